@@ -1,0 +1,28 @@
+# Installs the library with what find_package(tilegemm) and pkg-config need. The command installs
+# itself in cli/CMakeLists.txt.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS tilegemm tilegemm_static EXPORT tilegemmTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/tilegemm.h include/tilegemm_lab.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tilegemm")
+install(EXPORT tilegemmTargets NAMESPACE tilegemm:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/tilegemmConfig.cmake.in tilegemmConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(tilegemmConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/tilegemmConfig.cmake"
+              "${PROJECT_BINARY_DIR}/tilegemmConfigVersion.cmake" DESTINATION ${package_dir})
+
+# What a program linked to libtilegemm.a must add, for pkg-config --static.
+set(TG_PC_PRIVATE_LIBS "${TG_OPENMP_LINK} -lm -ldl")
+# The prefix is found from the file's own place, so that an installed tree can be moved.
+file(RELATIVE_PATH TG_PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+string(REGEX REPLACE "/$" "" TG_PC_PREFIX "${TG_PC_PREFIX}")
+file(RELATIVE_PATH TG_PC_LIBDIR "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_LIBDIR}")
+file(RELATIVE_PATH TG_PC_INCLUDEDIR "${CMAKE_INSTALL_PREFIX}" "${CMAKE_INSTALL_FULL_INCLUDEDIR}")
+configure_file(cmake/tilegemm.pc.in tilegemm.pc @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/tilegemm.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,16 @@
+# TG_SANITIZE and TG_FUZZ hold for every target: one that sees half a program reports noise.
+if(TG_FUZZ)
+    if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "TG_FUZZ=ON with the compiler ${CMAKE_C_COMPILER_ID}: libFuzzer is "
+                            "part of clang; configure with -DCMAKE_C_COMPILER=clang")
+    endif()
+    if(NOT TG_SANITIZE)
+        set(TG_SANITIZE "address,undefined")
+    endif()
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(TG_SANITIZE)
+    add_compile_options(-fsanitize=${TG_SANITIZE} -fno-sanitize-recover=all
+                        -fno-omit-frame-pointer -g)
+    add_link_options(-fsanitize=${TG_SANITIZE})
+endif()

@@ -1,0 +1,279 @@
+/*
+ * tilegemm: matrix multiplication for any size, any layout, with a stated error bound.
+ *
+ *     D = activation(alpha * op(A) * op(B) + beta * C + bias)
+ *
+ * op(A) is m x k, op(B) is k x n, C and D are m x n. Every size and offset is an int64_t;
+ * strides count elements, never bytes. The smallest program:
+ *
+ *     float a[2 * 3] = {1, 2, 3, 4, 5, 6}, b[3 * 2] = {1, 0, 0, 1, 1, 1}, d[2 * 2];
+ *     tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 2, 3),
+ *                                          tg_make_matrix(TG_TYPE_FP32, b, 3, 2),
+ *                                          tg_make_matrix(TG_TYPE_FP32, d, 2, 2));
+ *     if (tg_multiply(NULL, &problem) != TG_STATUS_OK) puts(tg_get_error_detail());
+ *
+ * Order of this page: version, status, types, context, problem, plan, execute, one-shot, inspect.
+ * The library never prints (unless TILEGEMM_LOG asks for it), never exits, and keeps no pointer
+ * of yours after a call returns.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TILEGEMM_H
+#define TILEGEMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(TG_BUILD_SHARED) && defined(__GNUC__)
+#define TG_API __attribute__((visibility("default")))
+#else
+#define TG_API
+#endif
+
+/* ------------------------------------------------------------------------------- version -- */
+
+#define TG_VERSION_MAJOR 0
+#define TG_VERSION_MINOR 1
+#define TG_VERSION_PATCH 0
+
+/* Version of the library that is running, "0.1.0"; static storage. */
+TG_API const char *tg_get_version(void);
+
+/* -------------------------------------------------------------------------------- status -- */
+
+/* What a call returns. Names and one-line texts come from tg_get_status_name and _text. */
+typedef enum tg_status {
+    TG_STATUS_OK = 0,
+    TG_STATUS_INVALID_ARGUMENT = 1,    /* an argument is out of its range; the detail names it */
+    TG_STATUS_SIZE_OVERFLOW = 2,       /* an extent in bytes does not fit in int64_t */
+    TG_STATUS_OVERLAP = 3,             /* D shares memory with A, B or itself */
+    TG_STATUS_UNSUPPORTED = 4,         /* legal, but no kernel here computes it */
+    TG_STATUS_UNKNOWN_NAME = 5,        /* no device, kernel, instruction set, ... of that name */
+    TG_STATUS_OUT_OF_MEMORY = 6,       /* the detail says how many bytes were asked for */
+    TG_STATUS_WORKSPACE_TOO_SMALL = 7, /* the caller's workspace is below the plan's need */
+    TG_STATUS_NO_DEVICE = 8            /* the device asked for is not on this machine */
+} tg_status;
+
+/* "TG_STATUS_OK", ...; "TG_STATUS_UNKNOWN" for any other value. Static storage. */
+TG_API const char *tg_get_status_name(tg_status status);
+
+/* One sentence for the status. Static storage. */
+TG_API const char *tg_get_status_text(tg_status status);
+
+/* Detail of the calling thread's last failed call: argument, value, limit and remedy, for example
+ * "lda = 30 is less than k = 48; pass lda >= 48". "" before any failure. A successful call leaves
+ * it as it was. The text belongs to the library and holds until this thread's next failed call. */
+TG_API const char *tg_get_error_detail(void);
+
+/* --------------------------------------------------------------------------------- types -- */
+
+/* Element types. FP16 is IEEE binary16, BF16 the upper half of a binary32; both are stored as
+ * uint16_t, and their products are summed in FP32. */
+typedef enum tg_type {
+    TG_TYPE_FP32 = 0, /* float */
+    TG_TYPE_FP64 = 1, /* double */
+    TG_TYPE_BF16 = 2, /* uint16_t */
+    TG_TYPE_FP16 = 3  /* uint16_t */
+} tg_type;
+
+/* How products and sums are rounded. No choice is ever made that is less exact than its name.
+ * The bound holds for every element d of D before the activation, with |A||B| the product of
+ * magnitudes, u = 2^-24 (2^-53 for FP64 inputs), g = (k + 2) u / (1 - (k + 2) u), and u_D the unit
+ * roundoff of D's type:
+ *     |d - exact| <= g (|alpha| (|A||B|) + |beta| |C| + |bias|) + u_D |exact| + underflow */
+typedef enum tg_precision {
+    TG_PRECISION_DEFAULT = 0,   /* the bound above. BF16 instructions may treat subnormal BF16
+                                   inputs as zero (underflow <= k 2^-126 max|A| max|B|) */
+    TG_PRECISION_IEEE_FP32 = 1, /* the bound above with every product and sum an IEEE binary32
+                                   operation, subnormals kept; inputs FP32, BF16 or FP16 */
+    TG_PRECISION_IEEE_FP64 = 2  /* the same in binary64; inputs FP64 */
+} tg_precision;
+
+typedef enum tg_operation { TG_OPERATION_NONE = 0, TG_OPERATION_TRANSPOSE = 1 } tg_operation;
+
+/* Bias: none, one value a row of D (m values) or one a column of D (n values), of D's type. */
+typedef enum tg_bias { TG_BIAS_NONE = 0, TG_BIAS_ROW = 1, TG_BIAS_COL = 2 } tg_bias;
+
+typedef enum tg_activation {
+    TG_ACTIVATION_NONE = 0,
+    TG_ACTIVATION_RELU = 1,      /* x < 0 ? 0 : x; NaN stays NaN */
+    TG_ACTIVATION_GELU_ERF = 2,  /* x/2 (1 + erf(x / sqrt 2)) */
+    TG_ACTIVATION_GELU_TANH = 3, /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    TG_ACTIVATION_SILU = 4       /* x / (1 + exp(-x)) */
+} tg_activation;
+
+/* "fp32", "default", "relu", ...: the names the command takes. NULL for a value outside the enum.
+ * Static storage. */
+TG_API const char *tg_get_type_name(tg_type type);
+TG_API const char *tg_get_precision_name(tg_precision precision);
+TG_API const char *tg_get_bias_name(tg_bias bias);
+TG_API const char *tg_get_activation_name(tg_activation activation);
+
+/* Bytes of one element: 4, 8, 2, 2. 0 for a value outside the enum. */
+TG_API int64_t tg_get_type_bytes(tg_type type);
+
+/* ------------------------------------------------------------------------------- context -- */
+
+/* A device with its limits, its workspace pool and its cache of plans. Nothing a user can see
+ * changes after creation: any number of threads may share one context. */
+typedef struct tg_context tg_context;
+
+/* Zero or NULL in any field means its default. */
+typedef struct tg_context_options {
+    const char *device; /* "cpu" (default: TILEGEMM_DEVICE, else the best device present) */
+    const char *isa;    /* highest CPU instruction set to use: "generic", "avx2", "avx512",
+                           "avx512_bf16" (default: TILEGEMM_ISA, else all the CPU has) */
+    int thread_count;   /* CPU threads, 1..1024 (default: TILEGEMM_THREADS, else OpenMP's own) */
+} tg_context_options;
+
+/* Makes a context. `options` may be NULL; its strings are copied. On success the caller owns
+ * *context and passes it to tg_destroy_context. Errors: UNKNOWN_NAME, NO_DEVICE (an instruction
+ * set this CPU lacks counts), INVALID_ARGUMENT, OUT_OF_MEMORY; then *context is NULL. */
+TG_API tg_status tg_create_context(const tg_context_options *options, tg_context **context);
+
+/* Frees the context, its workspace and its plan cache; plans made from it must be destroyed
+ * before. NULL is allowed. */
+TG_API void tg_destroy_context(tg_context *context);
+
+/* What a context runs on. */
+typedef struct tg_device_info {
+    const char *device; /* "cpu" */
+    const char *name;   /* processor's own name */
+    const char *isa;    /* highest instruction set in use */
+    int thread_count;
+    int64_t l1_bytes, l2_bytes, l3_bytes; /* data caches a core sees; 0 where unknown */
+} tg_device_info;
+
+/* Fills *info; its strings live as long as the context. `context` may be NULL: the default one. */
+TG_API tg_status tg_get_device_info(const tg_context *context, tg_device_info *info);
+
+/* ------------------------------------------------------------------------------- problem -- */
+
+/* A view of a matrix as it lies in memory. Element (i, j) of batch entry p is at
+ *     data + p * batch_stride + i * row_stride + j * col_stride.
+ * Any strides, negative and (for A, B, C) zero included; the elements of D must be distinct. */
+typedef struct tg_matrix {
+    void *data; /* not owned; const in effect for A, B, C */
+    tg_type type;
+    int64_t row_count, col_count;   /* >= 0 */
+    int64_t row_stride, col_stride; /* elements */
+    int64_t batch_stride;           /* elements; unused where batch_count is 1 */
+} tg_matrix;
+
+/* One multiplication. Fill it with tg_make_problem and change what differs. */
+typedef struct tg_problem {
+    tg_matrix a;        /* op_a(a) is m x k */
+    tg_matrix b;        /* op_b(b) is k x n; same type as a */
+    tg_matrix c;        /* m x n, D's type; ignored and never read where beta is 0; may be D itself,
+                           with D's strides, otherwise it must not overlap D */
+    tg_matrix d;        /* m x n; FP64 for FP64 inputs, FP32 for FP32, FP32 or the input type
+                           for 16-bit inputs */
+    tg_operation op_a, op_b;
+    int64_t batch_count; /* >= 0 independent products */
+    double alpha, beta;  /* rounded to FP32 where the inputs are not FP64. alpha = 0: A and B are
+                            never read; beta = 0: C is never read */
+    tg_precision precision;
+    tg_bias bias;
+    const void *bias_data; /* m or n contiguous values of D's type, shared by the batch */
+    tg_activation activation;
+} tg_problem;
+
+/* View of a contiguous row-major matrix: row_stride = col_count, col_stride = 1. */
+static inline tg_matrix tg_make_matrix(tg_type type, const void *data, int64_t row_count,
+                                       int64_t col_count)
+{
+    tg_matrix matrix;
+    matrix.data = (void *)(uintptr_t)data;
+    matrix.type = type;
+    matrix.row_count = row_count;
+    matrix.col_count = col_count;
+    matrix.row_stride = col_count;
+    matrix.col_stride = 1;
+    matrix.batch_stride = 0;
+    return matrix;
+}
+
+/* D = A B: alpha 1, beta 0, no transpose, no bias, no activation, a batch of one. */
+static inline tg_problem tg_make_problem(tg_matrix a, tg_matrix b, tg_matrix d)
+{
+    tg_problem problem;
+    problem.a = a;
+    problem.b = b;
+    problem.c = d;
+    problem.d = d;
+    problem.op_a = TG_OPERATION_NONE;
+    problem.op_b = TG_OPERATION_NONE;
+    problem.batch_count = 1;
+    problem.alpha = 1.0;
+    problem.beta = 0.0;
+    problem.precision = TG_PRECISION_DEFAULT;
+    problem.bias = TG_BIAS_NONE;
+    problem.bias_data = NULL;
+    problem.activation = TG_ACTIVATION_NONE;
+    return problem;
+}
+
+/* ---------------------------------------------------------------------------------- plan -- */
+
+/* A chosen kernel with its blocking for one problem: immutable, reusable, thread safe. */
+typedef struct tg_plan tg_plan;
+
+/* Zero or NULL in any field means its default. */
+typedef struct tg_plan_options {
+    const char *kernel; /* a row of the kernel table by name (default: the fastest predicted) */
+} tg_plan_options;
+
+/* Plans `problem` for `context` (NULL: the default context). Data pointers may be NULL here; the
+ * shapes, strides, types, alpha, beta and epilogue are what is planned. `options` may be NULL. On success the caller
+ * owns *plan. A problem planned before costs less than a microsecond. Errors: every status but
+ * WORKSPACE_TOO_SMALL; then *plan is NULL. */
+TG_API tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
+                                const tg_plan_options *options, tg_plan **plan);
+
+TG_API void tg_destroy_plan(tg_plan *plan); /* NULL is allowed */
+
+typedef struct tg_plan_info {
+    const char *kernel;      /* row of the kernel table; lives as long as the plan */
+    int64_t workspace_bytes; /* >= 0; what tg_execute_plan needs */
+    int thread_count;        /* threads it will use at most */
+    double predicted_s;      /* seconds, by the model */
+} tg_plan_info;
+
+TG_API tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info);
+
+/* ------------------------------------------------------------------------------- execute -- */
+
+/* The memory of one execution. Pointers a plan does not read may be NULL. */
+typedef struct tg_buffers {
+    const void *a, *b, *c;
+    void *d;
+    const void *bias;
+    void *workspace;         /* caller's, aligned to 64 bytes, or NULL: the context's own */
+    int64_t workspace_bytes; /* of the caller's workspace */
+    void *stream;            /* of a GPU backend; NULL on the CPU */
+} tg_buffers;
+
+/* Runs the plan on the buffers; on the CPU D is complete on return. The context's workspace is
+ * kept for the next call. Concurrent executions of one plan are allowed when their D differ.
+ * Errors: INVALID_ARGUMENT (a needed pointer is NULL), OVERLAP, WORKSPACE_TOO_SMALL,
+ * OUT_OF_MEMORY; then D is untouched. */
+TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers);
+
+/* ------------------------------------------------------------------------------ one-shot -- */
+
+/* Validates, plans (or finds the plan it made before) and executes, with the pointers in `problem`
+ * and the context's workspace. `context` may be NULL: a default context, made at first use
+ * and shared by the process. Errors: those of tg_create_plan and tg_execute_plan. */
+TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);
+
+/* The same, given a stream of a GPU backend. */
+TG_API tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TILEGEMM_H */

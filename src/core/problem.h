@@ -1,0 +1,60 @@
+/*
+ * The canonical problem: what VALIDATE makes of the caller's, and all that PLAN and the kernels see.
+ * Transposes are folded into strides and the output lies row by row, or is at most
+ * TGI_SKINNY_ROWS rows high.
+ */
+#ifndef TGI_PROBLEM_H
+#define TGI_PROBLEM_H
+
+#include "tilegemm.h"
+
+/* Up to this many rows (or columns) a product streams its large operand once: its own kernels. */
+#define TGI_SKINNY_ROWS 16
+
+/* Element (i, j) of batch entry p lies at p * batch + i * row + j * col elements. The stride of a
+ * dimension with one entry is 1, so that equal problems are equal bytes. */
+typedef struct tgi_layout {
+    int64_t row, col, batch;
+} tgi_layout;
+
+/* Compared and hashed as bytes: tgi_problem_validate clears the padding. */
+typedef struct tgi_problem {
+    int64_t m, n, k, batch_count;
+    tgi_layout a, b, c, d; /* A is m x k, B is k x n, C and D are m x n */
+    double alpha, beta;    /* rounded to FP32 unless type is FP64 */
+    tg_type type;          /* of A and B */
+    tg_type d_type;        /* of C, D and bias */
+    tg_precision precision;
+    tg_bias bias; /* of the canonical D */
+    tg_activation activation;
+    int32_t is_swapped; /* 1: computes D^T = op(B)^T op(A)^T, so A is the caller's B */
+} tgi_problem;
+
+/* Folds the caller's problem into *canonical. Data pointers are not looked at. Errors:
+ * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (D with itself). */
+tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *canonical);
+
+/* 1 if no product is formed: k = 0 or alpha = 0, so A and B are not read. */
+static inline int tgi_problem_is_scale_only(const tgi_problem *problem)
+{
+    return problem->k == 0 || problem->alpha == 0.0;
+}
+
+/* 1 if D has no element. */
+static inline int tgi_problem_is_empty(const tgi_problem *problem)
+{
+    return problem->m == 0 || problem->n == 0 || problem->batch_count == 0;
+}
+
+/* A matrix in memory, for the question whether two of them share bytes. */
+typedef struct tgi_extent {
+    const void *data;
+    tgi_layout layout;
+    int64_t row_count, col_count, batch_count, element_bytes;
+} tgi_extent;
+
+/* 0 only if no element of x shares a byte with one of y. Exact for nested strides that leave the two
+ * in different columns of one larger matrix; otherwise as strict as the address ranges. */
+int tgi_problem_may_overlap(const tgi_extent *x, const tgi_extent *y);
+
+#endif

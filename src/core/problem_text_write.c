@@ -1,0 +1,216 @@
+/* Writes a problem as the shortest text that problem_text.c reads back to the same problem. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/problem.h"
+#include "core/problem_text.h"
+#include "core/status.h"
+#include "tilegemm_lab.h"
+
+typedef long long ll; /* for printf */
+
+/* Above the sum of all parts at their longest: sizes 59, words and names 53, batch 26, alpha and
+ * beta 61, twelve strides 300, NUL. */
+#define TEXT_BYTES 512
+
+/* Above the longest strides of C and D: four of 25 bytes, dcol and NUL. */
+#define PARTS_BYTES 128
+
+/* "-2.2250738585072014e-308" and NUL. */
+#define NUMBER_BYTES 32
+
+int tgi_problem_text_get_batch_stride(const tg_matrix *matrix, int64_t batch_count,
+                                      const tg_matrix *d, int64_t *stride)
+{
+    int64_t rows, cols;
+    *stride = 0;
+    if (d && matrix->row_stride == d->row_stride && matrix->col_stride == d->col_stride) {
+        *stride = d->batch_stride;
+        return 1;
+    }
+    if (batch_count == 1)
+        return 1;
+    if (__builtin_mul_overflow(matrix->row_count, matrix->row_stride, &rows) ||
+        __builtin_mul_overflow(matrix->col_count, matrix->col_stride, &cols) || rows == INT64_MIN ||
+        cols == INT64_MIN) {
+        return 0;
+    }
+    rows = rows < 0 ? -rows : rows;
+    cols = cols < 0 ? -cols : cols;
+    *stride = rows > cols ? rows : cols;
+    return 1;
+}
+
+tg_status tgi_problem_text_enter_c_locale(tgi_saved_locale *saved)
+{
+    saved->previous = (locale_t)0;
+    saved->own = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (saved->own == (locale_t)0) {
+        return tgi_status_fail(TG_STATUS_OUT_OF_MEMORY,
+                               "no memory for the locale \"C\", in which numbers are read and "
+                               "written; free some");
+    }
+    saved->previous = uselocale(saved->own);
+    return TG_STATUS_OK;
+}
+
+void tgi_problem_text_leave_c_locale(const tgi_saved_locale *saved)
+{
+    uselocale(saved->previous);
+    freelocale(saved->own);
+}
+
+/* Appends to `text`, which holds `capacity` bytes; they suffice for every call of this file. */
+static void append(char *text, size_t capacity, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void append(char *text, size_t capacity, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text + used, capacity - used, format, arguments);
+    va_end(arguments);
+}
+
+/* The shortest that %g writes and strtod reads back to the same number. */
+static void write_number(double value, char number[NUMBER_BYTES])
+{
+    snprintf(number, NUMBER_BYTES, "%.17g", value);
+    for (int digits = 16; digits >= 1; digits--) {
+        char attempt[NUMBER_BYTES];
+        snprintf(attempt, sizeof attempt, "%.*g", digits, value);
+        if (strtod(attempt, NULL) == value && strlen(attempt) < strlen(number)) {
+            memcpy(number, attempt, sizeof attempt);
+        }
+    }
+}
+
+/* Appends the row and column stride of a matrix where they differ from the given defaults, as
+ * leading dimension or one by one, whichever is shorter. */
+static void append_strides(char *text, char name, const tg_matrix *matrix, int64_t row_default,
+                           int64_t col_default, int is_column_major)
+{
+    int64_t row = matrix->row_stride, col = matrix->col_stride;
+    int64_t unit = is_column_major ? row : col, leading = is_column_major ? col : row;
+    int64_t length = is_column_major ? matrix->row_count : matrix->col_count;
+    char singly[PARTS_BYTES] = "", together[PARTS_BYTES] = "";
+    if (row != row_default)
+        append(singly, sizeof singly, ":rs%c=%lld", name, (ll)row);
+    if (col != col_default)
+        append(singly, sizeof singly, ":cs%c=%lld", name, (ll)col);
+    append(together, sizeof together, ":ld%c=%lld", name, (ll)leading);
+    int is_together = unit == 1 && leading >= length && strlen(together) <= strlen(singly);
+    append(text, PARTS_BYTES, "%s", is_together ? together : singly);
+}
+
+/* The strides of D, and of C where it is read, in the two ways to say them: the shorter one. */
+static void append_output_strides(char *text, const tg_problem *p)
+{
+    char parts[2][PARTS_BYTES] = {"", ":dcol"};
+    int64_t m = p->d.row_count, n = p->d.col_count;
+    for (int is_column_major = 0; is_column_major <= 1; is_column_major++) {
+        char *part = parts[is_column_major];
+        append_strides(part, 'd', &p->d, is_column_major ? 1 : n, is_column_major ? m : 1,
+                       is_column_major);
+        if (p->beta != 0.0) {
+            append_strides(part, 'c', &p->c, p->d.row_stride, p->d.col_stride, is_column_major);
+        }
+    }
+    append(text, TEXT_BYTES, "%s", parts[strlen(parts[1]) < strlen(parts[0])]);
+}
+
+static void append_batch_stride(char *text, char name, const tg_matrix *matrix, int64_t batch_count,
+                                const tg_matrix *d)
+{
+    int64_t stride;
+    if (!tgi_problem_text_get_batch_stride(matrix, batch_count, d, &stride) ||
+        stride != matrix->batch_stride) {
+        append(text, TEXT_BYTES, ":bs%c=%lld", name, (ll)matrix->batch_stride);
+    }
+}
+
+static void append_input_strides(char *text, char name, const tg_matrix *matrix)
+{
+    char parts[PARTS_BYTES] = "";
+    append_strides(parts, name, matrix, matrix->col_count, 1, 0);
+    append(text, TEXT_BYTES, "%s", parts);
+}
+
+static void append_factors(char *text, const tg_problem *p)
+{
+    char number[NUMBER_BYTES];
+    if (p->alpha != 1.0) {
+        write_number(p->alpha, number);
+        append(text, TEXT_BYTES, ":alpha=%s", number);
+    }
+    if (p->beta != 0.0) {
+        write_number(p->beta, number);
+        append(text, TEXT_BYTES, ":beta=%s", number);
+    }
+}
+
+/* Writes all of `p`, which is legal. */
+static void write_problem(const tg_problem *p, char text[TEXT_BYTES])
+{
+    int is_a_transposed = p->op_a == TG_OPERATION_TRANSPOSE;
+    int is_b_transposed = p->op_b == TG_OPERATION_TRANSPOSE;
+    int64_t k = is_a_transposed ? p->a.row_count : p->a.col_count;
+    text[0] = '\0';
+    append(text, TEXT_BYTES, "%lldx%lldx%lld", (ll)p->d.row_count, (ll)p->d.col_count, (ll)k);
+    if (is_a_transposed || is_b_transposed) {
+        append(text, TEXT_BYTES, ":%c%c", is_a_transposed ? 't' : 'n', is_b_transposed ? 't' : 'n');
+    }
+    if (p->a.type != TG_TYPE_FP32)
+        append(text, TEXT_BYTES, ":%s", tg_get_type_name(p->a.type));
+    if (p->d.type != p->a.type)
+        append(text, TEXT_BYTES, ":d=%s", tg_get_type_name(p->d.type));
+    if (p->batch_count != 1)
+        append(text, TEXT_BYTES, ":batch=%lld", (ll)p->batch_count);
+    append_factors(text, p);
+    if (p->bias != TG_BIAS_NONE)
+        append(text, TEXT_BYTES, ":bias=%s", tg_get_bias_name(p->bias));
+    if (p->activation != TG_ACTIVATION_NONE) {
+        append(text, TEXT_BYTES, ":act=%s", tg_get_activation_name(p->activation));
+    }
+    if (p->precision != TG_PRECISION_DEFAULT) {
+        append(text, TEXT_BYTES, ":prec=%s", tg_get_precision_name(p->precision));
+    }
+    append_input_strides(text, 'a', &p->a);
+    append_input_strides(text, 'b', &p->b);
+    append_output_strides(text, p);
+    append_batch_stride(text, 'a', &p->a, p->batch_count, NULL);
+    append_batch_stride(text, 'b', &p->b, p->batch_count, NULL);
+    append_batch_stride(text, 'd', &p->d, p->batch_count, NULL);
+    if (p->beta != 0.0)
+        append_batch_stride(text, 'c', &p->c, p->batch_count, &p->d);
+}
+
+tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_bytes)
+{
+    if (!problem || !text) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass %s",
+                               problem ? "text" : "problem",
+                               problem ? "a buffer of 512 bytes" : "the problem to write");
+    }
+    tgi_problem canonical;
+    tgi_saved_locale saved;
+    tg_status status = tgi_problem_validate(problem, &canonical);
+    if (status || (status = tgi_problem_text_enter_c_locale(&saved)))
+        return status;
+    char whole[TEXT_BYTES];
+    write_problem(problem, whole);
+    tgi_problem_text_leave_c_locale(&saved);
+    size_t needed_bytes = strlen(whole) + 1;
+    if (text_bytes < needed_bytes) {
+        return tgi_status_fail(
+            TG_STATUS_INVALID_ARGUMENT,
+            "text_bytes = %zu is less than the %zu that this problem takes; pass "
+            "a buffer of 512 bytes",
+            text_bytes, needed_bytes);
+    }
+    memcpy(text, whole, needed_bytes);
+    return TG_STATUS_OK;
+}

@@ -1,0 +1,277 @@
+/* VALIDATE: from the caller's problem to the canonical one, or an error that names the argument. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/problem.h"
+#include "core/status.h"
+
+typedef long long ll; /* for printf */
+
+/* Columns from which a problem with few rows (or the reverse) counts as skinny. */
+#define SKINNY_LENGTH 64
+
+static tg_status check_enums(const tg_problem *p)
+{
+    const struct {
+        const char *name;
+        const char *text; /* NULL: outside its enum */
+        int value;
+    } checks[] = {
+        {"a.type", tg_get_type_name(p->a.type), (int)p->a.type},
+        {"b.type", tg_get_type_name(p->b.type), (int)p->b.type},
+        {"d.type", tg_get_type_name(p->d.type), (int)p->d.type},
+        {"precision", tg_get_precision_name(p->precision), (int)p->precision},
+        {"bias", tg_get_bias_name(p->bias), (int)p->bias},
+        {"activation", tg_get_activation_name(p->activation), (int)p->activation},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        if (!checks[i].text) {
+            return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                                   "%s = %d is not a value of its enum; pass one of tilegemm.h",
+                                   checks[i].name, checks[i].value);
+        }
+    }
+    if ((unsigned)p->op_a > TG_OPERATION_TRANSPOSE || (unsigned)p->op_b > TG_OPERATION_TRANSPOSE) {
+        int is_a = (unsigned)p->op_a > TG_OPERATION_TRANSPOSE;
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "%s = %d; pass TG_OPERATION_NONE or TG_OPERATION_TRANSPOSE",
+                               is_a ? "op_a" : "op_b", (int)(is_a ? p->op_a : p->op_b));
+    }
+    return TG_STATUS_OK;
+}
+
+static tg_status check_types(const tg_problem *p)
+{
+    tg_type type = p->a.type, d_type = p->d.type;
+    if (p->b.type != type) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "b.type = %s differs from a.type = %s; convert one of them",
+                               tg_get_type_name(p->b.type), tg_get_type_name(type));
+    }
+    int is_16bit = type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
+    if (d_type != type && !(is_16bit && d_type == TG_TYPE_FP32)) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "d.type = %s with %s inputs; pass d.type %s%s",
+                               tg_get_type_name(d_type), tg_get_type_name(type),
+                               tg_get_type_name(type), is_16bit ? " or fp32" : "");
+    }
+    if (p->beta != 0.0 && p->c.type != d_type) {
+        const char *name = tg_get_type_name(p->c.type);
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "c.type = %s differs from d.type = %s; convert C or pass beta = 0",
+                               name ? name : "(unknown)", tg_get_type_name(d_type));
+    }
+    if (p->precision == TG_PRECISION_IEEE_FP32 && type == TG_TYPE_FP64) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "precision = ieee_fp32 would round fp64 inputs; pass default or "
+                               "ieee_fp64, or convert the matrices");
+    }
+    if (p->precision == TG_PRECISION_IEEE_FP64 && type != TG_TYPE_FP64) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "precision = ieee_fp64 needs fp64 inputs, these are %s; convert them "
+                               "or pass default",
+                               tg_get_type_name(type));
+    }
+    return TG_STATUS_OK;
+}
+
+static tg_status check_counts(const char *name, const tg_matrix *matrix)
+{
+    if (matrix->row_count < 0 || matrix->col_count < 0) {
+        int is_row = matrix->row_count < 0;
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s.%s_count = %lld; pass 0 or more",
+                               name, is_row ? "row" : "col",
+                               (ll)(is_row ? matrix->row_count : matrix->col_count));
+    }
+    return TG_STATUS_OK;
+}
+
+static tg_status check_shapes(const tg_problem *p, const tgi_problem *q, int64_t b_rows)
+{
+    if (q->batch_count < 0) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "batch_count = %lld; pass 0 or more",
+                               (ll)q->batch_count);
+    }
+    if (b_rows != q->k) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "op(A) has %lld columns, op(B) has %lld rows; they must be equal (k): "
+                               "check the shapes and op_a, op_b",
+                               (ll)q->k, (ll)b_rows);
+    }
+    const tg_matrix *outputs[] = {&p->d, &p->c};
+    for (int i = 0; i < (p->beta != 0.0 ? 2 : 1); i++) {
+        if (outputs[i]->row_count != q->m || outputs[i]->col_count != q->n) {
+            return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                                   "%s is %lld x %lld, op(A) op(B) is %lld x %lld; pass %s of that "
+                                   "shape",
+                                   i ? "C" : "D", (ll)outputs[i]->row_count,
+                                   (ll)outputs[i]->col_count, (ll)q->m, (ll)q->n, i ? "C" : "D");
+        }
+    }
+    return TG_STATUS_OK;
+}
+
+/* Refuses a matrix whose span in bytes does not fit in int64_t. */
+static tg_status check_span(const char *name, const tgi_layout *layout, int64_t row_count,
+                            int64_t col_count, int64_t batch_count, int64_t element_bytes)
+{
+    const int64_t counts[] = {row_count, col_count, batch_count};
+    const int64_t strides[] = {layout->row, layout->col, layout->batch};
+    static const char *const parts[] = {"row_stride", "col_stride", "batch_stride"};
+    int64_t span = 1;
+    for (int i = 0; i < 3; i++) {
+        if (counts[i] == 0) return TG_STATUS_OK;
+    }
+    for (int i = 0; i < 3; i++) {
+        int64_t stride = strides[i], step, bytes;
+        if (stride == INT64_MIN ||
+            __builtin_mul_overflow(counts[i] - 1, stride < 0 ? -stride : stride, &step) ||
+            __builtin_add_overflow(span, step, &span) ||
+            __builtin_mul_overflow(span, element_bytes, &bytes)) {
+            return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
+                                   "%s: %lld entries with %s = %lld do not fit in 63 bits of bytes; "
+                                   "pass smaller counts or strides",
+                                   name, (ll)counts[i], parts[i], (ll)stride);
+        }
+    }
+    return TG_STATUS_OK;
+}
+
+/* Refuses a D in which two elements share an address: each stride must clear the span of the smaller. */
+static tg_status check_d_distinct(const tgi_problem *q)
+{
+    int64_t counts[] = {q->m, q->n, q->batch_count};
+    int64_t strides[] = {llabs(q->d.row), llabs(q->d.col), llabs(q->d.batch)};
+    static const char *const parts[] = {"row_stride", "col_stride", "batch_stride"};
+    int order[] = {0, 1, 2};
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 2 - i; j++) {
+            if (strides[order[j]] > strides[order[j + 1]]) {
+                int swap = order[j];
+                order[j] = order[j + 1];
+                order[j + 1] = swap;
+            }
+        }
+    }
+    int64_t span = 0; /* largest offset that the dimensions so far reach */
+    for (int i = 0; i < 3; i++) {
+        int part = order[i];
+        if (counts[part] <= 1) continue;
+        if (strides[part] <= span) {
+            return tgi_status_fail(TG_STATUS_OVERLAP,
+                                   "D overlaps itself: |d.%s| = %lld is not above %lld, the reach of "
+                                   "its smaller strides; pass a larger one",
+                                   parts[part], (ll)strides[part], (ll)span);
+        }
+        span += strides[part] * (counts[part] - 1);
+    }
+    return TG_STATUS_OK;
+}
+
+static tgi_layout fold_layout(const tg_matrix *matrix, tg_operation operation)
+{
+    int is_transposed = operation == TG_OPERATION_TRANSPOSE;
+    tgi_layout layout = {is_transposed ? matrix->col_stride : matrix->row_stride,
+                         is_transposed ? matrix->row_stride : matrix->col_stride,
+                         matrix->batch_stride};
+    return layout;
+}
+
+static void transpose_layout(tgi_layout *layout)
+{
+    int64_t row = layout->row;
+    layout->row = layout->col;
+    layout->col = row;
+}
+
+/* D^T = B^T A^T: the same problem with the roles of rows and columns changed. */
+static void swap_roles(tgi_problem *q)
+{
+    int64_t m = q->m;
+    q->m = q->n;
+    q->n = m;
+    tgi_layout a = q->a;
+    q->a = q->b;
+    q->b = a;
+    transpose_layout(&q->a);
+    transpose_layout(&q->b);
+    transpose_layout(&q->c);
+    transpose_layout(&q->d);
+    q->bias = q->bias == TG_BIAS_ROW ? TG_BIAS_COL
+              : q->bias == TG_BIAS_COL ? TG_BIAS_ROW
+                                       : TG_BIAS_NONE;
+    q->is_swapped = 1;
+}
+
+/* Skinny problems become low and wide; the others have D's shorter stride along its rows. */
+static int must_swap(const tgi_problem *q)
+{
+    int64_t small = q->m < q->n ? q->m : q->n, large = q->m < q->n ? q->n : q->m;
+    if (small <= TGI_SKINNY_ROWS && large > SKINNY_LENGTH) return q->n < q->m;
+    if (q->m == 1 || q->n == 1) return q->n == 1 && q->m > 1;
+    return llabs(q->d.row) < llabs(q->d.col);
+}
+
+static void normalize_strides(tgi_problem *q)
+{
+    if (q->m <= 1) q->a.row = q->c.row = q->d.row = 1;
+    if (q->n <= 1) q->b.col = q->c.col = q->d.col = 1;
+    if (q->k <= 1) q->a.col = q->b.row = 1;
+    if (q->batch_count <= 1) q->a.batch = q->b.batch = q->c.batch = q->d.batch = 1;
+    if (q->beta == 0.0) q->c = q->d;
+}
+
+static tg_status round_factor(const char *name, double value, tg_type type, double *rounded)
+{
+    *rounded = type == TG_TYPE_FP64 ? value : (double)(float)value;
+    if (isinf(*rounded) && !isinf(value)) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "%s = %g overflows FP32, in which %s products are scaled; pass at "
+                               "most 3.4e38 or fp64 matrices",
+                               name, value, tg_get_type_name(type));
+    }
+    return TG_STATUS_OK;
+}
+
+tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
+{
+    tg_status status;
+    memset(q, 0, sizeof *q);
+    if ((status = check_enums(problem)) || (status = check_types(problem)) ||
+        (status = check_counts("a", &problem->a)) || (status = check_counts("b", &problem->b)) ||
+        (status = check_counts("d", &problem->d)) ||
+        (status = round_factor("alpha", problem->alpha, problem->a.type, &q->alpha)) ||
+        (status = round_factor("beta", problem->beta, problem->a.type, &q->beta))) {
+        return status;
+    }
+    int is_a_transposed = problem->op_a == TG_OPERATION_TRANSPOSE;
+    int is_b_transposed = problem->op_b == TG_OPERATION_TRANSPOSE;
+    q->m = is_a_transposed ? problem->a.col_count : problem->a.row_count;
+    q->k = is_a_transposed ? problem->a.row_count : problem->a.col_count;
+    q->n = is_b_transposed ? problem->b.row_count : problem->b.col_count;
+    q->batch_count = problem->batch_count;
+    int64_t b_rows = is_b_transposed ? problem->b.col_count : problem->b.row_count;
+    if ((status = check_shapes(problem, q, b_rows))) return status;
+
+    q->a = fold_layout(&problem->a, problem->op_a);
+    q->b = fold_layout(&problem->b, problem->op_b);
+    q->d = fold_layout(&problem->d, TG_OPERATION_NONE);
+    q->c = problem->beta != 0.0 ? fold_layout(&problem->c, TG_OPERATION_NONE) : q->d;
+    q->type = problem->a.type;
+    q->d_type = problem->d.type;
+    q->precision = problem->precision;
+    q->bias = problem->bias;
+    q->activation = problem->activation;
+    int64_t in_bytes = tg_get_type_bytes(q->type), out_bytes = tg_get_type_bytes(q->d_type);
+    if ((status = check_span("A", &q->a, q->m, q->k, q->batch_count, in_bytes)) ||
+        (status = check_span("B", &q->b, q->k, q->n, q->batch_count, in_bytes)) ||
+        (status = check_span("C", &q->c, q->m, q->n, q->batch_count, out_bytes)) ||
+        (status = check_span("D", &q->d, q->m, q->n, q->batch_count, out_bytes))) {
+        return status;
+    }
+    if (!tgi_problem_is_empty(q) && (status = check_d_distinct(q))) return status;
+    if (must_swap(q)) swap_roles(q);
+    normalize_strides(q);
+    return TG_STATUS_OK;
+}

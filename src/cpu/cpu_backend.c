@@ -1,0 +1,122 @@
+/* The CPU as a backend: family table, the choice of functions, the epilogue alone. */
+#include "cpu/cpu.h"
+
+static const tgi_cpu_family *const families[TGI_FAMILY_COUNT] = {
+    [TGI_FAMILY_cpu_sequential] = &tgi_cpu_sequential,
+    [TGI_FAMILY_cpu_blocked] = &tgi_cpu_blocked,
+    [TGI_FAMILY_cpu_direct] = &tgi_cpu_direct,
+    [TGI_FAMILY_cpu_packed] = &tgi_cpu_packed,
+    [TGI_FAMILY_cpu_rank] = &tgi_cpu_rank,
+    [TGI_FAMILY_cpu_dot] = &tgi_cpu_dot,
+};
+
+tgi_isa_kernels tgi_cpu_select(const tgi_kernel *kernel)
+{
+#if defined(__x86_64__)
+    tgi_isa_kernels kernels;
+    switch (kernel->isa) {
+    case TGI_ISA_avx2:
+        return tgi_isa_avx2[kernel->type];
+    case TGI_ISA_avx512:
+        return tgi_isa_avx512[kernel->type];
+    case TGI_ISA_avx512_bf16:
+        kernels = tgi_isa_avx512[kernel->type];
+        kernels.tiles = tgi_isa_avx512_bf16.tiles;
+        kernels.pack_k_inner = tgi_isa_avx512_bf16.pack_k_inner;
+        kernels.pack_k_outer = tgi_isa_avx512_bf16.pack_k_outer;
+        return kernels;
+    default:
+        break;
+    }
+#endif
+    return tgi_isa_generic[kernel->type];
+}
+
+double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
+{
+    const tgi_isa_kernels kernels = tgi_cpu_select(kernel);
+    double products = (double)(kernels.tiles->vector_elems * kernels.tiles->k_per_elem);
+    /* Two multiply-add units; without fused ones each product costs two operations. */
+    return kernel->isa == TGI_ISA_generic ? products : 2.0 * products;
+}
+
+int64_t tgi_cpu_chunk_k(int64_t k)
+{
+    /* A register tile's panel of B, chunk x 128 bytes, streams from L2 into L1 while it is used; longer
+     * chunks save passes over D, shorter ones keep packed blocks in L2. */
+    const int64_t longest = 512, step = 8;
+    if (k <= longest) return k;
+    int64_t chunk_count = (k + longest - 1) / longest;
+    int64_t chunk = (k + chunk_count - 1) / chunk_count;
+    return (chunk + step - 1) / step * step;
+}
+
+const void *tgi_cpu_at(const void *data, const tgi_layout *layout, int64_t batch, int64_t row,
+                       int64_t col, int64_t element_bytes)
+{
+    if (!data) return NULL;
+    int64_t offset = batch * layout->batch + row * layout->row + col * layout->col;
+    return (const char *)data + offset * element_bytes;
+}
+
+void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, int64_t row,
+                    int64_t col, tgi_finish *block)
+{
+    const tgi_problem *p = call->problem;
+    int64_t bytes = tg_get_type_bytes(p->d_type);
+    int64_t bias_index = p->bias == TG_BIAS_ROW ? row : col;
+    block->problem = p;
+    block->c = tgi_cpu_at(call->c, &p->c, batch, row, col, bytes);
+    block->d = (void *)tgi_cpu_at(call->d, &p->d, batch, row, col, bytes);
+    block->bias = call->bias ? (const char *)call->bias + bias_index * bytes : NULL;
+    if (!block->running) {
+        block->running = block->d;
+        block->running_row = p->d.row;
+    }
+    finish(block);
+}
+
+/* alpha = 0 or k = 0: D = epilogue of sums that are all zero. A and B are not touched. */
+static void run_scale_only(const tgi_call *call)
+{
+    static const double zeros[64];
+    const int64_t width = 64;
+    const tgi_problem *p = call->problem;
+    tgi_finish_fn *finish = tgi_isa_generic[p->type].finish;
+    for (int64_t batch = 0; batch < p->batch_count; batch++) {
+        for (int64_t row = 0; row < p->m; row++) {
+            for (int64_t col = 0; col < p->n; col += width) {
+                tgi_finish block = {.rows = 1,
+                                    .cols = p->n - col < width ? p->n - col : width,
+                                    .sums = zeros,
+                                    .is_first = 1,
+                                    .is_last = 1};
+                tgi_cpu_finish(call, finish, batch, row, col, &block);
+            }
+        }
+    }
+}
+
+static tg_status open_cpu(tgi_machine *machine)
+{
+    tgi_cpu_detect(machine);
+    return TG_STATUS_OK;
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal)
+{
+    proposal->blocking.thread_count = 1;
+    families[proposal->kernel->family]->propose(machine, problem, proposal);
+}
+
+static tg_status execute(const tgi_call *call)
+{
+    if (call->kernel) {
+        families[call->kernel->family]->execute(call);
+    } else {
+        run_scale_only(call);
+    }
+    return TG_STATUS_OK;
+}
+
+const tgi_backend tgi_backend_cpu = {"cpu", open_cpu, propose, execute, tgi_cpu_measure_peak};

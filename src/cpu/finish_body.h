@@ -1,0 +1,143 @@
+/*
+ * From sums to D: the epilogue over rows of a block. Included once for each instruction set and
+ * accumulator type (ACC_NAME), see names.h; the loops are left to the compiler's vectorizer.
+ */
+#include "core/epilogue.h"
+#include "cpu/names.h"
+
+#define FINISH_COLS 64 /* columns a pass keeps in a local row */
+
+/* Reads or writes `cols` elements of D's type, `stride` apart. */
+static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int64_t cols,
+                                       int64_t stride, tg_type type)
+{
+    const uint16_t *bits = source;
+    switch (type) {
+    case TG_TYPE_BF16:
+        for (int64_t j = 0; j < cols; j++)
+            row[j] = tgi_fp32_from_bf16(bits[j * stride]);
+        break;
+    case TG_TYPE_FP16:
+        for (int64_t j = 0; j < cols; j++)
+            row[j] = tgi_fp32_from_fp16(bits[j * stride]);
+        break;
+    default: /* the accumulator's own type */
+        for (int64_t j = 0; j < cols; j++)
+            row[j] = ((const ACC(elem) *)source)[j * stride];
+    }
+}
+
+static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int64_t cols,
+                                        int64_t stride, tg_type type)
+{
+    uint16_t *bits = target;
+    ACC(elem) *values = target;
+    switch (type) {
+    case TG_TYPE_BF16:
+        for (int64_t j = 0; j < cols; j++)
+            bits[j * stride] = tgi_bf16_from_fp32((float)row[j]);
+        break;
+    case TG_TYPE_FP16:
+        for (int64_t j = 0; j < cols; j++)
+            bits[j * stride] = tgi_fp16_from_fp32((float)row[j]);
+        break;
+    default:
+        if (stride == 1) {
+            for (int64_t j = 0; j < cols; j++)
+                values[j] = row[j];
+        } else {
+            for (int64_t j = 0; j < cols; j++)
+                values[j * stride] = row[j];
+        }
+    }
+}
+
+/* `kind` is constant in each call below, so that each loop is vectorized for its activation. */
+static inline __attribute__((always_inline)) TARGET void
+ACC_LOCAL(activate_row)(ACC(elem) * row, int64_t cols, const tg_activation kind)
+{
+    for (int64_t j = 0; j < cols; j++)
+        row[j] = ACC_ACTIVATE(row[j], kind);
+}
+
+static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activation kind)
+{
+    switch (kind) {
+    case TG_ACTIVATION_NONE:
+        break;
+    case TG_ACTIVATION_RELU:
+        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_RELU);
+        break;
+    case TG_ACTIVATION_GELU_ERF:
+        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_GELU_ERF);
+        break;
+    case TG_ACTIVATION_GELU_TANH:
+        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_GELU_TANH);
+        break;
+    case TG_ACTIVATION_SILU:
+        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_SILU);
+        break;
+    }
+}
+
+/* The linear part of one row in the order that epilogue.h fixes; `c` holds C or the running sum. */
+static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sums, ACC(elem) alpha,
+                                          ACC(elem) factor, const ACC(elem) * c, int64_t cols)
+{
+    if (factor != 0) {
+        for (int64_t j = 0; j < cols; j++)
+            row[j] = ACC_FMA(factor, c[j], alpha * sums[j]);
+    } else {
+        for (int64_t j = 0; j < cols; j++)
+            row[j] = alpha * sums[j];
+    }
+}
+
+static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int64_t i, int64_t col,
+                                       int64_t cols)
+{
+    const tgi_problem *p = f->problem;
+    const char *bias = f->bias;
+    int64_t bytes = tg_get_type_bytes(p->d_type);
+    ACC(elem) values[FINISH_COLS];
+    if (p->bias == TG_BIAS_ROW) {
+        ACC_LOCAL(read_row)(values, bias + i * bytes, 1, 1, p->d_type);
+        for (int64_t j = 0; j < cols; j++)
+            row[j] += values[0];
+    } else if (p->bias == TG_BIAS_COL) {
+        ACC_LOCAL(read_row)(values, bias + col * bytes, cols, 1, p->d_type);
+        for (int64_t j = 0; j < cols; j++)
+            row[j] += values[j];
+    }
+}
+
+static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
+{
+    const tgi_problem *p = f->problem;
+    const int64_t bytes = tg_get_type_bytes(p->d_type);
+    const ACC(elem) alpha = (ACC(elem))p->alpha;
+    const ACC(elem) factor = f->is_first ? (ACC(elem))p->beta : 1;
+    for (int64_t i = 0; i < f->rows; i++) {
+        for (int64_t col = 0; col < f->cols; col += FINISH_COLS) {
+            int64_t cols = f->cols - col < FINISH_COLS ? f->cols - col : FINISH_COLS;
+            const ACC(elem) *sums = (const ACC(elem) *)f->sums + i * f->sums_row + col;
+            ACC(elem) *running = (ACC(elem) *)f->running + i * f->running_row + col;
+            ACC(elem) row[FINISH_COLS], c[FINISH_COLS];
+            if (f->is_first && factor != 0) {
+                const char *source = (const char *)f->c + (i * p->c.row + col * p->c.col) * bytes;
+                ACC_LOCAL(read_row)(c, source, cols, p->c.col, p->d_type);
+            }
+            ACC_LOCAL(combine_row)(row, sums, alpha, factor, f->is_first ? c : running, cols);
+            if (!f->is_last) {
+                ACC_LOCAL(write_row)(running, row, cols, 1, ACC_TYPE);
+                continue;
+            }
+            ACC_LOCAL(add_bias)(row, f, i, col, cols);
+            ACC_LOCAL(activate)(row, cols, p->activation);
+            char *target = (char *)f->d + (i * p->d.row + col * p->d.col) * bytes;
+            ACC_LOCAL(write_row)(target, row, cols, p->d.col, p->d_type);
+        }
+    }
+}
+
+#undef FINISH_COLS

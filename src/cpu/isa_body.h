@@ -1,0 +1,61 @@
+/*
+ * All kernels of one instruction set: the bodies, once for each type. The including file has included
+ * the vectors and defines TILE_ROWS, DOT_COLS and HAS_FMA.
+ */
+#include "cpu/isa.h"
+
+#define TGI_EPILOGUE_HAS_FMA HAS_FMA
+#include "core/epilogue.h"
+
+#define K_PER_ELEM 1
+
+#define ACC_NAME fp32
+#define ACC_TYPE TG_TYPE_FP32
+#define ACC_ACTIVATE tgi_activate_fp32
+#define ACC_FMA TGI_FMA_FP32
+#include "cpu/finish_body.h"
+#define IN_NAME fp32
+#include "cpu/copy_body.h"
+#include "cpu/skinny_body.h"
+#include "cpu/tile_body.h"
+#undef IN_NAME
+#define IN_NAME bf16
+#include "cpu/copy_body.h"
+#include "cpu/skinny_body.h"
+#undef IN_NAME
+#define IN_NAME fp16
+#include "cpu/copy_body.h"
+#include "cpu/skinny_body.h"
+#undef IN_NAME
+#undef ACC_NAME
+#undef ACC_TYPE
+#undef ACC_ACTIVATE
+#undef ACC_FMA
+
+#define ACC_NAME fp64
+#define ACC_TYPE TG_TYPE_FP64
+#define ACC_ACTIVATE tgi_activate_fp64
+#define ACC_FMA TGI_FMA_FP64
+#include "cpu/finish_body.h"
+#define IN_NAME fp64
+#include "cpu/copy_body.h"
+#include "cpu/skinny_body.h"
+#include "cpu/tile_body.h"
+#undef IN_NAME
+#undef ACC_NAME
+
+/* One row of an instruction set's table. */
+#define ISA_KERNELS(type, accum)                                                                   \
+    {                                                                                              \
+        &EXPAND3(tile_set, ISA_NAME, accum), EXPAND3(copy, ISA_NAME, type),                        \
+            EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
+            EXPAND3(finish, ISA_NAME, accum), EXPAND3(rank, ISA_NAME, type),                       \
+            EXPAND3(dot, ISA_NAME, type)                                                           \
+    }
+
+const tgi_isa_kernels EXPAND2(tgi_isa, ISA_NAME)[4] = {
+    [TG_TYPE_FP32] = ISA_KERNELS(fp32, fp32),
+    [TG_TYPE_FP64] = ISA_KERNELS(fp64, fp64),
+    [TG_TYPE_BF16] = ISA_KERNELS(bf16, fp32),
+    [TG_TYPE_FP16] = ISA_KERNELS(fp16, fp32),
+};

@@ -1,0 +1,20 @@
+/*
+ * Names inside the bodies (*_body.h), which are included once for each instruction set and type:
+ * ACC(load) is fp32_load where ACC_NAME is fp32, IN(load) is bf16_load where IN_NAME is bf16,
+ * LOCAL(x) is a static name of its own for each inclusion.
+ */
+#ifndef TGI_CPU_NAMES_H
+#define TGI_CPU_NAMES_H
+
+#define JOIN3(x, y, z) x##_##y##_##z
+#define JOIN2(x, y) x##_##y
+#define EXPAND3(x, y, z) JOIN3(x, y, z)
+#define EXPAND2(x, y) JOIN2(x, y)
+
+#define ACC(name) EXPAND2(ACC_NAME, name)
+#define IN(name) EXPAND2(IN_NAME, name)
+#define LOCAL(name) EXPAND3(name, ISA_NAME, IN_NAME)
+#define ACC_LOCAL(name) EXPAND3(name, ISA_NAME, ACC_NAME)
+#define VECTOR_ELEMS ((int)(sizeof(ACC(vec)) / sizeof(ACC(elem))))
+
+#endif

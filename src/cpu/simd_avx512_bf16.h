@@ -1,0 +1,37 @@
+/*
+ * Pairs of BF16 as one 32-bit element: the dot-product instruction adds both products of a pair to an FP32
+ * lane. It reads subnormals as zero and rounds to nearest even.
+ */
+#ifndef TGI_SIMD_AVX512_BF16_H
+#define TGI_SIMD_AVX512_BF16_H
+
+#include <string.h>
+
+#include "cpu/simd_avx512.h"
+
+#undef ISA_NAME
+#undef TARGET
+#define ISA_NAME avx512_bf16
+#define TARGET                                                                                     \
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,avx512bf16")))
+
+typedef uint32_t bf16x2_elem;
+typedef __m512i bf16x2_vec;
+
+INLINE bf16x2_vec bf16x2_broadcast(const uint32_t *p)
+{
+    uint32_t pair;
+    memcpy(&pair, p, sizeof pair); /* written as two BF16 */
+    return _mm512_set1_epi32((int)pair);
+}
+INLINE bf16x2_vec bf16x2_load(const uint32_t *p) { return _mm512_loadu_si512(p); }
+INLINE bf16x2_vec bf16x2_load_some(const uint32_t *p, int n)
+{
+    return _mm512_maskz_loadu_epi32(mask16(n), p);
+}
+INLINE fp32_vec bf16x2_dot(bf16x2_vec x, bf16x2_vec y, fp32_vec z)
+{
+    return _mm512_dpbf16_ps(z, (__m512bh)x, (__m512bh)y);
+}
+
+#endif

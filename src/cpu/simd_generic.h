@@ -1,0 +1,94 @@
+/*
+ * Vectors of 16 bytes in GNU C, for any machine; the names are explained in simd_avx512.h. fma rounds
+ * twice: a fused one would be a library call where the machine has none.
+ */
+#ifndef TGI_SIMD_GENERIC_H
+#define TGI_SIMD_GENERIC_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "core/dtype.h"
+
+#define ISA_NAME generic
+#define TARGET
+#if defined(__x86_64__)
+#define KEEP_IN_REGISTER(vector) __asm__ volatile("" : "+x"(vector))
+#elif defined(__aarch64__)
+#define KEEP_IN_REGISTER(vector) __asm__ volatile("" : "+w"(vector))
+#else
+#define KEEP_IN_REGISTER(vector) __asm__ volatile("" : "+m"(vector))
+#endif
+#define INLINE static inline __attribute__((always_inline, unused))
+
+typedef float fp32_elem;
+typedef double fp64_elem;
+typedef uint16_t bf16_elem, fp16_elem;
+typedef float fp32_vec __attribute__((vector_size(16)));
+typedef double fp64_vec __attribute__((vector_size(16)));
+
+/* Arithmetic of one type; loads and stores go through memcpy, which has no alignment. */
+#define DEFINE_VECTOR(type, element, elems)                                                        \
+    INLINE type##_vec type##_zero(void) { return (type##_vec){0}; }                                \
+    INLINE type##_vec type##_set(element x) { return x - (type##_vec){0}; }                        \
+    INLINE type##_vec type##_broadcast(const element *p) { return type##_set(*p); }                \
+    INLINE type##_vec type##_load(const element *p)                                                \
+    {                                                                                              \
+        type##_vec x;                                                                              \
+        memcpy(&x, p, sizeof x);                                                                   \
+        return x;                                                                                  \
+    }                                                                                              \
+    INLINE type##_vec type##_load_some(const element *p, int n)                                    \
+    {                                                                                              \
+        type##_vec x = {0};                                                                        \
+        memcpy(&x, p, (size_t)n * sizeof(element));                                                \
+        return x;                                                                                  \
+    }                                                                                              \
+    INLINE void type##_store(element *p, type##_vec x) { memcpy(p, &x, sizeof x); }                \
+    INLINE void type##_store_some(element *p, type##_vec x, int n)                                 \
+    {                                                                                              \
+        memcpy(p, &x, (size_t)n * sizeof(element));                                                \
+    }                                                                                              \
+    INLINE void type##_stream(element *p, type##_vec x) { memcpy(p, &x, sizeof x); }               \
+    INLINE type##_vec type##_add(type##_vec x, type##_vec y) { return x + y; }                     \
+    INLINE type##_vec type##_mul(type##_vec x, type##_vec y) { return x * y; }                     \
+    INLINE type##_vec type##_fma(type##_vec x, type##_vec y, type##_vec z) { return x * y + z; }   \
+    INLINE type##_vec type##_dot(type##_vec x, type##_vec y, type##_vec z) { return x * y + z; }   \
+    INLINE element type##_sum(type##_vec x)                                                        \
+    {                                                                                              \
+        element sum = 0;                                                                           \
+        for (int i = 0; i < elems; i++)                                                            \
+            sum += x[i];                                                                           \
+        return sum;                                                                                \
+    }                                                                                              \
+    INLINE element type##_scalar(element x) { return x; }                                          \
+    INLINE void type##_transpose(const element *source, int64_t source_stride, element *target,    \
+                                 int64_t target_stride)                                            \
+    {                                                                                              \
+        for (int q = 0; q < 4; q++)                                                                \
+            for (int r = 0; r < 4; r++)                                                            \
+                target[q * target_stride + r] = source[r * source_stride + q];                     \
+    }
+
+DEFINE_VECTOR(fp32, float, 4)
+DEFINE_VECTOR(fp64, double, 2)
+
+/* 16-bit inputs, one lane after another. */
+#define DEFINE_INPUT(type)                                                                         \
+    INLINE float type##_scalar(uint16_t x) { return tgi_fp32_from_##type(x); }                     \
+    INLINE fp32_vec type##_load_some(const uint16_t *p, int n)                                     \
+    {                                                                                              \
+        fp32_vec x = {0};                                                                          \
+        for (int i = 0; i < n; i++)                                                                \
+            x[i] = type##_scalar(p[i]);                                                            \
+        return x;                                                                                  \
+    }                                                                                              \
+    INLINE fp32_vec type##_load(const uint16_t *p) { return type##_load_some(p, 4); }
+
+DEFINE_INPUT(bf16)
+DEFINE_INPUT(fp16)
+
+#undef DEFINE_VECTOR
+#undef DEFINE_INPUT
+
+#endif

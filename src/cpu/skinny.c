@@ -1,0 +1,218 @@
+/*
+ * Families `rank` and `dot`: at most TGI_SKINNY_ROWS rows of A, so that speed is that of reading B. A task is a
+ * strip of columns and a range of k; sums of a strip stay in L1.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/blocking.h"
+
+#define STRIP_COLS 512
+#define ALIGN_BYTES 64
+
+typedef struct skinny_run {
+    const tgi_call *call;
+    tgi_isa_kernels kernels;
+    tgi_skinny_fn *function;
+    int64_t chunk_count, strip_count;
+    int64_t a_bytes, strip_bytes; /* of one thread: A of a chunk, and a strip's sums (used twice) */
+    char *thread_blocks;
+    char *chunk_sums; /* where k is split: chunk_count x m x n */
+} skinny_run;
+
+static int64_t align_up(int64_t size)
+{
+    return (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+}
+
+/* A as the kernels want it: accumulators, contiguous along k. */
+static int is_a_ready(const tgi_problem *p)
+{
+    return tg_get_type_bytes(p->type) == tgi_cpu_accum_bytes(p) && p->a.col == 1;
+}
+
+static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, skinny_run *run)
+{
+    int64_t bytes = tgi_cpu_accum_bytes(p);
+    run->chunk_count = (p->k + blocking->kc - 1) / blocking->kc;
+    run->strip_count = (p->n + blocking->nc - 1) / blocking->nc;
+    run->a_bytes = is_a_ready(p) ? 0 : align_up(p->m * blocking->kc * bytes);
+    run->strip_bytes = align_up(p->m * blocking->nc * bytes);
+}
+
+static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_blocking *blocking,
+                                      const skinny_run *run)
+{
+    return blocking->k_parts > 1 ? align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p))
+                                 : 0;
+}
+
+/* A of the chunk: in place, or widened into the thread's block. */
+static void read_a(const skinny_run *run, int64_t batch, int64_t k0, int64_t k, char *block,
+                   tgi_skinny *s)
+{
+    const tgi_problem *p = run->call->problem;
+    const void *a = tgi_cpu_at(run->call->a, &p->a, batch, 0, k0, tg_get_type_bytes(p->type));
+    s->a = a;
+    s->a_row = p->a.row;
+    if (run->a_bytes == 0) return;
+    tgi_copy copy = {.target = block,
+                     .target_stride = k,
+                     .source = a,
+                     .outer = p->m,
+                     .inner = k,
+                     .padded = k,
+                     .outer_stride = p->a.row,
+                     .inner_stride = p->a.col};
+    run->kernels.widen(&copy);
+    s->a = block;
+    s->a_row = k;
+}
+
+static void run_strip(void *state, int64_t index, int thread)
+{
+    const skinny_run *run = state;
+    const tgi_problem *p = run->call->problem;
+    const tgi_blocking *blocking = run->call->blocking;
+    const int64_t bytes = tgi_cpu_accum_bytes(p), k_parts = blocking->k_parts;
+    int64_t k_part = index % k_parts, strip = index / k_parts % run->strip_count;
+    int64_t batch = index / k_parts / run->strip_count, col = strip * blocking->nc;
+    int64_t cols = p->n - col < blocking->nc ? p->n - col : blocking->nc;
+    char *a_block = run->thread_blocks + thread * (run->a_bytes + 2 * run->strip_bytes);
+    char *sums = a_block + run->a_bytes, *running = sums + run->strip_bytes;
+    int64_t first = tgi_cpu_cut(run->chunk_count, k_parts, k_part, 1);
+    int64_t last = tgi_cpu_cut(run->chunk_count, k_parts, k_part + 1, 1);
+    tgi_skinny s = {.m = p->m, .n = cols, .sums = sums, .sums_row = cols};
+    s.b_stride = run->function == run->kernels.rank ? p->b.row : p->b.col;
+    for (int64_t chunk = first; chunk < last; chunk++) {
+        int64_t k0 = chunk * blocking->kc;
+        s.k = p->k - k0 < blocking->kc ? p->k - k0 : blocking->kc;
+        read_a(run, batch, k0, s.k, a_block, &s);
+        s.b = tgi_cpu_at(run->call->b, &p->b, batch, k0, col, tg_get_type_bytes(p->type));
+        if (run->chunk_sums) {
+            s.sums = run->chunk_sums + (chunk * p->m * p->n + col) * bytes;
+            s.sums_row = p->n;
+        }
+        for (int64_t i = 0; i < p->m; i++)
+            memset((char *)s.sums + i * s.sums_row * bytes, 0, (size_t)(cols * bytes));
+        run->function(&s);
+        if (run->chunk_sums) continue;
+        tgi_finish block = {.rows = p->m,
+                            .cols = cols,
+                            .sums = sums,
+                            .sums_row = cols,
+                            .running = running,
+                            .running_row = cols,
+                            .is_first = chunk == 0,
+                            .is_last = chunk == run->chunk_count - 1};
+        tgi_cpu_finish(run->call, run->kernels.finish, batch, 0, col, &block);
+    }
+}
+
+static void execute(const tgi_call *call, int is_rank)
+{
+    const tgi_problem *p = call->problem;
+    const tgi_blocking *blocking = call->blocking;
+    skinny_run run = {.call = call, .kernels = tgi_cpu_select(call->kernel)};
+    run.function = is_rank ? run.kernels.rank : run.kernels.dot;
+    set_sizes(p, blocking, &run);
+    int64_t sums_bytes = count_chunk_sums_bytes(p, blocking, &run);
+    run.chunk_sums = sums_bytes ? call->workspace : NULL;
+    run.thread_blocks = (char *)call->workspace + sums_bytes;
+    int64_t count = p->batch_count * run.strip_count * blocking->k_parts;
+    tgi_cpu_run_tasks(run_strip, &run, count, blocking->thread_count);
+    if (sums_bytes) {
+        tgi_cpu_reduce_chunks(call, run.kernels.finish, run.chunk_sums, run.chunk_count);
+    }
+}
+
+static void execute_rank(const tgi_call *call)
+{
+    execute(call, 1);
+}
+
+static void execute_dot(const tgi_call *call)
+{
+    execute(call, 0);
+}
+
+/* Cuts for `thread_count` threads: strips are tasks, ranges of k too where there are few strips. */
+static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
+                          tgi_blocking *blocking)
+{
+    const int64_t line_cols = 16, most_sums = (int64_t)1 << 20; /* accumulators of split chunks */
+    int64_t strips = (p->n + STRIP_COLS - 1) / STRIP_COLS;
+    int64_t wanted = (thread_count + p->batch_count - 1) / p->batch_count;
+    if (strips % wanted) strips = (strips / wanted + 1) * wanted;
+    blocking->kc = kc;
+    blocking->nc = ((p->n + strips - 1) / strips + line_cols - 1) / line_cols * line_cols;
+    blocking->k_parts = 1;
+    int64_t tasks = p->batch_count * ((p->n + blocking->nc - 1) / blocking->nc);
+    int64_t chunk_count = (p->k + kc - 1) / kc;
+    if (p->batch_count == 1 && tasks < thread_count && chunk_count > 1 &&
+        chunk_count * p->m * p->n <= most_sums) {
+        int64_t parts = thread_count / tasks;
+        blocking->k_parts = parts < chunk_count ? parts : chunk_count;
+    }
+    blocking->row_parts = blocking->col_parts = 1;
+    blocking->thread_count = thread_count;
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
+                    int64_t kc, double vectors_per_mac_group)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const tgi_isa_kernels kernels = tgi_cpu_select(kernel);
+    double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel) * vectors_per_mac_group;
+    proposal->is_legal = 1;
+    if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p)) return;
+    int thread_count = tgi_cpu_count_threads(machine, p, macs_per_cycle);
+    choose_strips(p, kc, thread_count, &proposal->blocking);
+    double lanes = kernels.tiles->vector_elems;
+    double strips = (double)((p->n + STRIP_COLS - 1) / STRIP_COLS);
+    double chunks = (double)((p->k + kc - 1) / kc) * (double)p->batch_count;
+    tgi_cpu_work work = {
+        .macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
+        .macs_per_cycle = macs_per_cycle,
+        .memory_bytes = tgi_model_operand_bytes(p),
+        .fixed_cycles = chunks * (strips * 200.0 + 4.0 * (double)(p->m * p->n) / lanes),
+        .thread_count = 1};
+    proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
+    work.thread_count = thread_count;
+    proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
+
+    skinny_run run = {0};
+    set_sizes(p, &proposal->blocking, &run);
+    proposal->workspace_bytes = count_chunk_sums_bytes(p, &proposal->blocking, &run) +
+                                thread_count * (run.a_bytes + 2 * run.strip_bytes);
+}
+
+static void propose_rank(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    if (p->m > TGI_SKINNY_ROWS || p->b.col != 1) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "takes at most %d rows and a B with contiguous rows", TGI_SKINNY_ROWS);
+        return;
+    }
+    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k), 0.8);
+}
+
+/* Long chunks: each ends with a sum over lanes, as expensive as several vectors of products. */
+#define DOT_CHUNK_K 4096
+
+static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    if (p->m > TGI_SKINNY_ROWS || p->b.row != 1) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "takes at most %d rows and a B with contiguous columns", TGI_SKINNY_ROWS);
+        return;
+    }
+    proposal->sum_order = TGI_SUM_BY_LANES;
+    /* Reducing a vector to a number costs about what 8 products of vectors do. */
+    double lanes = tgi_cpu_select(proposal->kernel).tiles->vector_elems;
+    double share = (double)p->k / ((double)p->k + 8.0 * lanes);
+    propose(machine, p, proposal, p->k < DOT_CHUNK_K ? p->k : DOT_CHUNK_K, 0.9 * share);
+}
+
+const tgi_cpu_family tgi_cpu_rank = {propose_rank, execute_rank};
+const tgi_cpu_family tgi_cpu_dot = {propose_dot, execute_dot};

@@ -1,0 +1,53 @@
+/*
+ * Micro-kernels: one register tile of D, the innermost work of the direct and packed families.
+ *
+ *     D = alpha * (A B) + beta * C        A is rows x k, B is k x cols, C and D are rows x cols
+ *
+ * A is read by broadcasts, so either of its strides may be free; B, C and D are read and written
+ * by vectors along their rows.
+ */
+#ifndef TGI_CPU_TILE_H
+#define TGI_CPU_TILE_H
+
+#include <stdint.h>
+
+#define TGI_TILE_MAX_ROWS 14
+#define TGI_TILE_MAX_COLS 32
+#define TGI_PEAK_CHAINS 12
+
+/* Strides in elements of the operand; where B and A hold BF16 pairs, an element is a pair. */
+typedef struct tgi_tile {
+    int64_t k;
+    const void *a;
+    int64_t a_stride; /* of the dimension that is not contiguous, see tgi_tile_fn */
+    const void *b;
+    int64_t b_row;
+    const void *c; /* not read where beta is 0 */
+    int64_t c_row;
+    void *d;
+    int64_t d_row;
+    double alpha, beta;
+    int cols;        /* 1 .. tile_cols */
+    int is_streamed; /* D bypasses the caches; then D's rows are aligned to vectors */
+} tgi_tile;
+
+/* Tables are indexed by rows - 1 and by how A lies. */
+typedef void tgi_tile_fn(const tgi_tile *tile);
+typedef enum tgi_a_order {
+    TGI_A_ALONG_K = 0,    /* A(i, p) at a[i * a_stride + p] */
+    TGI_A_ALONG_ROWS = 1, /* A(i, p) at a[i + p * a_stride] */
+    TGI_A_ORDER_COUNT
+} tgi_a_order;
+
+typedef struct tgi_tile_set {
+    int rows, cols;      /* largest tile */
+    int vector_elems;    /* columns of one vector */
+    int64_t elem_bytes;  /* of A's and B's elements as the tile reads them */
+    int64_t k_per_elem;  /* products an element holds: 2 for BF16 pairs, else 1 */
+    int64_t accum_bytes; /* of C's and D's elements: FP32 4, FP64 8 */
+    tgi_tile_fn *const (*functions)[TGI_A_ORDER_COUNT];
+    /* Peak: `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers. */
+    double (*fma_loop)(int64_t iterations);
+} tgi_tile_set;
+
+#endif

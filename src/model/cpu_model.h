@@ -1,0 +1,27 @@
+/*
+ * Predicted time of a CPU kernel: closed formulas, no I/O. They rank kernels, so ratios matter more than
+ * seconds; docs/design.md says where the constants were measured.
+ */
+#ifndef TGI_CPU_MODEL_H
+#define TGI_CPU_MODEL_H
+
+#include "core/problem.h"
+#include "model/machine.h"
+
+/* Work of one kernel on one problem, as its family counts it. */
+typedef struct tgi_cpu_work {
+    double macs;             /* multiply-adds issued, edges of tiles included */
+    double macs_per_cycle;   /* of one core at best */
+    double moved_elems;      /* packed or read more than once, elements */
+    double memory_bytes;     /* compulsory traffic: operands once */
+    double fixed_cycles;     /* set-up of each call, panel and tile */
+    int thread_count;
+} tgi_cpu_work;
+
+/* Seconds for the work on the machine. */
+double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *work);
+
+/* Bytes of A, B and D (C where it is read), once. */
+double tgi_model_operand_bytes(const tgi_problem *problem);
+
+#endif

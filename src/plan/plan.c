@@ -1,0 +1,220 @@
+#include "plan/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/status.h"
+#include "plan/context.h"
+#include "tilegemm_lab.h"
+
+/* Asks the backend what it makes of one row. */
+static void propose(const tg_context *context, const tgi_problem *problem, const tgi_kernel *kernel,
+                    tgi_proposal *proposal)
+{
+    const tgi_machine *machine = &context->machine;
+    memset(proposal, 0, sizeof *proposal);
+    proposal->kernel = kernel;
+    if (strcmp(kernel->device, context->backend->device) != 0) {
+        snprintf(proposal->reason, sizeof proposal->reason, "runs on %s, the context on %s",
+                 kernel->device, context->backend->device);
+    } else if (kernel->type != problem->type) {
+        snprintf(proposal->reason, sizeof proposal->reason, "multiplies %s, the inputs are %s",
+                 tg_get_type_name(kernel->type), tg_get_type_name(problem->type));
+    } else if (kernel->isa > machine->isa) {
+        snprintf(proposal->reason, sizeof proposal->reason, "needs %s, the context has %s",
+                 tgi_kernels_isa_name(kernel->isa), tgi_kernels_isa_name(machine->isa));
+    } else {
+        context->backend->propose(machine, problem, proposal);
+    }
+}
+
+/* The best legal row of one order of summation; NULL kernel where there is none. */
+typedef struct choice {
+    tgi_proposal best; /* by predicted_s */
+    double serial_s;   /* shortest of the order */
+} choice;
+
+static void consider(choice *orders, const tgi_proposal *proposal)
+{
+    choice *order = &orders[proposal->sum_order];
+    if (!order->best.kernel || proposal->serial_s < order->serial_s) {
+        order->serial_s = proposal->serial_s;
+    }
+    if (!order->best.kernel || proposal->predicted_s < order->best.predicted_s) {
+        order->best = *proposal;
+    }
+}
+
+/* The legal row with the shortest prediction among those that `name` (NULL: any) matches: first the
+ * order of summation, then the row. */
+static tg_status choose(const tg_context *context, const tgi_problem *problem, const char *name,
+                        tgi_proposal *best)
+{
+    choice orders[TGI_SUM_ORDER_COUNT] = {0};
+    char reason[sizeof best->reason] = "";
+    int match_count = 0;
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        const tgi_kernel *kernel = tgi_kernels_get(i);
+        tgi_proposal proposal;
+        if (name && !tgi_kernels_match(kernel, name)) continue;
+        propose(context, problem, kernel, &proposal);
+        match_count++;
+        if (proposal.is_legal) {
+            consider(orders, &proposal);
+        } else if (kernel->type == problem->type || !reason[0]) {
+            /* The reason of a row that has the right type tells most. */
+            memcpy(reason, proposal.reason, sizeof reason);
+        }
+    }
+    memset(best, 0, sizeof *best);
+    double serial_s = 0.0;
+    for (int i = 0; i < TGI_SUM_ORDER_COUNT; i++) {
+        if (orders[i].best.kernel && (!best->kernel || orders[i].serial_s < serial_s)) {
+            *best = orders[i].best;
+            serial_s = orders[i].serial_s;
+        }
+    }
+    if (best->kernel) return TG_STATUS_OK;
+    if (match_count == 0) {
+        return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,
+                               "kernel = \"%.80s\" is in no row of the kernel table; `tilegemm kernels` "
+                               "lists the names",
+                               name ? name : "");
+    }
+    return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                           "kernel = \"%.80s\" cannot run this problem: %s; pass another kernel or none",
+                           name ? name : "(any)", reason);
+}
+
+static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
+                          const tgi_proposal *proposal, const tg_problem *original)
+{
+    tg_plan *plan = tgi_alloc_object(sizeof *plan);
+    if (!plan) return NULL;
+    plan->context = context;
+    plan->problem = *problem;
+    plan->kernel = proposal->kernel;
+    plan->blocking = proposal->blocking;
+    plan->workspace_bytes = proposal->workspace_bytes;
+    plan->predicted_s = proposal->predicted_s;
+    plan->original = *original;
+    plan->original.a.data = plan->original.b.data = NULL;
+    plan->original.c.data = plan->original.d.data = NULL;
+    plan->original.bias_data = NULL;
+    if (tgi_problem_is_scale_only(problem) || tgi_problem_is_empty(problem)) {
+        plan->workspace_bytes = 0;
+        plan->blocking.thread_count = 1;
+    }
+    atomic_init(&plan->user_count, 1);
+    return plan;
+}
+
+tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
+                         const tg_plan_options *options, tg_plan **plan)
+{
+    tg_status status;
+    tgi_problem canonical;
+    tgi_proposal proposal;
+    const char *name = options ? options->kernel : NULL;
+    if (!plan || !problem) {
+        if (plan) *plan = NULL;
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
+                               plan ? "problem" : "plan");
+    }
+    *plan = NULL;
+    context = tgi_context_resolve(context, &status);
+    if (!context) return status;
+    if ((status = tgi_problem_validate(problem, &canonical))) return status;
+    if (!name && (*plan = tgi_plan_cache_find(&context->plans, &canonical))) return TG_STATUS_OK;
+    if ((status = choose(context, &canonical, name, &proposal))) return status;
+    *plan = make_plan(context, &canonical, &proposal, problem);
+    if (!*plan) return TG_STATUS_OUT_OF_MEMORY;
+    if (!name) tgi_plan_cache_add(&context->plans, *plan);
+    return TG_STATUS_OK;
+}
+
+void tg_destroy_plan(tg_plan *plan)
+{
+    if (plan && atomic_fetch_sub_explicit(&plan->user_count, 1, memory_order_acq_rel) == 1) {
+        tgi_alloc_free(plan);
+    }
+}
+
+tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info)
+{
+    if (!plan || !info) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
+                               plan ? "info" : "plan");
+    }
+    info->kernel = plan->kernel->name;
+    info->workspace_bytes = plan->workspace_bytes;
+    info->thread_count = plan->blocking.thread_count;
+    info->predicted_s = plan->predicted_s;
+    return TG_STATUS_OK;
+}
+
+tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
+                             tg_candidate *candidates, int capacity, int *count)
+{
+    tg_status status;
+    tgi_problem canonical;
+    tgi_proposal best, proposal;
+    if (!problem || !count || (!candidates && capacity > 0)) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "problem, count and, with a capacity, candidates must not be NULL");
+    }
+    *count = 0;
+    context = tgi_context_resolve(context, &status);
+    if (!context) return status;
+    if ((status = tgi_problem_validate(problem, &canonical)) ||
+        (status = choose(context, &canonical, NULL, &best))) {
+        return status;
+    }
+    *count = tgi_kernels_count();
+    for (int i = 0; i < *count && i < capacity; i++) {
+        tg_candidate *candidate = &candidates[i];
+        propose(context, &canonical, tgi_kernels_get(i), &proposal);
+        candidate->kernel = proposal.kernel->name;
+        candidate->is_legal = proposal.is_legal;
+        candidate->is_chosen = proposal.kernel == best.kernel;
+        candidate->predicted_s = proposal.is_legal ? proposal.predicted_s : 0.0;
+        memcpy(candidate->reason, proposal.reason, sizeof candidate->reason);
+        if (proposal.is_legal && !candidate->is_chosen) {
+            snprintf(candidate->reason, sizeof candidate->reason,
+                     "predicted to take %.2f times as long as %s",
+                     proposal.predicted_s / best.predicted_s, best.kernel->name);
+        }
+    }
+    return TG_STATUS_OK;
+}
+
+int tg_get_kernel_count(void)
+{
+    return tgi_kernels_count();
+}
+
+tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info)
+{
+    tg_status status;
+    if (!info || index < 0 || index >= tgi_kernels_count()) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "index = %d, info = %p; pass 0..%d and an address", index,
+                               (void *)info, tgi_kernels_count() - 1);
+    }
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context) return status;
+    const tgi_kernel *kernel = tgi_kernels_get(index);
+    info->name = kernel->name;
+    info->device = kernel->device;
+    info->family = kernel->family_name;
+    info->isa = tgi_kernels_isa_name(kernel->isa);
+    info->type = kernel->type;
+    info->tile_rows = kernel->tile_rows;
+    info->tile_cols = kernel->tile_cols;
+    info->ladder_rung = tgi_kernels_rung(kernel->family);
+    info->idea = tgi_kernels_idea(kernel->family);
+    info->is_available = strcmp(kernel->device, context->backend->device) == 0 &&
+                         kernel->isa <= context->machine.isa;
+    return TG_STATUS_OK;
+}

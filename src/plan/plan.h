@@ -1,0 +1,20 @@
+/* PLAN: a chosen kernel with its blocking. Shared by the cache and its users, freed by the last. */
+#ifndef TGI_PLAN_H
+#define TGI_PLAN_H
+
+#include <stdatomic.h>
+
+#include "plan/backend.h"
+
+struct tg_plan {
+    tg_context *context;
+    tgi_problem problem;
+    const tgi_kernel *kernel; /* kept by name where the problem is scale only */
+    tgi_blocking blocking;
+    int64_t workspace_bytes;
+    double predicted_s;
+    atomic_int user_count;
+    tg_problem original; /* as the caller gave it, without pointers: for the log */
+};
+
+#endif
