@@ -82,12 +82,13 @@ typedef enum tg_type {
 
 /* How products and sums are rounded. No choice is ever made that is less exact than its name.
  * The bound holds for every element d of D before the activation, with |A||B| the product of
- * magnitudes, u = 2^-24 (2^-53 for FP64 inputs), g = (k + 2) u / (1 - (k + 2) u), and u_D the unit
+ * magnitudes, u = 2^-24 (2^-53 for FP64 inputs), g = (k + 3) u / (1 - (k + 3) u), and u_D the unit
  * roundoff of D's type:
  *     |d - exact| <= g (|alpha| (|A||B|) + |beta| |C| + |bias|) + u_D |exact| + underflow */
 typedef enum tg_precision {
-    TG_PRECISION_DEFAULT = 0,   /* the bound above. BF16 instructions may treat subnormal BF16
-                                   inputs as zero (underflow <= k 2^-126 max|A| max|B|) */
+    TG_PRECISION_DEFAULT = 0,   /* the bound above. BF16 instructions may take subnormal inputs and
+                                   sums as zero: underflow <= k 2^-126 (max|A| + max|B| + 1)
+                                   |alpha|, and 2^-126 for a BF16 D */
     TG_PRECISION_IEEE_FP32 = 1, /* the bound above with every product and sum an IEEE binary32
                                    operation, subnormals kept; inputs FP32, BF16 or FP16 */
     TG_PRECISION_IEEE_FP64 = 2  /* the same in binary64; inputs FP64 */
@@ -166,12 +167,12 @@ typedef struct tg_matrix {
 
 /* One multiplication. Fill it with tg_make_problem and change what differs. */
 typedef struct tg_problem {
-    tg_matrix a;        /* op_a(a) is m x k */
-    tg_matrix b;        /* op_b(b) is k x n; same type as a */
-    tg_matrix c;        /* m x n, D's type; ignored and never read where beta is 0; may be D itself,
-                           with D's strides, otherwise it must not overlap D */
-    tg_matrix d;        /* m x n; FP64 for FP64 inputs, FP32 for FP32, FP32 or the input type
-                           for 16-bit inputs */
+    tg_matrix a; /* op_a(a) is m x k */
+    tg_matrix b; /* op_b(b) is k x n; same type as a */
+    tg_matrix c; /* m x n, D's type; ignored and never read where beta is 0; may be D itself,
+                    with D's strides, otherwise it must not overlap D */
+    tg_matrix d; /* m x n; FP64 for FP64 inputs, FP32 for FP32, FP32 or the input type for
+                    16-bit inputs */
     tg_operation op_a, op_b;
     int64_t batch_count; /* >= 0 independent products */
     double alpha, beta;  /* rounded to FP32 where the inputs are not FP64. alpha = 0: A and B are
@@ -183,8 +184,13 @@ typedef struct tg_problem {
 } tg_problem;
 
 /* View of a contiguous row-major matrix: row_stride = col_count, col_stride = 1. */
-static inline tg_matrix tg_make_matrix(tg_type type, const void *data, int64_t row_count,
-                                       int64_t col_count)
+#if defined(__has_attribute)
+#if __has_attribute(access)
+__attribute__((access(none, 2))) /* the data are not read: they may be uninitialised */
+#endif
+#endif
+static inline tg_matrix
+tg_make_matrix(tg_type type, const void *data, int64_t row_count, int64_t col_count)
 {
     tg_matrix matrix;
     matrix.data = (void *)(uintptr_t)data;
@@ -228,9 +234,9 @@ typedef struct tg_plan_options {
 } tg_plan_options;
 
 /* Plans `problem` for `context` (NULL: the default context). Data pointers may be NULL here; the
- * shapes, strides, types, alpha, beta and epilogue are what is planned. `options` may be NULL. On success the caller
- * owns *plan. A problem planned before costs less than a microsecond. Errors: every status but
- * WORKSPACE_TOO_SMALL; then *plan is NULL. */
+ * shapes, strides, types, alpha, beta and epilogue are what is planned. `options` may be NULL.
+ * On success the caller owns *plan. A problem planned before costs less than a microsecond.
+ * Errors: every status but WORKSPACE_TOO_SMALL; then *plan is NULL. */
 TG_API tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
                                 const tg_plan_options *options, tg_plan **plan);
 
@@ -271,7 +277,8 @@ TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
 TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);
 
 /* The same, given a stream of a GPU backend. */
-TG_API tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, void *stream);
+TG_API tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem,
+                                       void *stream);
 
 #ifdef __cplusplus
 }

@@ -15,15 +15,15 @@ extern "C" {
 
 /* One row of the kernel table. Strings have static storage. */
 typedef struct tg_kernel_info {
-    const char *name;   /* "cpu_packed_avx512_fp32", ...: built from the row */
-    const char *device; /* "cpu" */
-    const char *family; /* "sequential", "blocked", "packed", ... */
-    const char *isa;    /* instruction set it needs */
-    tg_type type;       /* of A and B */
+    const char *name;         /* "cpu_packed_avx512_fp32", ...: built from the row */
+    const char *device;       /* "cpu" */
+    const char *family;       /* "sequential", "blocked", "packed", ... */
+    const char *isa;          /* instruction set it needs */
+    tg_type type;             /* of A and B */
     int tile_rows, tile_cols; /* register tile; 0 where there is none */
-    int ladder_rung;    /* 0.. for a kernel of the teaching ladder, -1 for the others */
-    const char *idea;   /* what it does, one sentence */
-    int is_available;   /* 1 if the context's device can run it */
+    int ladder_rung;          /* 0.. for a kernel of the teaching ladder, -1 for the others */
+    const char *idea;         /* what it does, one sentence */
+    int is_available;         /* 1 if the context's device can run it */
 } tg_kernel_info;
 
 /* Rows of the table, whatever this machine can run. */
@@ -38,7 +38,7 @@ typedef struct tg_candidate {
     const char *kernel;
     double predicted_s; /* seconds; 0 where it is not legal */
     int is_legal, is_chosen;
-    char reason[160];   /* why it is not legal, or why it lost; "" for the chosen one */
+    char reason[160]; /* why it is not legal, or why it lost; "" for the chosen one */
 } tg_candidate;
 
 /* Fills up to `capacity` candidates for the problem, one a row of the table in table order, and
@@ -53,11 +53,15 @@ TG_API tg_status tg_list_candidates(tg_context *context, const tg_problem *probl
  *     8x8x8:lda=10:ldb=12:ldc=9:ldd=9    leading dimensions in elements
  *     8x8x8:dcol                         D (and C) column-major
  *     8x8x8:rsa=1:csa=-8:bsa=64          any strides of a matrix (a, b, c, d)
- * A letter of the layout says how the operand is stored: nt has B as n x k, row-major.
+ * A letter of the layout says how the operand is stored: nt has B as n x k, row-major. A batch
+ * stride that is not given is 0 in a batch of one, else max(rows |row stride|, columns |column
+ * stride|). C takes each stride of D that is not given for it, and is written only where beta is
+ * not 0.
  *
- * tg_parse_problem fills *problem with NULL data. Errors: INVALID_ARGUMENT, which names the part.
- * tg_format_problem writes the shortest such text, with its NUL, into `text`; 256 bytes always
- * suffice. Returns TG_STATUS_INVALID_ARGUMENT where `text_bytes` is too small. */
+ * tg_parse_problem fills *problem with NULL data. Errors: INVALID_ARGUMENT, which names the
+ * part, and OUT_OF_MEMORY. tg_format_problem writes the shortest such text, with its NUL, into
+ * `text`; 512 bytes always suffice. Errors: INVALID_ARGUMENT where `text_bytes` is too small or
+ * the problem is not legal, and the others of tg_create_plan. */
 TG_API tg_status tg_parse_problem(const char *text, tg_problem *problem);
 TG_API tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_bytes);
 

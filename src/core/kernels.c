@@ -50,6 +50,10 @@ const tgi_kernel *tgi_kernels_get(int index)
 int tgi_kernels_match(const tgi_kernel *kernel, const char *name)
 {
     size_t length = strlen(name);
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        if (strcmp(kernels[i].name, name) == 0)
+            return kernel == &kernels[i];
+    }
     return strncmp(kernel->name, name, length) == 0 &&
            (kernel->name[length] == '\0' || kernel->name[length] == '_');
 }

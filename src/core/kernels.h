@@ -31,7 +31,8 @@ int tgi_kernels_count(void);
 /* Row `index`, 0 .. count - 1. */
 const tgi_kernel *tgi_kernels_get(int index);
 
-/* 1 if `name` is the row's name or its leading words ("cpu_packed", "cpu_packed_avx2"). */
+/* 1 if `name` is the row's name or, where it is no row's name, its leading words ("cpu_packed",
+ * "cpu_packed_avx2"). */
 int tgi_kernels_match(const tgi_kernel *kernel, const char *name);
 
 int tgi_kernels_rung(tgi_family family);

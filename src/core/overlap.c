@@ -1,15 +1,6 @@
-/* Do two strided matrices share memory? */
+#include "core/overlap.h"
+
 #include <stdlib.h>
-
-#include "core/problem.h"
-
-/* A matrix as contiguous runs of `run_bytes` at multiples of strides: the dimension with the smallest stride
- * is the run, holes in it included; `low`..`high` is its whole address range. */
-typedef struct runs {
-    int64_t low, high; /* addresses, high exclusive */
-    int64_t run_bytes;
-    int64_t stride_gcd; /* of the outer strides, bytes; 0 where there is one run */
-} runs;
 
 static int64_t find_gcd(int64_t x, int64_t y)
 {
@@ -21,40 +12,51 @@ static int64_t find_gcd(int64_t x, int64_t y)
     return x;
 }
 
-static runs find_runs(const tgi_extent *extent)
+tgi_span tgi_overlap_find_span(const tgi_layout *layout, int64_t row_count, int64_t col_count,
+                               int64_t batch_count, int64_t element_bytes)
 {
-    int64_t counts[] = {extent->row_count, extent->col_count, extent->batch_count};
-    int64_t strides[] = {extent->layout.row, extent->layout.col, extent->layout.batch};
-    int64_t low = (int64_t)(intptr_t)extent->data, high = low;
-    int inner = -1;
+    const int64_t counts[] = {row_count, col_count, batch_count};
+    int64_t strides[] = {layout->row, layout->col, layout->batch}; /* to bytes below */
+    tgi_span span = {0, element_bytes, element_bytes, 0};
+    int inner = -1; /* the dimension of the smallest stride: its entries and their gaps are a run */
     for (int i = 0; i < 3; i++) {
-        strides[i] *= extent->element_bytes;
+        strides[i] *= element_bytes;
         int64_t reach = strides[i] * (counts[i] - 1);
-        if (reach < 0) low += reach;
-        if (reach > 0) high += reach;
-        if (counts[i] > 1 && (inner < 0 || llabs(strides[i]) < llabs(strides[inner]))) inner = i;
+        if (reach < 0)
+            span.low += reach;
+        if (reach > 0)
+            span.high += reach;
+        if (counts[i] > 1 && (inner < 0 || llabs(strides[i]) < llabs(strides[inner])))
+            inner = i;
     }
-    runs result = {low, high + extent->element_bytes, extent->element_bytes, 0};
     for (int i = 0; i < 3; i++) {
-        if (counts[i] <= 1) continue;
+        if (counts[i] <= 1)
+            continue;
         if (i == inner) {
-            result.run_bytes += llabs(strides[i]) * (counts[i] - 1);
+            span.run_bytes += llabs(strides[i]) * (counts[i] - 1);
         } else {
-            result.stride_gcd = find_gcd(result.stride_gcd, llabs(strides[i]));
+            span.stride_gcd = find_gcd(span.stride_gcd, llabs(strides[i]));
         }
     }
-    return result;
+    return span;
 }
 
-int tgi_problem_may_overlap(const tgi_extent *x, const tgi_extent *y)
+int tgi_overlap_may_share(const void *x, const tgi_span *x_span, const void *y,
+                          const tgi_span *y_span)
 {
-    runs p = find_runs(x), q = find_runs(y);
-    if (p.high <= q.low || q.high <= p.low) return 0;
-    /* Runs start at low + multiples of the gcd. Seen modulo that gcd the two may still lie in
-     * different places, as two blocks of columns of one matrix do. */
-    int64_t period = find_gcd(p.stride_gcd, q.stride_gcd);
-    if (period == 0) return 1;
-    int64_t distance = (q.low - p.low) % period;
-    if (distance < 0) distance += period;
-    return distance < p.run_bytes || period - distance < q.run_bytes;
+    int64_t x_low = (int64_t)(intptr_t)x + x_span->low,
+            x_high = (int64_t)(intptr_t)x + x_span->high;
+    int64_t y_low = (int64_t)(intptr_t)y + y_span->low,
+            y_high = (int64_t)(intptr_t)y + y_span->high;
+    if (x_high <= y_low || y_high <= x_low)
+        return 0;
+    /* Seen modulo a common divisor of all strides between runs, the two may still lie in different
+     * places, as two blocks of columns of one matrix do. */
+    int64_t period = find_gcd(x_span->stride_gcd, y_span->stride_gcd);
+    if (period == 0)
+        return 1;
+    int64_t distance = (y_low - x_low) % period;
+    if (distance < 0)
+        distance += period;
+    return distance < x_span->run_bytes || period - distance < y_span->run_bytes;
 }

@@ -1,6 +1,6 @@
 /*
- * The canonical problem: what VALIDATE makes of the caller's, and all that PLAN and the kernels see.
- * Transposes are folded into strides and the output lies row by row, or is at most
+ * The canonical problem: what VALIDATE makes of the caller's, and all that PLAN and the kernels
+ * see. Transposes are folded into strides and the output lies row by row, or is at most
  * TGI_SKINNY_ROWS rows high.
  */
 #ifndef TGI_PROBLEM_H
@@ -34,6 +34,12 @@ typedef struct tgi_problem {
  * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (D with itself). */
 tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *canonical);
 
+/* Bytes of an element; the same as tg_get_type_bytes, inlined for the hot path. */
+static inline int64_t tgi_type_bytes(tg_type type)
+{
+    return type == TG_TYPE_FP64 ? 8 : type == TG_TYPE_FP32 ? 4 : 2;
+}
+
 /* 1 if no product is formed: k = 0 or alpha = 0, so A and B are not read. */
 static inline int tgi_problem_is_scale_only(const tgi_problem *problem)
 {
@@ -45,16 +51,5 @@ static inline int tgi_problem_is_empty(const tgi_problem *problem)
 {
     return problem->m == 0 || problem->n == 0 || problem->batch_count == 0;
 }
-
-/* A matrix in memory, for the question whether two of them share bytes. */
-typedef struct tgi_extent {
-    const void *data;
-    tgi_layout layout;
-    int64_t row_count, col_count, batch_count, element_bytes;
-} tgi_extent;
-
-/* 0 only if no element of x shares a byte with one of y. Exact for nested strides that leave the two
- * in different columns of one larger matrix; otherwise as strict as the address ranges. */
-int tgi_problem_may_overlap(const tgi_extent *x, const tgi_extent *y);
 
 #endif

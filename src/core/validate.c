@@ -10,6 +10,8 @@ typedef long long ll; /* for printf */
 
 /* Columns from which a problem with few rows (or the reverse) counts as skinny. */
 #define SKINNY_LENGTH 64
+#define SKINNY_COLS 4
+#define SKINNY_DEPTH 256
 
 static tg_status check_enums(const tg_problem *p)
 {
@@ -68,10 +70,11 @@ static tg_status check_types(const tg_problem *p)
                                "ieee_fp64, or convert the matrices");
     }
     if (p->precision == TG_PRECISION_IEEE_FP64 && type != TG_TYPE_FP64) {
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "precision = ieee_fp64 needs fp64 inputs, these are %s; convert them "
-                               "or pass default",
-                               tg_get_type_name(type));
+        return tgi_status_fail(
+            TG_STATUS_INVALID_ARGUMENT,
+            "precision = ieee_fp64 needs fp64 inputs, these are %s; convert them "
+            "or pass default",
+            tg_get_type_name(type));
     }
     return TG_STATUS_OK;
 }
@@ -94,10 +97,11 @@ static tg_status check_shapes(const tg_problem *p, const tgi_problem *q, int64_t
                                (ll)q->batch_count);
     }
     if (b_rows != q->k) {
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "op(A) has %lld columns, op(B) has %lld rows; they must be equal (k): "
-                               "check the shapes and op_a, op_b",
-                               (ll)q->k, (ll)b_rows);
+        return tgi_status_fail(
+            TG_STATUS_INVALID_ARGUMENT,
+            "op(A) has %lld columns, op(B) has %lld rows; they must be equal (k): "
+            "check the shapes and op_a, op_b",
+            (ll)q->k, (ll)b_rows);
     }
     const tg_matrix *outputs[] = {&p->d, &p->c};
     for (int i = 0; i < (p->beta != 0.0 ? 2 : 1); i++) {
@@ -121,7 +125,8 @@ static tg_status check_span(const char *name, const tgi_layout *layout, int64_t 
     static const char *const parts[] = {"row_stride", "col_stride", "batch_stride"};
     int64_t span = 1;
     for (int i = 0; i < 3; i++) {
-        if (counts[i] == 0) return TG_STATUS_OK;
+        if (counts[i] == 0)
+            return TG_STATUS_OK;
     }
     for (int i = 0; i < 3; i++) {
         int64_t stride = strides[i], step, bytes;
@@ -129,16 +134,18 @@ static tg_status check_span(const char *name, const tgi_layout *layout, int64_t 
             __builtin_mul_overflow(counts[i] - 1, stride < 0 ? -stride : stride, &step) ||
             __builtin_add_overflow(span, step, &span) ||
             __builtin_mul_overflow(span, element_bytes, &bytes)) {
-            return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
-                                   "%s: %lld entries with %s = %lld do not fit in 63 bits of bytes; "
-                                   "pass smaller counts or strides",
-                                   name, (ll)counts[i], parts[i], (ll)stride);
+            return tgi_status_fail(
+                TG_STATUS_SIZE_OVERFLOW,
+                "%s: %lld entries with %s = %lld do not fit in 63 bits of bytes; "
+                "pass smaller counts or strides",
+                name, (ll)counts[i], parts[i], (ll)stride);
         }
     }
     return TG_STATUS_OK;
 }
 
-/* Refuses a D in which two elements share an address: each stride must clear the span of the smaller. */
+/* Refuses a D in which two elements share an address: each stride must clear the span of the
+ * smaller. */
 static tg_status check_d_distinct(const tgi_problem *q)
 {
     int64_t counts[] = {q->m, q->n, q->batch_count};
@@ -157,12 +164,14 @@ static tg_status check_d_distinct(const tgi_problem *q)
     int64_t span = 0; /* largest offset that the dimensions so far reach */
     for (int i = 0; i < 3; i++) {
         int part = order[i];
-        if (counts[part] <= 1) continue;
+        if (counts[part] <= 1)
+            continue;
         if (strides[part] <= span) {
-            return tgi_status_fail(TG_STATUS_OVERLAP,
-                                   "D overlaps itself: |d.%s| = %lld is not above %lld, the reach of "
-                                   "its smaller strides; pass a larger one",
-                                   parts[part], (ll)strides[part], (ll)span);
+            return tgi_status_fail(
+                TG_STATUS_OVERLAP,
+                "D overlaps itself: |d.%s| = %lld is not above %lld, the reach of "
+                "its smaller strides; pass a larger one",
+                parts[part], (ll)strides[part], (ll)span);
         }
         span += strides[part] * (counts[part] - 1);
     }
@@ -198,7 +207,7 @@ static void swap_roles(tgi_problem *q)
     transpose_layout(&q->b);
     transpose_layout(&q->c);
     transpose_layout(&q->d);
-    q->bias = q->bias == TG_BIAS_ROW ? TG_BIAS_COL
+    q->bias = q->bias == TG_BIAS_ROW   ? TG_BIAS_COL
               : q->bias == TG_BIAS_COL ? TG_BIAS_ROW
                                        : TG_BIAS_NONE;
     q->is_swapped = 1;
@@ -208,18 +217,27 @@ static void swap_roles(tgi_problem *q)
 static int must_swap(const tgi_problem *q)
 {
     int64_t small = q->m < q->n ? q->m : q->n, large = q->m < q->n ? q->n : q->m;
-    if (small <= TGI_SKINNY_ROWS && large > SKINNY_LENGTH) return q->n < q->m;
-    if (q->m == 1 || q->n == 1) return q->n == 1 && q->m > 1;
+    int is_skinny = small <= TGI_SKINNY_ROWS && large > SKINNY_LENGTH;
+    /* With a few columns and a short k, tiles that are one vector wide beat sums over lanes. */
+    if (is_skinny && (small <= SKINNY_COLS || q->k >= SKINNY_DEPTH))
+        return q->n < q->m;
+    if (q->m == 1 || q->n == 1)
+        return q->n == 1 && q->m > 1;
     return llabs(q->d.row) < llabs(q->d.col);
 }
 
 static void normalize_strides(tgi_problem *q)
 {
-    if (q->m <= 1) q->a.row = q->c.row = q->d.row = 1;
-    if (q->n <= 1) q->b.col = q->c.col = q->d.col = 1;
-    if (q->k <= 1) q->a.col = q->b.row = 1;
-    if (q->batch_count <= 1) q->a.batch = q->b.batch = q->c.batch = q->d.batch = 1;
-    if (q->beta == 0.0) q->c = q->d;
+    if (q->m <= 1)
+        q->a.row = q->c.row = q->d.row = 1;
+    if (q->n <= 1)
+        q->b.col = q->c.col = q->d.col = 1;
+    if (q->k <= 1)
+        q->a.col = q->b.row = 1;
+    if (q->batch_count <= 1)
+        q->a.batch = q->b.batch = q->c.batch = q->d.batch = 1;
+    if (q->beta == 0.0)
+        q->c = q->d;
 }
 
 static tg_status round_factor(const char *name, double value, tg_type type, double *rounded)
@@ -252,7 +270,8 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
     q->n = is_b_transposed ? problem->b.row_count : problem->b.col_count;
     q->batch_count = problem->batch_count;
     int64_t b_rows = is_b_transposed ? problem->b.col_count : problem->b.row_count;
-    if ((status = check_shapes(problem, q, b_rows))) return status;
+    if ((status = check_shapes(problem, q, b_rows)))
+        return status;
 
     q->a = fold_layout(&problem->a, problem->op_a);
     q->b = fold_layout(&problem->b, problem->op_b);
@@ -266,12 +285,17 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
     int64_t in_bytes = tg_get_type_bytes(q->type), out_bytes = tg_get_type_bytes(q->d_type);
     if ((status = check_span("A", &q->a, q->m, q->k, q->batch_count, in_bytes)) ||
         (status = check_span("B", &q->b, q->k, q->n, q->batch_count, in_bytes)) ||
-        (status = check_span("C", &q->c, q->m, q->n, q->batch_count, out_bytes)) ||
-        (status = check_span("D", &q->d, q->m, q->n, q->batch_count, out_bytes))) {
+        (status = check_span("D", &q->d, q->m, q->n, q->batch_count, out_bytes)) ||
+        (q->beta != 0.0 &&
+         (status = check_span("C", &q->c, q->m, q->n, q->batch_count, out_bytes)))) {
         return status;
     }
-    if (!tgi_problem_is_empty(q) && (status = check_d_distinct(q))) return status;
-    if (must_swap(q)) swap_roles(q);
+    if (!tgi_problem_is_empty(q) && (status = check_d_distinct(q)))
+        return status;
+    if (must_swap(q))
+        swap_roles(q);
+    if (q->k == 0)
+        q->alpha = 0.0; /* an empty sum is 0, whatever it is multiplied by */
     normalize_strides(q);
     return TG_STATUS_OK;
 }

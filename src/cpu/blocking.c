@@ -28,34 +28,38 @@ int tgi_cpu_count_threads(const tgi_machine *machine, const tgi_problem *p, doub
 {
     double macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
     double threads = macs / macs_per_cycle / CYCLES_PER_THREAD;
-    if (threads >= machine->thread_count) return machine->thread_count;
+    if (threads >= machine->thread_count)
+        return machine->thread_count;
     return threads < 1.0 ? 1 : (int)threads;
 }
 
-/* A is packed unless its rows can be read in place and are not read often, or lie side by side. */
+/* A is packed where tiles cannot read it in place, or where its rows or columns lie so that they
+ * would push each other out of the L1 cache or touch a page for each step of k. */
 static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_set *tiles)
 {
-    int64_t bytes = tg_get_type_bytes(p->type);
-    if (tiles->elem_bytes != bytes || (p->a.col != 1 && p->a.row != 1)) return 1;
-    int64_t stride_bytes = (p->a.col == 1 ? p->a.row : p->a.col) * bytes;
+    int64_t bytes = tgi_type_bytes(p->type);
+    if (tiles->elem_bytes != bytes || (p->a.col != 1 && p->a.row != 1))
+        return 1;
     int64_t reuse_count = divide_up(p->n, tiles->cols);
-    if (stride_bytes < 0) stride_bytes = -stride_bytes;
-    /* Strides near a multiple of 4 KiB put all rows of a tile on a few sets of the L1 cache. */
-    int64_t off_page = stride_bytes % 4096;
-    int is_conflicting = off_page < 64 || off_page > 4096 - 64;
-    int is_far = p->m * stride_bytes > machine->l2_bytes / 2;
-    return reuse_count > 2 && (is_conflicting || is_far);
+    if (reuse_count <= 2)
+        return 0;
+    if (p->a.col != 1)
+        return 1;
+    /* Strides near a multiple of 4 KiB put all rows of a tile on one set: 8 ways are too few. */
+    int64_t off_page = (p->a.row < 0 ? -p->a.row : p->a.row) * bytes % 4096;
+    return machine->l1_bytes <= 32 << 10 && (off_page < 64 || off_page > 4096 - 64);
 }
 
 static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_set *tiles)
 {
-    int64_t bytes = tg_get_type_bytes(p->type);
-    if (tiles->elem_bytes != bytes || p->b.col != 1) return 1;
+    int64_t bytes = tgi_type_bytes(p->type);
+    if (tiles->elem_bytes != bytes || p->b.col != 1)
+        return 1;
     int64_t reuse_count = divide_up(p->m, tiles->rows);
     int64_t stride_bytes = p->b.row < 0 ? -p->b.row * bytes : p->b.row * bytes;
-    int is_side_by_side = stride_bytes <= tiles->cols * bytes;
-    (void)machine;
-    return reuse_count > 2 && !is_side_by_side;
+    int is_side_by_side = stride_bytes <= 2 * tiles->cols * bytes;
+    int is_near = p->k * p->n * bytes <= machine->l2_bytes / 4;
+    return reuse_count > 2 && !is_side_by_side && !is_near;
 }
 
 /* Cycles of the slowest task where D is cut into row_parts x col_parts x k_parts. */
@@ -63,14 +67,21 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
                                 const tgi_blocking *blocking, double macs_per_cycle)
 {
     double rows = (double)divide_up(p->m, blocking->row_parts);
-    double cols = (double)(divide_up(divide_up(p->n, tiles->cols), blocking->col_parts) * tiles->cols);
+    double cols =
+        (double)(divide_up(divide_up(p->n, tiles->cols), blocking->col_parts) * tiles->cols);
     double k = (double)divide_up(p->k, blocking->k_parts);
     if (cols > (double)p->n) {
         /* One panel at most: its width in vectors is what is computed. */
         cols = (double)(divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
     }
-    double packed = (blocking->is_a_packed ? rows * k : 0.0) + (blocking->is_b_packed ? cols * k : 0.0);
-    return rows * cols * k / macs_per_cycle + packed * 0.25;
+    double packed =
+        (blocking->is_a_packed ? rows * k : 0.0) + (blocking->is_b_packed ? cols * k : 0.0);
+    /* Tiles of few rows or columns load more for each product. */
+    double tile_rows = rows < tiles->rows ? rows : tiles->rows;
+    double tile_cols = cols < tiles->cols ? cols : tiles->cols;
+    double loads = 1.0 + 0.25 * (1.0 / tile_rows - 1.0 / tiles->rows) +
+                   0.25 * tiles->vector_elems * (1.0 / tile_cols - 1.0 / tiles->cols);
+    return rows * cols * k / macs_per_cycle * loads + packed * 0.25;
 }
 
 static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
@@ -83,15 +94,17 @@ static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int
     tgi_blocking best = *blocking;
     for (int64_t row_parts = 1; row_parts <= per_batch; row_parts++) {
         for (int64_t k_parts = 1; row_parts * k_parts <= per_batch; k_parts++) {
-            int can_split_k = p->batch_count == 1 && k_parts <= chunk_count &&
-                              sums_bytes <= CHUNK_SUMS_BYTES;
-            if (k_parts > 1 && !can_split_k) break;
+            int can_split_k =
+                p->batch_count == 1 && k_parts <= chunk_count && sums_bytes <= CHUNK_SUMS_BYTES;
+            if (k_parts > 1 && !can_split_k)
+                break;
             blocking->row_parts = smaller(row_parts, p->m);
             blocking->k_parts = k_parts;
             blocking->col_parts =
                 smaller(per_batch / (row_parts * k_parts), divide_up(p->n, tiles->cols));
             double cycles = count_task_cycles(p, tiles, blocking, macs_per_cycle);
-            if (k_parts > 1) cycles *= 1.03; /* the sums' way through memory */
+            if (k_parts > 1)
+                cycles *= 1.03; /* the sums' way through memory */
             if (best_cycles == 0.0 || cycles < best_cycles) {
                 best_cycles = cycles;
                 best = *blocking;
@@ -108,43 +121,52 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
     int64_t k_bytes = k_elems * tiles->elem_bytes;
     int64_t thread_bytes = PACKED_BYTES / blocking->thread_count;
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
-    int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 3);
-    int64_t b_bytes = smaller(2 << 20, thread_bytes / 2);
+    int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
+    int64_t b_bytes = smaller(16 << 20, thread_bytes * 5 / 8);
     int64_t rows = divide_up(p->m, blocking->row_parts);
-    int64_t cols = divide_up(divide_up(p->n, tiles->cols), blocking->col_parts) * tiles->cols;
+    int64_t cols = divide_up(divide_up(p->n, blocking->panel_cols), blocking->col_parts) *
+                   blocking->panel_cols;
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
-    int64_t nc = larger(b_bytes / k_bytes / tiles->cols, 1) * tiles->cols;
+    int64_t nc = larger(b_bytes / k_bytes / blocking->panel_cols, 1) * blocking->panel_cols;
     /* Equal blocks rather than a small last one. */
     blocking->mc = divide_up(rows, divide_up(rows, mc));
-    blocking->nc = divide_up(divide_up(cols, divide_up(cols, nc)), tiles->cols) * tiles->cols;
+    blocking->nc = divide_up(divide_up(cols, divide_up(cols, nc)), blocking->panel_cols) *
+                   blocking->panel_cols;
 }
 
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
                              const tgi_kernel *kernel, int thread_count, tgi_blocking *blocking,
                              tgi_cpu_work *work)
 {
-    const tgi_isa_kernels kernels = tgi_cpu_select(kernel);
-    const tgi_tile_set *tiles = kernels.tiles;
+    const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
+    const tgi_tile_set *tiles = kernels->tiles;
     double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel);
     blocking->thread_count = thread_count;
     blocking->kc = tgi_cpu_chunk_k(p->k);
+    blocking->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
     blocking->is_a_packed = must_pack_a(machine, p, tiles);
     blocking->is_b_packed = must_pack_b(machine, p, tiles);
     cut_for_threads(p, tiles, thread_count, macs_per_cycle, blocking);
     choose_blocks(machine, p, tiles, blocking);
-    int64_t d_bytes = p->m * p->n * p->batch_count * tg_get_type_bytes(p->d_type);
+    int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
     blocking->is_streamed = p->k <= blocking->kc && p->beta == 0.0 && tgi_cpu_is_d_plain(p) &&
                             tgi_cpu_is_linear(p) && d_bytes > machine->l3_bytes;
+    /* So little work for an element of D that writing D is what takes the time. */
+    int64_t b_bytes = p->k * p->n * tiles->elem_bytes;
+    blocking->is_along_rows = p->k <= 32 && b_bytes <= machine->l2_bytes / 2;
+    blocking->is_d_far = d_bytes > machine->l2_bytes / 4;
 
     double tasks = (double)(blocking->row_parts * blocking->col_parts * blocking->k_parts) *
                    (double)p->batch_count;
     double task_cycles = count_task_cycles(p, tiles, blocking, macs_per_cycle);
-    double tile_count = (double)divide_up(p->m, tiles->rows) * (double)divide_up(p->n, tiles->cols) *
+    double tile_count = (double)divide_up(p->m, tiles->rows) *
+                        (double)divide_up(p->n, tiles->cols) *
                         (double)divide_up(p->k, blocking->kc) * (double)p->batch_count;
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
-    work->moved_elems = 0.0; /* counted with each task's cycles */
-    work->fixed_cycles = 400.0 * tasks + 40.0 * tile_count;
+    work->moved_elems = 0.0; /* counted with the cycles of each task */
+    work->fixed_cycles = 1000.0 * tasks + 40.0 * tile_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
+    work->memory_share = blocking->is_b_packed || blocking->is_along_rows ? 1.0 : 0.75;
     work->thread_count = (int)(tasks < thread_count ? tasks : thread_count);
 }

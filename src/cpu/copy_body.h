@@ -1,6 +1,6 @@
 /*
- * Packing: copies a block of inputs into the order and type that kernels read. Included once for each
- * instruction set and input type (IN_NAME, ACC_NAME), see names.h.
+ * Packing: copies a block of inputs into the order and type that kernels read. Included once for
+ * each instruction set and input type (IN_NAME, ACC_NAME), see names.h.
  */
 #include "cpu/names.h"
 
@@ -37,7 +37,8 @@ static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
                 for (int q = 0; q < STEP; q += VECTOR_ELEMS)
                     ACC(store)(rows[r] + q, IN(load)(source + (i + r) * inner_stride + o + q));
             for (int q = 0; q < STEP; q += 4)
-                ACC(transpose)(rows[0] + q, STEP, target + (o + q) * target_stride + i, target_stride);
+                ACC(transpose)
+            (rows[0] + q, STEP, target + (o + q) * target_stride + i, target_stride);
         }
     }
     for (int64_t o = 0; o < copy->outer; o++) {

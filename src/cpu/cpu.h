@@ -20,7 +20,7 @@ extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct,
 int64_t tgi_cpu_chunk_k(int64_t k);
 
 /* The functions for a row of the table. */
-tgi_isa_kernels tgi_cpu_select(const tgi_kernel *kernel);
+const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel);
 
 /* Multiply-adds of accumulators that one core of the instruction set finishes in a cycle. */
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel);
@@ -34,7 +34,7 @@ static inline int64_t tgi_cpu_accum_bytes(const tgi_problem *problem)
 /* 1 if D can hold running sums and be written by vectors. */
 static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
 {
-    return problem->d.col == 1 && tg_get_type_bytes(problem->d_type) == tgi_cpu_accum_bytes(problem);
+    return problem->d.col == 1 && tgi_type_bytes(problem->d_type) == tgi_cpu_accum_bytes(problem);
 }
 
 /* 1 if the epilogue is linear: alpha and beta alone. */
@@ -51,9 +51,13 @@ static inline int64_t tgi_cpu_cut(int64_t extent, int64_t parts, int64_t index, 
     return cut < extent ? cut : extent;
 }
 
-/* Pointers to element (row, col) of batch entry `batch`. */
-const void *tgi_cpu_at(const void *data, const tgi_layout *layout, int64_t batch, int64_t row,
-                       int64_t col, int64_t element_bytes);
+/* Element (row, col) of batch entry `batch`; NULL of NULL. */
+static inline const void *tgi_cpu_at(const void *data, const tgi_layout *layout, int64_t batch,
+                                     int64_t row, int64_t col, int64_t element_bytes)
+{
+    int64_t offset = batch * layout->batch + row * layout->row + col * layout->col;
+    return data ? (const char *)data + offset * element_bytes : NULL;
+}
 
 /* Finishes a block of sums at (row, col) of D, see tgi_finish; running sums go to D itself where
  * `running` is NULL. */

@@ -10,60 +10,44 @@ static const tgi_cpu_family *const families[TGI_FAMILY_COUNT] = {
     [TGI_FAMILY_cpu_dot] = &tgi_cpu_dot,
 };
 
-tgi_isa_kernels tgi_cpu_select(const tgi_kernel *kernel)
+const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel)
 {
+    static const tgi_isa_kernels *const tables[TGI_ISA_COUNT] = {
+        [TGI_ISA_generic] = tgi_isa_generic,
 #if defined(__x86_64__)
-    tgi_isa_kernels kernels;
-    switch (kernel->isa) {
-    case TGI_ISA_avx2:
-        return tgi_isa_avx2[kernel->type];
-    case TGI_ISA_avx512:
-        return tgi_isa_avx512[kernel->type];
-    case TGI_ISA_avx512_bf16:
-        kernels = tgi_isa_avx512[kernel->type];
-        kernels.tiles = tgi_isa_avx512_bf16.tiles;
-        kernels.pack_k_inner = tgi_isa_avx512_bf16.pack_k_inner;
-        kernels.pack_k_outer = tgi_isa_avx512_bf16.pack_k_outer;
-        return kernels;
-    default:
-        break;
-    }
+        [TGI_ISA_avx2] = tgi_isa_avx2,
+        [TGI_ISA_avx512] = tgi_isa_avx512,
+        [TGI_ISA_avx512_bf16] = tgi_isa_avx512_bf16,
 #endif
-    return tgi_isa_generic[kernel->type];
+    };
+    return &tables[kernel->isa][kernel->type];
 }
 
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
 {
-    const tgi_isa_kernels kernels = tgi_cpu_select(kernel);
-    double products = (double)(kernels.tiles->vector_elems * kernels.tiles->k_per_elem);
+    const tgi_tile_set *tiles = tgi_cpu_select(kernel)->tiles;
+    double products = (double)(tiles->vector_elems * tiles->k_per_elem);
     /* Two multiply-add units; without fused ones each product costs two operations. */
     return kernel->isa == TGI_ISA_generic ? products : 2.0 * products;
 }
 
 int64_t tgi_cpu_chunk_k(int64_t k)
 {
-    /* A register tile's panel of B, chunk x 128 bytes, streams from L2 into L1 while it is used; longer
-     * chunks save passes over D, shorter ones keep packed blocks in L2. */
-    const int64_t longest = 512, step = 8;
-    if (k <= longest) return k;
+    /* Long chunks save passes over D, which lies in memory; a panel of B, chunk x 192 bytes,
+     * still stays in L2 while row tiles go by. */
+    const int64_t longest = 1024, step = 8;
+    if (k <= longest)
+        return k;
     int64_t chunk_count = (k + longest - 1) / longest;
     int64_t chunk = (k + chunk_count - 1) / chunk_count;
     return (chunk + step - 1) / step * step;
-}
-
-const void *tgi_cpu_at(const void *data, const tgi_layout *layout, int64_t batch, int64_t row,
-                       int64_t col, int64_t element_bytes)
-{
-    if (!data) return NULL;
-    int64_t offset = batch * layout->batch + row * layout->row + col * layout->col;
-    return (const char *)data + offset * element_bytes;
 }
 
 void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, int64_t row,
                     int64_t col, tgi_finish *block)
 {
     const tgi_problem *p = call->problem;
-    int64_t bytes = tg_get_type_bytes(p->d_type);
+    int64_t bytes = tgi_type_bytes(p->d_type);
     int64_t bias_index = p->bias == TG_BIAS_ROW ? row : col;
     block->problem = p;
     block->c = tgi_cpu_at(call->c, &p->c, batch, row, col, bytes);

@@ -1,24 +1,40 @@
 /* What this processor is: name, instruction set, caches, threads. */
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include "cpu/cpu.h"
+
+#if defined(__x86_64__)
+/* A bit of EAX (register 0) or ECX (register 2) of a CPUID leaf: for features that not every
+ * compiler knows by name. */
+static int has_cpuid_bit(unsigned leaf, unsigned subleaf, int register_index, int bit)
+{
+    unsigned registers[4] = {0};
+    __get_cpuid_count(leaf, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]);
+    return registers[register_index] >> bit & 1;
+}
+#endif
 
 static tgi_isa find_isa(void)
 {
 #if defined(__x86_64__)
-    /* The builtins also ask the operating system whether it saves the registers. */
+    /* The builtins also ask whether the operating system saves the registers. */
     __builtin_cpu_init();
-    int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                   __builtin_cpu_supports("f16c");
+    int has_f16c = has_cpuid_bit(1, 0, 2, 29), has_avx512_bf16 = has_cpuid_bit(7, 1, 0, 5);
+    int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c;
     int has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (has_avx2 && has_avx512) {
-        return __builtin_cpu_supports("avx512bf16") ? TGI_ISA_avx512_bf16 : TGI_ISA_avx512;
-    }
-    if (has_avx2) return TGI_ISA_avx2;
+    if (has_avx2 && has_avx512)
+        return has_avx512_bf16 ? TGI_ISA_avx512_bf16 : TGI_ISA_avx512;
+    if (has_avx2)
+        return TGI_ISA_avx2;
 #endif
     return TGI_ISA_generic;
 }
@@ -36,17 +52,55 @@ static void find_name(char *name, size_t size_bytes)
             break;
         }
     }
-    if (file) fclose(file);
+    if (file)
+        fclose(file);
+}
+
+/* One word of a file of the kernel's description of cache `index` of core 0; "" where there is
+ * none. */
+static void read_cache_word(int index, const char *name, char word[32])
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+    FILE *file = fopen(path, "r");
+    word[0] = '\0';
+    if (!file)
+        return;
+    if (fscanf(file, "%31s", word) != 1)
+        word[0] = '\0';
+    fclose(file);
+}
+
+/* Bytes of the data cache of `level`, 0 where Linux does not tell. sysconf would add up the
+ * last-level caches of a whole package, of which a core sees one. */
+static int64_t read_cache_bytes(int level)
+{
+    char found_level[32], type[32], size[32], *unit;
+    for (int index = 0; index < 8; index++) {
+        read_cache_word(index, "level", found_level);
+        read_cache_word(index, "type", type);
+        read_cache_word(index, "size", size);
+        if (found_level[0] == '0' + level && type[0] && strcmp(type, "Instruction") != 0) {
+            int64_t count = strtoll(size, &unit, 10);
+            return count << (*unit == 'M' ? 20 : 10);
+        }
+    }
+    return 0;
+}
+
+static int64_t find_cache_bytes(int level, int sysconf_name)
+{
+    int64_t read_bytes = read_cache_bytes(level);
+    long reported_bytes = read_bytes > 0 ? 0 : sysconf(sysconf_name);
+    return read_bytes > 0 ? read_bytes : reported_bytes > 0 ? reported_bytes : 0;
 }
 
 void tgi_cpu_detect(tgi_machine *machine)
 {
-    long l1_bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE), l2_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    long l3_bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
     find_name(machine->name, sizeof machine->name);
     machine->isa = find_isa();
-    machine->l1_bytes = l1_bytes > 0 ? l1_bytes : 0;
-    machine->l2_bytes = l2_bytes > 0 ? l2_bytes : 0;
-    machine->l3_bytes = l3_bytes > 0 ? l3_bytes : 0;
+    machine->l1_bytes = find_cache_bytes(1, _SC_LEVEL1_DCACHE_SIZE);
+    machine->l2_bytes = find_cache_bytes(2, _SC_LEVEL2_CACHE_SIZE);
+    machine->l3_bytes = find_cache_bytes(3, _SC_LEVEL3_CACHE_SIZE);
     machine->thread_count = omp_get_max_threads();
 }

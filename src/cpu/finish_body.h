@@ -98,7 +98,7 @@ static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int
 {
     const tgi_problem *p = f->problem;
     const char *bias = f->bias;
-    int64_t bytes = tg_get_type_bytes(p->d_type);
+    int64_t bytes = tgi_type_bytes(p->d_type);
     ACC(elem) values[FINISH_COLS];
     if (p->bias == TG_BIAS_ROW) {
         ACC_LOCAL(read_row)(values, bias + i * bytes, 1, 1, p->d_type);
@@ -114,7 +114,7 @@ static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int
 static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
 {
     const tgi_problem *p = f->problem;
-    const int64_t bytes = tg_get_type_bytes(p->d_type);
+    const int64_t bytes = tgi_type_bytes(p->d_type);
     const ACC(elem) alpha = (ACC(elem))p->alpha;
     const ACC(elem) factor = f->is_first ? (ACC(elem))p->beta : 1;
     for (int64_t i = 0; i < f->rows; i++) {

@@ -8,9 +8,9 @@
 /*
  * Copies a block, converting inputs to what a tile reads:
  *     target[o * target_stride + i] = source[o * outer_stride + i * inner_stride]
- * for o < outer, i < inner, and zeros for inner <= i < padded. Counts and the source's strides are in
- * inputs, the target's stride in tile elements. Where a tile element is a pair along k, an odd k is
- * filled up with a zero.
+ * for o < outer, i < inner, and zeros for inner <= i < padded. Counts and the source's strides are
+ * in inputs, the target's stride in tile elements. Where a tile element is a pair along k, an odd k
+ * is filled up with a zero.
  */
 typedef struct tgi_copy {
     void *target;
@@ -43,9 +43,9 @@ typedef struct tgi_finish {
 typedef void tgi_finish_fn(const tgi_finish *finish);
 
 /*
- * sums += A B for few rows: A is m x k accumulators, contiguous along k, sums m x n accumulators with
- * contiguous rows. B is of the input type; b_stride is its row stride (rank, B contiguous along n)
- * or its column stride (dot, B contiguous along k).
+ * sums += A B for few rows: A is m x k accumulators, contiguous along k, sums m x n accumulators
+ * with contiguous rows. B is of the input type; b_stride is its row stride (rank, B contiguous
+ * along n) or its column stride (dot, B contiguous along k).
  */
 typedef struct tgi_skinny {
     int64_t m, n, k;
@@ -59,26 +59,21 @@ typedef struct tgi_skinny {
 typedef void tgi_skinny_fn(const tgi_skinny *skinny);
 
 typedef struct tgi_isa_kernels {
-    const tgi_tile_set *tiles;
-    tgi_copy_fn *pack_k_inner; /* k is the inner dimension of the copy */
-    tgi_copy_fn *pack_k_outer; /* k is the outer one; the two differ where a tile element is a pair */
-    tgi_copy_fn *widen;        /* to accumulators: A of the skinny kernels */
+    const tgi_tile_set *direct_tiles, *tiles; /* of the direct and of the packed family */
+    tgi_copy_fn *pack_k_inner;                /* k is the inner dimension of the copy */
+    tgi_copy_fn
+        *pack_k_outer;  /* k is the outer one; the two differ where a tile element is a pair */
+    tgi_copy_fn *widen; /* to accumulators: A of the skinny kernels */
     tgi_finish_fn *finish;
     tgi_skinny_fn *rank, *dot;
 } tgi_isa_kernels;
-
-/* What AVX512_BF16 adds to AVX-512: tiles of BF16 pairs. */
-typedef struct tgi_pair_kernels {
-    const tgi_tile_set *tiles;
-    tgi_copy_fn *pack_k_inner, *pack_k_outer;
-} tgi_pair_kernels;
 
 /* Kernels of an instruction set (one that the processor has) for an input type; `type` indexes. */
 extern const tgi_isa_kernels tgi_isa_generic[4];
 #if defined(__x86_64__)
 extern const tgi_isa_kernels tgi_isa_avx2[4];
 extern const tgi_isa_kernels tgi_isa_avx512[4];
-extern const tgi_pair_kernels tgi_isa_avx512_bf16;
+extern const tgi_isa_kernels tgi_isa_avx512_bf16[4]; /* BF16 alone */
 #endif
 
 #endif

@@ -4,7 +4,10 @@
 #include "cpu/simd_avx2.h"
 
 #define HAS_FMA 1
-#define TILE_ROWS 6
+#define DIRECT_ROWS 6
+#define DIRECT_VECTORS 2
+#define PACKED_ROWS 6
+#define PACKED_VECTORS 2
 #define DOT_COLS 3
 #include "cpu/isa_body.h"
 

@@ -1,11 +1,36 @@
-/* Kernels for AVX-512: 14 x 2 accumulators, 2 of B and 1 of A in 32 registers. */
+/*
+ * Kernels for AVX-512 and for AVX512_BF16, 32 registers. Small matrices, in L1: 14 x 2
+ * accumulators, 2 of B, 1 of A, so that few tiles are started. Large ones: 8 x 3, which loads less
+ * for each product and writes D in longer runs: 8 rows a power of two apart still fit in one set of
+ * the L1 cache.
+ */
 #if defined(__x86_64__)
 
 #include "cpu/simd_avx512.h"
 
 #define HAS_FMA 1
-#define TILE_ROWS 14
+#define DIRECT_ROWS 14
+#define DIRECT_VECTORS 2
+#define PACKED_ROWS 8
+#define PACKED_VECTORS 3
 #define DOT_COLS 6
 #include "cpu/isa_body.h"
+
+/* With BF16 dot products, tiles read pairs; all else is as above. */
+#include "cpu/simd_avx512_bf16.h"
+
+#undef K_PER_ELEM
+#define K_PER_ELEM 2
+#define ACC_NAME fp32
+#define IN_NAME bf16x2
+#define TILE_ROWS PACKED_ROWS
+#define TILE_VECTORS PACKED_VECTORS
+#include "cpu/pairs_body.h"
+#include "cpu/tile_body.h"
+
+const tgi_isa_kernels tgi_isa_avx512_bf16[4] = {
+    [TG_TYPE_BF16] = {NULL, &TILE(tile_set), pack_k_inner, pack_k_outer, copy_avx512_bf16,
+                      finish_avx512_fp32, rank_avx512_bf16, dot_avx512_bf16},
+};
 
 #endif

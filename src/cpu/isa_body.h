@@ -1,6 +1,7 @@
 /*
- * All kernels of one instruction set: the bodies, once for each type. The including file has included
- * the vectors and defines TILE_ROWS, DOT_COLS and HAS_FMA.
+ * All kernels of one instruction set: the bodies, once for each type. The including file has
+ * included the vectors and defines HAS_FMA, DOT_COLS, and the shapes of the tiles: DIRECT_ROWS x
+ * DIRECT_VECTORS and PACKED_ROWS x PACKED_VECTORS.
  */
 #include "cpu/isa.h"
 
@@ -17,7 +18,7 @@
 #define IN_NAME fp32
 #include "cpu/copy_body.h"
 #include "cpu/skinny_body.h"
-#include "cpu/tile_body.h"
+#include "cpu/tiles_body.h"
 #undef IN_NAME
 #define IN_NAME bf16
 #include "cpu/copy_body.h"
@@ -40,17 +41,19 @@
 #define IN_NAME fp64
 #include "cpu/copy_body.h"
 #include "cpu/skinny_body.h"
-#include "cpu/tile_body.h"
+#include "cpu/tiles_body.h"
 #undef IN_NAME
 #undef ACC_NAME
+
+#define TILE_SET(accum, rows) EXPAND2(EXPAND3(tile_set, ISA_NAME, accum), rows)
 
 /* One row of an instruction set's table. */
 #define ISA_KERNELS(type, accum)                                                                   \
     {                                                                                              \
-        &EXPAND3(tile_set, ISA_NAME, accum), EXPAND3(copy, ISA_NAME, type),                        \
+        &TILE_SET(accum, DIRECT_ROWS), &TILE_SET(accum, PACKED_ROWS),                              \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
-            EXPAND3(finish, ISA_NAME, accum), EXPAND3(rank, ISA_NAME, type),                       \
-            EXPAND3(dot, ISA_NAME, type)                                                           \
+            EXPAND3(copy, ISA_NAME, type), EXPAND3(finish, ISA_NAME, accum),                       \
+            EXPAND3(rank, ISA_NAME, type), EXPAND3(dot, ISA_NAME, type)                            \
     }
 
 const tgi_isa_kernels EXPAND2(tgi_isa, ISA_NAME)[4] = {

@@ -1,7 +1,8 @@
 /*
  * Names inside the bodies (*_body.h), which are included once for each instruction set and type:
  * ACC(load) is fp32_load where ACC_NAME is fp32, IN(load) is bf16_load where IN_NAME is bf16,
- * LOCAL(x) is a static name of its own for each inclusion.
+ * LOCAL(x) is a static name of its own for each instruction set and input type, TILE(x) for each of
+ * their tile shapes too.
  */
 #ifndef TGI_CPU_NAMES_H
 #define TGI_CPU_NAMES_H
@@ -15,6 +16,12 @@
 #define IN(name) EXPAND2(IN_NAME, name)
 #define LOCAL(name) EXPAND3(name, ISA_NAME, IN_NAME)
 #define ACC_LOCAL(name) EXPAND3(name, ISA_NAME, ACC_NAME)
+#define TILE(name) EXPAND2(LOCAL(name), TILE_ROWS)
 #define VECTOR_ELEMS ((int)(sizeof(ACC(vec)) / sizeof(ACC(elem))))
+
+#define TILE_UNROLL 4 /* steps of k in one turn of a tile's loop */
+
+/* Makes the compiler take a pointer as it is, whatever it was computed from. */
+#define HIDE_POINTER(pointer) __asm__("" : "+r"(pointer))
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Family `packed`: five loops around the register tile. Each task owns a part of D and packs what it
- * reads, so that threads never wait for each other:
+ * Family `packed`: five loops around the register tile. Each task owns a part of D and packs what
+ * it reads, so that threads never wait for each other:
  *
  *     for columns by nc                 B block: chunk x nc, in the last-level cache
  *       for rows by rows_kept           only where D cannot hold running sums
@@ -21,7 +21,7 @@
 
 typedef struct packed_run {
     const tgi_call *call;
-    tgi_isa_kernels kernels;
+    const tgi_isa_kernels *kernels;
     int64_t chunk_k, chunk_count;
     int64_t a_bytes, b_bytes, running_bytes; /* of one thread's blocks */
     char *thread_blocks;                     /* thread_count x (a + b + running) */
@@ -33,8 +33,8 @@ static int64_t align_up(int64_t size, int64_t step)
     return (size + step - 1) / step * step;
 }
 
-/* Tile elements of a chunk along k, and the pitch of a packed row of A: an odd number of cache lines, or rows
- * would fall on the same sets. */
+/* Tile elements of a chunk along k, and the pitch of a packed row of A: an odd number of cache
+ * lines, or rows would fall on the same sets. */
 static int64_t count_k_elems(const tgi_tile_set *tiles, int64_t k)
 {
     return (k + tiles->k_per_elem - 1) / tiles->k_per_elem;
@@ -56,11 +56,11 @@ static int needs_running(const tgi_problem *p, int64_t chunk_count)
 
 static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, packed_run *run)
 {
-    const tgi_tile_set *tiles = run->kernels.tiles;
+    const tgi_tile_set *tiles = run->kernels->tiles;
     run->chunk_k = blocking->kc;
     run->chunk_count = (p->k + blocking->kc - 1) / blocking->kc;
     int64_t k_elems = count_k_elems(tiles, blocking->kc);
-    int64_t nc = align_up(blocking->nc, tiles->cols);
+    int64_t nc = align_up(blocking->nc, blocking->panel_cols);
     int64_t rows_kept = p->m < ROWS_KEPT ? p->m : ROWS_KEPT;
     run->a_bytes = blocking->is_a_packed ? align_up(blocking->mc, tiles->rows) *
                                                pitch_elems(tiles, blocking->kc) * tiles->elem_bytes
@@ -76,35 +76,47 @@ static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, packed
 static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_blocking *blocking,
                                       const packed_run *run)
 {
-    if (blocking->k_parts == 1) return 0;
+    if (blocking->k_parts == 1)
+        return 0;
     return align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p), ALIGN_BYTES);
 }
+
+#define PACKED_DEPTH 16 /* rows of B, even: pairs are not torn apart */
 
 static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64_t k,
                    tgi_right *right, char *block)
 {
     const tgi_problem *p = run->call->problem;
-    const tgi_tile_set *tiles = run->kernels.tiles;
-    int64_t bytes = tg_get_type_bytes(p->type);
+    const tgi_tile_set *tiles = run->kernels->tiles;
+    const int64_t bytes = tgi_type_bytes(p->type);
+    const int64_t panel_cols = run->call->blocking->panel_cols;
+    right->cols = panel_cols;
     if (!run->call->blocking->is_b_packed) {
         right->data = tgi_cpu_at(run->call->b, &p->b, s->batch, k0, s->col, bytes);
         right->row = p->b.row;
-        right->panel_elems = tiles->cols;
+        right->panel_elems = panel_cols;
         return;
     }
     right->data = block;
-    right->row = tiles->cols;
-    right->panel_elems = count_k_elems(tiles, k) * tiles->cols;
-    for (int64_t j = 0; j < s->cols; j += tiles->cols) {
-        tgi_copy copy = {.target = block + j / tiles->cols * right->panel_elems * tiles->elem_bytes,
-                         .target_stride = tiles->cols,
-                         .source = tgi_cpu_at(run->call->b, &p->b, s->batch, k0, s->col + j, bytes),
-                         .outer = k,
-                         .inner = s->cols - j < tiles->cols ? s->cols - j : tiles->cols,
-                         .padded = tiles->cols,
-                         .outer_stride = p->b.row,
-                         .inner_stride = p->b.col};
-        run->kernels.pack_k_outer(&copy);
+    right->row = panel_cols;
+    right->panel_elems = count_k_elems(tiles, k) * panel_cols;
+    /* A few rows at a time across all panels: B is read in long runs, not in columns of panels. */
+    const int64_t step = p->b.row == 1 && p->b.col != 1 ? k : PACKED_DEPTH;
+    for (int64_t k1 = 0; k1 < k; k1 += step) {
+        for (int64_t j = 0; j < s->cols; j += panel_cols) {
+            int64_t elem =
+                j / panel_cols * right->panel_elems + k1 / tiles->k_per_elem * panel_cols;
+            tgi_copy copy = {
+                .target = block + elem * tiles->elem_bytes,
+                .target_stride = panel_cols,
+                .source = tgi_cpu_at(run->call->b, &p->b, s->batch, k0 + k1, s->col + j, bytes),
+                .outer = k - k1 < step ? k - k1 : step,
+                .inner = s->cols - j < panel_cols ? s->cols - j : panel_cols,
+                .padded = panel_cols,
+                .outer_stride = p->b.row,
+                .inner_stride = p->b.col};
+            run->kernels->pack_k_outer(&copy);
+        }
     }
 }
 
@@ -113,10 +125,10 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                    tgi_left *left, char *block)
 {
     const tgi_problem *p = run->call->problem;
-    const tgi_tile_set *tiles = run->kernels.tiles;
-    int64_t bytes = tg_get_type_bytes(p->type);
+    const tgi_tile_set *tiles = run->kernels->tiles;
+    int64_t bytes = tgi_type_bytes(p->type);
     if (!run->call->blocking->is_a_packed) {
-        tgi_cpu_read_a_in_place(run->call, &run->kernels, left);
+        tgi_cpu_read_a_in_place(p, tiles, left);
         left->data = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row, k0, bytes);
         return;
     }
@@ -133,13 +145,14 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                          .padded = k,
                          .outer_stride = p->a.row,
                          .inner_stride = p->a.col};
-        run->kernels.pack_k_inner(&copy);
+        run->kernels->pack_k_inner(&copy);
         return;
     }
     left->order = TGI_A_ALONG_ROWS;
     left->is_paneled = 1;
     left->stride = 0;
-    int64_t tile_count = tgi_cpu_tile_count(s->rows, tiles->rows), k_elems = count_k_elems(tiles, k);
+    int64_t tile_count = tgi_cpu_tile_count(s->rows, tiles->rows),
+            k_elems = count_k_elems(tiles, k);
     for (int64_t index = 0; index < tile_count; index++) {
         int64_t i = tgi_cpu_tile_start(s->rows, tile_count, index);
         int64_t rows = tgi_cpu_tile_start(s->rows, tile_count, index + 1) - i;
@@ -151,7 +164,7 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                          .padded = rows,
                          .outer_stride = p->a.col,
                          .inner_stride = p->a.row};
-        run->kernels.pack_k_outer(&copy);
+        run->kernels->pack_k_outer(&copy);
     }
 }
 
@@ -167,20 +180,21 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
         int64_t k = p->k - k0 < run->chunk_k ? p->k - k0 : run->chunk_k;
         s->is_first = chunk == 0;
         s->is_last = chunk == run->chunk_count - 1;
-        s->k_elems = count_k_elems(run->kernels.tiles, k);
+        s->k_elems = count_k_elems(run->kernels->tiles, k);
         pack_b(run, s, k0, k, &s->b, b_block);
         for (int64_t row = row0; row < row1; row += mc) {
             s->row = row;
             s->rows = row1 - row < mc ? row1 - row : mc;
+            s->tile_count = tgi_cpu_tile_count(s->rows, s->tiles->rows);
             pack_a(run, s, k0, k, &s->a, a_block);
             if (run->chunk_sums) {
                 int64_t offset = (chunk * p->m + s->row) * p->n + s->col;
-                s->sums = run->chunk_sums + offset * run->kernels.tiles->accum_bytes;
+                s->sums = run->chunk_sums + offset * run->kernels->tiles->accum_bytes;
                 s->sums_row = p->n;
             } else if (run->running_bytes) {
-                s->running_row = align_up(run->call->blocking->nc, run->kernels.tiles->cols);
+                s->running_row = align_up(run->call->blocking->nc, run->call->blocking->panel_cols);
                 s->running = b_block + run->b_bytes +
-                             (row - row0) * s->running_row * run->kernels.tiles->accum_bytes;
+                             (row - row0) * s->running_row * run->kernels->tiles->accum_bytes;
             }
             tgi_cpu_run_panels(s);
         }
@@ -192,7 +206,7 @@ static void run_part(void *state, int64_t index, int thread)
     const packed_run *run = state;
     const tgi_problem *p = run->call->problem;
     const tgi_blocking *blocking = run->call->blocking;
-    const tgi_tile_set *tiles = run->kernels.tiles;
+    const tgi_tile_set *tiles = run->kernels->tiles;
     int64_t part = index;
     int64_t k_part = part % blocking->k_parts;
     part /= blocking->k_parts;
@@ -202,8 +216,8 @@ static void run_part(void *state, int64_t index, int thread)
     int64_t batch = part / blocking->row_parts;
     int64_t row0 = tgi_cpu_cut(p->m, blocking->row_parts, row_part, 1);
     int64_t row1 = tgi_cpu_cut(p->m, blocking->row_parts, row_part + 1, 1);
-    int64_t col0 = tgi_cpu_cut(p->n, blocking->col_parts, col_part, tiles->cols);
-    int64_t col1 = tgi_cpu_cut(p->n, blocking->col_parts, col_part + 1, tiles->cols);
+    int64_t col0 = tgi_cpu_cut(p->n, blocking->col_parts, col_part, blocking->panel_cols);
+    int64_t col1 = tgi_cpu_cut(p->n, blocking->col_parts, col_part + 1, blocking->panel_cols);
     int64_t first = tgi_cpu_cut(run->chunk_count, blocking->k_parts, k_part, 1);
     int64_t last = tgi_cpu_cut(run->chunk_count, blocking->k_parts, k_part + 1, 1);
     int64_t rows_kept = run->running_bytes ? ROWS_KEPT : p->m;
@@ -211,7 +225,8 @@ static void run_part(void *state, int64_t index, int thread)
     for (int64_t col = col0; col < col1; col += blocking->nc) {
         for (int64_t row = row0; row < row1; row += rows_kept) {
             tgi_panels s = {.call = run->call,
-                            .kernels = &run->kernels,
+                            .kernels = run->kernels,
+                            .tiles = tiles,
                             .batch = batch,
                             .row = row,
                             .col = col,
@@ -221,14 +236,15 @@ static void run_part(void *state, int64_t index, int thread)
         }
     }
     /* Rows that were written past the caches must be visible before the threads meet. */
-    if (blocking->is_streamed) __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (blocking->is_streamed)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /* D's rows start on vectors, which writing past the caches requires. */
 static int is_d_aligned(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
-    int64_t bytes = tg_get_type_bytes(p->d_type);
+    int64_t bytes = tgi_type_bytes(p->d_type);
     return ((intptr_t)call->d | (p->d.row * bytes) | (p->d.batch * bytes)) % ALIGN_BYTES == 0;
 }
 
@@ -244,11 +260,11 @@ static void execute(const tgi_call *call)
     int64_t sums_bytes = count_chunk_sums_bytes(call->problem, &blocking, &run);
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
-    int64_t count = call->problem->batch_count * blocking.row_parts * blocking.col_parts *
-                    blocking.k_parts;
+    int64_t count =
+        call->problem->batch_count * blocking.row_parts * blocking.col_parts * blocking.k_parts;
     tgi_cpu_run_tasks(run_part, &run, count, blocking.thread_count);
     if (sums_bytes) {
-        tgi_cpu_reduce_chunks(&here, run.kernels.finish, run.chunk_sums, run.chunk_count);
+        tgi_cpu_reduce_chunks(&here, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }
 }
 
@@ -263,9 +279,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         return;
     }
     proposal->is_legal = 1;
-    proposal->sum_order =
-        kernel->isa == TGI_ISA_avx512_bf16 ? TGI_SUM_BY_PAIRS : TGI_SUM_ALONG_K;
-    if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p)) return;
+    proposal->sum_order = kernel->isa == TGI_ISA_avx512_bf16 ? TGI_SUM_BY_PAIRS : TGI_SUM_ALONG_K;
+    if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
+        return;
     int thread_count = tgi_cpu_count_threads(machine, p, tgi_cpu_macs_per_cycle(kernel));
     memset(&serial, 0, sizeof serial);
     tgi_cpu_choose_blocking(machine, p, kernel, 1, &serial, &work);

@@ -11,11 +11,19 @@ int64_t tgi_cpu_tile_start(int64_t rows, int64_t tile_count, int64_t index)
     return index * base + (index < larger ? index : larger);
 }
 
-int tgi_cpu_read_a_in_place(const tgi_call *call, const tgi_isa_kernels *kernels, tgi_left *left)
+int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles)
 {
-    const tgi_problem *p = call->problem;
-    if (kernels->tiles->elem_bytes != tg_get_type_bytes(p->type)) return 0;
-    if (p->a.col != 1 && p->a.row != 1) return 0;
+    int64_t vectors = (n + tiles->vector_elems - 1) / tiles->vector_elems;
+    int64_t panels = (n + tiles->cols - 1) / tiles->cols;
+    return panels ? (vectors + panels - 1) / panels * tiles->vector_elems : tiles->cols;
+}
+
+int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi_left *left)
+{
+    if (tiles->elem_bytes != tgi_type_bytes(p->type))
+        return 0;
+    if (p->a.col != 1 && p->a.row != 1)
+        return 0;
     left->order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
     left->stride = p->a.col == 1 ? p->a.row : p->a.col;
     left->is_paneled = 0;
@@ -29,8 +37,6 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
     double sums[TGI_TILE_MAX_ROWS * TGI_TILE_MAX_COLS] __attribute__((aligned(64)));
     tile->d = sums;
     tile->d_row = TGI_TILE_MAX_COLS;
-    tile->alpha = 1.0;
-    tile->beta = 0.0;
     function(tile);
     char *running = s->running;
     int64_t offset = i * s->running_row + j;
@@ -38,7 +44,7 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
                         .cols = tile->cols,
                         .sums = sums,
                         .sums_row = TGI_TILE_MAX_COLS,
-                        .running = running ? running + offset * s->kernels->tiles->accum_bytes : NULL,
+                        .running = running ? running + offset * s->tiles->accum_bytes : NULL,
                         .running_row = s->running_row,
                         .is_first = s->is_first,
                         .is_last = s->is_last};
@@ -54,51 +60,105 @@ static int is_fused(const tgi_panels *s)
            (!reads_c || p->c.col == 1);
 }
 
-void tgi_cpu_run_panels(const tgi_panels *s)
+/* Where the sums of one tile at (i, j) of the block go. */
+typedef enum tile_target { TO_SUMS, TO_D, TO_FINISH } tile_target;
+
+/* What all tiles of a block share. */
+typedef struct tile_walk {
+    const tgi_panels *panels;
+    tile_target target;
+    char *d;
+    const char *c;
+    int64_t c_row, a_row; /* a_row: elements from one row of A to the next */
+    tgi_tile tile;
+} tile_walk;
+
+static void run_tile(tile_walk *walk, int64_t i, int64_t rows, int64_t j)
+{
+    const tgi_panels *s = walk->panels;
+    const tgi_tile_set *tiles = s->tiles;
+    const int64_t bytes = tiles->accum_bytes, d_row = s->call->problem->d.row;
+    tgi_tile_fn *function = tiles->functions[rows - 1][s->a.order];
+    tgi_tile *tile = &walk->tile;
+    switch (walk->target) {
+    case TO_D:
+        tile->d = walk->d + (i * d_row + j) * bytes;
+        tile->c = walk->c ? walk->c + (i * walk->c_row + j) * bytes : NULL;
+        function(tile);
+        break;
+    case TO_SUMS:
+        tile->d = (char *)s->sums + (i * s->sums_row + j) * bytes;
+        function(tile);
+        break;
+    case TO_FINISH:
+        run_tile_and_finish(s, function, tile, i, j, rows);
+        break;
+    }
+}
+
+/* Every field that run_tile reads for the target, and no other: see the direct family's execute. */
+static inline void start_walk(const tgi_panels *s, tile_walk *walk)
 {
     const tgi_problem *p = s->call->problem;
-    const tgi_tile_set *tiles = s->kernels->tiles;
-    const int64_t bytes = tiles->accum_bytes, elem_bytes = tiles->elem_bytes;
-    const int64_t tile_count = tgi_cpu_tile_count(s->rows, tiles->rows);
-    const int fused = !s->sums && is_fused(s);
-    char *d = (char *)tgi_cpu_at(s->call->d, &p->d, s->batch, s->row, s->col, bytes);
-    const char *c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes);
-    const int64_t c_row = s->is_first ? p->c.row : p->d.row;
-    tgi_tile tile = {.k = s->k_elems,
-                     .a_stride = s->a.stride,
-                     .b_row = s->b.row,
-                     .alpha = 1.0,
-                     .is_streamed = fused && s->call->blocking->is_streamed};
-    if (fused) {
-        tile.alpha = p->alpha;
-        tile.beta = s->is_first ? p->beta : 1.0;
-        tile.c_row = c_row;
-    }
-    if (!s->is_first) c = d;
-    for (int64_t j = 0; j < s->cols; j += tiles->cols) {
-        tile.cols = s->cols - j < tiles->cols ? (int)(s->cols - j) : tiles->cols;
-        tile.b = (const char *)s->b.data + j / tiles->cols * s->b.panel_elems * elem_bytes;
-        for (int64_t index = 0; index < tile_count; index++) {
-            int64_t i = tgi_cpu_tile_start(s->rows, tile_count, index);
-            int64_t rows = tgi_cpu_tile_start(s->rows, tile_count, index + 1) - i;
-            tgi_tile_fn *function = tiles->functions[rows - 1][s->a.order];
-            int64_t a_row = s->a.is_paneled                  ? s->k_elems
-                            : s->a.order == TGI_A_ALONG_K ? s->a.stride
-                                                             : 1;
-            tile.a = (const char *)s->a.data + i * a_row * elem_bytes;
-            if (s->a.is_paneled) tile.a_stride = rows;
-            if (s->sums) {
-                tile.d = (char *)s->sums + (i * s->sums_row + j) * bytes;
-                tile.d_row = s->sums_row;
-                function(&tile);
-            } else if (fused) {
-                tile.d = d + (i * p->d.row + j) * bytes;
-                tile.d_row = p->d.row;
-                tile.c = c ? c + (i * c_row + j) * bytes : NULL;
-                function(&tile);
-            } else {
-                run_tile_and_finish(s, function, &tile, i, j, rows);
+    const tgi_blocking *blocking = s->call->blocking;
+    const int64_t bytes = s->tiles->accum_bytes;
+    tgi_tile *tile = &walk->tile;
+    walk->panels = s;
+    walk->a_row = s->a.is_paneled ? s->k_elems : s->a.order == TGI_A_ALONG_K ? s->a.stride : 1;
+    walk->target = s->sums ? TO_SUMS : is_fused(s) ? TO_D : TO_FINISH;
+    tile->k = s->k_elems;
+    tile->a_stride = s->a.stride;
+    tile->b_row = s->b.row;
+    tile->alpha = 1.0;
+    tile->beta = 0.0;
+    tile->d_row = s->sums_row;
+    tile->is_streamed = tile->is_d_far = 0;
+    tile->is_plain = 1;
+    if (walk->target != TO_D)
+        return;
+    walk->d = (char *)tgi_cpu_at(s->call->d, &p->d, s->batch, s->row, s->col, bytes);
+    walk->c =
+        s->is_first ? tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes) : walk->d;
+    walk->c_row = s->is_first ? p->c.row : p->d.row;
+    tile->d_row = p->d.row;
+    tile->c_row = walk->c_row;
+    tile->alpha = p->alpha;
+    tile->beta = s->is_first ? p->beta : 1.0;
+    tile->is_streamed = blocking->is_streamed;
+    tile->is_d_far = blocking->is_d_far && !blocking->is_streamed;
+    tile->is_plain = tile->alpha == 1.0 && tile->beta == 0.0 && !tile->is_streamed;
+}
+
+/* Down the columns, a panel of B stays in L1 and row tiles of A go by; along the rows it is the
+ * other way round, and D is written in long runs. */
+void tgi_cpu_run_panels(const tgi_panels *s)
+{
+    const tgi_tile_set *tiles = s->tiles;
+    const int64_t tile_count = s->tile_count;
+    /* A division takes as long as a small tile: not for one alone. */
+    const int64_t base_rows = tile_count == 1 ? s->rows : s->rows / tile_count;
+    const int64_t larger_count = s->rows - base_rows * tile_count;
+    const int64_t panel_cols = s->b.cols;
+    const int64_t panel_bytes = s->b.panel_elems * tiles->elem_bytes;
+    const int is_along_rows = s->call->blocking->is_along_rows;
+    const int64_t group_cols = is_along_rows ? s->cols : panel_cols;
+    tile_walk walk;
+    start_walk(s, &walk);
+    const char *b = s->b.data;
+    for (int64_t group = 0; group < s->cols; group += group_cols, b += panel_bytes) {
+        int64_t end = group + group_cols < s->cols ? group + group_cols : s->cols;
+        walk.tile.a = s->a.data;
+        for (int64_t index = 0, i = 0, rows; index < tile_count; index++, i += rows) {
+            rows = base_rows + (index < larger_count);
+            if (s->a.is_paneled)
+                walk.tile.a_stride = rows;
+            walk.tile.b = b;
+            for (int64_t j = group; j < end; j += panel_cols) {
+                walk.tile.cols = (int)(end - j < panel_cols ? end - j : panel_cols);
+                run_tile(&walk, i, rows, j);
+                walk.tile.b = (const char *)walk.tile.b + panel_bytes;
             }
+            walk.tile.a = (const char *)walk.tile.a + rows * walk.a_row * tiles->elem_bytes;
         }
     }
 }

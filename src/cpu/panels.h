@@ -1,11 +1,12 @@
-/* The innermost two loops, shared by the direct and packed families: a block of D by register tiles. */
+/* The innermost two loops, shared by the direct and packed families: a block of D by register
+ * tiles. */
 #ifndef TGI_CPU_PANELS_H
 #define TGI_CPU_PANELS_H
 
 #include "cpu/cpu.h"
 
-/* A block of A as tiles read it. Rows lie `row_elems` apart and k `k_elems` apart; in a packed block
- * of order along rows, each row tile of `rows` rows is a panel of its own. */
+/* A block of A as tiles read it. Rows lie `row_elems` apart and k `k_elems` apart; in a packed
+ * block of order along rows, each row tile of `rows` rows is a panel of its own. */
 typedef struct tgi_left {
     const void *data;
     tgi_a_order order;
@@ -13,24 +14,28 @@ typedef struct tgi_left {
     int is_paneled; /* row tile by row tile, each k x (rows of the tile) */
 } tgi_left;
 
-/* A block of B: element (p, j) at data + (j / cols) * panel_elems + p * row + j % cols. */
+/* A block of B in panels of `cols` columns: element (p, j) at
+ * data + (j / cols) * panel_elems + p * row + j % cols. */
 typedef struct tgi_right {
     const void *data;
     int64_t row;
-    int64_t panel_elems; /* to the next tile_cols columns */
+    int64_t panel_elems; /* to the next panel */
+    int64_t cols;
 } tgi_right;
 
 /* One block of D, at (row, col) of batch entry `batch`, for one chunk of k. */
 typedef struct tgi_panels {
     const tgi_call *call;
     const tgi_isa_kernels *kernels;
+    const tgi_tile_set *tiles;
     int64_t batch, row, col, rows, cols;
-    int64_t k_elems; /* tile elements along k */
+    int64_t tile_count; /* row tiles, as tgi_cpu_tile_count has it */
+    int64_t k_elems;    /* tile elements along k */
     tgi_left a;
     tgi_right b;
-    void *sums;       /* raw sums go here (rows x cols, contiguous rows), NULL: to D */
+    void *sums; /* raw sums go here (rows x cols, contiguous rows), NULL: to D */
     int64_t sums_row;
-    void *running;    /* running sums of this block where D cannot hold them */
+    void *running; /* running sums of this block where D cannot hold them */
     int64_t running_row;
     int is_first, is_last;
 } tgi_panels;
@@ -41,7 +46,10 @@ void tgi_cpu_run_panels(const tgi_panels *panels);
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
 int64_t tgi_cpu_tile_start(int64_t rows, int64_t tile_count, int64_t index);
 
+/* Columns of a panel for n columns in all: whole vectors, as many in each panel as can be. */
+int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles);
+
 /* How A can be read where it lies: 1 and *left filled, or 0. */
-int tgi_cpu_read_a_in_place(const tgi_call *call, const tgi_isa_kernels *kernels, tgi_left *left);
+int tgi_cpu_read_a_in_place(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_left *left);
 
 #endif

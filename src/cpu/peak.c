@@ -3,8 +3,8 @@
 
 #include "cpu/cpu.h"
 
-#define LOOP_S 0.004   /* one measurement */
-#define LOOP_COUNT 10  /* the best one counts: interruptions only slow down */
+#define LOOP_S 0.004  /* one measurement */
+#define LOOP_COUNT 10 /* the best one counts: interruptions only slow down */
 
 /* The widest instruction set in use that has tiles for the type. */
 static const tgi_tile_set *find_tiles(const tgi_machine *machine, tg_type type)
@@ -14,7 +14,7 @@ static const tgi_tile_set *find_tiles(const tgi_machine *machine, tg_type type)
         const tgi_kernel *kernel = tgi_kernels_get(i);
         if (kernel->family == TGI_FAMILY_cpu_packed && kernel->type == type &&
             kernel->isa <= machine->isa) {
-            widest = tgi_cpu_select(kernel).tiles;
+            widest = tgi_cpu_select(kernel)->tiles;
         }
     }
     return widest;
@@ -45,7 +45,8 @@ tg_status tgi_cpu_measure_peak(const tgi_machine *machine, tg_type type, int thr
         iterations *= 2;
     for (int i = 0; i < LOOP_COUNT; i++) {
         double elapsed_s = time_loops(tiles, iterations, thread_count);
-        if (elapsed_s < best_s) best_s = elapsed_s;
+        if (elapsed_s < best_s)
+            best_s = elapsed_s;
     }
     double flops = 2.0 * (double)iterations * TGI_PEAK_CHAINS * tiles->vector_elems *
                    (double)tiles->k_per_elem;

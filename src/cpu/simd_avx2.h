@@ -30,44 +30,123 @@ INLINE __m256i mask64(int n)
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
-INLINE fp32_vec fp32_zero(void) { return _mm256_setzero_ps(); }
-INLINE fp32_vec fp32_set(float x) { return _mm256_set1_ps(x); }
-INLINE fp32_vec fp32_broadcast(const float *p) { return _mm256_broadcast_ss(p); }
-INLINE fp32_vec fp32_load(const float *p) { return _mm256_loadu_ps(p); }
-INLINE fp32_vec fp32_load_some(const float *p, int n) { return _mm256_maskload_ps(p, mask32(n)); }
-INLINE void fp32_store(float *p, fp32_vec x) { _mm256_storeu_ps(p, x); }
-INLINE void fp32_store_some(float *p, fp32_vec x, int n) { _mm256_maskstore_ps(p, mask32(n), x); }
-INLINE void fp32_stream(float *p, fp32_vec x) { _mm256_stream_ps(p, x); }
-INLINE fp32_vec fp32_add(fp32_vec x, fp32_vec y) { return _mm256_add_ps(x, y); }
-INLINE fp32_vec fp32_mul(fp32_vec x, fp32_vec y) { return _mm256_mul_ps(x, y); }
-INLINE fp32_vec fp32_fma(fp32_vec x, fp32_vec y, fp32_vec z) { return _mm256_fmadd_ps(x, y, z); }
-INLINE fp32_vec fp32_dot(fp32_vec x, fp32_vec y, fp32_vec z) { return _mm256_fmadd_ps(x, y, z); }
+/* clang-format off: a table of operations, one a line. */
+INLINE fp32_vec fp32_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+INLINE fp32_vec fp32_set(float x)
+{
+    return _mm256_set1_ps(x);
+}
+INLINE fp32_vec fp32_broadcast(const float *p)
+{
+    return _mm256_broadcast_ss(p);
+}
+INLINE fp32_vec fp32_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+INLINE fp32_vec fp32_load_some(const float *p, int n)
+{
+    return _mm256_maskload_ps(p, mask32(n));
+}
+INLINE void fp32_store(float *p, fp32_vec x)
+{
+    _mm256_storeu_ps(p, x);
+}
+INLINE void fp32_store_some(float *p, fp32_vec x, int n)
+{
+    _mm256_maskstore_ps(p, mask32(n), x);
+}
+INLINE void fp32_stream(float *p, fp32_vec x)
+{
+    _mm256_stream_ps(p, x);
+}
+INLINE fp32_vec fp32_add(fp32_vec x, fp32_vec y)
+{
+    return _mm256_add_ps(x, y);
+}
+INLINE fp32_vec fp32_mul(fp32_vec x, fp32_vec y)
+{
+    return _mm256_mul_ps(x, y);
+}
+INLINE fp32_vec fp32_fma(fp32_vec x, fp32_vec y, fp32_vec z)
+{
+    return _mm256_fmadd_ps(x, y, z);
+}
+INLINE fp32_vec fp32_dot(fp32_vec x, fp32_vec y, fp32_vec z)
+{
+    return _mm256_fmadd_ps(x, y, z);
+}
 INLINE float fp32_sum(fp32_vec x)
 {
     __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     half = _mm_add_ps(half, _mm_movehl_ps(half, half));
     return _mm_cvtss_f32(_mm_add_ss(half, _mm_movehdup_ps(half)));
 }
-INLINE float fp32_scalar(float x) { return x; }
+INLINE float fp32_scalar(float x)
+{
+    return x;
+}
 
-INLINE fp64_vec fp64_zero(void) { return _mm256_setzero_pd(); }
-INLINE fp64_vec fp64_set(double x) { return _mm256_set1_pd(x); }
-INLINE fp64_vec fp64_broadcast(const double *p) { return _mm256_broadcast_sd(p); }
-INLINE fp64_vec fp64_load(const double *p) { return _mm256_loadu_pd(p); }
-INLINE fp64_vec fp64_load_some(const double *p, int n) { return _mm256_maskload_pd(p, mask64(n)); }
-INLINE void fp64_store(double *p, fp64_vec x) { _mm256_storeu_pd(p, x); }
-INLINE void fp64_store_some(double *p, fp64_vec x, int n) { _mm256_maskstore_pd(p, mask64(n), x); }
-INLINE void fp64_stream(double *p, fp64_vec x) { _mm256_stream_pd(p, x); }
-INLINE fp64_vec fp64_add(fp64_vec x, fp64_vec y) { return _mm256_add_pd(x, y); }
-INLINE fp64_vec fp64_mul(fp64_vec x, fp64_vec y) { return _mm256_mul_pd(x, y); }
-INLINE fp64_vec fp64_fma(fp64_vec x, fp64_vec y, fp64_vec z) { return _mm256_fmadd_pd(x, y, z); }
-INLINE fp64_vec fp64_dot(fp64_vec x, fp64_vec y, fp64_vec z) { return _mm256_fmadd_pd(x, y, z); }
+INLINE fp64_vec fp64_zero(void)
+{
+    return _mm256_setzero_pd();
+}
+INLINE fp64_vec fp64_set(double x)
+{
+    return _mm256_set1_pd(x);
+}
+INLINE fp64_vec fp64_broadcast(const double *p)
+{
+    return _mm256_broadcast_sd(p);
+}
+INLINE fp64_vec fp64_load(const double *p)
+{
+    return _mm256_loadu_pd(p);
+}
+INLINE fp64_vec fp64_load_some(const double *p, int n)
+{
+    return _mm256_maskload_pd(p, mask64(n));
+}
+INLINE void fp64_store(double *p, fp64_vec x)
+{
+    _mm256_storeu_pd(p, x);
+}
+INLINE void fp64_store_some(double *p, fp64_vec x, int n)
+{
+    _mm256_maskstore_pd(p, mask64(n), x);
+}
+INLINE void fp64_stream(double *p, fp64_vec x)
+{
+    _mm256_stream_pd(p, x);
+}
+INLINE fp64_vec fp64_add(fp64_vec x, fp64_vec y)
+{
+    return _mm256_add_pd(x, y);
+}
+INLINE fp64_vec fp64_mul(fp64_vec x, fp64_vec y)
+{
+    return _mm256_mul_pd(x, y);
+}
+INLINE fp64_vec fp64_fma(fp64_vec x, fp64_vec y, fp64_vec z)
+{
+    return _mm256_fmadd_pd(x, y, z);
+}
+INLINE fp64_vec fp64_dot(fp64_vec x, fp64_vec y, fp64_vec z)
+{
+    return _mm256_fmadd_pd(x, y, z);
+}
 INLINE double fp64_sum(fp64_vec x)
 {
     __m128d half = _mm_add_pd(_mm256_castpd256_pd128(x), _mm256_extractf128_pd(x, 1));
     return _mm_cvtsd_f64(_mm_add_sd(half, _mm_unpackhi_pd(half, half)));
 }
-INLINE double fp64_scalar(double x) { return x; }
+INLINE double fp64_scalar(double x)
+{
+    return x;
+}
 
 /* AVX2 cannot load a part of a vector of 16-bit lanes: by way of memory. */
 INLINE __m128i load_some_16bit(const uint16_t *p, int n)
@@ -88,7 +167,10 @@ INLINE fp32_vec bf16_load_some(const uint16_t *p, int n)
 {
     return fp32_from_bf16_bits(load_some_16bit(p, n));
 }
-INLINE float bf16_scalar(uint16_t x) { return tgi_fp32_from_bf16(x); }
+INLINE float bf16_scalar(uint16_t x)
+{
+    return tgi_fp32_from_bf16(x);
+}
 
 INLINE fp32_vec fp16_load(const uint16_t *p)
 {
@@ -98,6 +180,11 @@ INLINE fp32_vec fp16_load_some(const uint16_t *p, int n)
 {
     return _mm256_cvtph_ps(load_some_16bit(p, n));
 }
-INLINE float fp16_scalar(uint16_t x) { return _cvtsh_ss(x); }
+INLINE float fp16_scalar(uint16_t x)
+{
+    return _cvtsh_ss(x);
+}
+
+/* clang-format on */
 
 #endif

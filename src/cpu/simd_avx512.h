@@ -1,11 +1,11 @@
 /*
  * Vectors of AVX-512 (F, BW, DQ, VL). The same names exist in simd_avx2.h and simd_generic.h:
  *
- *   <type>_elem        element in memory; <type>_vec: a vector of it, ready for arithmetic
- *   fp32_*, fp64_*     load, load_some (the first n, the rest 0), store, store_some, stream (past the caches,
- *                      aligned), zero, set, broadcast (one element), mul, add, fma (x y + z), dot, sum,
- *                      transpose
- *   bf16_*, fp16_*     load, load_some, scalar: converted to FP32
+ *   <type>_elem      element in memory; <type>_vec: a vector of it, ready for arithmetic
+ *   fp32_*, fp64_*   load, load_some (the first n, the rest 0), store, store_some, stream (past the
+ *                    caches, aligned), zero, set, broadcast (one element), mul, add,
+ *                    fma (x y + z), dot, sum, transpose
+ *   bf16_*, fp16_*   load, load_some, scalar: converted to FP32
  */
 #ifndef TGI_SIMD_AVX512_H
 #define TGI_SIMD_AVX512_H
@@ -27,39 +27,130 @@ typedef uint16_t bf16_elem, fp16_elem;
 typedef __m512 fp32_vec;
 typedef __m512d fp64_vec;
 
+/* clang-format off: a table of operations, one a line. */
 /* Mask of the first n lanes. */
-INLINE __mmask16 mask16(int n) { return (__mmask16)((1u << n) - 1); }
-INLINE __mmask8 mask8(int n) { return (__mmask8)((1u << n) - 1); }
+INLINE __mmask16 mask16(int n)
+{
+    return (__mmask16)((1u << n) - 1);
+}
+INLINE __mmask8 mask8(int n)
+{
+    return (__mmask8)((1u << n) - 1);
+}
 
-INLINE fp32_vec fp32_zero(void) { return _mm512_setzero_ps(); }
-INLINE fp32_vec fp32_set(float x) { return _mm512_set1_ps(x); }
-INLINE fp32_vec fp32_broadcast(const float *p) { return _mm512_set1_ps(*p); }
-INLINE fp32_vec fp32_load(const float *p) { return _mm512_loadu_ps(p); }
-INLINE fp32_vec fp32_load_some(const float *p, int n) { return _mm512_maskz_loadu_ps(mask16(n), p); }
-INLINE void fp32_store(float *p, fp32_vec x) { _mm512_storeu_ps(p, x); }
-INLINE void fp32_store_some(float *p, fp32_vec x, int n) { _mm512_mask_storeu_ps(p, mask16(n), x); }
-INLINE void fp32_stream(float *p, fp32_vec x) { _mm512_stream_ps(p, x); }
-INLINE fp32_vec fp32_add(fp32_vec x, fp32_vec y) { return _mm512_add_ps(x, y); }
-INLINE fp32_vec fp32_mul(fp32_vec x, fp32_vec y) { return _mm512_mul_ps(x, y); }
-INLINE fp32_vec fp32_fma(fp32_vec x, fp32_vec y, fp32_vec z) { return _mm512_fmadd_ps(x, y, z); }
-INLINE fp32_vec fp32_dot(fp32_vec x, fp32_vec y, fp32_vec z) { return _mm512_fmadd_ps(x, y, z); }
-INLINE float fp32_sum(fp32_vec x) { return _mm512_reduce_add_ps(x); }
-INLINE float fp32_scalar(float x) { return x; }
+INLINE fp32_vec fp32_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+INLINE fp32_vec fp32_set(float x)
+{
+    return _mm512_set1_ps(x);
+}
+INLINE fp32_vec fp32_broadcast(const float *p)
+{
+    return _mm512_set1_ps(*p);
+}
+INLINE fp32_vec fp32_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+INLINE fp32_vec fp32_load_some(const float *p, int n)
+{
+    return _mm512_maskz_loadu_ps(mask16(n), p);
+}
+INLINE void fp32_store(float *p, fp32_vec x)
+{
+    _mm512_storeu_ps(p, x);
+}
+INLINE void fp32_store_some(float *p, fp32_vec x, int n)
+{
+    _mm512_mask_storeu_ps(p, mask16(n), x);
+}
+INLINE void fp32_stream(float *p, fp32_vec x)
+{
+    _mm512_stream_ps(p, x);
+}
+INLINE fp32_vec fp32_add(fp32_vec x, fp32_vec y)
+{
+    return _mm512_add_ps(x, y);
+}
+INLINE fp32_vec fp32_mul(fp32_vec x, fp32_vec y)
+{
+    return _mm512_mul_ps(x, y);
+}
+INLINE fp32_vec fp32_fma(fp32_vec x, fp32_vec y, fp32_vec z)
+{
+    return _mm512_fmadd_ps(x, y, z);
+}
+INLINE fp32_vec fp32_dot(fp32_vec x, fp32_vec y, fp32_vec z)
+{
+    return _mm512_fmadd_ps(x, y, z);
+}
+INLINE float fp32_sum(fp32_vec x)
+{
+    return _mm512_reduce_add_ps(x);
+}
+INLINE float fp32_scalar(float x)
+{
+    return x;
+}
 
-INLINE fp64_vec fp64_zero(void) { return _mm512_setzero_pd(); }
-INLINE fp64_vec fp64_set(double x) { return _mm512_set1_pd(x); }
-INLINE fp64_vec fp64_broadcast(const double *p) { return _mm512_set1_pd(*p); }
-INLINE fp64_vec fp64_load(const double *p) { return _mm512_loadu_pd(p); }
-INLINE fp64_vec fp64_load_some(const double *p, int n) { return _mm512_maskz_loadu_pd(mask8(n), p); }
-INLINE void fp64_store(double *p, fp64_vec x) { _mm512_storeu_pd(p, x); }
-INLINE void fp64_store_some(double *p, fp64_vec x, int n) { _mm512_mask_storeu_pd(p, mask8(n), x); }
-INLINE void fp64_stream(double *p, fp64_vec x) { _mm512_stream_pd(p, x); }
-INLINE fp64_vec fp64_add(fp64_vec x, fp64_vec y) { return _mm512_add_pd(x, y); }
-INLINE fp64_vec fp64_mul(fp64_vec x, fp64_vec y) { return _mm512_mul_pd(x, y); }
-INLINE fp64_vec fp64_fma(fp64_vec x, fp64_vec y, fp64_vec z) { return _mm512_fmadd_pd(x, y, z); }
-INLINE fp64_vec fp64_dot(fp64_vec x, fp64_vec y, fp64_vec z) { return _mm512_fmadd_pd(x, y, z); }
-INLINE double fp64_sum(fp64_vec x) { return _mm512_reduce_add_pd(x); }
-INLINE double fp64_scalar(double x) { return x; }
+INLINE fp64_vec fp64_zero(void)
+{
+    return _mm512_setzero_pd();
+}
+INLINE fp64_vec fp64_set(double x)
+{
+    return _mm512_set1_pd(x);
+}
+INLINE fp64_vec fp64_broadcast(const double *p)
+{
+    return _mm512_set1_pd(*p);
+}
+INLINE fp64_vec fp64_load(const double *p)
+{
+    return _mm512_loadu_pd(p);
+}
+INLINE fp64_vec fp64_load_some(const double *p, int n)
+{
+    return _mm512_maskz_loadu_pd(mask8(n), p);
+}
+INLINE void fp64_store(double *p, fp64_vec x)
+{
+    _mm512_storeu_pd(p, x);
+}
+INLINE void fp64_store_some(double *p, fp64_vec x, int n)
+{
+    _mm512_mask_storeu_pd(p, mask8(n), x);
+}
+INLINE void fp64_stream(double *p, fp64_vec x)
+{
+    _mm512_stream_pd(p, x);
+}
+INLINE fp64_vec fp64_add(fp64_vec x, fp64_vec y)
+{
+    return _mm512_add_pd(x, y);
+}
+INLINE fp64_vec fp64_mul(fp64_vec x, fp64_vec y)
+{
+    return _mm512_mul_pd(x, y);
+}
+INLINE fp64_vec fp64_fma(fp64_vec x, fp64_vec y, fp64_vec z)
+{
+    return _mm512_fmadd_pd(x, y, z);
+}
+INLINE fp64_vec fp64_dot(fp64_vec x, fp64_vec y, fp64_vec z)
+{
+    return _mm512_fmadd_pd(x, y, z);
+}
+INLINE double fp64_sum(fp64_vec x)
+{
+    return _mm512_reduce_add_pd(x);
+}
+INLINE double fp64_scalar(double x)
+{
+    return x;
+}
 
 INLINE fp32_vec fp32_from_bf16_bits(__m256i bits)
 {
@@ -73,7 +164,10 @@ INLINE fp32_vec bf16_load_some(const uint16_t *p, int n)
 {
     return fp32_from_bf16_bits(_mm256_maskz_loadu_epi16(mask16(n), p));
 }
-INLINE float bf16_scalar(uint16_t x) { return tgi_fp32_from_bf16(x); }
+INLINE float bf16_scalar(uint16_t x)
+{
+    return tgi_fp32_from_bf16(x);
+}
 
 INLINE fp32_vec fp16_load(const uint16_t *p)
 {
@@ -83,6 +177,11 @@ INLINE fp32_vec fp16_load_some(const uint16_t *p, int n)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask16(n), p));
 }
-INLINE float fp16_scalar(uint16_t x) { return _cvtsh_ss(x); }
+INLINE float fp16_scalar(uint16_t x)
+{
+    return _cvtsh_ss(x);
+}
+
+/* clang-format on */
 
 #endif

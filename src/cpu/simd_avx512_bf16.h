@@ -1,6 +1,6 @@
 /*
- * Pairs of BF16 as one 32-bit element: the dot-product instruction adds both products of a pair to an FP32
- * lane. It reads subnormals as zero and rounds to nearest even.
+ * Pairs of BF16 as one 32-bit element: the dot-product instruction adds both products of a pair to
+ * an FP32 lane. It reads subnormals as zero and rounds to nearest even.
  */
 #ifndef TGI_SIMD_AVX512_BF16_H
 #define TGI_SIMD_AVX512_BF16_H
@@ -24,7 +24,10 @@ INLINE bf16x2_vec bf16x2_broadcast(const uint32_t *p)
     memcpy(&pair, p, sizeof pair); /* written as two BF16 */
     return _mm512_set1_epi32((int)pair);
 }
-INLINE bf16x2_vec bf16x2_load(const uint32_t *p) { return _mm512_loadu_si512(p); }
+INLINE bf16x2_vec bf16x2_load(const uint32_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
 INLINE bf16x2_vec bf16x2_load_some(const uint32_t *p, int n)
 {
     return _mm512_maskz_loadu_epi32(mask16(n), p);

@@ -1,6 +1,6 @@
 /*
- * Vectors of 16 bytes in GNU C, for any machine; the names are explained in simd_avx512.h. fma rounds
- * twice: a fused one would be a library call where the machine has none.
+ * Vectors of 16 bytes in GNU C, for any machine; the names are explained in simd_avx512.h. fma
+ * rounds twice: a fused one would be a library call where the machine has none.
  */
 #ifndef TGI_SIMD_GENERIC_H
 #define TGI_SIMD_GENERIC_H
@@ -29,9 +29,18 @@ typedef double fp64_vec __attribute__((vector_size(16)));
 
 /* Arithmetic of one type; loads and stores go through memcpy, which has no alignment. */
 #define DEFINE_VECTOR(type, element, elems)                                                        \
-    INLINE type##_vec type##_zero(void) { return (type##_vec){0}; }                                \
-    INLINE type##_vec type##_set(element x) { return x - (type##_vec){0}; }                        \
-    INLINE type##_vec type##_broadcast(const element *p) { return type##_set(*p); }                \
+    INLINE type##_vec type##_zero(void)                                                            \
+    {                                                                                              \
+        return (type##_vec){0};                                                                    \
+    }                                                                                              \
+    INLINE type##_vec type##_set(element x)                                                        \
+    {                                                                                              \
+        return x - (type##_vec){0};                                                                \
+    }                                                                                              \
+    INLINE type##_vec type##_broadcast(const element *p)                                           \
+    {                                                                                              \
+        return type##_set(*p);                                                                     \
+    }                                                                                              \
     INLINE type##_vec type##_load(const element *p)                                                \
     {                                                                                              \
         type##_vec x;                                                                              \
@@ -44,16 +53,34 @@ typedef double fp64_vec __attribute__((vector_size(16)));
         memcpy(&x, p, (size_t)n * sizeof(element));                                                \
         return x;                                                                                  \
     }                                                                                              \
-    INLINE void type##_store(element *p, type##_vec x) { memcpy(p, &x, sizeof x); }                \
+    INLINE void type##_store(element *p, type##_vec x)                                             \
+    {                                                                                              \
+        memcpy(p, &x, sizeof x);                                                                   \
+    }                                                                                              \
     INLINE void type##_store_some(element *p, type##_vec x, int n)                                 \
     {                                                                                              \
         memcpy(p, &x, (size_t)n * sizeof(element));                                                \
     }                                                                                              \
-    INLINE void type##_stream(element *p, type##_vec x) { memcpy(p, &x, sizeof x); }               \
-    INLINE type##_vec type##_add(type##_vec x, type##_vec y) { return x + y; }                     \
-    INLINE type##_vec type##_mul(type##_vec x, type##_vec y) { return x * y; }                     \
-    INLINE type##_vec type##_fma(type##_vec x, type##_vec y, type##_vec z) { return x * y + z; }   \
-    INLINE type##_vec type##_dot(type##_vec x, type##_vec y, type##_vec z) { return x * y + z; }   \
+    INLINE void type##_stream(element *p, type##_vec x)                                            \
+    {                                                                                              \
+        memcpy(p, &x, sizeof x);                                                                   \
+    }                                                                                              \
+    INLINE type##_vec type##_add(type##_vec x, type##_vec y)                                       \
+    {                                                                                              \
+        return x + y;                                                                              \
+    }                                                                                              \
+    INLINE type##_vec type##_mul(type##_vec x, type##_vec y)                                       \
+    {                                                                                              \
+        return x * y;                                                                              \
+    }                                                                                              \
+    INLINE type##_vec type##_fma(type##_vec x, type##_vec y, type##_vec z)                         \
+    {                                                                                              \
+        return x * y + z;                                                                          \
+    }                                                                                              \
+    INLINE type##_vec type##_dot(type##_vec x, type##_vec y, type##_vec z)                         \
+    {                                                                                              \
+        return x * y + z;                                                                          \
+    }                                                                                              \
     INLINE element type##_sum(type##_vec x)                                                        \
     {                                                                                              \
         element sum = 0;                                                                           \
@@ -61,7 +88,10 @@ typedef double fp64_vec __attribute__((vector_size(16)));
             sum += x[i];                                                                           \
         return sum;                                                                                \
     }                                                                                              \
-    INLINE element type##_scalar(element x) { return x; }                                          \
+    INLINE element type##_scalar(element x)                                                        \
+    {                                                                                              \
+        return x;                                                                                  \
+    }                                                                                              \
     INLINE void type##_transpose(const element *source, int64_t source_stride, element *target,    \
                                  int64_t target_stride)                                            \
     {                                                                                              \
@@ -75,7 +105,10 @@ DEFINE_VECTOR(fp64, double, 2)
 
 /* 16-bit inputs, one lane after another. */
 #define DEFINE_INPUT(type)                                                                         \
-    INLINE float type##_scalar(uint16_t x) { return tgi_fp32_from_##type(x); }                     \
+    INLINE float type##_scalar(uint16_t x)                                                         \
+    {                                                                                              \
+        return tgi_fp32_from_##type(x);                                                            \
+    }                                                                                              \
     INLINE fp32_vec type##_load_some(const uint16_t *p, int n)                                     \
     {                                                                                              \
         fp32_vec x = {0};                                                                          \
@@ -83,7 +116,10 @@ DEFINE_VECTOR(fp64, double, 2)
             x[i] = type##_scalar(p[i]);                                                            \
         return x;                                                                                  \
     }                                                                                              \
-    INLINE fp32_vec type##_load(const uint16_t *p) { return type##_load_some(p, 4); }
+    INLINE fp32_vec type##_load(const uint16_t *p)                                                 \
+    {                                                                                              \
+        return type##_load_some(p, 4);                                                             \
+    }
 
 DEFINE_INPUT(bf16)
 DEFINE_INPUT(fp16)

@@ -1,18 +1,19 @@
 /*
- * Families `rank` and `dot`: at most TGI_SKINNY_ROWS rows of A, so that speed is that of reading B. A task is a
- * strip of columns and a range of k; sums of a strip stay in L1.
+ * Families `rank` and `dot`: at most TGI_SKINNY_ROWS rows of A, so that speed is that of reading B.
+ * A task is a strip of columns and a range of k; sums of a strip stay in L1.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "cpu/blocking.h"
 
-#define STRIP_COLS 512
+/* Sums of a strip, m x columns, fill half of an L1 cache; wide strips make long reads of B. */
+#define STRIP_BYTES 32768
 #define ALIGN_BYTES 64
 
 typedef struct skinny_run {
     const tgi_call *call;
-    tgi_isa_kernels kernels;
+    const tgi_isa_kernels *kernels;
     tgi_skinny_fn *function;
     int64_t chunk_count, strip_count;
     int64_t a_bytes, strip_bytes; /* of one thread: A of a chunk, and a strip's sums (used twice) */
@@ -28,7 +29,7 @@ static int64_t align_up(int64_t size)
 /* A as the kernels want it: accumulators, contiguous along k. */
 static int is_a_ready(const tgi_problem *p)
 {
-    return tg_get_type_bytes(p->type) == tgi_cpu_accum_bytes(p) && p->a.col == 1;
+    return tgi_type_bytes(p->type) == tgi_cpu_accum_bytes(p) && p->a.col == 1;
 }
 
 static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, skinny_run *run)
@@ -52,10 +53,11 @@ static void read_a(const skinny_run *run, int64_t batch, int64_t k0, int64_t k, 
                    tgi_skinny *s)
 {
     const tgi_problem *p = run->call->problem;
-    const void *a = tgi_cpu_at(run->call->a, &p->a, batch, 0, k0, tg_get_type_bytes(p->type));
+    const void *a = tgi_cpu_at(run->call->a, &p->a, batch, 0, k0, tgi_type_bytes(p->type));
     s->a = a;
     s->a_row = p->a.row;
-    if (run->a_bytes == 0) return;
+    if (run->a_bytes == 0)
+        return;
     tgi_copy copy = {.target = block,
                      .target_stride = k,
                      .source = a,
@@ -64,7 +66,7 @@ static void read_a(const skinny_run *run, int64_t batch, int64_t k0, int64_t k, 
                      .padded = k,
                      .outer_stride = p->a.row,
                      .inner_stride = p->a.col};
-    run->kernels.widen(&copy);
+    run->kernels->widen(&copy);
     s->a = block;
     s->a_row = k;
 }
@@ -83,12 +85,12 @@ static void run_strip(void *state, int64_t index, int thread)
     int64_t first = tgi_cpu_cut(run->chunk_count, k_parts, k_part, 1);
     int64_t last = tgi_cpu_cut(run->chunk_count, k_parts, k_part + 1, 1);
     tgi_skinny s = {.m = p->m, .n = cols, .sums = sums, .sums_row = cols};
-    s.b_stride = run->function == run->kernels.rank ? p->b.row : p->b.col;
+    s.b_stride = run->function == run->kernels->rank ? p->b.row : p->b.col;
     for (int64_t chunk = first; chunk < last; chunk++) {
         int64_t k0 = chunk * blocking->kc;
         s.k = p->k - k0 < blocking->kc ? p->k - k0 : blocking->kc;
         read_a(run, batch, k0, s.k, a_block, &s);
-        s.b = tgi_cpu_at(run->call->b, &p->b, batch, k0, col, tg_get_type_bytes(p->type));
+        s.b = tgi_cpu_at(run->call->b, &p->b, batch, k0, col, tgi_type_bytes(p->type));
         if (run->chunk_sums) {
             s.sums = run->chunk_sums + (chunk * p->m * p->n + col) * bytes;
             s.sums_row = p->n;
@@ -96,7 +98,8 @@ static void run_strip(void *state, int64_t index, int thread)
         for (int64_t i = 0; i < p->m; i++)
             memset((char *)s.sums + i * s.sums_row * bytes, 0, (size_t)(cols * bytes));
         run->function(&s);
-        if (run->chunk_sums) continue;
+        if (run->chunk_sums)
+            continue;
         tgi_finish block = {.rows = p->m,
                             .cols = cols,
                             .sums = sums,
@@ -105,7 +108,7 @@ static void run_strip(void *state, int64_t index, int thread)
                             .running_row = cols,
                             .is_first = chunk == 0,
                             .is_last = chunk == run->chunk_count - 1};
-        tgi_cpu_finish(run->call, run->kernels.finish, batch, 0, col, &block);
+        tgi_cpu_finish(run->call, run->kernels->finish, batch, 0, col, &block);
     }
 }
 
@@ -114,7 +117,7 @@ static void execute(const tgi_call *call, int is_rank)
     const tgi_problem *p = call->problem;
     const tgi_blocking *blocking = call->blocking;
     skinny_run run = {.call = call, .kernels = tgi_cpu_select(call->kernel)};
-    run.function = is_rank ? run.kernels.rank : run.kernels.dot;
+    run.function = is_rank ? run.kernels->rank : run.kernels->dot;
     set_sizes(p, blocking, &run);
     int64_t sums_bytes = count_chunk_sums_bytes(p, blocking, &run);
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
@@ -122,7 +125,7 @@ static void execute(const tgi_call *call, int is_rank)
     int64_t count = p->batch_count * run.strip_count * blocking->k_parts;
     tgi_cpu_run_tasks(run_strip, &run, count, blocking->thread_count);
     if (sums_bytes) {
-        tgi_cpu_reduce_chunks(call, run.kernels.finish, run.chunk_sums, run.chunk_count);
+        tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }
 }
 
@@ -136,14 +139,21 @@ static void execute_dot(const tgi_call *call)
     execute(call, 0);
 }
 
+static int64_t count_strips(const tgi_problem *p)
+{
+    int64_t cols = STRIP_BYTES / tgi_cpu_accum_bytes(p) / p->m;
+    return (p->n + cols - 1) / cols;
+}
+
 /* Cuts for `thread_count` threads: strips are tasks, ranges of k too where there are few strips. */
 static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
                           tgi_blocking *blocking)
 {
     const int64_t line_cols = 16, most_sums = (int64_t)1 << 20; /* accumulators of split chunks */
-    int64_t strips = (p->n + STRIP_COLS - 1) / STRIP_COLS;
+    int64_t strips = count_strips(p);
     int64_t wanted = (thread_count + p->batch_count - 1) / p->batch_count;
-    if (strips % wanted) strips = (strips / wanted + 1) * wanted;
+    if (strips % wanted)
+        strips = (strips / wanted + 1) * wanted;
     blocking->kc = kc;
     blocking->nc = ((p->n + strips - 1) / strips + line_cols - 1) / line_cols * line_cols;
     blocking->k_parts = 1;
@@ -162,20 +172,22 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                     int64_t kc, double vectors_per_mac_group)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const tgi_isa_kernels kernels = tgi_cpu_select(kernel);
+    const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel) * vectors_per_mac_group;
     proposal->is_legal = 1;
-    if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p)) return;
+    if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
+        return;
     int thread_count = tgi_cpu_count_threads(machine, p, macs_per_cycle);
     choose_strips(p, kc, thread_count, &proposal->blocking);
-    double lanes = kernels.tiles->vector_elems;
-    double strips = (double)((p->n + STRIP_COLS - 1) / STRIP_COLS);
+    double lanes = kernels->tiles->vector_elems;
+    double strips = (double)count_strips(p);
     double chunks = (double)((p->k + kc - 1) / kc) * (double)p->batch_count;
     tgi_cpu_work work = {
         .macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
         .macs_per_cycle = macs_per_cycle,
         .memory_bytes = tgi_model_operand_bytes(p),
-        .fixed_cycles = chunks * (strips * 200.0 + 4.0 * (double)(p->m * p->n) / lanes),
+        .memory_share = 1.0,
+        .fixed_cycles = 1000.0 + chunks * (strips * 200.0 + 4.0 * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
     work.thread_count = thread_count;
@@ -194,11 +206,17 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *p, tgi_p
                  "takes at most %d rows and a B with contiguous rows", TGI_SKINNY_ROWS);
         return;
     }
-    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k), 0.8);
+    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k), 0.7);
 }
 
-/* Long chunks: each ends with a sum over lanes, as expensive as several vectors of products. */
-#define DOT_CHUNK_K 4096
+/* Sums over lanes end each chunk and are as expensive as several vectors of products, so chunks are
+ * long; but all rows of a chunk of A should stay in L1 while the columns of B go by. */
+static int64_t choose_dot_chunk(const tgi_problem *p)
+{
+    const int64_t chunk_elems = 16384, step = 256;
+    int64_t chunk = chunk_elems / p->m / step * step;
+    return p->k < chunk ? p->k : chunk;
+}
 
 static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
@@ -208,10 +226,13 @@ static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_pr
         return;
     }
     proposal->sum_order = TGI_SUM_BY_LANES;
+    proposal->is_legal = 1;
+    if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
+        return;
     /* Reducing a vector to a number costs about what 8 products of vectors do. */
-    double lanes = tgi_cpu_select(proposal->kernel).tiles->vector_elems;
+    double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     double share = (double)p->k / ((double)p->k + 8.0 * lanes);
-    propose(machine, p, proposal, p->k < DOT_CHUNK_K ? p->k : DOT_CHUNK_K, 0.9 * share);
+    propose(machine, p, proposal, choose_dot_chunk(p), 0.9 * share);
 }
 
 const tgi_cpu_family tgi_cpu_rank = {propose_rank, execute_rank};

@@ -8,14 +8,17 @@
 #define DOT_ROWS 4
 
 /* rows x RANK_DEPTH elements of A stay in registers while a row of sums goes by. depth < RANK_DEPTH
- * at the end of k. is_ahead: also asks for the rows of B that the next pass will read. */
+ * at the end of k. Also asks for `ahead` of the rows of B that the next pass over k will read, from
+ * row `ahead_row` of it on. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, const int depth,
-                 const int is_ahead)
+                 const int ahead, int64_t ahead_row)
 {
     const ACC(elem) *a = (const ACC(elem) *)s->a + i * s->a_row + p;
-    const IN(elem) *b = (const IN(elem) *)s->b + p * s->b_stride;
-    ACC(elem) *sums = (ACC(elem) *)s->sums + i * s->sums_row;
+    const int64_t n = s->n, b_stride = s->b_stride, sums_row = s->sums_row; /* kept in registers */
+    const IN(elem) *b = (const IN(elem) *)s->b + p * b_stride;
+    const IN(elem) *next = b + (RANK_DEPTH + ahead_row) * b_stride;
+    ACC(elem) *sums = (ACC(elem) *)s->sums + i * sums_row;
     ACC(vec) left[2][RANK_DEPTH];
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++)
@@ -23,69 +26,93 @@ LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, cons
         for (int q = 0; q < depth; q++)
             left[r][q] = ACC(broadcast)(a + r * s->a_row + q);
     int64_t j = 0;
-    for (; j + VECTOR_ELEMS <= s->n; j += VECTOR_ELEMS) {
+    for (; j + VECTOR_ELEMS <= n; j += VECTOR_ELEMS) {
         ACC(vec) sum[2];
+#pragma GCC unroll 8
+        for (int q = 0; q < ahead; q++)
+            __builtin_prefetch(next + q * b_stride + j);
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++)
-            sum[r] = ACC(load)(sums + r * s->sums_row + j);
+            sum[r] = ACC(load)(sums + r * sums_row + j);
 #pragma GCC unroll 8
         for (int q = 0; q < depth; q++) {
-            const IN(elem) *row = b + q * s->b_stride + j;
-            if (is_ahead) __builtin_prefetch(row + RANK_DEPTH * s->b_stride);
-            ACC(vec) right = IN(load)(row);
+            ACC(vec) right = IN(load)(b + q * b_stride + j);
+            KEEP_IN_REGISTER(right); /* one load for both rows, not an operand of each FMA */
 #pragma GCC unroll 2
             for (int r = 0; r < rows; r++)
                 sum[r] = ACC(dot)(left[r][q], right, sum[r]);
         }
 #pragma GCC unroll 2
         for (int r = 0; r < rows; r++)
-            ACC(store)(sums + r * s->sums_row + j, sum[r]);
+            ACC(store)(sums + r * sums_row + j, sum[r]);
     }
-    int rest = (int)(s->n - j);
-    if (rest == 0) return;
+    int rest = (int)(n - j);
+    if (rest == 0)
+        return;
 #pragma GCC unroll 2
     for (int r = 0; r < rows; r++) {
-        ACC(vec) sum = ACC(load_some)(sums + r * s->sums_row + j, rest);
+        ACC(vec) sum = ACC(load_some)(sums + r * sums_row + j, rest);
 #pragma GCC unroll 8
         for (int q = 0; q < depth; q++)
-            sum = ACC(dot)(left[r][q], IN(load_some)(b + q * s->b_stride + j, rest), sum);
-        ACC(store_some)(sums + r * s->sums_row + j, sum, rest);
+            sum = ACC(dot)(left[r][q], IN(load_some)(b + q * b_stride + j, rest), sum);
+        ACC(store_some)(sums + r * sums_row + j, sum, rest);
+    }
+}
+
+/* All rows of A against RANK_DEPTH rows of B. The next rows of B are asked for little by little,
+ * `ahead` of them for each pair of rows, so that memory works while the core multiplies. */
+static inline __attribute__((always_inline)) TARGET void
+LOCAL(rank_depth)(const tgi_skinny *s, int64_t p, const int ahead)
+{
+    int64_t i = 0, ahead_row = 0;
+    for (; i + 2 <= s->m; i += 2) {
+        if (ahead && ahead_row < RANK_DEPTH) {
+            LOCAL(rank_rows)(s, i, p, 2, RANK_DEPTH, ahead, ahead_row);
+            ahead_row += ahead;
+        } else {
+            LOCAL(rank_rows)(s, i, p, 2, RANK_DEPTH, 0, 0);
+        }
+    }
+    if (i == s->m)
+        return;
+    if (s->m == 1 && ahead) {
+        LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, ahead, 0);
+    } else {
+        LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, 0, 0);
     }
 }
 
 static TARGET void LOCAL(rank)(const tgi_skinny *s)
 {
     int64_t p = 0;
-    for (; p + RANK_DEPTH <= s->k; p += RANK_DEPTH) {
-        int is_ahead = p + 2 * RANK_DEPTH <= s->k;
-        int64_t i = 0;
-        if (s->m == 1) {
-            if (is_ahead) {
-                LOCAL(rank_rows)(s, 0, p, 1, RANK_DEPTH, 1);
-            } else {
-                LOCAL(rank_rows)(s, 0, p, 1, RANK_DEPTH, 0);
-            }
-            continue;
+    for (; p + 2 * RANK_DEPTH <= s->k; p += RANK_DEPTH) {
+        if (s->m >= 16) {
+            LOCAL(rank_depth)(s, p, 1);
+        } else if (s->m >= 8) {
+            LOCAL(rank_depth)(s, p, 2);
+        } else if (s->m >= 4) {
+            LOCAL(rank_depth)(s, p, 4);
+        } else {
+            LOCAL(rank_depth)(s, p, RANK_DEPTH);
         }
-        if (is_ahead) {
-            LOCAL(rank_rows)(s, 0, p, 2, RANK_DEPTH, 1);
-            i = 2;
-        }
-        for (; i + 2 <= s->m; i += 2)
-            LOCAL(rank_rows)(s, i, p, 2, RANK_DEPTH, 0);
-        if (i < s->m) LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, 0);
     }
+    for (; p + RANK_DEPTH <= s->k; p += RANK_DEPTH)
+        LOCAL(rank_depth)(s, p, 0);
     for (; p < s->k; p++)
         for (int64_t i = 0; i < s->m; i++)
-            LOCAL(rank_rows)(s, i, p, 1, 1, 0);
+            LOCAL(rank_rows)(s, i, p, 1, 1, 0, 0);
 }
 
-/* Dot products of `rows` rows of A with `cols` columns of B: one vector of partial sums each. */
+/* Dot products of `rows` rows of A with `cols` columns of B: one vector of partial sums each.
+ * Meanwhile asks for `ahead` of the columns that come after, from `ahead_col` on. */
 static inline __attribute__((always_inline)) TARGET void
-LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const int cols)
+LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const int cols,
+                const int ahead, int64_t ahead_col)
 {
-    const ACC(elem) *a = (const ACC(elem) *)s->a + i * s->a_row;
-    const IN(elem) *b = (const IN(elem) *)s->b + j * s->b_stride;
+    const int64_t k = s->k, a_row = s->a_row, b_stride = s->b_stride; /* kept in registers */
+    const ACC(elem) *a = (const ACC(elem) *)s->a + i * a_row;
+    const IN(elem) *b = (const IN(elem) *)s->b + j * b_stride;
+    const IN(elem) *next = (const IN(elem) *)s->b + ahead_col * b_stride;
     ACC(vec) accum[DOT_ROWS][DOT_COLS];
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++)
@@ -93,48 +120,57 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
         for (int c = 0; c < cols; c++)
             accum[r][c] = ACC(zero)();
     int64_t p = 0;
-    for (; p + VECTOR_ELEMS <= s->k; p += VECTOR_ELEMS) {
+    for (; p + VECTOR_ELEMS <= k; p += VECTOR_ELEMS) {
         ACC(vec) left[DOT_ROWS];
+#pragma GCC unroll 6
+        for (int c = 0; c < ahead; c++)
+            __builtin_prefetch(next + c * b_stride + p, 0, 2);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
-            left[r] = ACC(load)(a + r * s->a_row + p);
+            left[r] = ACC(load)(a + r * a_row + p);
 #pragma GCC unroll 6
         for (int c = 0; c < cols; c++) {
-            ACC(vec) right = IN(load)(b + c * s->b_stride + p);
+            ACC(vec) right = IN(load)(b + c * b_stride + p);
 #pragma GCC unroll 4
             for (int r = 0; r < rows; r++)
                 accum[r][c] = ACC(dot)(left[r], right, accum[r][c]);
         }
     }
-    int rest = (int)(s->k - p);
+    int rest = (int)(k - p);
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) {
 #pragma GCC unroll 6
         for (int c = 0; c < cols; c++) {
             if (rest)
-                accum[r][c] = ACC(dot)(ACC(load_some)(a + r * s->a_row + p, rest),
-                                       IN(load_some)(b + c * s->b_stride + p, rest), accum[r][c]);
+                accum[r][c] = ACC(dot)(ACC(load_some)(a + r * a_row + p, rest),
+                                       IN(load_some)(b + c * b_stride + p, rest), accum[r][c]);
             ((ACC(elem) *)s->sums)[(i + r) * s->sums_row + j + c] += ACC(sum)(accum[r][c]);
         }
     }
 }
 
-/* One switch for the rows, so that all tiles are compiled with constant sizes. */
+/* All rows of A with `cols` columns. Each group of rows asks for its share of the next columns,
+ * so that memory works while the core multiplies; past the last column no one asks. */
 static inline __attribute__((always_inline)) TARGET void
-LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols)
+LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols, const int ahead)
 {
-    int64_t i = 0;
-    for (; i + DOT_ROWS <= s->m; i += DOT_ROWS)
-        LOCAL(dot_tile)(s, i, j, DOT_ROWS, cols);
+    int64_t i = 0, ahead_col = j + cols;
+    for (; i + DOT_ROWS <= s->m; i += DOT_ROWS, ahead_col += ahead) {
+        if (ahead && ahead_col + ahead <= s->n) {
+            LOCAL(dot_tile)(s, i, j, DOT_ROWS, cols, ahead, ahead_col);
+        } else {
+            LOCAL(dot_tile)(s, i, j, DOT_ROWS, cols, 0, 0);
+        }
+    }
     switch (s->m - i) {
     case 1:
-        LOCAL(dot_tile)(s, i, j, 1, cols);
+        LOCAL(dot_tile)(s, i, j, 1, cols, 0, 0);
         break;
     case 2:
-        LOCAL(dot_tile)(s, i, j, 2, cols);
+        LOCAL(dot_tile)(s, i, j, 2, cols, 0, 0);
         break;
     case 3:
-        LOCAL(dot_tile)(s, i, j, 3, cols);
+        LOCAL(dot_tile)(s, i, j, 3, cols, 0, 0);
         break;
     default:
         break;
@@ -144,8 +180,14 @@ LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols)
 static TARGET void LOCAL(dot)(const tgi_skinny *s)
 {
     int64_t j = 0;
-    for (; j + DOT_COLS <= s->n; j += DOT_COLS)
-        LOCAL(dot_cols)(s, j, DOT_COLS);
+    /* With few rows the hardware's own prefetching keeps up. */
+    if (s->m > 2 * DOT_ROWS) {
+        for (; j + DOT_COLS <= s->n; j += DOT_COLS)
+            LOCAL(dot_cols)(s, j, DOT_COLS, DOT_COLS / 3);
+    } else {
+        for (; j + DOT_COLS <= s->n; j += DOT_COLS)
+            LOCAL(dot_cols)(s, j, DOT_COLS, 0);
+    }
     for (; j < s->n; j++)
-        LOCAL(dot_cols)(s, j, 1);
+        LOCAL(dot_cols)(s, j, 1, 0);
 }

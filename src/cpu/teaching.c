@@ -29,8 +29,8 @@ typedef void region_fn(const region *region);
             for (int64_t j = 0; j < r->cols; j++) {                                                \
                 accum sum = ((accum *)r->sums)[i * r->cols + j];                                   \
                 for (int64_t p = 0; p < r->k; p++)                                                 \
-                    sum += widen(a[i * la->row + p * la->col]) *                                   \
-                           widen(b[p * lb->row + j * lb->col]);                                    \
+                    sum +=                                                                         \
+                        widen(a[i * la->row + p * la->col]) * widen(b[p * lb->row + j * lb->col]); \
                 ((accum *)r->sums)[i * r->cols + j] = sum;                                         \
             }                                                                                      \
         }                                                                                          \
@@ -62,8 +62,8 @@ static region_fn *const tile_functions[] = {tile_fp32, tile_fp64, tile_bf16, til
 static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, int64_t tile_k)
 {
     const tgi_problem *p = call->problem;
-    const int64_t bytes = tg_get_type_bytes(p->type);
-    tgi_finish_fn *finish = tgi_cpu_select(call->kernel).finish;
+    const int64_t bytes = tgi_type_bytes(p->type);
+    tgi_finish_fn *finish = tgi_cpu_select(call->kernel)->finish;
     for (int64_t batch = 0; batch < p->batch_count; batch++) {
         for (int64_t row = 0; row < p->m; row += tile) {
             for (int64_t col = 0; col < p->n; col += tile) {
@@ -106,9 +106,11 @@ static void execute_blocked(const tgi_call *call)
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
                     double macs_per_cycle)
 {
-    tgi_cpu_work work = {.macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
+    tgi_cpu_work work = {.macs =
+                             (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
                          .macs_per_cycle = macs_per_cycle,
                          .memory_bytes = tgi_model_operand_bytes(p),
+                         .memory_share = 0.5,
                          .fixed_cycles = 1e5, /* they teach; production rows are to be chosen */
                          .thread_count = 1};
     proposal->is_legal = 1;

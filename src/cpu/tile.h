@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define TGI_TILE_MAX_ROWS 14
-#define TGI_TILE_MAX_COLS 32
+#define TGI_TILE_MAX_COLS 48
 #define TGI_PEAK_CHAINS 12
 
 /* Strides in elements of the operand; where B and A hold BF16 pairs, an element is a pair. */
@@ -28,6 +28,8 @@ typedef struct tgi_tile {
     int64_t d_row;
     double alpha, beta;
     int cols;        /* 1 .. tile_cols */
+    int is_plain;    /* alpha is 1, beta 0 and is_streamed 0 */
+    int is_d_far;    /* D is asked for before the sums are ready: it is not in L1 or L2 */
     int is_streamed; /* D bypasses the caches; then D's rows are aligned to vectors */
 } tgi_tile;
 

@@ -1,60 +1,39 @@
 /*
  * The micro-kernel's one body, included once for each instruction set and type. The including file
  * has included the vectors (simd_*.h) and defines ACC_NAME (fp32 or fp64), IN_NAME (what A and B
- * hold: fp32, fp64 or bf16x2), K_PER_ELEM (products an element of A holds) and TILE_ROWS.
+ * hold: fp32, fp64 or bf16x2), K_PER_ELEM (products an element of A holds), TILE_ROWS (up to 14)
+ * and TILE_VECTORS (2 or 3).
  */
 #include <string.h>
 
 #include "cpu/names.h"
 
-/* All of rows, vectors, order and is_whole are constants after inlining: the arrays live in
- * registers. is_whole says that the last vector of each row of B and D has all its columns. */
+/* D from the accumulators. Without is_plain, alpha, beta and the way of writing are looked at
+ * for each vector, which costs little where tiles are not small. */
 static inline __attribute__((always_inline)) TARGET void
-LOCAL(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int order,
-                const int is_whole)
+TILE(store_tile)(const tgi_tile *t, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
+                 const int vectors, const int is_whole, const int is_plain)
 {
-    ACC(vec) accum[TILE_ROWS][2];
-    const IN(elem) *a = t->a, *b = t->b;
-    const int64_t a_stride = t->a_stride, b_row = t->b_row;
     const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++)
-            accum[i][v] = ACC(zero)();
-
-#pragma GCC unroll 4
-    for (int64_t p = 0; p < t->k; p++) {
-        IN(vec) row[2];
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; v++)
-            row[v] = v == vectors - 1 && !is_whole ? IN(load_some)(b + v * VECTOR_ELEMS, last_cols)
-                                                   : IN(load)(b + v * VECTOR_ELEMS);
-#pragma GCC unroll 14
-        for (int i = 0; i < rows; i++) {
-            IN(vec) left = IN(broadcast)(order == TGI_A_ALONG_K ? a + i * a_stride : a + i);
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; v++)
-                accum[i][v] = IN(dot)(left, row[v], accum[i][v]);
-        }
-        a += order == TGI_A_ALONG_K ? 1 : a_stride;
-        b += b_row;
-    }
-
+    const int64_t d_row = t->d_row, c_row = t->c_row;
     const ACC(vec) alpha = ACC(set)((ACC(elem))t->alpha), beta = ACC(set)((ACC(elem))t->beta);
-    const int has_c = t->beta != 0.0;
+    const int has_c = t->beta != 0.0, is_streamed = t->is_streamed;
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
-#pragma GCC unroll 2
+#pragma GCC unroll 3
         for (int v = 0; v < vectors; v++) {
             const int is_partial = v == vectors - 1 && !is_whole;
-            const ACC(elem) *c = (const ACC(elem) *)t->c + i * t->c_row + v * VECTOR_ELEMS;
-            ACC(elem) *d = (ACC(elem) *)t->d + i * t->d_row + v * VECTOR_ELEMS;
-            ACC(vec) sum = ACC(mul)(alpha, accum[i][v]);
-            if (has_c) sum = ACC(fma)(beta, is_partial ? ACC(load_some)(c, last_cols) : ACC(load)(c), sum);
+            ACC(elem) *d = (ACC(elem) *)t->d + i * d_row + v * VECTOR_ELEMS;
+            ACC(vec) sum = accum[i][v];
+            if (!is_plain)
+                sum = ACC(mul)(alpha, sum);
+            if (!is_plain && has_c) {
+                const ACC(elem) *c = (const ACC(elem) *)t->c + i * c_row + v * VECTOR_ELEMS;
+                sum = ACC(fma)(beta, is_partial ? ACC(load_some)(c, last_cols) : ACC(load)(c), sum);
+            }
             if (is_partial) {
                 ACC(store_some)(d, sum, last_cols);
-            } else if (t->is_streamed) {
+            } else if (!is_plain && is_streamed) {
                 ACC(stream)(d, sum);
             } else {
                 ACC(store)(d, sum);
@@ -63,21 +42,120 @@ LOCAL(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int
     }
 }
 
+/* Row i of A from pointers to every third row: their sums with one or two strides are addresses
+ * that the processor forms itself, so that 14 rows take 6 registers. */
+#define A_POINTERS ((TILE_ROWS + 2) / 3)
+#define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
+
+/* One step of k: rank-one update of the accumulators. `ahead` steps beyond the pointers. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
+           ACC(vec) (*accum)[TILE_VECTORS], const int rows, const int vectors, const int order,
+           const int is_whole, const int last_cols, const int ahead)
+{
+    IN(vec) row[TILE_VECTORS];
+#pragma GCC unroll 3
+    for (int v = 0; v < vectors; v++)
+        row[v] = v == vectors - 1 && !is_whole ? IN(load_some)(b + v * VECTOR_ELEMS, last_cols)
+                                               : IN(load)(b + v * VECTOR_ELEMS);
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+        IN(vec)
+        left = IN(broadcast)(order == TGI_A_ALONG_K ? A_ROW(a, a_stride, i) + ahead : a[0] + i);
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            accum[i][v] = IN(dot)(left, row[v], accum[i][v]);
+    }
+}
+
+/* All of rows, vectors, order and is_whole are constants after inlining: the arrays live in
+ * registers. is_whole says that the last vector of each row of B and D has all its columns. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int order,
+                const int is_whole)
+{
+    ACC(vec) accum[TILE_ROWS][TILE_VECTORS];
+    const IN(elem) * a[A_POINTERS], *b = t->b;
+    const int64_t a_stride = t->a_stride, b_row = t->b_row, k = t->k;
+    const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
+    const int pointer_count = order == TGI_A_ALONG_K ? (rows + 2) / 3 : 1;
+#pragma GCC unroll 5
+    for (int q = 0; q < pointer_count; q++) {
+        a[q] = (const IN(elem) *)t->a + 3 * q * a_stride;
+        HIDE_POINTER(a[q]); /* or the compiler would go back to one base and 14 offsets */
+    }
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            accum[i][v] = ACC(zero)();
+    if (t->is_d_far) {
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+            for (int v = 0; v < vectors; v++)
+                __builtin_prefetch((const ACC(elem) *)t->d + i * t->d_row + v * VECTOR_ELEMS);
+    }
+
+    int64_t p = 0;
+    for (; p + TILE_UNROLL <= k; p += TILE_UNROLL) {
+#pragma GCC unroll 4
+        for (int u = 0; u < TILE_UNROLL; u++) {
+            TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, u);
+            b += b_row;
+            if (order == TGI_A_ALONG_ROWS)
+                a[0] += a_stride;
+        }
+#pragma GCC unroll 5
+        for (int q = 0; q < pointer_count; q++)
+            if (order == TGI_A_ALONG_K)
+                a[q] += TILE_UNROLL;
+    }
+    for (; p < k; p++) {
+        TILE(step)(a, a_stride, b, accum, rows, vectors, order, is_whole, last_cols, 0);
+        b += b_row;
+#pragma GCC unroll 5
+        for (int q = 0; q < pointer_count; q++)
+            a[q] += order == TGI_A_ALONG_K ? 1 : a_stride;
+    }
+
+    if (t->is_plain) {
+        TILE(store_tile)(t, accum, rows, vectors, is_whole, 1);
+    } else {
+        TILE(store_tile)(t, accum, rows, vectors, is_whole, 0);
+    }
+}
+
+/* One function for each number of rows and order of A; the columns choose the body. */
+#if TILE_VECTORS == 3
+#define WIDEST_TILE(rows, order)                                                                   \
+    if (t->cols == 3 * VECTOR_ELEMS) {                                                             \
+        TILE(tile_body)(t, rows, 3, order, 1);                                                     \
+    } else if (t->cols > 2 * VECTOR_ELEMS) {                                                       \
+        TILE(tile_body)(t, rows, 3, order, 0);                                                     \
+    } else
+#else
+#define WIDEST_TILE(rows, order)
+#endif
 #define TILE_FUNCTION(rows, order)                                                                 \
-    static TARGET void LOCAL(tile_##rows##_##order)(const tgi_tile *t)                              \
+    static TARGET void TILE(tile_##rows##_##order)(const tgi_tile *t)                              \
     {                                                                                              \
-        if (t->cols == 2 * VECTOR_ELEMS) {                                                                \
-            LOCAL(tile_body)(t, rows, 2, order, 1);                                                 \
-        } else if (t->cols > VECTOR_ELEMS) {                                                              \
-            LOCAL(tile_body)(t, rows, 2, order, 0);                                                 \
-        } else if (t->cols == VECTOR_ELEMS) {                                                             \
-            LOCAL(tile_body)(t, rows, 1, order, 1);                                                 \
+        WIDEST_TILE(rows, order)                                                                   \
+        if (t->cols == 2 * VECTOR_ELEMS) {                                                         \
+            TILE(tile_body)(t, rows, 2, order, 1);                                                 \
+        } else if (t->cols > VECTOR_ELEMS) {                                                       \
+            TILE(tile_body)(t, rows, 2, order, 0);                                                 \
+        } else if (t->cols == VECTOR_ELEMS) {                                                      \
+            TILE(tile_body)(t, rows, 1, order, 1);                                                 \
         } else {                                                                                   \
-            LOCAL(tile_body)(t, rows, 1, order, 0);                                                 \
+            TILE(tile_body)(t, rows, 1, order, 0);                                                 \
         }                                                                                          \
     }
 #define TILE_PAIR(rows) TILE_FUNCTION(rows, 0) TILE_FUNCTION(rows, 1)
-#define TILE_ENTRY(rows) {LOCAL(tile_##rows##_0), LOCAL(tile_##rows##_1)}
+#define TILE_ENTRY(rows)                                                                           \
+    {                                                                                              \
+        TILE(tile_##rows##_0), TILE(tile_##rows##_1)                                               \
+    }
 
 TILE_PAIR(1)
 TILE_PAIR(2)
@@ -90,6 +168,8 @@ TILE_PAIR(6)
 #if TILE_ROWS > 6
 TILE_PAIR(7)
 TILE_PAIR(8)
+#endif
+#if TILE_ROWS > 8
 TILE_PAIR(9)
 TILE_PAIR(10)
 TILE_PAIR(11)
@@ -98,19 +178,21 @@ TILE_PAIR(13)
 TILE_PAIR(14)
 #endif
 
-static tgi_tile_fn *const LOCAL(tile_functions)[][TGI_A_ORDER_COUNT] = {
-    TILE_ENTRY(1),  TILE_ENTRY(2),  TILE_ENTRY(3),  TILE_ENTRY(4),
+static tgi_tile_fn *const TILE(tile_functions)[][TGI_A_ORDER_COUNT] = {
+    TILE_ENTRY(1), TILE_ENTRY(2),  TILE_ENTRY(3),  TILE_ENTRY(4),
 #if TILE_ROWS > 4
-    TILE_ENTRY(5),  TILE_ENTRY(6),
+    TILE_ENTRY(5), TILE_ENTRY(6),
 #endif
 #if TILE_ROWS > 6
-    TILE_ENTRY(7),  TILE_ENTRY(8),  TILE_ENTRY(9),  TILE_ENTRY(10),
-    TILE_ENTRY(11), TILE_ENTRY(12), TILE_ENTRY(13), TILE_ENTRY(14),
+    TILE_ENTRY(7), TILE_ENTRY(8),
+#endif
+#if TILE_ROWS > 8
+    TILE_ENTRY(9), TILE_ENTRY(10), TILE_ENTRY(11), TILE_ENTRY(12), TILE_ENTRY(13), TILE_ENTRY(14),
 #endif
 };
 
 /* Independent chains of FMAs on registers: PEAK_CHAINS hide the latency of two units. */
-static TARGET double LOCAL(fma_loop)(int64_t iterations)
+static TARGET double TILE(fma_loop)(int64_t iterations)
 {
     const ACC(elem) start = 0;
     IN(elem) zero_bits;
@@ -134,10 +216,13 @@ static TARGET double LOCAL(fma_loop)(int64_t iterations)
     return sum;
 }
 
-static const tgi_tile_set LOCAL(tile_set) = {TILE_ROWS,   2 * VECTOR_ELEMS,   VECTOR_ELEMS,
-                                            sizeof(IN(elem)),  K_PER_ELEM,  sizeof(ACC(elem)),
-                                            LOCAL(tile_functions), LOCAL(fma_loop)};
+static const tgi_tile_set TILE(tile_set) = {
+    TILE_ROWS,  TILE_VECTORS *VECTOR_ELEMS, VECTOR_ELEMS,         sizeof(IN(elem)),
+    K_PER_ELEM, sizeof(ACC(elem)),          TILE(tile_functions), TILE(fma_loop)};
 
+#undef A_POINTERS
+#undef A_ROW
+#undef WIDEST_TILE
 #undef TILE_FUNCTION
 #undef TILE_PAIR
 #undef TILE_ENTRY

@@ -6,8 +6,8 @@
 
 typedef struct tgi_machine {
     char name[64];
-    tgi_isa isa;      /* highest in use */
-    int thread_count; /* of the context */
+    tgi_isa isa;                /* highest in use */
+    int thread_count;           /* of the context */
     int64_t l1_bytes, l2_bytes; /* data caches of one core */
     int64_t l3_bytes;           /* shared */
 } tgi_machine;

@@ -7,11 +7,14 @@
 
 /* How a kernel cuts its problem, chosen at planning. What a field means is the family's affair. */
 typedef struct tgi_blocking {
-    int64_t mc, nc, kc;       /* cache block, elements */
-    int64_t row_parts;        /* D is cut into row_parts x col_parts x k_parts tasks */
+    int64_t mc, nc, kc; /* cache block, elements */
+    int64_t panel_cols; /* of B: as wide as a tile or less, all alike */
+    int64_t row_parts;  /* D is cut into row_parts x col_parts x k_parts tasks */
     int64_t col_parts, k_parts;
     int is_a_packed, is_b_packed;
-    int is_streamed; /* D is written past the caches */
+    int is_along_rows; /* tiles follow D's rows rather than its columns */
+    int is_d_far;      /* D is larger than a core's own caches */
+    int is_streamed;   /* D is written past the caches */
     int thread_count;
 } tgi_blocking;
 
@@ -23,8 +26,9 @@ typedef struct tgi_proposal {
     tgi_blocking blocking;
     int64_t workspace_bytes;
     double predicted_s;
-    /* Results must not depend on the thread count, so the order in which a sum is formed is chosen as
-     * if there were one thread: serial_s is that prediction. Kernels of one order agree bit by bit. */
+    /* Results must not depend on the thread count, so the order in which a sum is formed is
+     * chosen as if there were one thread: serial_s is that prediction. Kernels of one order
+     * agree bit by bit. */
     double serial_s;
     int sum_order;
 } tgi_proposal;
@@ -58,7 +62,7 @@ typedef struct tgi_backend {
 
 extern const tgi_backend tgi_backend_cpu;
 
-/* Backend of that name, or NULL with the thread's detail set. */
+/* Backend of that name, or NULL. */
 const tgi_backend *tgi_backend_find(const char *device);
 
 #endif

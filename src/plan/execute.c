@@ -23,8 +23,10 @@ static tgi_call make_call(const tg_plan *plan, const tg_buffers *buffers)
                      .d = buffers->d,
                      .bias = buffers->bias,
                      .stream = buffers->stream};
-    if (tgi_problem_is_scale_only(&plan->problem)) call.kernel = NULL;
-    if (plan->problem.beta == 0.0) call.c = NULL;
+    if (tgi_problem_is_scale_only(&plan->problem))
+        call.kernel = NULL;
+    if (plan->problem.beta == 0.0)
+        call.c = NULL;
     return call;
 }
 
@@ -32,35 +34,38 @@ static tg_status check_pointers(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
     int reads_inputs = call->kernel != NULL;
-    const char *missing = !call->d                                         ? "d"
-                          : reads_inputs && !call->a                       ? p->is_swapped ? "b" : "a"
-                          : reads_inputs && !call->b                       ? p->is_swapped ? "a" : "b"
-                          : p->beta != 0.0 && !call->c                     ? "c"
-                          : p->bias != TG_BIAS_NONE && !call->bias         ? "bias"
-                                                                           : NULL;
-    if (!missing) return TG_STATUS_OK;
+    const char *missing = !call->d                                 ? "d"
+                          : reads_inputs && !call->a               ? p->is_swapped ? "b" : "a"
+                          : reads_inputs && !call->b               ? p->is_swapped ? "a" : "b"
+                          : p->beta != 0.0 && !call->c             ? "c"
+                          : p->bias != TG_BIAS_NONE && !call->bias ? "bias"
+                                                                   : NULL;
+    if (!missing)
+        return TG_STATUS_OK;
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                            "%s = NULL, but this plan uses it; pass its memory", missing);
 }
 
-static tg_status check_overlap(const tgi_call *call)
+static tg_status check_overlap(const tg_plan *plan, const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
-    int64_t in_bytes = tg_get_type_bytes(p->type), out_bytes = tg_get_type_bytes(p->d_type);
-    tgi_extent d = {call->d, p->d, p->m, p->n, p->batch_count, out_bytes};
-    tgi_extent a = {call->a, p->a, p->m, p->k, p->batch_count, in_bytes};
-    tgi_extent b = {call->b, p->b, p->k, p->n, p->batch_count, in_bytes};
-    tgi_extent c = {call->c, p->c, p->m, p->n, p->batch_count, out_bytes};
-    tgi_layout line = {1, 1, 1};
-    tgi_extent bias = {call->bias, line, p->bias == TG_BIAS_ROW ? p->m : p->n, 1, 1, out_bytes};
+    const tgi_span *d = &plan->d_span;
+    const char *name = NULL;
     int is_in_place = call->c == call->d && p->c.row == p->d.row && p->c.col == p->d.col &&
                       p->c.batch == p->d.batch;
-    const char *name = NULL;
-    if (call->kernel && tgi_problem_may_overlap(&d, &a)) name = p->is_swapped ? "B" : "A";
-    if (call->kernel && tgi_problem_may_overlap(&d, &b)) name = p->is_swapped ? "A" : "B";
-    if (call->c && !is_in_place && tgi_problem_may_overlap(&d, &c)) name = "C";
-    if (p->bias != TG_BIAS_NONE && tgi_problem_may_overlap(&d, &bias)) name = "bias";
-    if (!name) return TG_STATUS_OK;
+    if (call->kernel && tgi_overlap_may_share(call->d, d, call->a, &plan->a_span)) {
+        name = p->is_swapped ? "B" : "A";
+    } else if (call->kernel && tgi_overlap_may_share(call->d, d, call->b, &plan->b_span)) {
+        name = p->is_swapped ? "A" : "B";
+    } else if (call->c && !is_in_place &&
+               tgi_overlap_may_share(call->d, d, call->c, &plan->c_span)) {
+        name = "C";
+    } else if (p->bias != TG_BIAS_NONE &&
+               tgi_overlap_may_share(call->d, d, call->bias, &plan->bias_span)) {
+        name = "bias";
+    }
+    if (!name)
+        return TG_STATUS_OK;
     return tgi_status_fail(TG_STATUS_OVERLAP,
                            "D at %p overlaps %s; pass a D with memory of its own%s", call->d, name,
                            name[0] == 'C' ? ", or C = D with the same strides" : "");
@@ -69,7 +74,8 @@ static tg_status check_overlap(const tgi_call *call)
 static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffers, tgi_call *call)
 {
     int64_t needed_bytes = plan->workspace_bytes;
-    if (needed_bytes == 0) return plan->context->backend->execute(call);
+    if (needed_bytes == 0)
+        return plan->context->backend->execute(call);
     if (buffers->workspace) {
         if (buffers->workspace_bytes < needed_bytes) {
             return tgi_status_fail(TG_STATUS_WORKSPACE_TOO_SMALL,
@@ -86,7 +92,8 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
         return plan->context->backend->execute(call);
     }
     tgi_workspace workspace = tgi_workspace_take(&plan->context->workspaces, needed_bytes);
-    if (!workspace.memory) return TG_STATUS_OUT_OF_MEMORY;
+    if (!workspace.memory)
+        return TG_STATUS_OUT_OF_MEMORY;
     call->workspace = workspace.memory;
     tg_status status = plan->context->backend->execute(call);
     tgi_workspace_give(&plan->context->workspaces, workspace);
@@ -102,7 +109,7 @@ static double read_clock_s(void)
 
 static void log_call(const tg_plan *plan, double elapsed_s, tg_status status)
 {
-    char problem[256];
+    char problem[512];
     const tgi_problem *p = &plan->problem;
     tg_format_problem(&plan->original, problem, sizeof problem);
     double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
@@ -117,9 +124,11 @@ static void log_call(const tg_plan *plan, double elapsed_s, tg_status status)
 static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers)
 {
     tg_status status;
-    if (tgi_problem_is_empty(&plan->problem)) return TG_STATUS_OK;
+    if (tgi_problem_is_empty(&plan->problem))
+        return TG_STATUS_OK;
     tgi_call call = make_call(plan, buffers);
-    if ((status = check_pointers(&call)) || (status = check_overlap(&call))) return status;
+    if ((status = check_pointers(&call)) || (status = check_overlap(plan, &call)))
+        return status;
     return run_with_workspace(plan, buffers, &call);
 }
 
@@ -129,7 +138,8 @@ tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
                                plan ? "buffers" : "plan");
     }
-    if (!plan->context->log) return run_plan(plan, buffers);
+    if (!plan->context->log)
+        return run_plan(plan, buffers);
     double start_s = read_clock_s();
     tg_status status = run_plan(plan, buffers);
     log_call(plan, read_clock_s() - start_s, status);
@@ -145,7 +155,8 @@ tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, 
 {
     tg_plan *plan;
     tg_status status = tg_create_plan(context, problem, NULL, &plan);
-    if (status) return status;
+    if (status)
+        return status;
     tg_buffers buffers = {.a = problem->a.data,
                           .b = problem->b.data,
                           .c = problem->c.data,

@@ -29,15 +29,18 @@ static void propose(const tg_context *context, const tgi_problem *problem, const
     }
 }
 
-/* The best legal row of one order of summation; NULL kernel where there is none. */
+/* Rows that sum in the same order with the same instructions give the same bits. */
+#define BITS_COUNT (TGI_SUM_ORDER_COUNT * TGI_ISA_COUNT)
+
+/* The best legal row of those that give the same bits; NULL kernel where there is none. */
 typedef struct choice {
     tgi_proposal best; /* by predicted_s */
-    double serial_s;   /* shortest of the order */
+    double serial_s;   /* shortest of all */
 } choice;
 
-static void consider(choice *orders, const tgi_proposal *proposal)
+static void consider(choice *choices, const tgi_proposal *proposal)
 {
-    choice *order = &orders[proposal->sum_order];
+    choice *order = &choices[proposal->sum_order * TGI_ISA_COUNT + (int)proposal->kernel->isa];
     if (!order->best.kernel || proposal->serial_s < order->serial_s) {
         order->serial_s = proposal->serial_s;
     }
@@ -47,21 +50,22 @@ static void consider(choice *orders, const tgi_proposal *proposal)
 }
 
 /* The legal row with the shortest prediction among those that `name` (NULL: any) matches: first the
- * order of summation, then the row. */
+ * bits, as if there were one thread, then the row. */
 static tg_status choose(const tg_context *context, const tgi_problem *problem, const char *name,
                         tgi_proposal *best)
 {
-    choice orders[TGI_SUM_ORDER_COUNT] = {0};
+    choice choices[BITS_COUNT] = {0};
     char reason[sizeof best->reason] = "";
     int match_count = 0;
     for (int i = 0; i < tgi_kernels_count(); i++) {
         const tgi_kernel *kernel = tgi_kernels_get(i);
         tgi_proposal proposal;
-        if (name && !tgi_kernels_match(kernel, name)) continue;
+        if (name && !tgi_kernels_match(kernel, name))
+            continue;
         propose(context, problem, kernel, &proposal);
         match_count++;
         if (proposal.is_legal) {
-            consider(orders, &proposal);
+            consider(choices, &proposal);
         } else if (kernel->type == problem->type || !reason[0]) {
             /* The reason of a row that has the right type tells most. */
             memcpy(reason, proposal.reason, sizeof reason);
@@ -69,29 +73,50 @@ static tg_status choose(const tg_context *context, const tgi_problem *problem, c
     }
     memset(best, 0, sizeof *best);
     double serial_s = 0.0;
-    for (int i = 0; i < TGI_SUM_ORDER_COUNT; i++) {
-        if (orders[i].best.kernel && (!best->kernel || orders[i].serial_s < serial_s)) {
-            *best = orders[i].best;
-            serial_s = orders[i].serial_s;
+    for (int i = 0; i < BITS_COUNT; i++) {
+        if (choices[i].best.kernel && (!best->kernel || choices[i].serial_s < serial_s)) {
+            *best = choices[i].best;
+            serial_s = choices[i].serial_s;
         }
     }
-    if (best->kernel) return TG_STATUS_OK;
+    if (best->kernel)
+        return TG_STATUS_OK;
     if (match_count == 0) {
-        return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,
-                               "kernel = \"%.80s\" is in no row of the kernel table; `tilegemm kernels` "
-                               "lists the names",
-                               name ? name : "");
+        return tgi_status_fail(
+            TG_STATUS_UNKNOWN_NAME,
+            "kernel = \"%.80s\" is in no row of the kernel table; `tilegemm kernels` "
+            "lists the names",
+            name ? name : "");
     }
-    return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                           "kernel = \"%.80s\" cannot run this problem: %s; pass another kernel or none",
-                           name ? name : "(any)", reason);
+    return tgi_status_fail(
+        TG_STATUS_UNSUPPORTED,
+        "kernel = \"%.80s\" cannot run this problem: %s; pass another kernel or none",
+        name ? name : "(any)", reason);
+}
+
+static void set_spans(tg_plan *plan)
+{
+    const tgi_problem *p = &plan->problem;
+    const tgi_layout line = {1, 1, 1};
+    int64_t in_bytes = tgi_type_bytes(p->type), out_bytes = tgi_type_bytes(p->d_type);
+    int64_t bias_count = p->bias == TG_BIAS_ROW ? p->m : p->n;
+    if (tgi_problem_is_empty(p))
+        return;
+    plan->d_span = tgi_overlap_find_span(&p->d, p->m, p->n, p->batch_count, out_bytes);
+    plan->c_span = tgi_overlap_find_span(&p->c, p->m, p->n, p->batch_count, out_bytes);
+    plan->bias_span = tgi_overlap_find_span(&line, bias_count, 1, 1, out_bytes);
+    if (tgi_problem_is_scale_only(p))
+        return;
+    plan->a_span = tgi_overlap_find_span(&p->a, p->m, p->k, p->batch_count, in_bytes);
+    plan->b_span = tgi_overlap_find_span(&p->b, p->k, p->n, p->batch_count, in_bytes);
 }
 
 static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
                           const tgi_proposal *proposal, const tg_problem *original)
 {
     tg_plan *plan = tgi_alloc_object(sizeof *plan);
-    if (!plan) return NULL;
+    if (!plan)
+        return NULL;
     plan->context = context;
     plan->problem = *problem;
     plan->kernel = proposal->kernel;
@@ -106,6 +131,7 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
         plan->workspace_bytes = 0;
         plan->blocking.thread_count = 1;
     }
+    set_spans(plan);
     atomic_init(&plan->user_count, 1);
     return plan;
 }
@@ -118,19 +144,26 @@ tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
     tgi_proposal proposal;
     const char *name = options ? options->kernel : NULL;
     if (!plan || !problem) {
-        if (plan) *plan = NULL;
+        if (plan)
+            *plan = NULL;
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
                                plan ? "problem" : "plan");
     }
     *plan = NULL;
     context = tgi_context_resolve(context, &status);
-    if (!context) return status;
-    if ((status = tgi_problem_validate(problem, &canonical))) return status;
-    if (!name && (*plan = tgi_plan_cache_find(&context->plans, &canonical))) return TG_STATUS_OK;
-    if ((status = choose(context, &canonical, name, &proposal))) return status;
+    if (!context)
+        return status;
+    if ((status = tgi_problem_validate(problem, &canonical)))
+        return status;
+    if (!name && (*plan = tgi_plan_cache_find(&context->plans, &canonical)))
+        return TG_STATUS_OK;
+    if ((status = choose(context, &canonical, name, &proposal)))
+        return status;
     *plan = make_plan(context, &canonical, &proposal, problem);
-    if (!*plan) return TG_STATUS_OUT_OF_MEMORY;
-    if (!name) tgi_plan_cache_add(&context->plans, *plan);
+    if (!*plan)
+        return TG_STATUS_OUT_OF_MEMORY;
+    if (!name)
+        tgi_plan_cache_add(&context->plans, *plan);
     return TG_STATUS_OK;
 }
 
@@ -166,7 +199,8 @@ tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
     }
     *count = 0;
     context = tgi_context_resolve(context, &status);
-    if (!context) return status;
+    if (!context)
+        return status;
     if ((status = tgi_problem_validate(problem, &canonical)) ||
         (status = choose(context, &canonical, NULL, &best))) {
         return status;
@@ -203,7 +237,8 @@ tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_inf
                                (void *)info, tgi_kernels_count() - 1);
     }
     context = tgi_context_resolve((tg_context *)context, &status);
-    if (!context) return status;
+    if (!context)
+        return status;
     const tgi_kernel *kernel = tgi_kernels_get(index);
     info->name = kernel->name;
     info->device = kernel->device;

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "core/overlap.h"
 #include "plan/backend.h"
 
 struct tg_plan {
@@ -11,6 +12,7 @@ struct tg_plan {
     tgi_problem problem;
     const tgi_kernel *kernel; /* kept by name where the problem is scale only */
     tgi_blocking blocking;
+    tgi_span a_span, b_span, c_span, d_span, bias_span; /* where the problem is not empty */
     int64_t workspace_bytes;
     double predicted_s;
     atomic_int user_count;

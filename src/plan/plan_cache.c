@@ -40,9 +40,11 @@ tg_plan *tgi_plan_cache_find(tgi_plan_cache *cache, const tgi_problem *problem)
     pthread_mutex_lock(&cache->sets[set].lock);
     for (int way = 0; way < TGI_PLAN_CACHE_WAYS && !found; way++) {
         tg_plan *plan = cache->sets[set].plans[way];
-        if (plan && memcmp(&plan->problem, problem, sizeof *problem) == 0) found = plan;
+        if (plan && memcmp(&plan->problem, problem, sizeof *problem) == 0)
+            found = plan;
     }
-    if (found) atomic_fetch_add_explicit(&found->user_count, 1, memory_order_relaxed);
+    if (found)
+        atomic_fetch_add_explicit(&found->user_count, 1, memory_order_relaxed);
     pthread_mutex_unlock(&cache->sets[set].lock);
     return found;
 }

@@ -23,7 +23,8 @@ tgi_workspace tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes)
     int i = pool->kept_count - 1;
     while (i >= 0 && pool->kept[i].size_bytes < size_bytes)
         i--;
-    if (i < 0) i = pool->kept_count - 1; /* none fits: the last makes room for its successor */
+    if (i < 0)
+        i = pool->kept_count - 1; /* none fits: the last makes room for its successor */
     if (i >= 0) {
         taken = pool->kept[i];
         pool->kept[i] = pool->kept[--pool->kept_count];
@@ -41,7 +42,9 @@ void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace workspace)
 {
     pthread_mutex_lock(&pool->lock);
     int is_kept = workspace.memory && pool->kept_count < TGI_WORKSPACE_KEPT_COUNT;
-    if (is_kept) pool->kept[pool->kept_count++] = workspace;
+    if (is_kept)
+        pool->kept[pool->kept_count++] = workspace;
     pthread_mutex_unlock(&pool->lock);
-    if (!is_kept) tgi_alloc_free(workspace.memory);
+    if (!is_kept)
+        tgi_alloc_free(workspace.memory);
 }

@@ -1,14 +1,4 @@
-/* Kernels for AVX512_BF16: the tile of BF16 pairs and its packing; all else is AVX-512's. */
-#if defined(__x86_64__)
-
-#include "cpu/isa.h"
-#include "cpu/simd_avx512_bf16.h"
-
-#define ACC_NAME fp32
-#define IN_NAME bf16x2
-#define K_PER_ELEM 2
-#define TILE_ROWS 14
-#include "cpu/tile_body.h"
+/* Packing of BF16 pairs along k, for dot-product instructions; included with AVX-512's vectors. */
 
 /* Pairs along the inner dimension. */
 static TARGET void pack_k_inner(const tgi_copy *copy)
@@ -67,13 +57,8 @@ static TARGET void pack_k_outer(const tgi_copy *copy)
                                      (const __m256i *)(first + copy->outer_stride + i)};
             __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256(rows[0]));
             __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256(rows[1]));
-            _mm512_storeu_si512(target + 2 * i,
-                                _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+            _mm512_storeu_si512(target + 2 * i, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
         }
         pack_pair(target, first, i, copy, has_second);
     }
 }
-
-const tgi_pair_kernels tgi_isa_avx512_bf16 = {&LOCAL(tile_set), pack_k_inner, pack_k_outer};
-
-#endif

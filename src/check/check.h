@@ -1,0 +1,55 @@
+/*
+ * Filling, reference results and comparison: the one set that the command and the tests share.
+ * Depends on include/ alone; linked into the command and the tests, not into the library.
+ */
+#ifndef TG_CHECK_H
+#define TG_CHECK_H
+
+#include "tilegemm.h"
+#include "tilegemm_lab.h"
+
+/* Allocates the operands of `problem` (of C only if beta is not 0, of bias only if there is one),
+ * fills A, B, C and bias with uniform numbers in [-1, 1) from `seed` (splitmix64; the same on every
+ * machine; rounded to the type) and D with NaN, and sets the data pointers. Strides may be any that
+ * the library takes. Returns 0 when out of memory. Free with check_free_operands. */
+typedef struct check_operands {
+    void *allocation[5]; /* owned: a, b, c, d, bias */
+} check_operands;
+int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *operands);
+void check_free_operands(check_operands *operands);
+
+/* Next number of the splitmix64 stream, and one uniform in [-1, 1). */
+uint64_t check_next_random(uint64_t *state);
+double check_next_uniform(uint64_t *state);
+
+/* Reads or writes one element of any type as a double. `index` counts elements. */
+double check_get_element(tg_type type, const void *data, int64_t index);
+void check_set_element(tg_type type, void *data, int64_t index, double value);
+
+/* Verdict on D against the triple loop in FP64 (long double for FP64 inputs). */
+typedef struct check_result {
+    int is_ok; /* every element within the bound of tilegemm.h, NaN and Inf as they must be */
+    /* Largest |d - exact| / (|alpha| |A||B| + |beta||C| + |bias|): 0 for 0/0, Inf where one of d
+     * and exact alone is finite. */
+    double max_error;
+    double max_bound_share; /* largest |d - exact| / bound; <= 1 where ok */
+    int64_t checked_count;  /* elements compared; one in a sampled row and column counts twice */
+    int64_t bad_batch, bad_row, bad_col; /* first element out of bounds, -1 where none */
+    double bad_value, bad_expected;
+} check_result;
+
+/* Compares all of D where m n k batch <= `flop_limit`, else whole rows and columns in a fixed
+ * random sample that includes the corners (checked_count tells). C must be the C before the call:
+ * pass it in `problem`, not D itself. A problem without C given (beta 0) needs none. Where memory
+ * runs out is_ok is 0 and bad_row is -1. */
+void check_compare(const tg_problem *problem, double flop_limit, check_result *result);
+
+/* Verifies D by Freivalds' method: `rounds` random vectors of +-1, D x against
+ * alpha A (B x) + beta C x in FP64 with a bound per row of the product of magnitudes. Linear in the
+ * operands' size. A wrong D passes with probability at most 2^-rounds; activations other than none
+ * are refused (returns -1). Returns 1 if D passes, 0 if not; *worst_share is the largest
+ * |difference| / bound, *bad_row its row. */
+int check_freivalds(const tg_problem *problem, int rounds, uint64_t seed, double *worst_share,
+                    int64_t *bad_row);
+
+#endif /* TG_CHECK_H */

@@ -1,0 +1,266 @@
+/*
+ * The verdict on D: an error bound per element, never a norm over the matrix.
+ *
+ * The bound is the one of tilegemm.h, with x the exact value before the activation and y after it:
+ *     slope (g magnitude + underflow) + 12 u |y| + u_D |y| + underflow_D
+ * slope bounds |activation'|: 1 for ReLU, 1.13 for GELU (both forms), 1.10 for SiLU. 12 u |y|, of
+ * GELU and SiLU alone, is what their evaluation in the accumulator's type may add.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reference.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define BATCH_SAMPLE_MAX 8
+#define FLUSH_LIMIT 0x1p-126 /* smallest normal BF16: below it BF16 instructions give zero */
+
+/* What the rounding of a type does to a value. */
+typedef struct rounding {
+    long double unit;      /* u: relative error of a normal result */
+    long double underflow; /* absolute error of a subnormal result */
+    long double overflow;  /* magnitude from which rounding gives Inf */
+} rounding;
+
+/* Numbers of one comparison that do not depend on the element. */
+typedef struct comparison {
+    const tg_problem *problem;
+    check_result *result;
+    int64_t batch;
+    rounding accumulator, output;
+    long double gamma;     /* (k + 3) u / (1 - (k + 3) u) */
+    long double underflow; /* of the sums, before D's rounding */
+    long double flush;     /* per unit of max |a| + max |b| + 1; 0 where subnormals are kept */
+    long double slope;
+} comparison;
+
+static rounding get_rounding(tg_type type)
+{
+    switch (type) {
+    case TG_TYPE_FP64:
+        return (rounding){0x1p-53L, 0x1p-1075L, 0x1p1024L - 0x1p970L};
+    case TG_TYPE_BF16:
+        return (rounding){0x1p-8L, 0x1p-134L, 0x1p128L - 0x1p119L};
+    case TG_TYPE_FP16:
+        return (rounding){0x1p-11L, 0x1p-25L, 65520.0L};
+    case TG_TYPE_FP32:
+        break;
+    }
+    return (rounding){0x1p-24L, 0x1p-150L, 0x1p128L - 0x1p103L};
+}
+
+static long double get_slope(tg_activation activation)
+{
+    switch (activation) {
+    case TG_ACTIVATION_NONE:
+    case TG_ACTIVATION_RELU:
+        break;
+    case TG_ACTIVATION_GELU_ERF:
+    case TG_ACTIVATION_GELU_TANH:
+        return 1.13L;
+    case TG_ACTIVATION_SILU:
+        return 1.10L;
+    }
+    return 1.0L;
+}
+
+static long double activate(tg_activation activation, long double x)
+{
+    const long double root_half = 0.70710678118654752440L;
+    const long double root_two_over_pi = 0.79788456080286535588L;
+    if (activation == TG_ACTIVATION_NONE)
+        return x;
+    if (activation == TG_ACTIVATION_RELU)
+        return x < 0 ? 0 : x;
+    if (activation == TG_ACTIVATION_GELU_ERF)
+        return x / 2 * erfcl(-x * root_half);
+    if (activation == TG_ACTIVATION_GELU_TANH)
+        return x / (1 + expl(-2 * root_two_over_pi * (x + 0.044715L * x * x * x)));
+    return x / (1 + expl(-x));
+}
+
+static int64_t get_k(const tg_problem *problem)
+{
+    return problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
+}
+
+static comparison start_comparison(const tg_problem *problem, check_result *result)
+{
+    comparison run = {.problem = problem, .result = result};
+    long double k = (long double)get_k(problem);
+    long double alpha = fabsl((long double)check_round_scalar(problem, problem->alpha));
+    run.accumulator = get_rounding(problem->a.type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32);
+    run.output = get_rounding(problem->d.type);
+    long double share = (k + 3) * run.accumulator.unit;
+    run.gamma = share < 1 ? share / (1 - share) : HUGE_VALL;
+    /* Each product and each step of the epilogue may underflow once. */
+    run.underflow = 2 * (alpha * k + 3) * run.accumulator.underflow;
+    if (problem->a.type == TG_TYPE_BF16 && problem->precision == TG_PRECISION_DEFAULT) {
+        run.flush = alpha * k * FLUSH_LIMIT;
+        if (problem->d.type == TG_TYPE_BF16)
+            run.output.underflow = FLUSH_LIMIT;
+    }
+    run.slope = get_slope(problem->activation);
+    return run;
+}
+
+static void note_bad(comparison *run, int64_t row, int64_t col, long double value, long double want)
+{
+    check_result *result = run->result;
+    if (result->is_ok) {
+        result->bad_batch = run->batch;
+        result->bad_row = row;
+        result->bad_col = col;
+        result->bad_value = (double)value;
+        result->bad_expected = (double)want;
+    }
+    result->is_ok = 0;
+}
+
+static int has_same_class(long double value, long double want)
+{
+    if (isnan(want))
+        return isnan(value);
+    return isinf(value) && signbit(value) == signbit(want);
+}
+
+/* x is what the activation takes, y what it gives. */
+static int is_special_right(const comparison *run, long double value, long double x, long double y)
+{
+    /* The limit of GELU and SiLU at -Inf is 0, though their formulas give Inf times 0 there. */
+    if (isinf(x) && x < 0 && run->problem->activation != TG_ACTIVATION_NONE)
+        return value == 0;
+    return has_same_class(value, y);
+}
+
+/* True where the sums may leave the accumulator's range on the way to a finite exact value. */
+static int may_overflow_sum(const comparison *run, const check_expected *expected)
+{
+    long double limit = run->accumulator.overflow * (1 - run->gamma);
+    return expected->product_size >= limit || expected->magnitude >= limit;
+}
+
+/* True where `value`, not within the bound of a finite y, comes from an overflow that is allowed.
+ * error: how far the value before D's rounding may lie from y. */
+static int is_overflow_right(const comparison *run, const check_expected *expected,
+                             long double value, long double y, long double error)
+{
+    int is_finite = !isnan(value) && !isinf(value);
+    int has_activation = run->problem->activation != TG_ACTIVATION_NONE;
+    if (may_overflow_sum(run, expected)) /* an activation takes -Inf to 0 */
+        return !is_finite || (has_activation && value == 0);
+    return isinf(value) && signbit(value) == signbit(y) && fabsl(y) + error >= run->output.overflow;
+}
+
+static void judge(void *state, int64_t row, int64_t col, const check_expected *expected)
+{
+    comparison *run = state;
+    check_result *result = run->result;
+    const tg_matrix *d = &run->problem->d;
+    long double value =
+        check_get_element(d->type, d->data, check_get_offset(d, run->batch, row, col));
+    long double x = expected->exact, y = activate(run->problem->activation, x);
+    result->checked_count++;
+    if (isnan(x) || isinf(x)) {
+        if (!is_special_right(run, value, x, y)) {
+            note_bad(run, row, col, value, y);
+            result->max_error = result->max_bound_share = INFINITY;
+        }
+        return;
+    }
+    long double error_sum = run->gamma * expected->magnitude + run->underflow;
+    if (run->flush > 0)
+        error_sum += run->flush * ((long double)expected->row_max_a + expected->col_max_b + 1);
+    long double error = run->slope * error_sum;
+    if (run->problem->activation > TG_ACTIVATION_RELU)
+        error += 12 * run->accumulator.unit * fabsl(y) + 64 * run->accumulator.underflow;
+    long double bound = error + run->output.unit * fabsl(y) + run->output.underflow;
+    long double difference = fabsl(value - y);
+    /* Where even the nearest value in reach rounds to Inf, a finite value is wrong. */
+    int is_within = difference <= bound && fabsl(y) - error < run->output.overflow;
+    if (!is_within && is_overflow_right(run, expected, value, y, error))
+        return;
+    if (!is_within)
+        note_bad(run, row, col, value, y);
+    if (isnan(value) || isinf(value))
+        difference = INFINITY;
+    if (difference > 0) {
+        result->max_error = fmax(result->max_error, (double)(difference / expected->magnitude));
+        result->max_bound_share = fmax(result->max_bound_share, (double)(difference / bound));
+    }
+}
+
+/* One index at random from each of `count` equal parts of 0 .. limit - 1, the ends included. */
+static int64_t *sample_indices(int64_t limit, int64_t count, uint64_t *random)
+{
+    int64_t *items = malloc((size_t)count * sizeof *items);
+    for (int64_t i = 0; items && i < count; i++) {
+        double low = (double)limit / (double)count * (double)i;
+        double width = (double)limit / (double)count;
+        double share = (double)(check_next_random(random) >> 11) * 0x1p-53;
+        int64_t index = (int64_t)(low + share * width);
+        items[i] = index < limit ? index : limit - 1;
+    }
+    if (items) {
+        items[0] = 0;
+        items[count - 1] = limit - 1;
+    }
+    return items;
+}
+
+static int64_t get_sample_count(double flops, double flops_each, int64_t limit)
+{
+    double count = flops / fmax(flops_each, 1);
+    int64_t least = limit < 2 ? limit : 2;
+    return count >= (double)limit ? limit : count < (double)least ? least : (int64_t)count;
+}
+
+/* Compares some whole rows and some whole columns of one batch entry for about `flops`. */
+static int compare_sample(comparison *run, double flops, uint64_t *random)
+{
+    const tg_problem *problem = run->problem;
+    int64_t m = problem->d.row_count, n = problem->d.col_count;
+    double k = fmax((double)get_k(problem), 1);
+    int64_t row_count = get_sample_count(flops / 2, (double)n * k, m);
+    int64_t col_count = get_sample_count(flops / 2, (double)m * k, n);
+    check_indices rows = {sample_indices(m, row_count, random), row_count};
+    check_indices cols = {sample_indices(n, col_count, random), col_count};
+    int is_done =
+        rows.items && cols.items &&
+        check_visit_reference(problem, run->batch, rows, (check_indices){NULL, n}, judge, run) &&
+        check_visit_reference(problem, run->batch, (check_indices){NULL, m}, cols, judge, run);
+    free((void *)rows.items);
+    free((void *)cols.items);
+    return is_done;
+}
+
+void check_compare(const tg_problem *problem, double flop_limit, check_result *result)
+{
+    *result = (check_result){.is_ok = 1, .bad_batch = -1, .bad_row = -1, .bad_col = -1};
+    comparison run = start_comparison(problem, result);
+    int64_t m = problem->d.row_count, n = problem->d.col_count;
+    int64_t batch_count = problem->batch_count;
+    int is_done = 1;
+    if (m <= 0 || n <= 0 || batch_count <= 0)
+        return;
+    double flops_each = (double)m * (double)n * fmax((double)get_k(problem), 1);
+    if (flops_each * (double)batch_count <= flop_limit) {
+        check_indices rows = {NULL, m}, cols = {NULL, n};
+        for (run.batch = 0; is_done && run.batch < batch_count; run.batch++)
+            is_done = check_visit_reference(problem, run.batch, rows, cols, judge, &run);
+    } else {
+        uint64_t random = 1;
+        int64_t sample_count = batch_count < BATCH_SAMPLE_MAX ? batch_count : BATCH_SAMPLE_MAX;
+        int64_t *batches = sample_indices(batch_count, sample_count, &random);
+        is_done = batches != NULL;
+        for (int64_t i = 0; is_done && i < sample_count; i++) {
+            run.batch = batches[i];
+            is_done = compare_sample(&run, flop_limit / (double)sample_count, &random);
+        }
+        free(batches);
+    }
+    if (!is_done) /* a verdict that could not be reached is no success */
+        result->is_ok = 0;
+}

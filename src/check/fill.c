@@ -1,0 +1,173 @@
+/*
+ * Operands for the command and the tests: memory, random contents, element access.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "check.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One cache line: kernels may load whole vectors of it. */
+#define ALLOCATION_ALIGNMENT 64
+
+/* The elements that a view touches lie at offsets low .. low + count - 1 from its data. */
+typedef struct view_extent {
+    int64_t low, count;
+} view_extent;
+
+uint64_t check_next_random(uint64_t *state)
+{
+    /* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+double check_next_uniform(uint64_t *state)
+{
+    return (double)(check_next_random(state) >> 11) * 0x1p-52 - 1.0;
+}
+
+double check_get_element(tg_type type, const void *data, int64_t index)
+{
+    switch (type) {
+    case TG_TYPE_FP32:
+        return ((const float *)data)[index];
+    case TG_TYPE_FP64:
+        return ((const double *)data)[index];
+    case TG_TYPE_BF16:
+    case TG_TYPE_FP16:
+        return tg_decode_16bit(type, ((const uint16_t *)data)[index]);
+    }
+    return NAN;
+}
+
+void check_set_element(tg_type type, void *data, int64_t index, double value)
+{
+    switch (type) {
+    case TG_TYPE_FP32:
+        ((float *)data)[index] = (float)value;
+        break;
+    case TG_TYPE_FP64:
+        ((double *)data)[index] = value;
+        break;
+    case TG_TYPE_BF16:
+    case TG_TYPE_FP16:
+        ((uint16_t *)data)[index] = tg_encode_16bit(type, (float)value);
+        break;
+    }
+}
+
+/* Widens the extent by one dimension; returns 0 on overflow. */
+static int extend(view_extent *extent, int64_t count, int64_t stride)
+{
+    int64_t span;
+    if (__builtin_mul_overflow(count - 1, stride, &span))
+        return 0;
+    if (span < 0) {
+        if (__builtin_add_overflow(extent->low, span, &extent->low) || span == INT64_MIN)
+            return 0;
+        span = -span;
+    }
+    return !__builtin_add_overflow(extent->count, span, &extent->count);
+}
+
+/* Returns 0 where the extent overflows int64_t. An empty view has one element, never touched. */
+static int find_extent(const tg_matrix *view, int64_t batch_count, view_extent *extent)
+{
+    extent->low = 0;
+    extent->count = 1;
+    if (view->row_count <= 0 || view->col_count <= 0 || batch_count <= 0)
+        return 1;
+    return extend(extent, view->row_count, view->row_stride) &&
+           extend(extent, view->col_count, view->col_stride) &&
+           extend(extent, batch_count, batch_count > 1 ? view->batch_stride : 0);
+}
+
+/* Returns NULL when out of memory; a free'able block of count elements otherwise. */
+static void *allocate_elements(tg_type type, int64_t count)
+{
+    int64_t bytes;
+    void *block = NULL;
+    if (__builtin_mul_overflow(count, tg_get_type_bytes(type), &bytes))
+        return NULL;
+    if ((uint64_t)bytes > SIZE_MAX - ALLOCATION_ALIGNMENT)
+        return NULL;
+    if (posix_memalign(&block, ALLOCATION_ALIGNMENT, (size_t)bytes) != 0)
+        return NULL;
+    return block;
+}
+
+static void fill_uniform(tg_type type, void *data, int64_t count, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (int64_t i = 0; i < count; i++)
+        check_set_element(type, data, i, check_next_uniform(&state));
+}
+
+/* Gaps between the elements of a view are filled too. Returns 0 when out of memory. */
+static int make_operand(tg_matrix *view, int64_t batch_count, uint64_t seed, void **allocation)
+{
+    view_extent extent;
+    if (!find_extent(view, batch_count, &extent))
+        return 0;
+    *allocation = allocate_elements(view->type, extent.count);
+    if (!*allocation)
+        return 0;
+    fill_uniform(view->type, *allocation, extent.count, seed);
+    view->data = (char *)*allocation - extent.low * tg_get_type_bytes(view->type);
+    return 1;
+}
+
+static int make_output(tg_matrix *view, int64_t batch_count, void **allocation)
+{
+    view_extent extent;
+    if (!find_extent(view, batch_count, &extent))
+        return 0;
+    *allocation = allocate_elements(view->type, extent.count);
+    if (!*allocation)
+        return 0;
+    for (int64_t i = 0; i < extent.count; i++)
+        check_set_element(view->type, *allocation, i, NAN);
+    view->data = (char *)*allocation - extent.low * tg_get_type_bytes(view->type);
+    return 1;
+}
+
+static int make_bias(tg_problem *problem, uint64_t seed, void **allocation)
+{
+    int64_t count = problem->bias == TG_BIAS_ROW ? problem->d.row_count : problem->d.col_count;
+    *allocation = allocate_elements(problem->d.type, count > 0 ? count : 1);
+    if (!*allocation)
+        return 0;
+    fill_uniform(problem->d.type, *allocation, count, seed);
+    problem->bias_data = *allocation;
+    return 1;
+}
+
+int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *operands)
+{
+    uint64_t state = seed;
+    uint64_t seed_a = check_next_random(&state), seed_b = check_next_random(&state);
+    uint64_t seed_c = check_next_random(&state), seed_bias = check_next_random(&state);
+    int64_t batch_count = problem->batch_count;
+    *operands = (check_operands){{NULL}};
+    int is_made = make_operand(&problem->a, batch_count, seed_a, &operands->allocation[0]) &&
+                  make_operand(&problem->b, batch_count, seed_b, &operands->allocation[1]) &&
+                  make_output(&problem->d, batch_count, &operands->allocation[3]);
+    if (is_made && problem->beta != 0)
+        is_made = make_operand(&problem->c, batch_count, seed_c, &operands->allocation[2]);
+    if (is_made && problem->bias != TG_BIAS_NONE)
+        is_made = make_bias(problem, seed_bias, &operands->allocation[4]);
+    if (!is_made)
+        check_free_operands(operands);
+    return is_made;
+}
+
+void check_free_operands(check_operands *operands)
+{
+    for (int i = 0; i < 5; i++)
+        free(operands->allocation[i]);
+    *operands = (check_operands){{NULL}};
+}

@@ -1,0 +1,165 @@
+/*
+ * The triple loop in a wider type. B is taken a panel of columns at a time, converted once, so
+ * that long k stay affordable: memory is about (PANEL_COLS_MAX + 1) k doubles at most.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define PANEL_COLS_MAX 32
+#define PANEL_ELEMS 0x200000 /* 16 MiB of doubles: a huge k gets narrow panels */
+
+/* Panel of op(B), k x width, row-major, and the sums of one row of op(A) against it. */
+typedef struct reference_panel {
+    int64_t k, width;
+    double *b; /* k x width */
+    double *a; /* k */
+    double max_a, max_b[PANEL_COLS_MAX];
+    long double sum[PANEL_COLS_MAX], size[PANEL_COLS_MAX];
+} reference_panel;
+
+double check_round_scalar(const tg_problem *problem, double scalar)
+{
+    return problem->a.type == TG_TYPE_FP64 ? scalar : (double)(float)scalar;
+}
+
+int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col)
+{
+    return batch * view->batch_stride + row * view->row_stride + col * view->col_stride;
+}
+
+static int64_t get_index(check_indices indices, int64_t i)
+{
+    return indices.items ? indices.items[i] : i;
+}
+
+/* The sums of a row against a panel: in double, exact enough for products of FP32 and less. */
+static void sum_in_double(reference_panel *panel)
+{
+    double sum[PANEL_COLS_MAX] = {0}, size[PANEL_COLS_MAX] = {0};
+    const double *b = panel->b;
+    for (int64_t l = 0; l < panel->k; l++, b += panel->width) {
+        double a = panel->a[l];
+        for (int64_t j = 0; j < panel->width; j++) {
+            double product = a * b[j];
+            sum[j] += product;
+            size[j] += fabs(product);
+        }
+    }
+    for (int64_t j = 0; j < panel->width; j++) {
+        panel->sum[j] = sum[j];
+        panel->size[j] = size[j];
+    }
+}
+
+static void sum_in_long_double(reference_panel *panel)
+{
+    for (int64_t j = 0; j < panel->width; j++) {
+        const double *b = panel->b + j;
+        long double sum = 0, size = 0;
+        for (int64_t l = 0; l < panel->k; l++, b += panel->width) {
+            long double product = (long double)panel->a[l] * *b;
+            sum += product;
+            size += fabsl(product);
+        }
+        panel->sum[j] = sum;
+        panel->size[j] = size;
+    }
+}
+
+static void load_panel(const tg_problem *problem, int64_t batch, check_indices cols, int64_t first,
+                       reference_panel *panel)
+{
+    int is_transposed = problem->op_b == TG_OPERATION_TRANSPOSE;
+    for (int64_t j = 0; j < panel->width; j++) {
+        int64_t col = get_index(cols, first + j);
+        panel->max_b[j] = 0;
+        for (int64_t l = 0; l < panel->k; l++) {
+            int64_t offset = is_transposed ? check_get_offset(&problem->b, batch, col, l)
+                                           : check_get_offset(&problem->b, batch, l, col);
+            double b = check_get_element(problem->b.type, problem->b.data, offset);
+            panel->b[l * panel->width + j] = b;
+            panel->max_b[j] = fmax(panel->max_b[j], fabs(b));
+        }
+    }
+}
+
+static void load_row(const tg_problem *problem, int64_t batch, int64_t row, reference_panel *panel)
+{
+    int is_transposed = problem->op_a == TG_OPERATION_TRANSPOSE;
+    panel->max_a = 0;
+    for (int64_t l = 0; l < panel->k; l++) {
+        int64_t offset = is_transposed ? check_get_offset(&problem->a, batch, l, row)
+                                       : check_get_offset(&problem->a, batch, row, l);
+        panel->a[l] = check_get_element(problem->a.type, problem->a.data, offset);
+        panel->max_a = fmax(panel->max_a, fabs(panel->a[l]));
+    }
+}
+
+static check_expected finish(const tg_problem *problem, int64_t batch, int64_t row, int64_t col,
+                             const reference_panel *panel, int64_t j)
+{
+    long double alpha = check_round_scalar(problem, problem->alpha);
+    long double beta = check_round_scalar(problem, problem->beta);
+    check_expected expected = {0, 0, 0, panel->max_a, panel->max_b[j]};
+    if (panel->k > 0) {
+        expected.exact = alpha * panel->sum[j];
+        expected.product_size = panel->size[j];
+        expected.magnitude = fabsl(alpha) * panel->size[j];
+    }
+    if (beta != 0) {
+        int64_t offset = check_get_offset(&problem->c, batch, row, col);
+        long double term = beta * check_get_element(problem->c.type, problem->c.data, offset);
+        expected.exact += term;
+        expected.magnitude += fabsl(term);
+    }
+    if (problem->bias != TG_BIAS_NONE) {
+        int64_t index = problem->bias == TG_BIAS_ROW ? row : col;
+        long double term = check_get_element(problem->d.type, problem->bias_data, index);
+        expected.exact += term;
+        expected.magnitude += fabsl(term);
+    }
+    return expected;
+}
+
+/* k as far as it is read: alpha = 0 reads neither A nor B, which is what k = 0 does. */
+static int64_t get_read_k(const tg_problem *problem)
+{
+    if (check_round_scalar(problem, problem->alpha) == 0)
+        return 0;
+    return problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
+}
+
+int check_visit_reference(const tg_problem *problem, int64_t batch, check_indices rows,
+                          check_indices cols, check_visitor *visit, void *state)
+{
+    reference_panel panel = {.k = get_read_k(problem)};
+    int64_t width = panel.k > 0 ? PANEL_ELEMS / panel.k : PANEL_COLS_MAX;
+    width = width < 1 ? 1 : width > PANEL_COLS_MAX ? PANEL_COLS_MAX : width;
+    panel.b = malloc((size_t)(panel.k * width + 1) * sizeof *panel.b);
+    panel.a = malloc((size_t)(panel.k + 1) * sizeof *panel.a);
+    int has_memory = panel.a && panel.b;
+    for (int64_t first = 0; has_memory && first < cols.count; first += width) {
+        panel.width = cols.count - first < width ? cols.count - first : width;
+        load_panel(problem, batch, cols, first, &panel);
+        for (int64_t i = 0; i < rows.count; i++) {
+            int64_t row = get_index(rows, i);
+            load_row(problem, batch, row, &panel);
+            if (problem->a.type == TG_TYPE_FP64)
+                sum_in_long_double(&panel);
+            else
+                sum_in_double(&panel);
+            for (int64_t j = 0; j < panel.width; j++) {
+                int64_t col = get_index(cols, first + j);
+                check_expected expected = finish(problem, batch, row, col, &panel, j);
+                visit(state, row, col, &expected);
+            }
+        }
+    }
+    free(panel.a);
+    free(panel.b);
+    return has_memory;
+}

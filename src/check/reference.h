@@ -1,0 +1,38 @@
+/*
+ * The triple loop in a wider type, a block of elements at a time. Private to src/check.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TG_CHECK_REFERENCE_H
+#define TG_CHECK_REFERENCE_H
+
+#include "check.h"
+
+/* What an element of D must be before the activation, and what its error bound is made of. */
+typedef struct check_expected {
+    long double exact;           /* alpha (A B) + beta C + bias */
+    long double product_size;    /* |A||B| */
+    long double magnitude;       /* |alpha| (|A||B|) + |beta| |C| + |bias| */
+    double row_max_a, col_max_b; /* largest |a| of the row of op(A), |b| of the column of op(B) */
+} check_expected;
+
+/* Some indices of a dimension, or 0 .. count - 1 where `items` is NULL. */
+typedef struct check_indices {
+    const int64_t *items;
+    int64_t count;
+} check_indices;
+
+typedef void check_visitor(void *state, int64_t row, int64_t col, const check_expected *expected);
+
+/* alpha or beta as the library uses it: rounded to FP32 where the inputs are not FP64. */
+double check_round_scalar(const tg_problem *problem, double scalar);
+
+/* Offset in elements of (row, col) of batch entry `batch`. */
+int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col);
+
+/* Calls `visit` for every element of rows x cols of batch entry `batch`. FP64 inputs are summed in
+ * long double, the others in double. Returns 0 when out of memory. */
+int check_visit_reference(const tg_problem *problem, int64_t batch, check_indices rows,
+                          check_indices cols, check_visitor *visit, void *state);
+
+#endif /* TG_CHECK_REFERENCE_H */

@@ -1,0 +1,23 @@
+/* Do two strided matrices share memory? Prepared at planning, asked at each execution. */
+#ifndef TGI_OVERLAP_H
+#define TGI_OVERLAP_H
+
+#include "core/problem.h"
+
+/* The bytes of a matrix, relative to its data pointer: `low` .. `high` (exclusive) is the
+ * address range. It is made of contiguous runs of `run_bytes`, which start at low plus multiples
+ * of `stride_gcd` (0: one run). */
+typedef struct tgi_span {
+    int64_t low, high, run_bytes, stride_gcd;
+} tgi_span;
+
+/* The span of a matrix of at least one element. */
+tgi_span tgi_overlap_find_span(const tgi_layout *layout, int64_t row_count, int64_t col_count,
+                               int64_t batch_count, int64_t element_bytes);
+
+/* 0 only if x and y share no byte. Exact for blocks of rows or columns of one larger matrix;
+ * otherwise as strict as the address ranges. */
+int tgi_overlap_may_share(const void *x, const tgi_span *x_span, const void *y,
+                          const tgi_span *y_span);
+
+#endif
