@@ -1,0 +1,45 @@
+# Front door: each target sets the machine up, builds with CMake and runs. The build itself is
+# described in CMakeLists.txt and CMakePresets.json.
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 120
+MAKEFLAGS += --no-print-directory
+
+.PHONY: all setup demo check fuzz bench format install clean
+all:
+	@cmake --preset demo
+	@cmake --build --preset demo -j $(JOBS)
+
+setup:
+	@tools/setup check
+	@tools/setup bench
+	@tools/setup-peers
+
+demo:
+	@tools/setup demo
+	@tools/run_demo $(JOBS)
+
+check:
+	@tools/setup check
+	@tools/run_checks --jobs $(JOBS)
+
+fuzz:
+	@tools/setup check
+	@tools/run_checks --jobs $(JOBS) --fuzz-seconds $(FUZZ_SECONDS) fuzz
+
+bench:
+	@tools/setup bench
+	@tools/setup-peers
+	@cmake --preset demo >/dev/null
+	@cmake --build --preset demo -j $(JOBS)
+	@build/tilegemm bench --suite square --peer all
+
+format:
+	@tools/setup check
+	@git ls-files -co --exclude-standard -- '*.c' '*.h' | xargs clang-format -i
+
+install: all
+	@cmake --install build --prefix $(PREFIX)
+
+clean:
+	@rm -rf build build-asan build-tsan build-fuzz

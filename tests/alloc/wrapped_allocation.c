@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "alloc/wrapped_allocation.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int is_watching, failing_call;
+static allocation_counts counts;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+void __real_free(void *memory);
+int __real_munmap(void *address, size_t bytes);
+
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+void __wrap_free(void *memory);
+int __wrap_munmap(void *address, size_t bytes);
+
+void allocation_watch(int failing)
+{
+    pthread_mutex_lock(&lock);
+    counts = (allocation_counts){0, 0, 0};
+    failing_call = failing;
+    is_watching = 1;
+    pthread_mutex_unlock(&lock);
+}
+
+void allocation_stop_failing(void)
+{
+    pthread_mutex_lock(&lock);
+    failing_call = 0;
+    pthread_mutex_unlock(&lock);
+}
+
+allocation_counts allocation_get_counts(void)
+{
+    pthread_mutex_lock(&lock);
+    allocation_counts copy = counts;
+    pthread_mutex_unlock(&lock);
+    return copy;
+}
+
+allocation_counts allocation_unwatch(void)
+{
+    pthread_mutex_lock(&lock);
+    is_watching = 0;
+    pthread_mutex_unlock(&lock);
+    return allocation_get_counts();
+}
+
+/* 1 if this allocation must fail. */
+static int must_fail(void)
+{
+    pthread_mutex_lock(&lock);
+    int fails = is_watching && ++counts.call_count == failing_call;
+    counts.failed_count += fails;
+    pthread_mutex_unlock(&lock);
+    if (fails)
+        errno = ENOMEM;
+    return fails;
+}
+
+static void count_live(int change)
+{
+    pthread_mutex_lock(&lock);
+    if (is_watching)
+        counts.live_count += change;
+    pthread_mutex_unlock(&lock);
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    void *memory = must_fail() ? NULL : __real_malloc(bytes);
+    count_live(memory != NULL);
+    return memory;
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    void *memory = must_fail() ? NULL : __real_calloc(count, bytes);
+    count_live(memory != NULL);
+    return memory;
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    int was_null = memory == NULL;
+    void *grown = must_fail() ? NULL : __real_realloc(memory, bytes);
+    count_live(was_null && grown != NULL);
+    return grown;
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *memory = must_fail() ? NULL : __real_aligned_alloc(alignment, bytes);
+    count_live(memory != NULL);
+    return memory;
+}
+
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    int error = must_fail() ? ENOMEM : __real_posix_memalign(memory, alignment, bytes);
+    count_live(error == 0);
+    return error;
+}
+
+void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset)
+{
+    void *memory =
+        must_fail() ? MAP_FAILED : __real_mmap(address, bytes, protection, flags, file, offset);
+    count_live(memory != MAP_FAILED);
+    return memory;
+}
+
+void __wrap_free(void *memory)
+{
+    count_live(memory ? -1 : 0);
+    __real_free(memory);
+}
+
+int __wrap_munmap(void *address, size_t bytes)
+{
+    count_live(-1);
+    return __real_munmap(address, bytes);
+}

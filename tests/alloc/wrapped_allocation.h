@@ -1,0 +1,28 @@
+/*
+ * Allocation that fails on request, by the linker's --wrap. It sees the calls of the objects linked
+ * into the program, the static library among them, and none of the C library or OpenMP.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TEST_WRAPPED_ALLOCATION_H
+#define TEST_WRAPPED_ALLOCATION_H
+
+/* Starts counting. The allocation number `failing` (1, 2, ...) fails, once; 0: none does. */
+void allocation_watch(int failing);
+
+/* Lets no further allocation fail; counting goes on. */
+void allocation_stop_failing(void);
+
+typedef struct allocation_counts {
+    int call_count;   /* allocations asked for */
+    int failed_count; /* 1 if the failing one was reached */
+    int live_count;   /* blocks not yet freed */
+} allocation_counts;
+
+/* Ends counting. */
+allocation_counts allocation_unwatch(void);
+
+/* Counts so far. */
+allocation_counts allocation_get_counts(void);
+
+#endif /* TEST_WRAPPED_ALLOCATION_H */

@@ -1,0 +1,189 @@
+/*
+ * D that shares memory with an input or with itself is refused and left alone; what only lies close
+ * is computed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tilegemm.h"
+
+#define SIZE 8 /* all matrices are SIZE x SIZE */
+
+static float memory[8 * SIZE * SIZE];
+
+static tg_matrix view_at(int64_t offset)
+{
+    return tg_make_matrix(TG_TYPE_FP32, memory + offset, SIZE, SIZE);
+}
+
+static tg_problem make_apart(void)
+{
+    tg_problem problem =
+        tg_make_problem(view_at(0), view_at(SIZE * SIZE), view_at(2 * SIZE * SIZE));
+    problem.c = view_at(3 * SIZE * SIZE);
+    problem.beta = 1;
+    return problem;
+}
+
+static void fill_memory(void)
+{
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        memory[i] = (float)(i % 13);
+}
+
+static void assert_overlap(const tg_problem *problem, const char *part)
+{
+    static float before[8 * SIZE * SIZE];
+    fill_memory();
+    memcpy(before, memory, sizeof before);
+    tg_status status = tg_multiply(NULL, problem);
+    if (status != TG_STATUS_OVERLAP)
+        fail_msg("D over %s gives %s", part, tg_get_status_name(status));
+    assert_non_null(strstr(tg_get_error_detail(), part));
+    assert_memory_equal(before, memory, sizeof before);
+}
+
+static void assert_computed(const tg_problem *problem)
+{
+    fill_memory();
+    if (tg_multiply(NULL, problem) != TG_STATUS_OK)
+        fail_msg("refused: %s", tg_get_error_detail());
+}
+
+static void test_inputs(void **state)
+{
+    (void)state;
+    tg_problem problem = make_apart();
+    assert_computed(&problem);
+    problem.d = problem.a;
+    assert_overlap(&problem, "A");
+    problem.d = problem.b;
+    assert_overlap(&problem, "B");
+    problem = make_apart();
+    problem.a = view_at(SIZE * SIZE + 1); /* its last element is D's first */
+    assert_overlap(&problem, "A");
+    problem = make_apart();
+    problem.b = view_at(3 * SIZE * SIZE - 1); /* its first element is D's last */
+    problem.c = view_at(4 * SIZE * SIZE);
+    assert_overlap(&problem, "B");
+    problem = make_apart();
+    problem.a.data = (char *)problem.d.data + 2; /* half an element */
+    assert_overlap(&problem, "A");
+    problem = make_apart();
+    problem.bias = TG_BIAS_COL;
+    problem.bias_data = (float *)problem.d.data + SIZE;
+    assert_overlap(&problem, "bias");
+}
+
+static void test_negative_strides(void **state)
+{
+    (void)state;
+    tg_problem problem = make_apart();
+    problem.a.data = (float *)problem.d.data + 1; /* runs down from D's second element */
+    problem.a.row_stride = -SIZE;
+    problem.a.col_stride = -1;
+    assert_overlap(&problem, "A");
+}
+
+static void test_c(void **state)
+{
+    (void)state;
+    tg_problem problem = make_apart();
+    problem.c = problem.d; /* in place */
+    assert_computed(&problem);
+    problem.c = view_at(2 * SIZE * SIZE + 1);
+    assert_overlap(&problem, "C");
+    problem.c = problem.d;
+    problem.c.row_stride = 1; /* C is D transposed */
+    problem.c.col_stride = SIZE;
+    assert_overlap(&problem, "C");
+    problem.c = problem.d;
+    problem.c.row_stride = 0;
+    assert_overlap(&problem, "C");
+    problem.beta = 0; /* then C is ignored */
+    assert_computed(&problem);
+}
+
+static void test_c_batch_strides(void **state)
+{
+    (void)state;
+    tg_problem problem = make_apart();
+    problem.batch_count = 2;
+    problem.d.batch_stride = 2 * SIZE * SIZE;
+    problem.c = problem.d;
+    assert_computed(&problem);
+    problem.c.batch_stride = 0; /* entry 1 reads what entry 0 wrote */
+    assert_overlap(&problem, "C");
+}
+
+static void test_itself(void **state)
+{
+    (void)state;
+    tg_problem problem = make_apart();
+    problem.beta = 0;
+    problem.d.row_stride = SIZE - 1;
+    assert_overlap(&problem, "D overlaps itself");
+    problem.d.row_stride = 0;
+    assert_overlap(&problem, "D overlaps itself");
+    problem = make_apart();
+    problem.beta = 0;
+    problem.d.col_stride = 0;
+    assert_overlap(&problem, "D overlaps itself");
+    problem = make_apart();
+    problem.beta = 0;
+    problem.batch_count = 2;
+    problem.d.batch_stride = SIZE * SIZE - 1;
+    assert_overlap(&problem, "D overlaps itself");
+    problem.d.batch_stride = SIZE * SIZE;
+    assert_computed(&problem);
+}
+
+/* Blocks of one large matrix lie between each other without sharing an element. */
+static void test_interleaved(void **state)
+{
+    (void)state;
+    tg_problem problem = make_apart();
+    problem.beta = 0;
+    problem.a.row_stride = problem.b.row_stride = problem.d.row_stride = 3 * SIZE;
+    problem.a.data = memory;
+    problem.b.data = memory + SIZE;
+    problem.d.data = memory + 2 * SIZE;
+    assert_computed(&problem);
+    problem.d.data = memory + 2 * SIZE - 1;
+    assert_overlap(&problem, "B");
+}
+
+/* Where nothing of an operand is read or written it cannot overlap. */
+static void test_unread(void **state)
+{
+    (void)state;
+    tg_problem problem = make_apart();
+    problem.a = problem.b = problem.d;
+    problem.alpha = 0;
+    assert_computed(&problem);
+    problem.alpha = 1;
+    problem.a.col_count = problem.b.row_count = 0;
+    assert_computed(&problem);
+    problem = make_apart();
+    problem.a = problem.d;
+    problem.batch_count = 0;
+    assert_computed(&problem);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_inputs), cmocka_unit_test(test_negative_strides),
+        cmocka_unit_test(test_c),      cmocka_unit_test(test_c_batch_strides),
+        cmocka_unit_test(test_itself), cmocka_unit_test(test_interleaved),
+        cmocka_unit_test(test_unread),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+/*
+ * Every argument of a problem out of its range: the status, and a detail that names it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tilegemm_lab.h"
+
+#define M 4
+#define N 5
+#define K 6
+
+static float a[M * K], b[K * N], c[M * N], d[M * N];
+
+static tg_problem make_valid(void)
+{
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, M, K),
+                                         tg_make_matrix(TG_TYPE_FP32, b, K, N),
+                                         tg_make_matrix(TG_TYPE_FP32, d, M, N));
+    problem.c = tg_make_matrix(TG_TYPE_FP32, c, M, N);
+    problem.beta = 1;
+    return problem;
+}
+
+/* Planning and the one-shot call agree, D stays as it was, the detail says `part`. */
+static void assert_refused(const tg_problem *problem, tg_status expected, const char *part)
+{
+    tg_plan *plan = (tg_plan *)(uintptr_t)1;
+    for (int i = 0; i < M * N; i++)
+        d[i] = -7;
+    tg_status status = tg_create_plan(NULL, problem, NULL, &plan);
+    if (status != expected)
+        fail_msg("%s: %s, not %s: %s", part, tg_get_status_name(status),
+                 tg_get_status_name(expected), tg_get_error_detail());
+    assert_null(plan);
+    if (!strstr(tg_get_error_detail(), part))
+        fail_msg("the detail does not name %s: %s", part, tg_get_error_detail());
+    assert_int_equal(tg_multiply(NULL, problem), expected);
+    for (int i = 0; i < M * N; i++)
+        assert_true(d[i] == -7);
+}
+
+static void test_valid(void **state)
+{
+    (void)state;
+    tg_problem problem = make_valid();
+    assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
+    problem.c.row_stride = -N; /* any stride is a stride */
+    problem.c.data = c + N * (M - 1);
+    problem.b.row_stride = 0;
+    assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
+}
+
+static void test_null(void **state)
+{
+    (void)state;
+    tg_problem problem = make_valid();
+    tg_plan *plan = NULL;
+    assert_int_equal(tg_create_plan(NULL, NULL, NULL, &plan), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_create_plan(NULL, &problem, NULL, NULL), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_multiply(NULL, NULL), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_list_candidates(NULL, &problem, NULL, 3, NULL), TG_STATUS_INVALID_ARGUMENT);
+    tg_destroy_plan(NULL);
+}
+
+static void test_negative_counts(void **state)
+{
+    (void)state;
+    tg_problem problem = make_valid();
+    problem.a.row_count = problem.d.row_count = problem.c.row_count = -M;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "-4");
+    problem = make_valid();
+    problem.a.col_count = problem.b.row_count = -K;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "-6");
+    problem = make_valid();
+    problem.b.col_count = problem.d.col_count = problem.c.col_count = -N;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "-5");
+    problem = make_valid();
+    problem.batch_count = -1;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "batch_count = -1");
+    problem = make_valid();
+    problem.d.row_count = INT64_MIN;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "d");
+}
+
+static void test_mismatched_shapes(void **state)
+{
+    (void)state;
+    tg_problem problem = make_valid();
+    problem.a.col_count = K - 1;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "5");
+    problem = make_valid();
+    problem.a.row_count = M - 1;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "D");
+    problem = make_valid();
+    problem.d.col_count = N - 1;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "D");
+    problem = make_valid();
+    problem.c.row_count = M + 1;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "C");
+    problem.beta = 0; /* then C is ignored */
+    assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
+    problem = make_valid();
+    problem.op_a = TG_OPERATION_TRANSPOSE;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "4");
+}
+
+static void test_bad_enums(void **state)
+{
+    (void)state;
+    static const int values[] = {-1, 9, 1 << 30};
+    for (int i = 0; i < 3; i++) {
+        tg_problem problem = make_valid();
+        problem.a.type = problem.b.type = (tg_type)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "type");
+        problem = make_valid();
+        problem.d.type = (tg_type)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "d.type");
+        problem = make_valid();
+        problem.c.type = (tg_type)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "c.type");
+        problem = make_valid();
+        problem.op_a = (tg_operation)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "op_a");
+        problem = make_valid();
+        problem.op_b = (tg_operation)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "op_b");
+        problem = make_valid();
+        problem.precision = (tg_precision)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "precision");
+        problem = make_valid();
+        problem.bias = (tg_bias)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "bias");
+        problem = make_valid();
+        problem.activation = (tg_activation)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "activation");
+    }
+}
+
+static void test_types_that_do_not_go_together(void **state)
+{
+    (void)state;
+    for (int i = TG_TYPE_FP32; i <= TG_TYPE_FP16; i++) {
+        for (int j = TG_TYPE_FP32; j <= TG_TYPE_FP16; j++) {
+            static double wide[M * K];
+            tg_problem problem = make_valid();
+            problem.beta = 0;
+            problem.a = tg_make_matrix((tg_type)i, wide, M, K);
+            problem.b.type = (tg_type)i;
+            problem.d.type = (tg_type)j;
+            int is_16bit = i == TG_TYPE_BF16 || i == TG_TYPE_FP16;
+            if (i != j && !(is_16bit && j == TG_TYPE_FP32))
+                assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "d.type");
+            problem.d.type = (tg_type)i;
+            problem.b.type = (tg_type)j;
+            if (i != j)
+                assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "b.type");
+        }
+    }
+    tg_problem problem = make_valid();
+    problem.c.type = TG_TYPE_BF16;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "c.type");
+    problem = make_valid();
+    problem.precision = TG_PRECISION_IEEE_FP64;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "precision");
+    problem = make_valid();
+    problem.a.type = problem.b.type = problem.c.type = problem.d.type = TG_TYPE_FP64;
+    problem.precision = TG_PRECISION_IEEE_FP32;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "precision");
+}
+
+static void test_overflow(void **state)
+{
+    (void)state;
+    const int64_t huge = INT64_MAX / 4;
+    tg_problem problem = make_valid();
+    problem.a.row_stride = huge;
+    assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, "A");
+    problem = make_valid();
+    problem.b.col_stride = -huge;
+    assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, "B");
+    problem = make_valid();
+    problem.c.row_stride = INT64_MIN;
+    assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, "C");
+    problem = make_valid();
+    problem.d.row_stride = INT64_MAX;
+    assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, "D");
+    problem = make_valid();
+    problem.batch_count = 3;
+    problem.a.batch_stride = huge;
+    assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, "batch_stride");
+    /* m n fits, m ld size does not: 2^31 rows of 2^31 FP32. */
+    problem = make_valid();
+    problem.a = tg_make_matrix(TG_TYPE_FP32, a, (int64_t)1 << 31, K);
+    problem.c = problem.d = tg_make_matrix(TG_TYPE_FP32, d, (int64_t)1 << 31, N);
+    problem.d.row_stride = (int64_t)1 << 31;
+    problem.beta = 0;
+    assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, "D");
+}
+
+static void test_scalars(void **state)
+{
+    (void)state;
+    static const double values[] = {NAN, INFINITY, -INFINITY, 1e-300};
+    for (int i = 0; i < 4; i++) { /* legal, whatever they do to D */
+        tg_problem problem = make_valid();
+        problem.alpha = values[i];
+        assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
+        problem = make_valid();
+        problem.beta = values[i];
+        assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
+    }
+    tg_problem problem = make_valid();
+    problem.alpha = 1e39; /* would become Inf in FP32 without a word */
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "alpha");
+    problem = make_valid();
+    problem.beta = -1e300;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "beta");
+}
+
+static void test_null_data(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a", "b", "c", "d", "bias"};
+    for (int i = 0; i < 5; i++) {
+        tg_problem problem = make_valid();
+        problem.bias = TG_BIAS_COL;
+        problem.bias_data = i == 4 ? NULL : b;
+        tg_matrix *views[] = {&problem.a, &problem.b, &problem.c, &problem.d};
+        if (i < 4)
+            views[i]->data = NULL;
+        for (int j = 0; j < M * N; j++)
+            d[j] = -7;
+        assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_INVALID_ARGUMENT);
+        assert_non_null(strstr(tg_get_error_detail(), names[i]));
+        for (int j = 0; j < M * N; j++)
+            assert_true(d[j] == -7);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_valid),
+        cmocka_unit_test(test_null),
+        cmocka_unit_test(test_negative_counts),
+        cmocka_unit_test(test_mismatched_shapes),
+        cmocka_unit_test(test_bad_enums),
+        cmocka_unit_test(test_types_that_do_not_go_together),
+        cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_scalars),
+        cmocka_unit_test(test_null_data),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+"""What the tests of the command multiply share: files, calls, and the bound of a result."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+PROGRAMS = {"right": "tilegemm", "wrong": "wrong"}
+UNIT = {"f2": 2.0**-11, "f4": 2.0**-24, "f8": 2.0**-53, "bf16": 2.0**-8}
+
+
+def to_bf16(values):
+    """Rounds to bfloat16 (nearest even) and returns the float32 values."""
+    bits = np.asarray(values, "<f4").view("<u4").astype(np.uint64)
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
+    return bits.astype("<u4").view("<f4")
+
+
+def write_npy(path, descr, shape, data, version=1, order="False"):
+    text = f"{{'descr': {descr!r}, 'fortran_order': {order}, 'shape': {shape}, }}".encode()
+    length = len(text).to_bytes(2 if version == 1 else 4, "little")
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY" + bytes([version, 0]) + length + text + data)
+
+
+def save_bf16(path, values):
+    write_npy(path, "<V2", values.shape, (values.view("<u4") >> 16).astype("<u2").tobytes())
+
+
+def load_bf16(path):
+    return np.load(path).view("<u2").astype("<u4").__lshift__(16).view("<f4")
+
+
+class MultiplyCase(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.home = os.getcwd()
+        self.folder = tempfile.mkdtemp(prefix="tilegemm-test-")
+        os.chdir(self.folder)
+        self.random = np.random.default_rng(1)
+
+    def tearDown(self):
+        os.chdir(self.home)
+        shutil.rmtree(self.folder)
+
+    def make(self, *shape, dtype="<f4"):
+        return self.random.uniform(-1, 1, shape).astype(dtype)
+
+    def call(self, *words, program=None, **options):
+        words = [program or PROGRAMS["right"], "multiply", *words]
+        return subprocess.run(words, capture_output=True, text=True, timeout=120, **options)
+
+    def multiply(self, *words):
+        """Runs with --check and expects success and silence on stderr."""
+        done = self.call(*words, "--check")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("check: right", done.stdout)
+        return done
+
+    def refuse(self, code, message, *words, **options):
+        """Expects the exit code, the message alone on stderr, and no new file."""
+        before = sorted(os.listdir("."))
+        done = self.call(*words, **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        if message is not None:
+            self.assertEqual(done.stderr, f"tilegemm multiply: {message}\n")
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(sorted(os.listdir(".")), before)
+        return done
+
+    def assert_close(self, d, a, b, unit, extra=0.0):
+        a, b = np.asarray(a, "f8"), np.asarray(b, "f8")
+        bound = (a.shape[1] + 2) * min(unit, 2.0**-24) * (abs(a) @ abs(b) + abs(extra))
+        bound += 1.01 * unit * abs(a @ b + extra) + 1e-30
+        self.assertTrue((abs(np.asarray(d, "f8") - (a @ b + extra)) <= bound).all())
+
+
+def run_tests():
+    """Runs the tests of the calling script: SCRIPT TILEGEMM WRONG_TILEGEMM [unittest's words]."""
+    PROGRAMS["right"], PROGRAMS["wrong"] = (os.path.abspath(path) for path in sys.argv[1:3])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""The command bench: its JSON, its table, peers, suites, and what it does with wrong results.
+
+usage: test_bench.py TILEGEMM WRONG_TILEGEMM FAKE_OPENBLAS SOURCE_FOLDER
+WRONG_TILEGEMM is the command with wrong kernels (wrong_execute.c), FAKE_OPENBLAS a library in the
+place of OpenBLAS (fake_openblas.c). Times are not judged: they are another job's on this machine.
+"""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TILEGEMM, WRONG_TILEGEMM, FAKE_OPENBLAS, SOURCE = "tilegemm", "wrong", "fake", "."
+SUITES = ("square", "odd", "skinny", "llm", "seeds")
+PEER_VARIABLES = ("OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "MKL_ENABLE_INSTRUCTIONS")
+# The leak sanitizer trips over the thread-local memory of libraries opened at run time.
+REAL_PEERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+RECORD_KEYS = {"m", "n", "k", "layout", "type", "precision", "threads", "device", "name", "kind",
+               "median_s", "min_s", "max_s", "gflop_per_s", "max_error", "samples_s", "shape",
+               "is_right", "max_bound_share", "repeat_count", "spread"}
+SUMMARY_KEYS = {"shape", "m", "n", "k", "best_kernel", "best_peer", "ratio_to_best_peer",
+                "planned_kernel", "plan_us", "one_shot_median_s", "skipped"}
+HEAD_KEYS = {"version", "source", "compiler", "date", "command", "machine", "peers",
+             "environment", "mode", "min_time_s", "round_count"}
+
+
+class Bench(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.home = os.getcwd()
+        self.folder = tempfile.mkdtemp(prefix="tilegemm-test-")
+        os.chdir(self.folder)
+
+    def tearDown(self):
+        os.chdir(self.home)
+        shutil.rmtree(self.folder)
+
+    def call(self, *words, program=None, **variables):
+        """A short run; variables of None are taken away."""
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in PEER_VARIABLES}
+        environment.update(variables)
+        return subprocess.run(
+            [program or TILEGEMM, "bench", "--min-time", "0.0001", "--rounds", "3", *words],
+            capture_output=True, text=True, timeout=120, env=environment)
+
+    def load(self, *words, code=0, **options):
+        done = self.call(*words, "--json", "-", **options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def refuse(self, code, message, *words, **options):
+        done = self.call(*words, **options)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        self.assertRegex(done.stderr, message)
+
+
+class Records(Bench):
+    def test_keys_and_arithmetic(self):
+        run = self.load("--shape", "31x17x23:nt:fp64", "--shape", "16x16x16", "--threads", "1,2",
+                        "--kernel", "all", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS)
+        self.assertLessEqual(HEAD_KEYS, set(run["head"]))
+        self.assertEqual(run["head"]["mode"], "hot")
+        self.assertEqual(len(run["summaries"]), 4)
+        for record in run["records"]:
+            self.assertLessEqual(RECORD_KEYS, set(record))
+            samples = record["samples_s"]
+            self.assertEqual(len(samples), 3)
+            self.assertAlmostEqual(record["median_s"] / statistics.median(samples), 1, 6)
+            self.assertEqual((record["min_s"], record["max_s"]), (min(samples), max(samples)))
+            flop_count = 2 * record["m"] * record["n"] * record["k"]
+            self.assertAlmostEqual(
+                record["gflop_per_s"] * record["median_s"] / flop_count * 1e9, 1, 6)
+            self.assertTrue(record["is_right"])
+            self.assertLessEqual(record["max_bound_share"], 1)
+        first = run["records"][0]
+        self.assertEqual([first[key] for key in ("m", "n", "k", "layout", "type", "threads")],
+                         [31, 17, 23, "nt", "fp64", 1])
+        for summary in run["summaries"]:
+            self.assertLessEqual(SUMMARY_KEYS, set(summary))
+            self.check_summary(summary, run["records"])
+
+    def check_summary(self, summary, records):
+        mine = [record for record in records
+                if (record["shape"], record["threads"]) == (summary["shape"], summary["threads"])]
+        best = {}
+        for kind in ("kernel", "peer"):
+            best[kind] = min((record["median_s"], record["name"]) for record in mine
+                             if record["kind"] == kind)
+        self.assertEqual(best["kernel"][1], summary["best_kernel"])
+        self.assertEqual((best["peer"][1], summary["best_peer"]), ("openblas", "openblas"))
+        self.assertAlmostEqual(
+            summary["ratio_to_best_peer"] * best["kernel"][0] / best["peer"][0], 1, 6)
+        self.assertGreater(summary["plan_us"]["first"], 0)
+
+    def test_types_and_shape_text(self):
+        run = self.load("--shape", "24x8x40", "--type", "fp32,fp64,bf16", "--peer", "none")
+        self.assertEqual([record["type"] for record in run["records"]], ["fp32", "fp64", "bf16"])
+        again = self.load(*(word for record in run["records"]
+                            for word in ("--shape", record["shape"])), "--peer", "none")
+        self.assertEqual([record["type"] for record in again["records"]],
+                         ["fp32", "fp64", "bf16"])
+
+    def test_ladder(self):
+        table = json.loads(subprocess.run([TILEGEMM, "kernels", "--json"], capture_output=True,
+                                          text=True, timeout=60).stdout)
+        ladder = {row["name"]: row["ladder_rung"] for row in table
+                  if row["ladder_rung"] is not None and row["type"] == "fp32"}
+        run = self.load("--shape", "40x40x40", "--kernel", "ladder", "--peer", "none")
+        names = [record["name"] for record in run["records"]]
+        self.assertGreaterEqual(len(names), 2)
+        self.assertEqual([ladder[name] for name in names], sorted(ladder[name] for name in names))
+        self.assertEqual(ladder[names[0]], 0)
+        done = self.call("--shape", "40x40x40", "--kernel", "ladder", "--peer", "none")
+        self.assertRegex(done.stdout, rf"{names[0]} .* 1\.0x ")
+        self.assertIn("speedup", done.stdout)
+
+    def test_cold(self):
+        run = self.load("--shape", "64x64x64", "--peer", "none", "--cold")
+        self.assertEqual(run["head"]["mode"], "cold")
+
+    def test_long_kernels_are_left_out(self):
+        """Out of a group, but not where they are named."""
+        name = "cpu_sequential_generic_fp32"
+        words = ["--shape", "100x100x100", "--peer", "none", "--max-time", "0.00001"]
+        run = self.load(*words, "--kernel", "ladder")
+        skipped = {entry["name"]: entry["reason"] for entry in run["summaries"][0]["skipped"]}
+        self.assertRegex(skipped[name], "predicted to take .* over --max-time; name it with")
+        run = self.load(*words, "--kernel", name)
+        self.assertEqual([record["name"] for record in run["records"]], [name])
+
+    def test_file(self):
+        with open("run.json", "w", encoding="utf-8") as file:
+            file.write("old")
+        done = self.call("--shape", "8x8x8", "--peer", "none", "--json", "run.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("contender", done.stdout)
+        with open("run.json", encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["records"]), 1)
+        self.assertEqual(os.listdir("."), ["run.json"])
+
+    def test_wrong_kernel(self):
+        run = self.load("--shape", "8x8x8", "--peer", "none", code=1, program=WRONG_TILEGEMM)
+        self.assertFalse(run["records"][0]["is_right"])
+        self.assertGreater(run["records"][0]["max_bound_share"], 1)
+        self.assertIsNone(run["summaries"][0]["best_kernel"])
+        done = self.call("--shape", "8x8x8", "--peer", "none", program=WRONG_TILEGEMM)
+        self.assertIn("WRONG", done.stdout)
+        self.assertRegex(done.stderr, "tilegemm bench: cpu_.* is wrong at 8x8x8")
+
+
+class Peers(Bench):
+    def test_wrong_peer_has_no_ratio(self):
+        run = self.load("--shape", "8x8x8", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS,
+                        FAKE_OPENBLAS_WRONG="1")
+        peer = next(record for record in run["records"] if record["kind"] == "peer")
+        self.assertFalse(peer["is_right"])
+        self.assertIsNone(run["summaries"][0]["best_peer"])
+        self.assertIsNone(run["summaries"][0]["ratio_to_best_peer"])
+
+    def test_environment(self):
+        """Set before the library is opened, where the CPU has AVX-512; the user's value stays."""
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            has_avx512 = "avx512dq" in file.read()
+        run = self.load("--shape", "8x8x8", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS)
+        peer = run["head"]["peers"][0]
+        self.assertEqual(peer["version"], "fake 1.0")
+        self.assertEqual(peer["kernel"], "SKYLAKEX" if has_avx512 else "none")
+        self.assertEqual(peer["environment_kept"], [])
+        run = self.load("--shape", "8x8x8", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS,
+                        OPENBLAS_CORETYPE="Zen")
+        peer = run["head"]["peers"][0]
+        self.assertEqual(peer["kernel"], "Zen")
+        self.assertEqual(peer["environment_kept"], ["OPENBLAS_CORETYPE"])
+
+    def test_layouts(self):
+        """Every installed peer computes every layout that a BLAS can name."""
+        shapes = [f"13x7x9:{layout}{rest}" for layout in ("nn", "nt", "tn", "tt")
+                  for rest in ("", ":dcol", ":lda=40:ldb=41:ldd=42", ":fp64")]
+        words = [word for shape in (*shapes, "1x9x5", "9x1x5", "9x5x1", "1x9x5:tt:dcol")
+                 for word in ("--shape", shape)]
+        run = self.load(*words, "--rounds", "1", "--threads", "1", **REAL_PEERS)
+        peers = {peer["name"] for peer in run["head"]["peers"] if peer["is_open"]}
+        if not peers:
+            self.skipTest("no peer is installed")
+        for record in run["records"]:
+            self.assertTrue(record["is_right"], (record["name"], record["shape"]))
+        seen = {record["name"] for record in run["records"] if record["kind"] == "peer"}
+        self.assertEqual(seen, peers)
+
+    def test_onednn_bf16(self):
+        run = self.load("--shape", "33x29x31:bf16", "--shape", "33x29x31:tt:bf16:d=fp32",
+                        **REAL_PEERS)
+        peer = next(peer for peer in run["head"]["peers"] if peer["name"] == "onednn")
+        if not peer["is_open"]:
+            self.skipTest(peer["reason"])
+        mine = [record for record in run["records"] if record["name"] == "onednn"]
+        self.assertEqual([record["is_right"] for record in mine], [True, True])
+
+    def test_what_a_blas_cannot(self):
+        for shape, reason in (("8x8x8:batch=2", "batches"), ("8x8x8:beta=1", "in place"),
+                              ("8x8x8:bias=col", "no bias"), ("8x8x8:bf16", "fp32 and fp64"),
+                              ("8x8x8:rsa=20:csa=2", "strided")):
+            with self.subTest(shape):
+                run = self.load("--shape", shape, "--peer", "openblas",
+                                TILEGEMM_OPENBLAS=FAKE_OPENBLAS)
+                self.assertEqual([record["kind"] for record in run["records"]], ["kernel"])
+                self.assertIn(reason, run["summaries"][0]["skipped"][0]["reason"])
+
+
+class Refusals(Bench):
+    def test_values(self):
+        for message, *words in (
+                (r"--threads = '0x' is not a whole number; pass one from 1 to 1024",
+                 "--threads", "1,0x"),
+                (r"--threads = 0 is outside 1 to 1024", "--threads", "0"),
+                (r"--type = 'fp31' is no element type; pass fp32,", "--type", "fp31"),
+                (r"--precision = 'half' is no precision", "--precision", "half"),
+                (r"--rounds = 0 is outside 1 to", "--rounds", "0"),
+                (r"size of 0", "--shape", "8x0x8"),
+                (r"--shape 8x8x8", "8x8x8")):
+            with self.subTest(words):
+                self.refuse(2, message, "--peer", "none", *words)
+        self.refuse(2, "tilegemm bench: ", "--shape", "8x8")
+
+    def test_missing(self):
+        self.refuse(3, "--kernel = 'cpu_nothing' is no kernel", "--kernel", "cpu_nothing",
+                    "--shape", "8x8x8")
+        self.refuse(3, "--peer = 'nothing' is no peer; pass", "--peer", "nothing", "--shape",
+                    "8x8x8")
+        self.refuse(3, "peer mkl: TILEGEMM_MKL = /nowhere has no library", "--peer", "mkl",
+                    "--shape", "8x8x8", TILEGEMM_MKL="/nowhere")
+        self.refuse(3, "--suite = 'nothing' is no suite and no file", "--suite", "nothing")
+        self.refuse(3, "nothing", "--isa", "nothing", "--shape", "8x8x8", "--peer", "none",
+                    "--json", "-")
+
+    def test_unwritable_file(self):
+        """It is refused before anything is measured."""
+        done = self.call("--shape", "8x8x8", "--peer", "none", "--json", "nowhere/run.json")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("nowhere/run.json", done.stderr)
+
+    def test_broken_suites(self):
+        for text, message in (("8x8x8 # one\n8x8\n", r"own\.txt:2: this line is no shape"),
+                              ("# nothing\n\n", r"own\.txt holds no shape")):
+            with open("own.txt", "w", encoding="utf-8") as file:
+                file.write(text)
+            self.refuse(2, message, "--suite", "own.txt", "--peer", "none")
+
+
+class Suites(Bench):
+    def test_own_suite(self):
+        with open("own.txt", "w", encoding="utf-8") as file:
+            file.write("# head\n\n8x8x8 # first\n  9x9x9:nt\n")
+        run = self.load("--suite", "own.txt", "--peer", "none")
+        self.assertEqual([(record["shape"], record["reason"]) for record in run["records"]],
+                         [("8x8x8", "first"), ("9x9x9:nt", "")])
+
+    def test_every_line_has_its_reason(self):
+        for suite in SUITES:
+            path = os.path.join(SOURCE, "bench", "suites", suite + ".txt")
+            with open(path, encoding="utf-8") as file:
+                lines = [line for line in file.read().splitlines() if not line.startswith("#")]
+            self.assertGreater(len(lines), 0)
+            shapes = []
+            for line in lines:
+                self.assertRegex(line, r"^\d+x\d+x\d+(:[a-z0-9=_]+)* +# \S", suite)
+                shapes.append(line.split()[0])
+            self.assertEqual(len(set(shapes)), len(shapes), suite)
+
+    def test_suites_are_found_by_name(self):
+        """The unknown peer is named after the suite was read, so that nothing long is run."""
+        for suite in SUITES:
+            done = self.call("--suite", suite, "--peer", "nothing")
+            self.assertEqual(done.returncode, 3)
+            self.assertRegex(done.stderr, "'nothing' is no peer")
+
+
+if __name__ == "__main__":
+    TILEGEMM, WRONG_TILEGEMM, FAKE_OPENBLAS, SOURCE = (os.path.abspath(path)
+                                                       for path in sys.argv[1:5])
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])

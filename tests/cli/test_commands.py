@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""The command's front: help texts, version, exit codes, kernels, info, man page and completion.
+
+usage: test_commands.py TILEGEMM SOURCE_FOLDER [--update]
+--update writes the help texts of tests/cli/golden anew in place of comparing them.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+COMMANDS = ("multiply", "bench", "kernels", "info")
+TILEGEMM, SOURCE = "tilegemm", "."
+
+
+def call(*words, **environment):
+    """The help texts depend on neither language nor terminal."""
+    variables = {**os.environ, "LC_ALL": "C", **environment}
+    variables.pop("ARGP_HELP_FMT", None)
+    return subprocess.run([TILEGEMM, *words], capture_output=True, text=True, timeout=60,
+                          env=variables)
+
+
+def read(*path):
+    with open(os.path.join(SOURCE, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def golden_path(command):
+    return os.path.join("tests", "cli", "golden", f"{command or 'tilegemm'}_help.txt")
+
+
+def help_text(command):
+    return call(*([command] if command else []), "--help")
+
+
+def list_options(command):
+    """Long options of a command, as its help shows them."""
+    options = re.findall(r"^ +(?:-.,)? +--([a-z-]+)", help_text(command).stdout, re.MULTILINE)
+    return sorted(set(options) - {"help", "usage", "version"})
+
+
+class Front(unittest.TestCase):
+    maxDiff = None
+
+    def test_help_is_golden(self):
+        for command in ("", *COMMANDS):
+            with self.subTest(command):
+                done = help_text(command)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(done.stdout, read(golden_path(command)),
+                                 "test_commands.py --update accepts the text")
+
+    def test_help_has_examples(self):
+        for command in COMMANDS:
+            self.assertIn(f"Examples:\n  tilegemm {command}", help_text(command).stdout)
+
+    def test_version(self):
+        number = re.search(r"VERSION_MAJOR (\d+)\n.*MINOR (\d+)\n.*PATCH (\d+)",
+                           read("include", "tilegemm.h")).groups()
+        for words in (["--version"], *([command, "--version"] for command in COMMANDS)):
+            done = call(*words)
+            self.assertEqual((done.returncode, done.stdout), (0, f"tilegemm {'.'.join(number)}\n"))
+
+    def test_exit_codes(self):
+        for code, words in (
+                (2, []), (2, ["nothing"]), (2, ["--nothing"]), (2, ["bench", "--nothing"]),
+                (2, ["kernels", "word"]), (2, ["info", "word"]), (2, ["multiply"]),
+                (3, ["kernels", "--isa", "nothing"])):
+            with self.subTest(words):
+                done = call(*words)
+                self.assertEqual((done.returncode, done.stdout), (code, ""))
+                self.assertTrue(done.stderr.startswith("tilegemm"), done.stderr)
+
+    def test_full_disk(self):
+        """Output that cannot be written is a failure."""
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([TILEGEMM, "kernels"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output", done.stderr)
+
+
+class Lists(unittest.TestCase):
+    def test_kernels(self):
+        done = call("kernels", "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = json.loads(done.stdout)
+        for row in rows:
+            self.assertEqual(
+                sorted(row), ["device", "family", "idea", "is_available", "isa", "ladder_rung",
+                              "name", "tile_cols", "tile_rows", "type"])
+        self.assertEqual(len({row["name"] for row in rows}), len(rows))
+        text = call("kernels").stdout
+        self.assertEqual([line.split()[0] for line in text.splitlines()[1:]],
+                         [row["name"] for row in rows])
+        generic = json.loads(call("kernels", "--json", "--isa", "generic").stdout)
+        self.assertEqual({row["isa"] for row in generic if row["is_available"]}, {"generic"})
+
+    def test_info(self):
+        done = call("info", "--json", TILEGEMM_THREADS="1", TILEGEMM_ISA="generic")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        found = json.loads(done.stdout)
+        self.assertEqual(sorted(found), ["compiler", "instruction_sets", "library", "machine",
+                                         "peaks", "source", "threads", "version"])
+        self.assertEqual(found["instruction_sets"][0], "generic")
+        self.assertEqual((found["machine"]["isa"], found["threads"]), ("generic", 1))
+        self.assertEqual([peak["type"] for peak in found["peaks"]], ["fp32", "fp64", "bf16"])
+        self.assertTrue(all(peak["flop_per_s"] > 0 for peak in found["peaks"]))
+        self.assertEqual(found["library"]["bytes"], os.path.getsize(found["library"]["path"]))
+        text = call("info", TILEGEMM_THREADS="1").stdout
+        for word in ("processor", "instruction sets", "data caches", "threads", "measured peak"):
+            self.assertIn(word, text)
+
+
+class Documents(unittest.TestCase):
+    def test_man_page_names_every_option(self):
+        page = read("docs", "man", "tilegemm.1").replace("\\-", "-")
+        for command in COMMANDS:
+            section = page.split(f".SH {command.upper()}\n")[1].split("\n.SH ")[0]
+            for option in list_options(command):
+                self.assertRegex(section, rf"--{option}\b", command)
+
+    def test_completion_names_every_option(self):
+        for command in COMMANDS:
+            options = list_options(command)
+            self.assertGreater(len(options), 0)
+            for option in options:
+                self.assertIn(f"--{option}", self.complete(command, f"--{option}"), command)
+
+    def test_completion(self):
+        self.assertEqual(sorted(self.complete("")),
+                         ["--help", "--usage", "--version", *sorted(COMMANDS)])
+        self.assertEqual(self.complete("be"), ["bench"])
+        self.assertEqual(self.complete("bench", "--type", "fp"), ["fp32", "fp64", "fp16"])
+        self.assertEqual(self.complete("bench", "--type", "=", "fp6"), ["fp64"])
+        self.assertEqual(self.complete("bench", "--peer", "onednn_"), ["onednn_sgemm"])
+        self.assertIn("ladder", self.complete("bench", "-k", ""))
+        self.assertIn("cpu_sequential_generic_fp32", self.complete("bench", "-k", "cpu_seq"))
+
+    def complete(self, *words):
+        """What bash offers for the last of the words."""
+        script = ('PATH="$1:$PATH"; source "$2"; shift 2; COMP_WORDS=(tilegemm "$@")\n'
+                  'COMP_CWORD=$#; _tilegemm_complete; printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(
+            ["bash", "-c", script, "bash", os.path.dirname(TILEGEMM),
+             os.path.join(SOURCE, "tools", "completion", "tilegemm.bash"), *words],
+            capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+
+if __name__ == "__main__":
+    TILEGEMM, SOURCE = (os.path.abspath(path) for path in sys.argv[1:3])
+    if sys.argv[3:] == ["--update"]:
+        for name in ("", *COMMANDS):
+            with open(os.path.join(SOURCE, golden_path(name)), "w", encoding="utf-8") as text_file:
+                text_file.write(help_text(name).stdout)
+    else:
+        unittest.main(argv=sys.argv[:1] + sys.argv[3:])

@@ -1,0 +1,278 @@
+/*
+ * The MatrixMarket reader and writer on files in memory, and the conversion of elements. Every
+ * buffer has exactly the file's size, so that a read past the end is seen by the address sanitizer.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "matrix_file.h"
+
+#define LIMIT_BYTES (1 << 20)
+#define ARRAY "%%MatrixMarket matrix array real general\n"
+#define COORDINATE "%%MatrixMarket matrix coordinate real general\n"
+
+static int parse(const char *text, size_t bytes, tg_type type, tg_matrix *view, void **owned,
+                 cli_file_error *error)
+{
+    char *file = malloc(bytes > 0 ? bytes : 1);
+    assert_non_null(file);
+    memcpy(file, text, bytes);
+    *owned = NULL;
+    error->text[0] = 0;
+    int code = cli_parse_mtx(file, (int64_t)bytes, type, LIMIT_BYTES, NULL, view, owned, error);
+    free(file);
+    return code;
+}
+
+/* `expected` is m x n, row-major. */
+static void gives_typed(tg_type type, const char *text, int64_t m, int64_t n,
+                        const double *expected)
+{
+    tg_matrix view;
+    void *owned;
+    cli_file_error error;
+    if (parse(text, strlen(text), type, &view, &owned, &error) != CLI_EXIT_OK)
+        fail_msg("'%s' is refused: %s", text, error.text);
+    assert_int_equal(view.type, type);
+    assert_int_equal(view.row_count, m);
+    assert_int_equal(view.col_count, n);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            if (cli_load_element(&view, i, j) != expected[i * n + j])
+                fail_msg("'%s': (%d, %d) is %.17g", text, (int)i, (int)j,
+                         cli_load_element(&view, i, j));
+    free(owned);
+}
+
+static void gives(const char *text, int64_t m, int64_t n, const double *expected)
+{
+    gives_typed(TG_TYPE_FP64, text, m, n, expected);
+}
+
+static void refuses_typed(tg_type type, const char *text, const char *reason)
+{
+    tg_matrix view;
+    void *owned;
+    cli_file_error error;
+    assert_int_equal(parse(text, strlen(text), type, &view, &owned, &error), CLI_EXIT_USAGE);
+    assert_null(owned);
+    if (!strstr(error.text, reason))
+        fail_msg("'%s' is refused with '%s', not '%s'", text, error.text, reason);
+}
+
+static void refuses(const char *text, const char *reason)
+{
+    refuses_typed(TG_TYPE_FP64, text, reason);
+}
+
+static void test_array(void **state)
+{
+    (void)state;
+    const double expected[] = {1, 3, 5, 2, 4, -6.5};
+    gives(ARRAY "2 3\n1\n2\n3\n4\n5\n-6.5\n", 2, 3, expected);
+    gives(ARRAY "% a comment\n%\n\n2 3\n1\n2\n3\n4\n5\n-65e-1", 2, 3, expected);
+    gives("%%matrixmarket MATRIX Array Real General\r\n% c\r\n2 3\r\n1\r\n2\r\n3\r\n4\r\n5\r\n-6.5"
+          "\r\n",
+          2, 3, expected);
+    gives(ARRAY "  2\t3  \n\n 1 \n2\n\n3\n4\n5\n-6.5\n\n  \n", 2, 3, expected);
+    gives("%%MatrixMarket matrix array integer general\n1 2\n-7\n+8\n", 1, 2, (double[]){-7, 8});
+    gives(ARRAY "0 3\n", 0, 3, NULL);
+    gives(ARRAY "1 2\ninf\n-INF\n", 1, 2, (double[]){INFINITY, -INFINITY});
+}
+
+static void test_coordinate(void **state)
+{
+    (void)state;
+    gives(COORDINATE "2 3 2\n1 3 1.5\n2 1 -2\n", 2, 3, (double[]){0, 0, 1.5, -2, 0, 0});
+    gives(COORDINATE "2 2 3\n1 1 1\n1 1 2\n2 2 4\n", 2, 2, (double[]){3, 0, 0, 4});
+    gives(COORDINATE "2 2 0\n", 2, 2, (double[]){0, 0, 0, 0});
+}
+
+static void test_symmetry(void **state)
+{
+    (void)state;
+    const double symmetric[] = {1, 2, 3, 2, 4, 5, 3, 5, 6}, skew[] = {0, -2, -3, 2, 0, -5, 3, 5, 0};
+    gives("%%MatrixMarket matrix array real symmetric\n3 3\n1\n2\n3\n4\n5\n6\n", 3, 3, symmetric);
+    gives("%%MatrixMarket matrix array real skew-symmetric\n3 3\n2\n3\n5\n", 3, 3, skew);
+    gives("%%MatrixMarket matrix array real skew-symmetric\n1 1\n", 1, 1, (double[]){0});
+    gives("%%MatrixMarket matrix coordinate real symmetric\n3 3 6\n1 1 1\n2 1 2\n3 1 3\n2 2 4\n"
+          "3 2 5\n3 3 6\n",
+          3, 3, symmetric);
+    gives("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n2 1 1\n2 1 2\n", 2, 2,
+          (double[]){0, 3, 3, 0});
+    gives("%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 3\n2 1 2\n3 1 3\n3 2 5\n", 3,
+          3, skew);
+    refuses("%%MatrixMarket matrix array real symmetric\n2 3\n1\n2\n3\n", "must be square");
+    refuses("%%MatrixMarket matrix coordinate real symmetric\n2 2 1\n1 2 1\n", "lower triangle");
+    refuses("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 1\n",
+            "below the diagonal");
+}
+
+static void test_banner_refused(void **state)
+{
+    (void)state;
+    refuses("", "first line");
+    refuses("2 2\n", "first line");
+    refuses("%%MatrixMarket\n", "end of line");
+    refuses("%%MatrixMarket vector array real general\n1 1\n1\n", "'matrix'");
+    refuses("%%MatrixMarket matrix dense real general\n1 1\n1\n", "'array'");
+    refuses("%%MatrixMarket matrix array complex general\n1 1\n1 1\n", "'complex'");
+    refuses("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n", "'pattern'");
+    refuses("%%MatrixMarket matrix array real hermitian\n1 1\n1\n", "'hermitian'");
+    refuses("%%MatrixMarket matrix array real general extra\n1 1\n1\n", "'extra'");
+    refuses("%%MatrixMarket matrix array \x1b[31m general\n1 1\n1\n", "'?[31m'");
+}
+
+static void test_sizes_refused(void **state)
+{
+    (void)state;
+    refuses(ARRAY, "no line of sizes");
+    refuses(ARRAY "% only comments\n", "no line of sizes");
+    refuses(ARRAY "2\n", "number of columns");
+    refuses(ARRAY "2 2 2\n1\n2\n3\n4\n", "end of the line");
+    refuses(ARRAY "-1 2\n", "number of rows");
+    refuses(ARRAY "2 x\n", "number of columns");
+    refuses(ARRAY "9223372036854775808 1\n1\n", "number of rows");
+    refuses(COORDINATE "2 2\n1 1 1\n", "number of entries");
+    refuses(COORDINATE "1000000000 1000000000 1\n1 1 1\n", "needs 8000000000000000000 bytes");
+    refuses(COORDINATE "9000000000000000000 9000000000000000000 1\n1 1 1\n", "bytes");
+    refuses(COORDINATE "2 2 9000000000000000000\n1 1 1\n", "sizes lie");
+    refuses(ARRAY "300 300\n1\n", "sizes lie");
+}
+
+static void test_values_refused(void **state)
+{
+    (void)state;
+    refuses(ARRAY "2 1\n1.000\n", "2 values are declared, 1 are there");
+    refuses(ARRAY "1 1\n1\n2\n", "text after the last of 1");
+    refuses(ARRAY "1 1\n1 2\n", "'2' where the end of the line");
+    refuses(ARRAY "1 1\n1,5\n", "'1,5'");
+    refuses(ARRAY "1 1\n0x10\n", "'0x10'");
+    refuses(ARRAY "1 1\n% late\n", "'%'");
+    refuses(ARRAY "1 1\n1e999\n", "within the type's range");
+    refuses(COORDINATE "2 2 1\n3 1 1.0\n", "(3, 1) lies outside");
+    refuses(COORDINATE "2 2 1\n1 3 1.0\n", "(1, 3) lies outside");
+    refuses(COORDINATE "2 2 1\n0 1 1.0\n", "row index from 1");
+    refuses(COORDINATE "2 2 1\n1 1   \n", "a number");
+    refuses(COORDINATE "2 2 1\n1 1 1 1\n", "end of the line");
+    refuses(COORDINATE "2 2 1\n1.5 1 1\n", "row index");
+    refuses(COORDINATE "2 2 2\n1 1 1.00000\n", "1 are there");
+}
+
+static void test_every_truncation(void **state)
+{
+    (void)state;
+    const char *text = COORDINATE "% c\n2 2 2\n1 1 1\n2 2 2\n";
+    for (size_t length = 0; length < strlen(text) - 2; length++) {
+        tg_matrix view;
+        void *owned;
+        cli_file_error error;
+        assert_int_equal(parse(text, length, TG_TYPE_FP32, &view, &owned, &error), CLI_EXIT_USAGE);
+        assert_null(owned);
+    }
+}
+
+static void test_types(void **state)
+{
+    (void)state;
+    /* 1 + 2^-24 + 2^-54 rounds up in one step, and down through FP64. */
+    const char *halfway = ARRAY "1 1\n1.00000005960464483090178\n";
+    gives_typed(TG_TYPE_FP32, halfway, 1, 1, (double[]){1 + 0x1p-23});
+    /* 1 + 2^-11 + 2^-40 rounds up in one step, and down through FP32; BF16: 1 + 2^-8 + 2^-40. */
+    gives_typed(TG_TYPE_FP16, ARRAY "1 1\n1.00048828125090949470177\n", 1, 1,
+                (double[]){1 + 0x1p-10});
+    gives_typed(TG_TYPE_BF16, ARRAY "1 1\n1.00390625000090949470177\n", 1, 1,
+                (double[]){1 + 0x1p-7});
+    gives_typed(TG_TYPE_FP16, ARRAY "1 1\n65504\n", 1, 1, (double[]){65504});
+    refuses_typed(TG_TYPE_FP16, ARRAY "1 1\n65520\n", "largest fp16");
+    refuses_typed(TG_TYPE_FP32, ARRAY "1 1\n1e39\n", "range");
+    refuses_typed(TG_TYPE_BF16, ARRAY "1 1\n3.4e38\n", "largest bf16");
+    refuses_typed(TG_TYPE_FP16, COORDINATE "1 1 2\n1 1 65504\n1 1 65504\n", "largest fp16");
+}
+
+/* Writes the view and reads it again: the same bits, NaN for NaN. */
+static void go_round(const tg_matrix *view)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    tg_matrix read;
+    void *owned;
+    cli_file_error error;
+    FILE *stream = open_memstream(&text, &bytes);
+    assert_int_equal(cli_write_mtx(stream, view, NULL), 1);
+    fclose(stream);
+    if (parse(text, bytes, view->type, &read, &owned, &error) != CLI_EXIT_OK)
+        fail_msg("%s", error.text);
+    for (int64_t i = 0; i < view->row_count; i++) {
+        for (int64_t j = 0; j < view->col_count; j++) {
+            double wrote = cli_load_element(view, i, j), got = cli_load_element(&read, i, j);
+            if (wrote != got && !(isnan(wrote) && isnan(got)))
+                fail_msg("%s: %.17g reads back as %.17g", tg_get_type_name(view->type), wrote, got);
+        }
+    }
+    free(owned);
+    free(text);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    /* Neighbours that one decimal digit less cannot tell apart. */
+    const double fp64[] = {0.1, 0.10000000000000002, -NAN, -INFINITY, 5e-324, 1 / 3.0};
+    const float fp32[] = {1e9f, 1000000064.0f, -NAN, INFINITY, 1e-45f, 1 / 3.0f};
+    tg_matrix view = tg_make_matrix(TG_TYPE_FP64, fp64, 2, 3);
+    go_round(&view);
+    view = tg_make_matrix(TG_TYPE_FP32, fp32, 3, 2);
+    go_round(&view);
+    static uint16_t bits[256 * 256]; /* all there are */
+    for (int i = 0; i < 256 * 256; i++)
+        bits[i] = (uint16_t)i;
+    view = tg_make_matrix(TG_TYPE_FP16, bits, 256, 256);
+    go_round(&view);
+    view.type = TG_TYPE_BF16;
+    go_round(&view);
+}
+
+static void test_convert(void **state)
+{
+    (void)state;
+    double elems[] = {1, 2, 3, 4, 5, 6};
+    tg_matrix view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3);
+    view.row_stride = 1; /* column-major */
+    view.col_stride = 2;
+    void *owned = NULL;
+    cli_file_error error = {""};
+    assert_int_equal(cli_convert_matrix(&view, TG_TYPE_BF16, &owned, &error), CLI_EXIT_OK);
+    assert_int_equal(view.type, TG_TYPE_BF16);
+    assert_true(cli_load_element(&view, 0, 1) == 3 && cli_load_element(&view, 1, 2) == 6);
+    free(owned);
+    elems[4] = 1e6;
+    view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3);
+    assert_int_equal(cli_convert_matrix(&view, TG_TYPE_FP16, &owned, &error), CLI_EXIT_USAGE);
+    assert_non_null(strstr(error.text, "element (1, 1) = 1e+06"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_array),
+        cmocka_unit_test(test_coordinate),
+        cmocka_unit_test(test_symmetry),
+        cmocka_unit_test(test_banner_refused),
+        cmocka_unit_test(test_sizes_refused),
+        cmocka_unit_test(test_values_refused),
+        cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_convert),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

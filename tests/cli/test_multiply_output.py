@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What the command multiply writes, and what a failure leaves: the file that was there.
+
+usage: test_multiply_output.py TILEGEMM WRONG_TILEGEMM
+WRONG_TILEGEMM is the command with wrong kernels (wrong_execute.c).
+"""
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import time
+
+import numpy as np
+
+from multiply_case import PROGRAMS, MultiplyCase, run_tests, write_npy
+
+
+class Output(MultiplyCase):
+    OLD = b"what was there"
+
+    def setUp(self):
+        super().setUp()
+        np.save("a.npy", self.make(600, 1))
+        np.save("b.npy", self.make(1, 700))
+        for path in ("d.npy", "d.mtx"):
+            with open(path, "wb") as file:
+                file.write(self.OLD)
+
+    def assert_old(self):
+        for path in ("d.npy", "d.mtx"):
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), self.OLD)
+        self.assertEqual([name for name in os.listdir(".") if "tmp" in name], [])
+
+    def test_mode_and_link(self):
+        os.remove("d.npy")
+        os.mkdir("below")
+        os.symlink("below/real.npy", "link.npy")
+        with open("below/real.npy", "wb") as file:
+            file.write(self.OLD)
+        for path in ("d.npy", "link.npy"):
+            done = self.call("a.npy", "b.npy", "-o", path, preexec_fn=lambda: os.umask(0o027))
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o640)
+        self.assertTrue(os.path.islink("link.npy"))
+        self.assertEqual(np.load("below/real.npy").shape, (600, 700))
+        self.assertEqual(os.listdir("below"), ["real.npy"])
+
+    def test_file_size_limit(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+
+        for path in ("d.npy", "d.mtx"):
+            self.refuse(1, f"{path}: cannot write it: File too large; what was there is "
+                           "unchanged", "a.npy", "b.npy", "-o", path, preexec_fn=limit)
+            self.assert_old()
+
+    def test_no_space(self):
+        size = 1 << 22
+        write_npy("tall.npy", "<f8", f"({size}, 0)", b"")
+        write_npy("wide.npy", "<f8", f"(0, {size})", b"")
+        done = self.refuse(1, None, "tall.npy", "wide.npy", "-o", "d.npy")
+        self.assertRegex(done.stderr, r"d\.npy: no space left: it needs 140737488355456 bytes, its "
+                                      r"file system has \d+ free; what was there is unchanged")
+        self.assert_old()
+
+    def test_full_file_system(self):
+        script = ("mount -t tmpfs -o size=256k none full && cp a.npy b.npy full && cd full && "
+                  "echo old >d.mtx && {0} multiply a.npy b.npy -o d.mtx; echo $?; ls; cat d.mtx")
+        os.mkdir("full")
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", script.format(PROGRAMS["right"])],
+                              capture_output=True, text=True)
+        if done.returncode != 0 or "mount:" in done.stderr or "unshare:" in done.stderr:
+            self.skipTest("a small file system cannot be mounted here")
+        self.assertEqual(done.stdout, "1\na.npy\nb.npy\nd.mtx\nold\n")
+        self.assertEqual(done.stderr, "tilegemm multiply: d.mtx: cannot write it: No space left "
+                                      "on device; what was there is unchanged\n")
+
+    def test_size_overflow(self):
+        write_npy("tall.npy", "<f8", "(4294967296, 0)", b"")
+        write_npy("wide.npy", "<f8", "(0, 4294967296)", b"")
+        self.refuse(2, "D would be 4294967296 x 4294967296 fp64, more than 2^63 - 1 bytes",
+                    "tall.npy", "wide.npy", "-o", "d.npy")
+        self.assert_old()
+
+    def test_wrong_result(self):
+        for path in ("d.npy", "d.mtx"):
+            done = self.call("a.npy", "b.npy", "-o", path, "--check", program=PROGRAMS["wrong"])
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, r"^tilegemm multiply: the result is wrong: row 0 is off "
+                                          rf"by \S+ times its bound; {path} is not written\n$")
+            self.assertIn("check: WRONG", done.stdout)
+            self.assert_old()
+        done = self.call("a.npy", "b.npy", "-o", "d.npy", "--check", "--json",
+                         program=PROGRAMS["wrong"])
+        summary = json.loads(done.stdout)
+        self.assertEqual((done.returncode, summary["written"], summary["check"]["ok"],
+                          summary["check"]["bad_row"]), (1, False, False, 0))
+        self.assertEqual(self.call("a.npy", "b.npy", "-o", "d.npy",
+                                   program=PROGRAMS["wrong"]).returncode, 0)
+
+    def test_signals(self):
+        np.save("a.npy", self.make(3000, 1, dtype="<f8"))
+        np.save("b.npy", self.make(1, 3000, dtype="<f8"))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            job = subprocess.Popen([PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"])
+            end = time.monotonic() + 60
+            while not any(".tmp-" in name for name in os.listdir(".")):
+                self.assertIsNone(job.poll(), "ended before its temporary file was seen")
+                self.assertLess(time.monotonic(), end)
+            job.send_signal(number)
+            self.assertEqual(job.wait(timeout=60), -number)
+            self.assert_old()
+
+    def test_progress(self):
+        """On a terminal only, and wiped at the end."""
+        np.save("a.npy", self.make(3000, 1, dtype="<f8"))
+        np.save("b.npy", self.make(1, 3000, dtype="<f8"))
+        words = [PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"]
+        master, slave = pty.openpty()
+        job = subprocess.Popen(words, stderr=slave, stdout=subprocess.DEVNULL)
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 4096)
+            except OSError:  # how Linux ends a terminal
+                break
+            if not part:
+                break
+            shown += part
+        os.close(master)
+        self.assertEqual(job.wait(timeout=60), 0)
+        self.assertRegex(shown, rb"\rwriting: +\d+ %")
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-20:])
+
+
+if __name__ == "__main__":
+    run_tests()

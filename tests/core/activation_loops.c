@@ -1,0 +1,28 @@
+/* Compiled once for each instruction set: LOOPS_TARGET and TGI_EPILOGUE_HAS_FMA choose it,
+ * LOOPS_NAME names the table. */
+#include "activation_loops.h"
+#include "core/epilogue.h"
+
+#define DEFINE_LOOPS(name, kind)                                                                   \
+    LOOPS_TARGET static void name##_fp32(const float *x, float *y, int64_t count)                  \
+    {                                                                                              \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            y[i] = tgi_activate_fp32(x[i], kind);                                                  \
+    }                                                                                              \
+    LOOPS_TARGET static void name##_fp64(const double *x, double *y, int64_t count)                \
+    {                                                                                              \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            y[i] = tgi_activate_fp64(x[i], kind);                                                  \
+    }
+
+DEFINE_LOOPS(none, TG_ACTIVATION_NONE)
+DEFINE_LOOPS(relu, TG_ACTIVATION_RELU)
+DEFINE_LOOPS(gelu_erf, TG_ACTIVATION_GELU_ERF)
+DEFINE_LOOPS(gelu_tanh, TG_ACTIVATION_GELU_TANH)
+DEFINE_LOOPS(silu, TG_ACTIVATION_SILU)
+
+const activation_loops LOOPS_NAME = {
+    LOOPS_ISA,
+    {none_fp32, relu_fp32, gelu_erf_fp32, gelu_tanh_fp32, silu_fp32},
+    {none_fp64, relu_fp64, gelu_erf_fp64, gelu_tanh_fp64, silu_fp64},
+};

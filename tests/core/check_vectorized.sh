@@ -1,0 +1,16 @@
+#!/bin/sh
+# check_vectorized.sh COMPILER SOURCE_ROOT TARGET VECTOR_BYTES: gcc says that it vectorizes the loop
+# over each FP32 activation for that target attribute.
+set -eu
+source="$2/tests/core/activation_loops.c"
+report=$("$1" -std=c11 -O3 -ffp-contract=off -I"$2/src" -I"$2/include" \
+    -DLOOPS_NAME=loops_checked -DLOOPS_ISA='"checked"' -DTGI_EPILOGUE_HAS_FMA=1 \
+    -DLOOPS_TARGET="__attribute__((target(\"$3\")))" \
+    -fopt-info-vec-optimized -c "$source" -o /dev/null 2>&1)
+for kind in relu gelu_erf gelu_tanh silu; do
+    line=$(grep -n "^DEFINE_LOOPS($kind," "$source" | cut -d: -f1)
+    if ! echo "$report" | grep -q "activation_loops.c:$line:.*vectorized using $4 byte"; then
+        echo "the loop over $kind is not vectorized for $3"
+        exit 1
+    fi
+done

@@ -1,0 +1,200 @@
+/* Conversions to and from the 16-bit types against an oracle that shares nothing with them (values
+ * by ldexp, nearest by comparing with both neighbours), and FP16 against the F16C instructions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "core/dtype.h"
+#include "tilegemm_lab.h"
+
+#define PATTERN_STEP 1021u /* of the bit patterns of FP32: 4 million samples */
+
+typedef struct format {
+    int fraction_bits, max_exponent; /* the exponent field of Inf and NaN */
+    int bias;
+    uint16_t (*encode)(float value);
+    float (*decode)(uint16_t bits);
+} format;
+
+static uint16_t encode_bf16(float value)
+{
+    return tgi_bf16_from_fp32(value);
+}
+
+static float decode_bf16(uint16_t bits)
+{
+    return tgi_fp32_from_bf16(bits);
+}
+
+static uint16_t encode_fp16(float value)
+{
+    return tgi_fp16_from_fp32(value);
+}
+
+static float decode_fp16(uint16_t bits)
+{
+    return tgi_fp32_from_fp16(bits);
+}
+
+static const format formats[] = {{7, 255, 127, encode_bf16, decode_bf16},
+                                 {10, 31, 15, encode_fp16, decode_fp16}};
+
+static uint32_t infinity_of(const format *f)
+{
+    return (uint32_t)f->max_exponent << f->fraction_bits;
+}
+
+/* Value of a magnitude; for infinity the number that comes after the largest finite one. */
+static double value_of(const format *f, uint32_t magnitude)
+{
+    uint32_t fraction = magnitude & ((1u << f->fraction_bits) - 1u);
+    int exponent = (int)(magnitude >> f->fraction_bits);
+    uint32_t leading = exponent ? 1u << f->fraction_bits : 0u;
+    int place = (exponent ? exponent : 1) - f->bias - f->fraction_bits;
+    return ldexp((double)(fraction + leading), place);
+}
+
+static void check_nearest(const format *f, float x)
+{
+    uint32_t result = f->encode(x), magnitude = result & 0x7fffu;
+    assert_int_equal(result >> 15, signbit(x) ? 1 : 0);
+    assert_true(magnitude <= infinity_of(f));
+    double target = fabs((double)x);
+    double distance = fabs(value_of(f, magnitude) - target);
+    if (isinf(x)) {
+        assert_int_equal(magnitude, infinity_of(f));
+        return;
+    }
+    for (int step = -1; step <= 1; step += 2) {
+        if (step < 0 ? magnitude == 0 : magnitude == infinity_of(f))
+            continue;
+        double other = fabs(value_of(f, magnitude + (uint32_t)step) - target);
+        int is_nearest = distance < other || (distance == other && magnitude % 2 == 0);
+        if (!is_nearest)
+            fail_msg("%a became %#x, which is not the nearest", (double)x, result);
+    }
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const format *f = &formats[i];
+        for (uint32_t bits = 0; bits <= 0xffffu; bits++) {
+            uint32_t magnitude = bits & 0x7fffu;
+            float value = f->decode((uint16_t)bits);
+            if (magnitude > infinity_of(f)) { /* comes back quiet */
+                assert_true(isnan(value));
+                assert_int_equal(f->encode(value), bits | 1u << (f->fraction_bits - 1));
+                continue;
+            }
+            double expected = magnitude == infinity_of(f) ? INFINITY : value_of(f, magnitude);
+            assert_true((double)value == (bits >> 15 ? -expected : expected));
+            assert_int_equal(f->encode(value), bits);
+        }
+    }
+}
+
+static void test_ties_and_their_neighbours(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        for (uint32_t magnitude = 0; magnitude < infinity_of(&formats[i]); magnitude++) {
+            double low = value_of(&formats[i], magnitude);
+            double high = value_of(&formats[i], magnitude + 1u);
+            float tie = (float)(0.5 * (low + high)); /* exact in FP32 */
+            assert_true((double)tie == 0.5 * (low + high));
+            check_nearest(&formats[i], tie);
+            check_nearest(&formats[i], -tie);
+            check_nearest(&formats[i], nextafterf(tie, 0.0f));
+            check_nearest(&formats[i], nextafterf(tie, INFINITY));
+        }
+    }
+}
+
+static void test_every_exponent(void **state)
+{
+    (void)state;
+    for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STEP) {
+        float x = tgi_fp32_from_bits((uint32_t)bits);
+        for (int i = 0; i < 2; i++) {
+            if (isnan(x)) {
+                uint32_t result = formats[i].encode(x);
+                uint32_t quiet = 1u << (formats[i].fraction_bits - 1);
+                assert_true((result & 0x7fffu) > infinity_of(&formats[i]) && (result & quiet));
+            } else {
+                check_nearest(&formats[i], x);
+            }
+        }
+    }
+}
+
+static void test_infinity_and_overflow(void **state)
+{
+    (void)state;
+    assert_int_equal(tgi_bf16_from_fp32(INFINITY), 0x7f80);
+    assert_int_equal(tgi_bf16_from_fp32(-INFINITY), 0xff80);
+    assert_int_equal(tgi_bf16_from_fp32(0x1.fffffep+127f), 0x7f80);
+    assert_int_equal(tgi_fp16_from_fp32(INFINITY), 0x7c00);
+    assert_int_equal(tgi_fp16_from_fp32(-INFINITY), 0xfc00);
+    assert_int_equal(tgi_fp16_from_fp32(65519.996f), 0x7bff);
+    assert_int_equal(tgi_fp16_from_fp32(65520.0f), 0x7c00);
+    assert_int_equal(tgi_fp16_from_fp32(0x1p-25f), 0x0000);
+    assert_int_equal(tgi_fp16_from_fp32(0x1.000002p-25f), 0x0001);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("f16c"))) static void compare_with_f16c(void)
+{
+    for (uint32_t bits = 0; bits <= 0xffffu; bits++) {
+        uint32_t expected = tgi_bits_from_fp32(_cvtsh_ss((uint16_t)bits));
+        assert_int_equal(tgi_bits_from_fp32(decode_fp16((uint16_t)bits)), expected);
+    }
+    for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STEP) {
+        float x = tgi_fp32_from_bits((uint32_t)bits);
+        assert_int_equal(encode_fp16(x), _cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT));
+    }
+}
+#endif
+
+static void test_fp16_against_f16c(void **state)
+{
+    (void)state;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    unsigned eax = 1, ebx, ecx = 0, edx;
+    __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
+    if ((ecx >> 29 & 1u) && __builtin_cpu_supports("avx")) { /* bit 29 of leaf 1: F16C */
+        compare_with_f16c();
+        return;
+    }
+#endif
+    skip();
+}
+
+static void test_public_conversions(void **state)
+{
+    (void)state;
+    assert_int_equal(tg_encode_16bit(TG_TYPE_BF16, 1.5f), 0x3fc0);
+    assert_int_equal(tg_encode_16bit(TG_TYPE_FP16, 1.5f), 0x3e00);
+    assert_true(tg_decode_16bit(TG_TYPE_BF16, 0x3fc0) == 1.5f);
+    assert_true(tg_decode_16bit(TG_TYPE_FP16, 0x3e00) == 1.5f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_ties_and_their_neighbours),
+        cmocka_unit_test(test_every_exponent),    cmocka_unit_test(test_infinity_and_overflow),
+        cmocka_unit_test(test_fp16_against_f16c), cmocka_unit_test(test_public_conversions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Installs a build into a fresh prefix, moves it, and builds tests/install/program there through
+# find_package(tilegemm) and through pkg-config, each against the shared and the static library.
+# usage: run_install.sh BUILD_DIR WORK_DIR CMAKE CC VERSION
+set -eu
+build_dir=$1 work_dir=$2 cmake=$3 cc=$4 version=$5
+soname=libtilegemm.so.${version%%.*}
+program_dir=$(cd "$(dirname "$0")/program" && pwd)
+
+fail() {
+    echo "run_install.sh: $*" >&2
+    exit 1
+}
+
+rm -rf "$work_dir"
+mkdir -p "$work_dir"
+cd "$work_dir"
+"$cmake" --install "$build_dir" --prefix "$work_dir/first" >install.log
+mv first moved # a path baked into the .cmake or .pc files would now be wrong
+prefix=$work_dir/moved
+lib_dir=$(dirname "$(find "$prefix" -name libtilegemm.a)")
+
+readelf -d "$lib_dir/libtilegemm.so" | grep -qF "soname: [$soname]" ||
+    fail "SONAME is not $soname"
+[ -L "$lib_dir/$soname" ] || fail "no link $soname in $lib_dir"
+
+foreign=$(readelf -d "$lib_dir/libtilegemm.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+    grep -vE '^(libc|libm|libdl|libpthread|libgomp|libomp|libgcc_s|ld-linux[^.]*)\.so' || true)
+[ -z "$foreign" ] || fail "libtilegemm.so needs $foreign; more than libc, libm, dl, OpenMP"
+
+# $1: program, $2: 1 if it must need the shared library at run time, 0 if it must not
+check_program() {
+    needs=$(readelf -d "$1" | grep -c 'NEEDED.*libtilegemm' || true)
+    [ "$needs" = "$2" ] || fail "$1 needs libtilegemm.so $needs times, expected $2"
+    output=$(LD_LIBRARY_PATH=$lib_dir "$1") || fail "$1 failed"
+    [ "$output" = "$version 1" ] || fail "$1 printed '$output', expected '$version 1'"
+    echo "ok $(basename "$1")"
+}
+
+"$cmake" -S "$program_dir" -B outside -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$cc" >configure.log
+"$cmake" --build outside >build.log
+check_program "$work_dir/outside/with_tilegemm" 1
+check_program "$work_dir/outside/with_tilegemm_static" 0
+
+PKG_CONFIG_PATH=$lib_dir/pkgconfig
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046  # the flags are words
+"$cc" "$program_dir/main.c" $(pkg-config --cflags --libs tilegemm) -o pkg_config_shared
+check_program "$work_dir/pkg_config_shared" 1
+# The linker prefers the shared library where it finds both.
+static_libs=$(pkg-config --static --libs tilegemm | sed 's/-ltilegemm/-l:libtilegemm.a/')
+# shellcheck disable=SC2046,SC2086
+"$cc" "$program_dir/main.c" $(pkg-config --cflags tilegemm) $static_libs -o pkg_config_static
+check_program "$work_dir/pkg_config_static" 0
+[ "$(pkg-config --modversion tilegemm)" = "$version" ] || fail "pkg-config names another version"

@@ -1,0 +1,51 @@
+/*
+ * Runs cases against a function that computes D and judges all that can go wrong: the values, the
+ * bytes around them, the inputs, the status, the reason.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TEST_KERNEL_RUNNER_H
+#define TEST_KERNEL_RUNNER_H
+
+#include "kernels/cases.h"
+
+/* What computes D: the library with some kernel, or a mutant of the triple loop. */
+typedef tg_status compute_function(void *state, const tg_problem *problem);
+
+typedef enum case_verdict { CASE_PASSED, CASE_REFUSED, CASE_FAILED } case_verdict;
+
+typedef struct case_outcome {
+    case_verdict verdict;
+    char reason[400];   /* of a refusal or failure */
+    double bound_share; /* largest |error| / bound; 0 where refused */
+} case_outcome;
+
+/* Counts of a run, and the first failure. */
+typedef struct run_summary {
+    int passed_count, refused_count, failed_count;
+    double bound_share; /* largest of the cases that passed */
+    char first_failure[1024];
+} run_summary;
+
+/* One case. TG_STATUS_UNSUPPORTED with a reason and an untouched D is a refusal. */
+void runner_run_case(test_operands *operands, const operand_spec *spec, compute_function *compute,
+                     void *state, case_outcome *outcome);
+
+/* `case_count` cases drawn from the run's seed and `salt`. */
+void runner_run_cases(const case_domain *domain, uint64_t salt, int case_count,
+                      compute_function *compute, void *state, run_summary *summary);
+
+/* Seed of the run: TG_TEST_SEED, else a fixed one. Printed once. */
+uint64_t runner_get_seed(void);
+
+/* `count` in a plain build, a fraction of it under a sanitizer. */
+int runner_scale_count(int count);
+
+/* Computes through a plan of a context, of the kernel named (NULL: the library's choice). */
+typedef struct library_choice {
+    tg_context *context;
+    const char *kernel;
+} library_choice;
+tg_status runner_compute_with_library(void *choice, const tg_problem *problem);
+
+#endif /* TEST_KERNEL_RUNNER_H */

@@ -1,0 +1,168 @@
+/*
+ * A row that does not compute a problem says so before anything runs, with a reason, and planning,
+ * listing and the table agree on it.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/runner.h"
+
+#define PROBLEM_COUNT 150
+#define CANDIDATES_MAX 400
+
+static tg_status plan_with(const char *kernel, const tg_problem *problem)
+{
+    tg_plan *plan = (tg_plan *)(uintptr_t)1;
+    tg_plan_options options = {.kernel = kernel};
+    tg_status status = tg_create_plan(NULL, problem, &options, &plan);
+    if (status == TG_STATUS_OK) {
+        tg_plan_info info;
+        assert_int_equal(tg_get_plan_info(plan, &info), TG_STATUS_OK);
+        assert_string_equal(info.kernel, kernel);
+        assert_true(info.workspace_bytes >= 0);
+        assert_true(info.thread_count >= 1);
+        tg_destroy_plan(plan);
+    } else {
+        assert_null(plan);
+    }
+    return status;
+}
+
+static void test_wrong_type(void **state)
+{
+    (void)state;
+    for (int i = 0; i < tg_get_kernel_count(); i++) {
+        tg_kernel_info info;
+        assert_int_equal(tg_get_kernel_info(NULL, i, &info), TG_STATUS_OK);
+        tg_type other = info.type == TG_TYPE_FP32 ? TG_TYPE_FP64 : TG_TYPE_FP32;
+        tg_matrix square = tg_make_matrix(other, NULL, 8, 8);
+        tg_problem problem = tg_make_problem(square, square, square);
+        assert_int_equal(plan_with(info.name, &problem), TG_STATUS_UNSUPPORTED);
+        assert_non_null(strstr(tg_get_error_detail(), info.name));
+        assert_non_null(strstr(tg_get_error_detail(), tg_get_type_name(other)));
+    }
+}
+
+/* BF16 dot-product instructions lose subnormals: not IEEE FP32. */
+static void test_bf16_instructions_are_not_ieee(void **state)
+{
+    (void)state;
+    int row_count = 0;
+    for (int i = 0; i < tg_get_kernel_count(); i++) {
+        tg_kernel_info info;
+        assert_int_equal(tg_get_kernel_info(NULL, i, &info), TG_STATUS_OK);
+        if (strcmp(info.isa, "avx512_bf16") != 0)
+            continue;
+        tg_matrix square = tg_make_matrix(info.type, NULL, 64, 64);
+        tg_problem problem = tg_make_problem(square, square, square);
+        problem.precision = TG_PRECISION_IEEE_FP32;
+        assert_int_equal(plan_with(info.name, &problem), TG_STATUS_UNSUPPORTED);
+        row_count++;
+    }
+    printf("%d rows\n", row_count);
+}
+
+/* 0 where nothing is multiplied, which may be predicted to take no time. */
+static int has_work(const tg_problem *problem)
+{
+    int64_t k =
+        problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
+    return problem->d.row_count > 0 && problem->d.col_count > 0 && k > 0 &&
+           problem->batch_count > 0 && problem->alpha != 0;
+}
+
+static void check_candidates(const tg_problem *problem)
+{
+    static tg_candidate candidates[CANDIDATES_MAX];
+    int count = 0, chosen_count = 0, row_count = tg_get_kernel_count();
+    assert_true(row_count <= CANDIDATES_MAX);
+    assert_int_equal(tg_list_candidates(NULL, problem, candidates, CANDIDATES_MAX, &count),
+                     TG_STATUS_OK);
+    assert_int_equal(count, row_count);
+    for (int i = 0; i < count; i++) {
+        const tg_candidate *candidate = &candidates[i];
+        tg_kernel_info info;
+        assert_int_equal(tg_get_kernel_info(NULL, i, &info), TG_STATUS_OK);
+        assert_string_equal(candidate->kernel, info.name);
+        tg_status status = plan_with(candidate->kernel, problem);
+        assert_int_equal(status, candidate->is_legal ? TG_STATUS_OK : TG_STATUS_UNSUPPORTED);
+        if (candidate->is_chosen) {
+            assert_true(candidate->is_legal);
+            assert_string_equal(candidate->reason, "");
+            chosen_count++;
+        } else {
+            assert_true(candidate->reason[0] != 0);
+        }
+        if (!candidate->is_legal)
+            assert_true(candidate->predicted_s == 0);
+        else
+            assert_true(candidate->predicted_s > 0 || !has_work(problem));
+    }
+    assert_int_equal(chosen_count, 1);
+}
+
+static void test_candidates_agree_with_plans(void **state)
+{
+    (void)state;
+    uint64_t random = runner_get_seed();
+    for (int i = 0; i < PROBLEM_COUNT; i++) {
+        operand_spec spec;
+        case_domain domain = {(tg_type)(i % 4), 6, 16, 100000};
+        case_draw(&domain, check_next_random(&random), &spec);
+        check_candidates(&spec.problem);
+    }
+}
+
+static void test_unknown_names(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "", "cpu_packed_avx2_fp3", "nosuch", "cpu_packed_avx2_fp32x", "CPU", "%s%n"};
+    tg_matrix square = tg_make_matrix(TG_TYPE_FP32, NULL, 8, 8);
+    tg_problem problem = tg_make_problem(square, square, square);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(plan_with(wrong[i], &problem), TG_STATUS_UNKNOWN_NAME);
+        assert_non_null(strstr(tg_get_error_detail(), wrong[i]));
+    }
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    int row_count = tg_get_kernel_count();
+    tg_kernel_info info, other;
+    for (int i = 0; i < row_count; i++) {
+        assert_int_equal(tg_get_kernel_info(NULL, i, &info), TG_STATUS_OK);
+        assert_true(info.name && info.name[0] && info.family && info.idea && info.idea[0]);
+        assert_non_null(strstr(info.name, info.family));
+        assert_non_null(strstr(info.name, info.isa));
+        assert_non_null(strstr(info.name, tg_get_type_name(info.type)));
+        for (int j = 0; j < i; j++) {
+            assert_int_equal(tg_get_kernel_info(NULL, j, &other), TG_STATUS_OK);
+            assert_string_not_equal(info.name, other.name);
+        }
+    }
+    assert_int_equal(tg_get_kernel_info(NULL, -1, &info), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_get_kernel_info(NULL, row_count, &info), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_get_kernel_info(NULL, 0, NULL), TG_STATUS_INVALID_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_wrong_type),
+        cmocka_unit_test(test_bf16_instructions_are_not_ieee),
+        cmocka_unit_test(test_candidates_agree_with_plans),
+        cmocka_unit_test(test_unknown_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/*
+ * Every row of the kernel table for one input type, given as the argument, and the library's own
+ * choice: random cases against the oracle.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "kernels/runner.h"
+
+#define CASES_PER_ROW 2000
+#define WORK_LIMIT 20000
+#define LEAST_SHARE 20 /* a row must take one case in this many, or it goes untested */
+
+static tg_type type;
+
+static void report(const char *name, const run_summary *summary)
+{
+    printf("%-32s %5d passed %5d refused, largest share of the bound %.3f\n", name,
+           summary->passed_count, summary->refused_count, summary->bound_share);
+    if (summary->failed_count)
+        fail_msg("%s: %d cases failed, the first: %s", name, summary->failed_count,
+                 summary->first_failure);
+}
+
+static void test_rows(void **state)
+{
+    tg_context *context = *state;
+    int skipped_count = 0, row_count = tg_get_kernel_count();
+    assert_true(row_count > 0);
+    for (int i = 0; i < row_count; i++) {
+        tg_kernel_info info;
+        run_summary summary;
+        assert_int_equal(tg_get_kernel_info(context, i, &info), TG_STATUS_OK);
+        if (info.type != type)
+            continue;
+        if (!info.is_available) {
+            printf("%-32s skipped: this machine lacks %s\n", info.name, info.isa);
+            skipped_count++;
+            continue;
+        }
+        case_domain domain = {type, info.tile_rows, info.tile_cols, WORK_LIMIT};
+        library_choice choice = {context, info.name};
+        int case_count = runner_scale_count(CASES_PER_ROW);
+        runner_run_cases(&domain, (uint64_t)i + 1, case_count, runner_compute_with_library, &choice,
+                         &summary);
+        report(info.name, &summary);
+        assert_true(summary.passed_count >= case_count / LEAST_SHARE);
+    }
+    printf("%d rows skipped\n", skipped_count);
+}
+
+static void test_choice(void **state)
+{
+    run_summary summary;
+    case_domain domain = {type, 14, 32, WORK_LIMIT};
+    library_choice choice = {*state, NULL};
+    int case_count = runner_scale_count(2 * CASES_PER_ROW);
+    runner_run_cases(&domain, 500, case_count, runner_compute_with_library, &choice, &summary);
+    report("(the library's choice)", &summary);
+    assert_int_equal(summary.passed_count, case_count);
+}
+
+static int open_context(void **state)
+{
+    tg_context_options options = {.thread_count = 2};
+    return tg_create_context(&options, (tg_context **)state) != TG_STATUS_OK;
+}
+
+static int close_context(void **state)
+{
+    tg_destroy_context(*state);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int is_known = 0;
+    for (int i = TG_TYPE_FP32; argc == 2 && tg_get_type_name((tg_type)i); i++) {
+        if (strcmp(argv[1], tg_get_type_name((tg_type)i)) != 0)
+            continue;
+        type = (tg_type)i;
+        is_known = 1;
+    }
+    if (!is_known) {
+        fprintf(stderr, "usage: %s fp32|fp64|bf16|fp16\n", argv[0]);
+        return 2;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,171 @@
+/*
+ * The bits of D do not depend on the thread count: every row and the library's choice, shapes of
+ * every family, 1, 2, 3, 7 and 64 threads. The bits of one thread are checked against the oracle.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "check/check.h"
+
+#define SAMPLE_FLOPS 1e6
+#define ROWS_MAX 400 /* of the kernel table, and the choice for each type */
+
+typedef struct bits_shape {
+    int64_t m, n, k, batch_count;
+    tg_operation op_a, op_b;
+    int is_for_all; /* 0: too large for the slow rows, left to the library's choice */
+} bits_shape;
+
+#define N TG_OPERATION_NONE
+#define T TG_OPERATION_TRANSPOSE
+static const bits_shape shapes[] = {
+    {1, 1, 1, 1, N, N, 1},      {5, 7, 3, 1, N, T, 1},        {64, 64, 64, 1, N, N, 1},
+    {61, 129, 70, 1, T, N, 1},  {1, 700, 300, 1, N, N, 1},    {1, 300, 700, 1, N, T, 1},
+    {700, 1, 300, 1, N, N, 1},  {16, 900, 60, 1, N, N, 1},    {900, 13, 60, 1, T, T, 1},
+    {300, 310, 7, 1, N, N, 1},  {12, 20, 5000, 1, T, N, 1},   {40, 40, 3000, 1, N, N, 0},
+    {70, 260, 270, 1, N, N, 1}, {130, 1100, 520, 1, N, T, 0}, {1100, 130, 520, 1, T, N, 0},
+    {33, 20, 10, 9, N, N, 1},   {100, 90, 80, 5, N, T, 1},
+};
+#undef N
+#undef T
+#define SHAPE_COUNT (int)(sizeof shapes / sizeof *shapes)
+
+static uint64_t expected_bits[ROWS_MAX][SHAPE_COUNT]; /* of one thread; 0 where refused */
+
+static tg_matrix make_view(tg_type type, int64_t row_count, int64_t col_count, int is_transposed)
+{
+    tg_matrix view = is_transposed ? tg_make_matrix(type, NULL, col_count, row_count)
+                                   : tg_make_matrix(type, NULL, row_count, col_count);
+    view.batch_stride = row_count * col_count;
+    return view;
+}
+
+static tg_problem make_problem(const bits_shape *shape, tg_type type)
+{
+    tg_problem problem = tg_make_problem(make_view(type, shape->m, shape->k, shape->op_a),
+                                         make_view(type, shape->k, shape->n, shape->op_b),
+                                         make_view(type, shape->m, shape->n, 0));
+    problem.op_a = shape->op_a;
+    problem.op_b = shape->op_b;
+    problem.batch_count = shape->batch_count;
+    problem.alpha = 1.5;
+    problem.bias = TG_BIAS_COL;
+    problem.activation = TG_ACTIVATION_SILU;
+    return problem;
+}
+
+/* FNV-1a of D. */
+static uint64_t hash_output(const tg_problem *problem)
+{
+    const unsigned char *bytes = problem->d.data;
+    int64_t count = problem->d.row_count * problem->d.col_count * problem->batch_count *
+                    tg_get_type_bytes(problem->d.type);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (int64_t i = 0; i < count; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* Bits of D, or 0 where the row refuses the problem. */
+static uint64_t compute_bits(tg_context *context, const char *kernel, const tg_problem *problem)
+{
+    tg_plan *plan;
+    tg_plan_options options = {.kernel = kernel};
+    tg_status status = tg_create_plan(context, problem, &options, &plan);
+    if (kernel && status == TG_STATUS_UNSUPPORTED)
+        return 0;
+    assert_int_equal(status, TG_STATUS_OK);
+    tg_buffers buffers = {.a = problem->a.data,
+                          .b = problem->b.data,
+                          .d = problem->d.data,
+                          .bias = problem->bias_data};
+    assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
+    tg_destroy_plan(plan);
+    return hash_output(problem);
+}
+
+static void check_shape(tg_context *context, int thread_count, const char *kernel, int row,
+                        int shape_index, tg_type type)
+{
+    check_operands operands;
+    check_result result;
+    tg_problem problem = make_problem(&shapes[shape_index], type);
+    assert_true(check_make_operands(&problem, 1 + (uint64_t)shape_index, &operands));
+    uint64_t bits = compute_bits(context, kernel, &problem);
+    if (thread_count == 1) {
+        expected_bits[row][shape_index] = bits;
+        if (bits) {
+            check_compare(&problem, SAMPLE_FLOPS, &result);
+            assert_true(result.is_ok);
+        }
+    } else if (bits != expected_bits[row][shape_index]) {
+        fail_msg("%s: %d threads give other bits than one for %lldx%lldx%lld",
+                 kernel ? kernel : "(choice)", thread_count, (long long)shapes[shape_index].m,
+                 (long long)shapes[shape_index].n, (long long)shapes[shape_index].k);
+    }
+    check_free_operands(&operands);
+}
+
+static void check_rows(tg_context *context, int thread_count)
+{
+    int row_count = tg_get_kernel_count();
+    assert_true(row_count <= ROWS_MAX);
+    for (int row = 0; row < row_count; row++) {
+        tg_kernel_info info;
+        assert_int_equal(tg_get_kernel_info(context, row, &info), TG_STATUS_OK);
+        for (int i = 0; info.is_available && i < SHAPE_COUNT; i++) {
+            if (shapes[i].is_for_all)
+                check_shape(context, thread_count, info.name, row, i, info.type);
+        }
+    }
+}
+
+static void check_choice(tg_context *context, int thread_count)
+{
+    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
+        for (int i = 0; i < SHAPE_COUNT; i++)
+            check_shape(context, thread_count, NULL, type, i, (tg_type)type);
+    }
+}
+
+static void run_thread_counts(void (*check)(tg_context *context, int thread_count))
+{
+    static const int thread_counts[] = {1, 2, 3, 7, 64};
+    for (size_t i = 0; i < sizeof thread_counts / sizeof *thread_counts; i++) {
+        tg_context *context;
+        tg_context_options options = {.thread_count = thread_counts[i]};
+        assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
+        check(context, thread_counts[i]);
+        tg_destroy_context(context);
+    }
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    run_thread_counts(check_rows);
+}
+
+static void test_choice(void **state)
+{
+    (void)state;
+    run_thread_counts(check_choice);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

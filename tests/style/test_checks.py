@@ -1,0 +1,137 @@
+"""Shows that tools/check_style, tools/check_layers and tools/run_checks can fail.
+
+usage: test_checks.py ROOT
+
+Each case writes a small tree with one fault and expects the tool to name it.
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(sys.argv.pop())
+CLEAN = {
+    "include/tilegemm.h": "int tg_get_one(void);\n",
+    "src/core/one.c": '#include "tilegemm.h"\n\nint tg_get_one(void)\n{\n    return 1;\n}\n',
+    "src/plan/plan.h": "int tgi_plan_count(void);\n",
+    "src/cpu/cpu.c": '#include "plan/plan.h"\n\n#include <stdio.h>\n',
+    "src/check/check.h": '#include "tilegemm.h"\n',
+    "cli/main.c": '#include "check/check.h"\n#include "tilegemm.h"\n',
+    "tests/test_one.c": '#include "../src/cpu/cpu.c"\n',
+}
+
+
+def run_tool(name, files):
+    """(exit status, output) of a tool on a tree of CLEAN overlaid with `files`."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in {**CLEAN, **files}.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        shutil.copy(os.path.join(ROOT, ".clang-format"), root)
+        result = subprocess.run([sys.executable, os.path.join(ROOT, "tools", name), root],
+                                capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+class ToolCase(unittest.TestCase):
+    tool = ""
+
+    def expect_clean(self, files):
+        status, output = run_tool(self.tool, files)
+        self.assertEqual(status, 0, output)
+
+    def expect_fault(self, files, text):
+        status, output = run_tool(self.tool, files)
+        self.assertEqual(status, 1, output)
+        self.assertIn(text, output)
+
+
+class StyleTest(ToolCase):
+    tool = "check_style"
+
+    def test_clean_tree_passes(self):
+        self.expect_clean({})
+
+    def test_layout(self):
+        self.expect_fault({"src/core/a.c": "int  a;\n"}, "src/core/a.c:1: layout")
+
+    def test_width(self):
+        self.expect_fault({"src/core/a.def": "/* " + "x" * 98 + " */\n"}, "104 columns")
+
+    def test_file_length(self):
+        self.expect_clean({"src/core/a.c": "int a;\n" * 400})
+        self.expect_fault({"src/core/a.c": "int a;\n" * 401}, "401 lines")
+
+    def test_c_function_length(self):
+        text = "int f(int x)\n{\n" + "    x++;\n" * 77 + "    return x;\n}\n"
+        self.expect_clean({"src/core/a.c": text})
+        text = text.replace("{\n", "{\n    x++;\n")
+        self.expect_fault({"src/core/a.c": text}, "a function of 81 lines")
+
+    def test_python_and_shell_function_length(self):
+        self.expect_fault({"tools/a.py": "def f():\n" + "    pass\n" * 80}, "of 81 lines")
+        self.expect_fault({"tools/a.sh": "f() {\n" + "    :\n" * 80 + "}\n"}, "of 82 lines")
+
+    def test_names(self):
+        self.expect_fault({"src/core/a.c": "int fast_path;\n"}, "'fast_path' holds the word 'fast'")
+        self.expect_fault({"src/core/string_util.c": "int a;\n"}, "file name with the word 'util'")
+        self.expect_clean({"src/core/a.c": "int news; /* a fast, new helper */\n"})
+
+    def test_white_space_and_leftovers(self):
+        self.expect_fault({"tools/a.sh": "ls \n"}, "white space at the end")
+        self.expect_fault({"tools/a.sh": "\tls\n"}, "tab")
+        self.expect_fault({"tools/a.sh": "ls"}, "no newline at the end")
+        self.expect_fault({"src/core/a.c": "int a; /* TO" "DO: more */\n"}, "leftover mark")
+
+
+class LayersTest(ToolCase):
+    tool = "check_layers"
+
+    def test_clean_tree_passes(self):
+        self.expect_clean({})
+
+    def test_lower_sees_upper(self):
+        self.expect_fault({"src/core/a.c": '#include "plan/plan.h"\n'},
+                          "src/core may not include src/plan/plan.h")
+        self.expect_fault({"src/core/a.c": '#include "../plan/plan.h"\n'}, "may not include")
+        self.expect_fault({"src/core/a.c": "#  include <plan/plan.h>\n"}, "may not include")
+
+    def test_command_sees_inside(self):
+        self.expect_fault({"cli/a.c": '#include "plan/plan.h"\n'}, "cli may not include")
+        self.expect_fault({"cli/a.c": '\n#include "../src/plan/plan.h"\n'}, "cli/a.c:2")
+
+    def test_unknown_folder(self):
+        self.expect_fault({"src/other/a.c": "int a;\n"}, "folder src/other has no rule")
+
+    def test_missing_file(self):
+        self.expect_fault({"cli/a.c": '#include "absent.h"\n'}, '"absent.h" is no file')
+
+
+class CountsTest(unittest.TestCase):
+    def test_junit(self):
+        path = os.path.join(ROOT, "tools", "run_checks")
+        loader = importlib.machinery.SourceFileLoader("run_checks", path)
+        sys.dont_write_bytecode = True
+        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_checks",
+                                                                                 loader))
+        loader.exec_module(module)
+        case = '<testcase name="t" status="{}">{}</testcase>'.format
+        text = "<testsuite>" + "".join([
+            case("run", ""), case("run", ""), case("fail", '<failure message=""/>'),
+            case("notrun", '<skipped message="SKIP_RETURN_CODE=77"/><system-out>why</system-out>'),
+            case("notrun", '<skipped message="Unable to find executable"/>'),
+            case("disabled", "")]) + "</testsuite>"
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write(text)
+            file.flush()
+            self.assertEqual(module.read_counts(file.name), (2, 3, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()

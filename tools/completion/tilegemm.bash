@@ -1,0 +1,70 @@
+# bash completion of tilegemm
+_tilegemm_complete()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]} options words
+    # bash makes a word of its own of "=", so that --type=fp must be told from --type fp
+    if [[ $current == "=" ]]; then
+        current=
+    elif [[ $before == "=" && COMP_CWORD -gt 1 ]]; then
+        before=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    COMPREPLY=()
+
+    if ((COMP_CWORD == 1)); then
+        mapfile -t COMPREPLY < <(compgen -W \
+            "multiply bench kernels info --help --usage --version" -- "$current")
+        return
+    fi
+
+    case $before in
+    --type | --output-type) words="fp32 fp64 bf16 fp16" ;;
+    --precision) words="default ieee_fp32 ieee_fp64" ;;
+    --isa) words="generic avx2 avx512 avx512_bf16" ;;
+    --device) words="cpu" ;;
+    --peer | -p) words="all none openblas blis onednn onednn_sgemm mkl" ;;
+    --kernel | -k)
+        words="best ladder all $(tilegemm kernels 2>/dev/null | awk 'NR > 1 { print $1 }')"
+        ;;
+    --suite | -S)
+        mapfile -t COMPREPLY < <(compgen -W "square odd skinny llm seeds" -- "$current"
+            compgen -f -- "$current")
+        return
+        ;;
+    --json | -j)
+        if [[ $command == bench ]]; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            return
+        fi
+        ;;
+    --output | -o | --c)
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+        ;;
+    --shape | -s | --threads | -t | --alpha | --beta | --rounds | --min-time | --max-time) return ;;
+    esac
+    if [[ -n ${words-} ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+        return
+    fi
+
+    case $command in
+    multiply)
+        options="--output --alpha --beta --c --transpose-a --transpose-b --type --output-type
+            --precision --threads --device --check --json --quiet"
+        ;;
+    bench)
+        options="--shape --suite --type --precision --kernel --peer --threads --isa --json
+            --rounds --min-time --max-time --hot --cold"
+        ;;
+    kernels) options="--json --isa" ;;
+    info) options="--json" ;;
+    *) return ;;
+    esac
+    if [[ $current == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$options --help --usage --version" -- "$current")
+    elif [[ $command == multiply ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    fi
+}
+complete -o filenames -F _tilegemm_complete tilegemm

@@ -1,0 +1,30 @@
+"""Which files of a source tree belong to the project, and what kind each is."""
+
+import os
+import subprocess
+
+C_SUFFIXES = (".c", ".h")
+PRUNED = ("build", ".git", "__pycache__")
+
+
+def list_files(root):
+    """Sorted paths from `root`: what git tracks or would add; without git, all but builds."""
+    git = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "-z"],
+                         capture_output=True, check=False)
+    if git.returncode == 0:
+        paths = git.stdout.decode().split("\0")
+        return sorted(p for p in set(paths) if p and os.path.isfile(os.path.join(root, p)))
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [f for f in folders if not f.startswith(PRUNED)]
+        found += [os.path.relpath(os.path.join(folder, n), root) for n in names]
+    return sorted(found)
+
+
+def is_python(path, text):
+    return path.endswith(".py") or text.startswith("#!/usr/bin/env python3")
+
+
+def is_shell(path, text):
+    return path.endswith((".sh", ".bash")) or text.startswith(("#!/bin/sh", "#!/bin/bash",
+                                                               "#!/usr/bin/env bash"))
