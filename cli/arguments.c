@@ -1,0 +1,111 @@
+/*
+ * Error lines, exit codes, and option values: one way for every command.
+ */
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cli_print_error(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flockfile(stderr);
+    fprintf(stderr, "%s: ", program_invocation_name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    funlockfile(stderr);
+    va_end(args);
+}
+
+int cli_exit_code(tg_status status)
+{
+    switch (status) {
+    case TG_STATUS_OK:
+        return CLI_EXIT_OK;
+    case TG_STATUS_INVALID_ARGUMENT:
+    case TG_STATUS_SIZE_OVERFLOW:
+    case TG_STATUS_OVERLAP:
+    case TG_STATUS_UNSUPPORTED:
+        return CLI_EXIT_USAGE;
+    case TG_STATUS_UNKNOWN_NAME:
+    case TG_STATUS_NO_DEVICE:
+        return CLI_EXIT_MISSING;
+    default:
+        return CLI_EXIT_WRONG;
+    }
+}
+
+int cli_report_status(tg_status status)
+{
+    const char *detail = tg_get_error_detail();
+    cli_print_error("%s", detail[0] ? detail : tg_get_status_text(status));
+    return cli_exit_code(status);
+}
+
+int cli_parse_type(const char *option, const char *text, tg_type *type)
+{
+    static const tg_type types[] = {TG_TYPE_FP32, TG_TYPE_FP64, TG_TYPE_BF16, TG_TYPE_FP16};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(text, tg_get_type_name(types[i])) == 0) {
+            *type = types[i];
+            return 1;
+        }
+    }
+    cli_print_error("%s = '%s' is no element type; pass fp32, fp64, bf16 or fp16", option, text);
+    return 0;
+}
+
+int cli_parse_precision(const char *option, const char *text, tg_precision *precision)
+{
+    static const tg_precision precisions[] = {TG_PRECISION_DEFAULT, TG_PRECISION_IEEE_FP32,
+                                              TG_PRECISION_IEEE_FP64};
+    for (size_t i = 0; i < sizeof precisions / sizeof precisions[0]; i++) {
+        if (strcmp(text, tg_get_precision_name(precisions[i])) == 0) {
+            *precision = precisions[i];
+            return 1;
+        }
+    }
+    cli_print_error("%s = '%s' is no precision; pass default, ieee_fp32 or ieee_fp64", option,
+                    text);
+    return 0;
+}
+
+int cli_parse_int(const char *option, const char *text, int low, int high, int *value)
+{
+    char *end = NULL;
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (end == text || *end != '\0') {
+        cli_print_error("%s = '%s' is not a whole number; pass one from %d to %d", option, text,
+                        low, high);
+        return 0;
+    }
+    if (errno == ERANGE || number < low || number > high) {
+        cli_print_error("%s = %s is outside %d to %d; pass one inside", option, text, low, high);
+        return 0;
+    }
+    *value = (int)number;
+    return 1;
+}
+
+int cli_parse_double(const char *option, const char *text, double low, double high, double *value)
+{
+    char *end = NULL;
+    double number = strtod(text, &end);
+    if (end == text || *end != '\0' || isnan(number)) {
+        cli_print_error("%s = '%s' is not a number; pass one from %g to %g", option, text, low,
+                        high);
+        return 0;
+    }
+    if (number < low || number > high) {
+        cli_print_error("%s = %s is outside %g to %g; pass one inside", option, text, low, high);
+        return 0;
+    }
+    *value = number;
+    return 1;
+}

@@ -1,0 +1,116 @@
+/*
+ * What the files of `tilegemm bench` share: options, shapes, contenders, results.
+ */
+#ifndef TG_CLI_BENCH_H
+#define TG_CLI_BENCH_H
+
+#include "cli.h"
+#include "machine.h"
+#include "peer.h"
+#include "progress.h"
+#include "tilegemm_lab.h"
+
+#include <jansson.h>
+
+enum {
+    BENCH_TEXT_BYTES = 256, /* tg_format_problem's need */
+    BENCH_SAMPLE_CAPACITY = 1000,
+    BENCH_NAME_CAPACITY = 64,    /* --kernel and --peer values each */
+    BENCH_THREADS_CAPACITY = 16, /* entries of --threads */
+    BENCH_TYPE_CAPACITY = 4
+};
+
+typedef struct bench_shape {
+    char text[BENCH_TEXT_BYTES];   /* what tg_format_problem writes */
+    char reason[BENCH_TEXT_BYTES]; /* from the suite, "" for --shape */
+    tg_problem problem;
+} bench_shape;
+
+typedef struct bench_options {
+    bench_shape *shapes; /* owned */
+    int shape_count;
+    const char *kernel_names[BENCH_NAME_CAPACITY];
+    int kernel_name_count;
+    const char *peer_names[BENCH_NAME_CAPACITY];
+    int peer_name_count;
+    int thread_counts[BENCH_THREADS_CAPACITY]; /* 0: the context's own */
+    int thread_count_count;
+    tg_type types[BENCH_TYPE_CAPACITY]; /* none: each shape's own */
+    int type_count;
+    int has_precision;
+    tg_precision precision;
+    const char *isa;       /* NULL: all the CPU has */
+    const char *json_path; /* NULL: no JSON; "-": standard output */
+    double min_time_s;     /* shortest sample */
+    double max_time_s;     /* of one contender at one shape, once it has 3 samples */
+    int round_count;
+    int is_cold;
+    cli_machine machine; /* read before the measuring, so that its load is that of others */
+} bench_options;
+
+typedef struct bench_contender {
+    char name[BENCH_NAME_CAPACITY];
+    int is_peer;
+    int is_planned;                    /* the planner's own choice */
+    int ladder_rung;                   /* -1 where it is on no ladder */
+    tg_plan *plan;                     /* of a kernel */
+    peer_call call;                    /* of a peer */
+    char skip_reason[PEER_TEXT_BYTES]; /* why it was not measured; "" if it was */
+
+    int64_t repeat_count; /* calls in one sample */
+    double call_s;        /* estimate that repeat_count comes from */
+    double spent_s;
+    int sample_count;
+    double samples_s[BENCH_SAMPLE_CAPACITY]; /* seconds a call */
+    double median_s, min_s, max_s;
+    double spread;      /* (third - first quartile) / median */
+    double gflop_per_s; /* by the median */
+    int is_right;
+    double max_error, max_bound_share; /* check_result's */
+} bench_contender;
+
+/* One shape at one thread count. */
+typedef struct bench_result {
+    const bench_shape *shape;
+    int thread_count;
+    char device[16], isa[32]; /* of the context */
+    double peak_flop_per_s;
+    double flop_count;           /* 2 m n k batch_count */
+    bench_contender *contenders; /* owned */
+    int contender_count;
+    int best_kernel, best_peer, baseline; /* indices, -1 where none */
+    int planned;                          /* index of the planner's choice, -1 if not measured */
+    double ratio_to_best_peer; /* best peer's median / best kernel's; 0 where one is missing */
+    double plan_first_us, plan_cached_us;
+    double one_shot_median_s; /* tg_multiply; 0 where not measured */
+} bench_result;
+
+/* bench_shapes.c: read --shape values and suites into options->shapes. Return a cli_exit. */
+int cli_add_shape(bench_options *options, const char *text, const char *reason);
+int cli_add_suite(bench_options *options, const char *name_or_path);
+/* Gives every shape each of --type and the --precision. Returns a cli_exit. */
+int cli_apply_types(bench_options *options);
+/* "nn", "nt", "tn", "tt", or "strided" where an operand has no unit stride. */
+const char *cli_get_layout(const tg_problem *problem);
+int64_t cli_get_depth(const tg_problem *problem); /* k */
+
+/* bench_contenders.c: choose and prepare, release. Returns a cli_exit. */
+int cli_check_kernel_names(const bench_options *options);
+int cli_open_bench_peers(bench_options *options);
+int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
+void cli_free_contenders(bench_result *result);
+
+/* bench_measure.c: fill the contenders' samples and errors. Returns a cli_exit. */
+int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
+                       cli_progress *progress);
+
+/* bench_table.c: what a person reads. */
+void cli_print_bench_head(const bench_options *options);
+void cli_print_result(const bench_result *result);
+void cli_print_summary(const bench_result *results, int result_count);
+
+/* bench_json.c: the whole run; NULL when out of memory. */
+json_t *cli_make_bench_json(const bench_options *options, const bench_result *results,
+                            int result_count, int argc, char **argv);
+
+#endif /* TG_CLI_BENCH_H */

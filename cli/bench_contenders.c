@@ -1,0 +1,235 @@
+/*
+ * Who is measured at a shape: the kernels asked for, then the peers, each prepared once.
+ */
+#include "bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int is_group(const char *name)
+{
+    return strcmp(name, "best") == 0 || strcmp(name, "ladder") == 0 || strcmp(name, "all") == 0;
+}
+
+int cli_check_kernel_names(const bench_options *options)
+{
+    for (int i = 0; i < options->kernel_name_count; i++) {
+        const char *name = options->kernel_names[i];
+        int is_known = is_group(name);
+        for (int row = 0; row < tg_get_kernel_count() && !is_known; row++) {
+            tg_kernel_info info;
+            tg_status status = tg_get_kernel_info(NULL, row, &info);
+            if (status != TG_STATUS_OK)
+                return cli_report_status(status);
+            is_known = strcmp(name, info.name) == 0;
+        }
+        if (!is_known) {
+            cli_print_error("--kernel = '%s' is no kernel; pass best, ladder, all, or a name that "
+                            "tilegemm kernels lists",
+                            name);
+            return CLI_EXIT_MISSING;
+        }
+    }
+    return CLI_EXIT_OK;
+}
+
+static int is_peer_asked(const bench_options *options, const char *name)
+{
+    for (int i = 0; i < options->peer_name_count; i++) {
+        if (strcmp(options->peer_names[i], "all") == 0 || strcmp(options->peer_names[i], name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int cli_open_bench_peers(bench_options *options)
+{
+    for (int i = 0; i < options->peer_name_count; i++) {
+        const char *name = options->peer_names[i];
+        if (strcmp(name, "all") != 0 && strcmp(name, "none") != 0 && !cli_find_peer(name)) {
+            cli_print_error("--peer = '%s' is no peer; pass all, none, openblas, blis, onednn, "
+                            "onednn_sgemm or mkl",
+                            name);
+            return CLI_EXIT_MISSING;
+        }
+    }
+    /* In table order, whatever the order asked for: see cli_open_peer. */
+    cli_peer *peer = NULL;
+    for (int i = 0; (peer = cli_get_peer(i)); i++) {
+        if (is_peer_asked(options, peer->name))
+            cli_open_peer(peer);
+    }
+    for (int i = 0; i < options->peer_name_count; i++) {
+        peer = cli_find_peer(options->peer_names[i]);
+        if (peer && !peer->handle) {
+            cli_print_error("peer %s: %s", peer->name, peer->reason);
+            return CLI_EXIT_MISSING;
+        }
+    }
+    return CLI_EXIT_OK;
+}
+
+/* The next free contender; room for every kernel and peer was made before. */
+static bench_contender *add_contender(bench_result *result, const char *name)
+{
+    for (int i = 0; i < result->contender_count; i++) {
+        if (strcmp(result->contenders[i].name, name) == 0)
+            return NULL; /* asked for twice, as "best" and as "all" do */
+    }
+    bench_contender *added = &result->contenders[result->contender_count++];
+    snprintf(added->name, sizeof added->name, "%s", name);
+    added->ladder_rung = -1;
+    return added;
+}
+
+/* Adds one candidate, planned, or skipped with its reason. Beside the planner's choice, a kernel is
+ * skipped where one call would take over `limit_s`. */
+static int add_kernel(tg_context *context, bench_result *result, const tg_candidate *candidate,
+                      const tg_kernel_info *info, double limit_s)
+{
+    bench_contender *added = add_contender(result, candidate->kernel);
+    if (!added)
+        return CLI_EXIT_OK;
+    added->is_planned = candidate->is_chosen;
+    added->ladder_rung = info->ladder_rung;
+    if (!candidate->is_legal) {
+        snprintf(added->skip_reason, sizeof added->skip_reason, "%s", candidate->reason);
+        return CLI_EXIT_OK;
+    }
+    if (!candidate->is_chosen && candidate->predicted_s > limit_s) {
+        snprintf(added->skip_reason, sizeof added->skip_reason,
+                 "one call is predicted to take %.3g s, over --max-time; name it with --kernel",
+                 candidate->predicted_s);
+        return CLI_EXIT_OK;
+    }
+    const tg_plan_options plan_options = {.kernel = candidate->kernel};
+    tg_status status =
+        tg_create_plan(context, &result->shape->problem, &plan_options, &added->plan);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+typedef struct kernel_rows {
+    const tg_candidate *candidates;
+    const tg_kernel_info *infos;
+    int count;
+} kernel_rows;
+
+/* The row that stands for a rung of the ladder: of the legal ones of this type the fastest by
+ * prediction, of illegal ones the last, whose reason is then shown; -1 where the rung has none. */
+static int find_rung(const kernel_rows *rows, tg_type type, int rung)
+{
+    int found = -1;
+    for (int row = 0; row < rows->count; row++) {
+        const tg_candidate *candidate = &rows->candidates[row];
+        if (rows->infos[row].ladder_rung != rung || rows->infos[row].type != type ||
+            !rows->infos[row].is_available)
+            continue;
+        if (found < 0 || !rows->candidates[found].is_legal ||
+            (candidate->is_legal && candidate->predicted_s < rows->candidates[found].predicted_s))
+            found = row;
+    }
+    return found;
+}
+
+static int add_ladder(tg_context *context, bench_result *result, const kernel_rows *rows,
+                      double limit_s)
+{
+    for (int rung = 0; rung < rows->count; rung++) {
+        int row = find_rung(rows, result->shape->problem.a.type, rung);
+        int exit_code = CLI_EXIT_OK;
+        if (row >= 0)
+            exit_code =
+                add_kernel(context, result, &rows->candidates[row], &rows->infos[row], limit_s);
+        if (exit_code != CLI_EXIT_OK)
+            return exit_code;
+    }
+    return CLI_EXIT_OK;
+}
+
+/* A named kernel that is not legal is kept, so that its reason is shown; "all" leaves out the
+ * kernels of other types and of instruction sets that are not in use. */
+static int is_asked(const char *name, const kernel_rows *rows, int row, tg_type type)
+{
+    if (strcmp(name, rows->candidates[row].kernel) == 0)
+        return 1;
+    if (strcmp(name, "best") == 0)
+        return rows->candidates[row].is_chosen;
+    return strcmp(name, "all") == 0 && rows->infos[row].type == type &&
+           rows->infos[row].is_available;
+}
+
+/* Each name of --kernel in turn; what one name stands for in table order. */
+static int add_kernels(const bench_options *options, tg_context *context, bench_result *result,
+                       const kernel_rows *rows)
+{
+    for (int i = 0; i < options->kernel_name_count; i++) {
+        const char *name = options->kernel_names[i];
+        int exit_code = CLI_EXIT_OK;
+        if (strcmp(name, "ladder") == 0)
+            exit_code = add_ladder(context, result, rows, options->max_time_s);
+        for (int row = 0; row < rows->count && exit_code == CLI_EXIT_OK; row++) {
+            if (is_asked(name, rows, row, result->shape->problem.a.type))
+                exit_code = add_kernel(context, result, &rows->candidates[row], &rows->infos[row],
+                                       is_group(name) ? options->max_time_s : INFINITY);
+        }
+        if (exit_code != CLI_EXIT_OK)
+            return exit_code;
+    }
+    return CLI_EXIT_OK;
+}
+
+static void add_peers(const bench_options *options, bench_result *result)
+{
+    cli_peer *peer = NULL;
+    for (int i = 0; (peer = cli_get_peer(i)); i++) {
+        if (!is_peer_asked(options, peer->name) || !peer->handle)
+            continue;
+        bench_contender *added = add_contender(result, peer->name);
+        added->is_peer = 1;
+        peer->set_thread_count(peer, result->thread_count);
+        cli_prepare_peer_call(peer, &result->shape->problem, &added->call, added->skip_reason,
+                              sizeof added->skip_reason);
+    }
+}
+
+int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result)
+{
+    const int row_count = tg_get_kernel_count();
+    int peer_count = 0;
+    while (cli_get_peer(peer_count))
+        peer_count++;
+    tg_candidate *candidates = calloc((size_t)row_count, sizeof *candidates);
+    tg_kernel_info *infos = calloc((size_t)row_count, sizeof *infos);
+    result->contenders = calloc((size_t)(row_count + peer_count), sizeof *result->contenders);
+    int exit_code = CLI_EXIT_WRONG;
+    if (!candidates || !infos || !result->contenders) {
+        cli_print_error("out of memory for %d contenders", row_count + peer_count);
+    } else {
+        int count = 0;
+        tg_status status =
+            tg_list_candidates(context, &result->shape->problem, candidates, row_count, &count);
+        for (int row = 0; row < row_count && status == TG_STATUS_OK; row++)
+            status = tg_get_kernel_info(context, row, &infos[row]);
+        const kernel_rows rows = {candidates, infos, row_count};
+        exit_code = status == TG_STATUS_OK ? add_kernels(options, context, result, &rows)
+                                           : cli_report_status(status);
+    }
+    free(candidates);
+    free(infos);
+    if (exit_code == CLI_EXIT_OK)
+        add_peers(options, result);
+    return exit_code;
+}
+
+void cli_free_contenders(bench_result *result)
+{
+    for (int i = 0; i < result->contender_count; i++) {
+        bench_contender *contender = &result->contenders[i];
+        if (contender->is_peer)
+            cli_release_peer_call(&contender->call);
+        tg_destroy_plan(contender->plan);
+        contender->plan = NULL;
+    }
+}

@@ -1,0 +1,182 @@
+/*
+ * A run of bench as JSON: a head, one record a shape and contender, one summary a shape.
+ */
+#include "bench.h"
+
+#include "json_output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static json_t *make_peer_json(const cli_peer *peer)
+{
+    json_t *environment = json_object(), *kept = json_array();
+    for (int i = 0; i < PEER_SETTING_CAPACITY && peer->settings[i].name; i++) {
+        if (peer->setting_values[i])
+            cli_set_json(environment, peer->settings[i].name, json_string(peer->setting_values[i]));
+        if (peer->is_setting_kept[i])
+            cli_append_json(kept, json_string(peer->settings[i].name));
+    }
+    if (!peer->handle)
+        return json_pack("{s:s, s:b, s:s, s:o, s:o}", "name", peer->name, "is_open", 0, "reason",
+                         peer->reason, "environment", environment, "environment_kept", kept);
+    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:o, s:o}", "name", peer->name, "is_open", 1,
+                     "version", peer->version, "kernel", peer->kernel, "library", peer->path,
+                     "environment", environment, "environment_kept", kept);
+}
+
+static json_t *make_peers_json(void)
+{
+    json_t *list = json_array();
+    const cli_peer *peer = NULL;
+    for (int i = 0; (peer = cli_get_peer(i)); i++) {
+        if (peer->is_tried)
+            cli_append_json(list, make_peer_json(peer));
+    }
+    return list;
+}
+
+/* Every variable that the library, a peer or an OpenMP run-time may read. */
+static json_t *make_environment_json(void)
+{
+    static const char *const prefixes[] = {"TILEGEMM_", "OMP_",  "GOMP_", "KMP_",   "OPENBLAS_",
+                                           "BLIS_",     "DNNL_", "MKL_",  "ONEDNN_"};
+    json_t *environment = json_object();
+    for (char **entry = environ; *entry; entry++) {
+        const char *sign = strchr(*entry, '=');
+        char name[64];
+        for (size_t i = 0; sign && i < sizeof prefixes / sizeof prefixes[0]; i++) {
+            if (strncmp(*entry, prefixes[i], strlen(prefixes[i])) != 0)
+                continue;
+            snprintf(name, sizeof name, "%.*s", (int)(sign - *entry), *entry);
+            cli_set_json(environment, name, json_string(sign + 1));
+        }
+    }
+    return environment;
+}
+
+static json_t *make_command_json(int argc, char **argv)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < argc; i++)
+        cli_append_json(list, json_string(argv[i]));
+    return list;
+}
+
+static json_t *make_head_json(const bench_options *options, int argc, char **argv)
+{
+    char date[64];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    tg_device_info info;
+    if (tg_get_device_info(NULL, &info) != TG_STATUS_OK)
+        return NULL;
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:f, s:i}", "version",
+                     tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
+                     "date", date, "command", make_command_json(argc, argv), "machine",
+                     cli_make_machine_json(&options->machine, &info), "peers", make_peers_json(),
+                     "environment", make_environment_json(), "mode",
+                     options->is_cold ? "cold" : "hot", "min_time_s", options->min_time_s,
+                     "max_time_s", options->max_time_s, "round_count", options->round_count);
+}
+
+/* The part that every record and summary of a shape begins with. */
+static json_t *make_shape_json(const bench_result *result)
+{
+    const tg_problem *problem = &result->shape->problem;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "shape",
+                     result->shape->text, "reason", result->shape->reason, "m",
+                     (json_int_t)problem->d.row_count, "n", (json_int_t)problem->d.col_count, "k",
+                     (json_int_t)cli_get_depth(problem), "batch_count",
+                     (json_int_t)problem->batch_count, "layout", cli_get_layout(problem), "type",
+                     tg_get_type_name(problem->a.type), "d_type", tg_get_type_name(problem->d.type),
+                     "precision", tg_get_precision_name(problem->precision), "threads",
+                     result->thread_count, "device", result->device, "isa", result->isa);
+}
+
+/* null for NaN and Inf, which JSON cannot hold; a wrong result can have them as its error. */
+static json_t *make_finite(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *make_record_json(const bench_result *result, const bench_contender *contender)
+{
+    json_t *record = make_shape_json(result);
+    json_t *samples = json_array();
+    for (int i = 0; i < contender->sample_count; i++)
+        cli_append_json(samples, json_real(contender->samples_s[i]));
+    json_t *measured = json_pack(
+        "{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b, s:I, s:o}", "name", contender->name,
+        "kind", contender->is_peer ? "peer" : "kernel", "median_s", contender->median_s, "min_s",
+        contender->min_s, "max_s", contender->max_s, "spread", contender->spread, "gflop_per_s",
+        contender->gflop_per_s, "max_error", make_finite(contender->max_error), "max_bound_share",
+        make_finite(contender->max_bound_share), "is_right", contender->is_right, "repeat_count",
+        (json_int_t)contender->repeat_count, "samples_s", samples);
+    json_object_update(record, measured);
+    json_decref(measured);
+    return record;
+}
+
+static json_t *make_skip_json(const bench_contender *contender)
+{
+    return json_pack("{s:s, s:s, s:s}", "name", contender->name, "kind",
+                     contender->is_peer ? "peer" : "kernel", "reason", contender->skip_reason);
+}
+
+static json_t *name_contender(const bench_result *result, int index)
+{
+    return index >= 0 ? json_string(result->contenders[index].name) : json_null();
+}
+
+/* null where it was not measured. */
+static json_t *make_positive(double value)
+{
+    return value > 0.0 ? json_real(value) : json_null();
+}
+
+static json_t *make_summary_json(const bench_result *result)
+{
+    json_t *summary = make_shape_json(result);
+    json_t *skipped = json_array();
+    for (int i = 0; i < result->contender_count; i++) {
+        if (result->contenders[i].sample_count == 0)
+            cli_append_json(skipped, make_skip_json(&result->contenders[i]));
+    }
+    double planned_ratio = 0.0;
+    if (result->planned >= 0 && result->best_peer >= 0)
+        planned_ratio = result->contenders[result->best_peer].median_s /
+                        result->contenders[result->planned].median_s;
+    json_t *found = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:f, s:f}, s:o, s:o}", "best_kernel",
+        name_contender(result, result->best_kernel), "best_peer",
+        name_contender(result, result->best_peer), "ratio_to_best_peer",
+        make_positive(result->ratio_to_best_peer), "planned_kernel",
+        name_contender(result, result->planned), "planned_ratio", make_positive(planned_ratio),
+        "peak_flop_per_s", make_positive(result->peak_flop_per_s), "plan_us", "first",
+        result->plan_first_us, "cached", result->plan_cached_us, "one_shot_median_s",
+        make_positive(result->one_shot_median_s), "skipped", skipped);
+    json_object_update(summary, found);
+    json_decref(found);
+    return summary;
+}
+
+json_t *cli_make_bench_json(const bench_options *options, const bench_result *results,
+                            int result_count, int argc, char **argv)
+{
+    json_t *records = json_array(), *summaries = json_array();
+    for (int r = 0; r < result_count; r++) {
+        for (int i = 0; i < results[r].contender_count; i++) {
+            if (results[r].contenders[i].sample_count > 0)
+                cli_append_json(records, make_record_json(&results[r], &results[r].contenders[i]));
+        }
+        cli_append_json(summaries, make_summary_json(&results[r]));
+    }
+    return json_pack("{s:o, s:o, s:o}", "head", make_head_json(options, argc, argv), "records",
+                     records, "summaries", summaries);
+}

@@ -1,0 +1,192 @@
+/*
+ * Shapes to measure: --shape values and suites, one shape a line followed by `# reason`.
+ */
+#include "bench.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int64_t cli_get_depth(const tg_problem *problem)
+{
+    return problem->op_a == TG_OPERATION_NONE ? problem->a.col_count : problem->a.row_count;
+}
+
+/* 'n' for row-major op(matrix), 't' for column-major, 0 for neither. */
+static char find_letter(const tg_matrix *matrix, tg_operation op)
+{
+    int is_row_major = matrix->col_stride == 1;
+    if (!is_row_major && matrix->row_stride != 1)
+        return 0;
+    return is_row_major == (op == TG_OPERATION_NONE) ? 'n' : 't';
+}
+
+const char *cli_get_layout(const tg_problem *problem)
+{
+    char a = find_letter(&problem->a, problem->op_a);
+    char b = find_letter(&problem->b, problem->op_b);
+    if (!a || !b)
+        return "strided";
+    return a == 'n' ? (b == 'n' ? "nn" : "nt") : (b == 'n' ? "tn" : "tt");
+}
+
+int cli_add_shape(bench_options *options, const char *text, const char *reason)
+{
+    tg_problem problem;
+    tg_status status = tg_parse_problem(text, &problem);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (problem.d.row_count == 0 || problem.d.col_count == 0 || cli_get_depth(&problem) == 0 ||
+        problem.batch_count == 0) {
+        cli_print_error("shape %s has a size of 0, so there is nothing to measure; pass sizes of "
+                        "1 and more",
+                        text);
+        return CLI_EXIT_USAGE;
+    }
+    size_t bytes = (size_t)(options->shape_count + 1) * sizeof *options->shapes;
+    bench_shape *grown = realloc(options->shapes, bytes);
+    if (!grown) {
+        cli_print_error("out of memory for %d shapes", options->shape_count + 1);
+        return CLI_EXIT_WRONG;
+    }
+    options->shapes = grown;
+    bench_shape *shape = &grown[options->shape_count];
+    shape->problem = problem;
+    snprintf(shape->reason, sizeof shape->reason, "%s", reason);
+    status = tg_format_problem(&problem, shape->text, sizeof shape->text);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    options->shape_count++;
+    return CLI_EXIT_OK;
+}
+
+/* Removes white space at both ends, in place. */
+static char *trim_line(char *line)
+{
+    while (isspace((unsigned char)*line))
+        line++;
+    char *end = line + strlen(line);
+    while (end > line && isspace((unsigned char)end[-1]))
+        end--;
+    *end = '\0';
+    return line;
+}
+
+static int read_suite(bench_options *options, FILE *file, const char *path)
+{
+    char line[1024];
+    int before_count = options->shape_count;
+    for (int line_number = 1; fgets(line, sizeof line, file); line_number++) {
+        char *mark = strchr(line, '#');
+        char *reason = mark ? mark + 1 : line + strlen(line);
+        if (mark)
+            *mark = '\0';
+        char *text = trim_line(line);
+        if (!text[0])
+            continue;
+        int exit_code = cli_add_shape(options, text, trim_line(reason));
+        if (exit_code != CLI_EXIT_OK) {
+            cli_print_error("%s:%d: this line is no shape; write MxNxK # reason", path,
+                            line_number);
+            return exit_code;
+        }
+    }
+    if (ferror(file)) {
+        cli_print_error("cannot read %s: %s", path, strerror(errno));
+        return CLI_EXIT_MISSING;
+    }
+    if (options->shape_count == before_count) {
+        cli_print_error("%s holds no shape; write one MxNxK # reason a line", path);
+        return CLI_EXIT_USAGE;
+    }
+    return CLI_EXIT_OK;
+}
+
+/* A file of that name, else the suite of that name: installed beside this program, else in the
+ * folder that the build was made from. */
+static FILE *open_suite(const char *name, char *path, size_t path_bytes)
+{
+    char program[PATH_MAX] = "";
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    char *slash = length > 0 ? strrchr(program, '/') : NULL;
+    if (slash)
+        *slash = '\0';
+    FILE *file = NULL;
+    if (!strchr(name, '/')) {
+        snprintf(path, path_bytes, "%s/../share/tilegemm/suites/%s.txt", program, name);
+        file = slash ? fopen(path, "r") : NULL;
+        if (!file) {
+            snprintf(path, path_bytes, "%s/%s.txt", TG_SUITE_DIR, name);
+            file = fopen(path, "r");
+        }
+    }
+    if (!file) {
+        snprintf(path, path_bytes, "%s", name);
+        file = fopen(path, "r");
+    }
+    return file;
+}
+
+int cli_add_suite(bench_options *options, const char *name_or_path)
+{
+    char path[PATH_MAX + 64];
+    FILE *file = open_suite(name_or_path, path, sizeof path);
+    if (!file) {
+        cli_print_error("--suite = '%s' is no suite and no file: %s; pass square, odd, skinny, "
+                        "llm, seeds or a path",
+                        name_or_path, strerror(errno));
+        return CLI_EXIT_MISSING;
+    }
+    int exit_code = read_suite(options, file, path);
+    fclose(file);
+    return exit_code;
+}
+
+static int apply_type(bench_shape *shape, tg_type type)
+{
+    if (shape->problem.a.type == type)
+        return CLI_EXIT_OK;
+    /* The type of D that goes with the type by default. */
+    char text[BENCH_TEXT_BYTES];
+    tg_problem typical;
+    snprintf(text, sizeof text, "1x1x1:%s", tg_get_type_name(type));
+    tg_status status = tg_parse_problem(text, &typical);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    shape->problem.a.type = shape->problem.b.type = type;
+    shape->problem.c.type = shape->problem.d.type = typical.d.type;
+    return CLI_EXIT_OK;
+}
+
+int cli_apply_types(bench_options *options)
+{
+    const int shape_count = options->shape_count;
+    const int type_count = options->type_count > 0 ? options->type_count : 1;
+    bench_shape *typed = calloc((size_t)shape_count * (size_t)type_count, sizeof *typed);
+    if (!typed) {
+        cli_print_error("out of memory for %d shapes", shape_count * type_count);
+        return CLI_EXIT_WRONG;
+    }
+    int exit_code = CLI_EXIT_OK;
+    for (int i = 0; i < shape_count * type_count && exit_code == CLI_EXIT_OK; i++) {
+        bench_shape *shape = &typed[i];
+        *shape = options->shapes[i % shape_count];
+        if (options->type_count > 0)
+            exit_code = apply_type(shape, options->types[i / shape_count]);
+        if (options->has_precision)
+            shape->problem.precision = options->precision;
+        if (exit_code == CLI_EXIT_OK) {
+            tg_status status = tg_format_problem(&shape->problem, shape->text, sizeof shape->text);
+            if (status != TG_STATUS_OK)
+                exit_code = cli_report_status(status);
+        }
+    }
+    free(options->shapes);
+    options->shapes = typed;
+    options->shape_count = shape_count * type_count;
+    return exit_code;
+}

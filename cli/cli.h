@@ -1,0 +1,43 @@
+/*
+ * What the files of the command share: one function a command, exit codes, error lines, and the
+ * reading of option values. Depends on include/ alone.
+ */
+#ifndef TG_CLI_H
+#define TG_CLI_H
+
+#include "tilegemm.h"
+
+/* Exit codes of every command. */
+enum cli_exit {
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_WRONG = 1,  /* a result is wrong, or the work itself failed */
+    CLI_EXIT_USAGE = 2,  /* an argument is wrong */
+    CLI_EXIT_MISSING = 3 /* no such device, kernel, peer or file */
+};
+
+/* Runs one command: argv[0] is "tilegemm <name>", the rest its own arguments. Returns a cli_exit.
+ * Wrong options end the process with CLI_EXIT_USAGE, --help and --version with CLI_EXIT_OK. */
+#define CLI_COMMAND(name, summary) int cli_run_##name(int argc, char **argv);
+#include "commands.def"
+#undef CLI_COMMAND
+
+/* Prints "tilegemm: " (or "tilegemm <command>: " while one runs), the text and a newline to
+ * stderr. `format` has no newline. */
+void cli_print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The exit code that stands for a library status: OK 0; INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP
+ * and UNSUPPORTED 2; UNKNOWN_NAME and NO_DEVICE 3; the others 1. */
+int cli_exit_code(tg_status status);
+
+/* Prints the library's detail of the last failure (its one-line text where there is none) as
+ * cli_print_error does and returns cli_exit_code(status). */
+int cli_report_status(tg_status status);
+
+/* Read an option's value; `option` ("--threads") names it in the error line. Return 1, or 0 after
+ * printing what is wrong, the limits and the remedy. */
+int cli_parse_type(const char *option, const char *text, tg_type *type);
+int cli_parse_precision(const char *option, const char *text, tg_precision *precision);
+int cli_parse_int(const char *option, const char *text, int low, int high, int *value);
+int cli_parse_double(const char *option, const char *text, double low, double high, double *value);
+
+#endif /* TG_CLI_H */

@@ -1,0 +1,171 @@
+/*
+ * tilegemm info: the machine, what of it the library uses, and its measured peak.
+ */
+#include "cli.h"
+
+#include "json_output.h"
+#include "machine.h"
+#include "tilegemm_lab.h"
+
+#include <argp.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { peak_type_count = 3, isa_count = 4 };
+static const tg_type peak_types[peak_type_count] = {TG_TYPE_FP32, TG_TYPE_FP64, TG_TYPE_BF16};
+static const char *const isa_names[isa_count] = {"generic", "avx2", "avx512", "avx512_bf16"};
+
+typedef struct report {
+    cli_machine machine;
+    tg_device_info device;
+    int has_isa[isa_count];
+    /* FLOP/s of one thread, and of all threads. */
+    double peak_flop_per_s[peak_type_count][2];
+    char library_path[4096];
+    int64_t library_bytes; /* 0 where unknown */
+} report;
+
+static const struct argp_option option_list[] = {
+    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    int *has_json = state->input;
+    switch (key) {
+    case 'j':
+        *has_json = 1;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is no option", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void find_library(report *found)
+{
+    Dl_info place;
+    struct stat status;
+    if (dladdr((const void *)(uintptr_t)&tg_get_version, &place) && place.dli_fname)
+        snprintf(found->library_path, sizeof found->library_path, "%s", place.dli_fname);
+    if (found->library_path[0] && stat(found->library_path, &status) == 0)
+        found->library_bytes = (int64_t)status.st_size;
+}
+
+/* An instruction set is there if a context can be made with it. */
+static void find_isas(report *found)
+{
+    for (int i = 0; i < isa_count; i++) {
+        const tg_context_options options = {.isa = isa_names[i], .thread_count = 1};
+        tg_context *context = NULL;
+        found->has_isa[i] = tg_create_context(&options, &context) == TG_STATUS_OK;
+        tg_destroy_context(context);
+    }
+}
+
+static tg_status measure_peaks(report *found)
+{
+    const int thread_counts[2] = {1, found->device.thread_count};
+    for (int type = 0; type < peak_type_count; type++) {
+        for (int i = 0; i < 2; i++) {
+            double *peak = &found->peak_flop_per_s[type][i];
+            if (i == 1 && thread_counts[1] == 1) {
+                *peak = found->peak_flop_per_s[type][0];
+                continue;
+            }
+            tg_status status = tg_measure_peak(NULL, peak_types[type], thread_counts[i], peak);
+            if (status != TG_STATUS_OK)
+                return status;
+        }
+    }
+    return TG_STATUS_OK;
+}
+
+static void print_text(const report *found)
+{
+    const cli_machine *machine = &found->machine;
+    const tg_device_info *device = &found->device;
+    printf("tilegemm          %s, source %s, built with %s\n", tg_get_version(), cli_get_source(),
+           cli_get_compiler());
+    printf("library           %s, %lld bytes\n", found->library_path,
+           (long long)found->library_bytes);
+    printf("processor         %s, %d online\n", device->name, machine->processor_count);
+    printf("system            %s, %.1f GiB of memory\n", machine->system,
+           (double)machine->memory_bytes / 1073741824.0);
+    printf("clock             %.0f MHz now, governor %s\n", machine->clock_mhz,
+           machine->governor[0] ? machine->governor : "unknown");
+    printf("instruction sets ");
+    for (int i = 0; i < isa_count; i++) {
+        if (found->has_isa[i])
+            printf(" %s%s", isa_names[i], strcmp(isa_names[i], device->isa) == 0 ? " (used)" : "");
+    }
+    printf("\ndata caches       L1 %lld KiB, L2 %lld KiB, L3 %lld KiB\n",
+           (long long)device->l1_bytes / 1024, (long long)device->l2_bytes / 1024,
+           (long long)device->l3_bytes / 1024);
+    printf("threads           %d\n", device->thread_count);
+    printf("measured peak     %13s  %13s\n", "1 thread", "all threads");
+    for (int type = 0; type < peak_type_count; type++)
+        printf("  %-14s  %6.1f GFLOP/s  %6.1f GFLOP/s\n", tg_get_type_name(peak_types[type]),
+               found->peak_flop_per_s[type][0] * 1e-9, found->peak_flop_per_s[type][1] * 1e-9);
+}
+
+static json_t *make_json(const report *found)
+{
+    json_t *isas = json_array(), *peaks = json_array();
+    for (int i = 0; i < isa_count; i++) {
+        if (found->has_isa[i])
+            cli_append_json(isas, json_string(isa_names[i]));
+    }
+    for (int type = 0; type < peak_type_count; type++) {
+        const int thread_counts[2] = {1, found->device.thread_count};
+        for (int i = 0; i < (thread_counts[1] > 1 ? 2 : 1); i++)
+            cli_append_json(peaks,
+                            json_pack("{s:s, s:i, s:f}", "type", tg_get_type_name(peak_types[type]),
+                                      "threads", thread_counts[i], "flop_per_s",
+                                      found->peak_flop_per_s[type][i]));
+    }
+    return json_pack("{s:s, s:s, s:s, s:{s:s, s:I}, s:o, s:o, s:i, s:o}", "version",
+                     tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
+                     "library", "path", found->library_path, "bytes",
+                     (json_int_t)found->library_bytes, "machine",
+                     cli_make_machine_json(&found->machine, &found->device), "instruction_sets",
+                     isas, "threads", found->device.thread_count, "peaks", peaks);
+}
+
+int cli_run_info(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = option_list,
+        .parser = parse_option,
+        .doc = "Show the machine, its instruction sets and caches, and the peak that a loop of "
+               "multiply-adds on registers reaches.\v"
+               "The peak is measured at each call and takes about half a second. TILEGEMM_ISA and "
+               "TILEGEMM_THREADS set what is used.\n\n"
+               "Examples:\n"
+               "  tilegemm info\n"
+               "  TILEGEMM_ISA=avx2 tilegemm info\n"
+               "  tilegemm info --json",
+    };
+    static report found;
+    int has_json = 0;
+    if (argp_parse(&argp, argc, argv, 0, NULL, &has_json) != 0)
+        return CLI_EXIT_USAGE;
+    tg_status status = tg_get_device_info(NULL, &found.device);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    cli_read_machine(&found.machine);
+    find_library(&found);
+    find_isas(&found);
+    status = measure_peaks(&found);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (has_json)
+        return cli_print_json(make_json(&found));
+    print_text(&found);
+    return CLI_EXIT_OK;
+}

@@ -1,0 +1,32 @@
+/*
+ * JSON to a file (under a temporary name, then renamed) or to standard output.
+ */
+#ifndef TG_CLI_JSON_OUTPUT_H
+#define TG_CLI_JSON_OUTPUT_H
+
+#include "output_file.h"
+
+#include <jansson.h>
+
+typedef struct json_output {
+    cli_output file;
+    int is_file, is_stdout; /* neither: nothing is written */
+} json_output;
+
+/* `path` may be NULL (no output) or "-" (standard output). On success the caller calls
+ * cli_write_json. Returns a cli_exit. */
+int cli_open_json(const char *path, json_output *output);
+
+/* Writes `root` (NULL: nothing; a file that was there before stays) and closes the output; the
+ * caller keeps `root`. Returns a cli_exit. */
+int cli_write_json(json_output *output, const json_t *root);
+
+/* Append to an array, set in an object; both take over `value`, NULL included. */
+void cli_append_json(json_t *list, json_t *value);
+void cli_set_json(json_t *object, const char *key, json_t *value);
+
+/* Prints `root` to standard output and releases it; NULL stands for out of memory. For commands
+ * whose --json takes no file. Returns a cli_exit. */
+int cli_print_json(json_t *root);
+
+#endif /* TG_CLI_JSON_OUTPUT_H */

@@ -1,0 +1,33 @@
+/*
+ * The machine as the operating system tells it, for `info` and the head of a measurement.
+ */
+#ifndef TG_CLI_MACHINE_H
+#define TG_CLI_MACHINE_H
+
+#include "tilegemm.h"
+
+#include <jansson.h>
+
+typedef struct cli_machine {
+    char system[200];    /* operating system with its version */
+    char governor[64];   /* of the clock of processor 0; "" where unknown */
+    double clock_mhz;    /* of processor 0 at this moment; 0 where unknown */
+    double load_average; /* of the last minute; -1 where unknown */
+    int processor_count; /* online */
+    int64_t memory_bytes;
+} cli_machine;
+
+void cli_read_machine(cli_machine *machine);
+
+/* Machine, device and caches as a JSON object; NULL when out of memory. */
+json_t *cli_make_machine_json(const cli_machine *machine, const tg_device_info *info);
+
+/* Compiler that built this command. */
+const char *cli_get_compiler(void);
+
+/* State of the source it was built from, as `git describe` names it: "" or "unknown" where git does
+ * not know. The text is in a file that source_state.cmake writes at each build. */
+extern const char cli_source_state[];
+const char *cli_get_source(void);
+
+#endif /* TG_CLI_MACHINE_H */

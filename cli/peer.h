@@ -1,0 +1,116 @@
+/*
+ * Other libraries to measure against, opened at run time. A peer is described by its row of
+ * peer.c; a peer_call is one of our problems in the peer's terms.
+ */
+#ifndef TG_CLI_PEER_H
+#define TG_CLI_PEER_H
+
+#include "tilegemm.h"
+
+#include <stddef.h>
+
+enum { PEER_LIBRARY_CAPACITY = 6, PEER_SETTING_CAPACITY = 3, PEER_TEXT_BYTES = 256 };
+
+/* D = alpha op(A) op(B) with every matrix row-major, as BLAS sees it. A column-major D is computed
+ * as the transpose of a row-major one: then a of this struct is our B, and b our A. */
+typedef struct peer_gemm {
+    int is_swapped;
+    int is_a_transposed, is_b_transposed;
+    int64_t m, n, k, lda, ldb, ldd;
+    double alpha;
+    tg_type type, d_type;
+} peer_gemm;
+
+typedef void (*peer_sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k,
+                           float alpha, const float *a, int lda, const float *b, int ldb,
+                           float beta, float *c, int ldc);
+typedef void (*peer_dgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k,
+                           double alpha, const double *a, int lda, const double *b, int ldb,
+                           double beta, double *c, int ldc);
+
+/* An environment variable that the library reads when it is opened. */
+typedef struct peer_setting {
+    const char *name, *value;
+    int needs_avx512;
+} peer_setting;
+
+typedef struct cli_peer cli_peer;
+struct cli_peer {
+    const char *name;
+    const char *remedy;        /* what to install */
+    const char *path_variable; /* names the library's folder or file before all others */
+    const char *libraries[PEER_LIBRARY_CAPACITY];
+    peer_setting settings[PEER_SETTING_CAPACITY];
+    /* Finds the functions in `handle`, fills version and kernel; 0 with `reason` filled. */
+    int (*bind)(cli_peer *peer);
+    void (*set_thread_count)(const cli_peer *peer, int thread_count);
+    /* NULL, or why the peer cannot compute `gemm`; static storage. */
+    const char *(*explain_unsupported)(const peer_gemm *gemm);
+    /* Prepare, run and release one gemm; `state` is the peer's own. Return 0 on failure. */
+    int (*prepare)(const cli_peer *peer, const peer_gemm *gemm, void **state);
+    int (*run)(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+               const void *b, void *d);
+    void (*release)(void *state);
+
+    /* Filled by cli_open_peer. */
+    int is_tried;
+    void *handle;               /* NULL while not open */
+    char path[PEER_TEXT_BYTES]; /* of the library */
+    char version[PEER_TEXT_BYTES];
+    char
+        kernel[PEER_TEXT_BYTES]; /* instruction set or kernel it chose, "" where it does not tell */
+    char reason[PEER_TEXT_BYTES];                      /* why it is not open */
+    const char *setting_values[PEER_SETTING_CAPACITY]; /* in force; NULL where not set */
+    int is_setting_kept[PEER_SETTING_CAPACITY];        /* the user's value stood before */
+    peer_sgemm sgemm;
+    peer_dgemm dgemm;
+    void *thread_symbol; /* the library's function that sets its thread count */
+    int version_major;   /* of oneDNN */
+};
+
+typedef struct peer_call {
+    const cli_peer *peer;
+    peer_gemm gemm;
+    void *state;
+} peer_call;
+
+/* Peer of that name, or NULL; all of them by index, NULL past the last. */
+cli_peer *cli_find_peer(const char *name);
+cli_peer *cli_get_peer(int index);
+
+/* Opens the library once; 1 if it is open, else peer->reason tells what is missing. Open peers in
+ * table order: MKL, the last, makes its BLAS names global. */
+int cli_open_peer(cli_peer *peer);
+
+/* Path under PEER_TEXT_BYTES of the library that holds `symbol`, "" where unknown. */
+void cli_find_symbol_path(const void *symbol, char *path);
+
+/* Prepares `problem` (data pointers not read). Returns 0 with `reason` filled. */
+int cli_prepare_peer_call(const cli_peer *peer, const tg_problem *problem, peer_call *call,
+                          char *reason, size_t reason_bytes);
+int cli_run_peer_call(const peer_call *call, const tg_buffers *buffers);
+void cli_release_peer_call(peer_call *call);
+
+/* The rows' functions: three CBLAS libraries and oneDNN's two ways. Those of its matmul exist where
+ * the build has oneDNN's header (TG_HAVE_ONEDNN_HEADER); without it cli_bind_onednn says so. */
+int cli_bind_openblas(cli_peer *peer);
+int cli_bind_blis(cli_peer *peer);
+int cli_bind_mkl(cli_peer *peer);
+void cli_set_peer_threads_int(const cli_peer *peer, int thread_count);
+void cli_set_peer_threads_int64(const cli_peer *peer, int thread_count);
+const char *cli_explain_cblas(const peer_gemm *gemm);
+int cli_run_cblas(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                  const void *b, void *d);
+int cli_bind_onednn_version(cli_peer *peer);
+int cli_bind_onednn_sgemm(cli_peer *peer);
+int cli_bind_onednn(cli_peer *peer);
+const char *cli_explain_onednn(const peer_gemm *gemm);
+const char *cli_explain_onednn_sgemm(const peer_gemm *gemm);
+int cli_prepare_onednn(const cli_peer *peer, const peer_gemm *gemm, void **state);
+int cli_run_onednn(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                   const void *b, void *d);
+int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                         const void *b, void *d);
+void cli_release_onednn(void *state);
+
+#endif /* TG_CLI_PEER_H */
