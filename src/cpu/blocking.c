@@ -142,7 +142,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     const tgi_tile_set *tiles = kernels->tiles;
     double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel);
     blocking->thread_count = thread_count;
-    blocking->kc = tgi_cpu_chunk_k(p->k);
+    blocking->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
     blocking->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
     blocking->is_a_packed = must_pack_a(machine, p, tiles);
     blocking->is_b_packed = must_pack_b(machine, p, tiles);

@@ -15,9 +15,10 @@ typedef struct tgi_cpu_family {
 extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct, tgi_cpu_packed,
     tgi_cpu_rank, tgi_cpu_dot;
 
-/* Products of k summed before the running sum is touched: the same for every kernel that sums along
- * k, so that these agree bit by bit. A multiple of 8 unless it is k itself. */
-int64_t tgi_cpu_chunk_k(int64_t k);
+/* Products of k summed before the running sum is touched, for tile elements that hold k_per_elem of
+ * them: the same for every kernel that sums one by one, so that these agree bit by bit. A multiple
+ * of 8 unless it is k itself. */
+int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem);
 
 /* The functions for a row of the table. */
 const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel);

@@ -31,11 +31,11 @@ double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
     return kernel->isa == TGI_ISA_generic ? products : 2.0 * products;
 }
 
-int64_t tgi_cpu_chunk_k(int64_t k)
+int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)
 {
     /* Long chunks save passes over D, which lies in memory; a panel of B, chunk x 192 bytes,
      * still stays in L2 while row tiles go by. */
-    const int64_t longest = 1024, step = 8;
+    const int64_t longest = 1024 * k_per_elem, step = 8;
     if (k <= longest)
         return k;
     int64_t chunk_count = (k + longest - 1) / longest;

@@ -16,7 +16,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                  "reads in place: B's rows must be contiguous, and A's rows or columns");
         return;
     }
-    int64_t chunk_k = tgi_cpu_chunk_k(p->k);
+    int64_t chunk_k = tgi_cpu_chunk_k(p->k, 1);
     if (p->k > chunk_k && !tgi_cpu_is_d_plain(p)) {
         snprintf(
             proposal->reason, sizeof proposal->reason,

@@ -27,30 +27,40 @@ static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int6
     }
 }
 
+/* Stores a row of accumulators as `type`; a macro, since the element type and its names change. */
+#define WRITE_ROW(type, element)                                                                   \
+    do {                                                                                           \
+        element *values = target;                                                                  \
+        int64_t j = 0;                                                                             \
+        for (; stride == 1 && j + VECTOR_ELEMS <= cols; j += VECTOR_ELEMS)                         \
+            type##_store(values + j, ACC(load)(row + j));                                          \
+        if (stride == 1 && j < cols)                                                               \
+            type##_store_some(values + j, ACC(load)(row + j), (int)(cols - j));                    \
+        for (j = 0; stride != 1 && j < cols; j++)                                                  \
+            type##_store_some(values + j * stride, ACC(set)(row[j]), 1);                           \
+    } while (0)
+
+/* `row` has FINISH_COLS elements, whatever cols. */
 static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int64_t cols,
                                         int64_t stride, tg_type type)
 {
-    uint16_t *bits = target;
-    ACC(elem) *values = target;
-    switch (type) {
-    case TG_TYPE_BF16:
-        for (int64_t j = 0; j < cols; j++)
-            bits[j * stride] = tgi_bf16_from_fp32((float)row[j]);
-        break;
-    case TG_TYPE_FP16:
-        for (int64_t j = 0; j < cols; j++)
-            bits[j * stride] = tgi_fp16_from_fp32((float)row[j]);
-        break;
-    default:
-        if (stride == 1) {
-            for (int64_t j = 0; j < cols; j++)
-                values[j] = row[j];
-        } else {
-            for (int64_t j = 0; j < cols; j++)
-                values[j * stride] = row[j];
-        }
+#if ACC_IS_FP32
+    if (type == TG_TYPE_BF16) {
+        WRITE_ROW(bf16, uint16_t);
+        return;
     }
+    if (type == TG_TYPE_FP16) {
+        WRITE_ROW(fp16, uint16_t);
+        return;
+    }
+    WRITE_ROW(fp32, float);
+#else
+    (void)type;
+    WRITE_ROW(fp64, double);
+#endif
 }
+
+#undef WRITE_ROW
 
 /* `kind` is constant in each call below, so that each loop is vectorized for its activation. */
 static inline __attribute__((always_inline)) TARGET void
@@ -80,16 +90,20 @@ static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activat
     }
 }
 
-/* The linear part of one row in the order that epilogue.h fixes; `c` holds C or the running sum. */
+/* The linear part of one row in the order that epilogue.h fixes; `c` holds C or the running sum.
+ * Row and c have FINISH_COLS elements, the sums only cols. */
 static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sums, ACC(elem) alpha,
                                           ACC(elem) factor, const ACC(elem) * c, int64_t cols)
 {
-    if (factor != 0) {
-        for (int64_t j = 0; j < cols; j++)
-            row[j] = ACC_FMA(factor, c[j], alpha * sums[j]);
-    } else {
-        for (int64_t j = 0; j < cols; j++)
-            row[j] = alpha * sums[j];
+    const ACC(vec) scale = ACC(set)(alpha), c_scale = ACC(set)(factor);
+    for (int64_t j = 0; j < cols; j += VECTOR_ELEMS) {
+        int is_whole = j + VECTOR_ELEMS <= cols;
+        ACC(vec) sum = is_whole ? ACC(load)(sums + j) : ACC(load_some)(sums + j, (int)(cols - j));
+        sum = ACC(mul)(scale, sum);
+        if (factor != 0) {
+            sum = ACC(fma)(c_scale, ACC(load)(c + j), sum);
+        }
+        ACC(store)(row + j, sum);
     }
 }
 
@@ -111,31 +125,40 @@ static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int
     }
 }
 
-static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
+/* Columns col .. col + cols of row i, at most FINISH_COLS. */
+static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t col, int64_t cols)
 {
     const tgi_problem *p = f->problem;
     const int64_t bytes = tgi_type_bytes(p->d_type);
-    const ACC(elem) alpha = (ACC(elem))p->alpha;
     const ACC(elem) factor = f->is_first ? (ACC(elem))p->beta : 1;
+    const ACC(elem) *sums = (const ACC(elem) *)f->sums + i * f->sums_row + col;
+    ACC(elem) *running = (ACC(elem) *)f->running + i * f->running_row + col;
+    ACC(elem) row[FINISH_COLS], c[FINISH_COLS];
+    if (f->is_first && factor != 0) {
+        const char *source = (const char *)f->c + (i * p->c.row + col * p->c.col) * bytes;
+        ACC_LOCAL(read_row)(c, source, cols, p->c.col, p->d_type);
+    } else if (!f->is_first) {
+        ACC_LOCAL(read_row)(c, running, cols, 1, ACC_TYPE);
+    }
+    ACC_LOCAL(combine_row)(row, sums, (ACC(elem))p->alpha, factor, c, cols);
+    if (!f->is_last) {
+        ACC_LOCAL(write_row)(running, row, cols, 1, ACC_TYPE);
+        return;
+    }
+    if (p->bias != TG_BIAS_NONE)
+        ACC_LOCAL(add_bias)(row, f, i, col, cols);
+    if (p->activation != TG_ACTIVATION_NONE)
+        ACC_LOCAL(activate)(row, cols, p->activation);
+    char *target = (char *)f->d + (i * p->d.row + col * p->d.col) * bytes;
+    ACC_LOCAL(write_row)(target, row, cols, p->d.col, p->d_type);
+}
+
+static TARGET void ACC_LOCAL(finish)(const tgi_finish *f)
+{
     for (int64_t i = 0; i < f->rows; i++) {
         for (int64_t col = 0; col < f->cols; col += FINISH_COLS) {
             int64_t cols = f->cols - col < FINISH_COLS ? f->cols - col : FINISH_COLS;
-            const ACC(elem) *sums = (const ACC(elem) *)f->sums + i * f->sums_row + col;
-            ACC(elem) *running = (ACC(elem) *)f->running + i * f->running_row + col;
-            ACC(elem) row[FINISH_COLS], c[FINISH_COLS];
-            if (f->is_first && factor != 0) {
-                const char *source = (const char *)f->c + (i * p->c.row + col * p->c.col) * bytes;
-                ACC_LOCAL(read_row)(c, source, cols, p->c.col, p->d_type);
-            }
-            ACC_LOCAL(combine_row)(row, sums, alpha, factor, f->is_first ? c : running, cols);
-            if (!f->is_last) {
-                ACC_LOCAL(write_row)(running, row, cols, 1, ACC_TYPE);
-                continue;
-            }
-            ACC_LOCAL(add_bias)(row, f, i, col, cols);
-            ACC_LOCAL(activate)(row, cols, p->activation);
-            char *target = (char *)f->d + (i * p->d.row + col * p->d.col) * bytes;
-            ACC_LOCAL(write_row)(target, row, cols, p->d.col, p->d_type);
+            ACC_LOCAL(finish_row)(f, i, col, cols);
         }
     }
 }

@@ -12,8 +12,8 @@
 
 #define ACC_NAME fp32
 #define ACC_TYPE TG_TYPE_FP32
+#define ACC_IS_FP32 1
 #define ACC_ACTIVATE tgi_activate_fp32
-#define ACC_FMA TGI_FMA_FP32
 #include "cpu/finish_body.h"
 #define IN_NAME fp32
 #include "cpu/copy_body.h"
@@ -30,13 +30,13 @@
 #undef IN_NAME
 #undef ACC_NAME
 #undef ACC_TYPE
+#undef ACC_IS_FP32
 #undef ACC_ACTIVATE
-#undef ACC_FMA
 
 #define ACC_NAME fp64
 #define ACC_TYPE TG_TYPE_FP64
+#define ACC_IS_FP32 0
 #define ACC_ACTIVATE tgi_activate_fp64
-#define ACC_FMA TGI_FMA_FP64
 #include "cpu/finish_body.h"
 #define IN_NAME fp64
 #include "cpu/copy_body.h"

@@ -167,6 +167,25 @@ INLINE fp32_vec bf16_load_some(const uint16_t *p, int n)
 {
     return fp32_from_bf16_bits(load_some_16bit(p, n));
 }
+/* Upper halves, rounded to nearest even; a NaN is made quiet rather than rounded to infinity. */
+INLINE void bf16_store(uint16_t *p, fp32_vec x)
+{
+    __m256i bits = _mm256_castps_si256(x), high = _mm256_srli_epi32(bits, 16);
+    __m256i half =
+        _mm256_add_epi32(_mm256_and_si256(high, _mm256_set1_epi32(1)), _mm256_set1_epi32(0x7fff));
+    __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, half), 16);
+    __m256i quiet = _mm256_or_si256(high, _mm256_set1_epi32(0x40));
+    __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    __m256i words = _mm256_blendv_epi8(rounded, quiet, is_nan);
+    _mm_storeu_si128((__m128i *)p, _mm_packus_epi32(_mm256_castsi256_si128(words),
+                                                    _mm256_extracti128_si256(words, 1)));
+}
+INLINE void bf16_store_some(uint16_t *p, fp32_vec x, int n)
+{
+    uint16_t lanes[8];
+    bf16_store(lanes, x);
+    memcpy(p, lanes, (size_t)n * sizeof lanes[0]);
+}
 INLINE float bf16_scalar(uint16_t x)
 {
     return tgi_fp32_from_bf16(x);
@@ -179,6 +198,16 @@ INLINE fp32_vec fp16_load(const uint16_t *p)
 INLINE fp32_vec fp16_load_some(const uint16_t *p, int n)
 {
     return _mm256_cvtph_ps(load_some_16bit(p, n));
+}
+INLINE void fp16_store(uint16_t *p, fp32_vec x)
+{
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+INLINE void fp16_store_some(uint16_t *p, fp32_vec x, int n)
+{
+    uint16_t lanes[8];
+    fp16_store(lanes, x);
+    memcpy(p, lanes, (size_t)n * sizeof lanes[0]);
 }
 INLINE float fp16_scalar(uint16_t x)
 {

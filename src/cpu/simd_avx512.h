@@ -5,7 +5,7 @@
  *   fp32_*, fp64_*   load, load_some (the first n, the rest 0), store, store_some, stream (past the
  *                    caches, aligned), zero, set, broadcast (one element), mul, add,
  *                    fma (x y + z), dot, sum, transpose
- *   bf16_*, fp16_*   load, load_some, scalar: converted to FP32
+ *   bf16_*, fp16_*   load, load_some, scalar: converted to FP32; store, store_some: from FP32
  */
 #ifndef TGI_SIMD_AVX512_H
 #define TGI_SIMD_AVX512_H
@@ -164,6 +164,25 @@ INLINE fp32_vec bf16_load_some(const uint16_t *p, int n)
 {
     return fp32_from_bf16_bits(_mm256_maskz_loadu_epi16(mask16(n), p));
 }
+/* Upper halves, rounded to nearest even; a NaN is made quiet rather than rounded to infinity. */
+INLINE __m256i bf16_bits(fp32_vec x)
+{
+    __m512i bits = _mm512_castps_si512(x), high = _mm512_srli_epi32(bits, 16);
+    __m512i half =
+        _mm512_add_epi32(_mm512_and_si512(high, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x7fff));
+    __m512i rounded = _mm512_srli_epi32(_mm512_add_epi32(bits, half), 16);
+    __m512i quiet = _mm512_or_si512(high, _mm512_set1_epi32(0x40));
+    return _mm512_cvtepi32_epi16(
+        _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), quiet));
+}
+INLINE void bf16_store(uint16_t *p, fp32_vec x)
+{
+    _mm256_storeu_si256((__m256i *)p, bf16_bits(x));
+}
+INLINE void bf16_store_some(uint16_t *p, fp32_vec x, int n)
+{
+    _mm256_mask_storeu_epi16(p, mask16(n), bf16_bits(x));
+}
 INLINE float bf16_scalar(uint16_t x)
 {
     return tgi_fp32_from_bf16(x);
@@ -176,6 +195,14 @@ INLINE fp32_vec fp16_load(const uint16_t *p)
 INLINE fp32_vec fp16_load_some(const uint16_t *p, int n)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask16(n), p));
+}
+INLINE void fp16_store(uint16_t *p, fp32_vec x)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+}
+INLINE void fp16_store_some(uint16_t *p, fp32_vec x, int n)
+{
+    _mm256_mask_storeu_epi16(p, mask16(n), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
 INLINE float fp16_scalar(uint16_t x)
 {

@@ -119,6 +119,15 @@ DEFINE_VECTOR(fp64, double, 2)
     INLINE fp32_vec type##_load(const uint16_t *p)                                                 \
     {                                                                                              \
         return type##_load_some(p, 4);                                                             \
+    }                                                                                              \
+    INLINE void type##_store_some(uint16_t *p, fp32_vec x, int n)                                  \
+    {                                                                                              \
+        for (int i = 0; i < n; i++)                                                                \
+            p[i] = tgi_##type##_from_fp32(x[i]);                                                   \
+    }                                                                                              \
+    INLINE void type##_store(uint16_t *p, fp32_vec x)                                              \
+    {                                                                                              \
+        type##_store_some(p, x, 4);                                                                \
     }
 
 DEFINE_INPUT(bf16)

@@ -206,7 +206,7 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *p, tgi_p
                  "takes at most %d rows and a B with contiguous rows", TGI_SKINNY_ROWS);
         return;
     }
-    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k), 0.7);
+    propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7);
 }
 
 /* Sums over lanes end each chunk and are as expensive as several vectors of products, so chunks are
