@@ -32,7 +32,8 @@ bench:
 	@tools/setup-peers
 	@cmake --preset demo >/dev/null
 	@cmake --build --preset demo -j $(JOBS)
-	@build/tilegemm bench --suite square --peer all
+	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE -u BLIS_ARCH_TYPE \
+		build/tilegemm bench --suite square --peer all
 
 format:
 	@tools/setup check

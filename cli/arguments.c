@@ -4,6 +4,7 @@
 #include "cli.h"
 
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,10 +97,17 @@ int cli_parse_int(const char *option, const char *text, int low, int high, int *
 int cli_parse_double(const char *option, const char *text, double low, double high, double *value)
 {
     char *end = NULL;
+    errno = 0;
     double number = strtod(text, &end);
     if (end == text || *end != '\0' || isnan(number)) {
         cli_print_error("%s = '%s' is not a number; pass one from %g to %g", option, text, low,
                         high);
+        return 0;
+    }
+    if (number == 0 && errno == ERANGE) {
+        cli_print_error("%s = %s is too small, it would become 0; pass 0 or a magnitude of at "
+                        "least %g",
+                        option, text, DBL_TRUE_MIN);
         return 0;
     }
     if (number < low || number > high) {

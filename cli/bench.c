@@ -27,7 +27,8 @@ static const struct argp_option option_list[] = {
      0},
     {"suite", 'S', "NAME|FILE", 0,
      "Measure the shapes of a suite (square, odd, skinny, llm, seeds) or of a file with one a "
-     "line; the default is square where no --shape is given",
+     "line; a suite's name comes first, so write ./square for a file; the default is "
+     "square where no --shape is given",
      0},
     {"type", key_type, "TYPES", 0,
      "fp32, fp64, bf16 or fp16, or several with commas, in place of the "
@@ -212,6 +213,50 @@ static int judge_result(const bench_result *result)
     return exit_code;
 }
 
+/* Why a kernel given by name ran at no shape; NULL where it can run one, or is a group. */
+static const char *explain_illegal(const char *name, const bench_result *results, int result_count)
+{
+    const char *reason = NULL;
+    for (int r = 0; r < result_count; r++) {
+        for (int i = 0; i < results[r].contender_count; i++) {
+            const bench_contender *contender = &results[r].contenders[i];
+            if (strcmp(contender->name, name) != 0)
+                continue;
+            if (!contender->is_illegal)
+                return NULL;
+            reason = contender->skip_reason;
+        }
+    }
+    return reason;
+}
+
+/* A run that measured less than what was asked for is no success. */
+static int judge_run(const bench_options *options, const bench_result *results, int result_count)
+{
+    int exit_code = CLI_EXIT_OK, kernel_count = 0;
+    for (int i = 0; i < options->kernel_name_count; i++) {
+        const char *name = options->kernel_names[i];
+        const char *reason = explain_illegal(name, results, result_count);
+        if (!reason)
+            continue;
+        cli_print_error("--kernel = '%s' can run none of the shapes given: %s; pass another "
+                        "kernel or shape",
+                        name, reason);
+        exit_code = CLI_EXIT_USAGE;
+    }
+    for (int r = 0; r < result_count; r++) {
+        for (int i = 0; i < results[r].contender_count; i++)
+            kernel_count +=
+                !results[r].contenders[i].is_peer && results[r].contenders[i].sample_count > 0;
+    }
+    if (exit_code == CLI_EXIT_OK && kernel_count == 0) {
+        cli_print_error("no kernel was measured: see the reasons beside each; pass other shapes or "
+                        "kernels");
+        exit_code = CLI_EXIT_WRONG;
+    }
+    return exit_code;
+}
+
 static int measure_all(const bench_options *options, bench_result *results, int *result_count)
 {
     const int has_table = !options->json_path || strcmp(options->json_path, "-") != 0;
@@ -237,7 +282,7 @@ static int measure_all(const bench_options *options, bench_result *results, int 
     }
     if (has_table)
         cli_print_summary(results, *result_count);
-    return worst_code;
+    return worst_code == CLI_EXIT_OK ? judge_run(options, results, *result_count) : worst_code;
 }
 
 static int set_defaults(bench_options *options)
@@ -254,6 +299,10 @@ static int set_defaults(bench_options *options)
     if (options->thread_count_count == 0)
         options->thread_count_count = 1; /* of 0: the context's own */
     int exit_code = cli_apply_types(options);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = cli_check_isa(NULL);
+    if (exit_code == CLI_EXIT_OK && options->isa)
+        exit_code = cli_check_isa(options->isa);
     if (exit_code == CLI_EXIT_OK)
         exit_code = cli_check_kernel_names(options);
     if (exit_code == CLI_EXIT_OK)
@@ -280,6 +329,12 @@ static int measure_and_write(const bench_options *options, int argc, char **argv
         if (options->json_path && result_count > 0)
             run = cli_make_bench_json(options, results, result_count, argc, argv);
         int write_code = cli_write_json(&output, run);
+        if (options->json_path && !run) {
+            cli_print_error("no JSON was written to %s: %s", options->json_path,
+                            result_count > 0 ? "out of memory for the run"
+                                             : "the first shape failed");
+            write_code = CLI_EXIT_WRONG;
+        }
         exit_code = exit_code == CLI_EXIT_OK ? write_code : exit_code;
         json_decref(run);
     }
@@ -295,15 +350,15 @@ int cli_run_bench(int argc, char **argv)
         .options = option_list,
         .parser = parse_option,
         .doc = "Measure kernels in turn with other libraries, and check what each computed.\v"
-               "Contenders run one after the other in every round, so that a change of clock or\n"
-               "load meets all of them; the time shown is the median of their samples. A ratio\n"
+               "Contenders run one after the other in every round, so that a change of clock or "
+               "load meets all of them; the time shown is the median of their samples. A ratio "
                "over 1 means that our fastest kernel beats the fastest peer.\n\n"
                "Examples:\n"
                "  tilegemm bench --shape 1024x1024x1024 --threads 1,2\n"
                "  tilegemm bench --suite skinny --type fp32,fp64 --json skinny.json\n"
                "  tilegemm bench --shape 512x512x512 --kernel ladder --peer none\n"
                "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n\n"
-               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN or\n"
+               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN or "
                "TILEGEMM_MKL (a folder or a file) where that is set.",
     };
     bench_options options = {.min_time_s = 0.005, .max_time_s = 5.0, .round_count = 15};

@@ -13,7 +13,7 @@
 #include <jansson.h>
 
 enum {
-    BENCH_TEXT_BYTES = 256, /* tg_format_problem's need */
+    BENCH_TEXT_BYTES = 512, /* tg_format_problem's need */
     BENCH_SAMPLE_CAPACITY = 1000,
     BENCH_NAME_CAPACITY = 64,    /* --kernel and --peer values each */
     BENCH_THREADS_CAPACITY = 16, /* entries of --threads */
@@ -52,6 +52,7 @@ typedef struct bench_contender {
     char name[BENCH_NAME_CAPACITY];
     int is_peer;
     int is_planned;                    /* the planner's own choice */
+    int is_illegal;                    /* a kernel that cannot run this shape */
     int ladder_rung;                   /* -1 where it is on no ladder */
     tg_plan *plan;                     /* of a kernel */
     peer_call call;                    /* of a peer */
@@ -93,11 +94,16 @@ int cli_apply_types(bench_options *options);
 /* "nn", "nt", "tn", "tt", or "strided" where an operand has no unit stride. */
 const char *cli_get_layout(const tg_problem *problem);
 int64_t cli_get_depth(const tg_problem *problem); /* k */
+/* Bytes of A, B and D (and of C where beta is not 0), with the padding between rows. */
+double cli_count_operand_bytes(const tg_problem *problem);
 
 /* bench_contenders.c: choose and prepare, release. Returns a cli_exit. */
+int cli_check_isa(const char *isa);
 int cli_check_kernel_names(const bench_options *options);
 int cli_open_bench_peers(bench_options *options);
 int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
+/* 0, with every contender skipped, where operands of so many bytes leave too little free memory. */
+int cli_check_memory(bench_result *result, double needed_bytes);
 void cli_free_contenders(bench_result *result);
 
 /* bench_measure.c: fill the contenders' samples and errors. Returns a cli_exit. */
@@ -109,7 +115,7 @@ void cli_print_bench_head(const bench_options *options);
 void cli_print_result(const bench_result *result);
 void cli_print_summary(const bench_result *results, int result_count);
 
-/* bench_json.c: the whole run; NULL when out of memory. */
+/* bench_json.c: the whole run; NULL when out of memory, never a run with a record left out. */
 json_t *cli_make_bench_json(const bench_options *options, const bench_result *results,
                             int result_count, int argc, char **argv);
 

@@ -7,10 +7,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int is_group(const char *name)
 {
     return strcmp(name, "best") == 0 || strcmp(name, "ladder") == 0 || strcmp(name, "all") == 0;
+}
+
+/* Makes a context with `isa` (NULL: TILEGEMM_ISA or all the CPU has) to see if that is possible. A
+ * name that no build knows is wrong usage; where the default fails too, it is not the name. */
+int cli_check_isa(const char *isa)
+{
+    const tg_context_options asked = {.isa = isa}, least = {.isa = "generic"};
+    tg_context *context = NULL;
+    tg_status status = tg_create_context(&asked, &context);
+    tg_destroy_context(context);
+    if (status == TG_STATUS_OK)
+        return CLI_EXIT_OK;
+    int exit_code = cli_report_status(status);
+    if (status != TG_STATUS_UNKNOWN_NAME || tg_create_context(&least, &context) != TG_STATUS_OK)
+        return exit_code;
+    tg_destroy_context(context);
+    return CLI_EXIT_USAGE;
 }
 
 int cli_check_kernel_names(const bench_options *options)
@@ -44,8 +62,42 @@ static int is_peer_asked(const bench_options *options, const char *name)
     return 0;
 }
 
+/* A value from the user's environment can hold a peer back. */
+static void warn_kept_settings(const cli_peer *peer)
+{
+    for (int i = 0; i < PEER_SETTING_CAPACITY && peer->settings[i].name; i++) {
+        const peer_setting *setting = &peer->settings[i];
+        const char *kept = peer->setting_values[i];
+        if (peer->is_setting_kept[i] && !(setting->value && strcmp(kept, setting->value) == 0))
+            cli_print_error("warning: %s=%s of the environment is kept and may slow %s; unset it "
+                            "to measure with %s",
+                            setting->name, kept, peer->name,
+                            setting->value ? setting->value : "the library's own choice");
+    }
+}
+
+/* "none" beside a peer says two things. */
+static int check_none(const bench_options *options)
+{
+    const char *other = NULL;
+    int has_none = 0;
+    for (int i = 0; i < options->peer_name_count; i++) {
+        if (strcmp(options->peer_names[i], "none") == 0)
+            has_none = 1;
+        else
+            other = options->peer_names[i];
+    }
+    if (!has_none || !other)
+        return CLI_EXIT_OK;
+    cli_print_error("--peer = 'none' and --peer = '%s' exclude each other; pass one of them",
+                    other);
+    return CLI_EXIT_USAGE;
+}
+
 int cli_open_bench_peers(bench_options *options)
 {
+    if (check_none(options) != CLI_EXIT_OK)
+        return CLI_EXIT_USAGE;
     for (int i = 0; i < options->peer_name_count; i++) {
         const char *name = options->peer_names[i];
         if (strcmp(name, "all") != 0 && strcmp(name, "none") != 0 && !cli_find_peer(name)) {
@@ -58,8 +110,8 @@ int cli_open_bench_peers(bench_options *options)
     /* In table order, whatever the order asked for: see cli_open_peer. */
     cli_peer *peer = NULL;
     for (int i = 0; (peer = cli_get_peer(i)); i++) {
-        if (is_peer_asked(options, peer->name))
-            cli_open_peer(peer);
+        if (is_peer_asked(options, peer->name) && cli_open_peer(peer))
+            warn_kept_settings(peer);
     }
     for (int i = 0; i < options->peer_name_count; i++) {
         peer = cli_find_peer(options->peer_names[i]);
@@ -94,6 +146,7 @@ static int add_kernel(tg_context *context, bench_result *result, const tg_candid
         return CLI_EXIT_OK;
     added->is_planned = candidate->is_chosen;
     added->ladder_rung = info->ladder_rung;
+    added->is_illegal = !candidate->is_legal;
     if (!candidate->is_legal) {
         snprintf(added->skip_reason, sizeof added->skip_reason, "%s", candidate->reason);
         return CLI_EXIT_OK;
@@ -221,6 +274,37 @@ int cli_make_contenders(const bench_options *options, tg_context *context, bench
     if (exit_code == CLI_EXIT_OK)
         add_peers(options, result);
     return exit_code;
+}
+
+/* MemAvailable counts the page cache, which gives way; the pages that are free now do not. */
+static double read_free_bytes(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    char line[256];
+    double free_bytes = -1.0;
+    while (file && free_bytes < 0.0 && fgets(line, sizeof line, file)) {
+        if (strncmp(line, "MemAvailable:", strlen("MemAvailable:")) == 0)
+            free_bytes = 1024.0 * strtod(line + strlen("MemAvailable:"), NULL);
+    }
+    if (file)
+        fclose(file);
+    return free_bytes >= 0.0 ? free_bytes
+                             : (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+int cli_check_memory(bench_result *result, double needed_bytes)
+{
+    double free_bytes = read_free_bytes();
+    if (needed_bytes < 0.9 * free_bytes)
+        return 1;
+    for (int i = 0; i < result->contender_count; i++) {
+        bench_contender *contender = &result->contenders[i];
+        if (!contender->skip_reason[0])
+            snprintf(contender->skip_reason, sizeof contender->skip_reason,
+                     "operands of %.1f GB do not fit in the %.1f GB of free memory",
+                     needed_bytes * 1e-9, free_bytes * 1e-9);
+    }
+    return 0;
 }
 
 void cli_free_contenders(bench_result *result)

@@ -6,25 +6,39 @@
 #include "json_output.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+/* NULL in place of a value of which a part is missing: json_pack then makes the whole NULL. */
+static json_t *keep_whole(json_t *value, int is_whole)
+{
+    if (is_whole)
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
 static json_t *make_peer_json(const cli_peer *peer)
 {
     json_t *environment = json_object(), *kept = json_array();
+    int is_whole = 1;
     for (int i = 0; i < PEER_SETTING_CAPACITY && peer->settings[i].name; i++) {
         if (peer->setting_values[i])
-            cli_set_json(environment, peer->settings[i].name, json_string(peer->setting_values[i]));
+            is_whole &= cli_set_json(environment, peer->settings[i].name,
+                                     cli_make_text_json(peer->setting_values[i]));
         if (peer->is_setting_kept[i])
-            cli_append_json(kept, json_string(peer->settings[i].name));
+            is_whole &= cli_append_json(kept, json_string(peer->settings[i].name));
     }
+    kept = keep_whole(kept, is_whole);
     if (!peer->handle)
-        return json_pack("{s:s, s:b, s:s, s:o, s:o}", "name", peer->name, "is_open", 0, "reason",
-                         peer->reason, "environment", environment, "environment_kept", kept);
-    return json_pack("{s:s, s:b, s:s, s:s, s:s, s:o, s:o}", "name", peer->name, "is_open", 1,
-                     "version", peer->version, "kernel", peer->kernel, "library", peer->path,
+        return json_pack("{s:s, s:b, s:o, s:o, s:o}", "name", peer->name, "is_open", 0, "reason",
+                         cli_make_text_json(peer->reason), "environment", environment,
+                         "environment_kept", kept);
+    return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name", peer->name, "is_open", 1,
+                     "version", cli_make_text_json(peer->version), "kernel",
+                     cli_make_text_json(peer->kernel), "library", cli_make_text_json(peer->path),
                      "environment", environment, "environment_kept", kept);
 }
 
@@ -32,11 +46,12 @@ static json_t *make_peers_json(void)
 {
     json_t *list = json_array();
     const cli_peer *peer = NULL;
+    int is_whole = 1;
     for (int i = 0; (peer = cli_get_peer(i)); i++) {
         if (peer->is_tried)
-            cli_append_json(list, make_peer_json(peer));
+            is_whole &= cli_append_json(list, make_peer_json(peer));
     }
-    return list;
+    return keep_whole(list, is_whole);
 }
 
 /* Every variable that the library, a peer or an OpenMP run-time may read. */
@@ -45,25 +60,30 @@ static json_t *make_environment_json(void)
     static const char *const prefixes[] = {"TILEGEMM_", "OMP_",  "GOMP_", "KMP_",   "OPENBLAS_",
                                            "BLIS_",     "DNNL_", "MKL_",  "ONEDNN_"};
     json_t *environment = json_object();
+    int is_whole = 1;
     for (char **entry = environ; *entry; entry++) {
         const char *sign = strchr(*entry, '=');
-        char name[64];
         for (size_t i = 0; sign && i < sizeof prefixes / sizeof prefixes[0]; i++) {
             if (strncmp(*entry, prefixes[i], strlen(prefixes[i])) != 0)
                 continue;
-            snprintf(name, sizeof name, "%.*s", (int)(sign - *entry), *entry);
-            cli_set_json(environment, name, json_string(sign + 1));
+            char *name = strndup(*entry, (size_t)(sign - *entry));
+            json_t *key = name ? cli_make_text_json(name) : NULL;
+            is_whole &= key && cli_set_json(environment, json_string_value(key),
+                                            cli_make_text_json(sign + 1));
+            json_decref(key);
+            free(name);
         }
     }
-    return environment;
+    return keep_whole(environment, is_whole);
 }
 
 static json_t *make_command_json(int argc, char **argv)
 {
     json_t *list = json_array();
+    int is_whole = 1;
     for (int i = 0; i < argc; i++)
-        cli_append_json(list, json_string(argv[i]));
-    return list;
+        is_whole &= cli_append_json(list, cli_make_text_json(argv[i]));
+    return keep_whole(list, is_whole);
 }
 
 static json_t *make_head_json(const bench_options *options, int argc, char **argv)
@@ -89,8 +109,8 @@ static json_t *make_head_json(const bench_options *options, int argc, char **arg
 static json_t *make_shape_json(const bench_result *result)
 {
     const tg_problem *problem = &result->shape->problem;
-    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "shape",
-                     result->shape->text, "reason", result->shape->reason, "m",
+    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "shape",
+                     result->shape->text, "reason", cli_make_text_json(result->shape->reason), "m",
                      (json_int_t)problem->d.row_count, "n", (json_int_t)problem->d.col_count, "k",
                      (json_int_t)cli_get_depth(problem), "batch_count",
                      (json_int_t)problem->batch_count, "layout", cli_get_layout(problem), "type",
@@ -105,12 +125,22 @@ static json_t *make_finite(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* `object` with the keys of `added`, which it takes over; NULL where either is. */
+static json_t *join(json_t *object, json_t *added)
+{
+    int is_whole = json_object_update(object, added) == 0;
+    json_decref(added);
+    return keep_whole(object, is_whole);
+}
+
 static json_t *make_record_json(const bench_result *result, const bench_contender *contender)
 {
     json_t *record = make_shape_json(result);
     json_t *samples = json_array();
+    int is_whole = 1;
     for (int i = 0; i < contender->sample_count; i++)
-        cli_append_json(samples, json_real(contender->samples_s[i]));
+        is_whole &= cli_append_json(samples, json_real(contender->samples_s[i]));
+    samples = keep_whole(samples, is_whole);
     json_t *measured = json_pack(
         "{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b, s:I, s:o}", "name", contender->name,
         "kind", contender->is_peer ? "peer" : "kernel", "median_s", contender->median_s, "min_s",
@@ -118,15 +148,14 @@ static json_t *make_record_json(const bench_result *result, const bench_contende
         contender->gflop_per_s, "max_error", make_finite(contender->max_error), "max_bound_share",
         make_finite(contender->max_bound_share), "is_right", contender->is_right, "repeat_count",
         (json_int_t)contender->repeat_count, "samples_s", samples);
-    json_object_update(record, measured);
-    json_decref(measured);
-    return record;
+    return join(record, measured);
 }
 
 static json_t *make_skip_json(const bench_contender *contender)
 {
-    return json_pack("{s:s, s:s, s:s}", "name", contender->name, "kind",
-                     contender->is_peer ? "peer" : "kernel", "reason", contender->skip_reason);
+    return json_pack("{s:s, s:s, s:o}", "name", contender->name, "kind",
+                     contender->is_peer ? "peer" : "kernel", "reason",
+                     cli_make_text_json(contender->skip_reason));
 }
 
 static json_t *name_contender(const bench_result *result, int index)
@@ -144,10 +173,12 @@ static json_t *make_summary_json(const bench_result *result)
 {
     json_t *summary = make_shape_json(result);
     json_t *skipped = json_array();
+    int is_whole = 1;
     for (int i = 0; i < result->contender_count; i++) {
         if (result->contenders[i].sample_count == 0)
-            cli_append_json(skipped, make_skip_json(&result->contenders[i]));
+            is_whole &= cli_append_json(skipped, make_skip_json(&result->contenders[i]));
     }
+    skipped = keep_whole(skipped, is_whole);
     double planned_ratio = 0.0;
     if (result->planned >= 0 && result->best_peer >= 0)
         planned_ratio = result->contenders[result->best_peer].median_s /
@@ -161,22 +192,23 @@ static json_t *make_summary_json(const bench_result *result)
         "peak_flop_per_s", make_positive(result->peak_flop_per_s), "plan_us", "first",
         result->plan_first_us, "cached", result->plan_cached_us, "one_shot_median_s",
         make_positive(result->one_shot_median_s), "skipped", skipped);
-    json_object_update(summary, found);
-    json_decref(found);
-    return summary;
+    return join(summary, found);
 }
 
 json_t *cli_make_bench_json(const bench_options *options, const bench_result *results,
                             int result_count, int argc, char **argv)
 {
     json_t *records = json_array(), *summaries = json_array();
+    int is_whole = 1;
     for (int r = 0; r < result_count; r++) {
         for (int i = 0; i < results[r].contender_count; i++) {
             if (results[r].contenders[i].sample_count > 0)
-                cli_append_json(records, make_record_json(&results[r], &results[r].contenders[i]));
+                is_whole &= cli_append_json(
+                    records, make_record_json(&results[r], &results[r].contenders[i]));
         }
-        cli_append_json(summaries, make_summary_json(&results[r]));
+        is_whole &= cli_append_json(summaries, make_summary_json(&results[r]));
     }
+    records = keep_whole(records, is_whole);
     return json_pack("{s:o, s:o, s:o}", "head", make_head_json(options, argc, argv), "records",
                      records, "summaries", summaries);
 }

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { round_minimum = 3, set_capacity = 65536, one_shot_samples = 9, cached_plans = 1000 };
 static const uint64_t operand_seed = 20240229;
 static const double compare_flop_limit = 3e7;
 /* A call this long needs no untimed one before it: waking threads costs it nothing. */
 static const double long_call_s = 0.1;
+static const double clock_step_s = 1e-9;
 
 /* The operands: one set, or in cold mode enough sets that none is still cached when its turn comes
  * again. */
@@ -37,21 +37,10 @@ static void free_ring(operand_ring *ring)
     free(ring->buffers);
 }
 
-/* Bytes of A, B and D (and C), without padding between rows. */
-static double count_operand_bytes(const tg_problem *problem)
-{
-    const double m = (double)problem->d.row_count, n = (double)problem->d.col_count;
-    const double k = (double)cli_get_depth(problem);
-    const double d_bytes = m * n * (double)tg_get_type_bytes(problem->d.type);
-    return (double)problem->batch_count *
-           ((m * k + k * n) * (double)tg_get_type_bytes(problem->a.type) +
-            d_bytes * (problem->beta != 0.0 ? 2.0 : 1.0));
-}
-
 static int64_t count_sets(const bench_options *options, const tg_context *context, double set_bytes)
 {
     tg_device_info info;
-    if (!options->is_cold || tg_get_device_info(context, &info) != TG_STATUS_OK)
+    if (!options->is_cold || set_bytes == 0.0 || tg_get_device_info(context, &info) != TG_STATUS_OK)
         return 1;
     int64_t cache_bytes = info.l3_bytes > info.l2_bytes ? info.l3_bytes : info.l2_bytes;
     double set_count = ceil(2.0 * (double)cache_bytes / set_bytes) + 1.0;
@@ -89,16 +78,33 @@ static int run_contender(const bench_contender *contender, const tg_buffers *buf
     return tg_execute_plan(contender->plan, buffers) == TG_STATUS_OK;
 }
 
-/* Seconds a call over `repeat_count` calls. */
+/* Seconds a call over `repeat_count` calls, at least a step of the clock over all of them; negative
+ * where a call failed. */
 static double time_sample(const bench_contender *contender, operand_ring *ring,
                           int64_t repeat_count)
 {
+    int is_done = 1;
     double start_s = cli_read_clock();
-    for (int64_t i = 0; i < repeat_count; i++) {
-        run_contender(contender, &ring->buffers[ring->next]);
+    for (int64_t i = 0; i < repeat_count && is_done; i++) {
+        is_done = run_contender(contender, &ring->buffers[ring->next]);
         ring->next = ring->next + 1 < ring->set_count ? ring->next + 1 : 0;
     }
-    return (cli_read_clock() - start_s) / (double)repeat_count;
+    double elapsed_s = fmax(cli_read_clock() - start_s, clock_step_s);
+    return is_done ? elapsed_s / (double)repeat_count : -1.0;
+}
+
+/* A kernel whose call fails ends the run; a peer is left out, with the samples it has. */
+static int report_failed_call(const bench_result *result, bench_contender *contender)
+{
+    if (!contender->is_peer) {
+        cli_print_error("%s failed at %s: %s", contender->name, result->shape->text,
+                        tg_get_error_detail());
+        return CLI_EXIT_WRONG;
+    }
+    contender->sample_count = 0;
+    snprintf(contender->skip_reason, sizeof contender->skip_reason,
+             "the library reports a failure at this shape");
+    return CLI_EXIT_OK;
 }
 
 /* D starts as NaN, so that an element left out is seen. Returns 0 if the run itself failed. */
@@ -125,20 +131,22 @@ static int verify_contender(bench_contender *contender, const operand_ring *ring
     return 1;
 }
 
-/* Finds how many calls fill a sample, from the time of the first call. */
-static void calibrate(bench_contender *contender, operand_ring *ring, double min_time_s)
+/* Finds how many calls fill a sample, from the time of the first call. Returns 0 if one failed. */
+static int calibrate(bench_contender *contender, operand_ring *ring, double min_time_s)
 {
     contender->repeat_count = 1;
     if (contender->call_s > fmax(long_call_s, min_time_s))
-        return;
+        return 1;
     contender->call_s = time_sample(contender, ring, 1);
-    while (contender->call_s * (double)contender->repeat_count < min_time_s) {
+    while (contender->call_s > 0.0 &&
+           contender->call_s * (double)contender->repeat_count < min_time_s) {
         /* At most tenfold: the first calls are slower than those that follow. */
         double wanted = 1.1 * min_time_s / fmax(contender->call_s, 1e-9);
         double limit = 10.0 * (double)contender->repeat_count;
         contender->repeat_count = (int64_t)ceil(fmin(wanted, limit));
         contender->call_s = time_sample(contender, ring, contender->repeat_count);
     }
+    return contender->call_s > 0.0;
 }
 
 /* Lets the threads of the contender before stop spinning. libgomp's spin for some milliseconds
@@ -264,7 +272,7 @@ static void choose_best(bench_result *result)
                                      result->contenders[result->best_kernel].median_s;
 }
 
-/* First runs: verify, warm up, calibrate. A kernel's failure ends the run; a peer's does not. */
+/* First runs: verify, warm up, calibrate. */
 static int prepare_contenders(const bench_options *options, bench_result *result,
                               operand_ring *ring)
 {
@@ -272,24 +280,19 @@ static int prepare_contenders(const bench_options *options, bench_result *result
         bench_contender *contender = &result->contenders[i];
         if (contender->skip_reason[0])
             continue;
-        if (!verify_contender(contender, ring)) {
-            if (!contender->is_peer) {
-                cli_print_error("%s failed at %s: %s", contender->name, result->shape->text,
-                                tg_get_error_detail());
+        if (!verify_contender(contender, ring) ||
+            !calibrate(contender, ring, options->min_time_s)) {
+            if (report_failed_call(result, contender) != CLI_EXIT_OK)
                 return CLI_EXIT_WRONG;
-            }
-            snprintf(contender->skip_reason, sizeof contender->skip_reason,
-                     "the library reports a failure at this shape");
             continue;
         }
-        calibrate(contender, ring, options->min_time_s);
         pause_before(result);
     }
     return CLI_EXIT_OK;
 }
 
-static void take_samples(const bench_options *options, bench_result *result, operand_ring *ring,
-                         cli_progress *progress)
+static int take_samples(const bench_options *options, bench_result *result, operand_ring *ring,
+                        cli_progress *progress)
 {
     for (int round = 0; round < options->round_count; round++) {
         cli_show_progress(progress, round, options->round_count);
@@ -299,9 +302,16 @@ static void take_samples(const bench_options *options, bench_result *result, ope
                                               contender->spent_s > options->max_time_s))
                 continue;
             pause_before(result);
+            double sample_s = 0.0;
             if (contender->call_s < long_call_s)
-                time_sample(contender, ring, 1);
-            double sample_s = time_sample(contender, ring, contender->repeat_count);
+                sample_s = time_sample(contender, ring, 1);
+            if (sample_s >= 0.0)
+                sample_s = time_sample(contender, ring, contender->repeat_count);
+            if (sample_s < 0.0) {
+                if (report_failed_call(result, contender) != CLI_EXIT_OK)
+                    return CLI_EXIT_WRONG;
+                continue;
+            }
             contender->samples_s[contender->sample_count++] = sample_s;
             contender->spent_s += sample_s * (double)contender->repeat_count;
         }
@@ -310,22 +320,7 @@ static void take_samples(const bench_options *options, bench_result *result, ope
         if (result->contenders[i].sample_count > 0)
             summarize(&result->contenders[i], result->flop_count);
     }
-}
-
-/* Skips every contender where the operands leave too little of the free memory. */
-static int fits_memory(bench_result *result, double needed_bytes)
-{
-    double free_bytes = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    if (needed_bytes < 0.9 * free_bytes)
-        return 1;
-    for (int i = 0; i < result->contender_count; i++) {
-        bench_contender *contender = &result->contenders[i];
-        if (!contender->skip_reason[0])
-            snprintf(contender->skip_reason, sizeof contender->skip_reason,
-                     "operands of %.1f GB do not fit in the %.1f GB of free memory",
-                     needed_bytes * 1e-9, free_bytes * 1e-9);
-    }
-    return 0;
+    return CLI_EXIT_OK;
 }
 
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
@@ -342,10 +337,10 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
         return exit_code;
     result->peak_flop_per_s = find_peak(context, problem->a.type, result->thread_count);
 
-    const double set_bytes = count_operand_bytes(problem);
+    const double set_bytes = cli_count_operand_bytes(problem);
     const int64_t set_count = count_sets(options, context, set_bytes);
     operand_ring ring = {0};
-    if (fits_memory(result, set_bytes * (double)set_count)) {
+    if (cli_check_memory(result, set_bytes * (double)set_count)) {
         if (!make_ring(&ring, problem, set_count)) {
             cli_print_error("out of memory for the operands of %s (%.0f MB)", result->shape->text,
                             set_bytes * (double)set_count * 1e-6);
@@ -354,7 +349,7 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
             exit_code = prepare_contenders(options, result, &ring);
         }
         if (exit_code == CLI_EXIT_OK)
-            take_samples(options, result, &ring, progress);
+            exit_code = take_samples(options, result, &ring, progress);
     }
     choose_best(result);
     if (exit_code == CLI_EXIT_OK && ring.set_count > 0)

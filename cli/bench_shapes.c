@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,19 +35,43 @@ const char *cli_get_layout(const tg_problem *problem)
     return a == 'n' ? (b == 'n' ? "nn" : "nt") : (b == 'n' ? "tn" : "tt");
 }
 
+static double count_bytes(const tg_matrix *matrix, int64_t batch_count)
+{
+    if (matrix->row_count == 0 || matrix->col_count == 0 || batch_count == 0)
+        return 0.0;
+    double last = fabs((double)(matrix->row_count - 1) * (double)matrix->row_stride) +
+                  fabs((double)(matrix->col_count - 1) * (double)matrix->col_stride) +
+                  fabs((double)(batch_count - 1) * (double)matrix->batch_stride);
+    return (last + 1.0) * (double)tg_get_type_bytes(matrix->type);
+}
+
+double cli_count_operand_bytes(const tg_problem *problem)
+{
+    const int64_t batch_count = problem->batch_count;
+    return count_bytes(&problem->a, batch_count) + count_bytes(&problem->b, batch_count) +
+           count_bytes(&problem->d, batch_count) +
+           (problem->beta != 0.0 ? count_bytes(&problem->c, batch_count) : 0.0);
+}
+
+/* Cuts a reason that is too long before a character of UTF-8, not inside one. */
+static void copy_reason(char *copy, size_t copy_bytes, const char *reason)
+{
+    size_t length = strlen(reason);
+    if (length >= copy_bytes) {
+        length = copy_bytes - 1;
+        while (length > 0 && ((unsigned char)reason[length] & 0xC0) == 0x80)
+            length--;
+    }
+    memcpy(copy, reason, length);
+    copy[length] = '\0';
+}
+
 int cli_add_shape(bench_options *options, const char *text, const char *reason)
 {
     tg_problem problem;
     tg_status status = tg_parse_problem(text, &problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
-    if (problem.d.row_count == 0 || problem.d.col_count == 0 || cli_get_depth(&problem) == 0 ||
-        problem.batch_count == 0) {
-        cli_print_error("shape %s has a size of 0, so there is nothing to measure; pass sizes of "
-                        "1 and more",
-                        text);
-        return CLI_EXIT_USAGE;
-    }
     size_t bytes = (size_t)(options->shape_count + 1) * sizeof *options->shapes;
     bench_shape *grown = realloc(options->shapes, bytes);
     if (!grown) {
@@ -56,7 +81,7 @@ int cli_add_shape(bench_options *options, const char *text, const char *reason)
     options->shapes = grown;
     bench_shape *shape = &grown[options->shape_count];
     shape->problem = problem;
-    snprintf(shape->reason, sizeof shape->reason, "%s", reason);
+    copy_reason(shape->reason, sizeof shape->reason, reason);
     status = tg_format_problem(&problem, shape->text, sizeof shape->text);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
@@ -78,9 +103,10 @@ static char *trim_line(char *line)
 
 static int read_suite(bench_options *options, FILE *file, const char *path)
 {
-    char line[1024];
-    int before_count = options->shape_count;
-    for (int line_number = 1; fgets(line, sizeof line, file); line_number++) {
+    char *line = NULL; /* getline's, of any length */
+    size_t line_bytes = 0;
+    int before_count = options->shape_count, exit_code = CLI_EXIT_OK;
+    for (int line_number = 1; getline(&line, &line_bytes, file) >= 0; line_number++) {
         char *mark = strchr(line, '#');
         char *reason = mark ? mark + 1 : line + strlen(line);
         if (mark)
@@ -88,13 +114,16 @@ static int read_suite(bench_options *options, FILE *file, const char *path)
         char *text = trim_line(line);
         if (!text[0])
             continue;
-        int exit_code = cli_add_shape(options, text, trim_line(reason));
+        exit_code = cli_add_shape(options, text, trim_line(reason));
         if (exit_code != CLI_EXIT_OK) {
             cli_print_error("%s:%d: this line is no shape; write MxNxK # reason", path,
                             line_number);
-            return exit_code;
+            break;
         }
     }
+    free(line);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
     if (ferror(file)) {
         cli_print_error("cannot read %s: %s", path, strerror(errno));
         return CLI_EXIT_MISSING;
@@ -106,8 +135,8 @@ static int read_suite(bench_options *options, FILE *file, const char *path)
     return CLI_EXIT_OK;
 }
 
-/* A file of that name, else the suite of that name: installed beside this program, else in the
- * folder that the build was made from. */
+/* The suite of that name: installed beside this program, else in the folder that the build was made
+ * from; where there is none, or the name has a slash, the file of that name. */
 static FILE *open_suite(const char *name, char *path, size_t path_bytes)
 {
     char program[PATH_MAX] = "";

@@ -24,17 +24,6 @@ static const char *format_time(double time_s, char text[32])
     return text;
 }
 
-/* A value from the user's environment can hold a peer back. */
-static void print_kept_settings(const cli_peer *peer)
-{
-    for (int i = 0; i < PEER_SETTING_CAPACITY && peer->settings[i].name; i++) {
-        if (peer->is_setting_kept[i] &&
-            strcmp(peer->setting_values[i], peer->settings[i].value) != 0)
-            printf("  %s=%s of the environment is kept; unset it to measure with %s\n",
-                   peer->settings[i].name, peer->setting_values[i], peer->settings[i].value);
-    }
-}
-
 void cli_print_bench_head(const bench_options *options)
 {
     printf("tilegemm %s; %s operands, median of up to %d samples of %g ms or more\n",
@@ -53,7 +42,6 @@ void cli_print_bench_head(const bench_options *options)
         }
         printf("peer %s: %s%s%s\n", peer->name, peer->version, peer->kernel[0] ? ", " : "",
                peer->kernel);
-        print_kept_settings(peer);
     }
 }
 

@@ -13,8 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { peak_type_count = 3, isa_count = 4 };
-static const tg_type peak_types[peak_type_count] = {TG_TYPE_FP32, TG_TYPE_FP64, TG_TYPE_BF16};
+enum { peak_type_count = 4, isa_count = 4 };
+static const tg_type peak_types[peak_type_count] = {TG_TYPE_FP32, TG_TYPE_FP64, TG_TYPE_BF16,
+                                                    TG_TYPE_FP16};
 static const char *const isa_names[isa_count] = {"generic", "avx2", "avx512", "avx512_bf16"};
 
 typedef struct report {
@@ -110,7 +111,8 @@ static void print_text(const report *found)
     printf("threads           %d\n", device->thread_count);
     printf("measured peak     %13s  %13s\n", "1 thread", "all threads");
     for (int type = 0; type < peak_type_count; type++)
-        printf("  %-14s  %6.1f GFLOP/s  %6.1f GFLOP/s\n", tg_get_type_name(peak_types[type]),
+        printf("  %s%-10s  %6.1f GFLOP/s  %6.1f GFLOP/s\n", tg_get_type_name(peak_types[type]),
+               peak_types[type] == TG_TYPE_FP16 ? " (as fp32)" : "",
                found->peak_flop_per_s[type][0] * 1e-9, found->peak_flop_per_s[type][1] * 1e-9);
 }
 
@@ -144,8 +146,8 @@ int cli_run_info(int argc, char **argv)
         .parser = parse_option,
         .doc = "Show the machine, its instruction sets and caches, and the peak that a loop of "
                "multiply-adds on registers reaches.\v"
-               "The peak is measured at each call and takes about half a second. TILEGEMM_ISA and "
-               "TILEGEMM_THREADS set what is used.\n\n"
+               "The peak is measured at each call and takes about half a second; fp16 is "
+               "computed as fp32. TILEGEMM_ISA and TILEGEMM_THREADS set what is used.\n\n"
                "Examples:\n"
                "  tilegemm info\n"
                "  TILEGEMM_ISA=avx2 tilegemm info\n"

@@ -4,20 +4,55 @@
 #include "json_output.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const size_t json_flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
 
-void cli_append_json(json_t *list, json_t *value)
+int cli_append_json(json_t *list, json_t *value)
 {
-    json_array_append(list, value);
+    int is_done = json_array_append(list, value) == 0;
     json_decref(value);
+    return is_done;
 }
 
-void cli_set_json(json_t *object, const char *key, json_t *value)
+int cli_set_json(json_t *object, const char *key, json_t *value)
 {
-    json_object_set(object, key, value);
+    int is_done = json_object_set(object, key, value) == 0;
     json_decref(value);
+    return is_done;
+}
+
+/* Bytes of the character that `text` begins with, 0 where it is not UTF-8. */
+static size_t measure_character(const char *text)
+{
+    const size_t text_bytes = strnlen(text, 4);
+    for (size_t bytes = 1; bytes <= text_bytes; bytes++) {
+        json_t *character = json_stringn(text, bytes);
+        json_decref(character);
+        if (character)
+            return bytes;
+    }
+    return 0;
+}
+
+json_t *cli_make_text_json(const char *text)
+{
+    json_t *made = json_string(text);
+    if (made)
+        return made;
+    char *legal = strdup(text);
+    if (!legal)
+        return NULL;
+    for (char *rest = legal; *rest;) {
+        size_t bytes = measure_character(rest);
+        if (bytes == 0)
+            *rest = '?';
+        rest += bytes > 0 ? bytes : 1;
+    }
+    made = json_string(legal);
+    free(legal);
+    return made;
 }
 
 int cli_open_json(const char *path, json_output *output)

@@ -21,9 +21,14 @@ int cli_open_json(const char *path, json_output *output);
  * caller keeps `root`. Returns a cli_exit. */
 int cli_write_json(json_output *output, const json_t *root);
 
-/* Append to an array, set in an object; both take over `value`, NULL included. */
-void cli_append_json(json_t *list, json_t *value);
-void cli_set_json(json_t *object, const char *key, json_t *value);
+/* Append to an array, set in an object; both take over `value`, NULL included. Return 0 where
+ * `value` is NULL or memory ran out. */
+int cli_append_json(json_t *list, json_t *value);
+int cli_set_json(json_t *object, const char *key, json_t *value);
+
+/* Text from outside (a file, the environment), with ? for each byte that is not UTF-8, which JSON
+ * cannot hold; NULL when out of memory. */
+json_t *cli_make_text_json(const char *text);
 
 /* Prints `root` to standard output and releases it; NULL stands for out of memory. For commands
  * whose --json takes no file. Returns a cli_exit. */

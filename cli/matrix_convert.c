@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PROGRESS_INTERVAL 0x10000 /* elements between two looks at the clock */
+
 double cli_get_type_max(tg_type type)
 {
     switch (type) {
@@ -55,7 +57,8 @@ double cli_load_element(const tg_matrix *view, int64_t row, int64_t col)
                              row * view->row_stride + col * view->col_stride);
 }
 
-int cli_convert_matrix(tg_matrix *view, tg_type type, void **owned, cli_file_error *error)
+int cli_convert_matrix(tg_matrix *view, tg_type type, cli_progress *progress, void **owned,
+                       cli_file_error *error)
 {
     int64_t m = view->row_count, n = view->col_count, bytes;
     if (__builtin_mul_overflow(m, n, &bytes) ||
@@ -67,6 +70,7 @@ int cli_convert_matrix(tg_matrix *view, tg_type type, void **owned, cli_file_err
         return cli_fail_file(error, CLI_EXIT_WRONG,
                              "out of memory: the matrix in %s needs %lld bytes",
                              tg_get_type_name(type), (long long)bytes);
+    int64_t unseen_count = 0; /* elements since the last look at the clock */
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
             double value = cli_load_element(view, i, j);
@@ -78,6 +82,11 @@ int cli_convert_matrix(tg_matrix *view, tg_type type, void **owned, cli_file_err
                                      (long long)i, (long long)j, value, tg_get_type_name(type),
                                      cli_get_type_max(type));
             }
+        }
+        unseen_count += n;
+        if (unseen_count >= PROGRESS_INTERVAL) {
+            cli_show_progress(progress, i + 1, m);
+            unseen_count = 0;
         }
     }
     *owned = data;

@@ -15,9 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NPY_MAGIC "\x93NUMPY"
-#define MTX_MAGIC "%%MatrixMarket"
-
 int cli_fail_file(cli_file_error *error, int code, const char *format, ...)
 {
     va_list arguments;
@@ -50,9 +47,29 @@ int cli_find_format(const char *path, cli_file_format *format, cli_file_error *e
     return CLI_EXIT_OK;
 }
 
+int cli_get_file_exit(int number)
+{
+    switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+        return CLI_EXIT_MISSING;
+    case ENOSPC:
+    case EFBIG:
+    case EDQUOT:
+    case EIO:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return CLI_EXIT_WRONG;
+    default:
+        return CLI_EXIT_USAGE;
+    }
+}
+
 static int fail_system(cli_file_error *error, const char *path, const char *action, int number)
 {
-    int code = number == ENOENT || number == ENOTDIR ? CLI_EXIT_MISSING : CLI_EXIT_USAGE;
+    /* To read, a file under a closed door is as good as none. */
+    int code = number == EACCES ? CLI_EXIT_MISSING : cli_get_file_exit(number);
     return cli_fail_file(error, code, "%s: cannot %s: %s", path, action, strerror(number));
 }
 
@@ -76,7 +93,7 @@ static int map_file(const char *path, cli_matrix_file *file, cli_file_error *err
     if (fstat(fd, &info) != 0) {
         code = fail_system(error, path, "read its size", errno);
     } else if (!S_ISREG(info.st_mode)) {
-        code = cli_fail_file(error, CLI_EXIT_USAGE,
+        code = cli_fail_file(error, CLI_EXIT_MISSING,
                              "%s: not a regular file; matrices are read from regular files only",
                              path);
     } else if (info.st_size == 0) {
@@ -103,13 +120,13 @@ int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *err
     int code = map_file(path, file, error);
     if (code != CLI_EXIT_OK)
         return code;
-    size_t npy_bytes = strlen(NPY_MAGIC), mtx_bytes = strlen(MTX_MAGIC);
+    size_t npy_bytes = strlen(CLI_NPY_MAGIC), mtx_bytes = strlen(CLI_MTX_MAGIC);
     size_t map_bytes = (size_t)file->map_bytes;
-    if (map_bytes >= npy_bytes && memcmp(file->map, NPY_MAGIC, npy_bytes) == 0) {
+    if (map_bytes >= npy_bytes && memcmp(file->map, CLI_NPY_MAGIC, npy_bytes) == 0) {
         file->format = CLI_FORMAT_NPY;
         code =
             name_file(error, path, cli_parse_npy(file->map, file->map_bytes, &file->view, error));
-    } else if (map_bytes >= mtx_bytes && strncasecmp(file->map, MTX_MAGIC, mtx_bytes) == 0) {
+    } else if (map_bytes >= mtx_bytes && strncasecmp(file->map, CLI_MTX_MAGIC, mtx_bytes) == 0) {
         file->format = CLI_FORMAT_MTX;
         file->view.type = TG_TYPE_FP64;
     } else {
@@ -130,37 +147,42 @@ static void unmap(cli_matrix_file *file)
     file->map = NULL;
 }
 
-/* Physical memory: a dense matrix above it is taken for a mistake. */
-static int64_t get_memory_bytes(void)
+/* Of the view's elements in `type`; INT64_MAX, which no memory has, stands for more. */
+static int64_t get_view_bytes(const tg_matrix *view, tg_type type)
 {
     int64_t bytes;
-    if (__builtin_mul_overflow((int64_t)sysconf(_SC_PHYS_PAGES), (int64_t)sysconf(_SC_PAGESIZE),
-                               &bytes) ||
-        bytes <= 0)
+    if (__builtin_mul_overflow(view->row_count, view->col_count, &bytes) ||
+        __builtin_mul_overflow(bytes, tg_get_type_bytes(type), &bytes))
         return INT64_MAX;
     return bytes;
 }
 
-static int load_mtx(cli_matrix_file *file, tg_type type, cli_progress *progress,
+static int load_mtx(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
                     cli_file_error *error)
 {
     char label[64];
     snprintf(label, sizeof label, "reading %.50s", file->path);
     cli_start_progress(progress, label);
-    int code = cli_parse_mtx(file->map, file->map_bytes, type, get_memory_bytes(), progress,
+    int code = cli_parse_mtx(file->map, file->map_bytes, type, memory->left_bytes, progress,
                              &file->view, &file->owned, error);
     cli_end_progress(progress);
+    if (code == CLI_EXIT_OK)
+        code = cli_reserve_memory(memory, get_view_bytes(&file->view, type), "the matrix", error);
     return name_file(error, file->path, code);
 }
 
 /* Old writers align the elements to 16 bytes, others not at all. */
-static int copy_misaligned(cli_matrix_file *file, void **copy, cli_file_error *error)
+static int copy_misaligned(cli_matrix_file *file, cli_memory *memory, void **copy,
+                           cli_file_error *error)
 {
     tg_matrix *view = &file->view;
     size_t elem_bytes = (size_t)tg_get_type_bytes(view->type);
-    size_t bytes = (size_t)(view->row_count * view->col_count) * elem_bytes;
+    size_t bytes = (size_t)get_view_bytes(view, view->type);
     if (bytes == 0 || (uintptr_t)view->data % elem_bytes == 0)
         return CLI_EXIT_OK;
+    int code = cli_reserve_memory(memory, (int64_t)bytes, "an aligned copy", error);
+    if (code != CLI_EXIT_OK)
+        return code;
     *copy = malloc(bytes);
     if (!*copy)
         return cli_fail_file(error, CLI_EXIT_WRONG, "out of memory: the matrix needs %zu bytes",
@@ -170,12 +192,20 @@ static int copy_misaligned(cli_matrix_file *file, void **copy, cli_file_error *e
     return CLI_EXIT_OK;
 }
 
-static int load_npy(cli_matrix_file *file, tg_type type, cli_file_error *error)
+static int load_npy(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
+                    cli_file_error *error)
 {
     void *aligned = NULL;
-    int code = copy_misaligned(file, &aligned, error);
+    int code = copy_misaligned(file, memory, &aligned, error);
     if (code == CLI_EXIT_OK && type != file->view.type) {
-        code = cli_convert_matrix(&file->view, type, &file->owned, error);
+        char label[64];
+        snprintf(label, sizeof label, "converting %.50s", file->path);
+        cli_start_progress(progress, label);
+        code =
+            cli_reserve_memory(memory, get_view_bytes(&file->view, type), "the conversion", error);
+        if (code == CLI_EXIT_OK)
+            code = cli_convert_matrix(&file->view, type, progress, &file->owned, error);
+        cli_end_progress(progress);
         free(aligned);
     } else {
         file->owned = aligned;
@@ -183,11 +213,11 @@ static int load_npy(cli_matrix_file *file, tg_type type, cli_file_error *error)
     return name_file(error, file->path, code);
 }
 
-int cli_load_matrix(cli_matrix_file *file, tg_type type, cli_progress *progress,
+int cli_load_matrix(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
                     cli_file_error *error)
 {
-    int code = file->format == CLI_FORMAT_MTX ? load_mtx(file, type, progress, error)
-                                              : load_npy(file, type, error);
+    int code = file->format == CLI_FORMAT_MTX ? load_mtx(file, type, memory, progress, error)
+                                              : load_npy(file, type, memory, progress, error);
     if (file->owned)
         unmap(file);
     return code;

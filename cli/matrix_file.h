@@ -18,6 +18,10 @@
 
 #include <stdio.h>
 
+/* How files of either format start; a MatrixMarket banner in any case. */
+#define CLI_NPY_MAGIC "\x93NUMPY"
+#define CLI_MTX_MAGIC "%%MatrixMarket"
+
 /* What is wrong, the value, the limit and the remedy; "" where nothing failed. */
 typedef struct cli_file_error {
     char text[1024];
@@ -26,6 +30,22 @@ typedef struct cli_file_error {
 /* Writes the text and returns `code`, one of cli_exit, for the caller to return. */
 int cli_fail_file(cli_file_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The exit code for errno `number` of a file: CLI_EXIT_MISSING where it is not there,
+ * CLI_EXIT_WRONG where disk, memory or descriptors ran out, CLI_EXIT_USAGE otherwise. */
+int cli_get_file_exit(int number);
+
+/* Memory that one run may fill with elements. */
+typedef struct cli_memory {
+    int64_t left_bytes;
+} cli_memory;
+
+/* What the machine can give at this moment. */
+cli_memory cli_read_memory(void);
+
+/* Takes `bytes` (>= 0) for good, to be called before they are allocated. Returns CLI_EXIT_WRONG
+ * where fewer are left; `name` says in the message what needs them. */
+int cli_reserve_memory(cli_memory *memory, int64_t bytes, const char *name, cli_file_error *error);
 
 /* Copies at most `text_bytes - 1` bytes, those that no terminal should see replaced by '?'. */
 void cli_copy_printable(char *text, size_t text_bytes, const char *bytes, size_t byte_count);
@@ -49,9 +69,10 @@ int cli_find_format(const char *path, cli_file_format *format, cli_file_error *e
  * success the caller passes *file to cli_close_matrix. Returns a cli_exit. */
 int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *error);
 
-/* Makes file->view a view of elements of `type`. A finite number that `type` could only hold as
- * Inf is an error. `progress` may be NULL. Returns a cli_exit. */
-int cli_load_matrix(cli_matrix_file *file, tg_type type, cli_progress *progress,
+/* Makes file->view a view of elements of `type`; those that cannot stay in the map are taken from
+ * `memory`. A finite number that `type` could only hold as Inf is an error. `progress` may be NULL.
+ * Returns a cli_exit. */
+int cli_load_matrix(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
                     cli_file_error *error);
 
 void cli_close_matrix(cli_matrix_file *file);
@@ -68,8 +89,8 @@ void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_N
 
 /* Parses a whole .mtx file in memory into elements of `type`: dense, column-major for the array
  * format, row-major for the coordinate format, whose entries of equal position are added up. A
- * dense matrix above `limit_bytes` is refused. On success the caller frees *owned. Returns a
- * cli_exit. */
+ * dense matrix above `limit_bytes`, the memory there is, gives CLI_EXIT_WRONG. On success the
+ * caller frees *owned. Returns a cli_exit. */
 int cli_parse_mtx(const void *bytes, int64_t byte_count, tg_type type, int64_t limit_bytes,
                   cli_progress *progress, tg_matrix *view, void **owned, cli_file_error *error);
 
@@ -88,7 +109,8 @@ double cli_load_element(const tg_matrix *view, int64_t row, int64_t col);
 double cli_get_type_max(tg_type type);
 
 /* Copies the view, converted to `type`, into *owned, row-major, and makes the view one of it. On
- * success the caller frees *owned. Returns a cli_exit. */
-int cli_convert_matrix(tg_matrix *view, tg_type type, void **owned, cli_file_error *error);
+ * success the caller frees *owned. `progress` may be NULL. Returns a cli_exit. */
+int cli_convert_matrix(tg_matrix *view, tg_type type, cli_progress *progress, void **owned,
+                       cli_file_error *error);
 
 #endif /* TG_CLI_MATRIX_FILE_H */

@@ -26,7 +26,7 @@ typedef enum mtx_symmetry { MTX_GENERAL = 0, MTX_SYMMETRIC = 1, MTX_SKEW = 2 } m
 typedef struct mtx_reader {
     cli_mtx_text text;
     tg_type type;
-    int is_coordinate;
+    int is_coordinate, is_integer;
     mtx_symmetry symmetry;
     int64_t m, n, entry_count;
     tg_matrix view;
@@ -51,7 +51,7 @@ static int is_word(cli_mtx_word word, const char *name)
 static int parse_banner(mtx_reader *reader)
 {
     cli_mtx_text *text = &reader->text;
-    if (!cli_next_mtx_line(text) || !is_word(cli_next_mtx_word(text), "%%MatrixMarket"))
+    if (!cli_next_mtx_line(text) || !is_word(cli_next_mtx_word(text), CLI_MTX_MAGIC))
         return cli_fail_file(text->error, CLI_EXIT_USAGE,
                              "this is not a MatrixMarket file: its first line must start with "
                              "%%%%MatrixMarket");
@@ -63,9 +63,15 @@ static int parse_banner(mtx_reader *reader)
     if (!reader->is_coordinate && !is_word(word, "array"))
         return fail_word(reader, word, "'coordinate' or 'array'");
     word = cli_next_mtx_word(text);
-    if (is_word(word, "complex") || is_word(word, "pattern"))
-        return fail_word(reader, word, "'real' or 'integer' (others are not multiplied here)");
-    if (!is_word(word, "real") && !is_word(word, "integer"))
+    if (is_word(word, "complex"))
+        return fail_word(reader, word,
+                         "'real' or 'integer' (store the real and the imaginary part in a file "
+                         "each)");
+    if (is_word(word, "pattern"))
+        return fail_word(reader, word,
+                         "'real' or 'integer' (store the entries with values, 1 for example)");
+    reader->is_integer = is_word(word, "integer");
+    if (!is_word(word, "real") && !reader->is_integer)
         return fail_word(reader, word, "'real' or 'integer'");
     word = cli_next_mtx_word(text);
     if (is_word(word, "symmetric"))
@@ -86,10 +92,13 @@ static int parse_integer(mtx_reader *reader, int64_t low, const char *expected, 
                                                               : fail_word(reader, word, expected);
 }
 
-static int expect_line_end(mtx_reader *reader)
+/* `rule` says what a line holds. */
+static int expect_line_end(mtx_reader *reader, const char *rule)
 {
+    char expected[64];
     cli_mtx_word word = cli_next_mtx_word(&reader->text);
-    return word.length ? fail_word(reader, word, "the end of the line") : CLI_EXIT_OK;
+    snprintf(expected, sizeof expected, "the end of the line (%s)", rule);
+    return word.length ? fail_word(reader, word, expected) : CLI_EXIT_OK;
 }
 
 /* Skips the comments and reads the line of sizes. */
@@ -108,7 +117,8 @@ static int parse_sizes(mtx_reader *reader)
     if (reader->is_coordinate && (status = parse_integer(reader, 0, "a number of entries",
                                                          &reader->entry_count)) != CLI_EXIT_OK)
         return status;
-    if ((status = expect_line_end(reader)) != CLI_EXIT_OK)
+    if ((status = expect_line_end(reader, reader->is_coordinate ? "three sizes" : "two sizes")) !=
+        CLI_EXIT_OK)
         return status;
     if (reader->symmetry != MTX_GENERAL && reader->m != reader->n)
         return cli_fail_file(text->error, CLI_EXIT_USAGE,
@@ -126,9 +136,9 @@ static int check_sizes(mtx_reader *reader, int64_t limit_bytes, int64_t *bytes)
     int is_overflow = __builtin_mul_overflow(reader->m, reader->n, &elem_count) ||
                       __builtin_mul_overflow(elem_count, tg_get_type_bytes(reader->type), bytes);
     if (is_overflow || *bytes > limit_bytes)
-        return cli_fail_file(error, CLI_EXIT_USAGE,
-                             "%lld x %lld %s needs %.0f bytes as a dense matrix, the limit here "
-                             "is %lld; matrices are multiplied dense, use a sparse product for "
+        return cli_fail_file(error, is_overflow ? CLI_EXIT_USAGE : CLI_EXIT_WRONG,
+                             "%lld x %lld %s needs %.0f bytes as a dense matrix, %lld are "
+                             "available; matrices are multiplied dense, use a sparse product for "
                              "this one",
                              m, n, tg_get_type_name(reader->type),
                              (double)m * (double)n * (double)tg_get_type_bytes(reader->type),
@@ -177,9 +187,13 @@ static int parse_value(mtx_reader *reader, double *value)
     /* FP32 is rounded from the text once, not through FP64. */
     if (!cli_read_mtx_number(word, reader->type == TG_TYPE_FP32, value))
         return fail_word(reader, word, "a number");
+    int64_t whole;
+    if (reader->is_integer && !cli_read_mtx_integer(word, &whole))
+        return fail_word(reader, word,
+                         "an integer of 64 bits (other numbers need 'real' in the first line)");
     if (isinf(*value) && !memchr("iI", word.start[word.start[0] == '-' || word.start[0] == '+'], 2))
         return fail_word(reader, word, "a number within the type's range");
-    return expect_line_end(reader);
+    return expect_line_end(reader, reader->is_coordinate ? "one entry a line" : "one value a line");
 }
 
 static int parse_entry(mtx_reader *reader)
@@ -216,6 +230,11 @@ static int parse_entries(mtx_reader *reader)
             return cli_fail_file(text->error, CLI_EXIT_USAGE,
                                  "the file is truncated: %lld values are declared, %lld are there",
                                  (long long)reader->entry_count, (long long)i);
+        if (cli_is_mtx_comment(text))
+            return cli_fail_file(text->error, CLI_EXIT_USAGE,
+                                 "line %lld: a comment among the values; comments stand before the "
+                                 "line of sizes, move it there",
+                                 (long long)text->line);
         if (reader->is_coordinate) {
             status = parse_entry(reader);
         } else if ((status = parse_value(reader, &value)) == CLI_EXIT_OK) {

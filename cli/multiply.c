@@ -13,12 +13,14 @@
 #include "panels.h"
 
 #include <errno.h>
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CHECK_ROUND_COUNT 20 /* a wrong row passes with probability 1e-6 */
 #define CHECK_SEED UINT64_C(0x7469)
+#define PROGRESS_STEP_COUNT 1000
 
 /* All that one run owns. */
 typedef struct multiply_job {
@@ -31,6 +33,7 @@ typedef struct multiply_job {
     tg_context *context;
     tg_problem problem;
     cli_multiply_result result;
+    cli_memory memory;
     cli_progress progress;
     cli_file_error error;
 } multiply_job;
@@ -43,7 +46,8 @@ static int open_inputs(multiply_job *job)
         code = cli_open_matrix(options->a_path, &job->a, &job->error);
     if (code == CLI_EXIT_OK)
         code = cli_open_matrix(options->b_path, &job->b, &job->error);
-    if (code == CLI_EXIT_OK && job->has_c)
+    /* A mistyped name is told even where beta = 0 leaves the elements unread. */
+    if (code == CLI_EXIT_OK && options->c_path)
         code = cli_open_matrix(options->c_path, &job->c, &job->error);
     return code;
 }
@@ -93,6 +97,17 @@ static int choose_output_type(multiply_job *job, tg_type type, tg_type *output_t
     return CLI_EXIT_OK;
 }
 
+/* Other types than FP64 are scaled in FP32. */
+static int check_factor(multiply_job *job, const char *option, double factor, tg_type type)
+{
+    if (factor == 0 || type == TG_TYPE_FP64 || (float)factor != 0)
+        return CLI_EXIT_OK;
+    return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                         "%s = %g becomes 0 in FP32, in which %s matrices are scaled (least "
+                         "magnitude %g); pass --type fp64 or %s 0",
+                         option, factor, tg_get_type_name(type), (double)FLT_TRUE_MIN, option);
+}
+
 static int load_inputs(multiply_job *job)
 {
     cli_multiply_result *result = &job->result;
@@ -100,11 +115,17 @@ static int load_inputs(multiply_job *job)
     if (code == CLI_EXIT_OK)
         code = choose_output_type(job, result->type, &result->output_type);
     if (code == CLI_EXIT_OK)
-        code = cli_load_matrix(&job->a, result->type, &job->progress, &job->error);
+        code = check_factor(job, "--alpha", job->options.alpha, result->type);
     if (code == CLI_EXIT_OK)
-        code = cli_load_matrix(&job->b, result->type, &job->progress, &job->error);
+        code = check_factor(job, "--beta", job->options.beta, result->type);
+    job->memory = cli_read_memory();
+    if (code == CLI_EXIT_OK)
+        code = cli_load_matrix(&job->a, result->type, &job->memory, &job->progress, &job->error);
+    if (code == CLI_EXIT_OK)
+        code = cli_load_matrix(&job->b, result->type, &job->memory, &job->progress, &job->error);
     if (code == CLI_EXIT_OK && job->has_c)
-        code = cli_load_matrix(&job->c, result->output_type, &job->progress, &job->error);
+        code = cli_load_matrix(&job->c, result->output_type, &job->memory, &job->progress,
+                               &job->error);
     return code;
 }
 
@@ -154,7 +175,11 @@ static int make_output(multiply_job *job)
         return cli_fail_file(
             &job->error, CLI_EXIT_USAGE, "D would be %lld x %lld %s, more than 2^63 - 1 bytes",
             (long long)d->row_count, (long long)d->col_count, tg_get_type_name(d->type));
-    int code = cli_open_output(job->options.output_path, &job->output, &job->error);
+    int code = CLI_EXIT_OK;
+    if (job->format == CLI_FORMAT_MTX)
+        code = cli_reserve_memory(&job->memory, bytes, "D", &job->error);
+    if (code == CLI_EXIT_OK)
+        code = cli_open_output(job->options.output_path, &job->output, &job->error);
     if (code != CLI_EXIT_OK)
         return code;
     if (job->format == CLI_FORMAT_NPY) {
@@ -175,10 +200,20 @@ static int make_output(multiply_job *job)
     return CLI_EXIT_OK;
 }
 
+static void show_check(void *state, double share)
+{
+    cli_show_progress(state, (int64_t)(share * PROGRESS_STEP_COUNT), PROGRESS_STEP_COUNT);
+}
+
 static int check_output(multiply_job *job)
 {
     cli_multiply_result *result = &job->result;
-    if (check_report_freivalds(&job->problem, CHECK_ROUND_COUNT, CHECK_SEED, &result->check) < 0)
+    const check_watcher watcher = {.show = show_check, .state = &job->progress};
+    cli_start_progress(&job->progress, "checking");
+    int status = check_watch_freivalds(&job->problem, CHECK_ROUND_COUNT, CHECK_SEED, &watcher,
+                                       &result->check);
+    cli_end_progress(&job->progress);
+    if (status < 0)
         return cli_fail_file(&job->error, CLI_EXIT_WRONG,
                              "out of memory for --check; D is not written");
     result->round_count = CHECK_ROUND_COUNT;

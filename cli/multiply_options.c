@@ -31,7 +31,7 @@ static const struct argp_option options_table[] = {
     {.name = "beta",
      .key = KEY_BETA,
      .arg = "X",
-     .doc = "Factor of C (default 1 with --c, else 0; 0 leaves C unread)"},
+     .doc = "Factor of C (default 1 with --c, else 0; 0 leaves its elements unread)"},
     {.name = "c", .key = KEY_C, .arg = "FILE", .doc = "Matrix C, of D's shape"},
     {.name = "transpose-a", .key = KEY_TRANSPOSE_A, .doc = "Multiply with A transposed"},
     {.name = "transpose-b", .key = KEY_TRANSPOSE_B, .doc = "Multiply with B transposed"},
@@ -79,7 +79,7 @@ static const char doc[] =
     "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 --json\n"
     "\n"
     "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 wrong usage or "
-    "input, 3 no such device or file.";
+    "input, 3 no such device or file, or an input that is no readable file.";
 
 static error_t parse_path(char *arg, struct argp_state *state, cli_multiply_options *options)
 {

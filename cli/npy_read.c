@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-#define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
 #define TEXT_BYTES 80 /* of a key, a descr or a shape in a message */
 
@@ -235,7 +234,7 @@ static int find_type(const char *descr, tg_type *type, cli_file_error *error)
 static int find_dict(const unsigned char *bytes, int64_t byte_count, npy_text *text)
 {
     cli_file_error *error = text->error;
-    if (byte_count < MAGIC_BYTES || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0)
+    if (byte_count < MAGIC_BYTES || memcmp(bytes, CLI_NPY_MAGIC, MAGIC_BYTES) != 0)
         return cli_fail_file(error, CLI_EXIT_USAGE, "this is not a .npy file");
     if (byte_count < 10)
         return cli_fail_file(error, CLI_EXIT_USAGE,
@@ -297,10 +296,11 @@ int cli_parse_npy(const void *bytes, int64_t byte_count, tg_matrix *view, cli_fi
     if (data_bytes != file_bytes)
         return cli_fail_file(error, CLI_EXIT_USAGE,
                              "the shape %s of '%s' needs %lld bytes after the header, the file has "
-                             "%lld: it is %s; save one matrix a file",
+                             "%lld: it is %s",
                              header.shape, header.descr, (long long)data_bytes,
                              (long long)file_bytes,
-                             file_bytes < data_bytes ? "truncated" : "longer than that");
+                             file_bytes < data_bytes ? "truncated; copy or save it again"
+                                                     : "longer than that; save one matrix a file");
     *view = tg_make_matrix(type, text.end, header.size[0], header.size[1]);
     if (header.is_fortran) {
         view->row_stride = 1;

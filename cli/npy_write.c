@@ -25,7 +25,7 @@ static const char *get_descr(tg_type type)
 void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_NPY_HEADER_BYTES])
 {
     const int start = 10; /* magic, version, length */
-    static const char prefix[] = "\x93NUMPY\x01\x00";
+    static const char prefix[] = CLI_NPY_MAGIC "\x01\x00";
     memset(header, ' ', CLI_NPY_HEADER_BYTES);
     memcpy(header, prefix, 8);
     header[8] = (char)(CLI_NPY_HEADER_BYTES - start);

@@ -65,13 +65,9 @@ static void release_signals(void)
 
 int cli_fail_output(const cli_output *output, int number, cli_file_error *error)
 {
-    int code = number == ENOENT || number == ENOTDIR ? CLI_EXIT_MISSING
-               : number == ENOSPC || number == EFBIG || number == EDQUOT || number == EIO ||
-                       number == ENOMEM
-                   ? CLI_EXIT_WRONG
-                   : CLI_EXIT_USAGE;
-    return cli_fail_file(error, code, "%s: cannot write it: %s; what was there is unchanged",
-                         output->path, strerror(number));
+    return cli_fail_file(error, cli_get_file_exit(number),
+                         "%s: cannot write it: %s; what was there is unchanged", output->path,
+                         strerror(number));
 }
 
 /* Follows symbolic links, so that the file they lead to is replaced, not the link. */

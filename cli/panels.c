@@ -5,10 +5,10 @@
  */
 #include "panels.h"
 
-/* A panel has some seconds of work on a small machine, and enough rows that packing B again for
- * each costs little. */
+/* A panel has two seconds of work on a small machine, and enough rows that packing B again for each
+ * costs a small part of them. */
 #define PANEL_FLOPS 1e11
-#define PANEL_ROWS_MIN 1024
+#define PANEL_ROWS_MIN 128
 
 int64_t cli_choose_panel_rows(const tg_problem *problem, const cli_progress *progress)
 {

@@ -20,7 +20,7 @@ static cli_peer peers[] = {
         .path_variable = "TILEGEMM_OPENBLAS",
         .libraries = {TG_DEBIAN_LIBRARY_DIR "/openblas-openmp/libopenblas.so.0", "libopenblas.so.0",
                       "libopenblas.so"},
-        .settings = {{"OPENBLAS_CORETYPE", "SKYLAKEX", 1}},
+        .settings = {{"OPENBLAS_CORETYPE", "SKYLAKEX", 1}, {"OPENBLAS_L2_SIZE", NULL, 0}},
         .bind = cli_bind_openblas,
         .set_thread_count = cli_set_peer_threads_int,
         .explain_unsupported = cli_explain_cblas,
@@ -118,7 +118,7 @@ static void set_environment(cli_peer *peer)
     for (int i = 0; i < PEER_SETTING_CAPACITY && peer->settings[i].name; i++) {
         const peer_setting *setting = &peer->settings[i];
         peer->is_setting_kept[i] = getenv(setting->name) != NULL;
-        if (!setting->needs_avx512 || has_avx512())
+        if (setting->value && (!setting->needs_avx512 || has_avx512()))
             setenv(setting->name, setting->value, 0);
         peer->setting_values[i] = getenv(setting->name);
     }

@@ -28,7 +28,8 @@ typedef void (*peer_dgemm)(int order, int transpose_a, int transpose_b, int m, i
                            double alpha, const double *a, int lda, const double *b, int ldb,
                            double beta, double *c, int ldc);
 
-/* An environment variable that the library reads when it is opened. */
+/* An environment variable that the library reads when it is opened; `value` is NULL where only the
+ * user's value is of interest. */
 typedef struct peer_setting {
     const char *name, *value;
     int needs_avx512;

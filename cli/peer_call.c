@@ -44,6 +44,8 @@ static const char *find_gemm(const tg_problem *problem, peer_gemm *gemm)
     const int64_t m = problem->d.row_count, n = problem->d.col_count;
     const int64_t k =
         problem->op_a == TG_OPERATION_NONE ? problem->a.col_count : problem->a.row_count;
+    if (m == 0 || n == 0 || k == 0)
+        return "peers are not measured on products with a size of 0";
     int is_d_turned = 0;
     if (!find_leading(m, n, problem->d.row_stride, problem->d.col_stride, &is_d_turned, &gemm->ldd))
         return "D is strided in both directions, which a BLAS cannot store";

@@ -12,7 +12,7 @@
  *                                          tg_make_matrix(TG_TYPE_FP32, d, 2, 2));
  *     if (tg_multiply(NULL, &problem) != TG_STATUS_OK) puts(tg_get_error_detail());
  *
- * Order of this page: version, status, types, context, problem, plan, execute, one-shot, inspect.
+ * Order of this page: version, status, types, context, problem, plan, execute, one-shot.
  * The library never prints (unless TILEGEMM_LOG asks for it), never exits, and keeps no pointer
  * of yours after a call returns.
  *
@@ -50,7 +50,7 @@ typedef enum tg_status {
     TG_STATUS_OK = 0,
     TG_STATUS_INVALID_ARGUMENT = 1,    /* an argument is out of its range; the detail names it */
     TG_STATUS_SIZE_OVERFLOW = 2,       /* an extent in bytes does not fit in int64_t */
-    TG_STATUS_OVERLAP = 3,             /* D shares memory with A, B or itself */
+    TG_STATUS_OVERLAP = 3,             /* D shares memory with A, B, C, bias or itself */
     TG_STATUS_UNSUPPORTED = 4,         /* legal, but no kernel here computes it */
     TG_STATUS_UNKNOWN_NAME = 5,        /* no device, kernel, instruction set, ... of that name */
     TG_STATUS_OUT_OF_MEMORY = 6,       /* the detail says how many bytes were asked for */
@@ -156,7 +156,8 @@ TG_API tg_status tg_get_device_info(const tg_context *context, tg_device_info *i
 
 /* A view of a matrix as it lies in memory. Element (i, j) of batch entry p is at
  *     data + p * batch_stride + i * row_stride + j * col_stride.
- * Any strides, negative and (for A, B, C) zero included; the elements of D must be distinct. */
+ * Any strides, negative and (for A, B, C) zero included; in D each stride must be larger than the
+ * reach of the smaller ones, so that its elements are distinct. */
 typedef struct tg_matrix {
     void *data; /* not owned; const in effect for A, B, C */
     tg_type type;

@@ -20,7 +20,7 @@ typedef struct tg_kernel_info {
     const char *family;       /* "sequential", "blocked", "packed", ... */
     const char *isa;          /* instruction set it needs */
     tg_type type;             /* of A and B */
-    int tile_rows, tile_cols; /* register tile; 0 where there is none */
+    int tile_rows, tile_cols; /* register tile; 1 x 1 where there is none */
     int ladder_rung;          /* 0.. for a kernel of the teaching ladder, -1 for the others */
     const char *idea;         /* what it does, one sentence */
     int is_available;         /* 1 if the context's device can run it */

@@ -32,6 +32,7 @@
 #define HOEFFDING_T 10.0
 #define BF16_FLUSH 0x1p-126 /* BF16 instructions may give and take zero below it */
 #define UNIT_FP64 0x1p-53
+#define WATCH_INTERVAL_ELEMS 0x10000
 #define BOUND_HEADROOM 1e-9 /* share of a bound that its own computation may lose */
 
 /* One batch entry under check. */
@@ -49,6 +50,8 @@ typedef struct freivalds_run {
     double *b_sum, *b_norm;      /* k: sum and 2-norm of the magnitudes of a row of B */
     unsigned char *is_masked;    /* n: the column holds NaN or Inf in B or bias */
     double b_max;                /* largest finite |B| */
+    const check_watcher *watcher;
+    double done_elems, shown_elems, total_elems; /* read so far, when last shown, in all */
 } freivalds_run;
 
 /* Sums over one row of D. */
@@ -65,6 +68,15 @@ typedef struct row_sums {
 static double read_element(const tg_matrix *view, int64_t batch, int64_t row, int64_t col)
 {
     return check_get_element(view->type, view->data, check_get_offset(view, batch, row, col));
+}
+
+static void count_elems(freivalds_run *run, int64_t elem_count)
+{
+    run->done_elems += (double)elem_count;
+    if (!run->watcher || run->done_elems - run->shown_elems < WATCH_INTERVAL_ELEMS)
+        return;
+    run->watcher->show(run->watcher->state, run->done_elems / run->total_elems);
+    run->shown_elems = run->done_elems;
 }
 
 static tg_matrix apply_operation(tg_matrix view, tg_operation operation)
@@ -158,6 +170,7 @@ static void mask_columns(freivalds_run *run)
             else
                 run->is_masked[j] = 1;
         }
+        count_elems(run, run->n);
     }
 }
 
@@ -181,6 +194,7 @@ static void multiply_b(freivalds_run *run)
             run->y[l * rounds + r] = y[r];
         run->b_sum[l] = sum;
         run->b_norm[l] = bound_norm(square, sum);
+        count_elems(run, run->n);
     }
 }
 
@@ -318,10 +332,17 @@ static int allocate_run(freivalds_run *run)
 int check_report_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
                            check_freivalds_report *report)
 {
+    return check_watch_freivalds(problem, rounds, seed, NULL, report);
+}
+
+int check_watch_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
+                          const check_watcher *watcher, check_freivalds_report *report)
+{
     *report = (check_freivalds_report){.is_ok = 1, .bad_batch = -1, .bad_row = -1};
     if (problem->activation != TG_ACTIVATION_NONE || rounds < 1 || rounds > CHECK_ROUND_COUNT_MAX)
         return -1;
-    freivalds_run run = {.problem = problem, .report = report, .rounds = rounds};
+    freivalds_run run = {
+        .problem = problem, .report = report, .rounds = rounds, .watcher = watcher};
     run.a = apply_operation(problem->a, problem->op_a);
     run.b = apply_operation(problem->b, problem->op_b);
     run.m = problem->d.row_count;
@@ -331,14 +352,20 @@ int check_report_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
     run.beta = check_round_scalar(problem, problem->beta);
     run.has_product = run.alpha != 0 && run.k > 0;
     run.has_c = run.beta != 0;
+    double product_k = run.has_product ? (double)run.k : 0;
+    double b_elems = 2 * product_k * (double)run.n; /* B is read twice */
+    double row_elems = product_k + (double)run.n;
+    run.total_elems = (double)problem->batch_count * (b_elems + (double)run.m * row_elems);
     set_rounding(&run);
     int is_allocated = allocate_run(&run);
     for (run.batch = 0; is_allocated && run.batch < problem->batch_count; run.batch++) {
         mask_columns(&run);
         draw_signs(&run, &seed);
         multiply_b(&run);
-        for (int64_t i = 0; i < run.m; i++)
+        for (int64_t i = 0; i < run.m; i++) {
             judge_row(&run, i);
+            count_elems(&run, run.n + (run.has_product ? run.k : 0));
+        }
     }
     free(run.x);
     free(run.y);

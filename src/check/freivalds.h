@@ -28,4 +28,14 @@ typedef struct check_freivalds_report {
 int check_report_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
                            check_freivalds_report *report);
 
+/* Told from time to time which share (0 to 1) of the check is done. */
+typedef struct check_watcher {
+    void (*show)(void *state, double share);
+    void *state;
+} check_watcher;
+
+/* The same check with a watcher, which may be NULL. */
+int check_watch_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
+                          const check_watcher *watcher, check_freivalds_report *report);
+
 #endif /* TG_CHECK_FREIVALDS_H */

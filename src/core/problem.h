@@ -1,7 +1,7 @@
 /*
  * The canonical problem: what VALIDATE makes of the caller's, and all that PLAN and the kernels
- * see. Transposes are folded into strides and the output lies row by row, or is at most
- * TGI_SKINNY_ROWS rows high.
+ * see. Transposes are folded into strides, and D's shorter stride runs along its rows, or D is at
+ * most TGI_SKINNY_ROWS rows high.
  */
 #ifndef TGI_PROBLEM_H
 #define TGI_PROBLEM_H

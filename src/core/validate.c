@@ -144,6 +144,24 @@ static tg_status check_span(const char *name, const tgi_layout *layout, int64_t 
     return TG_STATUS_OK;
 }
 
+/* Refuses operands of more elements than any memory has, which strides of zero make possible, so
+ * that no later count overflows. */
+static tg_status check_products(const tgi_problem *q)
+{
+    const int64_t most = (int64_t)1 << 56;
+    const int64_t pairs[2][2] = {{q->m, q->k}, {q->k, q->n}};
+    for (int i = 0; i < 2; i++) {
+        int64_t product;
+        if (__builtin_mul_overflow(pairs[i][0], pairs[i][1], &product) || product > most) {
+            return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
+                                   "op(%c) is %lld x %lld, more than 2^56 elements; pass smaller "
+                                   "counts",
+                                   i ? 'B' : 'A', (ll)pairs[i][0], (ll)pairs[i][1]);
+        }
+    }
+    return TG_STATUS_OK;
+}
+
 /* Refuses a D in which two elements share an address: each stride must clear the span of the
  * smaller. */
 static tg_status check_d_distinct(const tgi_problem *q)
@@ -290,10 +308,12 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
          (status = check_span("C", &q->c, q->m, q->n, q->batch_count, out_bytes)))) {
         return status;
     }
-    if (!tgi_problem_is_empty(q) && (status = check_d_distinct(q)))
-        return status;
-    if (must_swap(q))
-        swap_roles(q);
+    if (!tgi_problem_is_empty(q)) {
+        if ((status = check_products(q)) || (status = check_d_distinct(q)))
+            return status;
+        if (must_swap(q))
+            swap_roles(q);
+    }
     if (q->k == 0)
         q->alpha = 0.0; /* an empty sum is 0, whatever it is multiplied by */
     normalize_strides(q);

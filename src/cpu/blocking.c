@@ -2,9 +2,11 @@
 
 #include "cpu/panels.h"
 
-/* All threads' packed blocks together; the whole library promises 32 MB beyond the operands. */
+/* All threads' blocks together: with TGI_CHUNK_SUMS_BYTES, less than 32 MB beyond the operands. */
 #define PACKED_BYTES ((int64_t)24 << 20)
-#define CHUNK_SUMS_BYTES ((int64_t)6 << 20)
+
+/* The smallest blocks of a thread take less: a panel of B, a row tile of A, running sums. */
+#define THREAD_BYTES ((int64_t)320 << 10)
 
 /* A thread is worth its waking (0.1 us and its share of a barrier) for this many cycles of work. */
 #define CYCLES_PER_THREAD 12000.0
@@ -19,17 +21,13 @@ static int64_t larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-static int64_t divide_up(int64_t x, int64_t y)
-{
-    return (x + y - 1) / y;
-}
-
 int tgi_cpu_count_threads(const tgi_machine *machine, const tgi_problem *p, double macs_per_cycle)
 {
     double macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
     double threads = macs / macs_per_cycle / CYCLES_PER_THREAD;
-    if (threads >= machine->thread_count)
-        return machine->thread_count;
+    int64_t most = smaller(machine->thread_count, PACKED_BYTES / THREAD_BYTES);
+    if (threads >= (double)most)
+        return (int)most;
     return threads < 1.0 ? 1 : (int)threads;
 }
 
@@ -40,7 +38,7 @@ static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const t
     int64_t bytes = tgi_type_bytes(p->type);
     if (tiles->elem_bytes != bytes || (p->a.col != 1 && p->a.row != 1))
         return 1;
-    int64_t reuse_count = divide_up(p->n, tiles->cols);
+    int64_t reuse_count = tgi_cpu_divide_up(p->n, tiles->cols);
     if (reuse_count <= 2)
         return 0;
     if (p->a.col != 1)
@@ -55,7 +53,7 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
     int64_t bytes = tgi_type_bytes(p->type);
     if (tiles->elem_bytes != bytes || p->b.col != 1)
         return 1;
-    int64_t reuse_count = divide_up(p->m, tiles->rows);
+    int64_t reuse_count = tgi_cpu_divide_up(p->m, tiles->rows);
     int64_t stride_bytes = p->b.row < 0 ? -p->b.row * bytes : p->b.row * bytes;
     int is_side_by_side = stride_bytes <= 2 * tiles->cols * bytes;
     int is_near = p->k * p->n * bytes <= machine->l2_bytes / 4;
@@ -66,13 +64,14 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
                                 const tgi_blocking *blocking, double macs_per_cycle)
 {
-    double rows = (double)divide_up(p->m, blocking->row_parts);
+    double rows = (double)tgi_cpu_divide_up(p->m, blocking->row_parts);
     double cols =
-        (double)(divide_up(divide_up(p->n, tiles->cols), blocking->col_parts) * tiles->cols);
-    double k = (double)divide_up(p->k, blocking->k_parts);
+        (double)(tgi_cpu_divide_up(tgi_cpu_divide_up(p->n, tiles->cols), blocking->col_parts) *
+                 tiles->cols);
+    double k = (double)tgi_cpu_divide_up(p->k, blocking->k_parts);
     if (cols > (double)p->n) {
         /* One panel at most: its width in vectors is what is computed. */
-        cols = (double)(divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
+        cols = (double)(tgi_cpu_divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
     }
     double packed =
         (blocking->is_a_packed ? rows * k : 0.0) + (blocking->is_b_packed ? cols * k : 0.0);
@@ -87,21 +86,21 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
 static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
                             double macs_per_cycle, tgi_blocking *blocking)
 {
-    int64_t chunk_count = divide_up(p->k, blocking->kc);
-    int64_t sums_bytes = chunk_count * p->m * p->n * tiles->accum_bytes;
-    int64_t per_batch = divide_up(thread_count, p->batch_count);
+    int64_t chunk_count = tgi_cpu_divide_up(p->k, blocking->kc);
+    double sums_bytes = (double)(chunk_count * tiles->accum_bytes) * (double)p->m * (double)p->n;
+    int64_t per_batch = tgi_cpu_divide_up(thread_count, p->batch_count);
     double best_cycles = 0.0;
     tgi_blocking best = *blocking;
     for (int64_t row_parts = 1; row_parts <= per_batch; row_parts++) {
         for (int64_t k_parts = 1; row_parts * k_parts <= per_batch; k_parts++) {
-            int can_split_k =
-                p->batch_count == 1 && k_parts <= chunk_count && sums_bytes <= CHUNK_SUMS_BYTES;
+            int can_split_k = p->batch_count == 1 && k_parts <= chunk_count &&
+                              sums_bytes <= (double)TGI_CHUNK_SUMS_BYTES;
             if (k_parts > 1 && !can_split_k)
                 break;
             blocking->row_parts = smaller(row_parts, p->m);
             blocking->k_parts = k_parts;
             blocking->col_parts =
-                smaller(per_batch / (row_parts * k_parts), divide_up(p->n, tiles->cols));
+                smaller(per_batch / (row_parts * k_parts), tgi_cpu_divide_up(p->n, tiles->cols));
             double cycles = count_task_cycles(p, tiles, blocking, macs_per_cycle);
             if (k_parts > 1)
                 cycles *= 1.03; /* the sums' way through memory */
@@ -117,20 +116,27 @@ static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
                           const tgi_tile_set *tiles, tgi_blocking *blocking)
 {
-    int64_t k_elems = divide_up(blocking->kc, tiles->k_per_elem);
+    int64_t k_elems = tgi_cpu_divide_up(blocking->kc, tiles->k_per_elem);
     int64_t k_bytes = k_elems * tiles->elem_bytes;
     int64_t thread_bytes = PACKED_BYTES / blocking->thread_count;
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
-    int64_t b_bytes = smaller(16 << 20, thread_bytes * 5 / 8);
-    int64_t rows = divide_up(p->m, blocking->row_parts);
-    int64_t cols = divide_up(divide_up(p->n, blocking->panel_cols), blocking->col_parts) *
-                   blocking->panel_cols;
+    int needs_running = p->k > blocking->kc && !tgi_cpu_is_d_plain(p);
+    int64_t b_bytes = smaller(16 << 20, thread_bytes * (needs_running ? 3 : 5) / 8);
+    int64_t rows = tgi_cpu_divide_up(p->m, blocking->row_parts);
+    int64_t cols =
+        tgi_cpu_divide_up(tgi_cpu_divide_up(p->n, blocking->panel_cols), blocking->col_parts) *
+        blocking->panel_cols;
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
     int64_t nc = larger(b_bytes / k_bytes / blocking->panel_cols, 1) * blocking->panel_cols;
+    if (needs_running) {
+        int64_t most = thread_bytes / 4 / TGI_ROWS_KEPT / tiles->accum_bytes;
+        nc = smaller(nc, larger(most / blocking->panel_cols, 1) * blocking->panel_cols);
+    }
     /* Equal blocks rather than a small last one. */
-    blocking->mc = divide_up(rows, divide_up(rows, mc));
-    blocking->nc = divide_up(divide_up(cols, divide_up(cols, nc)), blocking->panel_cols) *
+    blocking->mc = tgi_cpu_divide_up(rows, tgi_cpu_divide_up(rows, mc));
+    blocking->nc = tgi_cpu_divide_up(tgi_cpu_divide_up(cols, tgi_cpu_divide_up(cols, nc)),
+                                     blocking->panel_cols) *
                    blocking->panel_cols;
 }
 
@@ -159,12 +165,11 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     double tasks = (double)(blocking->row_parts * blocking->col_parts * blocking->k_parts) *
                    (double)p->batch_count;
     double task_cycles = count_task_cycles(p, tiles, blocking, macs_per_cycle);
-    double tile_count = (double)divide_up(p->m, tiles->rows) *
-                        (double)divide_up(p->n, tiles->cols) *
-                        (double)divide_up(p->k, blocking->kc) * (double)p->batch_count;
+    double tile_count = (double)tgi_cpu_divide_up(p->m, tiles->rows) *
+                        (double)tgi_cpu_divide_up(p->n, tiles->cols) *
+                        (double)tgi_cpu_divide_up(p->k, blocking->kc) * (double)p->batch_count;
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
-    work->moved_elems = 0.0; /* counted with the cycles of each task */
     work->fixed_cycles = 1000.0 * tasks + 40.0 * tile_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
     work->memory_share = blocking->is_b_packed || blocking->is_along_rows ? 1.0 : 0.75;

@@ -5,6 +5,15 @@
 #include "cpu/isa.h"
 #include "plan/backend.h"
 
+/* Sums of all chunks of k, kept apart where chunks are tasks, take at most this. */
+#define TGI_CHUNK_SUMS_BYTES ((int64_t)6 << 20)
+
+/* Rows of running sums that a thread keeps where D cannot hold them. */
+#define TGI_ROWS_KEPT 256
+
+/* Blocks of the workspace start on cache lines. */
+#define TGI_ALIGN_BYTES 64
+
 /* A family of CPU kernels: one entry of the table in cpu_backend.c. */
 typedef struct tgi_cpu_family {
     /* As tgi_backend's functions; type and instruction set already fit. */
@@ -44,10 +53,20 @@ static inline int tgi_cpu_is_linear(const tgi_problem *problem)
     return problem->bias == TG_BIAS_NONE && problem->activation == TG_ACTIVATION_NONE;
 }
 
+static inline int64_t tgi_cpu_divide_up(int64_t x, int64_t y)
+{
+    return (x + y - 1) / y;
+}
+
+static inline int64_t tgi_cpu_align_up(int64_t size, int64_t step)
+{
+    return tgi_cpu_divide_up(size, step) * step;
+}
+
 /* Part `index` of `parts` of 0 .. extent, cut at multiples of `step`: its first entry. */
 static inline int64_t tgi_cpu_cut(int64_t extent, int64_t parts, int64_t index, int64_t step)
 {
-    int64_t steps = (extent + step - 1) / step;
+    int64_t steps = tgi_cpu_divide_up(extent, step);
     int64_t cut = (steps * index / parts) * step;
     return cut < extent ? cut : extent;
 }

@@ -67,6 +67,7 @@ static void execute(const tgi_call *call)
     s.cols = p->n;
     s.tile_count = call->blocking->row_parts;
     s.sums = s.running = NULL;
+    s.sums_row = s.running_row = 0;
     s.b.row = p->b.row;
     s.b.panel_elems = s.b.cols = call->blocking->panel_cols;
     tgi_cpu_read_a_in_place(p, s.tiles, &s.a);

@@ -6,7 +6,7 @@
  *       for rows by rows_kept           only where D cannot hold running sums
  *         for chunks of k               pack B
  *           for rows by mc              pack A: mc x chunk, in L2
- *             for tiles (panels.c)      a panel of B in L1, tiles of A stream by
+ *             for tiles (panels.c)      a panel of B in L1 or L2, row tiles go by
  *
  * Where D is small and k long, chunks of k are tasks too: their sums go to the workspace and are
  * added in the order of k, as one thread would have done.
@@ -17,8 +17,6 @@
 #include "cpu/blocking.h"
 #include "cpu/panels.h"
 
-#define ALIGN_BYTES 64
-
 typedef struct packed_run {
     const tgi_call *call;
     const tgi_isa_kernels *kernels;
@@ -28,22 +26,17 @@ typedef struct packed_run {
     char *chunk_sums;                        /* chunk_count x m x n where k is split, else NULL */
 } packed_run;
 
-static int64_t align_up(int64_t size, int64_t step)
-{
-    return (size + step - 1) / step * step;
-}
-
 /* Tile elements of a chunk along k, and the pitch of a packed row of A: an odd number of cache
  * lines, or rows would fall on the same sets. */
 static int64_t count_k_elems(const tgi_tile_set *tiles, int64_t k)
 {
-    return (k + tiles->k_per_elem - 1) / tiles->k_per_elem;
+    return tgi_cpu_divide_up(k, tiles->k_per_elem);
 }
 
 static int64_t pitch_elems(const tgi_tile_set *tiles, int64_t k)
 {
-    int64_t line_elems = ALIGN_BYTES / tiles->elem_bytes;
-    return (align_up(count_k_elems(tiles, k), line_elems) / line_elems | 1) * line_elems;
+    int64_t line_elems = TGI_ALIGN_BYTES / tiles->elem_bytes;
+    return (tgi_cpu_align_up(count_k_elems(tiles, k), line_elems) / line_elems | 1) * line_elems;
 }
 
 /* Where D cannot hold running sums, they take mc-independent rows of the workspace. */
@@ -52,25 +45,23 @@ static int needs_running(const tgi_problem *p, int64_t chunk_count)
     return chunk_count > 1 && !tgi_cpu_is_d_plain(p);
 }
 
-#define ROWS_KEPT 512 /* rows of running sums at a time */
-
 static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, packed_run *run)
 {
     const tgi_tile_set *tiles = run->kernels->tiles;
     run->chunk_k = blocking->kc;
-    run->chunk_count = (p->k + blocking->kc - 1) / blocking->kc;
+    run->chunk_count = tgi_cpu_divide_up(p->k, blocking->kc);
     int64_t k_elems = count_k_elems(tiles, blocking->kc);
-    int64_t nc = align_up(blocking->nc, blocking->panel_cols);
-    int64_t rows_kept = p->m < ROWS_KEPT ? p->m : ROWS_KEPT;
-    run->a_bytes = blocking->is_a_packed ? align_up(blocking->mc, tiles->rows) *
+    int64_t nc = tgi_cpu_align_up(blocking->nc, blocking->panel_cols);
+    int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
+    run->a_bytes = blocking->is_a_packed ? tgi_cpu_align_up(blocking->mc, tiles->rows) *
                                                pitch_elems(tiles, blocking->kc) * tiles->elem_bytes
                                          : 0;
     run->b_bytes = blocking->is_b_packed ? k_elems * nc * tiles->elem_bytes : 0;
     run->running_bytes =
         needs_running(p, run->chunk_count) ? rows_kept * nc * tiles->accum_bytes : 0;
-    run->a_bytes = align_up(run->a_bytes, ALIGN_BYTES);
-    run->b_bytes = align_up(run->b_bytes, ALIGN_BYTES);
-    run->running_bytes = align_up(run->running_bytes, ALIGN_BYTES);
+    run->a_bytes = tgi_cpu_align_up(run->a_bytes, TGI_ALIGN_BYTES);
+    run->b_bytes = tgi_cpu_align_up(run->b_bytes, TGI_ALIGN_BYTES);
+    run->running_bytes = tgi_cpu_align_up(run->running_bytes, TGI_ALIGN_BYTES);
 }
 
 static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_blocking *blocking,
@@ -78,7 +69,8 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_blocking *
 {
     if (blocking->k_parts == 1)
         return 0;
-    return align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p), ALIGN_BYTES);
+    return tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p),
+                            TGI_ALIGN_BYTES);
 }
 
 #define PACKED_DEPTH 16 /* rows of B, even: pairs are not torn apart */
@@ -192,7 +184,8 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
                 s->sums = run->chunk_sums + offset * run->kernels->tiles->accum_bytes;
                 s->sums_row = p->n;
             } else if (run->running_bytes) {
-                s->running_row = align_up(run->call->blocking->nc, run->call->blocking->panel_cols);
+                s->running_row =
+                    tgi_cpu_align_up(run->call->blocking->nc, run->call->blocking->panel_cols);
                 s->running = b_block + run->b_bytes +
                              (row - row0) * s->running_row * run->kernels->tiles->accum_bytes;
             }
@@ -220,7 +213,7 @@ static void run_part(void *state, int64_t index, int thread)
     int64_t col1 = tgi_cpu_cut(p->n, blocking->col_parts, col_part + 1, blocking->panel_cols);
     int64_t first = tgi_cpu_cut(run->chunk_count, blocking->k_parts, k_part, 1);
     int64_t last = tgi_cpu_cut(run->chunk_count, blocking->k_parts, k_part + 1, 1);
-    int64_t rows_kept = run->running_bytes ? ROWS_KEPT : p->m;
+    int64_t rows_kept = run->running_bytes ? TGI_ROWS_KEPT : p->m;
     char *blocks = run->thread_blocks + thread * (run->a_bytes + run->b_bytes + run->running_bytes);
     for (int64_t col = col0; col < col1; col += blocking->nc) {
         for (int64_t row = row0; row < row1; row += rows_kept) {
@@ -245,7 +238,9 @@ static int is_d_aligned(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
     int64_t bytes = tgi_type_bytes(p->d_type);
-    return ((intptr_t)call->d | (p->d.row * bytes) | (p->d.batch * bytes)) % ALIGN_BYTES == 0;
+    int64_t row_bytes = p->m > 1 ? p->d.row * bytes : 0;
+    int64_t batch_bytes = p->batch_count > 1 ? p->d.batch * bytes : 0;
+    return ((intptr_t)call->d | row_bytes | batch_bytes) % TGI_ALIGN_BYTES == 0;
 }
 
 static void execute(const tgi_call *call)

@@ -2,7 +2,7 @@
 
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
 {
-    return (rows + tile_rows - 1) / tile_rows;
+    return tgi_cpu_divide_up(rows, tile_rows);
 }
 
 int64_t tgi_cpu_tile_start(int64_t rows, int64_t tile_count, int64_t index)
@@ -34,12 +34,12 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
 static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_tile *tile,
                                 int64_t i, int64_t j, int64_t rows)
 {
-    double sums[TGI_TILE_MAX_ROWS * TGI_TILE_MAX_COLS] __attribute__((aligned(64)));
+    _Alignas(64) char sums[TGI_TILE_MAX_ROWS * TGI_TILE_MAX_COLS * sizeof(double)];
     tile->d = sums;
     tile->d_row = TGI_TILE_MAX_COLS;
     function(tile);
     char *running = s->running;
-    int64_t offset = i * s->running_row + j;
+    int64_t offset = running ? i * s->running_row + j : 0;
     tgi_finish block = {.rows = rows,
                         .cols = tile->cols,
                         .sums = sums,
@@ -129,7 +129,7 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     tile->is_plain = tile->alpha == 1.0 && tile->beta == 0.0 && !tile->is_streamed;
 }
 
-/* Down the columns, a panel of B stays in L1 and row tiles of A go by; along the rows it is the
+/* Down the columns, a panel of B stays near and row tiles of A go by; along the rows it is the
  * other way round, and D is written in long runs. */
 void tgi_cpu_run_panels(const tgi_panels *s)
 {

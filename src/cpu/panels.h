@@ -5,8 +5,8 @@
 
 #include "cpu/cpu.h"
 
-/* A block of A as tiles read it. Rows lie `row_elems` apart and k `k_elems` apart; in a packed
- * block of order along rows, each row tile of `rows` rows is a panel of its own. */
+/* A block of A as tiles read it: in either order of tile.h, or, paneled, row tile by row tile, each
+ * k x (rows of the tile) with its rows side by side. */
 typedef struct tgi_left {
     const void *data;
     tgi_a_order order;
@@ -33,7 +33,7 @@ typedef struct tgi_panels {
     int64_t k_elems;    /* tile elements along k */
     tgi_left a;
     tgi_right b;
-    void *sums; /* raw sums go here (rows x cols, contiguous rows), NULL: to D */
+    void *sums; /* raw sums go here (rows x cols), NULL: to D */
     int64_t sums_row;
     void *running; /* running sums of this block where D cannot hold them */
     int64_t running_row;

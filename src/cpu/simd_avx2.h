@@ -30,7 +30,7 @@ INLINE __m256i mask64(int n)
     return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
 }
 
-/* clang-format off: a table of operations, one a line. */
+/* clang-format off: a table of operations. */
 INLINE fp32_vec fp32_zero(void)
 {
     return _mm256_setzero_ps();
@@ -62,10 +62,6 @@ INLINE void fp32_store_some(float *p, fp32_vec x, int n)
 INLINE void fp32_stream(float *p, fp32_vec x)
 {
     _mm256_stream_ps(p, x);
-}
-INLINE fp32_vec fp32_add(fp32_vec x, fp32_vec y)
-{
-    return _mm256_add_ps(x, y);
 }
 INLINE fp32_vec fp32_mul(fp32_vec x, fp32_vec y)
 {
@@ -121,10 +117,6 @@ INLINE void fp64_store_some(double *p, fp64_vec x, int n)
 INLINE void fp64_stream(double *p, fp64_vec x)
 {
     _mm256_stream_pd(p, x);
-}
-INLINE fp64_vec fp64_add(fp64_vec x, fp64_vec y)
-{
-    return _mm256_add_pd(x, y);
 }
 INLINE fp64_vec fp64_mul(fp64_vec x, fp64_vec y)
 {

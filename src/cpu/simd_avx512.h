@@ -3,8 +3,8 @@
  *
  *   <type>_elem      element in memory; <type>_vec: a vector of it, ready for arithmetic
  *   fp32_*, fp64_*   load, load_some (the first n, the rest 0), store, store_some, stream (past the
- *                    caches, aligned), zero, set, broadcast (one element), mul, add,
- *                    fma (x y + z), dot, sum, transpose
+ *                    caches, aligned), zero, set, broadcast (one element), mul,
+ *                    fma (x y + z), dot, sum, scalar, transpose
  *   bf16_*, fp16_*   load, load_some, scalar: converted to FP32; store, store_some: from FP32
  */
 #ifndef TGI_SIMD_AVX512_H
@@ -27,7 +27,7 @@ typedef uint16_t bf16_elem, fp16_elem;
 typedef __m512 fp32_vec;
 typedef __m512d fp64_vec;
 
-/* clang-format off: a table of operations, one a line. */
+/* clang-format off: a table of operations. */
 /* Mask of the first n lanes. */
 INLINE __mmask16 mask16(int n)
 {
@@ -69,10 +69,6 @@ INLINE void fp32_store_some(float *p, fp32_vec x, int n)
 INLINE void fp32_stream(float *p, fp32_vec x)
 {
     _mm512_stream_ps(p, x);
-}
-INLINE fp32_vec fp32_add(fp32_vec x, fp32_vec y)
-{
-    return _mm512_add_ps(x, y);
 }
 INLINE fp32_vec fp32_mul(fp32_vec x, fp32_vec y)
 {
@@ -126,10 +122,6 @@ INLINE void fp64_store_some(double *p, fp64_vec x, int n)
 INLINE void fp64_stream(double *p, fp64_vec x)
 {
     _mm512_stream_pd(p, x);
-}
-INLINE fp64_vec fp64_add(fp64_vec x, fp64_vec y)
-{
-    return _mm512_add_pd(x, y);
 }
 INLINE fp64_vec fp64_mul(fp64_vec x, fp64_vec y)
 {

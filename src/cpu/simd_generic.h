@@ -65,10 +65,6 @@ typedef double fp64_vec __attribute__((vector_size(16)));
     {                                                                                              \
         memcpy(p, &x, sizeof x);                                                                   \
     }                                                                                              \
-    INLINE type##_vec type##_add(type##_vec x, type##_vec y)                                       \
-    {                                                                                              \
-        return x + y;                                                                              \
-    }                                                                                              \
     INLINE type##_vec type##_mul(type##_vec x, type##_vec y)                                       \
     {                                                                                              \
         return x * y;                                                                              \

@@ -7,9 +7,8 @@
 
 #include "cpu/blocking.h"
 
-/* Sums of a strip, m x columns, fill half of an L1 cache; wide strips make long reads of B. */
+/* Sums of a strip, m x columns: within an L1 cache, but wide, for long reads of B. */
 #define STRIP_BYTES 32768
-#define ALIGN_BYTES 64
 
 typedef struct skinny_run {
     const tgi_call *call;
@@ -21,11 +20,6 @@ typedef struct skinny_run {
     char *chunk_sums; /* where k is split: chunk_count x m x n */
 } skinny_run;
 
-static int64_t align_up(int64_t size)
-{
-    return (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-}
-
 /* A as the kernels want it: accumulators, contiguous along k. */
 static int is_a_ready(const tgi_problem *p)
 {
@@ -35,17 +29,20 @@ static int is_a_ready(const tgi_problem *p)
 static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, skinny_run *run)
 {
     int64_t bytes = tgi_cpu_accum_bytes(p);
-    run->chunk_count = (p->k + blocking->kc - 1) / blocking->kc;
-    run->strip_count = (p->n + blocking->nc - 1) / blocking->nc;
-    run->a_bytes = is_a_ready(p) ? 0 : align_up(p->m * blocking->kc * bytes);
-    run->strip_bytes = align_up(p->m * blocking->nc * bytes);
+    run->chunk_count = tgi_cpu_divide_up(p->k, blocking->kc);
+    run->strip_count = tgi_cpu_divide_up(p->n, blocking->nc);
+    run->a_bytes =
+        is_a_ready(p) ? 0 : tgi_cpu_align_up(p->m * blocking->kc * bytes, TGI_ALIGN_BYTES);
+    run->strip_bytes = tgi_cpu_align_up(p->m * blocking->nc * bytes, TGI_ALIGN_BYTES);
 }
 
 static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_blocking *blocking,
                                       const skinny_run *run)
 {
-    return blocking->k_parts > 1 ? align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p))
-                                 : 0;
+    return blocking->k_parts > 1
+               ? tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p),
+                                  TGI_ALIGN_BYTES)
+               : 0;
 }
 
 /* A of the chunk: in place, or widened into the thread's block. */
@@ -142,14 +139,14 @@ static void execute_dot(const tgi_call *call)
 static int64_t count_strips(const tgi_problem *p)
 {
     int64_t cols = STRIP_BYTES / tgi_cpu_accum_bytes(p) / p->m;
-    return (p->n + cols - 1) / cols;
+    return tgi_cpu_divide_up(p->n, cols);
 }
 
 /* Cuts for `thread_count` threads: strips are tasks, ranges of k too where there are few strips. */
 static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
                           tgi_blocking *blocking)
 {
-    const int64_t line_cols = 16, most_sums = (int64_t)1 << 20; /* accumulators of split chunks */
+    const int64_t line_cols = 16;
     int64_t strips = count_strips(p);
     int64_t wanted = (thread_count + p->batch_count - 1) / p->batch_count;
     if (strips % wanted)
@@ -157,10 +154,11 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
     blocking->kc = kc;
     blocking->nc = ((p->n + strips - 1) / strips + line_cols - 1) / line_cols * line_cols;
     blocking->k_parts = 1;
-    int64_t tasks = p->batch_count * ((p->n + blocking->nc - 1) / blocking->nc);
-    int64_t chunk_count = (p->k + kc - 1) / kc;
+    int64_t tasks = p->batch_count * (tgi_cpu_divide_up(p->n, blocking->nc));
+    int64_t chunk_count = tgi_cpu_divide_up(p->k, kc);
     if (p->batch_count == 1 && tasks < thread_count && chunk_count > 1 &&
-        chunk_count * p->m * p->n <= most_sums) {
+        (double)chunk_count * (double)(p->m * p->n * tgi_cpu_accum_bytes(p)) <=
+            (double)TGI_CHUNK_SUMS_BYTES) {
         int64_t parts = thread_count / tasks;
         blocking->k_parts = parts < chunk_count ? parts : chunk_count;
     }
@@ -169,11 +167,11 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
-                    int64_t kc, double vectors_per_mac_group)
+                    int64_t kc, double peak_share)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
-    double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel) * vectors_per_mac_group;
+    double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel) * peak_share;
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
@@ -181,7 +179,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     choose_strips(p, kc, thread_count, &proposal->blocking);
     double lanes = kernels->tiles->vector_elems;
     double strips = (double)count_strips(p);
-    double chunks = (double)((p->k + kc - 1) / kc) * (double)p->batch_count;
+    double chunks = (double)(tgi_cpu_divide_up(p->k, kc)) * (double)p->batch_count;
     tgi_cpu_work work = {
         .macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
         .macs_per_cycle = macs_per_cycle,

@@ -10,6 +10,8 @@ void tgi_cpu_run_tasks(tgi_cpu_task *task, void *state, int64_t count, int threa
             task(state, i, 0);
         return;
     }
+    if (count < thread_count)
+        thread_count = (int)count;
 #pragma omp parallel num_threads(thread_count)
     {
         int thread = omp_get_thread_num();
@@ -28,23 +30,24 @@ typedef struct reduction {
     int64_t chunk_count;
 } reduction;
 
-static void reduce_row(void *state, int64_t row, int thread)
+/* One row of D, REDUCED_COLS of its columns. */
+static void reduce_part(void *state, int64_t index, int thread)
 {
     const reduction *r = state;
     const tgi_problem *p = r->call->problem;
-    double running[REDUCED_COLS];
+    int64_t parts = tgi_cpu_divide_up(p->n, REDUCED_COLS);
+    int64_t row = index / parts, col = index % parts * REDUCED_COLS;
+    _Alignas(64) char running[REDUCED_COLS * sizeof(double)];
     (void)thread;
-    for (int64_t col = 0; col < p->n; col += REDUCED_COLS) {
-        for (int64_t chunk = 0; chunk < r->chunk_count; chunk++) {
-            int64_t offset = (chunk * p->m + row) * p->n + col;
-            tgi_finish block = {.rows = 1,
-                                .cols = p->n - col < REDUCED_COLS ? p->n - col : REDUCED_COLS,
-                                .sums = r->chunk_sums + offset * tgi_cpu_accum_bytes(p),
-                                .running = running,
-                                .is_first = chunk == 0,
-                                .is_last = chunk == r->chunk_count - 1};
-            tgi_cpu_finish(r->call, r->finish, 0, row, col, &block);
-        }
+    for (int64_t chunk = 0; chunk < r->chunk_count; chunk++) {
+        int64_t offset = (chunk * p->m + row) * p->n + col;
+        tgi_finish block = {.rows = 1,
+                            .cols = p->n - col < REDUCED_COLS ? p->n - col : REDUCED_COLS,
+                            .sums = r->chunk_sums + offset * tgi_cpu_accum_bytes(p),
+                            .running = running,
+                            .is_first = chunk == 0,
+                            .is_last = chunk == r->chunk_count - 1};
+        tgi_cpu_finish(r->call, r->finish, 0, row, col, &block);
     }
 }
 
@@ -52,5 +55,7 @@ void tgi_cpu_reduce_chunks(const tgi_call *call, tgi_finish_fn *finish, const vo
                            int64_t chunk_count)
 {
     reduction state = {call, finish, chunk_sums, chunk_count};
-    tgi_cpu_run_tasks(reduce_row, &state, call->problem->m, call->blocking->thread_count);
+    const tgi_problem *p = call->problem;
+    int64_t count = p->m * tgi_cpu_divide_up(p->n, REDUCED_COLS);
+    tgi_cpu_run_tasks(reduce_part, &state, count, call->blocking->thread_count);
 }

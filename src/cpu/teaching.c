@@ -67,7 +67,7 @@ static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, 
     for (int64_t batch = 0; batch < p->batch_count; batch++) {
         for (int64_t row = 0; row < p->m; row += tile) {
             for (int64_t col = 0; col < p->n; col += tile) {
-                double sums[TILE * TILE] = {0};
+                _Alignas(double) char sums[TILE * TILE * sizeof(double)] = {0};
                 region r = {.problem = p,
                             .a = tgi_cpu_at(call->a, &p->a, batch, 0, 0, bytes),
                             .b = tgi_cpu_at(call->b, &p->b, batch, 0, 0, bytes),

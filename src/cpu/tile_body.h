@@ -126,6 +126,10 @@ TILE(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int 
     }
 }
 
+#if TILE_ROWS != 4 && TILE_ROWS != 6 && TILE_ROWS != 8 && TILE_ROWS != 14
+#error "tiles of this many rows are not in the lists below"
+#endif
+
 /* One function for each number of rows and order of A; the columns choose the body. */
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \

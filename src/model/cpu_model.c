@@ -8,7 +8,6 @@
 #define ALL_MEMORY_BYTES_PER_S 200e9
 #define CACHE_BYTES_PER_S 60e9
 #define OWN_CACHE_BYTES_PER_S 400e9
-#define CYCLES_PER_MOVED_ELEM 0.25
 #define THREADS_WAKE_S 2e-6
 #define THREAD_WAKE_S 0.1e-6
 
@@ -25,8 +24,7 @@ double tgi_model_operand_bytes(const tgi_problem *problem)
 double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *work)
 {
     double threads = work->thread_count;
-    double cycles = work->macs / work->macs_per_cycle + work->moved_elems * CYCLES_PER_MOVED_ELEM +
-                    work->fixed_cycles;
+    double cycles = work->macs / work->macs_per_cycle + work->fixed_cycles;
     double compute_s = cycles / CLOCK_HZ / threads;
     double rate = OWN_CACHE_BYTES_PER_S * threads;
     if (work->memory_bytes > (double)machine->l3_bytes) {

@@ -1,6 +1,6 @@
 /*
  * Predicted time of a CPU kernel: closed formulas, no I/O. They rank kernels, so ratios matter more
- * than seconds; docs/design.md says where the constants were measured.
+ * than seconds.
  */
 #ifndef TGI_CPU_MODEL_H
 #define TGI_CPU_MODEL_H
@@ -12,7 +12,6 @@
 typedef struct tgi_cpu_work {
     double macs;           /* multiply-adds issued, edges of tiles included */
     double macs_per_cycle; /* of one core at best */
-    double moved_elems;    /* packed or read more than once, elements */
     double memory_bytes;   /* compulsory traffic: operands once */
     double memory_share;   /* of the memory's rate that the order of access reaches, 0..1 */
     double fixed_cycles;   /* set-up of each call, panel and tile */

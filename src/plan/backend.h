@@ -13,7 +13,7 @@ typedef struct tgi_blocking {
     int64_t col_parts, k_parts;
     int is_a_packed, is_b_packed;
     int is_along_rows; /* tiles follow D's rows rather than its columns */
-    int is_d_far;      /* D is larger than a core's own caches */
+    int is_d_far;      /* D does not fit beside the operands in L2 */
     int is_streamed;   /* D is written past the caches */
     int thread_count;
 } tgi_blocking;

@@ -41,7 +41,7 @@ static tg_status choose_thread_count(const tg_context_options *options, tgi_mach
         char *end;
         origin = "TILEGEMM_THREADS";
         count = strtol(text, &end, 10);
-        if (*end || count == 0) {
+        if (*end || count < 1) {
             return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                    "TILEGEMM_THREADS = \"%.32s\"; set it to 1..%d", text,
                                    MAX_THREAD_COUNT);
@@ -49,7 +49,7 @@ static tg_status choose_thread_count(const tg_context_options *options, tgi_mach
     }
     if (count < 0 || count > MAX_THREAD_COUNT) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "%s = %ld; pass 1..%d, or 0 or nothing for the default", origin,
+                               "%s = %ld; pass 1..%d, or leave it out for the default", origin,
                                count, MAX_THREAD_COUNT);
     }
     if (count)

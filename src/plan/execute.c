@@ -109,7 +109,7 @@ static double read_clock_s(void)
 
 static void log_call(const tg_plan *plan, double elapsed_s, tg_status status)
 {
-    char problem[512];
+    char problem[512] = "?"; /* where there is no memory to write it */
     const tgi_problem *p = &plan->problem;
     tg_format_problem(&plan->original, problem, sizeof problem);
     double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;

@@ -214,7 +214,11 @@ tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
         candidate->is_chosen = proposal.kernel == best.kernel;
         candidate->predicted_s = proposal.is_legal ? proposal.predicted_s : 0.0;
         memcpy(candidate->reason, proposal.reason, sizeof candidate->reason);
-        if (proposal.is_legal && !candidate->is_chosen) {
+        int has_work = best.predicted_s > 0.0; /* else no product is formed, and all are equal */
+        if (proposal.is_legal && !candidate->is_chosen && !has_work) {
+            snprintf(candidate->reason, sizeof candidate->reason,
+                     "no product is formed: no kernel runs");
+        } else if (proposal.is_legal && !candidate->is_chosen) {
             snprintf(candidate->reason, sizeof candidate->reason,
                      "predicted to take %.2f times as long as %s",
                      proposal.predicted_s / best.predicted_s, best.kernel->name);

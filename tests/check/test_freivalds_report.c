@@ -267,6 +267,35 @@ static void test_batch_and_refusals(void **state)
     check_free_operands(&operands);
 }
 
+typedef struct seen_shares {
+    int count;
+    double last;
+} seen_shares;
+
+static void see_share(void *state, double share)
+{
+    seen_shares *seen = state;
+    assert_true(share > seen->last && share <= 1);
+    seen->last = share;
+    seen->count++;
+}
+
+/* A watcher sees growing shares up to the end, and changes nothing. */
+static void test_watcher(void **state)
+{
+    (void)state;
+    check_operands operands;
+    tg_problem problem = make("300x300x300", &operands);
+    check_freivalds_report plain, watched;
+    seen_shares seen = {.count = 0};
+    const check_watcher watcher = {.show = see_share, .state = &seen};
+    assert_int_equal(check_report_freivalds(&problem, ROUNDS, 1, &plain), 1);
+    assert_int_equal(check_watch_freivalds(&problem, ROUNDS, 1, &watcher, &watched), 1);
+    assert_true(plain.is_ok == watched.is_ok && plain.bad_row == watched.bad_row);
+    assert_true(seen.count >= 5 && seen.last > 0.8);
+    check_free_operands(&operands);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +303,7 @@ int main(void)
         cmocka_unit_test(test_one_wrong_element), cmocka_unit_test(test_wrong_structure),
         cmocka_unit_test(test_special_values),    cmocka_unit_test(test_unread_operands),
         cmocka_unit_test(test_overflow),          cmocka_unit_test(test_batch_and_refusals),
+        cmocka_unit_test(test_watcher),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

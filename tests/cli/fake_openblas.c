@@ -1,7 +1,9 @@
 /*
  * A peer of known behaviour in the place of OpenBLAS: the textbook loop, wrong in its first element
- * where FAKE_OPENBLAS_WRONG is set. It tells the kernel that the environment asked for.
+ * where FAKE_OPENBLAS_WRONG is set. It tells the kernel that the environment asked for. In the
+ * place of oneDNN its sgemm fails after FAKE_ONEDNN_CALLS calls.
  */
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { transposed = 112 };
@@ -14,6 +16,11 @@ void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int 
 void cblas_dgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
                  const double *a, int lda, const double *b, int ldb, double beta, double *c,
                  int ldc);
+const int *dnnl_version(void);
+void omp_set_num_threads(int thread_count);
+int dnnl_sgemm(char transpose_a, char transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+               const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+               int64_t ldc);
 
 const char *openblas_get_config(void)
 {
@@ -64,4 +71,28 @@ void cblas_dgemm(int order, int transpose_a, int transpose_b, int m, int n, int 
             c[row * ldc + col] = alpha * sum;
         }
     }
+}
+
+const int *dnnl_version(void)
+{
+    static const int version[3] = {2, 0, 0};
+    return version;
+}
+
+void omp_set_num_threads(int thread_count)
+{
+    (void)thread_count;
+}
+
+int dnnl_sgemm(char transpose_a, char transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
+               const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+               int64_t ldc)
+{
+    static int call_count;
+    const char *limit = getenv("FAKE_ONEDNN_CALLS");
+    if (limit && call_count++ >= atoi(limit))
+        return 1;
+    cblas_sgemm(101, transpose_a == 'T' ? transposed : 111, transpose_b == 'T' ? transposed : 111,
+                (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb, beta, c, (int)ldc);
+    return 0;
 }

@@ -16,7 +16,9 @@ import unittest
 
 TILEGEMM, WRONG_TILEGEMM, FAKE_OPENBLAS, SOURCE = "tilegemm", "wrong", "fake", "."
 SUITES = ("square", "odd", "skinny", "llm", "seeds")
-PEER_VARIABLES = ("OPENBLAS_CORETYPE", "BLIS_ARCH_TYPE", "MKL_ENABLE_INSTRUCTIONS")
+PEER_VARIABLES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "BLIS_ARCH_TYPE",
+                  "MKL_ENABLE_INSTRUCTIONS")
+ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
 # The leak sanitizer trips over the thread-local memory of libraries opened at run time.
 REAL_PEERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 RECORD_KEYS = {"m", "n", "k", "layout", "type", "precision", "threads", "device", "name", "kind",
@@ -177,6 +179,11 @@ class Peers(Bench):
         peer = run["head"]["peers"][0]
         self.assertEqual(peer["kernel"], "Zen")
         self.assertEqual(peer["environment_kept"], ["OPENBLAS_CORETYPE"])
+        done = self.call("--shape", "8x8x8", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS,
+                         OPENBLAS_CORETYPE="Zen", OPENBLAS_L2_SIZE="256")
+        for setting in ("OPENBLAS_CORETYPE=Zen", "OPENBLAS_L2_SIZE=256"):
+            self.assertIn(f"warning: {setting} of the environment is kept and may slow openblas",
+                          done.stderr)
 
     def test_layouts(self):
         """Every installed peer computes every layout that a BLAS can name."""
@@ -222,7 +229,8 @@ class Refusals(Bench):
                 (r"--type = 'fp31' is no element type; pass fp32,", "--type", "fp31"),
                 (r"--precision = 'half' is no precision", "--precision", "half"),
                 (r"--rounds = 0 is outside 1 to", "--rounds", "0"),
-                (r"size of 0", "--shape", "8x0x8"),
+                (r"--peer = 'none' and --peer = 'openblas' exclude each other", "--shape", "8x8x8",
+                 "--peer", "openblas"),
                 (r"--shape 8x8x8", "8x8x8")):
             with self.subTest(words):
                 self.refuse(2, message, "--peer", "none", *words)
@@ -236,8 +244,18 @@ class Refusals(Bench):
         self.refuse(3, "peer mkl: TILEGEMM_MKL = /nowhere has no library", "--peer", "mkl",
                     "--shape", "8x8x8", TILEGEMM_MKL="/nowhere")
         self.refuse(3, "--suite = 'nothing' is no suite and no file", "--suite", "nothing")
-        self.refuse(3, "nothing", "--isa", "nothing", "--shape", "8x8x8", "--peer", "none",
-                    "--json", "-")
+
+    def test_instruction_sets(self):
+        """Before a peer is opened, whose own error would come first, and before the head."""
+        words = ("--shape", "8x8x8", "--peer", "mkl")
+        self.refuse(2, 'isa = "nothing"', *words, "--isa", "nothing", TILEGEMM_MKL="/nowhere")
+        self.refuse(2, 'TILEGEMM_ISA = "nothing"', *words, TILEGEMM_ISA="nothing",
+                    TILEGEMM_MKL="/nowhere")
+        self.refuse(3, 'TILEGEMM_DEVICE = "nothing"', *words, TILEGEMM_DEVICE="nothing")
+        here = json.loads(subprocess.run([TILEGEMM, "info", "--json"], capture_output=True,
+                                         text=True, timeout=60).stdout)["instruction_sets"]
+        for isa in set(ISA_NAMES) - set(here):
+            self.refuse(3, f"isa = {isa}, but", *words, "--isa", isa, TILEGEMM_MKL="/nowhere")
 
     def test_unwritable_file(self):
         """It is refused before anything is measured."""
@@ -254,7 +272,94 @@ class Refusals(Bench):
             self.refuse(2, message, "--suite", "own.txt", "--peer", "none")
 
 
+class Unmeasured(Bench):
+    """What ends without the samples asked for is no success."""
+
+    def test_illegal_kernel(self):
+        words = ["--kernel", "cpu_sequential_generic_fp64", "--peer", "none", "--shape", "8x8x8"]
+        run = self.load(*words, code=2)
+        self.assertEqual(run["records"], [])
+        self.assertIn("can run none of the shapes given", self.call(*words).stderr)
+        self.assertEqual(len(self.load(*words, "--shape", "8x8x8:fp64")["records"]), 1)
+
+    def test_no_memory(self):
+        """Of the padding too: m n k alone would fit."""
+        done = self.call("--shape", "8x8x8:lda=1000000000000", "--peer", "none")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "operands of 28000.0 GB do not fit")
+        self.assertIn("no kernel was measured", done.stderr)
+
+    def test_late_failure(self):
+        """A call that fails while it is timed: of a kernel an error, of a peer a reason."""
+        for call_count in ("1", "5", "40"):
+            done = self.call("--shape", "100x100x100", "--peer", "none", "--rounds", "50",
+                             program=WRONG_TILEGEMM, WRONG_EXECUTE_CALLS=call_count)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, "cpu_.* failed at 100x100x100")
+            run = self.load("--shape", "100x100x100", "--peer", "onednn_sgemm", "--rounds", "50",
+                            TILEGEMM_ONEDNN=FAKE_OPENBLAS, FAKE_ONEDNN_CALLS=call_count)
+            self.assertEqual({record["kind"] for record in run["records"]}, {"kernel"})
+            self.assertEqual([(entry["name"], entry["reason"])
+                              for entry in run["summaries"][0]["skipped"]],
+                             [("onednn_sgemm", "the library reports a failure at this shape")])
+
+
+class Replay(Bench):
+    def replay(self, log):
+        with open(log, encoding="utf-8") as file:
+            problems = sorted({line.split("problem=")[1].split()[0] for line in file})
+        for problem in problems:
+            with self.subTest(problem):
+                done = self.call("--shape", problem, "--peer", "none", "--rounds", "1",
+                                 "--min-time", "0", "--json", "-")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                record = json.loads(done.stdout)["records"][0]
+                self.assertEqual(record["shape"], problem)
+                is_empty = 0 in (record[key] for key in ("m", "n", "k", "batch_count"))
+                self.assertEqual(record["gflop_per_s"] == 0, is_empty)
+        return problems
+
+    def test_bench_calls(self):
+        shapes = ["0x3x5", "3x0x5", "3x5x0", "3x4x5:batch=0", "7x9x11:tt:fp64",
+                  "5x6x7:batch=3:alpha=2:beta=0.5:bias=col:act=gelu_erf", "5x6x7:bf16:d=fp32",
+                  "5x6x7:rsa=20:csa=2", "4x4x4:alpha=0"]
+        done = self.call(*(word for shape in shapes for word in ("--shape", shape)), "--peer",
+                         "none", "--rounds", "1", TILEGEMM_LOG="calls.log")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len(self.replay("calls.log")), len(shapes))
+        done = self.call("--shape", "0x3x5", "--peer", "openblas",
+                         TILEGEMM_OPENBLAS=FAKE_OPENBLAS)
+        self.assertIn("peers are not measured on products with a size of 0", done.stdout)
+
+    def test_multiply_calls(self):
+        for name, head, count in (("a", "2 3", 6), ("b", "3 4", 12)):
+            with open(name + ".mtx", "w", encoding="utf-8") as file:
+                file.write("%%MatrixMarket matrix array real general\n" + head + "\n" +
+                           "1\n" * count)
+        done = subprocess.run([TILEGEMM, "multiply", "a.mtx", "b.mtx", "-o", "d.mtx"],
+                              capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "TILEGEMM_LOG": "calls.log"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreaterEqual(len(self.replay("calls.log")), 1)
+
+
 class Suites(Bench):
+    def test_reasons_of_any_text(self):
+        """No record is lost where a reason is not UTF-8, too long, or cut inside a character."""
+        with open("own.txt", "wb") as file:
+            file.write(b"8x8x8 # caf\xe9 \xc3\xa9\n9x9x9 # " + b"x" * 510 + "é\n".encode() +
+                       b"10x10x10 # " + b"y" * 5000 + b"\n")
+        run = self.load("--suite", "own.txt", "--peer", "none")
+        self.assertEqual([record["reason"] for record in run["records"]],
+                         ["caf? é", "x" * 510, "y" * 511])
+        self.assertEqual(len(run["summaries"]), 3)
+
+    def test_suite_comes_before_file(self):
+        with open("square", "w", encoding="utf-8") as file:
+            file.write("8x8x8 # mine\n")
+        run = self.load("--suite", "./square", "--peer", "none")
+        self.assertEqual(run["records"][0]["reason"], "mine")
+
     def test_own_suite(self):
         with open("own.txt", "w", encoding="utf-8") as file:
             file.write("# head\n\n8x8x8 # first\n  9x9x9:nt\n")

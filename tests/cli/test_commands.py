@@ -107,7 +107,8 @@ class Lists(unittest.TestCase):
                                          "peaks", "source", "threads", "version"])
         self.assertEqual(found["instruction_sets"][0], "generic")
         self.assertEqual((found["machine"]["isa"], found["threads"]), ("generic", 1))
-        self.assertEqual([peak["type"] for peak in found["peaks"]], ["fp32", "fp64", "bf16"])
+        self.assertEqual([peak["type"] for peak in found["peaks"]],
+                         ["fp32", "fp64", "bf16", "fp16"])
         self.assertTrue(all(peak["flop_per_s"] > 0 for peak in found["peaks"]))
         self.assertEqual(found["library"]["bytes"], os.path.getsize(found["library"]["path"]))
         text = call("info", TILEGEMM_THREADS="1").stdout

@@ -62,7 +62,8 @@ static void refuses_typed(tg_type type, const char *text, const char *reason)
     tg_matrix view;
     void *owned;
     cli_file_error error;
-    assert_int_equal(parse(text, strlen(text), type, &view, &owned, &error), CLI_EXIT_USAGE);
+    int code = strstr(reason, "are available") ? CLI_EXIT_WRONG : CLI_EXIT_USAGE;
+    assert_int_equal(parse(text, strlen(text), type, &view, &owned, &error), code);
     assert_null(owned);
     if (!strstr(error.text, reason))
         fail_msg("'%s' is refused with '%s', not '%s'", text, error.text, reason);
@@ -124,8 +125,10 @@ static void test_banner_refused(void **state)
     refuses("%%MatrixMarket\n", "end of line");
     refuses("%%MatrixMarket vector array real general\n1 1\n1\n", "'matrix'");
     refuses("%%MatrixMarket matrix dense real general\n1 1\n1\n", "'array'");
-    refuses("%%MatrixMarket matrix array complex general\n1 1\n1 1\n", "'complex'");
-    refuses("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n", "'pattern'");
+    refuses("%%MatrixMarket matrix array complex general\n1 1\n1 1\n",
+            "'complex' where 'real' or 'integer' (store the real and");
+    refuses("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n",
+            "'pattern' where 'real' or 'integer' (store the entries with values");
     refuses("%%MatrixMarket matrix array real hermitian\n1 1\n1\n", "'hermitian'");
     refuses("%%MatrixMarket matrix array real general extra\n1 1\n1\n", "'extra'");
     refuses("%%MatrixMarket matrix array \x1b[31m general\n1 1\n1\n", "'?[31m'");
@@ -142,7 +145,8 @@ static void test_sizes_refused(void **state)
     refuses(ARRAY "2 x\n", "number of columns");
     refuses(ARRAY "9223372036854775808 1\n1\n", "number of rows");
     refuses(COORDINATE "2 2\n1 1 1\n", "number of entries");
-    refuses(COORDINATE "1000000000 1000000000 1\n1 1 1\n", "needs 8000000000000000000 bytes");
+    refuses(COORDINATE "1000000000 1000000000 1\n1 1 1\n",
+            "needs 8000000000000000000 bytes as a dense matrix, 1048576 are available");
     refuses(COORDINATE "9000000000000000000 9000000000000000000 1\n1 1 1\n", "bytes");
     refuses(COORDINATE "2 2 9000000000000000000\n1 1 1\n", "sizes lie");
     refuses(ARRAY "300 300\n1\n", "sizes lie");
@@ -153,10 +157,15 @@ static void test_values_refused(void **state)
     (void)state;
     refuses(ARRAY "2 1\n1.000\n", "2 values are declared, 1 are there");
     refuses(ARRAY "1 1\n1\n2\n", "text after the last of 1");
-    refuses(ARRAY "1 1\n1 2\n", "'2' where the end of the line");
+    refuses(ARRAY "2 1\n1 2\n", "'2' where the end of the line (one value a line)");
     refuses(ARRAY "1 1\n1,5\n", "'1,5'");
     refuses(ARRAY "1 1\n0x10\n", "'0x10'");
-    refuses(ARRAY "1 1\n% late\n", "'%'");
+    refuses(ARRAY "1 1\n% late\n1\n", "line 3: a comment among the values");
+    refuses("%%MatrixMarket matrix array integer general\n2 1\n1\n1.5\n",
+            "line 4: '1.5' where an integer");
+    refuses("%%MatrixMarket matrix array integer general\n1 1\ninf\n", "line 3: 'inf'");
+    refuses("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 1e3\n",
+            "line 3: '1e3' where an integer");
     refuses(ARRAY "1 1\n1e999\n", "within the type's range");
     refuses(COORDINATE "2 2 1\n3 1 1.0\n", "(3, 1) lies outside");
     refuses(COORDINATE "2 2 1\n1 3 1.0\n", "(1, 3) lies outside");
@@ -250,14 +259,44 @@ static void test_convert(void **state)
     view.col_stride = 2;
     void *owned = NULL;
     cli_file_error error = {""};
-    assert_int_equal(cli_convert_matrix(&view, TG_TYPE_BF16, &owned, &error), CLI_EXIT_OK);
+    assert_int_equal(cli_convert_matrix(&view, TG_TYPE_BF16, NULL, &owned, &error), CLI_EXIT_OK);
     assert_int_equal(view.type, TG_TYPE_BF16);
     assert_true(cli_load_element(&view, 0, 1) == 3 && cli_load_element(&view, 1, 2) == 6);
     free(owned);
     elems[4] = 1e6;
     view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3);
-    assert_int_equal(cli_convert_matrix(&view, TG_TYPE_FP16, &owned, &error), CLI_EXIT_USAGE);
+    assert_int_equal(cli_convert_matrix(&view, TG_TYPE_FP16, NULL, &owned, &error), CLI_EXIT_USAGE);
     assert_non_null(strstr(error.text, "element (1, 1) = 1e+06"));
+}
+
+/* A terminal whose work began long ago sees the first step at once, and a pipe none. */
+static void test_convert_progress(void **state)
+{
+    (void)state;
+    static const float elems[256 * 257];
+    for (int is_terminal = 0; is_terminal <= 1; is_terminal++) {
+        tg_matrix view = tg_make_matrix(TG_TYPE_FP32, elems, 256, 257);
+        cli_progress progress = {.label = "converting", .is_terminal = is_terminal};
+        void *owned = NULL;
+        cli_file_error error = {""};
+        assert_int_equal(cli_convert_matrix(&view, TG_TYPE_FP64, &progress, &owned, &error),
+                         CLI_EXIT_OK);
+        assert_int_equal(progress.is_shown, is_terminal);
+        cli_end_progress(&progress);
+        free(owned);
+    }
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    cli_memory memory = {.left_bytes = 100};
+    cli_file_error error = {""};
+    assert_true(cli_read_memory().left_bytes > 0);
+    assert_int_equal(cli_reserve_memory(&memory, 60, "A", &error), CLI_EXIT_OK);
+    assert_int_equal(cli_reserve_memory(&memory, 41, "B", &error), CLI_EXIT_WRONG);
+    assert_non_null(strstr(error.text, "B needs 41 bytes, 40 are available"));
+    assert_int_equal(cli_reserve_memory(&memory, 40, "C", &error), CLI_EXIT_OK);
 }
 
 int main(void)
@@ -273,6 +312,8 @@ int main(void)
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_convert_progress),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

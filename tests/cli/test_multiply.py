@@ -62,7 +62,7 @@ class Results(MultiplyCase):
         self.assert_close(np.load("d.npy"), a.T, b.T, UNIT["f4"], c.astype("f8"))
         self.multiply("a.npy", "b.npy", *turned, "--c", "c.npy", "--beta=-2", "--alpha", "0.5")
         self.assert_close(np.load("d.npy"), a.T * 0.5, b.T, UNIT["f4"], -2 * c.astype("f8"))
-        self.multiply("a.npy", "b.npy", *turned, "--c", "absent.npy", "--beta", "0")
+        self.multiply("a.npy", "b.npy", *turned, "--c", "c.npy", "--beta", "0")
         self.assert_close(np.load("d.npy"), a.T, b.T, UNIT["f4"])
 
     def test_output_over_inputs(self):
@@ -198,6 +198,48 @@ class Refusals(MultiplyCase):
                        "is unchanged", "a.npy", "b.npy", "-o", "none/d.npy")
         self.refuse(3, None, "a.npy", "b.npy", "-o", "d.npy", "--device", "abacus")
 
+        for beta in ("0", "1"):
+            self.refuse(3, "none.npy: cannot open it: No such file or directory", "a.npy", "b.npy",
+                        "--c", "none.npy", "--beta", beta, "-o", "d.npy")
+
+    def test_underflow(self):
+        for option in ("--alpha", "--beta"):
+            self.refuse(2, f"{option} = 1e-400 is too small, it would become 0; pass 0 or a "
+                           "magnitude of at least 4.94066e-324",
+                        "a.npy", "b.npy", "--c", "a.npy", option, "1e-400", "-o", "d.npy")
+        np.save("c.npy", self.make(3, 5))
+        words = ("a.npy", "b.npy", "--c", "c.npy", "-o", "d.npy")
+        for option in ("--alpha", "--beta"):
+            self.refuse(2, f"{option} = -1e-50 becomes 0 in FP32, in which fp32 matrices are "
+                           "scaled (least magnitude 1.4013e-45); pass --type fp64 or "
+                           f"{option} 0", *words, f"{option}=-1e-50")
+            self.multiply(*words, f"{option}=-1e-50", "--type", "fp64", "--output-type", "fp64")
+            self.multiply(*words, f"{option}=1e-45")
+
+    @staticmethod
+    def write_column(path, rows, cols):
+        with open(path, "w") as file:
+            file.write("%%MatrixMarket matrix coordinate real general\n"
+                       f"{rows} {cols} 1\n1 1 1.0\n")
+
+    def test_memory(self):
+        """Refused from the sizes in the header, alone and on top of what is loaded already."""
+        with open("/proc/meminfo") as file:
+            kib = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
+        self.write_column("column.mtx", kib * 1024 // 8 * 2, 1)
+        self.write_column("one.mtx", 1, 1)
+        done = self.refuse(1, None, "column.mtx", "one.mtx", "-o", "d.npy")
+        self.assertRegex(done.stderr, rf"needs {kib * 1024 // 8 * 16} bytes as a dense matrix, "
+                                      r"\d+ are available")
+        self.write_column("column.mtx", kib * 1024 // 8 * 6 // 10, 1)
+        self.write_column("row.mtx", 1, kib * 1024 // 8 * 6 // 10)
+        done = self.refuse(1, None, "column.mtx", "row.mtx", "-o", "d.npy")
+        self.assertRegex(done.stderr, r"multiply: row\.mtx: .* bytes as a dense matrix, \d+ are")
+        self.write_column("column.mtx", kib * 16 // 10, 1)
+        self.write_column("row.mtx", 1, 80)
+        done = self.refuse(1, None, "column.mtx", "row.mtx", "-o", "d.mtx")
+        self.assertRegex(done.stderr, r"out of memory: D needs \d+ bytes, \d+ are available")
+
     def test_not_a_matrix_file(self):
         os.mkdir("folder")
         os.mkfifo("fifo")
@@ -213,7 +255,8 @@ class Refusals(MultiplyCase):
                 ("empty.npy", "empty.npy: the file is empty"),
                 ("text.npy", "text.npy: neither a NumPy .npy nor a MatrixMarket .mtx file (it "
                              "starts with neither's signature)")):
-            self.refuse(2, message, path, "b.npy", "-o", "d.npy")
+            code = 3 if path in ("folder", "fifo") else 2
+            self.refuse(code, message, path, "b.npy", "-o", "d.npy")
 
     def test_unreadable(self):
         if os.geteuid() == 0 and not shutil.which("setpriv"):
@@ -226,7 +269,7 @@ class Refusals(MultiplyCase):
         if "cannot execute" in done.stderr or "failed to execute" in done.stderr:
             self.skipTest("the command is not in a folder that others may read")
         self.assertEqual((done.returncode, done.stderr),
-                         (2, "tilegemm multiply: a.npy: cannot open it: Permission denied\n"))
+                         (3, "tilegemm multiply: a.npy: cannot open it: Permission denied\n"))
 
     def test_output_names(self):
         os.mkdir("d.npy")
@@ -285,7 +328,7 @@ class Refusals(MultiplyCase):
         with open("sparse.mtx", "w") as file:
             file.write("%%MatrixMarket matrix coordinate real general\n"
                        "1000000000 1000000000 1\n1 1 1\n")
-        done = self.refuse(2, None, "sparse.mtx", "b.npy", "-o", "d.npy", "--type", "fp64")
+        done = self.refuse(1, None, "sparse.mtx", "b.npy", "-o", "d.npy", "--type", "fp64")
         self.assertIn("needs 8000000000000000000 bytes as a dense matrix", done.stderr)
 
 

@@ -118,7 +118,13 @@ class Output(MultiplyCase):
         """On a terminal only, and wiped at the end."""
         np.save("a.npy", self.make(3000, 1, dtype="<f8"))
         np.save("b.npy", self.make(1, 3000, dtype="<f8"))
-        words = [PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"]
+        self.assert_progress(b"writing", "a.npy", "b.npy", "-o", "d.mtx")
+        np.save("a.npy", np.ones((8000, 8000), "<f2"))
+        np.save("b.npy", np.ones((8000, 1), "<f2"))
+        self.assert_progress(b"checking", "a.npy", "b.npy", "-o", "d.npy", "--check")
+
+    def assert_progress(self, label, *words):
+        words = [PROGRAMS["right"], "multiply", *words]
         master, slave = pty.openpty()
         job = subprocess.Popen(words, stderr=slave, stdout=subprocess.DEVNULL)
         os.close(slave)
@@ -133,7 +139,7 @@ class Output(MultiplyCase):
             shown += part
         os.close(master)
         self.assertEqual(job.wait(timeout=60), 0)
-        self.assertRegex(shown, rb"\rwriting: +\d+ %")
+        self.assertRegex(shown, rb"\r" + label + rb": +\d+ %")
         self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-20:])
 
 

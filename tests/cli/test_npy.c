@@ -151,9 +151,9 @@ static void test_dicts_refused(void **state)
 static void test_data_size(void **state)
 {
     (void)state;
-    refuses(1, DICT("'<f4'", "(2, 3)"), 23, "truncated");
+    refuses(1, DICT("'<f4'", "(2, 3)"), 23, "it is truncated; copy or save it again");
     refuses(1, DICT("'<f4'", "(2, 3)"), 0, "truncated");
-    refuses(1, DICT("'<f4'", "(2, 3)"), 25, "longer");
+    refuses(1, DICT("'<f4'", "(2, 3)"), 25, "longer than that; save one matrix a file");
     refuses(1, DICT("'<f4'", "(1000000000, 1000000000)"), 8, "truncated");
 }
 

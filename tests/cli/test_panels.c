@@ -64,9 +64,14 @@ static void test_choice(void **state)
     assert_int_equal(tg_parse_problem("8192x8192x8192", &problem), TG_STATUS_OK);
     assert_int_equal(cli_choose_panel_rows(&problem, &pipe), 8192);
     int64_t rows = cli_choose_panel_rows(&problem, &terminal);
-    assert_true(rows >= 1024 && rows <= 4096);
+    assert_true(rows >= 400 && rows <= 1000);
     assert_int_equal(tg_parse_problem("1000x8192x8192", &problem), TG_STATUS_OK);
     assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1000);
+    assert_int_equal(tg_parse_problem("1000x16384x16384", &problem), TG_STATUS_OK);
+    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 200);
+    assert_int_equal(cli_choose_panel_rows(&problem, &pipe), 1000);
+    assert_int_equal(tg_parse_problem("200x65536x65536", &problem), TG_STATUS_OK);
+    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 200);
     assert_int_equal(tg_parse_problem("0x8x8", &problem), TG_STATUS_OK);
     assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1);
 }

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
         void *copy = malloc((size_t)data_bytes), *converted = NULL;
         require(copy != NULL);
         view.data = memcpy(copy, view.data, (size_t)data_bytes);
-        require(cli_convert_matrix(&view, TG_TYPE_FP64, &converted, &error) == CLI_EXIT_OK);
+        require(cli_convert_matrix(&view, TG_TYPE_FP64, NULL, &converted, &error) == CLI_EXIT_OK);
         free(converted);
         free(copy);
     }

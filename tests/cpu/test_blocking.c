@@ -1,0 +1,98 @@
+/* What the planner promises of a blocking: bounded memory, and results that do not depend on it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "check/check.h"
+#include "plan/plan.h"
+
+#define MOST_BYTES ((int64_t)32 << 20)
+
+static int64_t find_workspace_bytes(const char *shape, int thread_count)
+{
+    tg_context_options options = {.thread_count = thread_count};
+    tg_context *context;
+    tg_problem problem;
+    tg_plan *plan;
+    tg_plan_info info;
+    assert_int_equal(tg_parse_problem(shape, &problem), TG_STATUS_OK);
+    assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
+    assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), TG_STATUS_OK);
+    assert_int_equal(tg_get_plan_info(plan, &info), TG_STATUS_OK);
+    tg_destroy_plan(plan);
+    tg_destroy_context(context);
+    return info.workspace_bytes;
+}
+
+/* Whatever the shape and the threads, less than 32 MB beyond the operands. */
+static void test_workspace_is_bounded(void **state)
+{
+    static const char *const shapes[] = {
+        "20000x20000x8000",      "8000x20000x1025:bf16", "8000x20000x5000:bf16",
+        "20000x20000x8000:fp64", "64x64x10000000",       "16x64x10000000:fp64:nt",
+        "1x1x1000000000",        "4000x3000x5000:fp16",  "3000x3000x9000:rsd=2:csd=6000",
+        "500x500x500:batch=900", "16x100000x100000:nt",
+    };
+    static const int thread_counts[] = {1, 2, 7, 64, 256, 1024};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        for (size_t t = 0; t < sizeof thread_counts / sizeof thread_counts[0]; t++) {
+            int64_t bytes = find_workspace_bytes(shapes[i], thread_counts[t]);
+            if (bytes < 0 || bytes >= MOST_BYTES) {
+                fail_msg("%s with %d threads: %lld bytes", shapes[i], thread_counts[t],
+                         (long long)bytes);
+            }
+        }
+    }
+}
+
+/* D written past the caches, which the planner chooses only for a D larger than they are. */
+static void check_streamed(const char *shape, int is_run)
+{
+    tg_problem problem;
+    tg_plan_options options = {.kernel = "cpu_packed"};
+    tg_plan *plan;
+    check_operands operands;
+    check_result result;
+    assert_int_equal(tg_parse_problem(shape, &problem), TG_STATUS_OK);
+    assert_true(check_make_operands(&problem, 7, &operands));
+    assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_OK);
+    plan->blocking.is_streamed =
+        1; /* the plan is ours alone: plans by kernel name are not cached */
+    plan->blocking.is_along_rows = 1;
+    tg_buffers buffers = {.a = problem.a.data, .b = problem.b.data, .d = problem.d.data};
+    if (is_run) {
+        assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
+    }
+    check_compare(&problem, 1e9, &result);
+    assert_int_equal(result.is_ok, is_run);
+    tg_destroy_plan(plan);
+    check_free_operands(&operands);
+}
+
+static void test_streamed_rows(void **state)
+{
+    (void)state;
+    check_streamed("64x96x16", 1);
+    check_streamed("103x100x32:ldd=112", 1); /* last vector of each row is partial */
+    check_streamed("50x333x7:ldd=336:batch=2", 1);
+    check_streamed("50x333x7:ldd=335", 1); /* rows that are not aligned go through the caches */
+    check_streamed("33x40x9:fp64", 1);
+}
+
+/* A D that was never written is noticed. */
+static void test_missing_result_is_caught(void **state)
+{
+    (void)state;
+    check_streamed("64x96x16", 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_workspace_is_bounded),
+                                       cmocka_unit_test(test_streamed_rows),
+                                       cmocka_unit_test(test_missing_result_is_caught)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
