@@ -71,7 +71,7 @@ int cli_convert_matrix(tg_matrix *view, tg_type type, cli_progress *progress, vo
                              "out of memory: the matrix in %s needs %lld bytes",
                              tg_get_type_name(type), (long long)bytes);
     int64_t unseen_count = 0; /* elements since the last look at the clock */
-    for (int64_t i = 0; i < m; i++) {
+    for (int64_t i = 0; n > 0 && i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
             double value = cli_load_element(view, i, j);
             if (!cli_store_element(type, data, i * n + j, value)) {

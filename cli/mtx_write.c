@@ -31,7 +31,7 @@ int cli_write_mtx(FILE *stream, const tg_matrix *view, cli_progress *progress)
     int64_t m = view->row_count, n = view->col_count, written_count = 0;
     fprintf(stream, "%%%%MatrixMarket matrix array real general\n%lld %lld\n", (long long)m,
             (long long)n);
-    for (int64_t j = 0; j < n; j++) {
+    for (int64_t j = 0; m > 0 && j < n; j++) { /* 0 x 10^15 is a legal size, and nothing to do */
         for (int64_t i = 0; i < m; i++) {
             double value = cli_load_element(view, i, j);
             if (isnan(value)) /* without the sign that printf may give it */
