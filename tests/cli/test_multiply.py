@@ -116,6 +116,15 @@ class Results(MultiplyCase):
             self.multiply("a.npy", "b.npy", "-o", "d.npy")
             np.testing.assert_array_equal(np.load("d.npy"), np.zeros((m, n), "<f4"))
 
+    def test_empty_and_huge(self):
+        """One size is 0, the other 10^15: no time is spent on what is not there."""
+        write_npy("tall.npy", "<f4", "(1000000000000000, 0)", b"")
+        write_npy("wide.npy", "<f4", "(0, 1000000000000000)", b"")
+        write_npy("none.npy", "<f4", "(0, 0)", b"")
+        for a, b in (("tall.npy", "none.npy"), ("none.npy", "wide.npy")):
+            for words in (["-o", "d.npy"], ["-o", "d.mtx"], ["-o", "d.npy", "--type", "fp64"]):
+                self.multiply(a, b, *words)
+
     def test_special_values(self):
         a, b = self.make(4, 4), self.make(4, 4)
         a[1, 2], b[0, 3] = np.nan, np.inf
