@@ -20,6 +20,13 @@ static json_t *keep_whole(json_t *value, int is_whole)
     return NULL;
 }
 
+/* The library's file without its folder, which is a matter of one machine and its user. */
+static const char *find_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 static json_t *make_peer_json(const cli_peer *peer)
 {
     json_t *environment = json_object(), *kept = json_array();
@@ -38,8 +45,9 @@ static json_t *make_peer_json(const cli_peer *peer)
                          "environment_kept", kept);
     return json_pack("{s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "name", peer->name, "is_open", 1,
                      "version", cli_make_text_json(peer->version), "kernel",
-                     cli_make_text_json(peer->kernel), "library", cli_make_text_json(peer->path),
-                     "environment", environment, "environment_kept", kept);
+                     cli_make_text_json(peer->kernel), "library",
+                     cli_make_text_json(find_file_name(peer->path)), "environment", environment,
+                     "environment_kept", kept);
 }
 
 static json_t *make_peers_json(void)
