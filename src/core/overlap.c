@@ -41,21 +41,14 @@ tgi_span tgi_overlap_find_span(const tgi_layout *layout, int64_t row_count, int6
     return span;
 }
 
-int tgi_overlap_may_share(const void *x, const tgi_span *x_span, const void *y,
-                          const tgi_span *y_span)
+int tgi_overlap_may_meet(int64_t distance, const tgi_span *x_span, const tgi_span *y_span)
 {
-    int64_t x_low = (int64_t)(intptr_t)x + x_span->low,
-            x_high = (int64_t)(intptr_t)x + x_span->high;
-    int64_t y_low = (int64_t)(intptr_t)y + y_span->low,
-            y_high = (int64_t)(intptr_t)y + y_span->high;
-    if (x_high <= y_low || y_high <= x_low)
-        return 0;
     /* Seen modulo a common divisor of all strides between runs, the two may still lie in different
      * places, as two blocks of columns of one matrix do. */
     int64_t period = find_gcd(x_span->stride_gcd, y_span->stride_gcd);
     if (period == 0)
         return 1;
-    int64_t distance = (y_low - x_low) % period;
+    distance %= period;
     if (distance < 0)
         distance += period;
     return distance < x_span->run_bytes || period - distance < y_span->run_bytes;

@@ -15,9 +15,19 @@ typedef struct tgi_span {
 tgi_span tgi_overlap_find_span(const tgi_layout *layout, int64_t row_count, int64_t col_count,
                                int64_t batch_count, int64_t element_bytes);
 
+/* For address ranges that overlap, the distance of their low ends in bytes: 0 if the runs of one
+ * all lie in the gaps of the other. */
+int tgi_overlap_may_meet(int64_t distance, const tgi_span *x_span, const tgi_span *y_span);
+
 /* 0 only if x and y share no byte. Exact for blocks of rows or columns of one larger matrix;
  * otherwise as strict as the address ranges. */
-int tgi_overlap_may_share(const void *x, const tgi_span *x_span, const void *y,
-                          const tgi_span *y_span);
+static inline int tgi_overlap_may_share(const void *x, const tgi_span *x_span, const void *y,
+                                        const tgi_span *y_span)
+{
+    int64_t distance = (int64_t)((uintptr_t)y - (uintptr_t)x);
+    if (distance + y_span->low >= x_span->high || distance + y_span->high <= x_span->low)
+        return 0;
+    return tgi_overlap_may_meet(distance + y_span->low - x_span->low, x_span, y_span);
+}
 
 #endif

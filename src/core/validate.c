@@ -10,7 +10,6 @@ typedef long long ll; /* for printf */
 
 /* Columns from which a problem with few rows (or the reverse) counts as skinny. */
 #define SKINNY_LENGTH 64
-#define SKINNY_COLS 4
 #define SKINNY_DEPTH 256
 
 static tg_status check_enums(const tg_problem *p)
@@ -235,9 +234,10 @@ static void swap_roles(tgi_problem *q)
 static int must_swap(const tgi_problem *q)
 {
     int64_t small = q->m < q->n ? q->m : q->n, large = q->m < q->n ? q->n : q->m;
-    int is_skinny = small <= TGI_SKINNY_ROWS && large > SKINNY_LENGTH;
-    /* With a few columns and a short k, tiles that are one vector wide beat sums over lanes. */
-    if (is_skinny && (small <= SKINNY_COLS || q->k >= SKINNY_DEPTH))
+    int64_t small_bytes = small * (q->type == TG_TYPE_FP64 ? 8 : 4);
+    /* Columns that fill half a vector of 64 bytes, or a quarter where k is short, are better done
+     * by tiles one vector wide than by sums over lanes. */
+    if (large > SKINNY_LENGTH && (small_bytes <= 16 || (small_bytes <= 32 && q->k >= SKINNY_DEPTH)))
         return q->n < q->m;
     if (q->m == 1 || q->n == 1)
         return q->n == 1 && q->m > 1;

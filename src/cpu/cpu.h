@@ -24,6 +24,10 @@ typedef struct tgi_cpu_family {
 extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct, tgi_cpu_packed,
     tgi_cpu_rank, tgi_cpu_dot;
 
+/* Steps of k in a chunk at most. Long chunks save passes over D, which lies in memory; a panel of
+ * B, chunk x 192 bytes, still stays in L2 while row tiles go by. */
+#define TGI_CHUNK_K 1024
+
 /* Products of k summed before the running sum is touched, for tile elements that hold k_per_elem of
  * them: the same for every kernel that sums one by one, so that these agree bit by bit. A multiple
  * of 8 unless it is k itself. */

@@ -33,9 +33,7 @@ double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
 
 int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)
 {
-    /* Long chunks save passes over D, which lies in memory; a panel of B, chunk x 192 bytes,
-     * still stays in L2 while row tiles go by. */
-    const int64_t longest = 1024 * k_per_elem, step = 8;
+    const int64_t longest = TGI_CHUNK_K * k_per_elem, step = 8;
     if (k <= longest)
         return k;
     int64_t chunk_count = (k + longest - 1) / longest;

@@ -11,75 +11,103 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 {
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
-    if (p->b.col != 1 || (p->a.col != 1 && p->a.row != 1)) {
+    if (p->b.col != 1 || (p->a.col != 1 && p->a.row != 1) || !tgi_cpu_is_d_plain(p) ||
+        p->c.col != 1) {
         snprintf(proposal->reason, sizeof proposal->reason,
-                 "reads in place: B's rows must be contiguous, and A's rows or columns");
+                 "works in place: the rows of B, C and D must be contiguous, and A's rows or "
+                 "columns");
         return;
     }
-    int64_t chunk_k = tgi_cpu_chunk_k(p->k, 1);
-    if (p->k > chunk_k && !tgi_cpu_is_d_plain(p)) {
-        snprintf(
-            proposal->reason, sizeof proposal->reason,
-            "has no workspace for sums: k = %lld is above %lld and D's rows are not contiguous",
-            (long long)p->k, (long long)chunk_k);
+    if (!tgi_cpu_is_linear(p)) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "writes D from registers: alpha and beta, but no bias and no activation");
+        return;
+    }
+    if (p->k > TGI_CHUNK_K) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "sums all of k in registers: k = %lld is above %d", (long long)p->k, TGI_CHUNK_K);
         return;
     }
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
     const tgi_tile_set *tiles = kernels->direct_tiles;
-    proposal->blocking.kc = chunk_k;
     proposal->blocking.panel_cols = tgi_cpu_panel_cols(p->n, tiles);
-    proposal->blocking.row_parts = tgi_cpu_tile_count(p->m, tiles->rows); /* tiles, not tasks */
+    /* Its divisions take as long as a small tile: the cut is made here. */
+    tgi_tile_cut cut = tgi_cpu_cut_rows(p->m, tiles->rows);
+    proposal->blocking.row_parts = cut.count; /* tiles, not tasks */
+    proposal->blocking.mc = cut.rows;
+    proposal->blocking.nc = cut.larger_count;
     double row_tiles = (double)tgi_cpu_tile_count(p->m, tiles->rows);
     double col_tiles = (double)tgi_cpu_tile_count(p->n, tiles->cols);
     double cols = (double)tgi_cpu_tile_count(p->n, tiles->vector_elems) * tiles->vector_elems;
-    double batch_chunks = (double)p->batch_count * (double)tgi_cpu_tile_count(p->k, (int)chunk_k);
+    double batch_count = (double)p->batch_count;
     /* B is read again for each row tile: from L1 for nothing, from L2 for little, from beyond with
      * the delays of long strides. */
     double b_bytes = (double)p->k * (double)p->n * (double)tiles->elem_bytes;
     double reread_cycles = b_bytes > (double)machine->l2_bytes / 2.0 ? 0.015
                            : b_bytes > (double)machine->l1_bytes     ? 0.0025
                                                                      : 0.0;
-    double reread_bytes = (row_tiles - 1.0) * b_bytes * (double)p->batch_count;
-    tgi_cpu_work work = {.macs = (double)p->m * cols * (double)p->k * (double)p->batch_count,
+    double reread_bytes = (row_tiles - 1.0) * b_bytes * batch_count;
+    tgi_cpu_work work = {.macs = (double)p->m * cols * (double)p->k * batch_count,
                          .macs_per_cycle = tgi_cpu_macs_per_cycle(kernel),
                          .memory_bytes = tgi_model_operand_bytes(p),
                          .memory_share = 0.4, /* D is written and B read down narrow columns */
-                         .fixed_cycles = 40.0 * row_tiles * col_tiles * batch_chunks +
+                         .fixed_cycles = 40.0 * row_tiles * col_tiles * batch_count +
                                          reread_cycles * reread_bytes,
                          .thread_count = 1};
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
 }
 
+/* What an execution costs beside its tiles counts here: structs are filled
+ * field by field, and nothing is computed twice. */
 static void execute(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
-    const tgi_isa_kernels *kernels = tgi_cpu_select(call->kernel);
-    const int64_t bytes = kernels->direct_tiles->elem_bytes, chunk_k = call->blocking->kc;
-    /* Field by field: clearing the whole struct first would take as long as a small product. */
-    tgi_panels s;
-    s.call = call;
-    s.kernels = kernels;
-    s.tiles = kernels->direct_tiles;
-    s.row = s.col = 0;
-    s.rows = p->m;
-    s.cols = p->n;
-    s.tile_count = call->blocking->row_parts;
-    s.sums = s.running = NULL;
-    s.sums_row = s.running_row = 0;
-    s.b.row = p->b.row;
-    s.b.panel_elems = s.b.cols = call->blocking->panel_cols;
-    tgi_cpu_read_a_in_place(p, s.tiles, &s.a);
-    for (s.batch = 0; s.batch < p->batch_count; s.batch++) {
-        for (int64_t k0 = 0; k0 < p->k; k0 += chunk_k) {
-            s.is_first = k0 == 0;
-            s.is_last = k0 + chunk_k >= p->k;
-            s.k_elems = s.is_last ? p->k - k0 : chunk_k;
-            s.a.data = tgi_cpu_at(call->a, &p->a, s.batch, 0, k0, bytes);
-            s.b.data = tgi_cpu_at(call->b, &p->b, s.batch, k0, 0, bytes);
-            tgi_cpu_run_panels(&s);
+    const tgi_blocking *blocking = call->blocking;
+    const tgi_tile_set *tiles = tgi_cpu_select(call->kernel)->direct_tiles;
+    const int64_t bytes = tiles->elem_bytes, cols = blocking->panel_cols;
+    const int64_t rows = blocking->mc, larger_count = blocking->nc;
+    const int64_t larger_rows = larger_count * (rows + 1);
+    const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
+    /* Where beta is 0, C is never read, and D stands for it. */
+    const char *a = call->a, *b = call->b, *c = call->c ? call->c : call->d;
+    char *d = call->d;
+    tgi_tile tile;
+    tile.k = p->k;
+    tile.a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col;
+    tile.b_row = p->b.row;
+    tile.c_row = p->c.row;
+    tile.d_row = p->d.row;
+    tile.alpha = p->alpha;
+    tile.beta = p->beta;
+    tile.is_plain = p->alpha == 1.0 && p->beta == 0.0;
+    tile.is_d_far = tile.is_streamed = 0;
+    for (int64_t batch = 0; batch < p->batch_count; batch++) {
+        for (int64_t j = 0; j < p->n; j += cols) {
+            tile.cols = (int)(p->n - j < cols ? p->n - j : cols);
+            tile.b = b + j * bytes;
+            if (larger_count) {
+                tile.tile_count = larger_count;
+                tile.a = a;
+                tile.a_step = (rows + 1) * p->a.row;
+                tile.c = c + j * bytes;
+                tile.d = d + j * bytes;
+                tiles->functions[rows][order](&tile);
+            }
+            if (larger_rows == p->m)
+                continue;
+            tile.tile_count = blocking->row_parts - larger_count;
+            tile.a = a + larger_rows * p->a.row * bytes;
+            tile.a_step = rows * p->a.row;
+            tile.c = c + (larger_rows * p->c.row + j) * bytes;
+            tile.d = d + (larger_rows * p->d.row + j) * bytes;
+            tiles->functions[rows - 1][order](&tile);
         }
+        a += p->a.batch * bytes;
+        b += p->b.batch * bytes;
+        c += p->c.batch * bytes;
+        d += p->d.batch * bytes;
     }
 }
 

@@ -143,11 +143,9 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     left->order = TGI_A_ALONG_ROWS;
     left->is_paneled = 1;
     left->stride = 0;
-    int64_t tile_count = tgi_cpu_tile_count(s->rows, tiles->rows),
-            k_elems = count_k_elems(tiles, k);
-    for (int64_t index = 0; index < tile_count; index++) {
-        int64_t i = tgi_cpu_tile_start(s->rows, tile_count, index);
-        int64_t rows = tgi_cpu_tile_start(s->rows, tile_count, index + 1) - i;
+    int64_t k_elems = count_k_elems(tiles, k);
+    for (int64_t index = 0, i = 0, rows; index < s->cut.count; index++, i += rows) {
+        rows = s->cut.rows + (index < s->cut.larger_count);
         tgi_copy copy = {.target = block + i * k_elems * tiles->elem_bytes,
                          .target_stride = rows,
                          .source = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row + i, k0, bytes),
@@ -177,7 +175,7 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
         for (int64_t row = row0; row < row1; row += mc) {
             s->row = row;
             s->rows = row1 - row < mc ? row1 - row : mc;
-            s->tile_count = tgi_cpu_tile_count(s->rows, s->tiles->rows);
+            s->cut = tgi_cpu_cut_rows(s->rows, s->tiles->rows);
             pack_a(run, s, k0, k, &s->a, a_block);
             if (run->chunk_sums) {
                 int64_t offset = (chunk * p->m + s->row) * p->n + s->col;

@@ -5,10 +5,14 @@ int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
     return tgi_cpu_divide_up(rows, tile_rows);
 }
 
-int64_t tgi_cpu_tile_start(int64_t rows, int64_t tile_count, int64_t index)
+tgi_tile_cut tgi_cpu_cut_rows(int64_t rows, int tile_rows)
 {
-    int64_t base = rows / tile_count, larger = rows % tile_count;
-    return index * base + (index < larger ? index : larger);
+    tgi_tile_cut cut = {.count = tgi_cpu_tile_count(rows, tile_rows)};
+    if (cut.count) {
+        cut.rows = rows / cut.count;
+        cut.larger_count = rows - cut.rows * cut.count;
+    }
+    return cut;
 }
 
 int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles)
@@ -68,35 +72,37 @@ typedef struct tile_walk {
     const tgi_panels *panels;
     tile_target target;
     char *d;
-    const char *c;
-    int64_t c_row, a_row; /* a_row: elements from one row of A to the next */
+    const char *c; /* D where there is no C: never read then */
+    int64_t a_row; /* elements from one row of A to the next */
     tgi_tile tile;
 } tile_walk;
 
-static void run_tile(tile_walk *walk, int64_t i, int64_t rows, int64_t j)
+/* `count` tiles of `rows` rows, the first at (i, j) of the block. */
+static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, int64_t j)
 {
     const tgi_panels *s = walk->panels;
     const tgi_tile_set *tiles = s->tiles;
-    const int64_t bytes = tiles->accum_bytes, d_row = s->call->problem->d.row;
+    const int64_t bytes = tiles->accum_bytes;
     tgi_tile_fn *function = tiles->functions[rows - 1][s->a.order];
     tgi_tile *tile = &walk->tile;
-    switch (walk->target) {
-    case TO_D:
-        tile->d = walk->d + (i * d_row + j) * bytes;
-        tile->c = walk->c ? walk->c + (i * walk->c_row + j) * bytes : NULL;
+    tile->a_step = rows * walk->a_row;
+    if (walk->target != TO_FINISH) {
+        tile->tile_count = count;
+        tile->d = walk->d + (i * tile->d_row + j) * bytes;
+        tile->c = walk->c + (i * tile->c_row + j) * bytes;
         function(tile);
-        break;
-    case TO_SUMS:
-        tile->d = (char *)s->sums + (i * s->sums_row + j) * bytes;
-        function(tile);
-        break;
-    case TO_FINISH:
-        run_tile_and_finish(s, function, tile, i, j, rows);
-        break;
+        return;
     }
+    const char *a = tile->a;
+    for (tile->tile_count = 1; count > 0; count--, i += rows) {
+        run_tile_and_finish(s, function, tile, i, j, rows);
+        tile->a = (const char *)tile->a + tile->a_step * tiles->elem_bytes;
+    }
+    tile->a = a;
 }
 
-/* Every field that run_tile reads for the target, and no other: see the direct family's execute. */
+/* Every field that run_tiles reads for the target, and no other: clearing the whole struct first
+ * would take as long as a small product. */
 static inline void start_walk(const tgi_panels *s, tile_walk *walk)
 {
     const tgi_problem *p = s->call->problem;
@@ -111,17 +117,21 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     tile->b_row = s->b.row;
     tile->alpha = 1.0;
     tile->beta = 0.0;
-    tile->d_row = s->sums_row;
     tile->is_streamed = tile->is_d_far = 0;
     tile->is_plain = 1;
-    if (walk->target != TO_D)
+    if (walk->target != TO_D) {
+        walk->d = s->sums;
+        walk->c = walk->d;
+        tile->d_row = tile->c_row = s->sums_row;
         return;
+    }
     walk->d = (char *)tgi_cpu_at(s->call->d, &p->d, s->batch, s->row, s->col, bytes);
-    walk->c =
-        s->is_first ? tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes) : walk->d;
-    walk->c_row = s->is_first ? p->c.row : p->d.row;
-    tile->d_row = p->d.row;
-    tile->c_row = walk->c_row;
+    walk->c = walk->d;
+    tile->d_row = tile->c_row = p->d.row;
+    if (s->is_first && p->beta != 0.0) {
+        walk->c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes);
+        tile->c_row = p->c.row;
+    }
     tile->alpha = p->alpha;
     tile->beta = s->is_first ? p->beta : 1.0;
     tile->is_streamed = blocking->is_streamed;
@@ -133,32 +143,31 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
  * other way round, and D is written in long runs. */
 void tgi_cpu_run_panels(const tgi_panels *s)
 {
-    const tgi_tile_set *tiles = s->tiles;
-    const int64_t tile_count = s->tile_count;
-    /* A division takes as long as a small tile: not for one alone. */
-    const int64_t base_rows = tile_count == 1 ? s->rows : s->rows / tile_count;
-    const int64_t larger_count = s->rows - base_rows * tile_count;
-    const int64_t panel_cols = s->b.cols;
-    const int64_t panel_bytes = s->b.panel_elems * tiles->elem_bytes;
+    const int64_t elem_bytes = s->tiles->elem_bytes, panel_cols = s->b.cols;
+    const int64_t panel_bytes = s->b.panel_elems * elem_bytes;
     const int is_along_rows = s->call->blocking->is_along_rows;
     const int64_t group_cols = is_along_rows ? s->cols : panel_cols;
+    const tgi_tile_cut cut = s->cut;
     tile_walk walk;
     start_walk(s, &walk);
     const char *b = s->b.data;
     for (int64_t group = 0; group < s->cols; group += group_cols, b += panel_bytes) {
         int64_t end = group + group_cols < s->cols ? group + group_cols : s->cols;
         walk.tile.a = s->a.data;
-        for (int64_t index = 0, i = 0, rows; index < tile_count; index++, i += rows) {
-            rows = base_rows + (index < larger_count);
+        int64_t i = 0, rows, count;
+        for (int64_t index = 0; index < cut.count; index += count, i += count * rows) {
+            const int is_larger = index < cut.larger_count;
+            rows = cut.rows + is_larger;
+            count = is_along_rows ? 1 : (is_larger ? cut.larger_count : cut.count) - index;
             if (s->a.is_paneled)
                 walk.tile.a_stride = rows;
             walk.tile.b = b;
             for (int64_t j = group; j < end; j += panel_cols) {
                 walk.tile.cols = (int)(end - j < panel_cols ? end - j : panel_cols);
-                run_tile(&walk, i, rows, j);
+                run_tiles(&walk, i, rows, count, j);
                 walk.tile.b = (const char *)walk.tile.b + panel_bytes;
             }
-            walk.tile.a = (const char *)walk.tile.a + rows * walk.a_row * tiles->elem_bytes;
+            walk.tile.a = (const char *)walk.tile.a + count * rows * walk.a_row * elem_bytes;
         }
     }
 }

@@ -23,14 +23,20 @@ typedef struct tgi_right {
     int64_t cols;
 } tgi_right;
 
+/* Rows cut into tiles that differ by one row at most: the first larger_count of them have
+ * rows + 1, the others `rows`. */
+typedef struct tgi_tile_cut {
+    int64_t count, larger_count, rows;
+} tgi_tile_cut;
+
 /* One block of D, at (row, col) of batch entry `batch`, for one chunk of k. */
 typedef struct tgi_panels {
     const tgi_call *call;
     const tgi_isa_kernels *kernels;
     const tgi_tile_set *tiles;
     int64_t batch, row, col, rows, cols;
-    int64_t tile_count; /* row tiles, as tgi_cpu_tile_count has it */
-    int64_t k_elems;    /* tile elements along k */
+    tgi_tile_cut cut; /* of the rows */
+    int64_t k_elems;  /* tile elements along k */
     tgi_left a;
     tgi_right b;
     void *sums; /* raw sums go here (rows x cols), NULL: to D */
@@ -42,9 +48,8 @@ typedef struct tgi_panels {
 
 void tgi_cpu_run_panels(const tgi_panels *panels);
 
-/* Row tiles of `rows` rows differ by one at most: how many, and the first row of tile `index`. */
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
-int64_t tgi_cpu_tile_start(int64_t rows, int64_t tile_count, int64_t index);
+tgi_tile_cut tgi_cpu_cut_rows(int64_t rows, int tile_rows);
 
 /* Columns of a panel for n columns in all: whole vectors, as many in each panel as can be. */
 int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles);

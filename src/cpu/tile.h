@@ -15,9 +15,13 @@
 #define TGI_TILE_MAX_COLS 48
 #define TGI_PEAK_CHAINS 12
 
-/* Strides in elements of the operand; where B and A hold BF16 pairs, an element is a pair. */
+/* Strides in elements of the operand; where B and A hold BF16 pairs, an element is a pair. One call
+ * does tile_count tiles of as many rows, one below the other: a call costs as much as several steps
+ * of k. */
 typedef struct tgi_tile {
     int64_t k;
+    int64_t tile_count; /* >= 1 */
+    int64_t a_step;     /* from one tile's A to the next one's */
     const void *a;
     int64_t a_stride; /* of the dimension that is not contiguous, see tgi_tile_fn */
     const void *b;

@@ -11,8 +11,9 @@
 /* D from the accumulators. Without is_plain, alpha, beta and the way of writing are looked at
  * for each vector, which costs little where tiles are not small. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(store_tile)(const tgi_tile *t, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
-                 const int vectors, const int is_whole, const int is_plain)
+TILE(store_tile)(const tgi_tile *t, ACC(elem) * d_start, const ACC(elem) * c_start,
+                 ACC(vec) (*accum)[TILE_VECTORS], const int rows, const int vectors,
+                 const int is_whole, const int is_plain)
 {
     const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
     const int64_t d_row = t->d_row, c_row = t->c_row;
@@ -23,12 +24,12 @@ TILE(store_tile)(const tgi_tile *t, ACC(vec) (*accum)[TILE_VECTORS], const int r
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++) {
             const int is_partial = v == vectors - 1 && !is_whole;
-            ACC(elem) *d = (ACC(elem) *)t->d + i * d_row + v * VECTOR_ELEMS;
+            ACC(elem) *d = d_start + i * d_row + v * VECTOR_ELEMS;
             ACC(vec) sum = accum[i][v];
             if (!is_plain)
                 sum = ACC(mul)(alpha, sum);
             if (!is_plain && has_c) {
-                const ACC(elem) *c = (const ACC(elem) *)t->c + i * c_row + v * VECTOR_ELEMS;
+                const ACC(elem) *c = c_start + i * c_row + v * VECTOR_ELEMS;
                 sum = ACC(fma)(beta, is_partial ? ACC(load_some)(c, last_cols) : ACC(load)(c), sum);
             }
             if (is_partial) {
@@ -68,11 +69,12 @@ TILE(step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
     }
 }
 
-/* All of rows, vectors, order and is_whole are constants after inlining: the arrays live in
- * registers. is_whole says that the last vector of each row of B and D has all its columns. */
+/* One tile of D at d. All of rows, vectors, order and is_whole are constants after inlining: the
+ * arrays live in registers. is_whole says that the last vector of each row of B and D has all its
+ * columns. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int order,
-                const int is_whole)
+TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, ACC(elem) * d, const ACC(elem) * c,
+                const int rows, const int vectors, const int order, const int is_whole)
 {
     ACC(vec) accum[TILE_ROWS][TILE_VECTORS];
     const IN(elem) * a[A_POINTERS], *b = t->b;
@@ -81,7 +83,7 @@ TILE(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int 
     const int pointer_count = order == TGI_A_ALONG_K ? (rows + 2) / 3 : 1;
 #pragma GCC unroll 5
     for (int q = 0; q < pointer_count; q++) {
-        a[q] = (const IN(elem) *)t->a + 3 * q * a_stride;
+        a[q] = a_start + 3 * q * a_stride;
         HIDE_POINTER(a[q]); /* or the compiler would go back to one base and 14 offsets */
     }
 #pragma GCC unroll 14
@@ -94,7 +96,7 @@ TILE(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int 
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
             for (int v = 0; v < vectors; v++)
-                __builtin_prefetch((const ACC(elem) *)t->d + i * t->d_row + v * VECTOR_ELEMS);
+                __builtin_prefetch(d + i * t->d_row + v * VECTOR_ELEMS);
     }
 
     int64_t p = 0;
@@ -120,9 +122,25 @@ TILE(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int 
     }
 
     if (t->is_plain) {
-        TILE(store_tile)(t, accum, rows, vectors, is_whole, 1);
+        TILE(store_tile)(t, d, c, accum, rows, vectors, is_whole, 1);
     } else {
-        TILE(store_tile)(t, accum, rows, vectors, is_whole, 0);
+        TILE(store_tile)(t, d, c, accum, rows, vectors, is_whole, 0);
+    }
+}
+
+/* All tiles of a call, one below the other. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(tile_column)(const tgi_tile *t, const int rows, const int vectors, const int order,
+                  const int is_whole)
+{
+    const IN(elem) *a = t->a;
+    const ACC(elem) *c = t->c;
+    ACC(elem) *d = t->d;
+    for (int64_t left = t->tile_count; left > 0; left--) {
+        TILE(tile_body)(t, a, d, c, rows, vectors, order, is_whole);
+        a += t->a_step;
+        d += rows * t->d_row;
+        c += rows * t->c_row;
     }
 }
 
@@ -134,9 +152,9 @@ TILE(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int 
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
     if (t->cols == 3 * VECTOR_ELEMS) {                                                             \
-        TILE(tile_body)(t, rows, 3, order, 1);                                                     \
+        TILE(tile_column)(t, rows, 3, order, 1);                                                   \
     } else if (t->cols > 2 * VECTOR_ELEMS) {                                                       \
-        TILE(tile_body)(t, rows, 3, order, 0);                                                     \
+        TILE(tile_column)(t, rows, 3, order, 0);                                                   \
     } else
 #else
 #define WIDEST_TILE(rows, order)
@@ -146,13 +164,13 @@ TILE(tile_body)(const tgi_tile *t, const int rows, const int vectors, const int 
     {                                                                                              \
         WIDEST_TILE(rows, order)                                                                   \
         if (t->cols == 2 * VECTOR_ELEMS) {                                                         \
-            TILE(tile_body)(t, rows, 2, order, 1);                                                 \
+            TILE(tile_column)(t, rows, 2, order, 1);                                               \
         } else if (t->cols > VECTOR_ELEMS) {                                                       \
-            TILE(tile_body)(t, rows, 2, order, 0);                                                 \
+            TILE(tile_column)(t, rows, 2, order, 0);                                               \
         } else if (t->cols == VECTOR_ELEMS) {                                                      \
-            TILE(tile_body)(t, rows, 1, order, 1);                                                 \
+            TILE(tile_column)(t, rows, 1, order, 1);                                               \
         } else {                                                                                   \
-            TILE(tile_body)(t, rows, 1, order, 0);                                                 \
+            TILE(tile_column)(t, rows, 1, order, 0);                                               \
         }                                                                                          \
     }
 #define TILE_PAIR(rows) TILE_FUNCTION(rows, 0) TILE_FUNCTION(rows, 1)
