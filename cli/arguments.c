@@ -48,6 +48,50 @@ int cli_report_status(tg_status status)
     return cli_exit_code(status);
 }
 
+int cli_create_context(const tg_context_options *options, tg_context **context)
+{
+    tg_status status = tg_create_context(options, context);
+    if (status == TG_STATUS_OK)
+        return CLI_EXIT_OK;
+    int exit_code = cli_report_status(status);
+    if (status != TG_STATUS_UNKNOWN_NAME)
+        return exit_code;
+    /* With an instruction set that is always there it is another name, the device's, that fails. */
+    tg_context_options least = *options;
+    least.isa = "generic";
+    if (tg_create_context(&least, context) == TG_STATUS_OK)
+        exit_code = CLI_EXIT_USAGE;
+    tg_destroy_context(*context);
+    *context = NULL;
+    return exit_code;
+}
+
+static error_t parse_query_option(int key, char *arg, struct argp_state *state)
+{
+    cli_query *query = state->input;
+    switch (key) {
+    case CLI_KEY_JSON:
+        query->has_json = 1;
+        return 0;
+    case CLI_KEY_ISA:
+        query->isa = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is no option", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
+                    cli_query *query)
+{
+    const struct argp argp = {.options = options, .parser = parse_query_option, .doc = doc};
+    *query = (cli_query){NULL, 0};
+    return argp_parse(&argp, argc, argv, 0, NULL, query) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+}
+
 int cli_parse_type(const char *option, const char *text, tg_type *type)
 {
     static const tg_type types[] = {TG_TYPE_FP32, TG_TYPE_FP64, TG_TYPE_BF16, TG_TYPE_FP16};

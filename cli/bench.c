@@ -107,13 +107,6 @@ static int add_name(const char *option, const char **names, int *count, const ch
     return 1;
 }
 
-/* argp's own exits would skip the caller, so a bad value ends here. */
-static void require(int is_right, int exit_code)
-{
-    if (!is_right)
-        exit(exit_code);
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     bench_options *options = state->input;
@@ -168,9 +161,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    require(is_right, CLI_EXIT_USAGE);
-    require(exit_code == CLI_EXIT_OK, exit_code);
-    return 0;
+    options->refused_code = is_right ? exit_code : CLI_EXIT_USAGE;
+    return options->refused_code == CLI_EXIT_OK ? 0 : EINVAL;
 }
 
 /* One shape at one thread count, in a context of its own. */
@@ -180,18 +172,14 @@ static int measure_shape(const bench_options *options, bench_result *result, int
     const tg_context_options context_options = {.isa = options->isa, .thread_count = thread_count};
     tg_context *context = NULL;
     tg_device_info info;
-    tg_status status = tg_create_context(&context_options, &context);
-    if (status == TG_STATUS_OK)
-        status = tg_get_device_info(context, &info);
-    if (status != TG_STATUS_OK) {
-        int exit_code = cli_report_status(status);
-        tg_destroy_context(context);
+    int exit_code = cli_create_context(&context_options, &context);
+    if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    }
+    tg_get_device_info(context, &info);
     result->thread_count = info.thread_count;
     snprintf(result->device, sizeof result->device, "%s", info.device);
     snprintf(result->isa, sizeof result->isa, "%s", info.isa);
-    int exit_code = cli_measure_result(options, context, result, progress);
+    exit_code = cli_measure_result(options, context, result, progress);
     cli_free_contenders(result);
     tg_destroy_context(context);
     return exit_code;
@@ -280,8 +268,8 @@ static int measure_all(const bench_options *options, bench_result *results, int 
                 worst_code = CLI_EXIT_WRONG;
         }
     }
-    if (has_table)
-        cli_print_summary(results, *result_count);
+    if (has_table && cli_print_summary(results, *result_count) != CLI_EXIT_OK)
+        worst_code = CLI_EXIT_WRONG;
     return worst_code == CLI_EXIT_OK ? judge_run(options, results, *result_count) : worst_code;
 }
 
@@ -325,18 +313,20 @@ static int measure_and_write(const bench_options *options, int argc, char **argv
     if (exit_code == CLI_EXIT_OK) {
         exit_code = measure_all(options, results, &result_count);
         /* What was measured before a failure is worth keeping. */
-        json_t *run = NULL;
-        if (options->json_path && result_count > 0)
-            run = cli_make_bench_json(options, results, result_count, argc, argv);
-        int write_code = cli_write_json(&output, run);
-        if (options->json_path && !run) {
-            cli_print_error("no JSON was written to %s: %s", options->json_path,
-                            result_count > 0 ? "out of memory for the run"
-                                             : "the first shape failed");
-            write_code = CLI_EXIT_WRONG;
+        char *text = NULL;
+        int write_code = CLI_EXIT_OK;
+        if (options->json_path && result_count > 0) {
+            text = cli_format_json(cli_make_bench_json(options, results, result_count, argc, argv));
+            if (!text) {
+                cli_print_error("no JSON was written to %s: out of memory for the run",
+                                options->json_path);
+                write_code = CLI_EXIT_WRONG;
+            }
         }
+        if (cli_write_json(&output, text) != CLI_EXIT_OK)
+            write_code = CLI_EXIT_WRONG;
         exit_code = exit_code == CLI_EXIT_OK ? write_code : exit_code;
-        json_decref(run);
+        free(text);
     }
     for (int i = 0; i < capacity; i++)
         free(results[i].contenders);
@@ -362,10 +352,12 @@ int cli_run_bench(int argc, char **argv)
                "TILEGEMM_MKL (a folder or a file) where that is set.",
     };
     bench_options options = {.min_time_s = 0.005, .max_time_s = 5.0, .round_count = 15};
+    int exit_code = CLI_EXIT_OK;
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
-        return CLI_EXIT_USAGE;
+        exit_code = options.refused_code != CLI_EXIT_OK ? options.refused_code : CLI_EXIT_USAGE;
     cli_read_machine(&options.machine);
-    int exit_code = set_defaults(&options);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = set_defaults(&options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = measure_and_write(&options, argc, argv);
     free(options.shapes);

@@ -45,6 +45,7 @@ typedef struct bench_options {
     double max_time_s;     /* of one contender at one shape, once it has 3 samples */
     int round_count;
     int is_cold;
+    int refused_code;    /* cli_exit of the option that was refused */
     cli_machine machine; /* read before the measuring, so that its load is that of others */
 } bench_options;
 
@@ -98,6 +99,7 @@ int64_t cli_get_depth(const tg_problem *problem); /* k */
 double cli_count_operand_bytes(const tg_problem *problem);
 
 /* bench_contenders.c: choose and prepare, release. Returns a cli_exit. */
+/* Is there a context with `isa` (NULL: TILEGEMM_ISA or all the CPU has)? */
 int cli_check_isa(const char *isa);
 int cli_check_kernel_names(const bench_options *options);
 int cli_open_bench_peers(bench_options *options);
@@ -110,10 +112,10 @@ void cli_free_contenders(bench_result *result);
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
                        cli_progress *progress);
 
-/* bench_table.c: what a person reads. */
+/* bench_table.c: what a person reads. The summary returns a cli_exit. */
 void cli_print_bench_head(const bench_options *options);
 void cli_print_result(const bench_result *result);
-void cli_print_summary(const bench_result *results, int result_count);
+int cli_print_summary(const bench_result *results, int result_count);
 
 /* bench_json.c: the whole run; NULL when out of memory, never a run with a record left out. */
 json_t *cli_make_bench_json(const bench_options *options, const bench_result *results,

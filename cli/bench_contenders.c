@@ -3,32 +3,25 @@
  */
 #include "bench.h"
 
+#include "matrix_file.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int is_group(const char *name)
 {
     return strcmp(name, "best") == 0 || strcmp(name, "ladder") == 0 || strcmp(name, "all") == 0;
 }
 
-/* Makes a context with `isa` (NULL: TILEGEMM_ISA or all the CPU has) to see if that is possible. A
- * name that no build knows is wrong usage; where the default fails too, it is not the name. */
 int cli_check_isa(const char *isa)
 {
-    const tg_context_options asked = {.isa = isa}, least = {.isa = "generic"};
+    const tg_context_options options = {.isa = isa};
     tg_context *context = NULL;
-    tg_status status = tg_create_context(&asked, &context);
+    int exit_code = cli_create_context(&options, &context);
     tg_destroy_context(context);
-    if (status == TG_STATUS_OK)
-        return CLI_EXIT_OK;
-    int exit_code = cli_report_status(status);
-    if (status != TG_STATUS_UNKNOWN_NAME || tg_create_context(&least, &context) != TG_STATUS_OK)
-        return exit_code;
-    tg_destroy_context(context);
-    return CLI_EXIT_USAGE;
+    return exit_code;
 }
 
 int cli_check_kernel_names(const bench_options *options)
@@ -276,25 +269,9 @@ int cli_make_contenders(const bench_options *options, tg_context *context, bench
     return exit_code;
 }
 
-/* MemAvailable counts the page cache, which gives way; the pages that are free now do not. */
-static double read_free_bytes(void)
-{
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[256];
-    double free_bytes = -1.0;
-    while (file && free_bytes < 0.0 && fgets(line, sizeof line, file)) {
-        if (strncmp(line, "MemAvailable:", strlen("MemAvailable:")) == 0)
-            free_bytes = 1024.0 * strtod(line + strlen("MemAvailable:"), NULL);
-    }
-    if (file)
-        fclose(file);
-    return free_bytes >= 0.0 ? free_bytes
-                             : (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-}
-
 int cli_check_memory(bench_result *result, double needed_bytes)
 {
-    double free_bytes = read_free_bytes();
+    double free_bytes = (double)cli_read_memory().left_bytes;
     if (needed_bytes < 0.9 * free_bytes)
         return 1;
     for (int i = 0; i < result->contender_count; i++) {

@@ -11,15 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* NULL in place of a value of which a part is missing: json_pack then makes the whole NULL. */
-static json_t *keep_whole(json_t *value, int is_whole)
-{
-    if (is_whole)
-        return value;
-    json_decref(value);
-    return NULL;
-}
-
 /* The library's file without its folder, which is a matter of one machine and its user. */
 static const char *find_file_name(const char *path)
 {
@@ -38,7 +29,7 @@ static json_t *make_peer_json(const cli_peer *peer)
         if (peer->is_setting_kept[i])
             is_whole &= cli_append_json(kept, json_string(peer->settings[i].name));
     }
-    kept = keep_whole(kept, is_whole);
+    kept = cli_keep_whole_json(kept, is_whole);
     if (!peer->handle)
         return json_pack("{s:s, s:b, s:o, s:o, s:o}", "name", peer->name, "is_open", 0, "reason",
                          cli_make_text_json(peer->reason), "environment", environment,
@@ -59,7 +50,7 @@ static json_t *make_peers_json(void)
         if (peer->is_tried)
             is_whole &= cli_append_json(list, make_peer_json(peer));
     }
-    return keep_whole(list, is_whole);
+    return cli_keep_whole_json(list, is_whole);
 }
 
 /* Every variable that the library, a peer or an OpenMP run-time may read. */
@@ -82,7 +73,7 @@ static json_t *make_environment_json(void)
             free(name);
         }
     }
-    return keep_whole(environment, is_whole);
+    return cli_keep_whole_json(environment, is_whole);
 }
 
 static json_t *make_command_json(int argc, char **argv)
@@ -91,7 +82,7 @@ static json_t *make_command_json(int argc, char **argv)
     int is_whole = 1;
     for (int i = 0; i < argc; i++)
         is_whole &= cli_append_json(list, cli_make_text_json(argv[i]));
-    return keep_whole(list, is_whole);
+    return cli_keep_whole_json(list, is_whole);
 }
 
 static json_t *make_head_json(const bench_options *options, int argc, char **argv)
@@ -138,7 +129,7 @@ static json_t *join(json_t *object, json_t *added)
 {
     int is_whole = json_object_update(object, added) == 0;
     json_decref(added);
-    return keep_whole(object, is_whole);
+    return cli_keep_whole_json(object, is_whole);
 }
 
 static json_t *make_record_json(const bench_result *result, const bench_contender *contender)
@@ -148,7 +139,7 @@ static json_t *make_record_json(const bench_result *result, const bench_contende
     int is_whole = 1;
     for (int i = 0; i < contender->sample_count; i++)
         is_whole &= cli_append_json(samples, json_real(contender->samples_s[i]));
-    samples = keep_whole(samples, is_whole);
+    samples = cli_keep_whole_json(samples, is_whole);
     json_t *measured = json_pack(
         "{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b, s:I, s:o}", "name", contender->name,
         "kind", contender->is_peer ? "peer" : "kernel", "median_s", contender->median_s, "min_s",
@@ -186,7 +177,7 @@ static json_t *make_summary_json(const bench_result *result)
         if (result->contenders[i].sample_count == 0)
             is_whole &= cli_append_json(skipped, make_skip_json(&result->contenders[i]));
     }
-    skipped = keep_whole(skipped, is_whole);
+    skipped = cli_keep_whole_json(skipped, is_whole);
     double planned_ratio = 0.0;
     if (result->planned >= 0 && result->best_peer >= 0)
         planned_ratio = result->contenders[result->best_peer].median_s /
@@ -216,7 +207,7 @@ json_t *cli_make_bench_json(const bench_options *options, const bench_result *re
         }
         is_whole &= cli_append_json(summaries, make_summary_json(&results[r]));
     }
-    records = keep_whole(records, is_whole);
+    records = cli_keep_whole_json(records, is_whole);
     return json_pack("{s:o, s:o, s:o}", "head", make_head_json(options, argc, argv), "records",
                      records, "summaries", summaries);
 }

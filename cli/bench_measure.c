@@ -108,7 +108,7 @@ static int report_failed_call(const bench_result *result, bench_contender *conte
 }
 
 /* D starts as NaN, so that an element left out is seen. Returns 0 if the run itself failed. */
-static int verify_contender(bench_contender *contender, const operand_ring *ring)
+static int run_first(bench_contender *contender, const operand_ring *ring)
 {
     const tg_problem *problem = &ring->problems[0];
     const tg_matrix *d = &problem->d;
@@ -123,12 +123,21 @@ static int verify_contender(bench_contender *contender, const operand_ring *ring
     if (!run_contender(contender, &ring->buffers[0]))
         return 0;
     contender->call_s = cli_read_clock() - start_s;
+    return 1;
+}
+
+/* Judges what run_first left in D. Returns a cli_exit. */
+static int verify_contender(bench_contender *contender, const operand_ring *ring)
+{
     check_result result;
-    check_compare(problem, compare_flop_limit, &result);
+    if (!check_compare(&ring->problems[0], compare_flop_limit, &result)) {
+        cli_print_error("out of memory to verify %s", contender->name);
+        return CLI_EXIT_WRONG;
+    }
     contender->is_right = result.is_ok;
     contender->max_error = result.max_error;
     contender->max_bound_share = result.max_bound_share;
-    return 1;
+    return CLI_EXIT_OK;
 }
 
 /* Finds how many calls fill a sample, from the time of the first call. Returns 0 if one failed. */
@@ -203,31 +212,34 @@ static int measure_plan(tg_context *context, bench_result *result)
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-/* tg_multiply with all that it validates and looks up, where a call is short enough to care. */
-static void measure_one_shot(tg_context *context, bench_result *result, operand_ring *ring)
+/* tg_multiply with all that it validates and looks up, where a call is short enough to care.
+ * Returns a cli_exit. */
+static int measure_one_shot(tg_context *context, bench_result *result, operand_ring *ring)
 {
     if (result->planned < 0)
-        return;
+        return CLI_EXIT_OK;
     const bench_contender *planned = &result->contenders[result->planned];
     if (planned->median_s > long_call_s)
-        return;
+        return CLI_EXIT_OK;
     double samples_s[one_shot_samples];
     pause_before(result);
     for (int sample = 0; sample < one_shot_samples; sample++) {
         double start_s = cli_read_clock();
         for (int64_t i = 0; i < planned->repeat_count; i++) {
-            if (tg_multiply(context, &ring->problems[ring->next]) != TG_STATUS_OK)
-                return;
+            tg_status status = tg_multiply(context, &ring->problems[ring->next]);
+            if (status != TG_STATUS_OK)
+                return cli_report_status(status);
             ring->next = ring->next + 1 < ring->set_count ? ring->next + 1 : 0;
         }
         samples_s[sample] = (cli_read_clock() - start_s) / (double)planned->repeat_count;
     }
     qsort(samples_s, one_shot_samples, sizeof samples_s[0], compare_doubles);
     result->one_shot_median_s = samples_s[one_shot_samples / 2];
+    return CLI_EXIT_OK;
 }
 
-/* Peak of a type and thread count, measured once a run. */
-static double find_peak(const tg_context *context, tg_type type, int thread_count)
+/* Peak of a type and thread count, measured once a run. Returns a cli_exit. */
+static int find_peak(const tg_context *context, tg_type type, int thread_count, double *flop_per_s)
 {
     static struct {
         tg_type type;
@@ -236,18 +248,20 @@ static double find_peak(const tg_context *context, tg_type type, int thread_coun
     } known[BENCH_TYPE_CAPACITY * BENCH_THREADS_CAPACITY];
     static int known_count;
     for (int i = 0; i < known_count; i++) {
-        if (known[i].type == type && known[i].thread_count == thread_count)
-            return known[i].flop_per_s;
+        if (known[i].type == type && known[i].thread_count == thread_count) {
+            *flop_per_s = known[i].flop_per_s;
+            return CLI_EXIT_OK;
+        }
     }
-    double flop_per_s = 0.0;
-    if (tg_measure_peak(context, type, thread_count, &flop_per_s) != TG_STATUS_OK)
-        return 0.0;
+    tg_status status = tg_measure_peak(context, type, thread_count, flop_per_s);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
     if (known_count < (int)(sizeof known / sizeof known[0])) {
         known[known_count].type = type;
         known[known_count].thread_count = thread_count;
-        known[known_count++].flop_per_s = flop_per_s;
+        known[known_count++].flop_per_s = *flop_per_s;
     }
-    return flop_per_s;
+    return CLI_EXIT_OK;
 }
 
 static void choose_best(bench_result *result)
@@ -280,8 +294,10 @@ static int prepare_contenders(const bench_options *options, bench_result *result
         bench_contender *contender = &result->contenders[i];
         if (contender->skip_reason[0])
             continue;
-        if (!verify_contender(contender, ring) ||
-            !calibrate(contender, ring, options->min_time_s)) {
+        int is_run = run_first(contender, ring);
+        if (is_run && verify_contender(contender, ring) != CLI_EXIT_OK)
+            return CLI_EXIT_WRONG;
+        if (!is_run || !calibrate(contender, ring, options->min_time_s)) {
             if (report_failed_call(result, contender) != CLI_EXIT_OK)
                 return CLI_EXIT_WRONG;
             continue;
@@ -333,9 +349,11 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     exit_code = cli_make_contenders(options, context, result);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code =
+            find_peak(context, problem->a.type, result->thread_count, &result->peak_flop_per_s);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    result->peak_flop_per_s = find_peak(context, problem->a.type, result->thread_count);
 
     const double set_bytes = cli_count_operand_bytes(problem);
     const int64_t set_count = count_sets(options, context, set_bytes);
@@ -353,7 +371,7 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
     }
     choose_best(result);
     if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
-        measure_one_shot(context, result, &ring);
+        exit_code = measure_one_shot(context, result, &ring);
     free_ring(&ring);
     return exit_code;
 }

@@ -115,18 +115,19 @@ static int read_suite(bench_options *options, FILE *file, const char *path)
         if (!text[0])
             continue;
         exit_code = cli_add_shape(options, text, trim_line(reason));
-        if (exit_code != CLI_EXIT_OK) {
+        if (exit_code == CLI_EXIT_USAGE)
             cli_print_error("%s:%d: this line is no shape; write MxNxK # reason", path,
                             line_number);
+        if (exit_code != CLI_EXIT_OK)
             break;
-        }
     }
+    int number = errno;
     free(line);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    if (ferror(file)) {
-        cli_print_error("cannot read %s: %s", path, strerror(errno));
-        return CLI_EXIT_MISSING;
+    if (!feof(file)) {
+        cli_print_error("cannot read %s: %s", path, strerror(number));
+        return number == ENOMEM ? CLI_EXIT_WRONG : CLI_EXIT_MISSING;
     }
     if (options->shape_count == before_count) {
         cli_print_error("%s holds no shape; write one MxNxK # reason a line", path);

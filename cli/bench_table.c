@@ -140,11 +140,15 @@ static void print_means(const bench_result *results, int result_count)
     }
 }
 
-void cli_print_summary(const bench_result *results, int result_count)
+int cli_print_summary(const bench_result *results, int result_count)
 {
     const bench_result **ranked = malloc((size_t)result_count * sizeof *ranked);
     int ranked_count = 0, slower_count = 0;
-    for (int i = 0; i < result_count && ranked; i++) {
+    if (!ranked) {
+        cli_print_error("out of memory for the summary of %d results", result_count);
+        return CLI_EXIT_WRONG;
+    }
+    for (int i = 0; i < result_count; i++) {
         if (results[i].ratio_to_best_peer > 0.0) {
             ranked[ranked_count++] = &results[i];
             slower_count += results[i].ratio_to_best_peer < 1.0;
@@ -164,4 +168,5 @@ void cli_print_summary(const bench_result *results, int result_count)
         print_means(results, result_count);
     }
     free(ranked);
+    return CLI_EXIT_OK;
 }

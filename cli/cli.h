@@ -7,6 +7,8 @@
 
 #include "tilegemm.h"
 
+#include <argp.h>
+
 /* Exit codes of every command. */
 enum cli_exit {
     CLI_EXIT_OK = 0,
@@ -32,6 +34,23 @@ int cli_exit_code(tg_status status);
 /* Prints the library's detail of the last failure (its one-line text where there is none) as
  * cli_print_error does and returns cli_exit_code(status). */
 int cli_report_status(tg_status status);
+
+/* tg_create_context, with an error line where it fails. Returns a cli_exit: an instruction set that
+ * no build knows is CLI_EXIT_USAGE, one that this CPU lacks, or a device, CLI_EXIT_MISSING. */
+int cli_create_context(const tg_context_options *options, tg_context **context);
+
+/* What the commands that only show something are asked for. */
+typedef struct cli_query {
+    const char *isa; /* NULL: not given */
+    int has_json;
+} cli_query;
+
+enum cli_query_key { CLI_KEY_ISA = 0x100, CLI_KEY_JSON = 'j' };
+
+/* Reads the command line of such a command, whose `options` have keys of cli_query_key. Returns a
+ * cli_exit. */
+int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
+                    cli_query *query);
 
 /* Read an option's value; `option` ("--threads") names it in the error line. Return 1, or 0 after
  * printing what is wrong, the limits and the remedy. */

@@ -7,7 +7,6 @@
 #include "machine.h"
 #include "tilegemm_lab.h"
 
-#include <argp.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,24 +28,9 @@ typedef struct report {
 } report;
 
 static const struct argp_option option_list[] = {
-    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
 };
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-    int *has_json = state->input;
-    switch (key) {
-    case 'j':
-        *has_json = 1;
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is no option", arg);
-        return 0;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
 
 static void find_library(report *found)
 {
@@ -59,17 +43,21 @@ static void find_library(report *found)
 }
 
 /* An instruction set is there if a context can be made with it. */
-static void find_isas(report *found)
+static tg_status find_isas(report *found)
 {
     for (int i = 0; i < isa_count; i++) {
         const tg_context_options options = {.isa = isa_names[i], .thread_count = 1};
         tg_context *context = NULL;
-        found->has_isa[i] = tg_create_context(&options, &context) == TG_STATUS_OK;
+        tg_status status = tg_create_context(&options, &context);
         tg_destroy_context(context);
+        if (status != TG_STATUS_OK && status != TG_STATUS_NO_DEVICE)
+            return status;
+        found->has_isa[i] = status == TG_STATUS_OK;
     }
+    return TG_STATUS_OK;
 }
 
-static tg_status measure_peaks(report *found)
+static tg_status measure_peaks(const tg_context *context, report *found)
 {
     const int thread_counts[2] = {1, found->device.thread_count};
     for (int type = 0; type < peak_type_count; type++) {
@@ -79,7 +67,7 @@ static tg_status measure_peaks(report *found)
                 *peak = found->peak_flop_per_s[type][0];
                 continue;
             }
-            tg_status status = tg_measure_peak(NULL, peak_types[type], thread_counts[i], peak);
+            tg_status status = tg_measure_peak(context, peak_types[type], thread_counts[i], peak);
             if (status != TG_STATUS_OK)
                 return status;
         }
@@ -119,55 +107,67 @@ static void print_text(const report *found)
 static json_t *make_json(const report *found)
 {
     json_t *isas = json_array(), *peaks = json_array();
+    int has_isas = 1, has_peaks = 1;
     for (int i = 0; i < isa_count; i++) {
         if (found->has_isa[i])
-            cli_append_json(isas, json_string(isa_names[i]));
+            has_isas &= cli_append_json(isas, json_string(isa_names[i]));
     }
     for (int type = 0; type < peak_type_count; type++) {
         const int thread_counts[2] = {1, found->device.thread_count};
         for (int i = 0; i < (thread_counts[1] > 1 ? 2 : 1); i++)
-            cli_append_json(peaks,
-                            json_pack("{s:s, s:i, s:f}", "type", tg_get_type_name(peak_types[type]),
-                                      "threads", thread_counts[i], "flop_per_s",
-                                      found->peak_flop_per_s[type][i]));
+            has_peaks &= cli_append_json(peaks, json_pack("{s:s, s:i, s:f}", "type",
+                                                          tg_get_type_name(peak_types[type]),
+                                                          "threads", thread_counts[i], "flop_per_s",
+                                                          found->peak_flop_per_s[type][i]));
     }
-    return json_pack("{s:s, s:s, s:s, s:{s:s, s:I}, s:o, s:o, s:i, s:o}", "version",
+    return json_pack("{s:s, s:s, s:s, s:{s:o, s:I}, s:o, s:o, s:i, s:o}", "version",
                      tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
-                     "library", "path", found->library_path, "bytes",
+                     "library", "path", cli_make_text_json(found->library_path), "bytes",
                      (json_int_t)found->library_bytes, "machine",
                      cli_make_machine_json(&found->machine, &found->device), "instruction_sets",
-                     isas, "threads", found->device.thread_count, "peaks", peaks);
+                     cli_keep_whole_json(isas, has_isas), "threads", found->device.thread_count,
+                     "peaks", cli_keep_whole_json(peaks, has_peaks));
 }
 
-int cli_run_info(int argc, char **argv)
+/* Returns a cli_exit. */
+static int show(const tg_context *context, int has_json)
 {
-    static const struct argp argp = {
-        .options = option_list,
-        .parser = parse_option,
-        .doc = "Show the machine, its instruction sets and caches, and the peak that a loop of "
-               "multiply-adds on registers reaches.\v"
-               "The peak is measured at each call and takes about half a second; fp16 is "
-               "computed as fp32. TILEGEMM_ISA and TILEGEMM_THREADS set what is used.\n\n"
-               "Examples:\n"
-               "  tilegemm info\n"
-               "  TILEGEMM_ISA=avx2 tilegemm info\n"
-               "  tilegemm info --json",
-    };
     static report found;
-    int has_json = 0;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &has_json) != 0)
-        return CLI_EXIT_USAGE;
-    tg_status status = tg_get_device_info(NULL, &found.device);
+    cli_read_machine(&found.machine); /* before the peaks load it */
+    tg_status status = tg_get_device_info(context, &found.device);
+    if (status == TG_STATUS_OK)
+        status = find_isas(&found);
+    if (status == TG_STATUS_OK)
+        status = measure_peaks(context, &found);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
-    cli_read_machine(&found.machine);
     find_library(&found);
-    find_isas(&found);
-    status = measure_peaks(&found);
-    if (status != TG_STATUS_OK)
-        return cli_report_status(status);
     if (has_json)
         return cli_print_json(make_json(&found));
     print_text(&found);
     return CLI_EXIT_OK;
+}
+
+int cli_run_info(int argc, char **argv)
+{
+    static const char doc[] =
+        "Show the machine, its instruction sets and caches, and the peak that a loop of "
+        "multiply-adds on registers reaches.\v"
+        "The peak is measured at each call and takes about half a second; fp16 is computed as "
+        "fp32. TILEGEMM_ISA and TILEGEMM_THREADS set what is used.\n\n"
+        "Examples:\n"
+        "  tilegemm info\n"
+        "  TILEGEMM_ISA=avx2 tilegemm info\n"
+        "  tilegemm info --json";
+    cli_query query;
+    int exit_code = cli_parse_query(argc, argv, option_list, doc, &query);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    const tg_context_options options = {.isa = query.isa};
+    tg_context *context = NULL;
+    exit_code = cli_create_context(&options, &context);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = show(context, query.has_json);
+    tg_destroy_context(context);
+    return exit_code;
 }

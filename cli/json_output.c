@@ -23,24 +23,35 @@ int cli_set_json(json_t *object, const char *key, json_t *value)
     return is_done;
 }
 
+json_t *cli_keep_whole_json(json_t *value, int is_whole)
+{
+    if (is_whole)
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
 /* Bytes of the character that `text` begins with, 0 where it is not UTF-8. */
 static size_t measure_character(const char *text)
 {
-    const size_t text_bytes = strnlen(text, 4);
-    for (size_t bytes = 1; bytes <= text_bytes; bytes++) {
-        json_t *character = json_stringn(text, bytes);
-        json_decref(character);
-        if (character)
-            return bytes;
+    const unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
+    if (first < 0x80)
+        return 1;
+    size_t bytes = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+    /* Longer forms than needed, surrogates, and what is beyond U+10FFFF. */
+    if (first < 0xC2 || first > 0xF4 || (first == 0xE0 && second < 0xA0) ||
+        (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) ||
+        (first == 0xF4 && second > 0x8F))
+        return 0;
+    for (size_t i = 1; i < bytes; i++) {
+        if (((unsigned char)text[i] & 0xC0) != 0x80) /* the end of the text too */
+            return 0;
     }
-    return 0;
+    return bytes;
 }
 
 json_t *cli_make_text_json(const char *text)
 {
-    json_t *made = json_string(text);
-    if (made)
-        return made;
     char *legal = strdup(text);
     if (!legal)
         return NULL;
@@ -50,7 +61,7 @@ json_t *cli_make_text_json(const char *text)
             *rest = '?';
         rest += bytes > 0 ? bytes : 1;
     }
-    made = json_string(legal);
+    json_t *made = json_string(legal);
     free(legal);
     return made;
 }
@@ -71,18 +82,38 @@ int cli_open_json(const char *path, json_output *output)
     return exit_code;
 }
 
-int cli_write_json(json_output *output, const json_t *root)
+char *cli_format_json(json_t *root)
+{
+    /* Sized first: json_dumps drops a piece of text for which its buffer cannot grow. */
+    size_t bytes = root ? json_dumpb(root, NULL, 0, json_flags) : 0;
+    char *text = bytes > 0 ? malloc(bytes + 1) : NULL;
+    if (text && json_dumpb(root, text, bytes, json_flags) != bytes) {
+        free(text);
+        text = NULL;
+    }
+    if (text)
+        text[bytes] = '\0';
+    json_decref(root);
+    return text;
+}
+
+/* Returns a cli_exit. */
+static int print_text(const char *text)
+{
+    if (puts(text) != EOF)
+        return CLI_EXIT_OK;
+    cli_print_error("cannot write JSON to standard output: %s", strerror(errno));
+    return CLI_EXIT_WRONG;
+}
+
+int cli_write_json(json_output *output, const char *text)
 {
     cli_file_error error = {""};
     int exit_code = CLI_EXIT_OK;
-    if (root && output->is_stdout) {
-        if (json_dumpf(root, stdout, json_flags) != 0 || putchar('\n') == EOF) {
-            cli_print_error("cannot write JSON to standard output: %s", strerror(errno));
-            return CLI_EXIT_WRONG;
-        }
-    } else if (root && output->is_file) {
-        if (json_dumpf(root, output->file.stream, json_flags) != 0 ||
-            putc('\n', output->file.stream) == EOF)
+    if (text && output->is_stdout)
+        return print_text(text);
+    if (text && output->is_file) {
+        if (fputs(text, output->file.stream) == EOF || putc('\n', output->file.stream) == EOF)
             exit_code = cli_fail_output(&output->file, errno, &error);
         else
             exit_code = cli_commit_output(&output->file, &error);
@@ -96,12 +127,12 @@ int cli_write_json(json_output *output, const json_t *root)
 
 int cli_print_json(json_t *root)
 {
-    if (!root) {
+    char *text = cli_format_json(root);
+    if (!text) {
         cli_print_error("out of memory for the JSON text");
         return CLI_EXIT_WRONG;
     }
-    json_output output = {.is_stdout = 1};
-    int exit_code = cli_write_json(&output, root);
-    json_decref(root);
+    int exit_code = print_text(text);
+    free(text);
     return exit_code;
 }

@@ -17,18 +17,26 @@ typedef struct json_output {
  * cli_write_json. Returns a cli_exit. */
 int cli_open_json(const char *path, json_output *output);
 
-/* Writes `root` (NULL: nothing; a file that was there before stays) and closes the output; the
- * caller keeps `root`. Returns a cli_exit. */
-int cli_write_json(json_output *output, const json_t *root);
+/* Writes the text of cli_format_json (NULL: nothing; a file that was there before stays) and closes
+ * the output. Returns a cli_exit. */
+int cli_write_json(json_output *output, const char *text);
 
 /* Append to an array, set in an object; both take over `value`, NULL included. Return 0 where
  * `value` is NULL or memory ran out. */
 int cli_append_json(json_t *list, json_t *value);
 int cli_set_json(json_t *object, const char *key, json_t *value);
 
+/* `value`, or NULL in place of one of which a part is missing: it is released, and json_pack makes
+ * NULL of what it would be a part of. */
+json_t *cli_keep_whole_json(json_t *value, int is_whole);
+
 /* Text from outside (a file, the environment), with ? for each byte that is not UTF-8, which JSON
  * cannot hold; NULL when out of memory. */
 json_t *cli_make_text_json(const char *text);
+
+/* The text of `root`, which it releases; NULL stands for out of memory on both sides. The caller
+ * frees the text. */
+char *cli_format_json(json_t *root);
 
 /* Prints `root` to standard output and releases it; NULL stands for out of memory. For commands
  * whose --json takes no file. Returns a cli_exit. */

@@ -3,6 +3,8 @@
  */
 #include "machine.h"
 
+#include "json_output.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,13 +57,14 @@ void cli_read_machine(cli_machine *machine)
 
 json_t *cli_make_machine_json(const cli_machine *machine, const tg_device_info *info)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:f, s:f, s:I, s:I, s:I, s:I}", "device",
-                     info->device, "processor", info->name, "isa", info->isa, "processor_count",
-                     machine->processor_count, "system", machine->system, "governor",
-                     machine->governor, "clock_mhz", machine->clock_mhz, "load_average",
-                     machine->load_average, "memory_bytes", (json_int_t)machine->memory_bytes,
-                     "l1_bytes", (json_int_t)info->l1_bytes, "l2_bytes", (json_int_t)info->l2_bytes,
-                     "l3_bytes", (json_int_t)info->l3_bytes);
+    return json_pack(
+        "{s:s, s:o, s:s, s:i, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I}", "device", info->device,
+        "processor", cli_make_text_json(info->name), "isa", info->isa, "processor_count",
+        machine->processor_count, "system", cli_make_text_json(machine->system), "governor",
+        cli_make_text_json(machine->governor), "clock_mhz", machine->clock_mhz, "load_average",
+        machine->load_average, "memory_bytes", (json_int_t)machine->memory_bytes, "l1_bytes",
+        (json_int_t)info->l1_bytes, "l2_bytes", (json_int_t)info->l2_bytes, "l3_bytes",
+        (json_int_t)info->l3_bytes);
 }
 
 const char *cli_get_compiler(void)

@@ -33,6 +33,7 @@ typedef struct multiply_job {
     tg_context *context;
     tg_problem problem;
     cli_multiply_result result;
+    char *summary; /* JSON, or NULL */
     cli_memory memory;
     cli_progress progress;
     cli_file_error error;
@@ -226,6 +227,19 @@ static int check_output(multiply_job *job)
                          job->options.output_path);
 }
 
+/* Makes job->summary where JSON is asked for. */
+static int format_summary(multiply_job *job)
+{
+    free(job->summary);
+    job->summary = NULL;
+    if (job->options.is_json)
+        job->summary = cli_format_multiply(&job->options, &job->result);
+    return job->summary || !job->options.is_json
+               ? CLI_EXIT_OK
+               : cli_fail_file(&job->error, CLI_EXIT_WRONG,
+                               "out of memory for the JSON text; D is not written");
+}
+
 static int write_output(multiply_job *job)
 {
     if (job->format == CLI_FORMAT_MTX) {
@@ -237,8 +251,29 @@ static int write_output(multiply_job *job)
         if (!is_written)
             return cli_fail_output(&job->output, number, &job->error);
     }
-    int code = cli_commit_output(&job->output, &job->error);
+    /* Before the file gets its name: a summary that cannot be had is a failure. */
+    job->result.is_written = 1;
+    int code = format_summary(job);
+    if (code == CLI_EXIT_OK)
+        code = cli_commit_output(&job->output, &job->error);
     job->result.is_written = code == CLI_EXIT_OK;
+    return code;
+}
+
+/* Of what was written, or of a check that found D wrong. Returns a cli_exit. */
+static int print_summary(multiply_job *job)
+{
+    int code = CLI_EXIT_OK;
+    if (job->options.is_quiet)
+        return code;
+    if (!job->options.is_json) {
+        cli_print_multiply(&job->options, &job->result);
+        return code;
+    }
+    if (!job->result.is_written)
+        code = format_summary(job);
+    if (code == CLI_EXIT_OK)
+        puts(job->summary);
     return code;
 }
 
@@ -275,8 +310,8 @@ static int run_problem(multiply_job *job)
     if (code == CLI_EXIT_OK)
         code = write_output(job);
     if (code == CLI_EXIT_OK || result->round_count) {
-        int report_code = cli_report_multiply(&job->options, result);
-        code = code == CLI_EXIT_OK ? report_code : code;
+        int summary_code = print_summary(job);
+        code = code == CLI_EXIT_OK ? summary_code : code;
     }
     tg_destroy_plan(plan); /* the kernel's name lives as long */
     return code;
@@ -289,11 +324,10 @@ static int run_job(multiply_job *job)
     int code = open_inputs(job);
     if (code != CLI_EXIT_OK)
         return code;
-    tg_status status = tg_create_context(&context_options, &job->context);
-    if (status == TG_STATUS_OK)
-        status = tg_get_device_info(job->context, &job->result.device);
-    if (status != TG_STATUS_OK)
-        return cli_fail_file(&job->error, cli_exit_code(status), "%s", tg_get_error_detail());
+    code = cli_create_context(&context_options, &job->context);
+    if (code != CLI_EXIT_OK)
+        return code;
+    tg_get_device_info(job->context, &job->result.device);
     code = load_inputs(job);
     if (code == CLI_EXIT_OK)
         code = make_problem(job);
@@ -313,6 +347,7 @@ int cli_run_multiply(int argc, char **argv)
         cli_print_error("%s", job.error.text);
     cli_discard_output(&job.output);
     free(job.d_owned);
+    free(job.summary);
     cli_close_matrix(&job.a);
     cli_close_matrix(&job.b);
     cli_close_matrix(&job.c);

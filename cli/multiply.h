@@ -40,7 +40,10 @@ typedef struct cli_multiply_result {
     check_freivalds_report check; /* valid where round_count is not 0 */
 } cli_multiply_result;
 
-/* Prints the summary to stdout: a line or two, or one JSON object. Returns a cli_exit. */
-int cli_report_multiply(const cli_multiply_options *options, const cli_multiply_result *result);
+/* The summary as JSON, NULL when out of memory. The caller frees it. */
+char *cli_format_multiply(const cli_multiply_options *options, const cli_multiply_result *result);
+
+/* Prints the summary as a line or two. */
+void cli_print_multiply(const cli_multiply_options *options, const cli_multiply_result *result);
 
 #endif /* TG_CLI_MULTIPLY_H */

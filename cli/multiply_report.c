@@ -26,7 +26,7 @@ static void print_check(const cli_multiply_result *result)
            (long long)check->skipped_row_count, (long long)check->class_elem_count);
 }
 
-static void print_text(const cli_multiply_options *options, const cli_multiply_result *result)
+void cli_print_multiply(const cli_multiply_options *options, const cli_multiply_result *result)
 {
     printf("%s: %lldx%lld %s = %lldx%lld times %lldx%lld %s; %s, %s, %d thread%s, %.4g ms, "
            "%.4g GFLOP/s\n",
@@ -58,27 +58,15 @@ static json_t *make_check(const cli_multiply_result *result)
         "class_elements", (json_int_t)check->class_elem_count);
 }
 
-static int print_json(const cli_multiply_options *options, const cli_multiply_result *result)
+char *cli_format_multiply(const cli_multiply_options *options, const cli_multiply_result *result)
 {
-    /* A path need not be UTF-8, which JSON is: null stands for such a one. */
-    json_t *path = json_string(options->output_path);
-    return cli_print_json(json_pack(
+    return cli_format_json(json_pack(
         "{s:o, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:i, s:o, s:o, s:o}",
-        "output", path ? path : json_null(), "written", result->is_written, "m",
+        "output", cli_make_text_json(options->output_path), "written", result->is_written, "m",
         (json_int_t)result->m, "n", (json_int_t)result->n, "k", (json_int_t)result->k, "type",
         tg_get_type_name(result->type), "output_type", tg_get_type_name(result->output_type),
         "precision", tg_get_precision_name(options->precision), "alpha", make_real(options->alpha),
         "beta", make_real(options->beta), "device", result->device.device, "kernel", result->kernel,
         "threads", result->thread_count, "time_s", make_real(result->time_s), "gflop_per_s",
         make_real(get_gflop_per_s(result)), "check", make_check(result)));
-}
-
-int cli_report_multiply(const cli_multiply_options *options, const cli_multiply_result *result)
-{
-    if (options->is_quiet)
-        return CLI_EXIT_OK;
-    if (options->is_json)
-        return print_json(options, result);
-    print_text(options, result);
-    return CLI_EXIT_OK;
 }

@@ -40,9 +40,9 @@ typedef struct check_result {
 
 /* Compares all of D where m n k batch <= `flop_limit`, else whole rows and columns in a fixed
  * random sample that includes the corners (checked_count tells). C must be the C before the call:
- * pass it in `problem`, not D itself. A problem without C given (beta 0) needs none. Where memory
- * runs out is_ok is 0 and bad_row is -1. */
-void check_compare(const tg_problem *problem, double flop_limit, check_result *result);
+ * pass it in `problem`, not D itself. A problem without C given (beta 0) needs none. Returns 1,
+ * or 0 where memory ran out; then is_ok is 0. */
+int check_compare(const tg_problem *problem, double flop_limit, check_result *result);
 
 /* Verifies D by Freivalds' method: `rounds` random vectors of +-1, D x against
  * alpha A (B x) + beta C x in FP64 with a bound per row of the product of magnitudes. Linear in the

@@ -236,7 +236,7 @@ static int compare_sample(comparison *run, double flops, uint64_t *random)
     return is_done;
 }
 
-void check_compare(const tg_problem *problem, double flop_limit, check_result *result)
+int check_compare(const tg_problem *problem, double flop_limit, check_result *result)
 {
     *result = (check_result){.is_ok = 1, .bad_batch = -1, .bad_row = -1, .bad_col = -1};
     comparison run = start_comparison(problem, result);
@@ -244,7 +244,7 @@ void check_compare(const tg_problem *problem, double flop_limit, check_result *r
     int64_t batch_count = problem->batch_count;
     int is_done = 1;
     if (m <= 0 || n <= 0 || batch_count <= 0)
-        return;
+        return 1;
     double flops_each = (double)m * (double)n * fmax((double)get_k(problem), 1);
     if (flops_each * (double)batch_count <= flop_limit) {
         check_indices rows = {NULL, m}, cols = {NULL, n};
@@ -263,4 +263,5 @@ void check_compare(const tg_problem *problem, double flop_limit, check_result *r
     }
     if (!is_done) /* a verdict that could not be reached is no success */
         result->is_ok = 0;
+    return is_done;
 }

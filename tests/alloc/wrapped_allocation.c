@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/types.h>
 
@@ -17,6 +18,12 @@ void *__real_realloc(void *memory, size_t bytes);
 void *__real_aligned_alloc(size_t alignment, size_t bytes);
 int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
 void *__real_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t bytes);
+char *__real_realpath(const char *path, char *resolved);
+ssize_t __real_getline(char **line, size_t *line_bytes, FILE *stream);
+ssize_t __real___getdelim(char **line, size_t *line_bytes, int end, FILE *stream);
+FILE *__real_fdopen(int file, const char *mode);
 void __real_free(void *memory);
 int __real_munmap(void *address, size_t bytes);
 
@@ -26,6 +33,12 @@ void *__wrap_realloc(void *memory, size_t bytes);
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
 void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t bytes);
+char *__wrap_realpath(const char *path, char *resolved);
+ssize_t __wrap_getline(char **line, size_t *line_bytes, FILE *stream);
+ssize_t __wrap___getdelim(char **line, size_t *line_bytes, int end, FILE *stream);
+FILE *__wrap_fdopen(int file, const char *mode);
 void __wrap_free(void *memory);
 int __wrap_munmap(void *address, size_t bytes);
 
@@ -123,6 +136,49 @@ void *__wrap_mmap(void *address, size_t bytes, int protection, int flags, int fi
         must_fail() ? MAP_FAILED : __real_mmap(address, bytes, protection, flags, file, offset);
     count_live(memory != MAP_FAILED);
     return memory;
+}
+
+char *__wrap_strdup(const char *text)
+{
+    char *copy = must_fail() ? NULL : __real_strdup(text);
+    count_live(copy != NULL);
+    return copy;
+}
+
+char *__wrap_strndup(const char *text, size_t bytes)
+{
+    char *copy = must_fail() ? NULL : __real_strndup(text, bytes);
+    count_live(copy != NULL);
+    return copy;
+}
+
+char *__wrap_realpath(const char *path, char *resolved)
+{
+    char *found = must_fail() ? NULL : __real_realpath(path, resolved);
+    count_live(found != NULL && !resolved);
+    return found;
+}
+
+ssize_t __wrap_getline(char **line, size_t *line_bytes, FILE *stream)
+{
+    int was_null = *line == NULL;
+    ssize_t length = must_fail() ? -1 : __real_getline(line, line_bytes, stream);
+    count_live(was_null && *line != NULL);
+    return length;
+}
+
+/* What glibc's header makes of getline in an optimized build. */
+ssize_t __wrap___getdelim(char **line, size_t *line_bytes, int end, FILE *stream)
+{
+    int was_null = *line == NULL;
+    ssize_t length = must_fail() ? -1 : __real___getdelim(line, line_bytes, end, stream);
+    count_live(was_null && *line != NULL);
+    return length;
+}
+
+FILE *__wrap_fdopen(int file, const char *mode)
+{
+    return must_fail() ? NULL : __real_fdopen(file, mode); /* fclose frees it */
 }
 
 void __wrap_free(void *memory)

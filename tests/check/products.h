@@ -6,6 +6,8 @@
 #ifndef TEST_CHECK_PRODUCTS_H
 #define TEST_CHECK_PRODUCTS_H
 
+#include <stdlib.h>
+
 #include "check/check.h"
 
 #define PRODUCT_ROWS 24
@@ -82,6 +84,19 @@ static inline void zero_tile(known_product *product)
         for (int64_t j = PRODUCT_COLS - 4; j < PRODUCT_COLS; j++)
             set_d(product, i, j, 0);
     }
+}
+
+/* A product for every test of a group. */
+static inline int make_product_state(void **state)
+{
+    *state = malloc(sizeof(known_product));
+    return *state == NULL;
+}
+
+static inline int free_product_state(void **state)
+{
+    free(*state);
+    return 0;
 }
 
 #endif /* TEST_CHECK_PRODUCTS_H */

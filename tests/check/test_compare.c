@@ -266,18 +266,6 @@ static void test_sample(void **state)
     check_free_operands(&operands);
 }
 
-static int make_state(void **state)
-{
-    *state = malloc(sizeof(known_product));
-    return *state == NULL;
-}
-
-static int free_state(void **state)
-{
-    free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,5 +276,5 @@ int main(void)
         cmocka_unit_test(test_unread_operands), cmocka_unit_test(test_empty_output),
         cmocka_unit_test(test_sample),
     };
-    return cmocka_run_group_tests(tests, make_state, free_state);
+    return cmocka_run_group_tests(tests, make_product_state, free_product_state);
 }

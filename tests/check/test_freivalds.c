@@ -62,18 +62,6 @@ static void test_activation_is_refused(void **state)
     assert_int_equal(verify(product, &bad_row), -1);
 }
 
-static int make_state(void **state)
-{
-    *state = malloc(sizeof(known_product));
-    return *state == NULL;
-}
-
-static int free_state(void **state)
-{
-    free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,5 +69,5 @@ int main(void)
         cmocka_unit_test(test_wrong_results),
         cmocka_unit_test(test_activation_is_refused),
     };
-    return cmocka_run_group_tests(tests, make_state, free_state);
+    return cmocka_run_group_tests(tests, make_product_state, free_product_state);
 }

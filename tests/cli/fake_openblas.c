@@ -1,9 +1,11 @@
 /*
  * A peer of known behaviour in the place of OpenBLAS: the textbook loop, wrong in its first element
- * where FAKE_OPENBLAS_WRONG is set. It tells the kernel that the environment asked for. In the
+ * where FAKE_OPENBLAS_WRONG is set. Where FAKE_OPENBLAS_LOG is set it writes there what it was
+ * asked for, a line a call. It tells the kernel that the environment asked for. In the
  * place of oneDNN its sgemm fails after FAKE_ONEDNN_CALLS calls.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { transposed = 112 };
@@ -33,9 +35,28 @@ const char *openblas_get_corename(void)
     return asked ? asked : "none";
 }
 
+static FILE *open_log(void)
+{
+    const char *path = getenv("FAKE_OPENBLAS_LOG");
+    return path ? fopen(path, "a") : NULL;
+}
+
 void openblas_set_num_threads(int thread_count)
 {
-    (void)thread_count;
+    FILE *log = open_log();
+    if (log) {
+        fprintf(log, "threads %d\n", thread_count);
+        fclose(log);
+    }
+}
+
+static void log_gemm(const void *c)
+{
+    FILE *log = open_log();
+    if (log) {
+        fprintf(log, "gemm %p\n", c);
+        fclose(log);
+    }
 }
 
 void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
@@ -43,6 +64,7 @@ void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int 
 {
     (void)order;
     (void)beta; /* bench passes 0 */
+    log_gemm(c);
     for (int row = 0; row < m; row++) {
         for (int col = 0; col < n; col++) {
             double sum = 0.0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command bench: its JSON, its table, peers, suites, and what it does with wrong results.
+"""The command bench: its JSON, its table, suites, and what it refuses.
 
 usage: test_bench.py TILEGEMM WRONG_TILEGEMM FAKE_OPENBLAS SOURCE_FOLDER
 WRONG_TILEGEMM is the command with wrong kernels (wrong_execute.c), FAKE_OPENBLAS a library in the
@@ -7,20 +7,13 @@ place of OpenBLAS (fake_openblas.c). Times are not judged: they are another job'
 """
 import json
 import os
-import shutil
 import statistics
 import subprocess
-import sys
-import tempfile
-import unittest
 
-TILEGEMM, WRONG_TILEGEMM, FAKE_OPENBLAS, SOURCE = "tilegemm", "wrong", "fake", "."
+from bench_case import PROGRAMS, BenchCase, run_tests
+
 SUITES = ("square", "odd", "skinny", "llm", "seeds")
-PEER_VARIABLES = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "BLIS_ARCH_TYPE",
-                  "MKL_ENABLE_INSTRUCTIONS")
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
-# The leak sanitizer trips over the thread-local memory of libraries opened at run time.
-REAL_PEERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 RECORD_KEYS = {"m", "n", "k", "layout", "type", "precision", "threads", "device", "name", "kind",
                "median_s", "min_s", "max_s", "gflop_per_s", "max_error", "samples_s", "shape",
                "is_right", "max_bound_share", "repeat_count", "spread"}
@@ -30,42 +23,10 @@ HEAD_KEYS = {"version", "source", "compiler", "date", "command", "machine", "pee
              "environment", "mode", "min_time_s", "round_count"}
 
 
-class Bench(unittest.TestCase):
-    maxDiff = None
-
-    def setUp(self):
-        self.home = os.getcwd()
-        self.folder = tempfile.mkdtemp(prefix="tilegemm-test-")
-        os.chdir(self.folder)
-
-    def tearDown(self):
-        os.chdir(self.home)
-        shutil.rmtree(self.folder)
-
-    def call(self, *words, program=None, **variables):
-        """A short run; variables of None are taken away."""
-        environment = {name: value for name, value in os.environ.items()
-                       if name not in PEER_VARIABLES}
-        environment.update(variables)
-        return subprocess.run(
-            [program or TILEGEMM, "bench", "--min-time", "0.0001", "--rounds", "3", *words],
-            capture_output=True, text=True, timeout=120, env=environment)
-
-    def load(self, *words, code=0, **options):
-        done = self.call(*words, "--json", "-", **options)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return json.loads(done.stdout)
-
-    def refuse(self, code, message, *words, **options):
-        done = self.call(*words, **options)
-        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
-        self.assertRegex(done.stderr, message)
-
-
-class Records(Bench):
+class Records(BenchCase):
     def test_keys_and_arithmetic(self):
         run = self.load("--shape", "31x17x23:nt:fp64", "--shape", "16x16x16", "--threads", "1,2",
-                        "--kernel", "all", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS)
+                        "--kernel", "all", "--peer", "openblas", **self.fake)
         self.assertLessEqual(HEAD_KEYS, set(run["head"]))
         self.assertEqual(run["head"]["mode"], "hot")
         self.assertEqual(len(run["summaries"]), 4)
@@ -109,8 +70,8 @@ class Records(Bench):
                          ["fp32", "fp64", "bf16"])
 
     def test_ladder(self):
-        table = json.loads(subprocess.run([TILEGEMM, "kernels", "--json"], capture_output=True,
-                                          text=True, timeout=60).stdout)
+        table = json.loads(subprocess.run([PROGRAMS["right"], "kernels", "--json"], timeout=60,
+                                          capture_output=True, text=True).stdout)
         ladder = {row["name"]: row["ladder_rung"] for row in table
                   if row["ladder_rung"] is not None and row["type"] == "fp32"}
         run = self.load("--shape", "40x40x40", "--kernel", "ladder", "--peer", "none")
@@ -147,80 +108,16 @@ class Records(Bench):
         self.assertEqual(os.listdir("."), ["run.json"])
 
     def test_wrong_kernel(self):
-        run = self.load("--shape", "8x8x8", "--peer", "none", code=1, program=WRONG_TILEGEMM)
+        run = self.load("--shape", "8x8x8", "--peer", "none", code=1, program=PROGRAMS["wrong"])
         self.assertFalse(run["records"][0]["is_right"])
         self.assertGreater(run["records"][0]["max_bound_share"], 1)
         self.assertIsNone(run["summaries"][0]["best_kernel"])
-        done = self.call("--shape", "8x8x8", "--peer", "none", program=WRONG_TILEGEMM)
+        done = self.call("--shape", "8x8x8", "--peer", "none", program=PROGRAMS["wrong"])
         self.assertIn("WRONG", done.stdout)
         self.assertRegex(done.stderr, "tilegemm bench: cpu_.* is wrong at 8x8x8")
 
 
-class Peers(Bench):
-    def test_wrong_peer_has_no_ratio(self):
-        run = self.load("--shape", "8x8x8", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS,
-                        FAKE_OPENBLAS_WRONG="1")
-        peer = next(record for record in run["records"] if record["kind"] == "peer")
-        self.assertFalse(peer["is_right"])
-        self.assertIsNone(run["summaries"][0]["best_peer"])
-        self.assertIsNone(run["summaries"][0]["ratio_to_best_peer"])
-
-    def test_environment(self):
-        """Set before the library is opened, where the CPU has AVX-512; the user's value stays."""
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            has_avx512 = "avx512dq" in file.read()
-        run = self.load("--shape", "8x8x8", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS)
-        peer = run["head"]["peers"][0]
-        self.assertEqual(peer["version"], "fake 1.0")
-        self.assertEqual(peer["kernel"], "SKYLAKEX" if has_avx512 else "none")
-        self.assertEqual(peer["environment_kept"], [])
-        run = self.load("--shape", "8x8x8", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS,
-                        OPENBLAS_CORETYPE="Zen")
-        peer = run["head"]["peers"][0]
-        self.assertEqual(peer["kernel"], "Zen")
-        self.assertEqual(peer["environment_kept"], ["OPENBLAS_CORETYPE"])
-        done = self.call("--shape", "8x8x8", "--peer", "openblas", TILEGEMM_OPENBLAS=FAKE_OPENBLAS,
-                         OPENBLAS_CORETYPE="Zen", OPENBLAS_L2_SIZE="256")
-        for setting in ("OPENBLAS_CORETYPE=Zen", "OPENBLAS_L2_SIZE=256"):
-            self.assertIn(f"warning: {setting} of the environment is kept and may slow openblas",
-                          done.stderr)
-
-    def test_layouts(self):
-        """Every installed peer computes every layout that a BLAS can name."""
-        shapes = [f"13x7x9:{layout}{rest}" for layout in ("nn", "nt", "tn", "tt")
-                  for rest in ("", ":dcol", ":lda=40:ldb=41:ldd=42", ":fp64")]
-        words = [word for shape in (*shapes, "1x9x5", "9x1x5", "9x5x1", "1x9x5:tt:dcol")
-                 for word in ("--shape", shape)]
-        run = self.load(*words, "--rounds", "1", "--threads", "1", **REAL_PEERS)
-        peers = {peer["name"] for peer in run["head"]["peers"] if peer["is_open"]}
-        if not peers:
-            self.skipTest("no peer is installed")
-        for record in run["records"]:
-            self.assertTrue(record["is_right"], (record["name"], record["shape"]))
-        seen = {record["name"] for record in run["records"] if record["kind"] == "peer"}
-        self.assertEqual(seen, peers)
-
-    def test_onednn_bf16(self):
-        run = self.load("--shape", "33x29x31:bf16", "--shape", "33x29x31:tt:bf16:d=fp32",
-                        **REAL_PEERS)
-        peer = next(peer for peer in run["head"]["peers"] if peer["name"] == "onednn")
-        if not peer["is_open"]:
-            self.skipTest(peer["reason"])
-        mine = [record for record in run["records"] if record["name"] == "onednn"]
-        self.assertEqual([record["is_right"] for record in mine], [True, True])
-
-    def test_what_a_blas_cannot(self):
-        for shape, reason in (("8x8x8:batch=2", "batches"), ("8x8x8:beta=1", "in place"),
-                              ("8x8x8:bias=col", "no bias"), ("8x8x8:bf16", "fp32 and fp64"),
-                              ("8x8x8:rsa=20:csa=2", "strided")):
-            with self.subTest(shape):
-                run = self.load("--shape", shape, "--peer", "openblas",
-                                TILEGEMM_OPENBLAS=FAKE_OPENBLAS)
-                self.assertEqual([record["kind"] for record in run["records"]], ["kernel"])
-                self.assertIn(reason, run["summaries"][0]["skipped"][0]["reason"])
-
-
-class Refusals(Bench):
+class Refusals(BenchCase):
     def test_values(self):
         for message, *words in (
                 (r"--threads = '0x' is not a whole number; pass one from 1 to 1024",
@@ -252,7 +149,7 @@ class Refusals(Bench):
         self.refuse(2, 'TILEGEMM_ISA = "nothing"', *words, TILEGEMM_ISA="nothing",
                     TILEGEMM_MKL="/nowhere")
         self.refuse(3, 'TILEGEMM_DEVICE = "nothing"', *words, TILEGEMM_DEVICE="nothing")
-        here = json.loads(subprocess.run([TILEGEMM, "info", "--json"], capture_output=True,
+        here = json.loads(subprocess.run([PROGRAMS["right"], "info", "--json"], capture_output=True,
                                          text=True, timeout=60).stdout)["instruction_sets"]
         for isa in set(ISA_NAMES) - set(here):
             self.refuse(3, f"isa = {isa}, but", *words, "--isa", isa, TILEGEMM_MKL="/nowhere")
@@ -272,7 +169,7 @@ class Refusals(Bench):
             self.refuse(2, message, "--suite", "own.txt", "--peer", "none")
 
 
-class Unmeasured(Bench):
+class Unmeasured(BenchCase):
     """What ends without the samples asked for is no success."""
 
     def test_illegal_kernel(self):
@@ -293,18 +190,18 @@ class Unmeasured(Bench):
         """A call that fails while it is timed: of a kernel an error, of a peer a reason."""
         for call_count in ("1", "5", "40"):
             done = self.call("--shape", "100x100x100", "--peer", "none", "--rounds", "50",
-                             program=WRONG_TILEGEMM, WRONG_EXECUTE_CALLS=call_count)
+                             program=PROGRAMS["wrong"], WRONG_EXECUTE_CALLS=call_count)
             self.assertEqual(done.returncode, 1)
             self.assertRegex(done.stderr, "cpu_.* failed at 100x100x100")
             run = self.load("--shape", "100x100x100", "--peer", "onednn_sgemm", "--rounds", "50",
-                            TILEGEMM_ONEDNN=FAKE_OPENBLAS, FAKE_ONEDNN_CALLS=call_count)
+                            TILEGEMM_ONEDNN=PROGRAMS["openblas"], FAKE_ONEDNN_CALLS=call_count)
             self.assertEqual({record["kind"] for record in run["records"]}, {"kernel"})
             self.assertEqual([(entry["name"], entry["reason"])
                               for entry in run["summaries"][0]["skipped"]],
                              [("onednn_sgemm", "the library reports a failure at this shape")])
 
 
-class Replay(Bench):
+class Replay(BenchCase):
     def replay(self, log):
         with open(log, encoding="utf-8") as file:
             problems = sorted({line.split("problem=")[1].split()[0] for line in file})
@@ -328,7 +225,7 @@ class Replay(Bench):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(len(self.replay("calls.log")), len(shapes))
         done = self.call("--shape", "0x3x5", "--peer", "openblas",
-                         TILEGEMM_OPENBLAS=FAKE_OPENBLAS)
+                         **self.fake)
         self.assertIn("peers are not measured on products with a size of 0", done.stdout)
 
     def test_multiply_calls(self):
@@ -336,23 +233,27 @@ class Replay(Bench):
             with open(name + ".mtx", "w", encoding="utf-8") as file:
                 file.write("%%MatrixMarket matrix array real general\n" + head + "\n" +
                            "1\n" * count)
-        done = subprocess.run([TILEGEMM, "multiply", "a.mtx", "b.mtx", "-o", "d.mtx"],
+        done = subprocess.run([PROGRAMS["right"], "multiply", "a.mtx", "b.mtx", "-o", "d.mtx"],
                               capture_output=True, text=True, timeout=60,
                               env={**os.environ, "TILEGEMM_LOG": "calls.log"})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreaterEqual(len(self.replay("calls.log")), 1)
 
 
-class Suites(Bench):
+class Suites(BenchCase):
     def test_reasons_of_any_text(self):
         """No record is lost where a reason is not UTF-8, too long, or cut inside a character."""
         with open("own.txt", "wb") as file:
             file.write(b"8x8x8 # caf\xe9 \xc3\xa9\n9x9x9 # " + b"x" * 510 + "é\n".encode() +
-                       b"10x10x10 # " + b"y" * 5000 + b"\n")
+                       b"10x10x10 # " + b"y" * 5000 + b"\n"
+                       # Longer forms, a surrogate, beyond the last character, cut short, and right.
+                       b"11x11x11 # \xc0\xaf \xe0\x80\xaf \xf0\x80\x80\xaf \xed\xa0\x80 "
+                       b"\xf4\x90\x80\x80 \xff \xe2\x82 \xe2\x82\xac \xf0\x9f\x98\x80\n")
         run = self.load("--suite", "own.txt", "--peer", "none")
         self.assertEqual([record["reason"] for record in run["records"]],
-                         ["caf? é", "x" * 510, "y" * 511])
-        self.assertEqual(len(run["summaries"]), 3)
+                         ["caf? é", "x" * 510, "y" * 511,
+                          "?? ??? ???? ??? ???? ? ?? \u20ac \U0001f600"])
+        self.assertEqual(len(run["summaries"]), 4)
 
     def test_suite_comes_before_file(self):
         with open("square", "w", encoding="utf-8") as file:
@@ -369,7 +270,7 @@ class Suites(Bench):
 
     def test_every_line_has_its_reason(self):
         for suite in SUITES:
-            path = os.path.join(SOURCE, "bench", "suites", suite + ".txt")
+            path = os.path.join(PROGRAMS["source"], "bench", "suites", suite + ".txt")
             with open(path, encoding="utf-8") as file:
                 lines = [line for line in file.read().splitlines() if not line.startswith("#")]
             self.assertGreater(len(lines), 0)
@@ -388,6 +289,4 @@ class Suites(Bench):
 
 
 if __name__ == "__main__":
-    TILEGEMM, WRONG_TILEGEMM, FAKE_OPENBLAS, SOURCE = (os.path.abspath(path)
-                                                       for path in sys.argv[1:5])
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
+    run_tests()

@@ -48,6 +48,15 @@ class Output(MultiplyCase):
         self.assertEqual(np.load("below/real.npy").shape, (600, 700))
         self.assertEqual(os.listdir("below"), ["real.npy"])
 
+    def test_write_protected(self):
+        """Though the folder may be written, and a rename would do it."""
+        os.chmod("d.npy", 0o444)
+        done = self.call_unprivileged("a.npy", "b.npy", "-o", "d.npy")
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "tilegemm multiply: d.npy: cannot write it: Permission denied; what "
+                             "was there is unchanged\n"))
+        self.assert_old()
+
     def test_file_size_limit(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
@@ -67,16 +76,33 @@ class Output(MultiplyCase):
         self.assert_old()
 
     def test_full_file_system(self):
-        script = ("mount -t tmpfs -o size=256k none full && cp a.npy b.npy full && cd full && "
-                  "echo old >d.mtx && {0} multiply a.npy b.npy -o d.mtx; echo $?; ls; cat d.mtx")
+        """Writing the text, reserving the .npy, and the JSON of bench, on a disk of 256 KiB that
+        something else has filled but for a page or two."""
+        script = ("mount -t tmpfs -o size=256k none full && cd full && cp ../a.npy ../b.npy . && "
+                  "for name in d.mtx d.npy run.json; do echo old >$name; done; "
+                  "head -c {fill} /dev/zero >filler 2>/dev/null; {program} {words}; echo $?; "
+                  "ls; cat d.mtx d.npy run.json")
         os.mkdir("full")
-        done = subprocess.run(["unshare", "--mount", "sh", "-c", script.format(PROGRAMS["right"])],
-                              capture_output=True, text=True)
-        if done.returncode != 0 or "mount:" in done.stderr or "unshare:" in done.stderr:
-            self.skipTest("a small file system cannot be mounted here")
-        self.assertEqual(done.stdout, "1\na.npy\nb.npy\nd.mtx\nold\n")
-        self.assertEqual(done.stderr, "tilegemm multiply: d.mtx: cannot write it: No space left "
-                                      "on device; what was there is unchanged\n")
+        bench = "bench --shape 8x8x8 --peer none --threads 1 --min-time 0 --json run.json"
+        reason = "cannot write it: No space left on device"
+        for fill, words, pattern in (
+                ("0", "multiply a.npy b.npy -o d.mtx", f"d.mtx: {reason}"),
+                ("0", "multiply a.npy b.npy -o d.npy", r"d.npy: no space left: it needs \d+ bytes, "
+                                                       r"its file system has \d+ free"),
+                ("1M", "multiply a.npy b.npy -o d.mtx", f"d.mtx: {reason}"),
+                ("1M", "multiply a.npy b.npy -o d.npy", "d.npy: no space left: .* has 0 free"),
+                ("1M", bench, f"run.json: {reason}")):
+            with self.subTest(words):
+                line = script.format(fill=fill, program=PROGRAMS["right"], words=words)
+                done = subprocess.run(["unshare", "--mount", "sh", "-c", line],
+                                      capture_output=True, text=True, timeout=120)
+                if "mount:" in done.stderr or "unshare:" in done.stderr:
+                    self.skipTest(f"no small file system can be mounted: {done.stderr.strip()}")
+                table, end = done.stdout.rsplit("1\na.npy\n", 1)
+                self.assertEqual(end, "b.npy\nd.mtx\nd.npy\nfiller\nrun.json\nold\nold\nold\n")
+                self.assertEqual(bool(table), "bench" in words)
+                self.assertRegex(done.stderr,
+                                 rf"^tilegemm \w+: {pattern}; what was there is unchanged\n$")
 
     def test_size_overflow(self):
         write_npy("tall.npy", "<f8", "(4294967296, 0)", b"")
@@ -101,18 +127,30 @@ class Output(MultiplyCase):
         self.assertEqual(self.call("a.npy", "b.npy", "-o", "d.npy",
                                    program=PROGRAMS["wrong"]).returncode, 0)
 
-    def test_signals(self):
+    def interrupt(self, number, action):
+        """The exit status of a job that finds `action` set for the signal and gets it while it
+        writes."""
         np.save("a.npy", self.make(3000, 1, dtype="<f8"))
         np.save("b.npy", self.make(1, 3000, dtype="<f8"))
+        job = subprocess.Popen([PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"],
+                               stdout=subprocess.DEVNULL,
+                               preexec_fn=lambda: signal.signal(number, action))
+        end = time.monotonic() + 60
+        while not any(".tmp-" in name for name in os.listdir(".")):
+            self.assertIsNone(job.poll(), "ended before its temporary file was seen")
+            self.assertLess(time.monotonic(), end)
+        job.send_signal(number)
+        return job.wait(timeout=60)
+
+    def test_signals(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            job = subprocess.Popen([PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"])
-            end = time.monotonic() + 60
-            while not any(".tmp-" in name for name in os.listdir(".")):
-                self.assertIsNone(job.poll(), "ended before its temporary file was seen")
-                self.assertLess(time.monotonic(), end)
-            job.send_signal(number)
-            self.assertEqual(job.wait(timeout=60), -number)
+            self.assertEqual(self.interrupt(number, signal.SIG_DFL), -number)
             self.assert_old()
+
+    def test_ignored_signal(self):
+        """Under nohup the work goes on."""
+        self.assertEqual(self.interrupt(signal.SIGHUP, signal.SIG_IGN), 0)
+        self.assertGreater(os.path.getsize("d.mtx"), 3000 * 3000)
 
     def test_progress(self):
         """On a terminal only, and wiped at the end."""

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "matrix_file.h"
@@ -221,6 +222,31 @@ static void test_written_header(void **state)
     assert_null(memchr(header + 10, 0, sizeof header - 10));
 }
 
+/* On the disk the elements begin anywhere; in memory where their type may lie. */
+static void test_alignment(void **state)
+{
+    (void)state;
+    for (int pad = 0; pad < 4; pad++) {
+        char path[] = "/tmp/tilegemm-test-XXXXXX";
+        const char *text = &"   {'descr':'<f4','fortran_order':False,'shape':(1,1)}"[pad];
+        int64_t byte_count;
+        char *bytes = make_file(1, text, 4, &byte_count);
+        int fd = mkstemp(path);
+        assert_int_equal(write(fd, bytes, (size_t)byte_count), byte_count);
+        close(fd);
+        cli_matrix_file file;
+        cli_memory memory = {.left_bytes = 4};
+        cli_file_error error = {""};
+        assert_int_equal(cli_open_matrix(path, &file, &error), CLI_EXIT_OK);
+        assert_int_equal(cli_load_matrix(&file, TG_TYPE_FP32, &memory, NULL, &error), CLI_EXIT_OK);
+        assert_int_equal((uintptr_t)file.view.data % 4, 0);
+        assert_int_equal(file.owned == NULL, (byte_count - 4) % 4 == 0);
+        cli_close_matrix(&file);
+        unlink(path);
+        free(bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,7 +254,7 @@ int main(void)
         cmocka_unit_test(test_shapes_refused),        cmocka_unit_test(test_types_refused),
         cmocka_unit_test(test_dicts_refused),         cmocka_unit_test(test_data_size),
         cmocka_unit_test(test_every_truncation),      cmocka_unit_test(test_lying_header_length),
-        cmocka_unit_test(test_written_header),
+        cmocka_unit_test(test_written_header),        cmocka_unit_test(test_alignment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /*
  * Linked with --wrap=tg_execute_plan into the command: the first element of every FP32 D is wrong,
- * or, where WRONG_EXECUTE_CALLS is set, every call after so many fails. It shows that bench catches
- * a wrong kernel and one that fails late.
+ * or, where WRONG_EXECUTE_CALLS is set, every call after so many fails, or, where
+ * WRONG_EXECUTE_IDLE is set, every call after so many does nothing. It shows that bench catches a
+ * wrong kernel, one that fails late, and one that computes nothing.
  */
 #include <stdlib.h>
 
@@ -13,7 +14,9 @@ tg_status __wrap_tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
 tg_status __wrap_tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
 {
     static int call_count;
-    const char *limit = getenv("WRONG_EXECUTE_CALLS");
+    const char *limit = getenv("WRONG_EXECUTE_CALLS"), *idle = getenv("WRONG_EXECUTE_IDLE");
+    if (idle)
+        return call_count++ < atoi(idle) ? __real_tg_execute_plan(plan, buffers) : TG_STATUS_OK;
     if (limit)
         return call_count++ < atoi(limit) ? __real_tg_execute_plan(plan, buffers)
                                           : TG_STATUS_OUT_OF_MEMORY;

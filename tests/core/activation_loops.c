@@ -21,8 +21,22 @@ DEFINE_LOOPS(gelu_erf, TG_ACTIVATION_GELU_ERF)
 DEFINE_LOOPS(gelu_tanh, TG_ACTIVATION_GELU_TANH)
 DEFINE_LOOPS(silu, TG_ACTIVATION_SILU)
 
+LOOPS_TARGET static float finish_one_fp32(float sum, float alpha, float beta, float c, int has_bias,
+                                          float bias, tg_activation kind)
+{
+    return tgi_epilogue_fp32(sum, alpha, beta, c, has_bias, bias, kind);
+}
+
+LOOPS_TARGET static double finish_one_fp64(double sum, double alpha, double beta, double c,
+                                           int has_bias, double bias, tg_activation kind)
+{
+    return tgi_epilogue_fp64(sum, alpha, beta, c, has_bias, bias, kind);
+}
+
 const activation_loops LOOPS_NAME = {
     LOOPS_ISA,
     {none_fp32, relu_fp32, gelu_erf_fp32, gelu_tanh_fp32, silu_fp32},
     {none_fp64, relu_fp64, gelu_erf_fp64, gelu_tanh_fp64, silu_fp64},
+    finish_one_fp32,
+    finish_one_fp64,
 };

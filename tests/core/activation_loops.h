@@ -1,4 +1,5 @@
-/* Loops over the activations as a backend runs them, one set for each instruction set. */
+/* The epilogue as a backend runs it, loops over the activations and one element at a time, one set
+ * for each instruction set. */
 #ifndef ACTIVATION_LOOPS_H
 #define ACTIVATION_LOOPS_H
 
@@ -8,10 +9,18 @@
 typedef void activate_fp32(const float *x, float *y, int64_t count);
 typedef void activate_fp64(const double *x, double *y, int64_t count);
 
+/* tgi_epilogue_fp32 and _fp64. */
+typedef float finish_fp32(float sum, float alpha, float beta, float c, int has_bias, float bias,
+                          tg_activation kind);
+typedef double finish_fp64(double sum, double alpha, double beta, double c, int has_bias,
+                           double bias, tg_activation kind);
+
 typedef struct activation_loops {
     const char *isa;
     activate_fp32 *fp32[TG_ACTIVATION_SILU + 1]; /* by tg_activation */
     activate_fp64 *fp64[TG_ACTIVATION_SILU + 1];
+    finish_fp32 *finish_fp32;
+    finish_fp64 *finish_fp64;
 } activation_loops;
 
 extern const activation_loops loops_generic, loops_avx2, loops_avx512;

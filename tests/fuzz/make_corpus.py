@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the seeds of the fuzz targets: small files that reach every branch of the readers.
 
-usage: make_corpus.py FOLDER    makes FOLDER/npy and FOLDER/mtx
+usage: make_corpus.py FOLDER    makes FOLDER/npy, FOLDER/mtx and FOLDER/problem
 """
 import os
 import sys
@@ -40,6 +40,16 @@ def list_mtx():
     yield banner.format("array", "real", "general") + "0 7\n"
 
 
+def list_problem():
+    yield from ("8x8x8", "0x5x0", "8x8", "8x8x8:nt:bf16:d=fp32", "8x9x7:tt:fp64", "8x9x7:dcol",
+                "8x8x8:batch=4:alpha=2:beta=-1e-3:bias=col:act=gelu_erf:prec=ieee_fp32",
+                "8x8x8:lda=10:ldb=12:ldc=9:ldd=11:beta=1", "8x8x8:rsa=1:csa=-8:bsa=64:batch=2",
+                "8x8x8:alpha=inf:beta=nan", "9223372036854775807x0x9223372036854775807",
+                "8x4000000000x4000000000:batch=2", "8x8x8:rsd=0:csd=-9223372036854775808")
+    for name in ("relu", "gelu_tanh", "silu", "none"):
+        yield f"4x4x4:act={name}:bias=row:prec=default:fp16"
+
+
 def write_all(folder, files):
     os.makedirs(folder, exist_ok=True)
     for index, content in enumerate(files):
@@ -52,3 +62,4 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     write_all(os.path.join(sys.argv[1], "npy"), list_npy())
     write_all(os.path.join(sys.argv[1], "mtx"), (text.encode() for text in list_mtx()))
+    write_all(os.path.join(sys.argv[1], "problem"), (text.encode() for text in list_problem()))

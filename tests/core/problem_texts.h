@@ -1,0 +1,29 @@
+/* Parsing that must succeed. Include after cmocka.h.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TEST_PROBLEM_TEXTS_H
+#define TEST_PROBLEM_TEXTS_H
+
+#include <string.h>
+
+#include "tilegemm_lab.h"
+
+#define TEXT_BYTES 512
+
+/* The problem, every field of which the parser has set. */
+static inline tg_problem parse(const char *text)
+{
+    tg_problem problem;
+    memset(&problem, 0xee, sizeof problem);
+    if (tg_parse_problem(text, &problem) != TG_STATUS_OK)
+        fail_msg("%s: %s", text, tg_get_error_detail());
+    assert_null(problem.a.data);
+    assert_null(problem.b.data);
+    assert_null(problem.c.data);
+    assert_null(problem.d.data);
+    assert_null(problem.bias_data);
+    return problem;
+}
+
+#endif
