@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup demo check fuzz bench format install clean
+.PHONY: all setup demo check gpu-check fuzz bench format install clean
 all:
 	@cmake --preset demo
 	@cmake --build --preset demo -j $(JOBS)
@@ -22,6 +22,12 @@ demo:
 check:
 	@tools/setup check
 	@tools/run_checks --jobs $(JOBS)
+
+gpu-check:
+	@tools/setup check
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@tools/gpu_check
 
 fuzz:
 	@tools/setup check

@@ -58,7 +58,7 @@ int cli_create_context(const tg_context_options *options, tg_context **context)
         return exit_code;
     /* With an instruction set that is always there it is another name, the device's, that fails. */
     tg_context_options least = *options;
-    least.isa = "generic";
+    least.isa = options->device && strncmp(options->device, "cuda", 4) == 0 ? "sm75" : "generic";
     if (tg_create_context(&least, context) == TG_STATUS_OK)
         exit_code = CLI_EXIT_USAGE;
     tg_destroy_context(*context);
@@ -72,6 +72,9 @@ static error_t parse_query_option(int key, char *arg, struct argp_state *state)
     switch (key) {
     case CLI_KEY_JSON:
         query->has_json = 1;
+        return 0;
+    case CLI_KEY_DEVICE:
+        query->device = arg;
         return 0;
     case CLI_KEY_ISA:
         query->isa = arg;
@@ -88,7 +91,7 @@ int cli_parse_query(int argc, char **argv, const struct argp_option *options, co
                     cli_query *query)
 {
     const struct argp argp = {.options = options, .parser = parse_query_option, .doc = doc};
-    *query = (cli_query){NULL, 0};
+    *query = (cli_query){NULL, NULL, 0};
     return argp_parse(&argp, argc, argv, 0, NULL, query) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
 }
 

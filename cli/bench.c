@@ -12,7 +12,8 @@
 #include <string.h>
 
 enum option_key {
-    key_isa = 0x100,
+    key_device = 0x100,
+    key_isa,
     key_hot,
     key_cold,
     key_min_time,
@@ -26,8 +27,8 @@ static const struct argp_option option_list[] = {
     {"shape", 's', "SPEC", 0, "Measure MxNxK, or a longer description such as 512x512x64:nt:bf16",
      0},
     {"suite", 'S', "NAME|FILE", 0,
-     "Measure the shapes of a suite (square, odd, skinny, llm, seeds) or of a file with one a "
-     "line; a suite's name comes first, so write ./square for a file; the default is "
+     "Measure the shapes of a suite (square, layouts, odd, skinny, llm, seeds) or of a file with "
+     "one a line; a suite's name comes first, so write ./square for a file; the default is "
      "square where no --shape is given",
      0},
     {"type", key_type, "TYPES", 0,
@@ -40,11 +41,14 @@ static const struct argp_option option_list[] = {
      "lists; may be repeated",
      0},
     {"peer", 'p', "NAME", 0,
-     "openblas, blis, onednn, onednn_sgemm, mkl, all that are installed (the default) or none; "
-     "may be repeated",
+     "openblas, blis, onednn, onednn_sgemm, mkl, on a GPU cublas, cublas_best, all that are "
+     "installed (the default) or none; may be repeated",
      0},
     {"threads", 't', "COUNTS", 0, "Thread counts with commas, such as 1,2", 0},
-    {"isa", key_isa, "NAME", 0, "Highest instruction set of our kernels: generic, avx2, ...", 0},
+    {"device", key_device, "NAME", 0,
+     "cpu, cuda (the first GPU) or cuda:N; the default is TILEGEMM_DEVICE, else cpu", 0},
+    {"isa", key_isa, "NAME", 0,
+     "Highest instruction set of our kernels: generic, avx2, ..., sm75, ...", 0},
     {"json", 'j', "FILE", 0,
      "Write samples, medians and the machine to FILE; - is standard "
      "output, in place of the table",
@@ -137,6 +141,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case 'j':
         options->json_path = arg;
         break;
+    case key_device:
+        options->device = arg;
+        break;
     case key_isa:
         options->isa = arg;
         break;
@@ -169,7 +176,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static int measure_shape(const bench_options *options, bench_result *result, int thread_count,
                          cli_progress *progress)
 {
-    const tg_context_options context_options = {.isa = options->isa, .thread_count = thread_count};
+    const tg_context_options context_options = {
+        .device = options->device, .isa = options->isa, .thread_count = thread_count};
     tg_context *context = NULL;
     tg_device_info info;
     int exit_code = cli_create_context(&context_options, &context);
@@ -179,8 +187,10 @@ static int measure_shape(const bench_options *options, bench_result *result, int
     result->thread_count = info.thread_count;
     snprintf(result->device, sizeof result->device, "%s", info.device);
     snprintf(result->isa, sizeof result->isa, "%s", info.isa);
+    snprintf(result->bus, sizeof result->bus, "%s", info.bus);
     exit_code = cli_measure_result(options, context, result, progress);
     cli_free_contenders(result);
+    tg_destroy_context(result->host_context);
     tg_destroy_context(context);
     return exit_code;
 }
@@ -288,9 +298,7 @@ static int set_defaults(bench_options *options)
         options->thread_count_count = 1; /* of 0: the context's own */
     int exit_code = cli_apply_types(options);
     if (exit_code == CLI_EXIT_OK)
-        exit_code = cli_check_isa(NULL);
-    if (exit_code == CLI_EXIT_OK && options->isa)
-        exit_code = cli_check_isa(options->isa);
+        exit_code = cli_check_context(options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = cli_check_kernel_names(options);
     if (exit_code == CLI_EXIT_OK)
@@ -347,9 +355,10 @@ int cli_run_bench(int argc, char **argv)
                "  tilegemm bench --shape 1024x1024x1024 --threads 1,2\n"
                "  tilegemm bench --suite skinny --type fp32,fp64 --json skinny.json\n"
                "  tilegemm bench --shape 512x512x512 --kernel ladder --peer none\n"
-               "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n\n"
-               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN or "
-               "TILEGEMM_MKL (a folder or a file) where that is set.",
+               "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n"
+               "  tilegemm bench --device cuda --suite square --cold\n\n"
+               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN, "
+               "TILEGEMM_MKL or TILEGEMM_CUBLAS (a folder or a file) where that is set.",
     };
     bench_options options = {.min_time_s = 0.005, .max_time_s = 5.0, .round_count = 15};
     int exit_code = CLI_EXIT_OK;

@@ -4,7 +4,9 @@
 #ifndef TG_CLI_BENCH_H
 #define TG_CLI_BENCH_H
 
+#include "check/check.h"
 #include "cli.h"
+#include "gpu_state.h"
 #include "machine.h"
 #include "peer.h"
 #include "progress.h"
@@ -39,12 +41,14 @@ typedef struct bench_options {
     int type_count;
     int has_precision;
     tg_precision precision;
-    const char *isa;       /* NULL: all the CPU has */
+    const char *device;    /* NULL: the library's default */
+    const char *isa;       /* NULL: all the device has */
     const char *json_path; /* NULL: no JSON; "-": standard output */
     double min_time_s;     /* shortest sample */
     double max_time_s;     /* of one contender at one shape, once it has 3 samples */
     int round_count;
     int is_cold;
+    int is_on_gpu;       /* filled by cli_open_bench_peers */
     int refused_code;    /* cli_exit of the option that was refused */
     cli_machine machine; /* read before the measuring, so that its load is that of others */
 } bench_options;
@@ -55,6 +59,8 @@ typedef struct bench_contender {
     int is_planned;                    /* the planner's own choice */
     int is_illegal;                    /* a kernel that cannot run this shape */
     int ladder_rung;                   /* -1 where it is on no ladder */
+    const tg_context *context;         /* that it runs in */
+    int is_on_host;                    /* on the CPU, in a run on a GPU */
     tg_plan *plan;                     /* of a kernel */
     peer_call call;                    /* of a peer */
     char skip_reason[PEER_TEXT_BYTES]; /* why it was not measured; "" if it was */
@@ -67,6 +73,9 @@ typedef struct bench_contender {
     double median_s, min_s, max_s;
     double spread;      /* (third - first quartile) / median */
     double gflop_per_s; /* by the median */
+    /* Of a GPU after the samples: lowest clock, highest power, throttled in any; 0 if unknown. */
+    double clock_mhz, power_w;
+    int is_throttled;
     int is_right;
     double max_error, max_bound_share; /* check_result's */
 } bench_contender;
@@ -75,12 +84,14 @@ typedef struct bench_contender {
 typedef struct bench_result {
     const bench_shape *shape;
     int thread_count;
-    char device[16], isa[32]; /* of the context */
+    char device[16], isa[32], bus[16]; /* of the context; bus "" on the CPU */
+    tg_context *host_context;          /* of rung 0 in a run on a GPU; owned, or NULL */
     double peak_flop_per_s;
     double flop_count;           /* 2 m n k batch_count */
     bench_contender *contenders; /* owned */
     int contender_count;
-    int best_kernel, best_peer, baseline; /* indices, -1 where none */
+    int best_kernel, best_peer, baseline; /* indices, -1 where none; baseline is rung 0, */
+    int naive;                            /* and this rung 1 of a GPU's ladder */
     int planned;                          /* index of the planner's choice, -1 if not measured */
     double ratio_to_best_peer; /* best peer's median / best kernel's; 0 where one is missing */
     double plan_first_us, plan_cached_us;
@@ -99,14 +110,39 @@ int64_t cli_get_depth(const tg_problem *problem); /* k */
 double cli_count_operand_bytes(const tg_problem *problem);
 
 /* bench_contenders.c: choose and prepare, release. Returns a cli_exit. */
-/* Is there a context with `isa` (NULL: TILEGEMM_ISA or all the CPU has)? */
-int cli_check_isa(const char *isa);
+/* Is there a context of the device with the instruction set of the options? */
+int cli_check_context(const bench_options *options);
 int cli_check_kernel_names(const bench_options *options);
 int cli_open_bench_peers(bench_options *options);
 int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
 /* 0, with every contender skipped, where operands of so many bytes leave too little free memory. */
 int cli_check_memory(bench_result *result, double needed_bytes);
 void cli_free_contenders(bench_result *result);
+
+/* Operand sets that calls take in turn: one, or in cold mode enough that none is still cached when
+ * its turn comes again. */
+typedef struct bench_ring {
+    const tg_context *context;
+    int is_on_gpu;
+    tg_problem *problems;     /* owned; with the data pointers of each set */
+    tg_buffers *buffers;      /* owned; the same */
+    check_operands *operands; /* owned; host_count of them are filled */
+    int64_t set_count, host_count, next;
+    tg_problem host; /* set 0 in host memory: what is verified */
+    char *device;    /* owned memory of a GPU, or NULL */
+    int64_t d_offset;
+} bench_ring;
+
+/* bench_ring.c: how many sets the run's mode takes; makes them (0 when out of memory; free all the
+ * same), gives them in turn; brings D of set 0 to NaN, and back after a call on a GPU. */
+int64_t cli_count_sets(const bench_options *options, const tg_context *context, double set_bytes);
+int cli_make_ring(bench_ring *ring, const tg_context *context, const tg_problem *problem,
+                  int64_t set_count);
+void cli_free_ring(bench_ring *ring);
+tg_buffers cli_get_host_buffers(const bench_ring *ring);
+const tg_buffers *cli_next_buffers(bench_ring *ring);
+tg_status cli_poison_output(const bench_ring *ring);
+tg_status cli_fetch_output(const bench_ring *ring);
 
 /* bench_measure.c: fill the contenders' samples and errors. Returns a cli_exit. */
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,

@@ -15,11 +15,11 @@ static int is_group(const char *name)
     return strcmp(name, "best") == 0 || strcmp(name, "ladder") == 0 || strcmp(name, "all") == 0;
 }
 
-int cli_check_isa(const char *isa)
+int cli_check_context(const bench_options *options)
 {
-    const tg_context_options options = {.isa = isa};
+    const tg_context_options asked = {.device = options->device, .isa = options->isa};
     tg_context *context = NULL;
-    int exit_code = cli_create_context(&options, &context);
+    int exit_code = cli_create_context(&asked, &context);
     tg_destroy_context(context);
     return exit_code;
 }
@@ -46,10 +46,13 @@ int cli_check_kernel_names(const bench_options *options)
     return CLI_EXIT_OK;
 }
 
-static int is_peer_asked(const bench_options *options, const char *name)
+/* "all" stands for the peers that run on the device. */
+static int is_peer_asked(const bench_options *options, const cli_peer *peer, int is_on_gpu)
 {
     for (int i = 0; i < options->peer_name_count; i++) {
-        if (strcmp(options->peer_names[i], "all") == 0 || strcmp(options->peer_names[i], name) == 0)
+        const char *name = options->peer_names[i];
+        if (strcmp(name, peer->name) == 0 ||
+            (strcmp(name, "all") == 0 && peer->is_on_gpu == is_on_gpu))
             return 1;
     }
     return 0;
@@ -87,23 +90,50 @@ static int check_none(const bench_options *options)
     return CLI_EXIT_USAGE;
 }
 
-int cli_open_bench_peers(bench_options *options)
+static int check_peer_names(const bench_options *options, int is_on_gpu)
 {
-    if (check_none(options) != CLI_EXIT_OK)
-        return CLI_EXIT_USAGE;
     for (int i = 0; i < options->peer_name_count; i++) {
         const char *name = options->peer_names[i];
-        if (strcmp(name, "all") != 0 && strcmp(name, "none") != 0 && !cli_find_peer(name)) {
+        const cli_peer *peer = cli_find_peer(name);
+        if (strcmp(name, "all") == 0 || strcmp(name, "none") == 0)
+            continue;
+        if (!peer) {
             cli_print_error("--peer = '%s' is no peer; pass all, none, openblas, blis, onednn, "
-                            "onednn_sgemm or mkl",
+                            "onednn_sgemm, mkl, cublas or cublas_best",
                             name);
             return CLI_EXIT_MISSING;
         }
+        if (peer->is_on_gpu != is_on_gpu) {
+            cli_print_error("--peer = '%s' runs on %s; pass --device %s, or another peer", name,
+                            peer->is_on_gpu ? "a GPU" : "the CPU",
+                            peer->is_on_gpu ? "cuda" : "cpu");
+            return CLI_EXIT_USAGE;
+        }
     }
+    return CLI_EXIT_OK;
+}
+
+int cli_open_bench_peers(bench_options *options)
+{
+    tg_device_info info;
+    const tg_context_options context_options = {.device = options->device};
+    tg_context *context = NULL;
+    if (check_none(options) != CLI_EXIT_OK)
+        return CLI_EXIT_USAGE;
+    tg_status status = tg_create_context(&context_options, &context);
+    if (status == TG_STATUS_OK)
+        status = tg_get_device_info(context, &info);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    options->is_on_gpu = info.sm_count > 0;
+    tg_destroy_context(context);
+    int exit_code = check_peer_names(options, options->is_on_gpu);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
     /* In table order, whatever the order asked for: see cli_open_peer. */
     cli_peer *peer = NULL;
     for (int i = 0; (peer = cli_get_peer(i)); i++) {
-        if (is_peer_asked(options, peer->name) && cli_open_peer(peer))
+        if (is_peer_asked(options, peer, options->is_on_gpu) && cli_open_peer(peer))
             warn_kept_settings(peer);
     }
     for (int i = 0; i < options->peer_name_count; i++) {
@@ -117,7 +147,8 @@ int cli_open_bench_peers(bench_options *options)
 }
 
 /* The next free contender; room for every kernel and peer was made before. */
-static bench_contender *add_contender(bench_result *result, const char *name)
+static bench_contender *add_contender(bench_result *result, const char *name,
+                                      const tg_context *context)
 {
     for (int i = 0; i < result->contender_count; i++) {
         if (strcmp(result->contenders[i].name, name) == 0)
@@ -126,6 +157,7 @@ static bench_contender *add_contender(bench_result *result, const char *name)
     bench_contender *added = &result->contenders[result->contender_count++];
     snprintf(added->name, sizeof added->name, "%s", name);
     added->ladder_rung = -1;
+    added->context = context;
     return added;
 }
 
@@ -134,7 +166,7 @@ static bench_contender *add_contender(bench_result *result, const char *name)
 static int add_kernel(tg_context *context, bench_result *result, const tg_candidate *candidate,
                       const tg_kernel_info *info, double limit_s)
 {
-    bench_contender *added = add_contender(result, candidate->kernel);
+    bench_contender *added = add_contender(result, candidate->kernel, context);
     if (!added)
         return CLI_EXIT_OK;
     added->is_planned = candidate->is_chosen;
@@ -179,9 +211,39 @@ static int find_rung(const kernel_rows *rows, tg_type type, int rung)
     return found;
 }
 
+/* The CPU's sequential loop, rung 0, beside the rungs of a GPU. */
+static int add_host_baseline(bench_result *result, double limit_s)
+{
+    static const char name[] = "cpu_sequential_generic_fp32";
+    const tg_context_options options = {.device = "cpu"};
+    const tg_plan_options plan_options = {.kernel = name};
+    tg_plan_info info;
+    if (result->shape->problem.a.type != TG_TYPE_FP32)
+        return CLI_EXIT_OK;
+    tg_status status = tg_create_context(&options, &result->host_context);
+    bench_contender *added = add_contender(result, name, result->host_context);
+    if (status != TG_STATUS_OK || !added)
+        return status != TG_STATUS_OK ? cli_report_status(status) : CLI_EXIT_OK;
+    added->is_on_host = 1;
+    added->ladder_rung = 0;
+    status =
+        tg_create_plan(result->host_context, &result->shape->problem, &plan_options, &added->plan);
+    if (status == TG_STATUS_OK)
+        status = tg_get_plan_info(added->plan, &info);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (info.predicted_s > limit_s)
+        snprintf(added->skip_reason, sizeof added->skip_reason,
+                 "one call is predicted to take %.3g s, over --max-time", info.predicted_s);
+    return CLI_EXIT_OK;
+}
+
 static int add_ladder(tg_context *context, bench_result *result, const kernel_rows *rows,
                       double limit_s)
 {
+    int baseline_code = result->bus[0] ? add_host_baseline(result, limit_s) : CLI_EXIT_OK;
+    if (baseline_code != CLI_EXIT_OK)
+        return baseline_code;
     for (int rung = 0; rung < rows->count; rung++) {
         int row = find_rung(rows, result->shape->problem.a.type, rung);
         int exit_code = CLI_EXIT_OK;
@@ -226,15 +288,17 @@ static int add_kernels(const bench_options *options, tg_context *context, bench_
     return CLI_EXIT_OK;
 }
 
-static void add_peers(const bench_options *options, bench_result *result)
+static void add_peers(const bench_options *options, tg_context *context, bench_result *result)
 {
     cli_peer *peer = NULL;
     for (int i = 0; (peer = cli_get_peer(i)); i++) {
-        if (!is_peer_asked(options, peer->name) || !peer->handle)
+        if (!is_peer_asked(options, peer, options->is_on_gpu) || !peer->handle)
             continue;
-        bench_contender *added = add_contender(result, peer->name);
+        bench_contender *added = add_contender(result, peer->name, context);
         added->is_peer = 1;
-        peer->set_thread_count(peer, result->thread_count);
+        if (peer->set_thread_count)
+            peer->set_thread_count(peer, result->thread_count);
+        peer->context = context;
         cli_prepare_peer_call(peer, &result->shape->problem, &added->call, added->skip_reason,
                               sizeof added->skip_reason);
     }
@@ -248,7 +312,7 @@ int cli_make_contenders(const bench_options *options, tg_context *context, bench
         peer_count++;
     tg_candidate *candidates = calloc((size_t)row_count, sizeof *candidates);
     tg_kernel_info *infos = calloc((size_t)row_count, sizeof *infos);
-    result->contenders = calloc((size_t)(row_count + peer_count), sizeof *result->contenders);
+    result->contenders = calloc((size_t)(row_count + 1 + peer_count), sizeof *result->contenders);
     int exit_code = CLI_EXIT_WRONG;
     if (!candidates || !infos || !result->contenders) {
         cli_print_error("out of memory for %d contenders", row_count + peer_count);
@@ -265,7 +329,7 @@ int cli_make_contenders(const bench_options *options, tg_context *context, bench
     free(candidates);
     free(infos);
     if (exit_code == CLI_EXIT_OK)
-        add_peers(options, result);
+        add_peers(options, context, result);
     return exit_code;
 }
 

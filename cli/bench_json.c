@@ -56,8 +56,9 @@ static json_t *make_peers_json(void)
 /* Every variable that the library, a peer or an OpenMP run-time may read. */
 static json_t *make_environment_json(void)
 {
-    static const char *const prefixes[] = {"TILEGEMM_", "OMP_",  "GOMP_", "KMP_",   "OPENBLAS_",
-                                           "BLIS_",     "DNNL_", "MKL_",  "ONEDNN_"};
+    static const char *const prefixes[] = {"TILEGEMM_", "OMP_",  "GOMP_", "KMP_",
+                                           "OPENBLAS_", "BLIS_", "DNNL_", "MKL_",
+                                           "ONEDNN_",   "CUDA_", "CUBLAS"};
     json_t *environment = json_object();
     int is_whole = 1;
     for (char **entry = environ; *entry; entry++) {
@@ -92,16 +93,21 @@ static json_t *make_head_json(const bench_options *options, int argc, char **arg
     struct tm utc;
     gmtime_r(&now, &utc);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    tg_context *context = NULL;
     tg_device_info info;
-    if (tg_get_device_info(NULL, &info) != TG_STATUS_OK)
+    const tg_context_options context_options = {.device = options->device};
+    if (tg_create_context(&context_options, &context) != TG_STATUS_OK ||
+        tg_get_device_info(context, &info) != TG_STATUS_OK)
         return NULL;
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:f, s:i}", "version",
-                     tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
-                     "date", date, "command", make_command_json(argc, argv), "machine",
-                     cli_make_machine_json(&options->machine, &info), "peers", make_peers_json(),
-                     "environment", make_environment_json(), "mode",
-                     options->is_cold ? "cold" : "hot", "min_time_s", options->min_time_s,
-                     "max_time_s", options->max_time_s, "round_count", options->round_count);
+    json_t *head = json_pack(
+        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:f, s:i}", "version", tg_get_version(),
+        "source", cli_get_source(), "compiler", cli_get_compiler(), "date", date, "command",
+        make_command_json(argc, argv), "machine", cli_make_machine_json(&options->machine, &info),
+        "peers", make_peers_json(), "environment", make_environment_json(), "mode",
+        options->is_cold ? "cold" : "hot", "min_time_s", options->min_time_s, "max_time_s",
+        options->max_time_s, "round_count", options->round_count);
+    tg_destroy_context(context);
+    return head;
 }
 
 /* The part that every record and summary of a shape begins with. */
@@ -147,7 +153,11 @@ static json_t *make_record_json(const bench_result *result, const bench_contende
         contender->gflop_per_s, "max_error", make_finite(contender->max_error), "max_bound_share",
         make_finite(contender->max_bound_share), "is_right", contender->is_right, "repeat_count",
         (json_int_t)contender->repeat_count, "samples_s", samples);
-    return join(record, measured);
+    record = join(record, measured);
+    if (!result->bus[0] || contender->is_on_host)
+        return record;
+    return join(record, json_pack("{s:f, s:f, s:b}", "clock_mhz", contender->clock_mhz, "power_w",
+                                  contender->power_w, "is_throttled", contender->is_throttled));
 }
 
 static json_t *make_skip_json(const bench_contender *contender)

@@ -4,93 +4,52 @@
  */
 #include "bench.h"
 
-#include "check/check.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { round_minimum = 3, set_capacity = 65536, one_shot_samples = 9, cached_plans = 1000 };
-static const uint64_t operand_seed = 20240229;
+enum { round_minimum = 3, one_shot_samples = 9, cached_plans = 1000 };
 static const double compare_flop_limit = 3e7;
 /* A call this long needs no untimed one before it: waking threads costs it nothing. */
 static const double long_call_s = 0.1;
 static const double clock_step_s = 1e-9;
 
-/* The operands: one set, or in cold mode enough sets that none is still cached when its turn comes
- * again. */
-typedef struct operand_ring {
-    tg_problem *problems;     /* owned; with data pointers */
-    check_operands *operands; /* owned */
-    tg_buffers *buffers;      /* owned */
-    int64_t set_count, next;
-} operand_ring;
+/* Calls of one contender. */
+typedef struct timed_run {
+    const bench_contender *contender;
+    bench_ring *ring;
+} timed_run;
 
-static void free_ring(operand_ring *ring)
-{
-    for (int64_t i = 0; i < ring->set_count; i++)
-        check_free_operands(&ring->operands[i]);
-    free(ring->problems);
-    free(ring->operands);
-    free(ring->buffers);
-}
-
-static int64_t count_sets(const bench_options *options, const tg_context *context, double set_bytes)
-{
-    tg_device_info info;
-    if (!options->is_cold || set_bytes == 0.0 || tg_get_device_info(context, &info) != TG_STATUS_OK)
-        return 1;
-    int64_t cache_bytes = info.l3_bytes > info.l2_bytes ? info.l3_bytes : info.l2_bytes;
-    double set_count = ceil(2.0 * (double)cache_bytes / set_bytes) + 1.0;
-    return set_count < set_capacity ? (int64_t)set_count : set_capacity;
-}
-
-/* Returns 0 when out of memory. */
-static int make_ring(operand_ring *ring, const tg_problem *problem, int64_t set_count)
-{
-    memset(ring, 0, sizeof *ring);
-    ring->problems = calloc((size_t)set_count, sizeof *ring->problems);
-    ring->operands = calloc((size_t)set_count, sizeof *ring->operands);
-    ring->buffers = calloc((size_t)set_count, sizeof *ring->buffers);
-    if (!ring->problems || !ring->operands || !ring->buffers)
-        return 0;
-    for (int64_t i = 0; i < set_count; i++) {
-        tg_problem *filled = &ring->problems[i];
-        *filled = *problem;
-        if (!check_make_operands(filled, operand_seed + (uint64_t)i, &ring->operands[i]))
-            return 0;
-        ring->set_count++;
-        ring->buffers[i] = (tg_buffers){.a = filled->a.data,
-                                        .b = filled->b.data,
-                                        .c = filled->beta != 0.0 ? filled->c.data : NULL,
-                                        .d = filled->d.data,
-                                        .bias = filled->bias_data};
-    }
-    return 1;
-}
-
-static int run_contender(const bench_contender *contender, const tg_buffers *buffers)
+static tg_status run_contender(const bench_contender *contender, const tg_buffers *buffers)
 {
     if (contender->is_peer)
-        return cli_run_peer_call(&contender->call, buffers);
-    return tg_execute_plan(contender->plan, buffers) == TG_STATUS_OK;
+        return cli_run_peer_call(&contender->call, buffers) ? TG_STATUS_OK
+                                                            : TG_STATUS_DEVICE_FAILURE;
+    return tg_execute_plan(contender->plan, buffers);
+}
+
+static tg_status run_next(void *state, int64_t index)
+{
+    const timed_run *run = state;
+    (void)index;
+    if (run->contender->is_on_host) {
+        const tg_buffers buffers = cli_get_host_buffers(run->ring);
+        return run_contender(run->contender, &buffers);
+    }
+    return run_contender(run->contender, cli_next_buffers(run->ring));
 }
 
 /* Seconds a call over `repeat_count` calls, at least a step of the clock over all of them; negative
  * where a call failed. */
-static double time_sample(const bench_contender *contender, operand_ring *ring,
-                          int64_t repeat_count)
+static double time_sample(const bench_contender *contender, bench_ring *ring, int64_t repeat_count)
 {
-    int is_done = 1;
-    double start_s = cli_read_clock();
-    for (int64_t i = 0; i < repeat_count && is_done; i++) {
-        is_done = run_contender(contender, &ring->buffers[ring->next]);
-        ring->next = ring->next + 1 < ring->set_count ? ring->next + 1 : 0;
-    }
-    double elapsed_s = fmax(cli_read_clock() - start_s, clock_step_s);
-    return is_done ? elapsed_s / (double)repeat_count : -1.0;
+    timed_run run = {contender, ring};
+    double elapsed_s = 0.0;
+    tg_status status =
+        tg_time_calls(contender->context, run_next, &run, repeat_count, NULL, &elapsed_s);
+    return status == TG_STATUS_OK ? fmax(elapsed_s, clock_step_s) / (double)repeat_count : -1.0;
 }
 
 /* A kernel whose call fails ends the run; a peer is left out, with the samples it has. */
@@ -108,29 +67,29 @@ static int report_failed_call(const bench_result *result, bench_contender *conte
 }
 
 /* D starts as NaN, so that an element left out is seen. Returns 0 if the run itself failed. */
-static int run_first(bench_contender *contender, const operand_ring *ring)
+static int run_first(bench_contender *contender, const bench_ring *ring)
 {
-    const tg_problem *problem = &ring->problems[0];
-    const tg_matrix *d = &problem->d;
-    for (int64_t entry = 0; entry < problem->batch_count; entry++)
-        for (int64_t row = 0; row < d->row_count; row++)
-            for (int64_t col = 0; col < d->col_count; col++)
-                check_set_element(d->type, d->data,
-                                  entry * d->batch_stride + row * d->row_stride +
-                                      col * d->col_stride,
-                                  (double)NAN);
+    const tg_buffers host = cli_get_host_buffers(ring);
+    const int is_on_gpu = ring->is_on_gpu && !contender->is_on_host;
+    if (cli_poison_output(ring) != TG_STATUS_OK)
+        return 0;
     double start_s = cli_read_clock();
-    if (!run_contender(contender, &ring->buffers[0]))
+    if (run_contender(contender, contender->is_on_host ? &host : &ring->buffers[0]) != TG_STATUS_OK)
         return 0;
     contender->call_s = cli_read_clock() - start_s;
+    if (is_on_gpu) {
+        contender->call_s = 0.0; /* the call has only been put into the stream, after loading */
+        if (cli_fetch_output(ring) != TG_STATUS_OK)
+            return 0;
+    }
     return 1;
 }
 
 /* Judges what run_first left in D. Returns a cli_exit. */
-static int verify_contender(bench_contender *contender, const operand_ring *ring)
+static int verify_contender(bench_contender *contender, const bench_ring *ring)
 {
     check_result result;
-    if (!check_compare(&ring->problems[0], compare_flop_limit, &result)) {
+    if (!check_compare(&ring->host, compare_flop_limit, &result)) {
         cli_print_error("out of memory to verify %s", contender->name);
         return CLI_EXIT_WRONG;
     }
@@ -141,7 +100,7 @@ static int verify_contender(bench_contender *contender, const operand_ring *ring
 }
 
 /* Finds how many calls fill a sample, from the time of the first call. Returns 0 if one failed. */
-static int calibrate(bench_contender *contender, operand_ring *ring, double min_time_s)
+static int calibrate(bench_contender *contender, bench_ring *ring, double min_time_s)
 {
     contender->repeat_count = 1;
     if (contender->call_s > fmax(long_call_s, min_time_s))
@@ -212,26 +171,38 @@ static int measure_plan(tg_context *context, bench_result *result)
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
+typedef struct one_shot_run {
+    tg_context *context;
+    bench_ring *ring;
+} one_shot_run;
+
+static tg_status multiply_next(void *state, int64_t index)
+{
+    const one_shot_run *run = state;
+    (void)index;
+    const int64_t set = run->ring->next;
+    cli_next_buffers(run->ring);
+    return tg_multiply(run->context, &run->ring->problems[set]);
+}
+
 /* tg_multiply with all that it validates and looks up, where a call is short enough to care.
  * Returns a cli_exit. */
-static int measure_one_shot(tg_context *context, bench_result *result, operand_ring *ring)
+static int measure_one_shot(tg_context *context, bench_result *result, bench_ring *ring)
 {
     if (result->planned < 0)
         return CLI_EXIT_OK;
     const bench_contender *planned = &result->contenders[result->planned];
     if (planned->median_s > long_call_s)
         return CLI_EXIT_OK;
+    one_shot_run run = {context, ring};
     double samples_s[one_shot_samples];
     pause_before(result);
     for (int sample = 0; sample < one_shot_samples; sample++) {
-        double start_s = cli_read_clock();
-        for (int64_t i = 0; i < planned->repeat_count; i++) {
-            tg_status status = tg_multiply(context, &ring->problems[ring->next]);
-            if (status != TG_STATUS_OK)
-                return cli_report_status(status);
-            ring->next = ring->next + 1 < ring->set_count ? ring->next + 1 : 0;
-        }
-        samples_s[sample] = (cli_read_clock() - start_s) / (double)planned->repeat_count;
+        tg_status status = tg_time_calls(context, multiply_next, &run, planned->repeat_count, NULL,
+                                         &samples_s[sample]);
+        if (status != TG_STATUS_OK)
+            return cli_report_status(status);
+        samples_s[sample] /= (double)planned->repeat_count;
     }
     qsort(samples_s, one_shot_samples, sizeof samples_s[0], compare_doubles);
     result->one_shot_median_s = samples_s[one_shot_samples / 2];
@@ -267,6 +238,7 @@ static int find_peak(const tg_context *context, tg_type type, int thread_count, 
 static void choose_best(bench_result *result)
 {
     result->best_kernel = result->best_peer = result->baseline = result->planned = -1;
+    result->naive = -1;
     for (int i = 0; i < result->contender_count; i++) {
         const bench_contender *contender = &result->contenders[i];
         if (contender->sample_count == 0)
@@ -275,7 +247,9 @@ static void choose_best(bench_result *result)
             result->planned = i;
         if (contender->ladder_rung == 0)
             result->baseline = i;
-        if (!contender->is_right)
+        if (contender->ladder_rung == 1 && result->bus[0])
+            result->naive = i;
+        if (!contender->is_right || contender->is_on_host)
             continue;
         int *best = contender->is_peer ? &result->best_peer : &result->best_kernel;
         if (*best < 0 || contender->median_s < result->contenders[*best].median_s)
@@ -287,8 +261,7 @@ static void choose_best(bench_result *result)
 }
 
 /* First runs: verify, warm up, calibrate. */
-static int prepare_contenders(const bench_options *options, bench_result *result,
-                              operand_ring *ring)
+static int prepare_contenders(const bench_options *options, bench_result *result, bench_ring *ring)
 {
     for (int i = 0; i < result->contender_count; i++) {
         bench_contender *contender = &result->contenders[i];
@@ -307,7 +280,21 @@ static int prepare_contenders(const bench_options *options, bench_result *result
     return CLI_EXIT_OK;
 }
 
-static int take_samples(const bench_options *options, bench_result *result, operand_ring *ring,
+/* Right after a sample, while the clock is still that of the work. */
+static void note_gpu_state(const bench_result *result, bench_contender *contender)
+{
+    if (!result->bus[0] || contender->is_on_host)
+        return;
+    const cli_gpu_state state = cli_read_gpu_state(result->bus);
+    if (!state.is_known)
+        return;
+    if (contender->clock_mhz == 0.0 || state.clock_mhz < contender->clock_mhz)
+        contender->clock_mhz = state.clock_mhz;
+    contender->power_w = fmax(contender->power_w, state.power_w);
+    contender->is_throttled |= state.is_throttled;
+}
+
+static int take_samples(const bench_options *options, bench_result *result, bench_ring *ring,
                         cli_progress *progress)
 {
     for (int round = 0; round < options->round_count; round++) {
@@ -330,6 +317,7 @@ static int take_samples(const bench_options *options, bench_result *result, oper
             }
             contender->samples_s[contender->sample_count++] = sample_s;
             contender->spent_s += sample_s * (double)contender->repeat_count;
+            note_gpu_state(result, contender);
         }
     }
     for (int i = 0; i < result->contender_count; i++) {
@@ -356,12 +344,15 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
         return exit_code;
 
     const double set_bytes = cli_count_operand_bytes(problem);
-    const int64_t set_count = count_sets(options, context, set_bytes);
-    operand_ring ring = {0};
-    if (cli_check_memory(result, set_bytes * (double)set_count)) {
-        if (!make_ring(&ring, problem, set_count)) {
-            cli_print_error("out of memory for the operands of %s (%.0f MB)", result->shape->text,
-                            set_bytes * (double)set_count * 1e-6);
+    const int64_t set_count = cli_count_sets(options, context, set_bytes);
+    const int64_t host_count = result->bus[0] ? 1 : set_count;
+    bench_ring ring = {0};
+    if (cli_check_memory(result, set_bytes * (double)host_count)) {
+        if (!cli_make_ring(&ring, context, problem, set_count)) {
+            cli_print_error("out of memory for the operands of %s (%.0f MB)%s%s",
+                            result->shape->text, set_bytes * (double)set_count * 1e-6,
+                            result->bus[0] ? ": " : "",
+                            result->bus[0] ? tg_get_error_detail() : "");
             exit_code = CLI_EXIT_WRONG;
         } else {
             exit_code = prepare_contenders(options, result, &ring);
@@ -372,6 +363,6 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
     choose_best(result);
     if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
         exit_code = measure_one_shot(context, result, &ring);
-    free_ring(&ring);
+    cli_free_ring(&ring);
     return exit_code;
 }

@@ -166,9 +166,10 @@ int cli_add_suite(bench_options *options, const char *name_or_path)
     char path[PATH_MAX + 64];
     FILE *file = open_suite(name_or_path, path, sizeof path);
     if (!file) {
-        cli_print_error("--suite = '%s' is no suite and no file: %s; pass square, odd, skinny, "
-                        "llm, seeds or a path",
-                        name_or_path, strerror(errno));
+        cli_print_error(
+            "--suite = '%s' is no suite and no file: %s; pass square, layouts, odd, skinny, "
+            "llm, seeds or a path",
+            name_or_path, strerror(errno));
         return CLI_EXIT_MISSING;
     }
     int exit_code = read_suite(options, file, path);

@@ -54,11 +54,16 @@ static void print_contender(const bench_result *result, const bench_contender *c
            format_time(contender->max_s, most), 100.0 * contender->spread, contender->gflop_per_s);
     if (result->peak_flop_per_s > 0.0)
         printf("  %5.1f %%", 1e11 * contender->gflop_per_s / result->peak_flop_per_s);
+    if (result->naive >= 0)
+        printf("  %7.1fx", result->contenders[result->naive].median_s / contender->median_s);
     if (result->baseline >= 0)
         printf("  %7.1fx", result->contenders[result->baseline].median_s / contender->median_s);
     if (result->best_peer >= 0)
         printf("  %6.2fx", result->contenders[result->best_peer].median_s / contender->median_s);
-    printf("  %8.1e%s\n", contender->max_error, contender->is_right ? "" : "  WRONG");
+    if (result->bus[0])
+        printf("  %5.0f MHz  %4.0f W", contender->clock_mhz, contender->power_w);
+    printf("  %8.1e%s%s\n", contender->max_error, contender->is_right ? "" : "  WRONG",
+           contender->is_throttled ? "  THROTTLED" : "");
 }
 
 void cli_print_result(const bench_result *result)
@@ -76,10 +81,14 @@ void cli_print_result(const bench_result *result)
         printf("  measured peak %.1f GFLOP/s", result->peak_flop_per_s * 1e-9);
     printf("\n");
     if (measured_count > 0)
-        printf("  %-*s  %9s  %9s  %9s  %7s  %8s%s%s%s  %8s\n", name_width, "contender", "time",
+        printf("  %-*s  %9s  %9s  %9s  %7s  %8s%s%s%s%s%s  %8s\n", name_width, "contender", "time",
                "min", "max", "spread", "GFLOP/s", result->peak_flop_per_s > 0.0 ? "   of peak" : "",
-               result->baseline >= 0 ? "   speedup" : "", result->best_peer >= 0 ? "  vs peer" : "",
-               "error");
+               result->naive >= 0 ? "  vs naive" : "",
+               result->baseline < 0 ? ""
+               : result->bus[0]     ? "    vs CPU"
+                                    : "   speedup",
+               result->best_peer >= 0 ? "  vs peer" : "",
+               result->bus[0] ? "      clock   power" : "", "error");
     for (int i = 0; i < result->contender_count; i++) {
         if (result->contenders[i].sample_count > 0)
             print_contender(result, &result->contenders[i], name_width);

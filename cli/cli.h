@@ -36,16 +36,16 @@ int cli_exit_code(tg_status status);
 int cli_report_status(tg_status status);
 
 /* tg_create_context, with an error line where it fails. Returns a cli_exit: an instruction set that
- * no build knows is CLI_EXIT_USAGE, one that this CPU lacks, or a device, CLI_EXIT_MISSING. */
+ * no build knows is CLI_EXIT_USAGE, one that the device lacks, or a device, CLI_EXIT_MISSING. */
 int cli_create_context(const tg_context_options *options, tg_context **context);
 
 /* What the commands that only show something are asked for. */
 typedef struct cli_query {
-    const char *isa; /* NULL: not given */
+    const char *device, *isa; /* NULL: not given */
     int has_json;
 } cli_query;
 
-enum cli_query_key { CLI_KEY_ISA = 0x100, CLI_KEY_JSON = 'j' };
+enum cli_query_key { CLI_KEY_ISA = 0x100, CLI_KEY_DEVICE, CLI_KEY_JSON = 'j' };
 
 /* Reads the command line of such a command, whose `options` have keys of cli_query_key. Returns a
  * cli_exit. */

@@ -3,6 +3,7 @@
  */
 #include "cli.h"
 
+#include "info_gpu.h"
 #include "json_output.h"
 #include "machine.h"
 #include "tilegemm_lab.h"
@@ -46,7 +47,8 @@ static void find_library(report *found)
 static tg_status find_isas(report *found)
 {
     for (int i = 0; i < isa_count; i++) {
-        const tg_context_options options = {.isa = isa_names[i], .thread_count = 1};
+        const tg_context_options options = {
+            .device = "cpu", .isa = isa_names[i], .thread_count = 1};
         tg_context *context = NULL;
         tg_status status = tg_create_context(&options, &context);
         tg_destroy_context(context);
@@ -102,6 +104,7 @@ static void print_text(const report *found)
         printf("  %s%-10s  %6.1f GFLOP/s  %6.1f GFLOP/s\n", tg_get_type_name(peak_types[type]),
                peak_types[type] == TG_TYPE_FP16 ? " (as fp32)" : "",
                found->peak_flop_per_s[type][0] * 1e-9, found->peak_flop_per_s[type][1] * 1e-9);
+    cli_print_gpus();
 }
 
 static json_t *make_json(const report *found)
@@ -120,13 +123,13 @@ static json_t *make_json(const report *found)
                                                           "threads", thread_counts[i], "flop_per_s",
                                                           found->peak_flop_per_s[type][i]));
     }
-    return json_pack("{s:s, s:s, s:s, s:{s:o, s:I}, s:o, s:o, s:i, s:o}", "version",
+    return json_pack("{s:s, s:s, s:s, s:{s:o, s:I}, s:o, s:o, s:i, s:o, s:o}", "version",
                      tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
                      "library", "path", cli_make_text_json(found->library_path), "bytes",
                      (json_int_t)found->library_bytes, "machine",
                      cli_make_machine_json(&found->machine, &found->device), "instruction_sets",
                      cli_keep_whole_json(isas, has_isas), "threads", found->device.thread_count,
-                     "peaks", cli_keep_whole_json(peaks, has_peaks));
+                     "peaks", cli_keep_whole_json(peaks, has_peaks), "gpus", cli_make_gpus_json());
 }
 
 /* Returns a cli_exit. */
@@ -151,7 +154,7 @@ static int show(const tg_context *context, int has_json)
 int cli_run_info(int argc, char **argv)
 {
     static const char doc[] =
-        "Show the machine, its instruction sets and caches, and the peak that a loop of "
+        "Show the machine, its instruction sets, caches and GPUs, and the peak that a loop of "
         "multiply-adds on registers reaches.\v"
         "The peak is measured at each call and takes about half a second; fp16 is computed as "
         "fp32. TILEGEMM_ISA and TILEGEMM_THREADS set what is used.\n\n"

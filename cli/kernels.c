@@ -10,7 +10,9 @@
 
 static const struct argp_option option_list[] = {
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
-    {"isa", CLI_KEY_ISA, "NAME", 0, "See the table as a CPU with this instruction set would", 0},
+    {"device", CLI_KEY_DEVICE, "NAME", 0,
+     "Device that the table is seen by: cpu, cuda, cuda:N (default: TILEGEMM_DEVICE, else cpu)", 0},
+    {"isa", CLI_KEY_ISA, "NAME", 0, "See the table as a device with this instruction set would", 0},
     {0},
 };
 
@@ -21,7 +23,7 @@ static void print_row(const tg_kernel_info *info)
         snprintf(tile, sizeof tile, "%dx%d", info->tile_rows, info->tile_cols);
     if (info->ladder_rung >= 0)
         snprintf(rung, sizeof rung, "%d", info->ladder_rung);
-    printf("%-32s  %-4s  %-11s  %-6s  %-4s  %-9s  %s\n", info->name, tg_get_type_name(info->type),
+    printf("%-40s  %-4s  %-11s  %-7s  %-4s  %-9s  %s\n", info->name, tg_get_type_name(info->type),
            info->isa, tile, rung, info->is_available ? "yes" : "no", info->idea);
 }
 
@@ -38,7 +40,7 @@ static json_t *make_row_json(const tg_kernel_info *info)
 /* Returns a cli_exit. */
 static int print_rows(const tg_context *context)
 {
-    printf("%-32s  %-4s  %-11s  %-6s  %-4s  %-9s  %s\n", "kernel", "type", "needs", "tile", "rung",
+    printf("%-40s  %-4s  %-11s  %-7s  %-4s  %-9s  %s\n", "kernel", "type", "needs", "tile", "rung",
            "available", "idea");
     for (int i = 0; i < tg_get_kernel_count(); i++) {
         tg_kernel_info info;
@@ -70,17 +72,18 @@ int cli_run_kernels(int argc, char **argv)
 {
     static const char doc[] =
         "List the kernel table: every kernel, what it needs, and whether this machine can run it.\v"
-        "tile is the register tile; rung is the kernel's place on the ladder that teaches, which "
-        "`tilegemm bench --kernel ladder` measures.\n\n"
+        "tile is the register tile, on a GPU the tile of a block; rung is the kernel's place on "
+        "the ladder that teaches, which `tilegemm bench --kernel ladder` measures.\n\n"
         "Examples:\n"
         "  tilegemm kernels\n"
         "  tilegemm kernels --isa avx2\n"
+        "  tilegemm kernels --device cuda\n"
         "  tilegemm kernels --json";
     cli_query query;
     int exit_code = cli_parse_query(argc, argv, option_list, doc, &query);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    const tg_context_options options = {.isa = query.isa};
+    const tg_context_options options = {.device = query.device, .isa = query.isa};
     tg_context *context = NULL;
     exit_code = cli_create_context(&options, &context);
     if (exit_code == CLI_EXIT_OK)

@@ -57,7 +57,7 @@ void cli_read_machine(cli_machine *machine)
 
 json_t *cli_make_machine_json(const cli_machine *machine, const tg_device_info *info)
 {
-    return json_pack(
+    json_t *json = json_pack(
         "{s:s, s:o, s:s, s:i, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I}", "device", info->device,
         "processor", cli_make_text_json(info->name), "isa", info->isa, "processor_count",
         machine->processor_count, "system", cli_make_text_json(machine->system), "governor",
@@ -65,6 +65,16 @@ json_t *cli_make_machine_json(const cli_machine *machine, const tg_device_info *
         machine->load_average, "memory_bytes", (json_int_t)machine->memory_bytes, "l1_bytes",
         (json_int_t)info->l1_bytes, "l2_bytes", (json_int_t)info->l2_bytes, "l3_bytes",
         (json_int_t)info->l3_bytes);
+    if (info->sm_count > 0 && json)
+        cli_set_json(json, "gpu",
+                     json_pack("{s:s, s:i, s:i, s:I, s:I, s:I, s:f, s:f}", "bus", info->bus,
+                               "compute_capability", info->compute_capability, "sm_count",
+                               info->sm_count, "memory_bytes", (json_int_t)info->memory_bytes,
+                               "shared_bytes_per_sm", (json_int_t)info->shared_bytes_per_sm,
+                               "shared_bytes_per_block", (json_int_t)info->shared_bytes_per_block,
+                               "clock_hz", info->clock_hz, "memory_bytes_per_s",
+                               info->memory_bytes_per_s));
+    return json;
 }
 
 const char *cli_get_compiler(void)

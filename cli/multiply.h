@@ -34,7 +34,7 @@ typedef struct cli_multiply_result {
     tg_device_info device;
     const char *kernel;
     int thread_count;
-    double time_s; /* of the multiplication alone: neither files nor planning */
+    double time_s; /* of the product alone: neither files nor planning, nor copies to a GPU */
     int is_written;
     int round_count;              /* of the check; 0 where none was asked for */
     check_freivalds_report check; /* valid where round_count is not 0 */

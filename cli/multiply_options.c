@@ -52,7 +52,7 @@ static const struct argp_option options_table[] = {
     {.name = "device",
      .key = KEY_DEVICE,
      .arg = "NAME",
-     .doc = "Device, for example cpu (default: the best one present)"},
+     .doc = "cpu, cuda (the first GPU) or cuda:N (default: TILEGEMM_DEVICE, else cpu)"},
     {.name = "check",
      .key = KEY_CHECK,
      .doc = "Verify D by Freivalds' method before it is written; a wrong D is not written"},
@@ -76,6 +76,7 @@ static const char doc[] =
     "  tilegemm multiply a.npy b.npy -o d.npy --transpose-b --check\n"
     "  tilegemm multiply a.npy b.npy --c c.npy --alpha 2 --beta -1 -o c.npy\n"
     "  tilegemm multiply a.mtx b.npy -o d.mtx --type fp64 --threads 4\n"
+    "  tilegemm multiply a.npy b.npy -o d.npy --device cuda --check\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 --json\n"
     "\n"
     "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 wrong usage or "

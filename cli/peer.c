@@ -77,6 +77,30 @@ static cli_peer peers[] = {
         .explain_unsupported = cli_explain_cblas,
         .run = cli_run_cblas,
     },
+    {
+        .name = "cublas",
+        .remedy = "install the CUDA toolkit, or set TILEGEMM_CUBLAS to the library's folder",
+        .path_variable = "TILEGEMM_CUBLAS",
+        .libraries = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"},
+        .is_on_gpu = 1,
+        .bind = cli_bind_cublas,
+        .explain_unsupported = cli_explain_cublas,
+        .prepare = cli_prepare_cublas,
+        .run = cli_run_cublas,
+        .release = cli_release_cublas,
+    },
+    {
+        .name = "cublas_best",
+        .remedy = "install the CUDA toolkit, or set TILEGEMM_CUBLAS to the library's folder",
+        .path_variable = "TILEGEMM_CUBLAS",
+        .libraries = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"},
+        .is_on_gpu = 1,
+        .bind = cli_bind_cublas_best,
+        .explain_unsupported = cli_explain_cublas,
+        .prepare = cli_prepare_cublas_best,
+        .run = cli_run_cublas_best,
+        .release = cli_release_cublas_best,
+    },
 };
 enum { peer_count = sizeof peers / sizeof peers[0] };
 

@@ -5,7 +5,7 @@
 #ifndef TG_CLI_PEER_H
 #define TG_CLI_PEER_H
 
-#include "tilegemm.h"
+#include "tilegemm_lab.h"
 
 #include <stddef.h>
 
@@ -42,9 +42,10 @@ struct cli_peer {
     const char *path_variable; /* names the library's folder or file before all others */
     const char *libraries[PEER_LIBRARY_CAPACITY];
     peer_setting settings[PEER_SETTING_CAPACITY];
+    int is_on_gpu;
     /* Finds the functions in `handle`, fills version and kernel; 0 with `reason` filled. */
     int (*bind)(cli_peer *peer);
-    void (*set_thread_count)(const cli_peer *peer, int thread_count);
+    void (*set_thread_count)(const cli_peer *peer, int thread_count); /* NULL on a GPU */
     /* NULL, or why the peer cannot compute `gemm`; static storage. */
     const char *(*explain_unsupported)(const peer_gemm *gemm);
     /* Prepare, run and release one gemm; `state` is the peer's own. Return 0 on failure. */
@@ -65,8 +66,9 @@ struct cli_peer {
     int is_setting_kept[PEER_SETTING_CAPACITY];        /* the user's value stood before */
     peer_sgemm sgemm;
     peer_dgemm dgemm;
-    void *thread_symbol; /* the library's function that sets its thread count */
-    int version_major;   /* of oneDNN */
+    void *thread_symbol;       /* the library's function that sets its thread count */
+    int version_major;         /* of oneDNN */
+    const tg_context *context; /* that a GPU's peer is measured beside; set before it prepares */
 };
 
 typedef struct peer_call {
@@ -113,5 +115,19 @@ int cli_run_onednn(const cli_peer *peer, const peer_gemm *gemm, void *state, con
 int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
                          const void *b, void *d);
 void cli_release_onednn(void *state);
+
+/* cuBLAS by its default choice, and the fastest of its own candidates for a shape, found at the
+ * first run. */
+int cli_bind_cublas(cli_peer *peer);
+int cli_bind_cublas_best(cli_peer *peer);
+const char *cli_explain_cublas(const peer_gemm *gemm);
+int cli_prepare_cublas(const cli_peer *peer, const peer_gemm *gemm, void **state);
+int cli_prepare_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void **state);
+int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                   const void *b, void *d);
+int cli_run_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                        const void *b, void *d);
+void cli_release_cublas(void *state);
+void cli_release_cublas_best(void *state);
 
 #endif /* TG_CLI_PEER_H */

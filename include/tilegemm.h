@@ -55,7 +55,8 @@ typedef enum tg_status {
     TG_STATUS_UNKNOWN_NAME = 5,        /* no device, kernel, instruction set, ... of that name */
     TG_STATUS_OUT_OF_MEMORY = 6,       /* the detail says how many bytes were asked for */
     TG_STATUS_WORKSPACE_TOO_SMALL = 7, /* the caller's workspace is below the plan's need */
-    TG_STATUS_NO_DEVICE = 8            /* the device asked for is not on this machine */
+    TG_STATUS_NO_DEVICE = 8,           /* the device asked for is not on this machine */
+    TG_STATUS_DEVICE_FAILURE = 9       /* the GPU or its driver failed; the detail has its error */
 } tg_status;
 
 /* "TG_STATUS_OK", ...; "TG_STATUS_UNKNOWN" for any other value. Static storage. */
@@ -125,15 +126,20 @@ typedef struct tg_context tg_context;
 
 /* Zero or NULL in any field means its default. */
 typedef struct tg_context_options {
-    const char *device; /* "cpu" (default: TILEGEMM_DEVICE, else the best device present) */
-    const char *isa;    /* highest CPU instruction set to use: "generic", "avx2", "avx512",
-                           "avx512_bf16" (default: TILEGEMM_ISA, else all the CPU has) */
+    const char *device; /* "cpu", "cuda" (the first GPU), "cuda:N", or "sim": the ladder's GPU
+                           kernels on the CPU, with every access to memory checked (default:
+                           TILEGEMM_DEVICE, else "cpu", since the pointers of a call are device
+                           pointers on a GPU and host pointers elsewhere) */
+    const char *isa;    /* highest instruction set to use: "generic", "avx2", "avx512",
+                           "avx512_bf16" on the CPU, "sm75", "sm80", "sm90a" on a GPU (default:
+                           TILEGEMM_ISA, else all that the device has) */
     int thread_count;   /* CPU threads, 1..1024 (default: TILEGEMM_THREADS, else OpenMP's own) */
 } tg_context_options;
 
 /* Makes a context. `options` may be NULL; its strings are copied. On success the caller owns
  * *context and passes it to tg_destroy_context. Errors: UNKNOWN_NAME, NO_DEVICE (an instruction
- * set this CPU lacks counts), INVALID_ARGUMENT, OUT_OF_MEMORY; then *context is NULL. */
+ * set this CPU lacks counts), INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE; then *context is
+ * NULL. A GPU's context is the primary one, which the CUDA runtime and PyTorch use too. */
 TG_API tg_status tg_create_context(const tg_context_options *options, tg_context **context);
 
 /* Frees the context, its workspace and its plan cache; plans made from it must be destroyed
@@ -142,11 +148,17 @@ TG_API void tg_destroy_context(tg_context *context);
 
 /* What a context runs on. */
 typedef struct tg_device_info {
-    const char *device; /* "cpu" */
+    const char *device; /* "cpu", "cuda:0" */
     const char *name;   /* processor's own name */
     const char *isa;    /* highest instruction set in use */
     int thread_count;
     int64_t l1_bytes, l2_bytes, l3_bytes; /* data caches a core sees; 0 where unknown */
+    /* Of a GPU; 0 on the CPU. Rates are the highest that its clocks and its bus give. */
+    const char *bus;        /* PCI address, "0000:17:00.0"; "" on the CPU */
+    int compute_capability; /* 10 major + minor: 90 */
+    int sm_count, registers_per_sm;
+    int64_t shared_bytes_per_sm, shared_bytes_per_block, memory_bytes;
+    double clock_hz, memory_bytes_per_s;
 } tg_device_info;
 
 /* Fills *info; its strings live as long as the context. `context` may be NULL: the default one. */
@@ -259,15 +271,23 @@ typedef struct tg_buffers {
     const void *a, *b, *c;
     void *d;
     const void *bias;
-    void *workspace;         /* caller's, aligned to 64 bytes, or NULL: the context's own */
+    void *workspace;         /* caller's, aligned to 64 bytes (on a GPU 256), or NULL: the
+                                context's own */
     int64_t workspace_bytes; /* of the caller's workspace */
-    void *stream;            /* of a GPU backend; NULL on the CPU */
+    void *stream;            /* CUstream or cudaStream_t, NULL: the default one; on the CPU NULL */
 } tg_buffers;
 
 /* Runs the plan on the buffers; on the CPU D is complete on return. The context's workspace is
  * kept for the next call. Concurrent executions of one plan are allowed when their D differ.
  * Errors: INVALID_ARGUMENT (a needed pointer is NULL), OVERLAP, WORKSPACE_TOO_SMALL,
- * OUT_OF_MEMORY; then D is untouched. */
+ * OUT_OF_MEMORY; then D is untouched. DEVICE_FAILURE: D is undefined.
+ *
+ * On a GPU all pointers are device pointers and the call only puts work into the stream: it waits
+ * for nothing, and allocates nothing where the caller passes the workspace or the plan needs none.
+ * The context keeps a workspace for each stream and one to spare, which the first call of a stream
+ * takes; where it is taken, that call allocates. Calls may be captured into a CUDA graph. What they
+ * use of the context's workspace then belongs to that graph until the context is destroyed: pass
+ * your own where many graphs are captured. */
 TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers);
 
 /* ------------------------------------------------------------------------------ one-shot -- */

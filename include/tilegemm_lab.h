@@ -1,5 +1,6 @@
 /*
- * tilegemm's instruments: the kernel table, the candidates of a plan, problems as text.
+ * tilegemm's instruments: the kernel table, the candidates of a plan, the model of the ladder on a
+ * chip, problems as text, and a device's memory and clock.
  * Unlike tilegemm.h this page may change between versions.
  *
  * SPDX-License-Identifier: MIT
@@ -16,11 +17,11 @@ extern "C" {
 /* One row of the kernel table. Strings have static storage. */
 typedef struct tg_kernel_info {
     const char *name;         /* "cpu_packed_avx512_fp32", ...: built from the row */
-    const char *device;       /* "cpu" */
+    const char *device;       /* "cpu", "cuda" */
     const char *family;       /* "sequential", "blocked", "packed", ... */
     const char *isa;          /* instruction set it needs */
     tg_type type;             /* of A and B */
-    int tile_rows, tile_cols; /* register tile; 1 x 1 where there is none */
+    int tile_rows, tile_cols; /* register tile, on a GPU a block's; 1 x 1 where there is none */
     int ladder_rung;          /* 0.. for a kernel of the teaching ladder, -1 for the others */
     const char *idea;         /* what it does, one sentence */
     int is_available;         /* 1 if the context's device can run it */
@@ -46,6 +47,201 @@ typedef struct tg_candidate {
 TG_API tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
                                     tg_candidate *candidates, int capacity, int *count);
 
+/* A GPU as the model sees it; rates are what its clock gives at most. */
+typedef struct tg_chip {
+    char name[32];          /* "h200": what tg_find_chip takes */
+    char title[64];         /* "H200 SXM" */
+    int compute_capability; /* 10 major + minor: 90 */
+    int sm_count, fp32_lanes_per_sm;
+    int registers_per_sm, threads_per_sm, blocks_per_sm; /* at most resident */
+    int64_t shared_bytes_per_sm, shared_bytes_per_block; /* the latter by opting in */
+    int64_t l2_bytes, memory_bytes;
+    double clock_hz, memory_bytes_per_s;
+    /* Of FP64, and of tensor cores with dense operands, sums in FP32; 0 where unknown. */
+    double fp64_flop_per_s, tf32_flop_per_s, fp16_flop_per_s;
+} tg_chip;
+
+/* Chips of the built-in table, docs/chips.md: row `index`, 0 .. count - 1, or the one called `name`
+ * in any case. Errors: INVALID_ARGUMENT, UNKNOWN_NAME (the detail lists the names). */
+TG_API int tg_get_chip_count(void);
+TG_API tg_status tg_get_chip(int index, tg_chip *chip);
+TG_API tg_status tg_find_chip(const char *name, tg_chip *chip);
+
+/* The GPU of a context as a chip, as its driver describes it: fp64_flop_per_s and the tensor cores'
+ * rates are 0. Errors: INVALID_ARGUMENT, UNSUPPORTED (a CPU's context), the default context's. */
+TG_API tg_status tg_describe_chip(const tg_context *context, tg_chip *chip);
+
+/* What a kernel of the ladder does to multiply m x k by k x n, exact for every size. An access is
+ * counted as the source writes it; a request is one access of a warp of which at least one lane is
+ * active, and its sectors are the pieces of 32 bytes that the active lanes touch. A, B and D start
+ * at multiples of 256 bytes. docs/model.md derives each count. */
+typedef struct tg_traffic {
+    int64_t grid_x, grid_y, block_count;
+    int threads_per_block, tile_rows, tile_cols, tile_depth;
+    /* Rows and columns of D in the last blocks, 0 where the tile divides; blocks cut by an edge. */
+    int edge_row_count, edge_col_count;
+    int64_t edge_block_count;
+    /* Global memory: elements and bytes that all threads ask for, caches not considered. */
+    int64_t global_read_elems, global_read_bytes, global_write_elems, global_write_bytes;
+    int64_t global_load_requests, global_load_sectors;
+    int64_t global_store_requests, global_store_sectors;
+    int64_t block_read_elems; /* by a block inside D */
+    /* Shared memory; a conflict is one turn more than the request needs at least. A barrier counts
+     * once for a block. */
+    int64_t shared_load_requests, shared_store_requests, bank_conflicts, barriers;
+    int64_t useful_flops, issued_flops; /* 2 m n k; twice the multiply-adds that threads execute */
+    int64_t naive_read_elems;           /* 2 m n k: what rung 1 would read */
+    double flop_per_byte;               /* useful_flops / global_read_bytes */
+    double reuse;                       /* naive_read_elems / global_read_elems */
+} tg_traffic;
+
+/* What the model expects of the same on a chip: an estimate, unlike the counts. */
+typedef struct tg_prediction {
+    int is_legal;     /* 1 if the chip can run it on these sizes */
+    char reason[160]; /* why it is not legal */
+    int registers_per_thread, warps_per_block;
+    int64_t shared_bytes;          /* of a block */
+    int resident_blocks;           /* on a multiprocessor; 0 where not even one fits */
+    double occupancy;              /* resident warps over the most that there can be, 0..1 */
+    const char *occupancy_limiter; /* "threads", "blocks", "registers", "shared memory" */
+    double wave_count;             /* block_count over the blocks that run at once */
+    double dram_read_bytes, dram_write_bytes; /* with an L2 of the chip's size */
+    double peak_flop_per_s, ridge_flop_per_byte;
+    const char *bound;   /* "memory" where flop_per_byte is below the ridge, else "compute" */
+    const char *limiter; /* longest part: "launch", "l1", "shared", "fp32", "chain" or "dram" */
+    double launch_s, l1_s, shared_s, fp32_s, dram_s;
+    double predicted_s; /* launch + max(l1 + shared + fp32, dram) */
+    double peak_share;  /* useful_flops / predicted_s / peak_flop_per_s */
+} tg_prediction;
+
+typedef struct tg_explanation {
+    char kernel[64];
+    const char *family; /* "edges"; static storage */
+    int ladder_rung, is_in_table;
+    tg_traffic traffic;
+    tg_prediction prediction;
+} tg_explanation;
+
+/* Explains a kernel of the ladder of GPUs on a chip. `kernel` is a row of the kernel table, or a
+ * family ("edges", "cuda_edges") with the side of its tile; tile = 0 is the row's own, a family's
+ * first. Naive, coalesced, tiled and edges may have any tile of 2, 4 .. 64, whether the table has a
+ * row of it or not. m, n, k >= 1. Errors: INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED (a kernel
+ * outside that ladder, a tile that its family has not), SIZE_OVERFLOW (a count over 63 bits). */
+TG_API tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m,
+                                   int64_t n, int64_t k, tg_explanation *explanation);
+
+/* The simulator: a kernel of the ladder, from its own source, on the processor, with every access
+ * to memory counted and checked. docs/simulator.md says by what rules. */
+
+/* What the simulator finds wrong with a kernel. */
+typedef enum tg_finding_kind {
+    TG_FINDING_RACE = 0,              /* two threads, one element, one writes, no barrier between */
+    TG_FINDING_OUT_OF_BOUNDS = 1,     /* outside A, B, D and shared memory; ends the run */
+    TG_FINDING_MISALIGNED = 2,        /* no multiple of the access's size; ends the run */
+    TG_FINDING_NEVER_WRITTEN = 3,     /* a read of shared memory that the block has not written */
+    TG_FINDING_UNFINISHED_COPY = 4,   /* a read of what a copy in the background may yet bring */
+    TG_FINDING_DIVERGENT_BARRIER = 5, /* other threads wait elsewhere or have ended; ends the run */
+    TG_FINDING_INPUT_WRITTEN = 6      /* a write to A or B; ends the run */
+} tg_finding_kind;
+
+/* The first of its kind at its line. */
+typedef struct tg_finding {
+    tg_finding_kind kind;
+    const char *kind_name; /* "race", "out_of_bounds", ...; static storage */
+    const char *file;      /* of the ladder, "l4_edges.cu"; static storage */
+    int line, other_line;  /* other_line: of the other thread, 0 where there is none */
+    int64_t count;         /* of its kind at its line */
+    unsigned block_x, block_y, thread_x, thread_y;
+    int has_other_thread;
+    unsigned other_thread_x, other_thread_y;
+    char place[96]; /* "A[4096], which has 4096 elements" */
+    char text[400]; /* all of it in a sentence */
+} tg_finding;
+
+/* What one line of a source did. */
+typedef struct tg_simulated_line {
+    const char *file; /* static storage */
+    int line;
+    const char *source; /* text of the line, source_length bytes without an end; static storage */
+    int source_length;
+    int64_t global_load_requests, global_load_sectors, global_read_bytes;
+    int64_t global_store_requests, global_store_sectors, global_write_bytes;
+    int64_t shared_load_requests, shared_store_requests, bank_conflicts, barriers, flops, l2_hits;
+} tg_simulated_line;
+
+/* A walk through a block: what its threads did up to a barrier, or to the end. */
+typedef struct tg_trace_access {
+    unsigned thread_x, thread_y;
+    int line;
+    char space; /* 'A', 'B', 'D', or 'S' for shared memory */
+    int is_write, elem_count;
+    int64_t index; /* of the first element: row-major, or words from the start of shared memory */
+} tg_trace_access;
+typedef struct tg_trace_sum {
+    unsigned thread_x, thread_y;
+    float value; /* after the phase; a thread's sums in the order in which it first added to them */
+} tg_trace_sum;
+typedef struct tg_trace_phase {
+    unsigned block_x, block_y;
+    int phase;                       /* 0, 1, ... in the block */
+    int barrier_line;                /* 0 where the block has ended */
+    const tg_trace_access *accesses; /* thread by thread */
+    int access_count;
+    const tg_trace_sum *sums; /* those that the phase changed */
+    int sum_count;
+    const float *shared; /* as it is after the phase; NULL where there is none */
+    int64_t shared_bytes;
+} tg_trace_phase;
+typedef void tg_simulation_trace(void *state, const tg_trace_phase *phase);
+
+/* Called before each block; any value but 0 ends the run. */
+typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t block_count);
+
+/* Zero or NULL in any field but kernel, a, b and d means its default. */
+typedef struct tg_simulation_options {
+    const char *kernel; /* as tg_explain_kernel takes it, but tiles of 2 and 4 or of the table */
+    int tile;
+    const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
+    float *d;           /* m x n; holds the product where all blocks ran */
+    int64_t l2_bytes;   /* of the cache that is modelled (default: 50 MiB, an H200's) */
+    int64_t work_limit; /* multiply-adds up to which all blocks run, beyond it some (2^28) */
+    tg_simulation_progress *progress;
+    void *progress_state;
+    tg_simulation_trace *trace;
+    void *trace_state;
+} tg_simulation_options;
+
+typedef struct tg_simulation {
+    char kernel[64];
+    const char *family; /* static storage */
+    int ladder_rung, is_in_table, is_cancelled;
+    /* 0: only simulated_block_count blocks ran, first, last, edges and middle, and counts are
+     * scaled up from them. */
+    int is_exact;
+    int64_t simulated_block_count;
+    tg_traffic traffic; /* the model's counts, counted */
+    /* As a GPU's counters see it: nvcc merges reads of neighbouring words, copies in the background
+     * do not count. */
+    int64_t counter_bank_conflicts;
+    int64_t shared_bytes;                     /* of a block */
+    double load_efficiency, store_efficiency; /* global: bytes asked for over the sectors' bytes */
+    /* -1 where is_exact is 0. L2 is asked for each sector of each request. */
+    int64_t l2_bytes, l2_requests, l2_hits;
+    int64_t compulsory_bytes;       /* of A, B and D that were touched, each byte once */
+    const tg_simulated_line *lines; /* by file and line */
+    int line_count;
+    const tg_finding *findings;
+    int finding_count;
+} tg_simulation;
+
+/* Runs the kernel for m, n, k >= 1. On success, findings or not, the caller passes *simulation to
+ * tg_destroy_simulation (NULL is allowed). Errors: INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED
+ * (also a build without the simulator), OUT_OF_MEMORY; then *simulation is NULL. Simulations wait
+ * for each other. */
+TG_API tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, int64_t n,
+                                    int64_t k, const tg_simulation **simulation);
+TG_API void tg_destroy_simulation(const tg_simulation *simulation);
+
 /* Problems as text: MxNxK, then what differs from the default, each after a colon:
  *     1000x1200x800                      FP32, row-major A, B and D
  *     512x512x64:nt:bf16:d=fp32          layout nn nt tn tt; input type; type of D
@@ -67,10 +263,44 @@ TG_API tg_status tg_format_problem(const tg_problem *problem, char *text, size_t
 
 /* Measures the peak of `thread_count` CPU threads with a loop of independent FMAs on registers, in
  * the context's (NULL: the default's) best instruction set for `type` (BF16 counts its dot-product
- * instruction where there is one; FP16 is computed as FP32). Takes about 50 ms. *flop_per_s counts
- * multiply and add as two. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+ * instruction where there is one; FP16 is computed as FP32). On a GPU the whole device is measured,
+ * for FP32 and FP64, and `thread_count` is any of 1..1024. Takes about 50 ms. *flop_per_s counts
+ * multiply and add as two. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED, DEVICE_FAILURE. */
 TG_API tg_status tg_measure_peak(const tg_context *context, tg_type type, int thread_count,
                                  double *flop_per_s);
+
+/* Devices that a context can be made for: `device` is "cpu" (1) or "cuda" (cuda:0 .. count - 1).
+ * Errors: NO_DEVICE, with why there is none, UNKNOWN_NAME, INVALID_ARGUMENT, DEVICE_FAILURE; then
+ * *count is 0. */
+TG_API tg_status tg_count_devices(const char *device, int *count);
+
+/* Memory of the context's device (NULL: the default context's), aligned to 256 bytes on a GPU, to
+ * 64 on the CPU. The caller passes *memory to tg_release_memory (NULL is allowed) while the context
+ * lives. Errors: OUT_OF_MEMORY, INVALID_ARGUMENT, DEVICE_FAILURE; then *memory is NULL. */
+TG_API tg_status tg_allocate_memory(const tg_context *context, int64_t size_bytes, void **memory);
+TG_API void tg_release_memory(const tg_context *context, void *memory);
+
+/* Copies between ordinary memory and the device's, by way of pinned blocks, after the work of the
+ * default stream; complete on return. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE. */
+TG_API tg_status tg_copy_to_device(const tg_context *context, void *device, const void *host,
+                                   int64_t size_bytes);
+TG_API tg_status tg_copy_from_device(const tg_context *context, void *host, const void *device,
+                                     int64_t size_bytes);
+
+/* Waits until the work of the stream (NULL: the default one) is done. Errors: DEVICE_FAILURE, which
+ * may stem from any call before it. */
+TG_API tg_status tg_synchronize(const tg_context *context, void *stream);
+
+/* Makes the device's primary context current on the calling thread, for CUDA libraries that are
+ * called beside this one. Nothing happens on the CPU. Errors: DEVICE_FAILURE. */
+TG_API tg_status tg_activate_device(const tg_context *context);
+
+/* Calls `call` `count` times (index 0 .. count - 1) and sets *elapsed_s to the seconds that their
+ * work took on the stream: between two events on a GPU, by the clock on the CPU. Any status but OK
+ * ends the calls and is returned. Errors: INVALID_ARGUMENT, DEVICE_FAILURE, those of `call`. */
+typedef tg_status tg_timed_call(void *state, int64_t index);
+TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *state,
+                               int64_t count, void *stream, double *elapsed_s);
 
 /* FP32 from 16-bit values and back, round to nearest even, NaN stays NaN: for filling and reading
  * matrices. `type` is TG_TYPE_BF16 or TG_TYPE_FP16. */

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-C_SUFFIXES = (".c", ".h")
+C_SUFFIXES = (".c", ".h", ".cu", ".cuh")
 PRUNED = ("build", ".git", "__pycache__")
 
 

@@ -14,6 +14,7 @@
  * the library takes. Returns 0 when out of memory. Free with check_free_operands. */
 typedef struct check_operands {
     void *allocation[5]; /* owned: a, b, c, d, bias */
+    int64_t size_bytes[5];
 } check_operands;
 int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *operands);
 void check_free_operands(check_operands *operands);

@@ -86,8 +86,9 @@ static int find_extent(const tg_matrix *view, int64_t batch_count, view_extent *
            extend(extent, batch_count, batch_count > 1 ? view->batch_stride : 0);
 }
 
-/* Returns NULL when out of memory; a free'able block of count elements otherwise. */
-static void *allocate_elements(tg_type type, int64_t count)
+/* Fills entry `index` of the operands and returns its free'able block of count elements; NULL when
+ * out of memory. */
+static void *allocate_elements(tg_type type, int64_t count, check_operands *operands, int index)
 {
     int64_t bytes;
     void *block = NULL;
@@ -97,6 +98,8 @@ static void *allocate_elements(tg_type type, int64_t count)
         return NULL;
     if (posix_memalign(&block, ALLOCATION_ALIGNMENT, (size_t)bytes) != 0)
         return NULL;
+    operands->allocation[index] = block;
+    operands->size_bytes[index] = bytes;
     return block;
 }
 
@@ -108,41 +111,42 @@ static void fill_uniform(tg_type type, void *data, int64_t count, uint64_t seed)
 }
 
 /* Gaps between the elements of a view are filled too. Returns 0 when out of memory. */
-static int make_operand(tg_matrix *view, int64_t batch_count, uint64_t seed, void **allocation)
+static int make_operand(tg_matrix *view, int64_t batch_count, uint64_t seed,
+                        check_operands *operands, int index)
 {
     view_extent extent;
     if (!find_extent(view, batch_count, &extent))
         return 0;
-    *allocation = allocate_elements(view->type, extent.count);
-    if (!*allocation)
+    char *block = allocate_elements(view->type, extent.count, operands, index);
+    if (!block)
         return 0;
-    fill_uniform(view->type, *allocation, extent.count, seed);
-    view->data = (char *)*allocation - extent.low * tg_get_type_bytes(view->type);
+    fill_uniform(view->type, block, extent.count, seed);
+    view->data = block - extent.low * tg_get_type_bytes(view->type);
     return 1;
 }
 
-static int make_output(tg_matrix *view, int64_t batch_count, void **allocation)
+static int make_output(tg_matrix *view, int64_t batch_count, check_operands *operands, int index)
 {
     view_extent extent;
     if (!find_extent(view, batch_count, &extent))
         return 0;
-    *allocation = allocate_elements(view->type, extent.count);
-    if (!*allocation)
+    char *block = allocate_elements(view->type, extent.count, operands, index);
+    if (!block)
         return 0;
     for (int64_t i = 0; i < extent.count; i++)
-        check_set_element(view->type, *allocation, i, NAN);
-    view->data = (char *)*allocation - extent.low * tg_get_type_bytes(view->type);
+        check_set_element(view->type, block, i, NAN);
+    view->data = block - extent.low * tg_get_type_bytes(view->type);
     return 1;
 }
 
-static int make_bias(tg_problem *problem, uint64_t seed, void **allocation)
+static int make_bias(tg_problem *problem, uint64_t seed, check_operands *operands, int index)
 {
     int64_t count = problem->bias == TG_BIAS_ROW ? problem->d.row_count : problem->d.col_count;
-    *allocation = allocate_elements(problem->d.type, count > 0 ? count : 1);
-    if (!*allocation)
+    void *block = allocate_elements(problem->d.type, count > 0 ? count : 1, operands, index);
+    if (!block)
         return 0;
-    fill_uniform(problem->d.type, *allocation, count, seed);
-    problem->bias_data = *allocation;
+    fill_uniform(problem->d.type, block, count, seed);
+    problem->bias_data = block;
     return 1;
 }
 
@@ -152,14 +156,14 @@ int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *oper
     uint64_t seed_a = check_next_random(&state), seed_b = check_next_random(&state);
     uint64_t seed_c = check_next_random(&state), seed_bias = check_next_random(&state);
     int64_t batch_count = problem->batch_count;
-    *operands = (check_operands){{NULL}};
-    int is_made = make_operand(&problem->a, batch_count, seed_a, &operands->allocation[0]) &&
-                  make_operand(&problem->b, batch_count, seed_b, &operands->allocation[1]) &&
-                  make_output(&problem->d, batch_count, &operands->allocation[3]);
+    *operands = (check_operands){{NULL}, {0}};
+    int is_made = make_operand(&problem->a, batch_count, seed_a, operands, 0) &&
+                  make_operand(&problem->b, batch_count, seed_b, operands, 1) &&
+                  make_output(&problem->d, batch_count, operands, 3);
     if (is_made && problem->beta != 0)
-        is_made = make_operand(&problem->c, batch_count, seed_c, &operands->allocation[2]);
+        is_made = make_operand(&problem->c, batch_count, seed_c, operands, 2);
     if (is_made && problem->bias != TG_BIAS_NONE)
-        is_made = make_bias(problem, seed_bias, &operands->allocation[4]);
+        is_made = make_bias(problem, seed_bias, operands, 4);
     if (!is_made)
         check_free_operands(operands);
     return is_made;
@@ -169,5 +173,5 @@ void check_free_operands(check_operands *operands)
 {
     for (int i = 0; i < 5; i++)
         free(operands->allocation[i]);
-    *operands = (check_operands){{NULL}};
+    *operands = (check_operands){{NULL}, {0}};
 }

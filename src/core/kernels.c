@@ -2,8 +2,12 @@
 
 #include <string.h>
 
-static const char *const isa_names[] = {
-#define TGI_ISA(name) #name,
+#include "core/kernel_name.h"
+
+static const struct {
+    const char *device, *name;
+} isas[] = {
+#define TGI_ISA(device, name) {#device, #name},
 #include "core/isa.def"
 #undef TGI_ISA
 };
@@ -17,24 +21,36 @@ static const struct {
 #undef TGI_FAMILY
 };
 
-/* The names' last word: the type in lower case, as tg_get_type_name has it. */
-#define TYPE_WORD_FP32 "fp32"
-#define TYPE_WORD_FP64 "fp64"
-#define TYPE_WORD_BF16 "bf16"
-#define TYPE_WORD_FP16 "fp16"
-
 static const tgi_kernel kernels[] = {
-#define TGI_KERNEL(device, family, isa, type, tile_rows, tile_cols)                                \
-    {#device "_" #family "_" #isa "_" TYPE_WORD_##type,                                            \
-     #device,                                                                                      \
-     #family,                                                                                      \
-     TGI_FAMILY_##device##_##family,                                                               \
-     TGI_ISA_##isa,                                                                                \
-     TG_TYPE_##type,                                                                               \
-     tile_rows,                                                                                    \
-     tile_cols},
+#define TGI_KERNEL(row_device, row_family, row_isa, row_type, rows, cols)                          \
+    {.name =                                                                                       \
+         #row_device "_" #row_family "_" #row_isa "_" TGI_QUOTE_VALUE(TGI_TYPE_WORD_##row_type),   \
+     .device = #row_device,                                                                        \
+     .family_name = #row_family,                                                                   \
+     .family = TGI_FAMILY_##row_device##_##row_family,                                             \
+     .isa = TGI_ISA_##row_isa,                                                                     \
+     .type = TG_TYPE_##row_type,                                                                   \
+     .tile_rows = rows,                                                                            \
+     .tile_cols = cols},
+#define TGI_CUDA_KERNEL(row_image, row_family, row_isa, row_type, rows, cols, depth, per_rows,     \
+                        per_cols, stages, threads)                                                 \
+    {.name = TGI_QUOTE_VALUE(TGI_CUDA_NAME(row_family, row_isa, row_type, rows, cols, depth)),     \
+     .device = "cuda",                                                                             \
+     .family_name = #row_family,                                                                   \
+     .family = TGI_FAMILY_cuda_##row_family,                                                       \
+     .isa = TGI_ISA_##row_isa,                                                                     \
+     .type = TG_TYPE_##row_type,                                                                   \
+     .tile_rows = rows,                                                                            \
+     .tile_cols = cols,                                                                            \
+     .image = #row_image,                                                                          \
+     .tile_depth = depth,                                                                          \
+     .thread_rows = per_rows,                                                                      \
+     .thread_cols = per_cols,                                                                      \
+     .stage_count = stages,                                                                        \
+     .thread_count = threads},
 #include "core/kernels.def"
 #undef TGI_KERNEL
+#undef TGI_CUDA_KERNEL
 };
 
 int tgi_kernels_count(void)
@@ -70,13 +86,18 @@ const char *tgi_kernels_idea(tgi_family family)
 
 const char *tgi_kernels_isa_name(tgi_isa isa)
 {
-    return isa_names[isa];
+    return isas[isa].name;
+}
+
+const char *tgi_kernels_isa_device(tgi_isa isa)
+{
+    return isas[isa].device;
 }
 
 tgi_isa tgi_kernels_find_isa(const char *name)
 {
     int isa = 0;
-    while (isa < TGI_ISA_COUNT && strcmp(isa_names[isa], name) != 0)
+    while (isa < TGI_ISA_COUNT && strcmp(isas[isa].name, name) != 0)
         isa++;
     return (tgi_isa)isa;
 }

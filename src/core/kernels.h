@@ -5,7 +5,7 @@
 #include "tilegemm_lab.h"
 
 typedef enum tgi_isa {
-#define TGI_ISA(name) TGI_ISA_##name,
+#define TGI_ISA(device, name) TGI_ISA_##name,
 #include "core/isa.def"
 #undef TGI_ISA
     TGI_ISA_COUNT
@@ -24,6 +24,9 @@ typedef struct tgi_kernel {
     tgi_isa isa;
     tg_type type;
     int tile_rows, tile_cols;
+    /* Of CUDA rows; NULL and 0 for the others. The tile is then that of a block. */
+    const char *image;
+    int tile_depth, thread_rows, thread_cols, stage_count, thread_count;
 } tgi_kernel;
 
 int tgi_kernels_count(void);
@@ -38,6 +41,7 @@ int tgi_kernels_match(const tgi_kernel *kernel, const char *name);
 int tgi_kernels_rung(tgi_family family);
 const char *tgi_kernels_idea(tgi_family family);
 const char *tgi_kernels_isa_name(tgi_isa isa);
+const char *tgi_kernels_isa_device(tgi_isa isa);
 
 /* Instruction set of that name, TGI_ISA_COUNT where there is none. */
 tgi_isa tgi_kernels_find_isa(const char *name);

@@ -11,8 +11,9 @@
 /* Up to this many rows (or columns) a product streams its large operand once: its own kernels. */
 #define TGI_SKINNY_ROWS 16
 
-/* Element (i, j) of batch entry p lies at p * batch + i * row + j * col elements. The stride of a
- * dimension with one entry is 1, so that equal problems are equal bytes. */
+/* Element (i, j) of batch entry p lies at p * batch + i * row + j * col elements. So that equal
+ * problems are equal bytes, the stride of one row or column is 1, that of one batch entry 0, which
+ * is a multiple of any alignment. */
 typedef struct tgi_layout {
     int64_t row, col, batch;
 } tgi_layout;

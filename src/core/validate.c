@@ -253,7 +253,7 @@ static void normalize_strides(tgi_problem *q)
     if (q->k <= 1)
         q->a.col = q->b.row = 1;
     if (q->batch_count <= 1)
-        q->a.batch = q->b.batch = q->c.batch = q->d.batch = 1;
+        q->a.batch = q->b.batch = q->c.batch = q->d.batch = 0;
     if (q->beta == 0.0)
         q->c = q->d;
 }

@@ -1,4 +1,5 @@
 /* The CPU as a backend: family table, the choice of functions, the epilogue alone. */
+#include "core/alloc.h"
 #include "cpu/cpu.h"
 
 static const tgi_cpu_family *const families[TGI_FAMILY_COUNT] = {
@@ -79,10 +80,30 @@ static void run_scale_only(const tgi_call *call)
     }
 }
 
-static tg_status open_cpu(tgi_machine *machine)
+static tg_status count_devices(int *count)
 {
+    *count = 1;
+    return TG_STATUS_OK;
+}
+
+static tg_status open_cpu(tgi_machine *machine, int ordinal)
+{
+    (void)ordinal;
     tgi_cpu_detect(machine);
     return TG_STATUS_OK;
+}
+
+static tg_status allocate(const tgi_machine *machine, int64_t size_bytes, void **memory)
+{
+    (void)machine;
+    *memory = tgi_alloc_block(size_bytes);
+    return *memory ? TG_STATUS_OK : TG_STATUS_OUT_OF_MEMORY;
+}
+
+static void release(const tgi_machine *machine, void *memory)
+{
+    (void)machine;
+    tgi_alloc_free(memory);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal)
@@ -101,4 +122,15 @@ static tg_status execute(const tgi_call *call)
     return TG_STATUS_OK;
 }
 
-const tgi_backend tgi_backend_cpu = {"cpu", open_cpu, propose, execute, tgi_cpu_measure_peak};
+const tgi_backend tgi_backend_cpu = {
+    .device = "cpu",
+    .row_device = "cpu",
+    .workspace_alignment = TGI_CACHE_LINE_BYTES,
+    .count_devices = count_devices,
+    .open = open_cpu,
+    .propose = propose,
+    .execute = execute,
+    .measure_peak = tgi_cpu_measure_peak,
+    .allocate = allocate,
+    .release = release,
+};

@@ -4,12 +4,30 @@
 
 #include "core/kernels.h"
 
+/* A GPU; rates are what its clocks and its bus give at most. */
+typedef struct tgi_gpu {
+    int ordinal;    /* of the driver */
+    char bus[16];   /* PCI address, "0000:17:00.0" */
+    int capability; /* 10 major + minor: 90 */
+    int sm_count;
+    int threads_per_sm, blocks_per_sm, registers_per_sm; /* at most resident */
+    int64_t shared_bytes_per_sm, shared_bytes_per_block; /* the latter by opting in */
+    int64_t l2_bytes, memory_bytes;
+    double clock_hz, memory_bytes_per_s;
+} tgi_gpu;
+
+/* A launch among others, from one that does next to nothing to the next, first bytes from memory
+ * included: what every predicted time of a kernel begins with. */
+#define TGI_GPU_LAUNCH_S 3e-6
+
 typedef struct tgi_machine {
     char name[64];
     tgi_isa isa;                /* highest in use */
     int thread_count;           /* of the context */
     int64_t l1_bytes, l2_bytes; /* data caches of one core */
     int64_t l3_bytes;           /* shared */
+    tgi_gpu gpu;                /* of a CUDA context; l2_bytes above is its L2 too */
+    void *device;               /* the backend's own, NULL on the CPU */
 } tgi_machine;
 
 #endif

@@ -38,31 +38,62 @@ enum { TGI_SUM_ALONG_K, TGI_SUM_BY_PAIRS, TGI_SUM_BY_LANES, TGI_SUM_WHOLE_K, TGI
 
 /* One execution, roles already canonical, pointers checked. */
 typedef struct tgi_call {
+    const tgi_machine *machine;
     const tgi_problem *problem;
     const tgi_kernel *kernel; /* NULL where the problem is scale only */
     const tgi_blocking *blocking;
     const void *a, *b, *c;
     void *d;
     const void *bias;
-    void *workspace; /* aligned to 64 bytes */
+    void *workspace; /* aligned to the backend's workspace_alignment */
     void *stream;
 } tgi_call;
 
 typedef struct tgi_backend {
     const char *device;
-    /* Fills in what the machine has; `machine->thread_count` and the ISA limit come after. */
-    tg_status (*open)(tgi_machine *machine);
+    /* Its rows of the kernel table: of this device, and of this image where it is not NULL. */
+    const char *row_device, *row_image;
+    int workspace_alignment; /* bytes */
+    /* Sets *count to the devices there are, or fails with the reason why there is none. */
+    tg_status (*count_devices)(int *count);
+    /* Fills in what the machine has; `machine->thread_count` and the ISA limit come after.
+     * `ordinal` is -1 where the caller names none. */
+    tg_status (*open)(tgi_machine *machine, int ordinal);
+    void (*close)(tgi_machine *machine);
     /* Fills all but proposal->kernel, which is given. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     tg_status (*execute)(const tgi_call *call);
     /* FLOP/s of an FMA loop on `thread_count` threads. */
     tg_status (*measure_peak)(const tgi_machine *machine, tg_type type, int thread_count,
                               double *flop_per_s);
+
+    /* Memory that kernels read and write; *memory is NULL where there is none. */
+    tg_status (*allocate)(const tgi_machine *machine, int64_t size_bytes, void **memory);
+    void (*release)(const tgi_machine *machine, void *memory);
+    /* Who a block of workspace belongs to while work of the stream may still use it after the call;
+     * never ~0. NULL where work is done when a call returns: blocks then belong to nobody. */
+    uint64_t (*find_owner)(const tgi_machine *machine, void *stream);
+
+    /* For tilegemm_lab.h, with its meaning. NULL where memory is the processor's and calls wait. */
+    tg_status (*activate)(const tgi_machine *machine);
+    tg_status (*copy_to_device)(const tgi_machine *machine, void *device, const void *host,
+                                int64_t size_bytes);
+    tg_status (*copy_from_device)(const tgi_machine *machine, void *host, const void *device,
+                                  int64_t size_bytes);
+    tg_status (*synchronize)(const tgi_machine *machine, void *stream);
+    tg_status (*time_calls)(const tgi_machine *machine, tg_timed_call *call, void *state,
+                            int64_t count, void *stream, double *elapsed_s);
 } tgi_backend;
 
 extern const tgi_backend tgi_backend_cpu;
+extern const tgi_backend tgi_backend_cuda, tgi_backend_sim; /* where the build has them */
 
-/* Backend of that name, or NULL. */
-const tgi_backend *tgi_backend_find(const char *device);
+/* 1 if the row is one of the backend's. */
+int tgi_backend_has_row(const tgi_backend *backend, const tgi_kernel *kernel);
+
+/* Backend of a device by name, "cpu", "cuda", "cuda:1" (*ordinal is then 1, else -1). NULL with the
+ * detail set and *status filled where this build has none; `origin` says where the name is from. */
+const tgi_backend *tgi_backend_find(const char *device, const char *origin, int *ordinal,
+                                    tg_status *status);
 
 #endif

@@ -9,19 +9,25 @@
 
 #define MAX_THREAD_COUNT 1024
 
-static tg_status choose_isa(const tg_context_options *options, tgi_machine *machine)
+static tg_status choose_isa(const tg_context_options *options, const char *device,
+                            tgi_machine *machine)
 {
     const char *name = options->isa ? options->isa : tgi_env_get(TGI_ENV_TILEGEMM_ISA);
     const char *origin = options->isa ? "isa" : "TILEGEMM_ISA";
     if (!name)
         return TG_STATUS_OK;
     tgi_isa isa = tgi_kernels_find_isa(name);
-    if (isa == TGI_ISA_COUNT) {
+    int is_of_device = isa < TGI_ISA_COUNT && strcmp(tgi_kernels_isa_device(isa), device) == 0;
+    /* One variable serves contexts of every device: a name of another one limits nothing here. */
+    if (!options->isa && isa < TGI_ISA_COUNT && !is_of_device)
+        return TG_STATUS_OK;
+    if (!is_of_device) {
         return tgi_status_fail(
             TG_STATUS_UNKNOWN_NAME,
-            "%s = \"%.64s\" is not an instruction set of this build; pass generic, "
-            "avx2, avx512 or avx512_bf16",
-            origin, name);
+            "%s = \"%.64s\" is not an instruction set of this build for %s; pass %s", origin, name,
+            device,
+            strcmp(device, "cpu") == 0 ? "generic, avx2, avx512 or avx512_bf16"
+                                       : "sm75, sm80 or sm90a");
     }
     if (isa > machine->isa) {
         return tgi_status_fail(TG_STATUS_NO_DEVICE,
@@ -90,26 +96,35 @@ tg_status tg_create_context(const tg_context_options *options, tg_context **cont
     if (!options)
         options = &defaults;
     const char *device = options->device ? options->device : tgi_env_get(TGI_ENV_TILEGEMM_DEVICE);
-    const tgi_backend *backend = tgi_backend_find(device ? device : "cpu");
-    if (!backend) {
-        return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,
-                               "%s = \"%.64s\" is not a device of this build; pass cpu",
-                               options->device ? "device" : "TILEGEMM_DEVICE", device);
-    }
+    int ordinal;
+    tg_status status;
+    const tgi_backend *backend = tgi_backend_find(
+        device ? device : "cpu", options->device ? "device" : "TILEGEMM_DEVICE", &ordinal, &status);
+    if (!backend)
+        return status;
 
     tg_context *made = tgi_alloc_object(sizeof *made);
     if (!made)
         return TG_STATUS_OUT_OF_MEMORY;
     made->backend = backend;
-    tg_status status;
-    if ((status = backend->open(&made->machine)) ||
-        (status = choose_isa(options, &made->machine)) ||
-        (status = choose_thread_count(options, &made->machine)) ||
-        (status = open_log(&made->log))) {
+    if ((status = backend->open(&made->machine, ordinal))) {
         tgi_alloc_free(made);
         return status;
     }
-    tgi_workspace_open(&made->workspaces);
+    if ((status = choose_isa(options, backend->row_device, &made->machine)) ||
+        (status = choose_thread_count(options, &made->machine)) ||
+        (status = open_log(&made->log))) {
+        if (backend->close)
+            backend->close(&made->machine);
+        tgi_alloc_free(made);
+        return status;
+    }
+    if (backend->close)
+        snprintf(made->device, sizeof made->device, "%s:%d", backend->device,
+                 made->machine.gpu.ordinal);
+    else
+        snprintf(made->device, sizeof made->device, "%s", backend->device);
+    tgi_workspace_open(&made->workspaces, backend, &made->machine);
     tgi_plan_cache_open(&made->plans);
     *context = made;
     return TG_STATUS_OK;
@@ -121,6 +136,8 @@ void tg_destroy_context(tg_context *context)
         return;
     tgi_plan_cache_close(&context->plans);
     tgi_workspace_close(&context->workspaces);
+    if (context->backend->close)
+        context->backend->close(&context->machine);
     if (context->log && context->log != stderr)
         fclose(context->log);
     tgi_alloc_free(context);
@@ -160,30 +177,22 @@ tg_status tg_get_device_info(const tg_context *context, tg_device_info *info)
     if (!context)
         return status;
     const tgi_machine *machine = &context->machine;
-    info->device = context->backend->device;
+    const tgi_gpu *gpu = &machine->gpu;
+    info->device = context->device;
     info->name = machine->name;
     info->isa = tgi_kernels_isa_name(machine->isa);
     info->thread_count = machine->thread_count;
     info->l1_bytes = machine->l1_bytes;
     info->l2_bytes = machine->l2_bytes;
     info->l3_bytes = machine->l3_bytes;
+    info->bus = gpu->bus;
+    info->compute_capability = gpu->capability;
+    info->sm_count = gpu->sm_count;
+    info->registers_per_sm = gpu->registers_per_sm;
+    info->shared_bytes_per_sm = gpu->shared_bytes_per_sm;
+    info->shared_bytes_per_block = gpu->shared_bytes_per_block;
+    info->memory_bytes = gpu->memory_bytes;
+    info->clock_hz = gpu->clock_hz;
+    info->memory_bytes_per_s = gpu->memory_bytes_per_s;
     return TG_STATUS_OK;
-}
-
-tg_status tg_measure_peak(const tg_context *context, tg_type type, int thread_count,
-                          double *flop_per_s)
-{
-    tg_status status;
-    if (!flop_per_s || !tg_get_type_name(type) || thread_count < 1 ||
-        thread_count > MAX_THREAD_COUNT) {
-        return tgi_status_fail(
-            TG_STATUS_INVALID_ARGUMENT,
-            "type = %d, thread_count = %d, flop_per_s = %p; pass a tg_type, 1..%d "
-            "threads and an address",
-            (int)type, thread_count, (void *)flop_per_s, MAX_THREAD_COUNT);
-    }
-    context = tgi_context_resolve((tg_context *)context, &status);
-    if (!context)
-        return status;
-    return context->backend->measure_peak(&context->machine, type, thread_count, flop_per_s);
 }

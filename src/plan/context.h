@@ -10,6 +10,7 @@
 
 struct tg_context {
     const tgi_backend *backend;
+    char device[16]; /* "cpu", "cuda:0" */
     tgi_machine machine;
     FILE *log; /* NULL: no log */
     tgi_workspace_pool workspaces;

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "core/alloc.h"
 #include "core/status.h"
 #include "plan/context.h"
 #include "plan/plan.h"
@@ -14,7 +13,8 @@ typedef long long ll; /* for printf */
 static tgi_call make_call(const tg_plan *plan, const tg_buffers *buffers)
 {
     int is_swapped = plan->problem.is_swapped;
-    tgi_call call = {.problem = &plan->problem,
+    tgi_call call = {.machine = &plan->context->machine,
+                     .problem = &plan->problem,
                      .kernel = plan->kernel,
                      .blocking = &plan->blocking,
                      .a = is_swapped ? buffers->b : buffers->a,
@@ -83,19 +83,23 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
                                    "workspace = NULL",
                                    (ll)buffers->workspace_bytes, (ll)needed_bytes);
         }
-        if ((uintptr_t)buffers->workspace % TGI_CACHE_LINE_BYTES) {
+        int alignment = plan->context->backend->workspace_alignment;
+        if ((uintptr_t)buffers->workspace % (unsigned)alignment) {
             return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                                   "workspace = %p is not aligned to %d bytes; use aligned_alloc",
-                                   buffers->workspace, TGI_CACHE_LINE_BYTES);
+                                   "workspace = %p is not aligned to %d bytes; use aligned_alloc, "
+                                   "or tg_allocate_memory for a GPU",
+                                   buffers->workspace, alignment);
         }
         call->workspace = buffers->workspace;
         return plan->context->backend->execute(call);
     }
-    tgi_workspace workspace = tgi_workspace_take(&plan->context->workspaces, needed_bytes);
-    if (!workspace.memory)
-        return TG_STATUS_OUT_OF_MEMORY;
+    tgi_workspace workspace;
+    tg_status status =
+        tgi_workspace_take(&plan->context->workspaces, needed_bytes, buffers->stream, &workspace);
+    if (status)
+        return status;
     call->workspace = workspace.memory;
-    tg_status status = plan->context->backend->execute(call);
+    status = plan->context->backend->execute(call);
     tgi_workspace_give(&plan->context->workspaces, workspace);
     return status;
 }
@@ -116,9 +120,8 @@ static void log_call(const tg_plan *plan, double elapsed_s, tg_status status)
     fprintf(plan->context->log,
             "tilegemm problem=%s device=%s kernel=%s threads=%d time_us=%.2f gflop_per_s=%.2f "
             "status=%s\n",
-            problem, plan->context->backend->device, plan->kernel->name,
-            plan->blocking.thread_count, elapsed_s * 1e6, flops / elapsed_s * 1e-9,
-            tg_get_status_name(status));
+            problem, plan->context->device, plan->kernel->name, plan->blocking.thread_count,
+            elapsed_s * 1e6, flops / elapsed_s * 1e-9, tg_get_status_name(status));
 }
 
 static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers)

@@ -15,7 +15,7 @@ static void propose(const tg_context *context, const tgi_problem *problem, const
     const tgi_machine *machine = &context->machine;
     memset(proposal, 0, sizeof *proposal);
     proposal->kernel = kernel;
-    if (strcmp(kernel->device, context->backend->device) != 0) {
+    if (!tgi_backend_has_row(context->backend, kernel)) {
         snprintf(proposal->reason, sizeof proposal->reason, "runs on %s, the context on %s",
                  kernel->device, context->backend->device);
     } else if (kernel->type != problem->type) {
@@ -49,6 +49,16 @@ static void consider(choice *choices, const tgi_proposal *proposal)
     }
 }
 
+static const tgi_kernel *find_row_of_device(const tg_context *context)
+{
+    const tgi_kernel *found = NULL;
+    for (int i = tgi_kernels_count() - 1; i >= 0; i--) {
+        if (tgi_backend_has_row(context->backend, tgi_kernels_get(i)))
+            found = tgi_kernels_get(i);
+    }
+    return found;
+}
+
 /* The legal row with the shortest prediction among those that `name` (NULL: any) matches: first the
  * bits, as if there were one thread, then the row. */
 static tg_status choose(const tg_context *context, const tgi_problem *problem, const char *name,
@@ -79,6 +89,8 @@ static tg_status choose(const tg_context *context, const tgi_problem *problem, c
             serial_s = choices[i].serial_s;
         }
     }
+    if (!best->kernel && !name && tgi_problem_is_scale_only(problem))
+        best->kernel = find_row_of_device(context); /* no kernel runs: a row lends its name */
     if (best->kernel)
         return TG_STATUS_OK;
     if (match_count == 0) {
@@ -159,9 +171,14 @@ tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
         return TG_STATUS_OK;
     if ((status = choose(context, &canonical, name, &proposal)))
         return status;
-    *plan = make_plan(context, &canonical, &proposal, problem);
-    if (!*plan)
+    tg_plan *made = make_plan(context, &canonical, &proposal, problem);
+    if (!made)
         return TG_STATUS_OUT_OF_MEMORY;
+    if ((status = tgi_workspace_reserve(&context->workspaces, made->workspace_bytes))) {
+        tg_destroy_plan(made);
+        return status;
+    }
+    *plan = made;
     if (!name)
         tgi_plan_cache_add(&context->plans, *plan);
     return TG_STATUS_OK;
@@ -253,7 +270,7 @@ tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_inf
     info->tile_cols = kernel->tile_cols;
     info->ladder_rung = tgi_kernels_rung(kernel->family);
     info->idea = tgi_kernels_idea(kernel->family);
-    info->is_available = strcmp(kernel->device, context->backend->device) == 0 &&
-                         kernel->isa <= context->machine.isa;
+    info->is_available =
+        tgi_backend_has_row(context->backend, kernel) && kernel->isa <= context->machine.isa;
     return TG_STATUS_OK;
 }

@@ -1,50 +1,161 @@
 #include "plan/workspace.h"
 
+#include <string.h>
+
 #include "core/alloc.h"
 
-void tgi_workspace_open(tgi_workspace_pool *pool)
+#define FIRST_CAPACITY 8
+/* Blocks with an owner are never freed: powers of two from 1 MiB bound what growing needs leave. */
+#define OWNED_BYTES_MIN ((int64_t)1 << 20)
+
+void tgi_workspace_open(tgi_workspace_pool *pool, const tgi_backend *backend,
+                        const tgi_machine *machine)
 {
+    memset(pool, 0, sizeof *pool);
+    pool->backend = backend;
+    pool->machine = machine;
     pthread_mutex_init(&pool->lock, NULL);
-    pool->kept_count = 0;
 }
 
 void tgi_workspace_close(tgi_workspace_pool *pool)
 {
     for (int i = 0; i < pool->kept_count; i++)
-        tgi_alloc_free(pool->kept[i].memory);
+        pool->backend->release(pool->machine, pool->kept[i].memory);
+    tgi_alloc_free(pool->kept);
     pthread_mutex_destroy(&pool->lock);
 }
 
-tgi_workspace tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes)
+/* Under the lock: room for one more block, so that giving it back cannot fail. */
+static tg_status count_block(tgi_workspace_pool *pool)
 {
-    tgi_workspace taken = {0};
+    if (pool->block_count == pool->capacity) {
+        int capacity = pool->capacity ? 2 * pool->capacity : FIRST_CAPACITY;
+        tgi_workspace *kept = tgi_alloc_object((int64_t)sizeof *kept * capacity);
+        if (!kept)
+            return TG_STATUS_OUT_OF_MEMORY;
+        if (pool->kept_count)
+            memcpy(kept, pool->kept, (size_t)pool->kept_count * sizeof *kept);
+        tgi_alloc_free(pool->kept);
+        pool->kept = kept;
+        pool->capacity = capacity;
+    }
+    pool->block_count++;
+    return TG_STATUS_OK;
+}
+
+static void forget_block(tgi_workspace_pool *pool)
+{
     pthread_mutex_lock(&pool->lock);
-    /* The last one that fits: most likely still in the caches. */
+    pool->block_count--;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Under the lock: the last kept block of the owner that fits, most likely still in the caches; -1
+ * where there is none. */
+static int find_kept(const tgi_workspace_pool *pool, int64_t size_bytes, uint64_t owner)
+{
     int i = pool->kept_count - 1;
-    while (i >= 0 && pool->kept[i].size_bytes < size_bytes)
+    while (i >= 0 && (pool->kept[i].size_bytes < size_bytes || pool->kept[i].owner != owner))
         i--;
+    return i;
+}
+
+/* A block that is counted already. */
+static tg_status allocate(tgi_workspace_pool *pool, int64_t size_bytes, tgi_workspace *workspace)
+{
+    tg_status status = pool->backend->allocate(pool->machine, size_bytes, &workspace->memory);
+    workspace->size_bytes = size_bytes;
+    if (status)
+        forget_block(pool);
+    return status;
+}
+
+static int64_t round_owned(int64_t size_bytes)
+{
+    int64_t rounded = OWNED_BYTES_MIN;
+    while (rounded < size_bytes)
+        rounded *= 2;
+    return rounded;
+}
+
+/* Blocks that belong to nobody: where none fits, the last one makes room for its successor. */
+static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes,
+                                tgi_workspace *workspace)
+{
+    tg_status status = TG_STATUS_OK;
+    workspace->memory = NULL;
+    workspace->size_bytes = 0;
+    workspace->owner = 0;
+    pthread_mutex_lock(&pool->lock);
+    int i = find_kept(pool, size_bytes, 0);
     if (i < 0)
-        i = pool->kept_count - 1; /* none fits: the last makes room for its successor */
+        i = pool->kept_count - 1;
     if (i >= 0) {
-        taken = pool->kept[i];
+        *workspace = pool->kept[i];
         pool->kept[i] = pool->kept[--pool->kept_count];
+    } else {
+        status = count_block(pool);
     }
     pthread_mutex_unlock(&pool->lock);
-    if (taken.size_bytes < size_bytes) {
-        tgi_alloc_free(taken.memory);
-        taken.memory = tgi_alloc_block(size_bytes);
-        taken.size_bytes = taken.memory ? size_bytes : 0;
+    if (status || workspace->size_bytes >= size_bytes)
+        return status;
+    if (workspace->memory)
+        pool->backend->release(pool->machine, workspace->memory);
+    return allocate(pool, size_bytes, workspace);
+}
+
+tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void *stream,
+                             tgi_workspace *workspace)
+{
+    tg_status status = TG_STATUS_OK;
+    if (!pool->backend->find_owner)
+        return take_unordered(pool, size_bytes, workspace);
+    uint64_t owner = pool->backend->find_owner(pool->machine, stream);
+    pthread_mutex_lock(&pool->lock);
+    int i = find_kept(pool, size_bytes, owner);
+    if (i < 0)
+        i = find_kept(pool, size_bytes, TGI_WORKSPACE_UNOWNED);
+    if (i >= 0) {
+        *workspace = pool->kept[i];
+        pool->kept[i] = pool->kept[--pool->kept_count];
+    } else {
+        status = count_block(pool);
     }
-    return taken;
+    pthread_mutex_unlock(&pool->lock);
+    if (!status && i < 0)
+        status = allocate(pool, round_owned(size_bytes), workspace);
+    workspace->owner = owner;
+    return status;
 }
 
 void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace workspace)
 {
     pthread_mutex_lock(&pool->lock);
-    int is_kept = workspace.memory && pool->kept_count < TGI_WORKSPACE_KEPT_COUNT;
+    int is_kept = pool->backend->find_owner || pool->kept_count < TGI_WORKSPACE_KEPT_COUNT;
     if (is_kept)
         pool->kept[pool->kept_count++] = workspace;
+    else
+        pool->block_count--;
     pthread_mutex_unlock(&pool->lock);
     if (!is_kept)
-        tgi_alloc_free(workspace.memory);
+        pool->backend->release(pool->machine, workspace.memory);
+}
+
+tg_status tgi_workspace_reserve(tgi_workspace_pool *pool, int64_t size_bytes)
+{
+    tg_status status = TG_STATUS_OK;
+    tgi_workspace spare = {.owner = TGI_WORKSPACE_UNOWNED};
+    if (!pool->backend->find_owner || size_bytes == 0)
+        return TG_STATUS_OK;
+    pthread_mutex_lock(&pool->lock);
+    int is_there = find_kept(pool, size_bytes, TGI_WORKSPACE_UNOWNED) >= 0;
+    if (!is_there)
+        status = count_block(pool);
+    pthread_mutex_unlock(&pool->lock);
+    if (is_there || status)
+        return status;
+    status = allocate(pool, round_owned(size_bytes), &spare);
+    if (!status)
+        tgi_workspace_give(pool, spare);
+    return status;
 }

@@ -3,27 +3,43 @@
 #define TGI_WORKSPACE_H
 
 #include <pthread.h>
-#include <stdint.h>
 
-/* Blocks kept for the next call; more in use at once are freed when given back. */
+#include "plan/backend.h"
+
+/* Blocks kept for the next call where they belong to nobody; more in use at once are freed when
+ * given back. */
 #define TGI_WORKSPACE_KEPT_COUNT 64
+
+#define TGI_WORKSPACE_UNOWNED UINT64_MAX /* spare: the next owner in need may have it */
 
 typedef struct tgi_workspace {
     void *memory;
     int64_t size_bytes;
+    uint64_t owner; /* backend's find_owner; 0 where blocks belong to nobody */
 } tgi_workspace;
 
+/* A block that has an owner is used by work that goes on after the call, in the order of that
+ * owner's calls: it never changes hands and lives as long as the pool. */
 typedef struct tgi_workspace_pool {
+    const tgi_backend *backend;
+    const tgi_machine *machine;
     pthread_mutex_t lock;
-    tgi_workspace kept[TGI_WORKSPACE_KEPT_COUNT]; /* the first kept_count are free for use */
-    int kept_count;
+    tgi_workspace *kept; /* owned; the first kept_count are free for use */
+    int kept_count, capacity;
+    int block_count; /* kept and taken; at most `capacity` */
 } tgi_workspace_pool;
 
-void tgi_workspace_open(tgi_workspace_pool *pool);
+void tgi_workspace_open(tgi_workspace_pool *pool, const tgi_backend *backend,
+                        const tgi_machine *machine);
 void tgi_workspace_close(tgi_workspace_pool *pool);
 
-/* A block of at least `size_bytes`; memory is NULL, with the detail set, where there is none. */
-tgi_workspace tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes);
+/* A block of at least `size_bytes` for a call on the stream. */
+tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void *stream,
+                             tgi_workspace *workspace);
 void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace workspace);
+
+/* Where blocks have owners: sees to a spare one of at least `size_bytes`, so that the first call of
+ * a stream allocates nothing. */
+tg_status tgi_workspace_reserve(tgi_workspace_pool *pool, int64_t size_bytes);
 
 #endif

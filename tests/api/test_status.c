@@ -29,7 +29,7 @@ static void test_status_texts(void **state)
     assert_string_equal(tg_get_status_name(TG_STATUS_OK), "TG_STATUS_OK");
     assert_string_equal(tg_get_status_name(TG_STATUS_SIZE_OVERFLOW), "TG_STATUS_SIZE_OVERFLOW");
     assert_string_equal(tg_get_status_name(TG_STATUS_NO_DEVICE), "TG_STATUS_NO_DEVICE");
-    for (int i = TG_STATUS_OK; i <= TG_STATUS_NO_DEVICE; i++) {
+    for (int i = TG_STATUS_OK; i <= TG_STATUS_DEVICE_FAILURE; i++) {
         assert_non_null(strstr(tg_get_status_name((tg_status)i), "TG_STATUS_"));
         assert_true(tg_get_status_text((tg_status)i)[0] != 0);
         for (int j = 0; j < i; j++) {
@@ -39,7 +39,7 @@ static void test_status_texts(void **state)
                                     tg_get_status_text((tg_status)j));
         }
     }
-    static const int outside[] = {-1, TG_STATUS_NO_DEVICE + 1, 1 << 30};
+    static const int outside[] = {-1, TG_STATUS_DEVICE_FAILURE + 1, 1 << 30};
     for (int i = 0; i < 3; i++) {
         assert_string_equal(tg_get_status_name((tg_status)outside[i]), "TG_STATUS_UNKNOWN");
         assert_non_null(tg_get_status_text((tg_status)outside[i]));

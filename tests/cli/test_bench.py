@@ -12,7 +12,7 @@ import subprocess
 
 from bench_case import PROGRAMS, BenchCase, run_tests
 
-SUITES = ("square", "odd", "skinny", "llm", "seeds")
+SUITES = ("square", "layouts", "odd", "skinny", "llm", "seeds")
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
 RECORD_KEYS = {"m", "n", "k", "layout", "type", "precision", "threads", "device", "name", "kind",
                "median_s", "min_s", "max_s", "gflop_per_s", "max_error", "samples_s", "shape",

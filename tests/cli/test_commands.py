@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
-COMMANDS = ("multiply", "bench", "kernels", "info")
+COMMANDS = ("multiply", "bench", "explain", "simulate", "kernels", "info")
 TILEGEMM, SOURCE = "tilegemm", "."
 
 
@@ -111,8 +111,9 @@ class Lists(unittest.TestCase):
         done = call("info", "--json", TILEGEMM_THREADS="1", TILEGEMM_ISA="generic")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         found = json.loads(done.stdout)
-        self.assertEqual(sorted(found), ["compiler", "instruction_sets", "library", "machine",
-                                         "peaks", "source", "threads", "version"])
+        self.assertEqual(sorted(found), ["compiler", "gpus", "instruction_sets", "library",
+                                         "machine", "peaks", "source", "threads", "version"])
+        self.assertEqual(bool(found["gpus"]["devices"]), found["gpus"]["reason"] is None)
         self.assertEqual(found["instruction_sets"][0], "generic")
         self.assertEqual((found["machine"]["isa"], found["threads"]), ("generic", 1))
         self.assertEqual([peak["type"] for peak in found["peaks"]],

@@ -124,6 +124,20 @@ static void limit_work(const case_domain *domain, int64_t shape[3], uint64_t *ra
     }
 }
 
+/* A case of case_domain's is_plain: of the one drawn, the sizes, contents and places stay. */
+static void make_plain(operand_spec *spec, const int64_t shape[3], uint64_t *random)
+{
+    const int64_t step = happens(random, 2) ? 8 << draw(random, 3) : 1;
+    int64_t sizes[3];
+    for (int i = 0; i < 3; i++)
+        sizes[i] = (shape[i] + step - 1) / step * step;
+    const tg_type type = spec->problem.a.type;
+    spec->problem =
+        tg_make_problem(make_view(type, sizes[0], sizes[2]), make_view(type, sizes[2], sizes[1]),
+                        make_view(type, sizes[0], sizes[1]));
+    spec->is_in_place = 0;
+}
+
 void case_draw(const case_domain *domain, uint64_t seed, operand_spec *spec)
 {
     uint64_t random = seed;
@@ -163,6 +177,8 @@ void case_draw(const case_domain *domain, uint64_t seed, operand_spec *spec)
     spec->fill = fill < COUNT_OF(fills) ? fills[fill] : FILL_UNIFORM;
     spec->placement = (operand_placement)draw(&random, PLACEMENT_COUNT);
     spec->seed = check_next_random(&random);
+    if (domain->is_plain)
+        make_plain(spec, shape, &random);
 }
 
 static int describe_view(const char *name, const tg_matrix *view, char *text, size_t text_bytes)

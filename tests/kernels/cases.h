@@ -14,6 +14,9 @@ typedef struct case_domain {
     tg_type type;                 /* of A and B */
     int64_t tile_rows, tile_cols; /* shapes lie round their multiples; 0: 8 */
     int64_t work_limit;           /* m n k batch of most cases; one in 64 may have 16 times it */
+    /* 1: contiguous row-major products without an epilogue, one in two with sizes that 8, 16 or 32
+     * divides: all that a rung of a GPU's ladder takes. */
+    int is_plain;
 } case_domain;
 
 /* Draws the case of `seed`: the same on every machine. */

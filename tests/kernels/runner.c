@@ -55,6 +55,13 @@ int runner_scale_count(int count)
     return IS_SANITIZED ? (count + 1) / 2 : count;
 }
 
+static const test_operands *current_operands;
+
+const test_operands *runner_get_operands(void)
+{
+    return current_operands;
+}
+
 tg_status runner_compute_with_library(void *state, const tg_problem *problem)
 {
     const library_choice *choice = state;
@@ -136,6 +143,7 @@ void runner_run_case(test_operands *operands, const operand_spec *spec, compute_
     outcome->verdict = CASE_PASSED;
     case_describe(spec, current_case, sizeof current_case);
     operands_place(operands, spec);
+    current_operands = operands;
     tg_status status = compute(state, &operands->problem);
     if (status == TG_STATUS_UNSUPPORTED) {
         const char *detail = tg_get_error_detail();

@@ -41,11 +41,18 @@ uint64_t runner_get_seed(void);
 /* `count` in a plain build, a fraction of it under a sanitizer. */
 int runner_scale_count(int count);
 
+/* Operands of the case that runs, for a function that takes them to a device and back. */
+const test_operands *runner_get_operands(void);
+
 /* Computes through a plan of a context, of the kernel named (NULL: the library's choice). */
 typedef struct library_choice {
     tg_context *context;
     const char *kernel;
 } library_choice;
 tg_status runner_compute_with_library(void *choice, const tg_problem *problem);
+
+/* The same on a GPU's context: the operands are copied there with guard bands round each, and back.
+ * DEVICE_FAILURE, with a line on stderr, where a kernel wrote past the operands. */
+tg_status runner_compute_on_device(void *choice, const tg_problem *problem);
 
 #endif /* TEST_KERNEL_RUNNER_H */

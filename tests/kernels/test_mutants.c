@@ -51,7 +51,7 @@ _Static_assert(sizeof names / sizeof *names == DEFECT_COUNT, "a name a defect");
 static run_summary run_mutant(mutant_defect defect, tg_type type, int case_count)
 {
     run_summary summary;
-    case_domain domain = {type, 4, 4, 4000};
+    case_domain domain = {type, 4, 4, 4000, 0};
     runner_run_cases(&domain, 1000 + type, case_count, mutant_compute, &defect, &summary);
     return summary;
 }

@@ -47,7 +47,8 @@ static void test_wrong_type(void **state)
         tg_problem problem = tg_make_problem(square, square, square);
         assert_int_equal(plan_with(info.name, &problem), TG_STATUS_UNSUPPORTED);
         assert_non_null(strstr(tg_get_error_detail(), info.name));
-        assert_non_null(strstr(tg_get_error_detail(), tg_get_type_name(other)));
+        if (strcmp(info.device, "cpu") == 0)
+            assert_non_null(strstr(tg_get_error_detail(), tg_get_type_name(other)));
     }
 }
 
@@ -115,7 +116,7 @@ static void test_candidates_agree_with_plans(void **state)
     uint64_t random = runner_get_seed();
     for (int i = 0; i < PROBLEM_COUNT; i++) {
         operand_spec spec;
-        case_domain domain = {(tg_type)(i % 4), 6, 16, 100000};
+        case_domain domain = {(tg_type)(i % 4), 6, 16, 100000, 0};
         case_draw(&domain, check_next_random(&random), &spec);
         check_candidates(&spec.problem);
     }

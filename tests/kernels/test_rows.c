@@ -1,6 +1,7 @@
 /*
- * Every row of the kernel table for one input type, given as the argument, and the library's own
- * choice: random cases against the oracle.
+ * test_rows TYPE [DEVICE [CASES]]: every row of the kernel table for one input type on one device,
+ * and the library's own choice: random cases against the oracle. Exits with 77 where there is no
+ * such device.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,10 +18,28 @@
 #include "kernels/runner.h"
 
 #define CASES_PER_ROW 2000
+#define CASES_PER_ROW_ON_GPU 300
 #define WORK_LIMIT 20000
-#define LEAST_SHARE 20 /* a row must take one case in this many, or it goes untested */
+#define WORK_LIMIT_ON_GPU 400000 /* tiles are larger */
+#define LEAST_SHARE 20           /* a row must take one case in this many, or it goes untested */
 
 static tg_type type;
+static const char *device = "cpu";
+static int is_on_gpu, cases_per_row = CASES_PER_ROW;
+static int64_t work_limit = WORK_LIMIT;
+
+static compute_function *get_compute(void)
+{
+    return is_on_gpu ? runner_compute_on_device : runner_compute_with_library;
+}
+
+/* Rows of the device at hand; those of others are for a run on them. */
+static int is_of_device(const tg_kernel_info *info)
+{
+    if (strcmp(device, "sim") == 0) /* the ladder of GPUs */
+        return strcmp(info->device, "cuda") == 0 && info->ladder_rung >= 0;
+    return strncmp(device, info->device, strlen(info->device)) == 0;
+}
 
 static void report(const char *name, const run_summary *summary)
 {
@@ -39,18 +59,18 @@ static void test_rows(void **state)
         tg_kernel_info info;
         run_summary summary;
         assert_int_equal(tg_get_kernel_info(context, i, &info), TG_STATUS_OK);
-        if (info.type != type)
+        if (info.type != type || !is_of_device(&info))
             continue;
         if (!info.is_available) {
             printf("%-32s skipped: this machine lacks %s\n", info.name, info.isa);
             skipped_count++;
             continue;
         }
-        case_domain domain = {type, info.tile_rows, info.tile_cols, WORK_LIMIT};
+        case_domain domain = {type, info.tile_rows, info.tile_cols, work_limit,
+                              is_on_gpu && info.ladder_rung >= 0};
         library_choice choice = {context, info.name};
-        int case_count = runner_scale_count(CASES_PER_ROW);
-        runner_run_cases(&domain, (uint64_t)i + 1, case_count, runner_compute_with_library, &choice,
-                         &summary);
+        int case_count = runner_scale_count(cases_per_row);
+        runner_run_cases(&domain, (uint64_t)i + 1, case_count, get_compute(), &choice, &summary);
         report(info.name, &summary);
         assert_true(summary.passed_count >= case_count / LEAST_SHARE);
     }
@@ -60,17 +80,19 @@ static void test_rows(void **state)
 static void test_choice(void **state)
 {
     run_summary summary;
-    case_domain domain = {type, 14, 32, WORK_LIMIT};
+    case_domain domain = {type, 14, 32, work_limit, 0};
     library_choice choice = {*state, NULL};
-    int case_count = runner_scale_count(2 * CASES_PER_ROW);
-    runner_run_cases(&domain, 500, case_count, runner_compute_with_library, &choice, &summary);
+    if (strcmp(device, "sim") == 0) /* its rows do not take every problem */
+        return;
+    int case_count = runner_scale_count(2 * cases_per_row);
+    runner_run_cases(&domain, 500, case_count, get_compute(), &choice, &summary);
     report("(the library's choice)", &summary);
     assert_int_equal(summary.passed_count, case_count);
 }
 
 static int open_context(void **state)
 {
-    tg_context_options options = {.thread_count = 2};
+    tg_context_options options = {.device = device, .thread_count = 2};
     return tg_create_context(&options, (tg_context **)state) != TG_STATUS_OK;
 }
 
@@ -80,18 +102,42 @@ static int close_context(void **state)
     return 0;
 }
 
+/* 77, which ctest takes for skipped, where the device is not there. */
+static int choose_device(const char *name, const char *cases)
+{
+    int count = 0;
+    device = name;
+    is_on_gpu = strcmp(name, "cpu") != 0;
+    if (tg_count_devices(name, &count) != TG_STATUS_OK) {
+        printf("every row of %s skipped: %s\n", name, tg_get_error_detail());
+        return 77;
+    }
+    if (is_on_gpu) {
+        cases_per_row = CASES_PER_ROW_ON_GPU;
+        work_limit = WORK_LIMIT_ON_GPU;
+    }
+    if (cases)
+        cases_per_row = atoi(cases);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     int is_known = 0;
-    for (int i = TG_TYPE_FP32; argc == 2 && tg_get_type_name((tg_type)i); i++) {
+    for (int i = TG_TYPE_FP32; argc >= 2 && argc <= 4 && tg_get_type_name((tg_type)i); i++) {
         if (strcmp(argv[1], tg_get_type_name((tg_type)i)) != 0)
             continue;
         type = (tg_type)i;
         is_known = 1;
     }
     if (!is_known) {
-        fprintf(stderr, "usage: %s fp32|fp64|bf16|fp16\n", argv[0]);
+        fprintf(stderr, "usage: %s fp32|fp64|bf16|fp16 [DEVICE [CASES]]\n", argv[0]);
         return 2;
+    }
+    if (argc > 2) {
+        int code = choose_device(argv[2], argc > 3 ? argv[3] : NULL);
+        if (code)
+            return code;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),

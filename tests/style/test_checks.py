@@ -82,6 +82,12 @@ class StyleTest(ToolCase):
         self.expect_fault({"src/core/a.c": "int fast_path;\n"}, "'fast_path' holds the word 'fast'")
         self.expect_fault({"src/core/string_util.c": "int a;\n"}, "file name with the word 'util'")
         self.expect_clean({"src/core/a.c": "int news; /* a fast, new helper */\n"})
+        self.expect_clean({"src/core/a.def": "cuMemAlloc_v2\n"})
+        self.expect_fault({"src/core/a.def": "memory_v2\n"}, "'memory_v2' holds the word 'v2'")
+
+    def test_device_code(self):
+        self.expect_fault({"src/kernels/a.cu": "int  a;\n"}, "src/kernels/a.cu:1: layout")
+        self.expect_fault({"src/kernels/a.cuh": "int fast_a;\n"}, "holds the word 'fast'")
 
     def test_white_space_and_leftovers(self):
         self.expect_fault({"tools/a.sh": "ls \n"}, "white space at the end")
@@ -101,6 +107,10 @@ class LayersTest(ToolCase):
                           "src/core may not include src/plan/plan.h")
         self.expect_fault({"src/core/a.c": '#include "../plan/plan.h"\n'}, "may not include")
         self.expect_fault({"src/core/a.c": "#  include <plan/plan.h>\n"}, "may not include")
+
+    def test_device_code_sees_host_code(self):
+        self.expect_fault({"src/kernels/a.cu": '#include "plan/plan.h"\n'},
+                          "src/kernels may not include src/plan/plan.h")
 
     def test_command_sees_inside(self):
         self.expect_fault({"cli/a.c": '#include "plan/plan.h"\n'}, "cli may not include")

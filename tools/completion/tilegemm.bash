@@ -13,21 +13,28 @@ _tilegemm_complete()
 
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W \
-            "multiply bench kernels info --help --usage --version" -- "$current")
+            "multiply bench explain simulate kernels info --help --usage --version" -- "$current")
         return
     fi
 
     case $before in
     --type | --output-type) words="fp32 fp64 bf16 fp16" ;;
     --precision) words="default ieee_fp32 ieee_fp64" ;;
-    --isa) words="generic avx2 avx512 avx512_bf16" ;;
-    --device) words="cpu" ;;
-    --peer | -p) words="all none openblas blis onednn onednn_sgemm mkl" ;;
+    --isa) words="generic avx2 avx512 avx512_bf16 sm75 sm80 sm90a" ;;
+    --device) words="cpu cuda cuda:0 cuda:1 sim" ;;
+    --peer | -p) words="all none openblas blis onednn onednn_sgemm mkl cublas cublas_best" ;;
+    --gpu)
+        mapfile -t COMPREPLY < <(compgen -W "t4 a40 l4 a100 rtx3090 rtx4090 h100 h100_pcie h200
+            b200 rtx5090" -- "$current"
+            compgen -f -- "$current")
+        return
+        ;;
+    --tile) words="auto 2 4 8 16 32 64 128" ;;
     --kernel | -k)
         words="best ladder all $(tilegemm kernels 2>/dev/null | awk 'NR > 1 { print $1 }')"
         ;;
     --suite | -S)
-        mapfile -t COMPREPLY < <(compgen -W "square odd skinny llm seeds" -- "$current"
+        mapfile -t COMPREPLY < <(compgen -W "square layouts odd skinny llm seeds" -- "$current"
             compgen -f -- "$current")
         return
         ;;
@@ -54,10 +61,12 @@ _tilegemm_complete()
             --precision --threads --device --check --json --quiet"
         ;;
     bench)
-        options="--shape --suite --type --precision --kernel --peer --threads --isa --json
+        options="--shape --suite --type --precision --kernel --peer --threads --device --isa --json
             --rounds --min-time --max-time --hot --cold"
         ;;
-    kernels) options="--json --isa" ;;
+    simulate) options="--kernel --tile --gpu --trace --lines --json" ;;
+    explain) options="--kernel --tile --gpu --device --json" ;;
+    kernels) options="--json --device --isa" ;;
     info) options="--json" ;;
     *) return ;;
     esac

@@ -1,0 +1,231 @@
+/*
+ * tilegemm explain: what kernels do for a product, predicted by the model.
+ */
+#include "explain.h"
+
+#include "json_output.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct explain_options {
+    const char *shape, *kernel, *gpu, *device;
+    int tile; /* 0: every tile of the table */
+    int is_advice, has_json;
+} explain_options;
+
+enum { key_tile = 0x100, key_gpu, key_device };
+enum { tile_count = 6, tile_least = 2, tile_most = 128 };
+
+static const char default_chip[] = "h200";
+static const char default_advice[] = "edges";
+
+static const struct argp_option option_list[] = {
+    {"kernel", 'k', "NAME", 0,
+     "Explain a kernel of the ladder of GPUs: a name that `tilegemm kernels` lists, its family "
+     "(edges), or all",
+     0},
+    {"tile", key_tile, "T", 0,
+     "Side of the tile, 2 to 128; auto lists the tiles, says why each is not legal, and recommends "
+     "one",
+     0},
+    {"gpu", key_gpu, "NAME|FILE", 0,
+     "Chip to predict for: t4, a40, l4, a100, rtx3090, rtx4090, h100, h100_pcie, h200, b200, "
+     "rtx5090, or a JSON file (default: the GPU here, else h200)",
+     0},
+    {"device", key_device, "NAME", 0,
+     "Without the options above: device that is planned for (default: TILEGEMM_DEVICE, else cpu)",
+     0},
+    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    explain_options *options = state->input;
+    switch (key) {
+    case 'j':
+        options->has_json = 1;
+        return 0;
+    case 'k':
+        options->kernel = arg;
+        return 0;
+    case key_tile:
+        options->is_advice = strcmp(arg, "auto") == 0;
+        options->tile = 0;
+        if (!options->is_advice &&
+            !cli_parse_int("--tile", arg, tile_least, tile_most, &options->tile))
+            return EINVAL;
+        return 0;
+    case key_gpu:
+        options->gpu = arg;
+        return 0;
+    case key_device:
+        options->device = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->shape)
+            argp_error(state, "'%s' is one shape too many; pass one, such as 1000x1200x800", arg);
+        options->shape = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->shape)
+            argp_error(state, "name a shape, such as 1000x1200x800");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The GPU that is here, else the default chip. */
+static int find_own_chip(explain_case *shown)
+{
+    const tg_context_options options = {.device = "cuda"};
+    tg_context *context = NULL;
+    shown->chip_source = "the driver";
+    int is_found = tg_create_context(&options, &context) == TG_STATUS_OK &&
+                   tg_describe_chip(context, &shown->chip) == TG_STATUS_OK;
+    tg_destroy_context(context);
+    if (is_found)
+        return CLI_EXIT_OK;
+    shown->chip_source = "the table, for there is no GPU here";
+    tg_status status = tg_find_chip(default_chip, &shown->chip);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+static int find_chip(const char *gpu, explain_case *shown)
+{
+    if (!gpu)
+        return find_own_chip(shown);
+    shown->chip_source = "the table";
+    tg_status status = tg_find_chip(gpu, &shown->chip);
+    if (status != TG_STATUS_UNKNOWN_NAME)
+        return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+    if (access(gpu, F_OK) == 0) {
+        shown->chip_source = gpu;
+        return cli_read_chip_file(gpu, &shown->chip);
+    }
+    cli_print_error("--gpu = '%s' is no file, and %s", gpu, tg_get_error_detail());
+    return CLI_EXIT_MISSING;
+}
+
+/* 1 if --kernel stands for the row, which is one of the ladder of GPUs. */
+static int is_chosen(const tg_kernel_info *info, const explain_options *options)
+{
+    const char *name = options->kernel ? options->kernel : "all";
+    const char *family = strncmp(name, "cuda_", 5) == 0 ? name + 5 : name;
+    if (strcmp(info->device, "cuda") != 0 || info->ladder_rung < 0)
+        return 0;
+    if (options->tile && info->tile_rows != options->tile)
+        return 0;
+    return strcmp(name, "all") == 0 || strcmp(name, info->name) == 0 ||
+           strcmp(family, info->family) == 0;
+}
+
+/* Fills `list` with the rows that the options stand for, or with one that the table has not. */
+static int explain_rows(const explain_case *shown, const explain_options *options,
+                        tg_explanation list[EXPLAIN_CAPACITY], int *count)
+{
+    tg_status status = TG_STATUS_OK;
+    for (int i = 0; i < tg_get_kernel_count() && status == TG_STATUS_OK; i++) {
+        tg_kernel_info info;
+        status = tg_get_kernel_info(NULL, i, &info);
+        if (status != TG_STATUS_OK || !is_chosen(&info, options) || *count == EXPLAIN_CAPACITY)
+            continue;
+        status = tg_explain_kernel(&shown->chip, info.name, 0, shown->m, shown->n, shown->k,
+                                   &list[*count]);
+        *count += status == TG_STATUS_OK;
+    }
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (*count > 0)
+        return CLI_EXIT_OK;
+    if (!options->kernel || strcmp(options->kernel, "all") == 0) {
+        cli_print_error("--tile = %d: no kernel of the ladder has that tile; pass 8, 16, 32, 64 or "
+                        "128, or a family of any tile by --kernel (edges)",
+                        options->tile);
+        return CLI_EXIT_USAGE;
+    }
+    status = tg_explain_kernel(&shown->chip, options->kernel, options->tile, shown->m, shown->n,
+                               shown->k, &list[0]);
+    *count = status == TG_STATUS_OK;
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+/* Every tile of a family. */
+static int explain_tiles(const explain_case *shown, const explain_options *options,
+                         tg_explanation list[tile_count])
+{
+    const char *family = options->kernel ? options->kernel : default_advice;
+    for (int i = 0; i < tile_count; i++) {
+        tg_status status = tg_explain_kernel(&shown->chip, family, tile_least << i, shown->m,
+                                             shown->n, shown->k, &list[i]);
+        if (status != TG_STATUS_OK)
+            return cli_report_status(status);
+    }
+    return CLI_EXIT_OK;
+}
+
+/* The ladder on a chip. */
+static int explain_ladder(const explain_options *options, const tg_problem *problem)
+{
+    explain_case shown = {
+        .m = problem->d.row_count, .n = problem->d.col_count, .k = problem->a.col_count};
+    tg_explanation list[EXPLAIN_CAPACITY];
+    int count = 0;
+    if (strchr(options->shape, ':')) {
+        cli_print_error("'%s': the ladder multiplies FP32 matrices by rows, and nothing else; pass "
+                        "MxNxK alone, or leave out --kernel, --tile and --gpu",
+                        options->shape);
+        return CLI_EXIT_USAGE;
+    }
+    int exit_code = find_chip(options->gpu, &shown);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = options->is_advice ? explain_tiles(&shown, options, list)
+                                       : explain_rows(&shown, options, list, &count);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    if (options->has_json)
+        return cli_print_json(options->is_advice ? cli_make_tiles_json(&shown, list, tile_count)
+                              : count == 1       ? cli_make_explanation_json(&shown, &list[0])
+                                                 : cli_make_explanations_json(&shown, list, count));
+    if (options->is_advice)
+        cli_print_tiles(&shown, list, tile_count);
+    else if (count == 1)
+        cli_print_explanation(&shown, &list[0]);
+    else
+        cli_print_explanations(&shown, list, count);
+    return CLI_EXIT_OK;
+}
+
+int cli_run_explain(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = option_list,
+        .parser = parse_option,
+        .args_doc = "MxNxK",
+        .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each level, "
+               "occupancy, bound and time. No GPU is needed.\v"
+               "Without --kernel, --tile and --gpu, all kernels of a device are listed with their "
+               "predicted time and why each lost; the shape is then as `tilegemm bench` takes it. "
+               "Counts of traffic are exact, docs/model.md derives them; times are estimates.\n\n"
+               "Examples:\n"
+               "  tilegemm explain 1000x1200x800\n"
+               "  tilegemm explain 1000x1200x800 --kernel edges --tile 16 --gpu t4\n"
+               "  tilegemm explain 4096x4096x4096 --kernel all --gpu a100\n"
+               "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
+               "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json",
+    };
+    explain_options options = {NULL, NULL, NULL, NULL, 0, 0, 0};
+    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+        return CLI_EXIT_USAGE;
+    tg_problem problem;
+    tg_status status = tg_parse_problem(options.shape, &problem);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (!options.kernel && !options.gpu && !options.tile && !options.is_advice)
+        return cli_explain_candidates(options.shape, &problem, options.device, options.has_json);
+    return explain_ladder(&options, &problem);
+}

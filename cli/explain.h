@@ -1,0 +1,49 @@
+/*
+ * What the files of `tilegemm explain` share.
+ */
+#ifndef TG_CLI_EXPLAIN_H
+#define TG_CLI_EXPLAIN_H
+
+#include "cli.h"
+#include "tilegemm_lab.h"
+
+#include <jansson.h>
+
+enum { EXPLAIN_CAPACITY = 64, COUNT_TEXT_BYTES = 32 };
+
+/* Sizes and chip that kernels are explained for. */
+typedef struct explain_case {
+    tg_chip chip;
+    const char *chip_source; /* "the table", "the driver", or the file's name */
+    int64_t m, n, k;
+} explain_case;
+
+/* Reads a chip from a JSON file. Returns a cli_exit; an error is printed. */
+int cli_read_chip_file(const char *path, tg_chip *chip);
+
+/* "4,725" of 4725. Returns `text`. */
+const char *cli_format_count(int64_t count, char text[COUNT_TEXT_BYTES]);
+
+/* "12.3 us" of 12.3e-6. Returns `text`. */
+const char *cli_format_time(double time_s, char text[COUNT_TEXT_BYTES]);
+
+/* Index of the legal kernel that is predicted to take the shortest time, -1 where none is legal. */
+int cli_find_quickest(const tg_explanation *list, int count);
+
+/* One kernel in full; several as a table; the tiles of a family with why each is not legal. */
+void cli_print_explanation(const explain_case *shown, const tg_explanation *explanation);
+void cli_print_explanations(const explain_case *shown, const tg_explanation *list, int count);
+void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int count);
+
+/* The same as JSON; NULL when out of memory. */
+json_t *cli_make_explanation_json(const explain_case *shown, const tg_explanation *explanation);
+json_t *cli_make_explanations_json(const explain_case *shown, const tg_explanation *list,
+                                   int count);
+json_t *cli_make_tiles_json(const explain_case *shown, const tg_explanation *list, int count);
+
+/* Every row of the kernel table beside a problem, as the planner sees it on a device (NULL: the
+ * default one). Returns a cli_exit. */
+int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
+                           int has_json);
+
+#endif /* TG_CLI_EXPLAIN_H */

@@ -1,0 +1,17 @@
+/*
+ * Clock, power and throttling of a GPU, as NVML tells them (libnvidia-ml.so.1, opened at run time).
+ */
+#ifndef TG_CLI_GPU_STATE_H
+#define TG_CLI_GPU_STATE_H
+
+typedef struct cli_gpu_state {
+    int is_known;
+    double clock_mhz, power_w;
+    int is_throttled; /* by power or heat */
+} cli_gpu_state;
+
+/* State at this moment of the GPU at the PCI address, "0000:17:00.0". Nothing is known where there
+ * is no NVML. */
+cli_gpu_state cli_read_gpu_state(const char *bus_id);
+
+#endif /* TG_CLI_GPU_STATE_H */

@@ -1,0 +1,292 @@
+/*
+ * tilegemm simulate: kernels of the GPU ladder on the processor, every access counted and checked.
+ */
+#include "simulate.h"
+
+#include "explain.h"
+#include "json_output.h"
+#include "progress.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct simulate_options {
+    const char *shape, *kernel, *gpu;
+    int tile;
+    int has_trace, has_lines, has_json;
+} simulate_options;
+
+enum { key_tile = 0x100, key_gpu, key_trace, key_lines };
+/* Behind each operand, never touched, so that an access that leaves one does not meet another. */
+static const size_t gap_bytes = (size_t)16 << 20;
+enum { trace_elems_most = 4096 }; /* of D: a trace is for reading */
+
+static const char default_chip[] = "h200";
+static const double trace_first_b = 100;
+
+static const struct argp_option option_list[] = {
+    {"kernel", 'k', "NAME", 0,
+     "Kernel of the ladder of GPUs: a name that `tilegemm kernels` lists, its family (edges), or "
+     "all",
+     0},
+    {"tile", key_tile, "T", 0, "Side of the tile: of the table, or 2 or 4 for the first four rungs",
+     0},
+    {"gpu", key_gpu, "NAME|FILE", 0, "Chip whose L2 is modelled (default: h200)", 0},
+    {"trace", key_trace, NULL, 0,
+     "Walk through every block: which thread moves what, the tiles, the partial sums; A is then 0, "
+     "1, 2, ... and B 100, 101, ...",
+     0},
+    {"lines", key_lines, NULL, 0, "List the counts of each line beside its source", 0},
+    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    simulate_options *options = state->input;
+    switch (key) {
+    case 'j':
+        options->has_json = 1;
+        return 0;
+    case 'k':
+        options->kernel = arg;
+        return 0;
+    case key_tile:
+        return cli_parse_int("--tile", arg, 2, 128, &options->tile) ? 0 : EINVAL;
+    case key_gpu:
+        options->gpu = arg;
+        return 0;
+    case key_trace:
+        options->has_trace = 1;
+        return 0;
+    case key_lines:
+        options->has_lines = 1;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->shape)
+            argp_error(state, "'%s' is one shape too many; pass one, such as 256x256x256", arg);
+        options->shape = arg;
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->shape)
+            argp_error(state, "name a shape, such as 256x256x256");
+        if (!options->kernel)
+            argp_error(state, "name a kernel, such as --kernel edges, or --kernel all");
+        if (options->has_trace && options->has_json)
+            argp_error(state, "--trace is text for a reader; leave out --json");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* What a run needs beside its kernel. */
+typedef struct simulate_case {
+    const simulate_options *options;
+    int64_t m, n, k;
+    float *memory[3]; /* A, B, D */
+    int64_t l2_bytes;
+    cli_progress progress;
+    json_t *list; /* NULL: text */
+    int has_findings;
+} simulate_case;
+
+static int show_progress(void *state, int64_t done_count, int64_t block_count)
+{
+    simulate_case *run = state;
+    cli_show_progress(&run->progress, done_count, block_count);
+    return 0;
+}
+
+static void show(simulate_case *run, const tg_simulation *simulation)
+{
+    run->has_findings |= simulation->finding_count > 0;
+    if (run->list)
+        cli_append_json(run->list, cli_make_simulation_json(simulation, run->m, run->n, run->k));
+    else
+        cli_print_simulation(simulation, run->m, run->n, run->k, run->options->has_lines);
+}
+
+/* Tile and stages of the row, for the trace; the row may be one of the simulator's own. */
+static cli_trace make_trace(const simulate_case *run, const tg_chip *chip, const char *kernel)
+{
+    cli_trace trace = {.n = run->n, .k = run->k, .tile_rows = 1, .tile_depth = 1};
+    tg_explanation explained;
+    trace.stage_count = 1;
+    if (tg_explain_kernel(chip, kernel, run->options->tile, run->m, run->n, run->k, &explained) ==
+        TG_STATUS_OK) {
+        const tg_traffic *traffic = &explained.traffic;
+        trace.tile_rows = traffic->tile_rows;
+        trace.tile_depth = traffic->tile_depth;
+        /* Two tiles, twice over: more than one stage. */
+        int64_t stage_bytes =
+            4 * (int64_t)traffic->tile_depth * (traffic->tile_rows + traffic->tile_cols);
+        if (explained.prediction.shared_bytes >= 2 * stage_bytes && stage_bytes)
+            trace.stage_count = (int)(explained.prediction.shared_bytes / stage_bytes);
+    }
+    return trace;
+}
+
+static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *kernel)
+{
+    cli_trace trace = make_trace(run, chip, kernel);
+    const tg_simulation_options options = {
+        .kernel = kernel,
+        .tile = run->options->tile,
+        .a = run->memory[0],
+        .b = run->memory[1],
+        .d = run->memory[2],
+        .l2_bytes = run->l2_bytes,
+        .progress = show_progress,
+        .progress_state = run,
+        .trace = run->options->has_trace ? cli_print_phase : NULL,
+        .trace_state = &trace,
+    };
+    const tg_simulation *simulation = NULL;
+    cli_start_progress(&run->progress, kernel);
+    tg_status status = tg_simulate_kernel(&options, run->m, run->n, run->k, &simulation);
+    cli_end_progress(&run->progress);
+    if (status == TG_STATUS_OK)
+        show(run, simulation);
+    tg_destroy_simulation(simulation);
+    return status;
+}
+
+/* Every row of the ladder that takes the sizes; the others are named with the reason. */
+static int simulate_all(simulate_case *run, const tg_chip *chip)
+{
+    for (int i = 0; i < tg_get_kernel_count(); i++) {
+        tg_kernel_info info;
+        tg_status status = tg_get_kernel_info(NULL, i, &info);
+        if (status != TG_STATUS_OK)
+            return cli_report_status(status);
+        if (strcmp(info.device, "cuda") != 0 || info.ladder_rung < 0 ||
+            (run->options->tile && info.tile_rows != run->options->tile))
+            continue;
+        status = simulate(run, chip, info.name);
+        if (status == TG_STATUS_UNSUPPORTED && !run->list)
+            printf("%s\n\n", tg_get_error_detail());
+        else if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
+            return cli_report_status(status);
+    }
+    return CLI_EXIT_OK;
+}
+
+static int parse_shape(simulate_case *run)
+{
+    tg_problem problem;
+    char plain[80], given[512];
+    tg_status status = tg_parse_problem(run->options->shape, &problem);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    run->m = problem.d.row_count;
+    run->n = problem.d.col_count;
+    run->k = problem.op_a == TG_OPERATION_NONE ? problem.a.col_count : problem.a.row_count;
+    snprintf(plain, sizeof plain, "%lldx%lldx%lld", (long long)run->m, (long long)run->n,
+             (long long)run->k);
+    status = tg_format_problem(&problem, given, sizeof given);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (strcmp(plain, given) != 0 || run->m < 1 || run->n < 1 || run->k < 1) {
+        cli_print_error("shape = '%s', but the ladder's kernels form D = A B of row-major FP32; "
+                        "pass MxNxK alone, each at least 1",
+                        run->options->shape);
+        return CLI_EXIT_USAGE;
+    }
+    if (run->options->has_trace && (double)run->m * (double)run->n > trace_elems_most) {
+        cli_print_error("shape = '%s' is too large for --trace, which prints every step; pass one "
+                        "with at most %d elements of D",
+                        run->options->shape, trace_elems_most);
+        return CLI_EXIT_USAGE;
+    }
+    return CLI_EXIT_OK;
+}
+
+/* Memory of A, B and D. What lies in them changes no count; a trace shows numbers that tell where
+ * they come from. */
+static int make_operands(simulate_case *run)
+{
+    const int64_t counts[3] = {run->m * run->k, run->k * run->n, run->m * run->n};
+    for (int i = 0; i < 3; i++) {
+        void *memory = NULL;
+        size_t bytes = (size_t)(4 * counts[i] + 255) / 256 * 256 + gap_bytes;
+        if (counts[i] > INT32_MAX || posix_memalign(&memory, 256, bytes)) {
+            cli_print_error("shape = '%s' needs %.0f bytes for one matrix; pass a smaller shape",
+                            run->options->shape, 4.0 * (double)counts[i]);
+            return CLI_EXIT_WRONG;
+        }
+        run->memory[i] = memory;
+        for (int64_t j = 0; j < counts[i] && i < 2 && counts[i] <= INT32_MAX / 64; j++)
+            run->memory[i][j] = run->options->has_trace
+                                    ? (float)(i == 0 ? (double)j : trace_first_b + (double)j)
+                                    : (float)(j % 7 - 3);
+    }
+    return CLI_EXIT_OK;
+}
+
+static int read_chip(const simulate_options *options, tg_chip *chip)
+{
+    const char *name = options->gpu ? options->gpu : default_chip;
+    tg_status status = tg_find_chip(name, chip);
+    if (status == TG_STATUS_UNKNOWN_NAME && access(name, F_OK) == 0)
+        return cli_read_chip_file(name, chip);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+static int run_case(simulate_case *run)
+{
+    tg_chip chip;
+    const simulate_options *options = run->options;
+    int exit_code = parse_shape(run);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = read_chip(options, &chip);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = make_operands(run);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    run->l2_bytes = chip.l2_bytes;
+    run->list = options->has_json ? json_array() : NULL;
+    const int is_all = strcmp(options->kernel, "all") == 0;
+    if (is_all) {
+        exit_code = simulate_all(run, &chip);
+    } else {
+        tg_status status = simulate(run, &chip, options->kernel);
+        exit_code = status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+    }
+    if (options->has_json && exit_code == CLI_EXIT_OK)
+        exit_code = cli_print_json(is_all ? json_incref(run->list)
+                                          : json_incref(json_array_get(run->list, 0)));
+    json_decref(run->list);
+    return exit_code == CLI_EXIT_OK && run->has_findings ? CLI_EXIT_WRONG : exit_code;
+}
+
+int cli_run_simulate(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = option_list,
+        .parser = parse_option,
+        .args_doc = "MxNxK",
+        .doc =
+            "Run kernels of the GPU ladder on the processor, from their own source, count every "
+            "access to memory and check it.\v"
+            "Found are data races, accesses out of bounds or misaligned, reads of shared memory "
+            "that was never written, copies that were not waited for, and barriers that not all "
+            "threads reach; then the exit code is 1. Of products of more than 2^28 multiply-adds "
+            "only some blocks run.\n\n"
+            "Examples:\n"
+            "  tilegemm simulate 256x256x256 --kernel transposed --lines\n"
+            "  tilegemm simulate 250x130x70 --kernel all --json\n"
+            "  tilegemm simulate 4x4x4 --kernel tiled --tile 2 --trace",
+    };
+    simulate_options options = {.shape = NULL};
+    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+        return CLI_EXIT_USAGE;
+    simulate_case run = {.options = &options, .progress = cli_make_progress(options.has_json)};
+    int exit_code = run_case(&run);
+    for (int i = 0; i < 3; i++)
+        free(run.memory[i]);
+    return exit_code;
+}

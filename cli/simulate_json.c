@@ -1,0 +1,127 @@
+/*
+ * A simulation as JSON: the counts under the keys of tg_traffic, as `explain` prints them, lines
+ * and findings as arrays.
+ */
+#include "simulate.h"
+
+#include "json_output.h"
+
+#include <string.h>
+
+typedef struct count {
+    const char *key;
+    int64_t value; /* -1: not counted, null */
+} count;
+
+static int set_counts(json_t *object, const count *counts, size_t count_count)
+{
+    int is_done = object != NULL;
+    for (size_t i = 0; i < count_count && is_done; i++)
+        is_done = cli_set_json(object, counts[i].key,
+                               counts[i].value < 0 ? json_null() : json_integer(counts[i].value));
+    return is_done;
+}
+
+static int set_traffic(json_t *object, const tg_simulation *shown)
+{
+    const tg_traffic *t = &shown->traffic;
+    const count counts[] = {
+#define COUNT(field) {#field, t->field}
+        COUNT(grid_x),
+        COUNT(grid_y),
+        COUNT(block_count),
+        COUNT(threads_per_block),
+        COUNT(tile_rows),
+        COUNT(tile_cols),
+        COUNT(tile_depth),
+        COUNT(edge_row_count),
+        COUNT(edge_col_count),
+        COUNT(edge_block_count),
+        COUNT(global_read_elems),
+        COUNT(global_read_bytes),
+        COUNT(global_write_elems),
+        COUNT(global_write_bytes),
+        COUNT(global_load_requests),
+        COUNT(global_load_sectors),
+        COUNT(global_store_requests),
+        COUNT(global_store_sectors),
+        COUNT(shared_load_requests),
+        COUNT(shared_store_requests),
+        COUNT(bank_conflicts),
+        COUNT(barriers),
+        COUNT(useful_flops),
+        COUNT(issued_flops),
+#undef COUNT
+        {"counter_bank_conflicts", shown->counter_bank_conflicts},
+        {"shared_bytes", shown->shared_bytes},
+        {"compulsory_bytes", shown->compulsory_bytes},
+        {"l2_bytes", shown->l2_bytes},
+        {"l2_requests", shown->l2_requests},
+        {"l2_hits", shown->l2_hits},
+    };
+    return set_counts(object, counts, sizeof counts / sizeof counts[0]);
+}
+
+static json_t *make_line(const tg_simulated_line *line)
+{
+    const count counts[] = {
+#define COUNT(field) {#field, line->field}
+        COUNT(global_load_requests),
+        COUNT(global_load_sectors),
+        COUNT(global_read_bytes),
+        COUNT(global_store_requests),
+        COUNT(global_store_sectors),
+        COUNT(global_write_bytes),
+        COUNT(shared_load_requests),
+        COUNT(shared_store_requests),
+        COUNT(bank_conflicts),
+        COUNT(barriers),
+        COUNT(flops),
+        COUNT(l2_hits),
+#undef COUNT
+    };
+    json_t *object = json_pack("{s:s, s:i, s:s%}", "file", line->file, "line", line->line, "source",
+                               line->source, (size_t)line->source_length);
+    set_counts(object, counts, sizeof counts / sizeof counts[0]);
+    return object;
+}
+
+static json_t *make_finding(const tg_finding *finding)
+{
+    json_t *object =
+        json_pack("{s:s, s:s, s:i, s:I, s:[I, I], s:[I, I], s:s, s:s}", "kind", finding->kind_name,
+                  "file", finding->file, "line", finding->line, "count", (json_int_t)finding->count,
+                  "block", (json_int_t)finding->block_x, (json_int_t)finding->block_y, "thread",
+                  (json_int_t)finding->thread_x, (json_int_t)finding->thread_y, "place",
+                  finding->place, "text", finding->text);
+    if (object && finding->has_other_thread)
+        cli_set_json(object, "other_thread",
+                     json_pack("[I, I]", (json_int_t)finding->other_thread_x,
+                               (json_int_t)finding->other_thread_y));
+    if (object && finding->other_line)
+        cli_set_json(object, "other_line", json_integer(finding->other_line));
+    return object;
+}
+
+json_t *cli_make_simulation_json(const tg_simulation *simulation, int64_t m, int64_t n, int64_t k)
+{
+    json_t *lines = json_array(), *findings = json_array();
+    for (int i = 0; i < simulation->line_count; i++)
+        cli_append_json(lines, make_line(&simulation->lines[i]));
+    for (int i = 0; i < simulation->finding_count; i++)
+        cli_append_json(findings, make_finding(&simulation->findings[i]));
+    json_t *object = json_pack(
+        "{s:s, s:s, s:i, s:I, s:I, s:I, s:b, s:I, s:f, s:f, s:f}", "kernel", simulation->kernel,
+        "family", simulation->family, "ladder_rung", simulation->ladder_rung, "m", (json_int_t)m,
+        "n", (json_int_t)n, "k", (json_int_t)k, "is_exact", simulation->is_exact,
+        "simulated_block_count", (json_int_t)simulation->simulated_block_count, "flop_per_byte",
+        simulation->traffic.flop_per_byte, "load_efficiency", simulation->load_efficiency,
+        "store_efficiency", simulation->store_efficiency);
+    int is_done = object && set_traffic(object, simulation);
+    is_done = cli_set_json(object, "lines", lines) && is_done;
+    is_done = cli_set_json(object, "findings", findings) && is_done;
+    if (is_done)
+        return object;
+    json_decref(object);
+    return NULL;
+}

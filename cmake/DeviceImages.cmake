@@ -1,0 +1,97 @@
+# CUDA device code: nvcc compiles each source to one image for all architectures, and the images are
+# embedded in the library. TG_CUDA: ON needs nvcc, AUTO leaves CUDA out without it, OFF always.
+set(TG_CUDA AUTO CACHE STRING "CUDA backend: ON, OFF, or AUTO (where nvcc is found)")
+set_property(CACHE TG_CUDA PROPERTY STRINGS ON OFF AUTO)
+set(TG_CUDA_ARCHITECTURES "75;80;90a;ptx" CACHE STRING
+    "Chips with images; ptx: PTX for later ones; empty: no images, for tests of the host code")
+
+set(TG_HAVE_CUDA OFF)
+if(NOT TG_CUDA STREQUAL "OFF")
+    find_program(TG_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin" /usr/local/cuda/bin)
+    if(TG_CUDA_ARCHITECTURES STREQUAL "")
+        set(TG_HAVE_CUDA ON)
+    elseif(TG_NVCC)
+        set(TG_HAVE_CUDA ON)
+        execute_process(COMMAND "${TG_NVCC}" --version OUTPUT_VARIABLE nvcc_text)
+        string(REGEX MATCH "release ([0-9]+)\\.([0-9]+)" unused "${nvcc_text}")
+        math(EXPR TG_CUDA_VERSION "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
+    elseif(TG_CUDA STREQUAL "ON")
+        message(FATAL_ERROR "TG_CUDA=ON needs nvcc, which is not on PATH nor in CUDA_HOME/bin; "
+                            "pass -DTG_NVCC=/path/to/nvcc or -DTG_CUDA=OFF")
+    endif()
+endif()
+if(TG_HAVE_CUDA)
+    message(STATUS "CUDA backend: images for ${TG_CUDA_ARCHITECTURES} by ${TG_NVCC}")
+else()
+    message(STATUS "CUDA backend: left out (TG_CUDA=${TG_CUDA}, nvcc: ${TG_NVCC})")
+endif()
+
+# -gencode options and the names that errors tell, for the architectures of a source that needs
+# `least` (75, 80, 90a).
+function(tg_choose_architectures least options names)
+    set(chosen "")
+    set(found "")
+    foreach(chip IN LISTS TG_CUDA_ARCHITECTURES)
+        if(chip STREQUAL "ptx")
+            if(NOT least STREQUAL "90a")
+                list(APPEND chosen -gencode=arch=compute_90,code=compute_90)
+                list(APPEND found compute_90)
+            endif()
+        elseif((least STREQUAL "90a" AND chip STREQUAL "90a") OR
+               (NOT least STREQUAL "90a" AND chip VERSION_GREATER_EQUAL least))
+            list(APPEND chosen -gencode=arch=compute_${chip},code=sm_${chip})
+            list(APPEND found sm_${chip})
+        endif()
+    endforeach()
+    set(${options} "${chosen}" PARENT_SCOPE)
+    set(${names} "${found}" PARENT_SCOPE)
+endfunction()
+
+# tg_add_device_images(target image_source entry...): an entry is a source under the current folder,
+# with ":80" or ":90a" after it where all of it needs that chip. image_source embeds the images.
+function(tg_add_device_images target image_source)
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/images")
+    file(MAKE_DIRECTORY "${folder}")
+    tg_choose_architectures(75 unused all_names)
+    string(JOIN " " names ${all_names})
+    if(names STREQUAL "")
+        set(names "none")
+    endif()
+    set(table "#ifdef TGI_IMAGE\n")
+    set(images "")
+    foreach(entry IN LISTS ARGN)
+        string(REGEX MATCH "^([^:]+):?(.*)$" unused "${entry}")
+        set(source "${CMAKE_CURRENT_SOURCE_DIR}/${CMAKE_MATCH_1}")
+        set(least "${CMAKE_MATCH_2}")
+        if(least STREQUAL "")
+            set(least 75)
+        endif()
+        get_filename_component(name "${source}" NAME_WE)
+        set(image "${folder}/${name}.fatbin")
+        tg_choose_architectures("${least}" options unused)
+        if(options STREQUAL "")
+            file(WRITE "${image}" "no image\n")
+        else()
+            add_custom_command(OUTPUT "${image}"
+                COMMAND "${TG_NVCC}" -fatbin -std=c++17 -O3 --Werror all-warnings
+                        -I "${CMAKE_CURRENT_SOURCE_DIR}" -I "${PROJECT_SOURCE_DIR}/include"
+                        ${options} --compress-mode=size -MD -MF "${image}.d" -o "${image}"
+                        "${source}"
+                DEPENDS "${source}"
+                DEPFILE "${image}.d"
+                COMMENT "Compiling device code ${CMAKE_MATCH_1}"
+                VERBATIM)
+        endif()
+        list(APPEND images "${image}")
+        string(APPEND table "TGI_IMAGE(${name}, \"${image}\")\n")
+    endforeach()
+    string(APPEND table "#endif\n#ifndef TGI_IMAGE_ARCHITECTURES\n"
+                        "#define TGI_IMAGE_ARCHITECTURES \"${names}\"\n#endif\n")
+    file(CONFIGURE OUTPUT "${folder}/images.def" CONTENT "${table}" @ONLY)
+    target_include_directories(${target} PRIVATE "${folder}")
+    set_source_files_properties(${image_source} PROPERTIES
+        OBJECT_DEPENDS "${images};${folder}/images.def")
+    if(TG_CUDA_VERSION)
+        target_compile_definitions(${target} PRIVATE TGI_CUDA_VERSION=${TG_CUDA_VERSION})
+    endif()
+endfunction()

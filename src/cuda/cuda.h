@@ -1,0 +1,42 @@
+/* Inside the CUDA backend: what its files share. */
+#ifndef TGI_CUDA_H
+#define TGI_CUDA_H
+
+#include "plan/backend.h"
+
+/* A GPU that is open: its primary context, its loaded images (device.c). */
+typedef struct tgi_cuda_device tgi_cuda_device;
+
+/* Where a call runs. */
+typedef struct tgi_cuda_queue {
+    tgi_cuda_device *device;
+    void *stream; /* CUstream; NULL: the device's default stream */
+} tgi_cuda_queue;
+
+typedef struct tgi_cuda_launch {
+    unsigned grid[3], block[3];
+    unsigned shared_bytes; /* dynamic shared memory of a block */
+} tgi_cuda_launch;
+
+/* A family of CUDA kernels: one entry of the table in cuda_backend.c. */
+typedef struct tgi_cuda_family {
+    /* As tgi_backend's propose; type and instruction set already fit, sizes are 1 or more, alpha is
+     * not 0. Fills legality and reason,
+     * blocking, workspace_bytes and predicted_s; serial_s and sum_order are filled in after it. */
+    void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
+    /* Puts the kernels of a call into the queue, by tgi_cuda_run, and does not wait for them. */
+    tg_status (*launch)(const tgi_cuda_queue *queue, const tgi_call *call);
+} tgi_cuda_family;
+
+/* The families of src/core/kernels.def. */
+extern const tgi_cuda_family tgi_cuda_ladder, tgi_cuda_simt, tgi_cuda_small, tgi_cuda_dmma,
+    tgi_cuda_skinny;
+
+/* launch.c, THE launch: function `symbol` (a row's name, or another function) of the embedded image
+ * `image` (a row's image), which is loaded at its first use on the device. `arguments[i]` points to
+ * the i-th argument of the function, as for cuLaunchKernel. Both names live as long as the process.
+ * Errors: NO_DEVICE (no image for this chip), OUT_OF_MEMORY, DEVICE_FAILURE. */
+tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const char *symbol,
+                       const tgi_cuda_launch *launch, void **arguments);
+
+#endif

@@ -1,0 +1,174 @@
+/* Arguments of the production kernels, and the kernel that adds parts of k. */
+#include "cuda/gemm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "kernels/tile_shape.h"
+
+#define VECTOR_BYTES 16
+#define GRID_HEIGHT_MAX 65535
+#define PARTS_MAX 1024
+
+static void transpose_layout(tgi_layout *layout)
+{
+    int64_t row = layout->row;
+    layout->row = layout->col;
+    layout->col = row;
+}
+
+void tgi_gemm_transpose(tgi_problem *p)
+{
+    int64_t m = p->m;
+    tgi_layout a = p->a;
+    p->m = p->n;
+    p->n = m;
+    p->a = p->b;
+    p->b = a;
+    transpose_layout(&p->a);
+    transpose_layout(&p->b);
+    transpose_layout(&p->c);
+    transpose_layout(&p->d);
+    if (p->bias != TG_BIAS_NONE)
+        p->bias = p->bias == TG_BIAS_ROW ? TG_BIAS_COL : TG_BIAS_ROW;
+}
+
+static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_count)
+{
+    int64_t across = k_stride == layout->col ? layout->row : layout->col;
+    return line_count == 1 || llabs(k_stride) <= llabs(across);
+}
+
+/* 1 where lines of contiguous elements, `across` apart, allow accesses of 16 bytes. */
+static int has_vectors(const tgi_problem *p, const tgi_layout *layout, int64_t along,
+                       int64_t across, int64_t line_count)
+{
+    const int64_t elems = VECTOR_BYTES / tgi_type_bytes(p->type);
+    return along == 1 && (line_count == 1 || across % elems == 0) &&
+           (p->batch_count == 1 || layout->batch % elems == 0);
+}
+
+static int has_a_vectors(const tgi_problem *p, int along_k)
+{
+    return along_k ? has_vectors(p, &p->a, p->a.col, p->a.row, p->m)
+                   : has_vectors(p, &p->a, p->a.row, p->a.col, p->k);
+}
+
+static int has_b_vectors(const tgi_problem *p, int along_k)
+{
+    return along_k ? has_vectors(p, &p->b, p->b.row, p->b.col, p->n)
+                   : has_vectors(p, &p->b, p->b.col, p->b.row, p->k);
+}
+
+int tgi_gemm_has_vectors(const tgi_problem *p)
+{
+    return has_a_vectors(p, is_along_k(&p->a, p->a.col, p->m)) &&
+           has_b_vectors(p, is_along_k(&p->b, p->b.row, p->n));
+}
+
+static int32_t count_elems(const tgi_problem *p, const void *data, int is_vector)
+{
+    return is_vector && (uintptr_t)data % VECTOR_BYTES == 0
+               ? (int32_t)(VECTOR_BYTES / tgi_type_bytes(p->type))
+               : 1;
+}
+
+static void set_access(tgi_gemm_args *args)
+{
+    const tgi_problem *p = &args->problem;
+    args->a_along_k = is_along_k(&p->a, p->a.col, p->m);
+    args->b_along_k = is_along_k(&p->b, p->b.row, p->n);
+    args->a_vector_elems = count_elems(p, args->a, has_a_vectors(p, args->a_along_k));
+    args->b_vector_elems = count_elems(p, args->b, has_b_vectors(p, args->b_along_k));
+    args->d_vector_elems = count_elems(p, args->d, has_vectors(p, &p->d, p->d.col, p->d.row, p->m));
+    args->is_plain = p->alpha == 1.0 && p->beta == 0.0 && p->bias == TG_BIAS_NONE &&
+                     p->activation == TG_ACTIVATION_NONE;
+    args->k_part_elems = p->k;
+    args->k_part_count = 1;
+    args->tile_rows_per_group = 8;
+}
+
+void tgi_gemm_set_args(const tgi_call *call, tgi_gemm_args *args)
+{
+    *args = (tgi_gemm_args){.problem = *call->problem,
+                            .a = call->a,
+                            .b = call->b,
+                            .c = call->c,
+                            .bias = call->bias,
+                            .d = call->d,
+                            .workspace = call->workspace};
+    set_access(args);
+}
+
+void tgi_gemm_set_transposed_args(const tgi_call *call, tgi_gemm_args *args)
+{
+    tgi_gemm_set_args(call, args);
+    tgi_gemm_transpose(&args->problem);
+    args->a = call->b;
+    args->b = call->a;
+    set_access(args);
+}
+
+int64_t tgi_gemm_part_bytes(const tgi_problem *p, int64_t k_part_count)
+{
+    int64_t sum_bytes = p->type == TG_TYPE_FP64 ? 8 : 4;
+    return k_part_count > 1 ? p->batch_count * p->m * p->n * k_part_count * sum_bytes : 0;
+}
+
+void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
+                    tgi_gemm_predict *predict, tgi_proposal *proposal)
+{
+    const int64_t depth = proposal->kernel->tile_depth, steps = tgi_divide_up(p->k, depth);
+    proposal->is_legal = 1;
+    for (int64_t wanted = 1; wanted <= steps && wanted <= PARTS_MAX; wanted *= 2) {
+        const int64_t part_steps = tgi_divide_up(steps, wanted);
+        const int64_t part_count = tgi_divide_up(steps, part_steps);
+        tgi_tile_work work = *whole;
+        work.block_count *= (double)part_count;
+        work.block_k = part_count > 1 ? (double)(part_steps * depth) : (double)p->k;
+        work.part_count = (double)part_count;
+        if (tgi_gemm_part_bytes(p, part_count) > TGI_WORKSPACE_BYTES_MAX)
+            break;
+        double seconds = predict(&machine->gpu, proposal->kernel, p, &work);
+        if (wanted > 1 && seconds >= proposal->predicted_s)
+            continue;
+        proposal->predicted_s = seconds;
+        proposal->workspace_bytes = tgi_gemm_part_bytes(p, part_count);
+        proposal->blocking.kc = part_count > 1 ? part_steps * depth : p->k;
+        proposal->blocking.k_parts = part_count;
+    }
+}
+
+void tgi_gemm_set_parts(const tgi_call *call, tgi_gemm_args *args)
+{
+    args->k_part_elems = call->blocking->kc;
+    args->k_part_count = (int32_t)call->blocking->k_parts;
+}
+
+int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal)
+{
+    if (shared_bytes <= machine->gpu.shared_bytes_per_block)
+        return 1;
+    snprintf(proposal->reason, sizeof proposal->reason,
+             "a block needs %lld bytes of shared memory; this GPU has %lld",
+             (long long)shared_bytes, (long long)machine->gpu.shared_bytes_per_block);
+    return 0;
+}
+
+tg_status tgi_gemm_add_parts(const tgi_cuda_queue *queue, tgi_gemm_args *args)
+{
+    const tgi_problem *p = &args->problem;
+    if (args->k_part_count == 1)
+        return TG_STATUS_OK;
+    const char *symbol = p->type == TG_TYPE_FP64 ? "tgi_add_parts_fp64" : "tgi_add_parts_fp32";
+    unsigned row_count = 1; /* few parts need no sharing out */
+    while (row_count < TGI_PART_ROWS_MAX && args->k_part_count > 4 * (int32_t)row_count)
+        row_count *= 2;
+    const unsigned col_count = TGI_PART_THREADS / row_count;
+    const int64_t batches = p->batch_count < GRID_HEIGHT_MAX ? p->batch_count : GRID_HEIGHT_MAX;
+    const tgi_cuda_launch launch = {
+        .grid = {(unsigned)tgi_divide_up(p->m * p->n, col_count), (unsigned)batches, 1},
+        .block = {col_count, row_count, 1}};
+    void *arguments[] = {args};
+    return tgi_cuda_run(queue, "parts", symbol, &launch, arguments);
+}

@@ -1,0 +1,49 @@
+/* What the launches of the production families share: arguments from a call, parts of k. */
+#ifndef TGI_CUDA_GEMM_H
+#define TGI_CUDA_GEMM_H
+
+#include "cuda/cuda.h"
+#include "kernels/gemm_args.h"
+#include "model/tile_model.h"
+
+/* Partial sums of a plan; more parts than fit are not planned. */
+#define TGI_WORKSPACE_BYTES_MAX ((int64_t)32 << 20)
+
+static inline int64_t tgi_divide_up(int64_t count, int64_t part)
+{
+    return (count + part - 1) / part;
+}
+
+/* The transposed problem, D^T = B^T A^T: rows and columns change roles. */
+void tgi_gemm_transpose(tgi_problem *problem);
+
+/* The arguments of a call: its problem and pointers, how each operand may be accessed, k whole. */
+void tgi_gemm_set_args(const tgi_call *call, tgi_gemm_args *args);
+
+/* The same of the transposed problem. */
+void tgi_gemm_set_transposed_args(const tgi_call *call, tgi_gemm_args *args);
+
+/* 1 where A's and B's strides allow accesses of 16 bytes. Pointers are another matter. */
+int tgi_gemm_has_vectors(const tgi_problem *problem);
+
+/* Bytes of k_part_count parts of D, 0 for one. */
+int64_t tgi_gemm_part_bytes(const tgi_problem *problem, int64_t k_part_count);
+
+typedef double tgi_gemm_predict(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                const tgi_problem *problem, const tgi_tile_work *work);
+
+/* Chooses into how many parts k is cut, by the predicted time, and fills the proposal. `work` is
+ * that of whole k. */
+void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *problem,
+                    const tgi_tile_work *work, tgi_gemm_predict *predict, tgi_proposal *proposal);
+
+/* Sets the parts that were planned. */
+void tgi_gemm_set_parts(const tgi_call *call, tgi_gemm_args *args);
+
+/* Refuses, with the reason, a kernel whose block needs more shared memory than the chip has. */
+int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal);
+
+/* Adds the parts that a kernel has left in the workspace; nothing where k was not cut. */
+tg_status tgi_gemm_add_parts(const tgi_cuda_queue *queue, tgi_gemm_args *args);
+
+#endif

@@ -1,0 +1,57 @@
+/* THE launch of every kernel, and what it says where it fails. */
+#include <stdio.h>
+
+#include "core/status.h"
+#include "cuda/device.h"
+
+/* Dynamic shared memory that a kernel may use without being allowed more. */
+#define SHARED_BYTES_FREE (48u << 10)
+
+static tg_status fail_launch(const tgi_cuda_queue *queue, const char *symbol,
+                             const tgi_cuda_launch *launch, int error)
+{
+    char what[320];
+    snprintf(what, sizeof what,
+             "kernel %.90s failed to launch on cuda:%d with grid %u x %u x %u, block %u x %u x %u, "
+             "%u bytes of shared memory",
+             symbol, queue->device->ordinal, launch->grid[0], launch->grid[1], launch->grid[2],
+             launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes);
+    tgi_driver_fail(queue->device->driver, error, what);
+    return error == TGI_CUDA_ERROR_OUT_OF_MEMORY ? TG_STATUS_OUT_OF_MEMORY
+                                                 : TG_STATUS_DEVICE_FAILURE;
+}
+
+/* Two threads that allow different sizes at once must not end with the smaller one. */
+static int allow_shared_bytes(tgi_cuda_device *device, tgi_cuda_function *function, unsigned bytes)
+{
+    int error = TGI_CUDA_SUCCESS;
+    pthread_mutex_lock(&device->lock);
+    if (atomic_load(&function->shared_bytes) < bytes) {
+        error = device->driver->set_function_attribute(function->function,
+                                                       TGI_CUDA_FUNCTION_SHARED_BYTES, (int)bytes);
+        if (!error)
+            atomic_store(&function->shared_bytes, bytes);
+    }
+    pthread_mutex_unlock(&device->lock);
+    return error;
+}
+
+tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const char *symbol,
+                       const tgi_cuda_launch *launch, void **arguments)
+{
+    tgi_cuda_device *device = queue->device;
+    tgi_cuda_function *function = NULL;
+    tg_status status = tgi_cuda_find_function(device, image, symbol, &function);
+    if (status)
+        return status;
+    int error = TGI_CUDA_SUCCESS;
+    if (launch->shared_bytes > SHARED_BYTES_FREE &&
+        atomic_load_explicit(&function->shared_bytes, memory_order_acquire) < launch->shared_bytes)
+        error = allow_shared_bytes(device, function, launch->shared_bytes);
+    if (!error)
+        error = device->driver->launch(function->function, launch->grid[0], launch->grid[1],
+                                       launch->grid[2], launch->block[0], launch->block[1],
+                                       launch->block[2], launch->shared_bytes, queue->stream,
+                                       arguments, NULL);
+    return error ? fail_launch(queue, symbol, launch, error) : TG_STATUS_OK;
+}

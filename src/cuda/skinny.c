@@ -1,0 +1,125 @@
+/*
+ * Families rank and dot: D has few rows, or few columns, and then is formed transposed. The grid is
+ * as many blocks as run at once; they share out tiles of D, whole or cut along k.
+ */
+#include <stdio.h>
+
+#include "cuda/gemm.h"
+#include "kernels/tile_shape.h"
+
+/* Fewer steps than these are not worth a block's start. */
+#define STEPS_MIN 4
+
+static int is_dot(const tgi_kernel *kernel)
+{
+    return kernel->family == TGI_FAMILY_cuda_dot;
+}
+
+static int64_t count_shared_bytes(const tgi_kernel *kernel)
+{
+    return TGI_SKINNY_SHARED_BYTES(is_dot(kernel), kernel->tile_rows, kernel->tile_cols,
+                                   kernel->tile_depth, kernel->stage_count, kernel->thread_count,
+                                   (int)tgi_type_bytes(kernel->type));
+}
+
+/* 1 where the columns are the few. */
+static int is_turned(const tgi_problem *p)
+{
+    return p->n < p->m;
+}
+
+/* Tiles and the units that they are cut into; a block has unit_count / block_count of them. */
+typedef struct skinny_cut {
+    int64_t block_count, unit_elems, part_count;
+    int64_t block_steps; /* of the block that has most */
+} skinny_cut;
+
+static skinny_cut keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
+                             int64_t slot_count)
+{
+    skinny_cut cut = {.unit_elems = p->k, .part_count = 1};
+    cut.block_count = tile_count < slot_count ? tile_count : slot_count;
+    cut.block_steps =
+        tgi_divide_up(tile_count, cut.block_count) * tgi_divide_up(p->k, kernel->tile_depth);
+    return cut;
+}
+
+static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
+                            int64_t slot_count)
+{
+    const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
+    const int64_t step_count = tile_count * tile_steps;
+    int64_t most = step_count / STEPS_MIN > 1 ? step_count / STEPS_MIN : 1;
+    skinny_cut cut = {.unit_elems = kernel->tile_depth};
+    cut.block_count = most < slot_count ? most : slot_count;
+    cut.block_steps = tgi_divide_up(step_count, cut.block_count);
+    cut.part_count = tgi_divide_up(tile_steps - 1, step_count / cut.block_count) + 1;
+    if (cut.part_count > tile_steps)
+        cut.part_count = tile_steps;
+    return cut;
+}
+
+static double predict(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
+                      const skinny_cut *cut)
+{
+    const int along_k = p->n == 1 || p->b.row == 1;
+    const tgi_tile_work work = {.block_count = (double)cut->block_count,
+                                .block_k = (double)cut->block_steps * kernel->tile_depth,
+                                .part_count = (double)cut->part_count,
+                                .blocks_per_sm = TGI_SKINNY_BLOCKS_PER_SM(kernel->tile_rows),
+                                .has_vectors =
+                                    along_k == is_dot(kernel) && tgi_gemm_has_vectors(p)};
+    return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    tgi_problem p = *given;
+    if (is_turned(&p))
+        tgi_gemm_transpose(&p);
+    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+        return;
+    if (p.m > kernel->tile_rows) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "D is %lld x %lld; this kernel takes at most %d rows or %d columns",
+                 (long long)given->m, (long long)given->n, kernel->tile_rows, kernel->tile_rows);
+        return;
+    }
+    const int64_t tile_count = tgi_divide_up(p.n, kernel->tile_cols) * p.batch_count;
+    const int64_t slot_count =
+        (int64_t)machine->gpu.sm_count * TGI_SKINNY_BLOCKS_PER_SM(kernel->tile_rows);
+    skinny_cut best = keep_whole(kernel, &p, tile_count, slot_count);
+    double best_s = predict(machine, kernel, &p, &best);
+    skinny_cut cut = cut_tiles(kernel, &p, tile_count, slot_count);
+    double cut_s = predict(machine, kernel, &p, &cut);
+    if (cut_s < best_s && tgi_gemm_part_bytes(&p, cut.part_count) <= TGI_WORKSPACE_BYTES_MAX) {
+        best = cut;
+        best_s = cut_s;
+    }
+    proposal->is_legal = 1;
+    proposal->predicted_s = best_s;
+    proposal->workspace_bytes = tgi_gemm_part_bytes(&p, best.part_count);
+    proposal->blocking.kc = best.unit_elems;
+    proposal->blocking.k_parts = best.part_count;
+    proposal->blocking.col_parts = best.block_count;
+}
+
+static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
+{
+    const tgi_kernel *kernel = call->kernel;
+    tgi_gemm_args args;
+    if (is_turned(call->problem))
+        tgi_gemm_set_transposed_args(call, &args);
+    else
+        tgi_gemm_set_args(call, &args);
+    tgi_gemm_set_parts(call, &args);
+    const tgi_cuda_launch launch = {.grid = {(unsigned)call->blocking->col_parts, 1, 1},
+                                    .block = {(unsigned)kernel->thread_count, 1, 1},
+                                    .shared_bytes = (unsigned)count_shared_bytes(kernel)};
+    void *arguments[] = {&args};
+    tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
+    return status ? status : tgi_gemm_add_parts(queue, &args);
+}
+
+const tgi_cuda_family tgi_cuda_skinny = {propose, launch};

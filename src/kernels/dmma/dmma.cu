@@ -1,0 +1,22 @@
+/* The kernels of family dmma, one for each row of kernels.def. */
+#include "kernels/rows.cuh"
+#include "kernels/tile_shape.h"
+#include "kernels/dmma/dmma.cuh"
+
+#define TGI_DMMA(name, rows, cols, depth, thread_rows, thread_cols, stages, threads)               \
+    extern "C" __global__ void __launch_bounds__(threads,                                          \
+                                                 TGI_DMMA_BLOCKS_PER_SM(thread_rows, thread_cols)) \
+        name(const __grid_constant__ tgi_gemm_args args)                                           \
+    {                                                                                              \
+        extern __shared__ __align__(128) char shared[];                                            \
+        tgi_dmma_multiply<rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols), stages,         \
+                          threads>(args, shared);                                                  \
+    }
+
+#define TGI_IMAGE_dmma TGI_CHOSEN
+#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
+                        stages, threads)                                                           \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_DMMA(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), rows, cols, depth,       \
+                     thread_rows, thread_cols, stages, threads))
+#include "core/kernels.def"

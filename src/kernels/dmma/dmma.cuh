@@ -1,0 +1,353 @@
+/*
+ * Family `dmma`: FP64 on the tensor cores' FP64 matrix instructions. A block forms a tile of D from
+ * a ring of stages in shared memory, filled in the background; each warp forms a part of the tile
+ * by products of a wide operand, 16 x 4, and a narrow one, 4 x 8.
+ *
+ * Which of A and B is the wide one is free, since D^T = B^T A^T. It is one that lies across, with
+ * lines of rows (or columns) rather than of k, if there is such a one: a 16-byte read then yields
+ * two neighbouring registers of the instruction.
+ */
+#ifndef TGI_DMMA_CUH
+#define TGI_DMMA_CUH
+
+#include "kernels/tile_io.cuh"
+
+/* An operand's stage, Count rows of A or columns of B by `Depth` of k, as it lies in global
+ * memory: lines of whole 128 bytes along k, swizzled, or one line across for each k, 32 bytes
+ * apart in the banks. */
+template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operand {
+    static constexpr int lines = Along_k ? Count : Depth, elems = Along_k ? Depth : Count;
+    static constexpr int pitch = Along_k ? Depth : Count + 4;
+    /* Of a whole stage, a thread copies 16 bytes of each of so many lines, line_step apart. */
+    static constexpr int line_step = Threads / (elems / 2), access_count = lines / line_step;
+    static_assert(line_step > 0 && lines % line_step == 0 && (!Along_k || line_step % 4 == 0),
+                  "a thread's accesses are alike");
+
+    alignas(16) double elem[lines * pitch];
+
+    /* Where this thread's accesses begin. */
+    static __device__ __forceinline__ int first_line()
+    {
+        return static_cast<int>(threadIdx.x) / (elems / 2);
+    }
+
+    static __device__ __forceinline__ int first_elem()
+    {
+        return static_cast<int>(threadIdx.x) % (elems / 2) * 2;
+    }
+
+    __device__ __forceinline__ void copy_access(int index, const double *global, int is_on)
+    {
+        const int first = tgi_tile_offset<double, pitch, Along_k>(first_line(), first_elem());
+        tgi_copy_async_16_if(tgi_shared_address(elem + first) + index * line_step * pitch * 8,
+                             global, is_on);
+    }
+
+    /* All threads' accesses, whatever the stage's edges and strides. */
+    __device__ __forceinline__ void load(const double *data, int64_t stride, int64_t k_stride,
+                                         int left, int k_left, int vector_elems)
+    {
+        const tgi_source<double> along = {data, stride, k_stride, left, k_left, vector_elems};
+        const tgi_source<double> across = {data, k_stride, stride, k_left, left, vector_elems};
+        tgi_copy_tile<double, lines, elems, pitch, Along_k, Threads, 0>(
+            elem, Along_k ? along : across, threadIdx.x);
+    }
+
+    __device__ __forceinline__ const double *at(int entry, int k) const
+    {
+        return &elem[Along_k ? tgi_tile_offset<double, pitch, 1>(entry, k) : k * pitch + entry];
+    }
+
+    /* Entry g = 0..7 of half h of 16, as the wide operand has them. */
+    static __device__ __forceinline__ int wide_place(int g, int h)
+    {
+        return Along_k ? g + 8 * h : 2 * g + h;
+    }
+
+    /* value[h]: entry g of half h of the 16 from `first` on. */
+    __device__ __forceinline__ void read_wide(int first, int k, int g, double (&value)[2]) const
+    {
+        if (Along_k) {
+            value[0] = *at(first + wide_place(g, 0), k);
+            value[1] = *at(first + wide_place(g, 1), k);
+        } else {
+            const double2 pair = *reinterpret_cast<const double2 *>(at(first + 2 * g, k));
+            value[0] = pair.x;
+            value[1] = pair.y;
+        }
+    }
+};
+
+/* Tile Rows x Cols of a block, Warp_rows x Warp_cols of a warp. */
+template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads,
+          int A_along_k, int B_along_k>
+struct tgi_dmma {
+    typedef tgi_dmma_operand<Rows, Depth, A_along_k, Threads> operand_a;
+    typedef tgi_dmma_operand<Cols, Depth, B_along_k, Threads> operand_b;
+    static constexpr int is_b_wide = !B_along_k;
+    static constexpr int step = 4; /* k of an instruction */
+    static constexpr int wide_count = (is_b_wide ? Warp_cols : Warp_rows) / 16;
+    static constexpr int narrow_count = (is_b_wide ? Warp_rows : Warp_cols) / 8;
+    static constexpr int access_count = operand_a::access_count + operand_b::access_count;
+    static constexpr int pitch = Cols + 2; /* of the sums: neighbouring rows in different banks */
+
+    struct shared_stage {
+        operand_a a;
+        operand_b b;
+    };
+
+    struct lane_place {
+        int row, col, g, c; /* the warp's first row and column in the tile; lane 4 g + c */
+    };
+
+    /* What a lane holds of 4 of k. */
+    struct fragment {
+        double wide[wide_count][2], narrow[narrow_count];
+
+        __device__ __forceinline__ void read(const shared_stage &stage, const lane_place &lane,
+                                             int step_index)
+        {
+            const int k = step_index * step + lane.c;
+#pragma unroll
+            for (int i = 0; i < wide_count; i++)
+                if constexpr (is_b_wide)
+                    stage.b.read_wide(lane.col + i * 16, k, lane.g, wide[i]);
+                else
+                    stage.a.read_wide(lane.row + i * 16, k, lane.g, wide[i]);
+#pragma unroll
+            for (int j = 0; j < narrow_count; j++)
+                narrow[j] = is_b_wide ? *stage.a.at(lane.row + j * 8 + lane.g, k)
+                                      : *stage.b.at(lane.col + j * 8 + lane.g, k);
+        }
+    };
+
+    /* The products of one wide operand. */
+    static __device__ __forceinline__ void add(const double (&wide)[2],
+                                               const double (&narrow)[narrow_count],
+                                               double (&sums)[narrow_count][4])
+    {
+#pragma unroll
+        for (int j = 0; j < narrow_count; j++)
+            tgi_multiply_fp64_16x8x4(sums[j], wide, narrow[j]);
+    }
+
+    static __device__ __forceinline__ void
+    gather(const lane_place &lane, double (&sums)[wide_count][narrow_count][4], double *tile)
+    {
+#pragma unroll
+        for (int i = 0; i < wide_count; i++)
+#pragma unroll
+            for (int j = 0; j < narrow_count; j++)
+#pragma unroll
+                for (int s = 0; s < 4; s++) {
+                    const int narrow = j * 8 + 2 * lane.c + s % 2;
+                    const int row =
+                        is_b_wide ? narrow : i * 16 + operand_a::wide_place(lane.g, s / 2);
+                    const int col =
+                        is_b_wide ? i * 16 + operand_b::wide_place(lane.g, s / 2) : narrow;
+                    tile[(lane.row + row) * pitch + lane.col + col] = sums[i][j][s];
+                }
+    }
+
+    /* The block's part of k. */
+    static __device__ __forceinline__ int64_t find_first(const tgi_gemm_args &args,
+                                                         const tgi_tile_place &place)
+    {
+        return place.k_part * args.k_part_elems;
+    }
+
+    static __device__ __forceinline__ int64_t find_length(const tgi_gemm_args &args,
+                                                          const tgi_tile_place &place)
+    {
+        return min(args.problem.k - find_first(args, place), args.k_part_elems);
+    }
+
+    /* Where the copies of whole stages are. What the others need is found again for each: there
+     * are no registers to spare. */
+    struct source {
+        const double *a, *b; /* this thread's next accesses */
+        int whole_count; /* stages without an edge that are copied by 16 bytes: the first ones */
+
+        __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_tile_place &place)
+        {
+            const tgi_problem &p = args.problem;
+            const int64_t first = find_first(args, place);
+            const bool is_whole = p.m - place.row >= Rows && p.n - place.col >= Cols &&
+                                  args.a_vector_elems == 2 && args.b_vector_elems == 2;
+            whole_count = is_whole ? static_cast<int>(find_length(args, place) / Depth) : 0;
+            a = a_at(args, place, first) + operand_a::first_line() * a_line_stride(args) +
+                operand_a::first_elem();
+            b = b_at(args, place, first) + operand_b::first_line() * b_line_stride(args) +
+                operand_b::first_elem();
+        }
+
+        /* The operands' first elements at k. */
+        static __device__ __forceinline__ const double *a_at(const tgi_gemm_args &args,
+                                                             const tgi_tile_place &place, int64_t k)
+        {
+            const tgi_layout &layout = args.problem.a;
+            return static_cast<const double *>(args.a) + place.batch * layout.batch +
+                   place.row * layout.row + k * layout.col;
+        }
+
+        static __device__ __forceinline__ const double *b_at(const tgi_gemm_args &args,
+                                                             const tgi_tile_place &place, int64_t k)
+        {
+            const tgi_layout &layout = args.problem.b;
+            return static_cast<const double *>(args.b) + place.batch * layout.batch +
+                   place.col * layout.col + k * layout.row;
+        }
+
+        static __device__ __forceinline__ int64_t a_line_stride(const tgi_gemm_args &args)
+        {
+            return A_along_k ? args.problem.a.row : args.problem.a.col;
+        }
+
+        static __device__ __forceinline__ int64_t b_line_stride(const tgi_gemm_args &args)
+        {
+            return B_along_k ? args.problem.b.col : args.problem.b.row;
+        }
+
+        /* Starts this thread's accesses first..end - 1 of a whole stage, A's before B's, if is_on.
+         * They are called for in order. */
+        __device__ __forceinline__ void copy_whole(const tgi_gemm_args &args, shared_stage &stage,
+                                                   int first, int end, int is_on)
+        {
+            const int64_t a_stride = a_line_stride(args), b_stride = b_line_stride(args);
+#pragma unroll
+            for (int i = first; i < end; i++) {
+                if (i < operand_a::access_count) {
+                    stage.a.copy_access(i, a, is_on);
+                    a += operand_a::line_step * a_stride;
+                    if (i == operand_a::access_count - 1)
+                        a += Depth * args.problem.a.col - operand_a::lines * a_stride;
+                } else {
+                    stage.b.copy_access(i - operand_a::access_count, b, is_on);
+                    b += operand_b::line_step * b_stride;
+                    if (i == access_count - 1)
+                        b += Depth * args.problem.b.row - operand_b::lines * b_stride;
+                }
+            }
+        }
+
+        /* Starts the copies of stage `index`, with edges, if there is one. */
+        static __device__ __forceinline__ void copy_edges(const tgi_gemm_args &args,
+                                                          const tgi_tile_place &place, int index,
+                                                          shared_stage &stage)
+        {
+            const tgi_problem &p = args.problem;
+            const int64_t begin = static_cast<int64_t>(index) * Depth;
+            const int64_t k = find_first(args, place) + begin;
+            const int k_left = tgi_clamp_count(find_length(args, place) - begin, Depth);
+            if (k_left <= 0)
+                return;
+            stage.a.load(a_at(args, place, k), p.a.row, p.a.col,
+                         tgi_clamp_count(p.m - place.row, Rows), k_left, args.a_vector_elems);
+            stage.b.load(b_at(args, place, k), p.b.col, p.b.row,
+                         tgi_clamp_count(p.n - place.col, Cols), k_left, args.b_vector_elems);
+        }
+    };
+
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
+                                                    const tgi_tile_place &place, void *shared)
+    {
+        static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
+        shared_stage *stages = static_cast<shared_stage *>(shared);
+        const int warp = threadIdx.x / 32, steps = Depth / step;
+        const lane_place lane = {
+            warp / (Cols / Warp_cols) * Warp_rows, warp % (Cols / Warp_cols) * Warp_cols,
+            static_cast<int>(threadIdx.x) % 32 / 4, static_cast<int>(threadIdx.x) % 4};
+        /* Accesses are spread over the steps before the stage's last. */
+        const int slot_count = (steps - 1) * wide_count;
+        source left(args, place);
+        const int stage_count = static_cast<int>((find_length(args, place) + Depth - 1) / Depth);
+        double sums[wide_count][narrow_count][4] = {};
+#pragma unroll 1
+        for (int i = 0; i < Stages - 1; i++) {
+            if (i < left.whole_count)
+                left.copy_whole(args, stages[i], 0, access_count, 1);
+            else
+                left.copy_edges(args, place, i, stages[i]);
+            tgi_copy_async_commit();
+        }
+        tgi_copy_async_wait<Stages - 2>();
+        /* Without it a warp would read what others have not yet copied. */
+        __syncthreads();
+        fragment parts[2]; /* one in use, one being read */
+        parts[0].read(stages[0], lane, 0);
+        int read = 0, write = Stages - 1;
+#pragma unroll 1
+        for (int i = 0; i < stage_count; i++) {
+            const int next = read + 1 == Stages ? 0 : read + 1;
+            const int is_whole = i + Stages - 1 < left.whole_count;
+            if (!is_whole)
+                left.copy_edges(args, place, i + Stages - 1, stages[write]);
+#pragma unroll
+            for (int j = 0; j < steps; j++) {
+                if (j == steps - 1) {
+                    tgi_copy_async_commit();
+                    tgi_copy_async_wait<Stages - 2>();
+                    /* Without it a warp would read of the next stage what others have not yet
+                     * copied, and refill this stage while others still read it. */
+                    __syncthreads();
+                }
+                parts[(j + 1) % 2].read(stages[j == steps - 1 ? next : read], lane,
+                                        (j + 1) % steps);
+#pragma unroll
+                for (int w = 0; w < wide_count; w++) {
+                    const int slot = j * wide_count + w;
+                    if (j < steps - 1)
+                        left.copy_whole(args, stages[write], slot * access_count / slot_count,
+                                        (slot + 1) * access_count / slot_count, is_whole);
+                    add(parts[j % 2].wide[w], parts[j % 2].narrow, sums[w]);
+                }
+            }
+            write = read;
+            read = next;
+        }
+        /* Without it the sums would overwrite what slower warps still read. */
+        __syncthreads();
+        double *tile = static_cast<double *>(shared);
+        gather(lane, sums, tile);
+        /* Without it elements would be stored before the other warps have put theirs. */
+        __syncthreads();
+        tgi_store_tile<double, Rows, Cols, pitch, 1, Threads>(args, place, tile);
+    }
+};
+
+/* One kernel for the four storage orders: which body runs is the same for the whole grid, which is
+ * tiles of D, parts of k and batch entries. */
+template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
+static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &args, void *shared)
+{
+    const unsigned row_blocks = static_cast<unsigned>((args.problem.m + Rows - 1) / Rows);
+    const unsigned col_blocks = static_cast<unsigned>((args.problem.n + Cols - 1) / Cols);
+    const unsigned group_rows = min(static_cast<unsigned>(args.tile_rows_per_group), row_blocks);
+    const unsigned group = blockIdx.x / (group_rows * col_blocks);
+    const unsigned first_row = group * group_rows;
+    const unsigned rows_here = min(row_blocks - first_row, group_rows);
+    const unsigned inside = blockIdx.x - first_row * col_blocks;
+    tgi_tile_place place;
+    place.row = static_cast<int64_t>(first_row + inside % rows_here) * Rows;
+    place.col = static_cast<int64_t>(inside / rows_here) * Cols;
+    place.k_part = blockIdx.y;
+    for (place.batch = blockIdx.z; place.batch < args.problem.batch_count;
+         place.batch += gridDim.z) {
+#define TGI_BODY(a_along_k, b_along_k)                                                             \
+    tgi_dmma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, a_along_k,                  \
+             b_along_k>::multiply(args, place, shared)
+        if (args.a_along_k && !args.b_along_k)
+            TGI_BODY(1, 0);
+        else if (args.a_along_k)
+            TGI_BODY(1, 1);
+        else if (args.b_along_k)
+            TGI_BODY(0, 1);
+        else
+            TGI_BODY(0, 0);
+#undef TGI_BODY
+        /* Without it the next batch entry's stages would overwrite sums not yet stored. */
+        __syncthreads();
+    }
+}
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * The one argument of every production kernel on a GPU: the canonical problem, device pointers and
+ * what the launch chose. Filled by the host (C11), read by the kernel (CUDA) from constant memory.
+ */
+#ifndef TGI_GEMM_ARGS_H
+#define TGI_GEMM_ARGS_H
+
+#include "core/problem.h"
+
+typedef struct tgi_gemm_args {
+    tgi_problem problem; /* batch_count >= 1, k >= 1; any strides, in elements */
+    const void *a, *b, *c, *bias;
+    void *d;
+    /* Partial sums, type of the accumulator: part s of batch entry p holds m x n sums, row-major
+     * without gaps, from element (p * k_part_count + s) * m * n. Unused where k_part_count is 1. */
+    void *workspace;
+
+    /* Part s sums over k from s * k_part_elems to min(k, (s + 1) * k_part_elems) - 1. The parts are
+     * added in order by the kernel NAME_finish, which applies the epilogue. */
+    int64_t k_part_elems;
+    int32_t k_part_count;
+
+    /* Elements of one access to A, B and D: 1, or the number in 16 bytes where pointers and strides
+     * allow it. a_along_k, b_along_k: 1 where the shorter stride runs along k, not along m or n. */
+    int32_t a_vector_elems, b_vector_elems, d_vector_elems;
+    int32_t a_along_k, b_along_k;
+
+    /* 1: alpha = 1, beta = 0, no bias, no activation, so that D is the sum as it stands. */
+    int32_t is_plain;
+    /* Tiles are numbered down columns of this many tile rows, so that blocks that run together
+     * share operands in L2. */
+    int32_t tile_rows_per_group;
+} tgi_gemm_args;
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * Rung 5, transposed: B's tile stored by columns, and what the 32 banks make of it.
+ *
+ * Idea:            a dot product wants both its vectors contiguous: keep the tile of B transposed,
+ *                  so that a thread walks a row of each tile. It looks tidy, and it is a fault.
+ * Changed since 4: b[p][x] has become b[x][p], in the load and in the loop.
+ * Tile:            T x T threads form T x T elements in steps of T along k, T = 32.
+ * Path:            A and B from global to shared memory, B's tile transposed on the way; from there
+ *                  to registers, T pairs a thread; D from the register to global memory.
+ * Bytes:           read 4 (m k ceil(n / T) + k n ceil(m / T)), written 4 m n: the same as rung 4.
+ * Gain:            it loses, on every chip. Shared memory has 32 banks, each one word wide; word
+ *                  w lies in bank w mod 32. The threads of a warp, x = 0 .. 31, read words 32 x +
+ *                  p: all in bank p, so that they are served one after another, 32 turns for one
+ *                  read. (Where the compiler merges four steps into a read of 16 bytes: 32 turns
+ *                  for the four.) Each store of the transposed tile takes 32 turns as well.
+ * Limits:          any m, n, k; A, B and D of less than 2^31 - 1024 elements each, so that int
+ *                  holds every index; ceil(m / T) <= 65535.
+ * Read:            CUDA C++ Best Practices Guide, "Shared Memory and Memory Banks".
+ */
+
+template <int T> struct tiles {
+    float a[T][T]; /* rows of A x steps of k */
+    float b[T][T]; /* columns of B x steps of k */
+};
+
+/* Element (y, x) of the tile of A, (x, y) of that of B: global reads still run along rows. */
+template <int T>
+static __device__ void load(tiles<T> &tile, const float *a, const float *b, int m, int n, int k,
+                            int k0)
+{
+    int x = threadIdx.x, y = threadIdx.y;
+    int row = blockIdx.y * T + y;
+    int col = blockIdx.x * T + x;
+    tile.a[y][x] = row < m && k0 + x < k ? a[row * k + k0 + x] : 0.0f;
+    tile.b[x][y] = k0 + y < k && col < n ? b[(k0 + y) * n + col] : 0.0f;
+}
+
+template <int T> static __device__ float compute(const tiles<T> &tile, float sum)
+{
+    for (int p = 0; p < T; p++)
+        sum += tile.a[threadIdx.y][p] * tile.b[threadIdx.x][p];
+    return sum;
+}
+
+template <int T> static __device__ void store(float *d, int m, int n, float sum)
+{
+    int row = blockIdx.y * T + threadIdx.y;
+    int col = blockIdx.x * T + threadIdx.x;
+    if (row < m && col < n)
+        d[row * n + col] = sum;
+}
+
+template <int T>
+static __device__ void multiply(const float *a, const float *b, float *d, int m, int n, int k)
+{
+    __shared__ tiles<T> tile;
+    float sum = 0.0f;
+    for (int k0 = 0; k0 < k; k0 += T) {
+        load<T>(tile, a, b, m, n, k, k0);
+        __syncthreads(); /* else a thread reads an element that another has yet to write */
+        sum = compute<T>(tile, sum);
+        __syncthreads(); /* else the next load overwrites an element that another still reads */
+    }
+    store<T>(d, m, n, sum);
+}

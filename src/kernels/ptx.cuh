@@ -1,0 +1,212 @@
+/*
+ * PTX wrappers, one per instruction, named by what they are for. "PTX" is the PTX ISA manual; the
+ * section names are its own.
+ */
+#ifndef TGI_PTX_CUH
+#define TGI_PTX_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#define TGI_HAS_ASYNC_COPY 1
+#else
+#define TGI_HAS_ASYNC_COPY 0
+#endif
+
+/* Address of shared memory as the instructions below take it. */
+static __device__ __forceinline__ uint32_t tgi_shared_address(const void *pointer)
+{
+    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+/* PTX ld.shared: 16 aligned bytes of shared memory. Volatile keeps the order of reads, copies and
+ * barriers as written. */
+static __device__ __forceinline__ void tgi_read_shared_16(float value[4], uint32_t shared)
+{
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(value[0]), "=f"(value[1]), "=f"(value[2]), "=f"(value[3])
+                 : "r"(shared));
+}
+
+#if TGI_HAS_ASYNC_COPY
+/* PTX cp.async: copies 4 bytes from global to shared memory in the background; where is_inside is
+ * 0, writes zero and reads nothing. */
+static __device__ __forceinline__ void tgi_copy_async_4(uint32_t shared, const void *global,
+                                                        int is_inside)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared), "l"(global),
+                 "r"(is_inside ? 4 : 0)
+                 : "memory");
+}
+
+/* The same for 8 bytes. */
+static __device__ __forceinline__ void tgi_copy_async_8(uint32_t shared, const void *global,
+                                                        int is_inside)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(shared), "l"(global),
+                 "r"(is_inside ? 8 : 0)
+                 : "memory");
+}
+
+/* The same for 16 bytes, past L1: both addresses are multiples of 16. The first byte_count (0..16)
+ * bytes are copied, the others are zero. */
+static __device__ __forceinline__ void tgi_copy_async_16(uint32_t shared, const void *global,
+                                                         int byte_count)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
+                 "r"(byte_count)
+                 : "memory");
+}
+
+/* PTX cp.async under a predicate: copies 4, 8 or 16 aligned bytes where is_on is not 0. */
+static __device__ __forceinline__ void tgi_copy_async_4_if(uint32_t shared, const void *global,
+                                                           int is_on)
+{
+    asm volatile("{ .reg .pred on; setp.ne.s32 on, %2, 0;"
+                 "@on cp.async.ca.shared.global [%0], [%1], 4; }" ::"r"(shared),
+                 "l"(global), "r"(is_on)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void tgi_copy_async_8_if(uint32_t shared, const void *global,
+                                                           int is_on)
+{
+    asm volatile("{ .reg .pred on; setp.ne.s32 on, %2, 0;"
+                 "@on cp.async.ca.shared.global [%0], [%1], 8; }" ::"r"(shared),
+                 "l"(global), "r"(is_on)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void tgi_copy_async_16_if(uint32_t shared, const void *global,
+                                                            int is_on)
+{
+    asm volatile("{ .reg .pred on; setp.ne.s32 on, %2, 0;"
+                 "@on cp.async.cg.shared.global [%0], [%1], 16; }" ::"r"(shared),
+                 "l"(global), "r"(is_on)
+                 : "memory");
+}
+
+/* PTX cp.async.commit_group: closes the group of copies that this thread has issued. */
+static __device__ __forceinline__ void tgi_copy_async_commit(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* PTX cp.async.wait_group: waits until at most `Pending` of this thread's groups are under way. */
+template <int Pending> static __device__ __forceinline__ void tgi_copy_async_wait(void)
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+#else
+/* Without cp.async the same copies are a load and a store, done when the function returns. */
+static __device__ __forceinline__ void tgi_copy_async_4(uint32_t shared, const void *global,
+                                                        int is_inside)
+{
+    float elem = is_inside ? *static_cast<const float *>(global) : 0.0f;
+    *static_cast<float *>(__cvta_shared_to_generic(shared)) = elem;
+}
+
+static __device__ __forceinline__ void tgi_copy_async_8(uint32_t shared, const void *global,
+                                                        int is_inside)
+{
+    double elem = is_inside ? *static_cast<const double *>(global) : 0.0;
+    *static_cast<double *>(__cvta_shared_to_generic(shared)) = elem;
+}
+
+static __device__ __forceinline__ void tgi_copy_async_16(uint32_t shared, const void *global,
+                                                         int byte_count)
+{
+    float4 elems = {0.0f, 0.0f, 0.0f, 0.0f};
+    if (byte_count == 16) {
+        elems = *static_cast<const float4 *>(global);
+    } else {
+        const float *global_elems = static_cast<const float *>(global);
+        elems.x = byte_count > 0 ? global_elems[0] : 0.0f;
+        elems.y = byte_count > 4 ? global_elems[1] : 0.0f;
+        elems.z = byte_count > 8 ? global_elems[2] : 0.0f;
+    }
+    *static_cast<float4 *>(__cvta_shared_to_generic(shared)) = elems;
+}
+
+static __device__ __forceinline__ void tgi_copy_async_4_if(uint32_t shared, const void *global,
+                                                           int is_on)
+{
+    if (is_on)
+        tgi_copy_async_4(shared, global, 1);
+}
+
+static __device__ __forceinline__ void tgi_copy_async_8_if(uint32_t shared, const void *global,
+                                                           int is_on)
+{
+    if (is_on)
+        tgi_copy_async_8(shared, global, 1);
+}
+
+static __device__ __forceinline__ void tgi_copy_async_16_if(uint32_t shared, const void *global,
+                                                            int is_on)
+{
+    if (is_on)
+        tgi_copy_async_16(shared, global, 16);
+}
+
+static __device__ __forceinline__ void tgi_copy_async_commit(void)
+{
+}
+
+template <int Pending> static __device__ __forceinline__ void tgi_copy_async_wait(void)
+{
+}
+#endif
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define TGI_HAS_BULK_COPY 1
+/* PTX fence.proxy.async: what this thread has written to shared memory is there for bulk copies
+ * that are started after the next barrier. */
+static __device__ __forceinline__ void tgi_fence_bulk_copy(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* PTX cp.async.bulk: copies bytes, a multiple of 16, from shared to global memory in the
+ * background; both addresses are multiples of 16. */
+static __device__ __forceinline__ void tgi_copy_bulk(void *global, uint32_t shared, int byte_count)
+{
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
+                 "r"(shared), "r"(byte_count)
+                 : "memory");
+}
+
+/* PTX cp.async.bulk.commit_group, cp.async.bulk.wait_group: waits until this thread's bulk copies
+ * have read their shared memory. */
+static __device__ __forceinline__ void tgi_copy_bulk_wait(void)
+{
+    asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+#else
+#define TGI_HAS_BULK_COPY 0
+#endif
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/* PTX mma.m16n8k4 .f64: sum += A B for A 16 x 4, B 4 x 8, on a warp. Lane 4 g + c holds A's rows
+ * g and g + 8 at k = c, B's column g at the same k, and sums of columns 2 c and 2 c + 1, first
+ * for row g. Before capability 9.0, twice mma.m8n8k4 .f64. */
+static __device__ __forceinline__ void tgi_multiply_fp64_16x8x4(double (&sum)[4],
+                                                                const double (&a)[2], double b)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(sum[0]), "+d"(sum[1]), "+d"(sum[2]), "+d"(sum[3])
+        : "d"(a[0]), "d"(a[1]), "d"(b));
+#else
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+            : "+d"(sum[2 * h]), "+d"(sum[2 * h + 1])
+            : "d"(a[h]), "d"(b));
+#endif
+}
+#endif
+
+#endif

@@ -1,0 +1,105 @@
+/*
+ * STORE: from a tile of partial sums in shared memory to D, or to the workspace where k is cut into
+ * parts. Slices are added in order; a warp writes along rows of D.
+ */
+#ifndef TGI_SIMT_STORE_CUH
+#define TGI_SIMT_STORE_CUH
+
+#include "kernels/epilogue.cuh"
+
+/* Word of sum (row, col) in a tile `Cols` wide: groups of four columns are permuted by the group of
+ * four rows, so that a warp's writes, which run down rows, spread over the banks. */
+template <int Cols> static __device__ __forceinline__ int find_word(int row, int col)
+{
+    return row * Cols + (col / 4 ^ row / 4 % 8) * 4 + col % 4;
+}
+
+/* Where the rows of a pass lie in D: `RowRun` rows of the pass lie together, the next `RowRun` come
+ * `RowStep` rows further down. The first row_skip rows (of the tile from the pass on, may be
+ * negative) and col_skip columns are another block's. */
+template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads, int Vector>
+static __device__ __forceinline__ void store_sums(const float *sums, float *d, int64_t d_row,
+                                                  int64_t row_count, int64_t col_count,
+                                                  int row_skip, int col_skip)
+{
+    /* A thread keeps its columns, so that from row to row only addresses move on. */
+    constexpr int lanes = Cols / Vector, step = Threads / lanes;
+    static_assert(Threads % lanes == 0 && Rows % step == 0, "equal rows");
+    const int col = threadIdx.x % lanes * Vector;
+    if (col < col_skip || col >= col_count)
+        return;
+    d += col;
+    constexpr int at_once = Rows / step % 4 == 0 ? 4 : 1;
+#pragma unroll 1
+    for (int first = threadIdx.x / lanes; first < Rows; first += at_once * step) {
+        float4 sum[at_once];
+        /* All reads come before the first store, which the compiler must not move them across. */
+#pragma unroll
+        for (int i = 0; i < at_once; i++)
+#pragma unroll
+            for (int slice = 0; slice < Slices; slice++) {
+                const float *word =
+                    sums + slice * Rows * Cols + find_word<Cols>(first + i * step, col);
+                float4 more = {};
+                if (Vector == 4)
+                    more = *reinterpret_cast<const float4 *>(word);
+                else
+                    more.x = *word;
+                sum[i].x = slice ? sum[i].x + more.x : more.x;
+                sum[i].y = slice ? sum[i].y + more.y : more.y;
+                sum[i].z = slice ? sum[i].z + more.z : more.z;
+                sum[i].w = slice ? sum[i].w + more.w : more.w;
+            }
+#pragma unroll
+        for (int i = 0; i < at_once; i++) {
+            int row = first + i * step, place = row / RowRun * RowStep + row % RowRun;
+            if (place < row_skip || place >= row_count)
+                continue;
+            if (Vector == 4)
+                __stcs(reinterpret_cast<float4 *>(d + place * d_row), sum[i]);
+            else
+                __stcs(d + place * d_row, sum[i].x);
+        }
+    }
+}
+
+/* Through the epilogue, or with gaps between columns: some 90 instructions an element. `row_0`,
+ * `col_0`: where the first row of the pass and column 0 of the tile lie in D. */
+template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads>
+static __device__ __forceinline__ void store_elements(const float *sums, const tgi_gemm_args &args,
+                                                      int64_t batch, int64_t row_0, int64_t col_0,
+                                                      int row_skip, int col_skip)
+{
+    const int64_t row_least = row_0 + row_skip, col_least = col_0 + col_skip;
+    constexpr int at_once = 4;
+#pragma unroll 1
+    for (int first = threadIdx.x; first < Rows * Cols; first += at_once * Threads) {
+        float sum[at_once], c[at_once];
+        /* All reads of C come before the first store, which might be to the same matrix: the
+         * compiler must not move them, and one after another each would wait for memory. */
+#pragma unroll
+        for (int i = 0; i < at_once; i++) {
+            int index = first + i * Threads, row = index / Cols, col = index % Cols;
+            int64_t d_row = row_0 + row / RowRun * RowStep + row % RowRun, d_col = col_0 + col;
+            sum[i] = sums[find_word<Cols>(row, col)];
+#pragma unroll
+            for (int slice = 1; slice < Slices; slice++)
+                sum[i] += sums[find_word<Cols>(row, col) + slice * Rows * Cols];
+            c[i] = 0.0f;
+            if (d_row >= row_least && d_row < args.problem.m && d_col >= col_least &&
+                d_col < args.problem.n)
+                c[i] = tgi_read_c_fp32(args, batch, d_row, d_col);
+        }
+#pragma unroll
+        for (int i = 0; i < at_once; i++) {
+            int index = first + i * Threads, row = index / Cols, col = index % Cols;
+            int64_t d_row = row_0 + row / RowRun * RowStep + row % RowRun, d_col = col_0 + col;
+            if (d_row < row_least || d_row >= args.problem.m || d_col < col_least ||
+                d_col >= args.problem.n)
+                continue;
+            tgi_write_d_fp32(args, batch, d_row, d_col, sum[i], c[i]);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* The kernels of family small, one for each row of kernels.def. */
+#include "kernels/rows.cuh"
+#include "kernels/tile_shape.h"
+#include "kernels/small/small.cuh"
+
+#define TGI_ELEM_FP32 float
+#define TGI_ELEM_FP64 double
+
+#define TGI_SMALL(name, elem, rows, cols, depth, thread_rows, thread_cols, stages, threads)        \
+    extern "C" __global__ void __launch_bounds__(threads)                                          \
+        name(const __grid_constant__ tgi_gemm_args args)                                           \
+    {                                                                                              \
+        typedef tgi_small<elem, rows, cols, thread_rows, thread_cols, stages, threads, 1, 1>       \
+            largest;                                                                               \
+        static_assert((depth) == largest::warps * largest::slice &&                                \
+                          largest::warps * stages * sizeof(largest::shared_slice) ==               \
+                              TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, sizeof(elem)),     \
+                      "the row's tile is the kernel's");                                           \
+        extern __shared__ __align__(128) char shared[];                                            \
+        tgi_small_multiply<elem, rows, cols, thread_rows, thread_cols, stages, threads>(args,      \
+                                                                                        shared);   \
+    }
+
+#define TGI_IMAGE_small TGI_CHOSEN
+#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
+                        stages, threads)                                                           \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_SMALL(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TGI_ELEM_##type, rows,  \
+                      cols, depth, thread_rows, thread_cols, stages, threads))
+#include "core/kernels.def"

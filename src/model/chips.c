@@ -1,0 +1,84 @@
+#include "model/chips.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/status.h"
+
+static const tg_chip chips[] = {
+#define TGI_CHIP(row_name, row_title, capability, sms, clock_mhz, lanes, memory_gb_per_s,          \
+                 memory_gib, l2_kib, shared_kib, block_kib, threads, blocks, fp64, tf32, fp16)     \
+    {.name = #row_name,                                                                            \
+     .title = row_title,                                                                           \
+     .compute_capability = capability,                                                             \
+     .sm_count = sms,                                                                              \
+     .fp32_lanes_per_sm = lanes,                                                                   \
+     .registers_per_sm = 65536,                                                                    \
+     .threads_per_sm = threads,                                                                    \
+     .blocks_per_sm = blocks,                                                                      \
+     .shared_bytes_per_sm = INT64_C(1024) * shared_kib,                                            \
+     .shared_bytes_per_block = INT64_C(1024) * block_kib,                                          \
+     .l2_bytes = INT64_C(1024) * l2_kib,                                                           \
+     .memory_bytes = INT64_C(1073741824) * memory_gib,                                             \
+     .clock_hz = 1e6 * clock_mhz,                                                                  \
+     .memory_bytes_per_s = 1e9 * memory_gb_per_s,                                                  \
+     .fp64_flop_per_s = 1e12 * fp64,                                                               \
+     .tf32_flop_per_s = 1e12 * tf32,                                                               \
+     .fp16_flop_per_s = 1e12 * fp16},
+#include "model/hw.def"
+#undef TGI_CHIP
+};
+
+enum { chip_count = sizeof chips / sizeof chips[0] };
+
+int tg_get_chip_count(void)
+{
+    return chip_count;
+}
+
+tg_status tg_get_chip(int index, tg_chip *chip)
+{
+    if (!chip || index < 0 || index >= chip_count) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "index = %d, chip = %p; pass 0..%d and an address", index,
+                               (void *)chip, chip_count - 1);
+    }
+    *chip = chips[index];
+    return TG_STATUS_OK;
+}
+
+tg_status tg_find_chip(const char *name, tg_chip *chip)
+{
+    char names[256] = "";
+    if (!name || !chip) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
+                               name ? "chip" : "name");
+    }
+    for (int i = 0; i < chip_count; i++) {
+        if (strcasecmp(chips[i].name, name) == 0) {
+            *chip = chips[i];
+            return TG_STATUS_OK;
+        }
+        size_t length = strlen(names);
+        snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "", chips[i].name);
+    }
+    return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,
+                           "chip = \"%.64s\" is in no row of the table; pass one of %s", name,
+                           names);
+}
+
+tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
+{
+    return (tgi_gpu){.capability = chip->compute_capability,
+                     .sm_count = chip->sm_count,
+                     .threads_per_sm = chip->threads_per_sm,
+                     .blocks_per_sm = chip->blocks_per_sm,
+                     .registers_per_sm = chip->registers_per_sm,
+                     .shared_bytes_per_sm = chip->shared_bytes_per_sm,
+                     .shared_bytes_per_block = chip->shared_bytes_per_block,
+                     .l2_bytes = chip->l2_bytes,
+                     .memory_bytes = chip->memory_bytes,
+                     .clock_hz = chip->clock_hz,
+                     .memory_bytes_per_s = chip->memory_bytes_per_s};
+}

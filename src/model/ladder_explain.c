@@ -1,0 +1,205 @@
+/* A kernel of the ladder explained: the row, or one made of its family and a tile. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "model/chips.h"
+#include "model/ladder_model.h"
+#include "model/occupancy.h"
+
+/* Counts stay below 2^63: the largest is 8 bytes for each product of whole tiles. */
+#define PRODUCTS_MAX 1e18
+#define SIZE_MAX_ELEMS (INT64_C(1) << 40)
+
+typedef struct chosen_kernel {
+    tgi_kernel row;
+    char name[64];
+    int is_in_table;
+} chosen_kernel;
+
+/* Families whose tile is the one number that their source depends on. */
+static int has_any_tile(tgi_family family)
+{
+    return family == TGI_FAMILY_cuda_naive || family == TGI_FAMILY_cuda_coalesced ||
+           family == TGI_FAMILY_cuda_tiled || family == TGI_FAMILY_cuda_edges;
+}
+
+static int is_family(const tgi_kernel *row, const char *name)
+{
+    if (strncmp(name, "cuda_", 5) == 0)
+        name += 5;
+    return strcmp(row->device, "cuda") == 0 && strcmp(row->family_name, name) == 0;
+}
+
+static void set_tile(chosen_kernel *chosen, int tile)
+{
+    tgi_kernel *row = &chosen->row;
+    row->tile_rows = row->tile_cols = tile;
+    row->tile_depth = row->stage_count ? tile : 1;
+    row->thread_count = tile * tile;
+    chosen->is_in_table = 0;
+    snprintf(chosen->name, sizeof chosen->name, "cuda_%s_%s_fp32_%dx%dx%d", row->family_name,
+             tgi_kernels_isa_name(row->isa), tile, tile, row->tile_depth);
+}
+
+static tg_status choose(const char *name, int tile, chosen_kernel *chosen)
+{
+    const tgi_kernel *first = NULL;
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        const tgi_kernel *row = tgi_kernels_get(i);
+        int is_named = strcmp(row->name, name) == 0 || is_family(row, name);
+        if (is_named && !first)
+            first = row;
+        if (is_named && (tile == 0 || row->tile_rows == tile)) {
+            *chosen = (chosen_kernel){.row = *row, .is_in_table = 1};
+            snprintf(chosen->name, sizeof chosen->name, "%s", row->name);
+            break;
+        }
+    }
+    if (!first) {
+        return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,
+                               "kernel = \"%.64s\" is in no row of the kernel table and no family "
+                               "of GPU kernels; `tilegemm kernels` lists the names",
+                               name);
+    }
+    if (strcmp(first->device, "cuda") != 0 || tgi_kernels_rung(first->family) < 0) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "kernel = \"%.64s\" is not of the ladder of GPUs, whose traffic the "
+                               "model counts; pass one of it, such as edges",
+                               name);
+    }
+    if (chosen->row.name)
+        return TG_STATUS_OK;
+    const int is_power = tile >= 2 && tile <= 64 && (tile & (tile - 1)) == 0;
+    if (!has_any_tile(first->family) || !is_power || strcmp(first->name, name) == 0) {
+        return tgi_status_fail(
+            TG_STATUS_UNSUPPORTED, "tile = %d: %.64s has no such tile; pass %s, or 0 for its own",
+            tile, name,
+            has_any_tile(first->family) ? "the family with 2, 4, 8, 16, 32 or 64"
+                                        : "the tile of its rows in `tilegemm kernels`");
+    }
+    chosen->row = *first;
+    set_tile(chosen, tile);
+    return TG_STATUS_OK;
+}
+
+/* Fills is_legal and the first reason against it. */
+static void check_legality(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64_t n,
+                           int64_t k, tg_prediction *prediction)
+{
+    char *reason = prediction->reason;
+    const size_t bytes = sizeof prediction->reason;
+    const int64_t registers = (int64_t)prediction->registers_per_thread * row->thread_count;
+    if (row->thread_count > TGI_BLOCK_THREADS_MAX) {
+        snprintf(reason, bytes,
+                 "%d threads a block, and %lld KiB of shared memory; the limit is %d threads: take "
+                 "a smaller tile",
+                 row->thread_count, (long long)prediction->shared_bytes / 1024,
+                 TGI_BLOCK_THREADS_MAX);
+    } else if (prediction->shared_bytes > chip->shared_bytes_per_block) {
+        snprintf(reason, bytes,
+                 "%lld bytes of shared memory a block; %s has %lld: take a smaller tile",
+                 (long long)prediction->shared_bytes, chip->name,
+                 (long long)chip->shared_bytes_per_block);
+    } else if (prediction->resident_blocks == 0) {
+        snprintf(reason, bytes, "%lld registers a block; %s has %d: take a smaller tile",
+                 (long long)registers, chip->name, chip->registers_per_sm);
+    } else {
+        prediction->is_legal = tgi_model_ladder_takes(row, m, n, k, reason, bytes);
+    }
+}
+
+static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64_t n, int64_t k,
+                    const tg_traffic *traffic, tg_prediction *prediction)
+{
+    const tgi_gpu gpu = tgi_chips_make_gpu(chip);
+    const tgi_ladder_time time = tgi_model_ladder_time(&gpu, row, m, n, k);
+    prediction->registers_per_thread = tgi_model_ladder_registers(row, gpu.capability);
+    prediction->warps_per_block = (row->thread_count + 31) / 32;
+    prediction->shared_bytes = tgi_model_ladder_shared_bytes(row);
+    const tgi_occupancy occupancy = tgi_model_occupancy(
+        &gpu, row->thread_count, prediction->registers_per_thread, prediction->shared_bytes);
+    prediction->resident_blocks = occupancy.block_count;
+    prediction->occupancy = occupancy.share;
+    prediction->occupancy_limiter = occupancy.limiter;
+    if (occupancy.block_count > 0)
+        prediction->wave_count =
+            (double)traffic->block_count / occupancy.block_count / gpu.sm_count;
+    prediction->dram_read_bytes = tgi_model_ladder_dram_read_bytes(&gpu, row, m, n, k);
+    prediction->dram_write_bytes = (double)traffic->global_write_bytes;
+    prediction->peak_flop_per_s = 2.0 * chip->sm_count * chip->fp32_lanes_per_sm * chip->clock_hz;
+    prediction->ridge_flop_per_byte = prediction->peak_flop_per_s / chip->memory_bytes_per_s;
+    prediction->bound =
+        traffic->flop_per_byte < prediction->ridge_flop_per_byte ? "memory" : "compute";
+    prediction->launch_s = time.launch_s;
+    prediction->l1_s = time.l1_s;
+    prediction->shared_s = time.shared_s;
+    prediction->fp32_s = time.multiply_s;
+    prediction->dram_s = time.dram_s;
+    prediction->predicted_s = time.total_s;
+    prediction->peak_share =
+        (double)traffic->useful_flops / time.total_s / prediction->peak_flop_per_s;
+    const struct {
+        const char *name;
+        double part_s;
+    } parts[] = {{"launch", time.launch_s}, {"l1", time.l1_s},       {"shared", time.shared_s},
+                 {"fp32", time.multiply_s}, {"chain", time.chain_s}, {"dram", time.dram_s}};
+    int longest = 0;
+    for (int i = 1; i < 6; i++)
+        longest = parts[i].part_s > parts[longest].part_s ? i : longest;
+    prediction->limiter = parts[longest].name;
+    check_legality(chip, row, m, n, k, prediction);
+}
+
+static tg_status check_chip(const tg_chip *chip)
+{
+    if (chip->compute_capability >= 75 && chip->sm_count > 0 && chip->fp32_lanes_per_sm > 0 &&
+        chip->registers_per_sm > 0 && chip->threads_per_sm >= 32 && chip->blocks_per_sm > 0 &&
+        chip->l2_bytes > 0 && chip->shared_bytes_per_sm > 0 && chip->shared_bytes_per_block > 0 &&
+        chip->clock_hz > 0.0 && chip->memory_bytes_per_s > 0.0)
+        return TG_STATUS_OK;
+    return tgi_status_fail(
+        TG_STATUS_INVALID_ARGUMENT,
+        "chip \"%.31s\": compute_capability must be at least 75, threads_per_sm 32, and sm_count, "
+        "fp32_lanes_per_sm, registers_per_sm, blocks_per_sm, l2_bytes, shared_bytes_per_sm, "
+        "shared_bytes_per_block, clock_hz and memory_bytes_per_s above 0; fill them all",
+        chip->name);
+}
+
+tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m, int64_t n,
+                            int64_t k, tg_explanation *explanation)
+{
+    chosen_kernel chosen = {.name = ""};
+    tg_status status;
+    if (!chip || !kernel || !explanation) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
+                               !chip     ? "chip"
+                               : !kernel ? "kernel"
+                                         : "explanation");
+    }
+    memset(explanation, 0, sizeof *explanation);
+    if (m < 1 || n < 1 || k < 1) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "m = %lld, n = %lld, k = %lld: no kernel runs; pass sizes of at "
+                               "least 1",
+                               (long long)m, (long long)n, (long long)k);
+    }
+    if ((status = check_chip(chip)) || (status = choose(kernel, tile, &chosen)))
+        return status;
+    const double whole = (double)(chosen.row.tile_rows > 64 ? chosen.row.tile_rows : 64);
+    if (m > SIZE_MAX_ELEMS || n > SIZE_MAX_ELEMS || k > SIZE_MAX_ELEMS ||
+        ((double)m + whole) * ((double)n + whole) * ((double)k + whole) > PRODUCTS_MAX) {
+        return tgi_status_fail(
+            TG_STATUS_SIZE_OVERFLOW,
+            "m = %lld, n = %lld, k = %lld: the counts exceed 63 bits; pass sizes "
+            "whose product is at most 1e18",
+            (long long)m, (long long)n, (long long)k);
+    }
+    snprintf(explanation->kernel, sizeof explanation->kernel, "%s", chosen.name);
+    explanation->family = chosen.row.family_name;
+    explanation->ladder_rung = tgi_kernels_rung(chosen.row.family);
+    explanation->is_in_table = chosen.is_in_table;
+    tgi_model_ladder_count(&chosen.row, m, n, k, &explanation->traffic);
+    predict(chip, &chosen.row, m, n, k, &explanation->traffic, &explanation->prediction);
+    return TG_STATUS_OK;
+}

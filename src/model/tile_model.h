@@ -1,0 +1,32 @@
+/*
+ * Predicted time of the production families small, dmma, rank and dot: closed formulas, no I/O. The
+ * constants are fitted to measurements on a Hopper GPU at 1.98 GHz and scaled by the chip's rates.
+ */
+#ifndef TGI_TILE_MODEL_H
+#define TGI_TILE_MODEL_H
+
+#include "core/problem.h"
+#include "model/machine.h"
+
+/* How a kernel's blocks share out a problem. */
+typedef struct tgi_tile_work {
+    double block_count; /* of all tiles, parts of k and batch entries */
+    double block_k;     /* of one block: along k, over all its tiles */
+    double part_count;  /* of k */
+    int blocks_per_sm;  /* at most resident */
+    int has_vectors;    /* both operands are read by 16 bytes */
+} tgi_tile_work;
+
+/* Bytes of the operands and D, once. */
+double tgi_model_tile_bytes(const tgi_problem *problem);
+
+double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                               const tgi_problem *problem, const tgi_tile_work *work);
+double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                              const tgi_problem *problem, const tgi_tile_work *work);
+
+/* Of families rank and dot; work->block_k is that of the block that has most. */
+double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                const tgi_problem *problem, const tgi_tile_work *work);
+
+#endif

@@ -1,0 +1,195 @@
+/* The instruments of tilegemm_lab.h that a context's backend serves. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/status.h"
+#include "plan/context.h"
+#include "tilegemm_lab.h"
+
+#define MAX_THREAD_COUNT 1024
+
+tg_status tg_count_devices(const char *device, int *count)
+{
+    int ordinal;
+    tg_status status;
+    if (!device || !count) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
+                               device ? "count" : "device");
+    }
+    *count = 0;
+    const tgi_backend *backend = tgi_backend_find(device, "device", &ordinal, &status);
+    return backend ? backend->count_devices(count) : status;
+}
+
+/* Lanes of a multiprocessor, by compute capability: 7.5 and 8.0 have 64, later chips 128. */
+static int count_fp32_lanes(int capability)
+{
+    return capability <= 80 ? 64 : 128;
+}
+
+tg_status tg_describe_chip(const tg_context *context, tg_chip *chip)
+{
+    tg_status status;
+    if (!chip)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "chip = NULL; pass its address");
+    memset(chip, 0, sizeof *chip);
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context)
+        return status;
+    const tgi_machine *machine = &context->machine;
+    const tgi_gpu *gpu = &machine->gpu;
+    if (gpu->sm_count == 0) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "the context's device is %s, which is no GPU; pass a context of a "
+                               "GPU, or take a chip by tg_find_chip",
+                               context->device);
+    }
+    snprintf(chip->name, sizeof chip->name, "%s", context->device);
+    snprintf(chip->title, sizeof chip->title, "%s", machine->name);
+    chip->compute_capability = gpu->capability;
+    chip->sm_count = gpu->sm_count;
+    chip->fp32_lanes_per_sm = count_fp32_lanes(gpu->capability);
+    chip->registers_per_sm = gpu->registers_per_sm;
+    chip->threads_per_sm = gpu->threads_per_sm;
+    chip->blocks_per_sm = gpu->blocks_per_sm;
+    chip->shared_bytes_per_sm = gpu->shared_bytes_per_sm;
+    chip->shared_bytes_per_block = gpu->shared_bytes_per_block;
+    chip->l2_bytes = gpu->l2_bytes;
+    chip->memory_bytes = gpu->memory_bytes;
+    chip->clock_hz = gpu->clock_hz;
+    chip->memory_bytes_per_s = gpu->memory_bytes_per_s;
+    return TG_STATUS_OK;
+}
+
+tg_status tg_measure_peak(const tg_context *context, tg_type type, int thread_count,
+                          double *flop_per_s)
+{
+    tg_status status;
+    if (!flop_per_s || !tg_get_type_name(type) || thread_count < 1 ||
+        thread_count > MAX_THREAD_COUNT) {
+        return tgi_status_fail(
+            TG_STATUS_INVALID_ARGUMENT,
+            "type = %d, thread_count = %d, flop_per_s = %p; pass a tg_type, 1..%d "
+            "threads and an address",
+            (int)type, thread_count, (void *)flop_per_s, MAX_THREAD_COUNT);
+    }
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context)
+        return status;
+    return context->backend->measure_peak(&context->machine, type, thread_count, flop_per_s);
+}
+
+tg_status tg_allocate_memory(const tg_context *context, int64_t size_bytes, void **memory)
+{
+    tg_status status;
+    if (!memory || size_bytes < 0) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "size_bytes = %lld, memory = %p; pass 0 or more and an address",
+                               (long long)size_bytes, (void *)memory);
+    }
+    *memory = NULL;
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context)
+        return status;
+    return context->backend->allocate(&context->machine, size_bytes > 0 ? size_bytes : 1, memory);
+}
+
+void tg_release_memory(const tg_context *context, void *memory)
+{
+    tg_status status;
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (context && memory)
+        context->backend->release(&context->machine, memory);
+}
+
+static tg_status check_copy(const void *to, const void *from, int64_t size_bytes)
+{
+    if (size_bytes >= 0 && ((to && from) || size_bytes == 0))
+        return TG_STATUS_OK;
+    return tgi_status_fail(
+        TG_STATUS_INVALID_ARGUMENT,
+        "size_bytes = %lld, to = %p, from = %p; pass 0 or more and two addresses",
+        (long long)size_bytes, to, from);
+}
+
+tg_status tg_copy_to_device(const tg_context *context, void *device, const void *host,
+                            int64_t size_bytes)
+{
+    tg_status status = check_copy(device, host, size_bytes);
+    if (status)
+        return status;
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context)
+        return status;
+    if (context->backend->copy_to_device)
+        return context->backend->copy_to_device(&context->machine, device, host, size_bytes);
+    if (size_bytes)
+        memcpy(device, host, (size_t)size_bytes);
+    return TG_STATUS_OK;
+}
+
+tg_status tg_copy_from_device(const tg_context *context, void *host, const void *device,
+                              int64_t size_bytes)
+{
+    tg_status status = check_copy(host, device, size_bytes);
+    if (status)
+        return status;
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context)
+        return status;
+    if (context->backend->copy_from_device)
+        return context->backend->copy_from_device(&context->machine, host, device, size_bytes);
+    if (size_bytes)
+        memcpy(host, device, (size_t)size_bytes);
+    return TG_STATUS_OK;
+}
+
+tg_status tg_activate_device(const tg_context *context)
+{
+    tg_status status;
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context || !context->backend->activate)
+        return status;
+    return context->backend->activate(&context->machine);
+}
+
+tg_status tg_synchronize(const tg_context *context, void *stream)
+{
+    tg_status status;
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context || !context->backend->synchronize)
+        return status;
+    return context->backend->synchronize(&context->machine, stream);
+}
+
+static double read_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *state, int64_t count,
+                        void *stream, double *elapsed_s)
+{
+    tg_status status;
+    if (!call || !elapsed_s || count < 0) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "count = %lld, or call or elapsed_s is NULL; pass 0 or more and "
+                               "addresses",
+                               (long long)count);
+    }
+    *elapsed_s = 0.0;
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context)
+        return status;
+    if (context->backend->time_calls)
+        return context->backend->time_calls(&context->machine, call, state, count, stream,
+                                            elapsed_s);
+    double start_s = read_clock_s();
+    for (int64_t i = 0; i < count && !status; i++)
+        status = call(state, i);
+    *elapsed_s = read_clock_s() - start_s;
+    return status;
+}

@@ -1,0 +1,65 @@
+/*
+ * Turns of shared memory. It has 32 banks, each a word of 4 bytes wide; word w lies in bank w mod
+ * 32. A turn serves one word of each bank, to any number of lanes. Accesses of 4 bytes or less
+ * are served for the whole warp, of 8 bytes for each half, of 16 for each quarter; two
+ * neighbouring parts are served together where the lanes of each pair (i, i ^ 1), or of each pair
+ * (i, i ^ 2), ask for the same.
+ * The pairs are inferred from counts of 16-byte reads on an H200, and assumed for 8 bytes. They
+ * change no count of the ladder but the turns that are no conflicts.
+ */
+#include "sim/run.h"
+
+enum { BANK_COUNT = 32 };
+
+/* Turns that lanes first .. first + count - 1 take together. */
+static int count_turns(const uintptr_t *addresses, uint32_t mask, int first, int count, int words)
+{
+    uintptr_t seen[BANK_COUNT][TGI_SIM_WARP_THREADS];
+    int used[BANK_COUNT] = {0};
+    int turns = 0;
+    for (int lane = first; lane < first + count; lane++) {
+        if (!(mask >> lane & 1))
+            continue;
+        for (int i = 0; i < words; i++) {
+            uintptr_t word = addresses[lane] / 4 + (uintptr_t)i;
+            int bank = (int)(word % BANK_COUNT), known = 0;
+            while (known < used[bank] && seen[bank][known] != word)
+                known++;
+            if (known == used[bank])
+                seen[bank][used[bank]++] = word;
+            turns = used[bank] > turns ? used[bank] : turns;
+        }
+    }
+    return turns;
+}
+
+/* 1 if both active lanes of every pair (i, i ^ distance) ask for the same. */
+static int are_pairs_alike(const uintptr_t *addresses, uint32_t mask, int first, int count,
+                           int distance)
+{
+    for (int lane = first; lane < first + count; lane++) {
+        int partner = lane ^ distance;
+        if ((mask >> lane & 1) && (mask >> partner & 1) && addresses[lane] != addresses[partner])
+            return 0;
+    }
+    return 1;
+}
+
+int tgi_sim_count_conflicts(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
+                            int size_bytes)
+{
+    const int words = size_bytes < 4 ? 1 : size_bytes / 4;
+    const int part = TGI_SIM_WARP_THREADS / words; /* lanes served at once */
+    int conflicts = 0;
+    for (int first = 0; first < TGI_SIM_WARP_THREADS;) {
+        int count = part;
+        if (words > 1 && first % (2 * part) == 0 &&
+            (are_pairs_alike(addresses, mask, first, 2 * part, 1) ||
+             are_pairs_alike(addresses, mask, first, 2 * part, 2)))
+            count = 2 * part;
+        int turns = count_turns(addresses, mask, first, count, words);
+        conflicts += turns > 1 ? turns - 1 : 0;
+        first += count;
+    }
+    return conflicts;
+}

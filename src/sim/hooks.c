@@ -1,0 +1,254 @@
+/* What a running thread calls: accesses, barriers, copies in the background, arithmetic. */
+#include "sim/hooks.h"
+
+#include <string.h>
+
+#include "core/alloc.h"
+#include "sim/run.h"
+
+/* Accesses after which a thread lets the others of its warp catch up. */
+#define ACCESSES_AT_ONCE 2048
+
+int tgi_sim_resolve_site(sim_run *run, const void *return_address)
+{
+    const sim_thread *thread = run->thread;
+    int site = tgi_sim_find_site(return_address);
+    int depth = thread->depth < TGI_SIM_FRAMES ? thread->depth : TGI_SIM_FRAMES;
+    while (site >= 0 && tgi_sim_get_line(site) == 0 && depth > 0) {
+        int caller = tgi_sim_find_site(thread->frames[--depth]);
+        if (caller < 0)
+            break; /* the simulator's own call of the kernel */
+        site = caller;
+    }
+    return site < 0 ? 0 : site;
+}
+
+static void note(sim_run *run, access_kind kind, uintptr_t address, int size_bytes, int site)
+{
+    if (run->tracer)
+        tgi_sim_trace_access(run, kind, address, size_bytes, site);
+    if (run->requests)
+        tgi_sim_add_access(run, kind, address, size_bytes, site);
+}
+
+/* threadIdx and blockIdx lie in memory here, in registers on a GPU. */
+static int is_index(uintptr_t place)
+{
+    return place - (uintptr_t)&tgi_sim_thread_index < sizeof tgi_sim_thread_index ||
+           place - (uintptr_t)&tgi_sim_block_index < sizeof tgi_sim_block_index;
+}
+
+static void access_memory(const void *address, size_t size_bytes, int is_write, const void *caller)
+{
+    sim_run *run = tgi_sim_now;
+    uintptr_t place = (uintptr_t)address;
+    if (place - run->stacks < run->stacks_bytes || is_index(place))
+        return; /* the first are a thread's own variables: registers too */
+    int site = tgi_sim_resolve_site(run, caller);
+    int is_shared = tgi_sim_is_shared(run, place);
+    access_kind kind = is_shared  ? is_write ? ACCESS_SHARED_WRITE : ACCESS_SHARED_READ
+                       : is_write ? ACCESS_GLOBAL_WRITE
+                                  : ACCESS_GLOBAL_READ;
+    if (is_shared)
+        tgi_sim_check_shared(run, place, (int)size_bytes, kind, site);
+    else
+        tgi_sim_check_global(run, place, (int)size_bytes, is_write, site);
+    note(run, kind, place, (int)size_bytes, site);
+    if (run->requests && ++run->thread->access_count >= ACCESSES_AT_ONCE) {
+        run->thread->access_count = 0;
+        tgi_fiber_switch(&run->thread->fiber, run->scheduler);
+    }
+}
+
+#define CALLER __builtin_return_address(0)
+
+#define ACCESS_HOOKS(bytes)                                                                        \
+    void tgi_sim_read##bytes(void *address)                                                        \
+    {                                                                                              \
+        access_memory(address, bytes, 0, CALLER);                                                  \
+    }                                                                                              \
+    void tgi_sim_write##bytes(void *address)                                                       \
+    {                                                                                              \
+        access_memory(address, bytes, 1, CALLER);                                                  \
+    }                                                                                              \
+    void tgi_sim_unaligned_read##bytes(void *address)                                              \
+    {                                                                                              \
+        access_memory(address, bytes, 0, CALLER);                                                  \
+    }                                                                                              \
+    void tgi_sim_unaligned_write##bytes(void *address)                                             \
+    {                                                                                              \
+        access_memory(address, bytes, 1, CALLER);                                                  \
+    }
+ACCESS_HOOKS(1)
+ACCESS_HOOKS(2)
+ACCESS_HOOKS(4)
+ACCESS_HOOKS(8)
+ACCESS_HOOKS(16)
+
+/* Ranges are a thread's own arrays: what lies elsewhere goes by elements. */
+static void access_range(const void *address, size_t size_bytes, int is_write, const void *caller)
+{
+    for (size_t i = 0; i + 4 <= size_bytes; i += 4)
+        access_memory((const char *)address + i, 4, is_write, caller);
+}
+
+void tgi_sim_read_range(void *address, size_t size_bytes)
+{
+    access_range(address, size_bytes, 0, CALLER);
+}
+
+void tgi_sim_write_range(void *address, size_t size_bytes)
+{
+    access_range(address, size_bytes, 1, CALLER);
+}
+
+void *tgi_sim_memcpy(void *to, const void *from, size_t size_bytes)
+{
+    access_range(from, size_bytes, 0, CALLER);
+    access_range(to, size_bytes, 1, CALLER);
+    return memcpy(to, from, size_bytes);
+}
+
+void *tgi_sim_memmove(void *to, const void *from, size_t size_bytes)
+{
+    access_range(from, size_bytes, 0, CALLER);
+    access_range(to, size_bytes, 1, CALLER);
+    return memmove(to, from, size_bytes);
+}
+
+void *tgi_sim_memset(void *to, int value, size_t size_bytes)
+{
+    access_range(to, size_bytes, 1, CALLER);
+    return memset(to, value, size_bytes);
+}
+
+/* Place of a thread's own variable on its stack, the same for all threads; 0 for other memory. */
+static uint64_t find_register(const sim_run *run, const void *address)
+{
+    uintptr_t place = (uintptr_t)address - run->stacks;
+    return place < run->stacks_bytes ? place % TGI_SIM_STACK_BYTES : 0;
+}
+
+/* What moves to or from different elements of a thread's own array are different instructions on a
+ * GPU, whose registers have no index. */
+void tgi_sim_move(void *to, const void *from, size_t size_bytes)
+{
+    sim_run *run = tgi_sim_now;
+    run->thread->own_place = find_register(run, to) ^ find_register(run, from);
+    access_memory(from, size_bytes, 0, CALLER);
+    access_memory(to, size_bytes, 1, CALLER);
+    run->thread->own_place = 0;
+    memcpy(to, from, size_bytes);
+}
+
+void tgi_sim_init(void)
+{
+}
+
+void tgi_sim_func_entry(const void *call_site)
+{
+    sim_thread *thread = tgi_sim_now->thread;
+    if (thread->depth < TGI_SIM_FRAMES) {
+        const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+        thread->frames[thread->depth] = call_site;
+        thread->paths[thread->depth + 1] =
+            (thread->paths[thread->depth] ^ (uintptr_t)call_site) * factor;
+    }
+    thread->depth++;
+}
+
+void tgi_sim_func_exit(void)
+{
+    tgi_sim_now->thread->depth--;
+}
+
+void tgi_sim_barrier(void)
+{
+    sim_run *run = tgi_sim_now;
+    run->thread->wait_site = tgi_sim_resolve_site(run, CALLER);
+    run->thread->state = THREAD_WAITS;
+    tgi_fiber_switch(&run->thread->fiber, run->scheduler);
+}
+
+static void count_flop(sim_run *run, const void *caller)
+{
+    if (run->record->counts)
+        run->record->counts[tgi_sim_resolve_site(run, caller)].flops += run->weight;
+}
+
+void tgi_sim_count_multiply(void)
+{
+    count_flop(tgi_sim_now, CALLER);
+}
+
+void tgi_sim_count_add(const void *sum, float value)
+{
+    count_flop(tgi_sim_now, CALLER);
+    if (tgi_sim_now->tracer)
+        tgi_sim_trace_sum(tgi_sim_now, sum, value);
+}
+
+uint32_t tgi_sim_shared_address(const void *pointer)
+{
+    return (uint32_t)((uintptr_t)pointer - tgi_sim_now->shared.low);
+}
+
+static async_copy *add_copy(sim_run *run)
+{
+    sim_thread *thread = run->thread;
+    if (thread->copy_count == thread->copy_capacity) {
+        int capacity = thread->copy_capacity ? 2 * thread->copy_capacity : 16;
+        async_copy *copies = tgi_alloc_block(capacity * (int64_t)sizeof *copies);
+        if (!copies) {
+            run->is_out_of_memory = 1;
+            tgi_sim_stop(run);
+        }
+        if (thread->copy_count)
+            memcpy(copies, thread->copies, (size_t)thread->copy_count * sizeof *copies);
+        tgi_alloc_free(thread->copies);
+        thread->copies = copies;
+        thread->copy_capacity = capacity;
+    }
+    return &thread->copies[thread->copy_count++];
+}
+
+/* The data are taken now, A and B being constant, and arrive when the thread waits for them. */
+void tgi_sim_copy_async(uint32_t shared, const void *global, int size_bytes, int byte_count)
+{
+    sim_run *run = tgi_sim_now;
+    const uintptr_t to = run->shared.low + shared;
+    int site = tgi_sim_resolve_site(run, CALLER);
+    if (byte_count > 0) {
+        tgi_sim_check_global(run, (uintptr_t)global, byte_count, 0, site);
+        note(run, ACCESS_GLOBAL_READ, (uintptr_t)global, byte_count, site);
+    }
+    tgi_sim_check_shared(run, to, size_bytes, ACCESS_SHARED_COPY, site);
+    note(run, ACCESS_SHARED_COPY, to, size_bytes, site);
+    async_copy *copy = add_copy(run);
+    *copy =
+        (async_copy){.to = to, .size_bytes = size_bytes, .group = run->thread->group, .site = site};
+    if (byte_count > 0)
+        memcpy(copy->bytes, global, (size_t)byte_count);
+}
+
+void tgi_sim_copy_commit(void)
+{
+    tgi_sim_now->thread->group++;
+}
+
+void tgi_sim_copy_wait(int pending_count)
+{
+    sim_run *run = tgi_sim_now;
+    sim_thread *thread = run->thread;
+    int kept_count = 0;
+    for (int i = 0; i < thread->copy_count; i++) {
+        const async_copy *copy = &thread->copies[i];
+        if (copy->group < thread->group - pending_count) {
+            memcpy((void *)copy->to, copy->bytes, (size_t)copy->size_bytes);
+            tgi_sim_finish_copy(run, copy);
+        } else {
+            thread->copies[kept_count++] = *copy;
+        }
+    }
+    thread->copy_count = kept_count;
+}

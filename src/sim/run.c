@@ -1,0 +1,273 @@
+/* A kernel's blocks one after another, the threads of a block as fibers that go on in turn. */
+#include "sim/run.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/status.h"
+#include "sim/hooks.h"
+
+tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index;
+sim_run *tgi_sim_now;
+
+/* Kept from run to run: shared memory is one for all, so one run goes at a time. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sim_run *kept;
+
+static void start_thread(void)
+{
+    sim_run *run = tgi_sim_now;
+    const tgi_sim_launch *launch = run->launch;
+    launch->function(launch->a, launch->b, launch->d, launch->m, launch->n, launch->k);
+    run->thread->state = THREAD_ENDED;
+    tgi_fiber_switch(&run->thread->fiber, run->scheduler);
+    __builtin_unreachable();
+}
+
+void tgi_sim_stop(sim_run *run)
+{
+    run->is_stopped = 1;
+    tgi_fiber_switch(&run->thread->fiber, run->scheduler);
+}
+
+static void go_on(sim_run *run, sim_thread *thread)
+{
+    const unsigned width = run->launch->block[0];
+    run->thread = thread;
+    tgi_sim_thread_index =
+        (tgi_sim_index){(unsigned)thread->index % width, (unsigned)thread->index / width, 0};
+    tgi_fiber_switch(&run->scheduler, thread->fiber);
+    run->thread = NULL;
+}
+
+/* Runs the threads of a warp to their barrier or their end. A thread that has made many accesses
+ * lets the others catch up, so that few requests are open at once. */
+static void run_warp(sim_run *run, sim_thread *lanes, int lane_count)
+{
+    int running_count = lane_count;
+    while (running_count && !run->is_stopped) {
+        running_count = 0;
+        for (int i = 0; i < lane_count && !run->is_stopped; i++) {
+            if (lanes[i].state == THREAD_RUNS)
+                go_on(run, &lanes[i]);
+            running_count += lanes[i].state == THREAD_RUNS;
+        }
+        if (run->requests && !run->is_stopped)
+            tgi_sim_count_requests(run, lanes, lane_count, !running_count);
+    }
+}
+
+/* 1 if all threads wait at one barrier, 0 if all have ended; else the finding that they diverge. */
+static int meet(sim_run *run)
+{
+    const sim_thread *waiting = NULL, *other = NULL;
+    for (int i = 0; i < run->thread_count; i++) {
+        const sim_thread *thread = &run->threads[i];
+        if (thread->state == THREAD_WAITS && !waiting)
+            waiting = thread;
+    }
+    for (int i = 0; i < run->thread_count && waiting && !other; i++) {
+        const sim_thread *thread = &run->threads[i];
+        if (thread->state == THREAD_ENDED ||
+            tgi_sim_get_line(thread->wait_site) != tgi_sim_get_line(waiting->wait_site))
+            other = thread;
+    }
+    if (!other)
+        return waiting != NULL;
+    run->thread = (sim_thread *)waiting;
+    tgi_sim_finding *finding = tgi_sim_find(run, TG_FINDING_DIVERGENT_BARRIER, waiting->wait_site);
+    if (finding) {
+        finding->other_thread = other->index;
+        finding->other_site = other->state == THREAD_ENDED ? -1 : other->wait_site;
+    }
+    run->thread = NULL;
+    run->is_stopped = 1;
+    return 0;
+}
+
+static void prepare_block(sim_run *run, const tgi_sim_block *block)
+{
+    tgi_sim_block_index = (tgi_sim_index){block->x, block->y, 0};
+    run->weight = block->weight;
+    run->block_serial++;
+    run->interval++;
+    for (int i = 0; i < run->thread_count; i++) {
+        sim_thread *thread = &run->threads[i];
+        thread->state = THREAD_RUNS;
+        thread->index = i;
+        thread->depth = thread->copy_count = thread->group = 0;
+        thread->own_place = 0;
+        tgi_fiber_prepare(&thread->fiber, (char *)run->stacks + i * (size_t)TGI_SIM_STACK_BYTES,
+                          TGI_SIM_STACK_BYTES, start_thread);
+    }
+}
+
+static void run_block(sim_run *run, const tgi_sim_block *block)
+{
+    prepare_block(run, block);
+    for (int is_waiting = 1; is_waiting && !run->is_stopped;) {
+        for (int i = 0; i < run->thread_count && !run->is_stopped; i += TGI_SIM_WARP_THREADS) {
+            int left = run->thread_count - i;
+            run_warp(run, &run->threads[i],
+                     left < TGI_SIM_WARP_THREADS ? left : TGI_SIM_WARP_THREADS);
+        }
+        is_waiting = run->is_stopped ? 0 : meet(run);
+        int site = is_waiting ? run->threads[0].wait_site : -1;
+        if (run->tracer && !run->is_stopped)
+            tgi_sim_trace_phase(run, site);
+        if (!is_waiting)
+            break;
+        if (run->record->counts)
+            run->record->counts[site].barriers += run->weight;
+        run->interval++;
+        for (int i = 0; i < run->thread_count; i++)
+            run->threads[i].state = THREAD_RUNS;
+    }
+}
+
+static void run_blocks(sim_run *run)
+{
+    const tgi_sim_launch *launch = run->launch;
+    const int64_t count =
+        launch->blocks ? launch->block_count : (int64_t)launch->grid[0] * launch->grid[1];
+    for (int64_t i = 0; i < count && !run->is_stopped; i++) {
+        tgi_sim_block block = {(unsigned)(i % launch->grid[0]), (unsigned)(i / launch->grid[0]), 1};
+        if (launch->blocks)
+            block = launch->blocks[i];
+        if (launch->progress && launch->progress(launch->progress_state, i, count)) {
+            run->record->is_cancelled = run->is_stopped = 1;
+            return;
+        }
+        run_block(run, &block);
+    }
+}
+
+static tgi_sim_range make_range(const void *first, int64_t elem_count)
+{
+    return (tgi_sim_range){(uintptr_t)first, (uintptr_t)first + 4 * (uintptr_t)elem_count};
+}
+
+static void *allocate_zeroed(int64_t size_bytes)
+{
+    void *memory = tgi_alloc_block(size_bytes);
+    if (memory)
+        memset(memory, 0, (size_t)size_bytes);
+    return memory;
+}
+
+/* What one launch needs beyond what is kept. 0 when out of memory. */
+static int open_run(sim_run *run, const tgi_sim_launch *launch, tgi_sim_record *record)
+{
+    const int64_t m = launch->m, n = launch->n, k = launch->k;
+    run->launch = launch;
+    run->record = record;
+    run->thread_count = (int)(launch->block[0] * launch->block[1]);
+    run->a = make_range(launch->a, m * k);
+    run->b = make_range(launch->b, k * n);
+    run->d = make_range(launch->d, m * n);
+    run->variable = (tgi_sim_range){0, 0};
+    run->is_stopped = run->is_out_of_memory = 0;
+    int is_complete = 1;
+    if (!launch->blocks) {
+        run->elems = allocate_zeroed(m * n * (int64_t)sizeof *run->elems);
+        is_complete = run->elems != NULL;
+    }
+    if (!launch->blocks && record->counts) {
+        run->is_read_a = allocate_zeroed((m * k + 7) / 8);
+        run->is_read_b = allocate_zeroed((k * n + 7) / 8);
+        is_complete = is_complete && run->is_read_a && run->is_read_b;
+    }
+    if (record->counts)
+        is_complete = (run->requests = tgi_sim_open_requests()) && is_complete;
+    if (launch->l2_bytes)
+        is_complete = (run->l2 = tgi_sim_open_l2(launch->l2_bytes)) && is_complete;
+    if (launch->trace)
+        is_complete = (run->tracer = tgi_sim_open_tracer()) && is_complete;
+    return is_complete;
+}
+
+static void close_run(sim_run *run)
+{
+    tgi_alloc_free(run->elems);
+    tgi_alloc_free(run->is_read_a);
+    tgi_alloc_free(run->is_read_b);
+    tgi_sim_close_requests(run->requests);
+    tgi_sim_close_l2(run->l2);
+    tgi_sim_close_tracer(run->tracer);
+    run->elems = NULL;
+    run->is_read_a = run->is_read_b = NULL;
+    run->requests = NULL;
+    run->l2 = NULL;
+    run->tracer = NULL;
+}
+
+static int64_t count_bits(const uint8_t *bits, int64_t elem_count)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < (elem_count + 7) / 8; i++)
+        count += __builtin_popcount(bits[i]);
+    return count;
+}
+
+/* Bytes of A and B that were read and of D that were written, each once. */
+static int64_t count_distinct(const sim_run *run)
+{
+    const tgi_sim_launch *launch = run->launch;
+    const int64_t m = launch->m, n = launch->n, k = launch->k;
+    int64_t count = count_bits(run->is_read_a, m * k) + count_bits(run->is_read_b, k * n);
+    for (int64_t i = 0; i < m * n; i++)
+        count += run->elems[i].block != 0;
+    return 4 * count;
+}
+
+/* Memory that is kept for the process: stacks, the history of shared memory. */
+static sim_run *prepare_kept(void)
+{
+    if (kept)
+        return kept;
+    if (!tgi_sim_open_sites())
+        return NULL;
+    sim_run *run = tgi_alloc_object(sizeof *run);
+    if (!run)
+        return NULL;
+    run->shared = tgi_sim_get_shared();
+    run->words =
+        allocate_zeroed((int64_t)((run->shared.high - run->shared.low) / 4 * sizeof *run->words));
+    run->stacks_bytes = (size_t)TGI_SIM_BLOCK_THREADS * TGI_SIM_STACK_BYTES;
+    run->stacks = (uintptr_t)tgi_alloc_block((int64_t)run->stacks_bytes);
+    if (!run->words || !run->stacks) {
+        tgi_alloc_free(run->words);
+        tgi_alloc_free((void *)run->stacks);
+        tgi_alloc_free(run);
+        return NULL;
+    }
+    kept = run;
+    return run;
+}
+
+tg_status tgi_sim_run(const tgi_sim_launch *launch, tgi_sim_record *record)
+{
+    tg_status status = TG_STATUS_OUT_OF_MEMORY;
+    pthread_mutex_lock(&lock);
+    sim_run *run = prepare_kept();
+    if (run) {
+        if (open_run(run, launch, record)) {
+            tgi_sim_now = run;
+            run_blocks(run);
+            tgi_sim_now = NULL;
+            status = run->is_out_of_memory ? TG_STATUS_OUT_OF_MEMORY : TG_STATUS_OK;
+            if (record->counts && !launch->blocks)
+                record->compulsory_bytes = count_distinct(run);
+            record->shared_bytes = (int64_t)(run->variable.high - run->variable.low);
+        }
+        close_run(run);
+        for (int i = 0; i < TGI_SIM_BLOCK_THREADS; i++) {
+            tgi_alloc_free(run->threads[i].copies);
+            run->threads[i].copies = NULL;
+            run->threads[i].copy_capacity = 0;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}

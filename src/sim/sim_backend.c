@@ -1,0 +1,131 @@
+/* The simulator as a backend: host pointers, the ladder's rows, checks in the place of counts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/status.h"
+#include "model/chips.h"
+#include "model/ladder_model.h"
+#include "model/ladder_problem.h"
+#include "plan/backend.h"
+#include "sim/sim.h"
+
+/* The chip whose planner is simulated. */
+#define CHIP "h200"
+
+static tg_status count_devices(int *count)
+{
+    *count = 1;
+    return TG_STATUS_OK;
+}
+
+static tg_status open_sim(tgi_machine *machine, int ordinal)
+{
+    tg_chip chip;
+    (void)ordinal;
+    tg_status status = tg_find_chip(CHIP, &chip);
+    memset(machine, 0, sizeof *machine);
+    machine->gpu = tgi_chips_make_gpu(&chip);
+    snprintf(machine->name, sizeof machine->name, "simulator, plans for %.32s", chip.title);
+    machine->isa = TGI_ISA_sm75; /* what the simulated sources are compiled as */
+    machine->thread_count = 1;
+    machine->l2_bytes = chip.l2_bytes;
+    return status;
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const char *reason = tgi_model_ladder_refuse(p);
+    proposal->blocking.thread_count = 1;
+    proposal->sum_order = TGI_SUM_WHOLE_K;
+    if (reason) {
+        snprintf(proposal->reason, sizeof proposal->reason, "%s", reason);
+    } else if (tgi_model_ladder_takes(proposal->kernel, p->m, p->n, p->k, proposal->reason,
+                                      sizeof proposal->reason)) {
+        proposal->is_legal = 1;
+        proposal->predicted_s = proposal->serial_s =
+            tgi_model_ladder_seconds(&machine->gpu, proposal->kernel, p->m, p->n, p->k);
+    }
+}
+
+static const tgi_sim_kernel *find_kernel(const tgi_kernel *row)
+{
+    const tgi_sim_kernel *kernel = NULL;
+    for (int i = 0; (kernel = tgi_sim_get_kernel(i)); i++) {
+        if (strcmp(kernel->row.name, row->name) == 0)
+            break;
+    }
+    return kernel;
+}
+
+/* k = 0: D = 0. Nothing else is left to do in a product that the ladder takes. */
+static tg_status clear(const tgi_call *call)
+{
+    const tgi_problem *p = call->problem;
+    const char *reason = tgi_model_ladder_refuse(p);
+    if (reason)
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED, "device = sim: %s; pass cpu", reason);
+    memset(call->d, 0, (size_t)(4 * p->m * p->n));
+    return TG_STATUS_OK;
+}
+
+static tg_status execute(const tgi_call *call)
+{
+    const tgi_problem *p = call->problem;
+    char text[400];
+    if (!call->kernel)
+        return clear(call);
+    const tgi_sim_kernel *kernel = find_kernel(call->kernel);
+    tgi_sim_record record = {.counts = NULL};
+    tgi_sim_launch launch = {.function = kernel->function,
+                             .a = call->a,
+                             .b = call->b,
+                             .d = call->d,
+                             .m = (int)p->m,
+                             .n = (int)p->n,
+                             .k = (int)p->k};
+    tgi_sim_set_grid(&kernel->row, p->m, p->n, &launch);
+    tg_status status = tgi_sim_run(&launch, &record);
+    if (status || record.finding_count == 0)
+        return status;
+    tgi_sim_describe(&record.findings[0], kernel->row.name, launch.block, text, sizeof text);
+    return tgi_status_fail(TG_STATUS_DEVICE_FAILURE, "%s", text);
+}
+
+static tg_status measure_peak(const tgi_machine *machine, tg_type type, int thread_count,
+                              double *flop_per_s)
+{
+    (void)machine;
+    (void)type;
+    (void)thread_count;
+    *flop_per_s = 0.0;
+    return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                           "device = sim has no peak to measure; pass cpu or cuda");
+}
+
+static tg_status allocate(const tgi_machine *machine, int64_t size_bytes, void **memory)
+{
+    (void)machine;
+    *memory = tgi_alloc_block(size_bytes);
+    return *memory ? TG_STATUS_OK : TG_STATUS_OUT_OF_MEMORY;
+}
+
+static void release(const tgi_machine *machine, void *memory)
+{
+    (void)machine;
+    tgi_alloc_free(memory);
+}
+
+const tgi_backend tgi_backend_sim = {
+    .device = "sim",
+    .row_device = "cuda",
+    .row_image = "ladder",
+    .workspace_alignment = TGI_CACHE_LINE_BYTES,
+    .count_devices = count_devices,
+    .open = open_sim,
+    .propose = propose,
+    .execute = execute,
+    .measure_peak = measure_peak,
+    .allocate = allocate,
+    .release = release,
+};

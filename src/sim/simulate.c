@@ -1,0 +1,178 @@
+/* tg_simulate_kernel: the choice of kernel and blocks, one run, its counts by line. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/status.h"
+#include "model/ladder_model.h"
+#include "sim/simulation.h"
+
+#define DEFAULT_L2_BYTES ((int64_t)50 << 20)
+#define DEFAULT_WORK_LIMIT ((int64_t)1 << 28)
+enum { SAMPLES_A_SIDE = 3 };
+
+typedef long long ll; /* for printf */
+
+/* Named by its row, its family, or the family after "cuda_". */
+static int is_named(const tgi_sim_kernel *kernel, const char *name)
+{
+    const char *prefix = "cuda_", *family = kernel->row.family_name;
+    return strcmp(name, kernel->row.name) == 0 || strcmp(name, family) == 0 ||
+           (strncmp(name, prefix, strlen(prefix)) == 0 &&
+            strcmp(name + strlen(prefix), family) == 0);
+}
+
+static tg_status choose(const char *name, int tile, const tgi_sim_kernel **chosen)
+{
+    const tgi_sim_kernel *kernel;
+    char tiles[96] = "";
+    for (int i = 0; (kernel = tgi_sim_get_kernel(i)); i++) {
+        int is_exact = strcmp(name, kernel->row.name) == 0;
+        if (!is_named(kernel, name))
+            continue;
+        if (tile == kernel->row.tile_rows || (tile == 0 && (is_exact || kernel->is_in_table))) {
+            *chosen = kernel;
+            return TG_STATUS_OK;
+        }
+        size_t used = strlen(tiles);
+        snprintf(tiles + used, sizeof tiles - used, "%s%d", used ? ", " : "",
+                 kernel->row.tile_rows);
+    }
+    if (tiles[0]) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "tile = %d: the simulator has %.64s with %s; pass one of them, or 0",
+                               tile, name, tiles);
+    }
+    return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,
+                           "kernel = \"%.80s\" is none of the ladder's GPU kernels, which the "
+                           "simulator runs; `tilegemm kernels` lists the names",
+                           name);
+}
+
+static tg_status check(const tg_simulation_options *options, int64_t m, int64_t n, int64_t k)
+{
+    if (!options || !options->kernel || !options->a || !options->b || !options->d) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "options, or its kernel, a, b or d, is NULL; pass all of them");
+    }
+    if (m < 1 || n < 1 || k < 1) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "m = %lld, n = %lld, k = %lld; pass 1 or more for each", (ll)m,
+                               (ll)n, (ll)k);
+    }
+    if ((uintptr_t)options->a % 4 || (uintptr_t)options->b % 4 || (uintptr_t)options->d % 4) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "a, b or d is no multiple of 4 bytes; pass arrays of float");
+    }
+    return TG_STATUS_OK;
+}
+
+/* First, middle and last of `count` places, each with how many stand behind it; how many. */
+static int choose_places(int64_t count, tgi_sim_block places[SAMPLES_A_SIDE])
+{
+    const int64_t chosen[SAMPLES_A_SIDE] = {0, count / 2, count - 1};
+    const int64_t weights[SAMPLES_A_SIDE] = {1, count - 2, 1};
+    int used = 0;
+    for (int i = 0; i < SAMPLES_A_SIDE; i++) {
+        if (weights[i] > 0 && (used == 0 || chosen[i] > places[used - 1].x))
+            places[used++] = (tgi_sim_block){.x = (unsigned)chosen[i], .weight = weights[i]};
+    }
+    return used;
+}
+
+static int choose_blocks(const unsigned grid[2], tgi_sim_block *blocks)
+{
+    tgi_sim_block across[SAMPLES_A_SIDE], down[SAMPLES_A_SIDE];
+    int across_count = choose_places(grid[0], across), down_count = choose_places(grid[1], down);
+    int used = 0;
+    for (int i = 0; i < down_count; i++) {
+        for (int j = 0; j < across_count; j++)
+            blocks[used++] =
+                (tgi_sim_block){across[j].x, down[i].x, across[j].weight * down[i].weight};
+    }
+    return used;
+}
+
+static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
+                     const tgi_sim_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    const tgi_kernel *row = &kernel->row;
+    const int64_t work_limit = options->work_limit ? options->work_limit : DEFAULT_WORK_LIMIT;
+    const int64_t l2_bytes = options->l2_bytes ? options->l2_bytes : DEFAULT_L2_BYTES;
+    tgi_sim_block blocks[SAMPLES_A_SIDE * SAMPLES_A_SIDE];
+    tgi_sim_launch launch = {
+        .function = kernel->function,
+        .a = options->a,
+        .b = options->b,
+        .d = options->d,
+        .m = (int)m,
+        .n = (int)n,
+        .k = (int)k,
+        .progress = options->progress,
+        .progress_state = options->progress_state,
+        .trace = options->trace,
+        .trace_state = options->trace_state,
+    };
+    tgi_sim_set_grid(row, m, n, &launch);
+    const int64_t block_count = (int64_t)launch.grid[0] * launch.grid[1];
+    made->shown.is_exact = (double)m * (double)n * (double)k <= (double)work_limit ||
+                           block_count <= SAMPLES_A_SIDE * SAMPLES_A_SIDE;
+    made->shown.simulated_block_count = block_count;
+    if (made->shown.is_exact) {
+        launch.l2_bytes = l2_bytes;
+    } else {
+        launch.blocks = blocks;
+        launch.block_count = choose_blocks(launch.grid, blocks);
+        made->shown.simulated_block_count = launch.block_count;
+    }
+    tg_status status = tgi_sim_run(&launch, &made->record);
+    if (status)
+        return status;
+    made->shown.l2_bytes = l2_bytes;
+    return tgi_sim_report(made, kernel, &launch);
+}
+
+tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, int64_t n, int64_t k,
+                             const tg_simulation **simulation_out)
+{
+    const tgi_sim_kernel *kernel = NULL;
+    char reason[160];
+    if (!simulation_out)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "simulation = NULL; pass its address");
+    *simulation_out = NULL;
+    tg_status status = check(options, m, n, k);
+    if (status || (status = choose(options->kernel, options->tile, &kernel)))
+        return status;
+    if (!tgi_model_ladder_takes(&kernel->row, m, n, k, reason, sizeof reason)) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED, "kernel = \"%s\": %s", kernel->row.name,
+                               reason);
+    }
+    if (!tgi_sim_open_sites())
+        return TG_STATUS_OUT_OF_MEMORY;
+    tgi_simulation *made = tgi_alloc_object(sizeof *made);
+    if (!made)
+        return TG_STATUS_OUT_OF_MEMORY;
+    made->counts = made->record.counts =
+        tgi_alloc_object(tgi_sim_count_sites() * (int64_t)sizeof *made->counts);
+    snprintf(made->shown.kernel, sizeof made->shown.kernel, "%s", kernel->row.name);
+    made->shown.family = kernel->row.family_name;
+    made->shown.ladder_rung = tgi_kernels_rung(kernel->row.family);
+    made->shown.is_in_table = kernel->is_in_table;
+    status = made->counts ? run(made, options, kernel, m, n, k) : TG_STATUS_OUT_OF_MEMORY;
+    if (status)
+        tg_destroy_simulation(&made->shown);
+    else
+        *simulation_out = &made->shown;
+    return status;
+}
+
+void tg_destroy_simulation(const tg_simulation *shown)
+{
+    tgi_simulation *made = (tgi_simulation *)(uintptr_t)shown;
+    if (made) {
+        tgi_alloc_free(made->counts);
+        tgi_alloc_free(made->lines);
+    }
+    tgi_alloc_free(made);
+}

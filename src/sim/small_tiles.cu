@@ -1,0 +1,32 @@
+/* The small tiles of small_tiles.def, from the ladder's own sources. */
+#include "kernels/ptx.cuh"
+#include "kernels/rows.cuh"
+
+namespace naive
+{
+#include "kernels/ladder/l1_naive.cu"
+}
+namespace coalesced
+{
+#include "kernels/ladder/l2_coalesced.cu"
+}
+namespace tiled
+{
+#include "kernels/ladder/l3_tiled.cu"
+}
+namespace edges
+{
+#include "kernels/ladder/l4_edges.cu"
+}
+
+#define TGI_IMAGE_lesson TGI_CHOSEN
+#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
+                        stages, threads)                                                           \
+    TGI_ROW(                                                                                       \
+        image, isa,                                                                                \
+        extern "C" __global__ void __launch_bounds__(threads)                                      \
+            TGI_CUDA_NAME(family, isa, type, rows, cols, depth)(const float *a, const float *b,    \
+                                                                float *d, int m, int n, int k) {   \
+                family::multiply<rows>(a, b, d, m, n, k);                                          \
+            })
+#include "sim/small_tiles.def"

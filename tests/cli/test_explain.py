@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""The command explain: known figures, chips, tiles, candidates, errors.
+
+usage: test_explain.py TILEGEMM
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TILEGEMM = "tilegemm"
+KEYS = ("grid_x grid_y block_count global_read_bytes global_write_bytes global_read_elems "
+        "useful_flops issued_flops flop_per_byte shared_bytes occupancy predicted_s bound "
+        "global_load_sectors global_store_sectors bank_conflicts global_load_requests "
+        "shared_load_requests shared_store_requests barriers").split()
+CHIPS = ("t4", "a40", "l4", "a100", "rtx3090", "rtx4090", "h100", "h100_pcie", "h200", "b200",
+         "rtx5090")
+
+
+def call(*words):
+    return subprocess.run([TILEGEMM, "explain", *words], capture_output=True, text=True,
+                          timeout=60, env={**os.environ, "LC_ALL": "C", "TILEGEMM_THREADS": "1"})
+
+
+class Explain(unittest.TestCase):
+    def read(self, *words):
+        done = call(*words, "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def print(self, *words):
+        done = call(*words)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def refuse(self, code, text, *words):
+        done = call(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), words)
+        self.assertIn(text, done.stderr)
+
+    def test_known_figures(self):
+        found = self.read("55x43x48", "--kernel", "edges", "--tile", "16")
+        self.assertEqual((found["global_read_bytes"], found["global_write_bytes"]), (64704, 9460))
+        self.assertEqual(set(KEYS) - set(found), set())
+        found = self.read("142x146x110", "-k", "cuda_edges_sm75_fp32_32x32x32")
+        self.assertEqual((found["useful_flops"], found["issued_flops"]), (4561040, 6553600))
+        found = self.read("1000x1200x800", "--kernel", "edges", "--tile", "16", "--gpu", "T4")
+        self.assertEqual((found["grid_x"], found["grid_y"], found["block_count"]), (75, 63, 4725))
+        for tile in (16, 32, 64):
+            found = self.read("512x512x512", "--kernel", "tiled", "--tile", str(tile))
+            self.assertEqual(found["flop_per_byte"], tile / 4)
+            self.assertEqual(found["global_read_elems"], 2 * 512 ** 3 // tile)
+            self.assertEqual(found["block_read_elems"], 2 * tile * 512)
+        found = self.read("512x512x512", "--kernel", "naive", "--tile", "16")
+        self.assertEqual((found["global_read_elems"], found["flop_per_byte"]), (2 * 512 ** 3, 0.25))
+        self.assertEqual(found["block_read_elems"], 2 * 512 * 16 * 16)
+
+    def test_text_names_the_edges(self):
+        text = self.print("1000x1200x800", "--kernel", "edges", "--tile", "16", "--gpu", "h100")
+        self.assertIn("75 x 63 = 4,725 blocks of 256 threads", text)
+        self.assertIn("last row of blocks: rows 992 .. 999 of D, 8 of 16", text)
+        self.assertIn("columns: 16 divides 1,200", text)
+        self.assertIn("64,704 bytes", self.print("55x43x48", "-k", "edges", "--tile", "16"))
+
+    def test_all_rungs(self):
+        found = self.read("300x200x100", "--kernel", "all", "--gpu", "a100")
+        self.assertEqual({row["ladder_rung"] for row in found["kernels"]}, set(range(1, 12)))
+        legal = [row for row in found["kernels"] if row["is_legal"]]
+        quickest = min(legal, key=lambda row: row["predicted_s"])
+        self.assertEqual(found["quickest_kernel"], quickest["kernel"])
+        self.assertEqual({row["family"] for row in found["kernels"] if not row["is_legal"]},
+                         {"tiled"})
+        text = self.print("300x200x100", "--gpu", "a100")
+        for row in found["kernels"]:
+            self.assertIn(row["kernel"], text)
+
+    def test_chips(self):
+        times = set()
+        for name in CHIPS:
+            found = self.read("2048x2048x2048", "-k", "warp_tile", "--gpu", name)
+            self.assertEqual(found["gpu"]["name"], name)
+            times.add(found["predicted_s"])
+        self.assertEqual(len(times), len(CHIPS))
+
+    def test_chip_file(self):
+        chip = self.read("64x64x64", "-k", "padded", "--gpu", "l4")["gpu"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "chip.json")
+
+            def write(content):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(content if isinstance(content, str) else json.dumps(content))
+
+            write({**chip, "name": "mine", "sm_count": 1})
+            found = self.read("640x640x64", "-k", "padded", "--gpu", path)
+            self.assertEqual((found["gpu"]["name"], found["gpu"]["sm_count"]), ("mine", 1))
+            whole = self.read("640x640x64", "-k", "padded", "--gpu", "l4")
+            self.assertGreater(found["predicted_s"], whole["predicted_s"])
+            for content, text in (("{", "chip.json"), ("[]", "JSON object"),
+                                  ({**chip, "sm_counts": 1}, '"sm_counts" is no key'),
+                                  ({**chip, "sm_count": 1.5}, '"sm_count" must be a whole number'),
+                                  ({**chip, "clock_hz": -1}, '"clock_hz" must be a number'),
+                                  ({**chip, "sm_count": 0}, "sm_count"),
+                                  ({key: chip[key] for key in chip if key != "l2_bytes"},
+                                   'the key "l2_bytes" is missing')):
+                write(content)
+                self.refuse(2, text, "64x64x64", "-k", "padded", "--gpu", path)
+
+    def test_tiles(self):
+        found = self.read("512x512x512", "--tile", "auto", "--gpu", "rtx4090")
+        tiles = {row["tile_rows"]: row for row in found["tiles"]}
+        self.assertEqual(sorted(tiles), [2, 4, 8, 16, 32, 64])
+        self.assertEqual([tile for tile in tiles if tiles[tile]["is_legal"]], [2, 4, 8, 16, 32])
+        self.assertIn("4096 threads", tiles[64]["reason"])
+        best = min((row for row in tiles.values() if row["is_legal"]),
+                   key=lambda row: row["predicted_s"])
+        self.assertEqual(found["recommended_tile"], best["tile_rows"])
+        text = self.print("512x512x512", "--tile", "auto", "--gpu", "rtx4090")
+        self.assertIn(f"Recommended: tile {found['recommended_tile']}", text)
+
+    def test_candidates(self):
+        found = self.read("96x80x64:nt:beta=1")
+        chosen = [row for row in found["candidates"] if row["is_chosen"]]
+        self.assertEqual([row["kernel"] for row in chosen], [found["chosen_kernel"]])
+        self.assertEqual(found["useful_flops"], 2 * 96 * 80 * 64)
+        for row in found["candidates"]:
+            self.assertEqual(row["reason"] == "", row["is_chosen"])
+            self.assertEqual(row["predicted_s"] > 0, row["is_legal"])
+        lines = self.print("96x80x64:nt:beta=1").splitlines()
+        self.assertRegex(lines[2], rf"^{found['chosen_kernel']} .* chosen$")
+        self.assertTrue(any(re.search("multiplies fp64", line) for line in lines))
+
+    def test_refusals(self):
+        for code, text, words in (
+                (2, "name a shape", []), (2, "one shape too many", ["8x8x8", "8x8x8"]),
+                (2, "8x8", ["8x8"]), (2, "--tile = 'x'", ["8x8x8", "--tile", "x"]),
+                (2, "tile = 3", ["8x8x8", "--kernel", "edges", "--tile", "3"]),
+                (2, "--tile = 4", ["8x8x8", "--tile", "4"]),
+                (2, "tile = 16", ["8x8x8", "--kernel", "padded", "--tile", "16"]),
+                (2, "MxNxK alone", ["8x8x8:nt", "--kernel", "all"]),
+                (2, "m = 0", ["0x8x8", "--kernel", "edges", "--tile", "8"]),
+                (2, "ladder", ["8x8x8", "--kernel", "cpu_sequential_generic_fp32"]),
+                (3, "nothing", ["8x8x8", "--kernel", "nothing"]),
+                (3, "rtx5090", ["8x8x8", "--gpu", "nothing"]),
+                (3, "cpu", ["8x8x8", "--device", "nothing"])):
+            self.refuse(code, text, *words)
+
+
+if __name__ == "__main__":
+    TILEGEMM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()

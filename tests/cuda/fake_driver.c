@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT */
+#include "fake_driver.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Codes and attributes of cuda.h that the fake answers with. */
+enum { error_out_of_memory = 2, error_no_device = 100, error_not_found = 500 };
+
+typedef struct fake_function {
+    char name[128];
+} fake_function;
+
+static fake_driver state = {.free_bytes = (int64_t)1 << 30};
+static _Thread_local void *current_context;
+static char contexts[64];
+static fake_function functions[256];
+static int function_count;
+
+fake_driver *fake_get_driver(void)
+{
+    state.current = current_context;
+    return &state;
+}
+
+static int read_number(const char *variable, int otherwise)
+{
+    const char *text = getenv(variable);
+    return text && text[0] ? atoi(text) : otherwise;
+}
+
+/* The error that `symbol` must give at this call, or 0. */
+static int fail(const char *symbol)
+{
+    if (strcmp(state.failing, symbol) != 0)
+        return 0;
+    if (state.failing_call == 0)
+        return state.error;
+    return --state.failing_call == 0 ? (state.failing[0] = '\0', state.error) : 0;
+}
+
+#define RETURN_FAILURE()                                                                           \
+    do {                                                                                           \
+        int failure = fail(__func__);                                                              \
+        if (failure)                                                                               \
+            return failure;                                                                        \
+    } while (0)
+
+int cuInit(unsigned flags)
+{
+    (void)flags;
+    return read_number("FAKE_CUDA_INIT", 0);
+}
+
+int cuDriverGetVersion(int *version)
+{
+    *version = read_number("FAKE_CUDA_VERSION", 99000);
+    return 0;
+}
+
+int cuGetErrorName(int error, const char **name)
+{
+    *name = error == error_out_of_memory ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : error == error_no_device   ? "CUDA_ERROR_NO_DEVICE"
+                                         : "CUDA_ERROR_FAKE";
+    return 0;
+}
+
+int cuGetErrorString(int error, const char **text)
+{
+    (void)error;
+    *text = "as the test told";
+    return 0;
+}
+
+int cuDeviceGetCount(int *count)
+{
+    RETURN_FAILURE();
+    *count = read_number("FAKE_CUDA_DEVICES", 2);
+    return 0;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    RETURN_FAILURE();
+    *device = ordinal;
+    return 0;
+}
+
+int cuDeviceGetName(char *name, int name_bytes, int device)
+{
+    snprintf(name, (size_t)name_bytes, "Fake GPU %d", device);
+    return 0;
+}
+
+int cuDeviceGetPCIBusId(char *name, int name_bytes, int device)
+{
+    snprintf(name, (size_t)name_bytes, "0000:%02x:00.0", device);
+    return 0;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    static const int values[128] = {
+        [13] = 1980000, [16] = 132,    [36] = 3201000, [37] = 6144,   [38] = 62914560,
+        [39] = 2048,    [81] = 233472, [82] = 65536,   [97] = 232448, [106] = 32};
+    int capability = read_number("FAKE_CUDA_CAPABILITY", 90);
+    (void)device;
+    *value = attribute == 75   ? capability / 10
+             : attribute == 76 ? capability % 10
+                               : values[attribute];
+    return 0;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    (void)device;
+    *bytes = (size_t)1 << 31;
+    return 0;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    RETURN_FAILURE();
+    state.retain_count++;
+    *context = &contexts[device];
+    return 0;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    state.retain_count--;
+    return 0;
+}
+
+int cuCtxGetCurrent(void **context)
+{
+    RETURN_FAILURE();
+    *context = current_context;
+    return 0;
+}
+
+int cuCtxSetCurrent(void *context)
+{
+    RETURN_FAILURE();
+    current_context = context;
+    return 0;
+}
+
+int cuModuleLoadData(void **module, const void *image)
+{
+    RETURN_FAILURE();
+    state.load_count++;
+    *module = (void *)(uintptr_t)image;
+    return 0;
+}
+
+int cuModuleUnload(void *module)
+{
+    (void)module;
+    state.load_count--;
+    return 0;
+}
+
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    RETURN_FAILURE();
+    (void)module;
+    if (function_count == 256)
+        return error_not_found;
+    snprintf(functions[function_count].name, sizeof functions[0].name, "%s", name);
+    *function = &functions[function_count++];
+    return 0;
+}
+
+int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    RETURN_FAILURE();
+    (void)function;
+    (void)attribute;
+    (void)value;
+    state.shared_attribute_count++;
+    return 0;
+}
+
+int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void *stream, void **arguments, void **extra)
+{
+    RETURN_FAILURE();
+    (void)arguments;
+    (void)extra;
+    snprintf(state.kernel, sizeof state.kernel, "%s", ((fake_function *)function)->name);
+    const unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
+    memcpy(state.grid, grid, sizeof grid);
+    memcpy(state.block, block, sizeof block);
+    state.shared_bytes = shared_bytes;
+    state.stream = stream;
+    __atomic_fetch_add(&state.launch_count, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+    *free_bytes = (size_t)state.free_bytes;
+    *total_bytes = (size_t)1 << 31;
+    return 0;
+}
+
+int cuMemAlloc_v2(uint64_t *memory, size_t bytes)
+{
+    RETURN_FAILURE();
+    if (bytes > (size_t)state.free_bytes)
+        return error_out_of_memory;
+    void *block = NULL;
+    if (posix_memalign(&block, 256, bytes))
+        return error_out_of_memory;
+    state.allocate_count++;
+    state.live_allocation_count++;
+    *memory = (uint64_t)(uintptr_t)block;
+    return 0;
+}
+
+int cuMemFree_v2(uint64_t memory)
+{
+    state.live_allocation_count--;
+    free((void *)(uintptr_t)memory);
+    return 0;
+}
+
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    RETURN_FAILURE();
+    (void)flags;
+    *memory = malloc(bytes);
+    return *memory ? 0 : error_out_of_memory;
+}
+
+int cuMemFreeHost(void *memory)
+{
+    free(memory);
+    return 0;
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t device, const void *host, size_t bytes, void *stream)
+{
+    RETURN_FAILURE();
+    (void)stream;
+    memcpy((void *)(uintptr_t)device, host, bytes);
+    return 0;
+}
+
+int cuMemcpyDtoHAsync_v2(void *host, uint64_t device, size_t bytes, void *stream)
+{
+    RETURN_FAILURE();
+    (void)stream;
+    memcpy(host, (void *)(uintptr_t)device, bytes);
+    return 0;
+}
+
+int cuStreamSynchronize(void *stream)
+{
+    RETURN_FAILURE();
+    (void)stream;
+    state.wait_count++;
+    return 0;
+}
+
+int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *capture, void **graph,
+                              const void **nodes, size_t *node_count)
+{
+    (void)stream;
+    (void)graph;
+    (void)nodes;
+    (void)node_count;
+    *status = state.is_capturing;
+    *capture = state.capture;
+    return 0;
+}
+
+#ifndef FAKE_CUDA_LACKS_A_SYMBOL
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    *mode = 0;
+    return 0;
+}
+#endif
+
+int cuEventCreate(void **event, unsigned flags)
+{
+    RETURN_FAILURE();
+    (void)flags;
+    *event = malloc(1);
+    return *event ? 0 : error_out_of_memory;
+}
+
+int cuEventDestroy_v2(void *event)
+{
+    free(event);
+    return 0;
+}
+
+int cuEventRecord(void *event, void *stream)
+{
+    RETURN_FAILURE();
+    (void)event;
+    (void)stream;
+    return 0;
+}
+
+int cuEventSynchronize(void *event)
+{
+    RETURN_FAILURE();
+    (void)event;
+    return 0;
+}
+
+int cuEventElapsedTime(float *elapsed_ms, void *start, void *end)
+{
+    (void)start;
+    (void)end;
+    *elapsed_ms = 5.0F;
+    return 0;
+}

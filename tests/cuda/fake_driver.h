@@ -1,0 +1,36 @@
+/*
+ * A libcuda.so.1 without a GPU: memory is the processor's, a launch is only recorded, and any
+ * function can be told to fail. The tests open it beside the library and reach in.
+ *
+ * At its opening it reads FAKE_CUDA_VERSION (default 99000), FAKE_CUDA_DEVICES (default 2),
+ * FAKE_CUDA_CAPABILITY (default 90) and FAKE_CUDA_INIT, the answer of cuInit (default 0).
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TEST_FAKE_DRIVER_H
+#define TEST_FAKE_DRIVER_H
+
+#include <stdint.h>
+
+typedef struct fake_driver {
+    char failing[64]; /* symbol of the function that fails; "" for none */
+    int failing_call; /* 1: its next call, 2: the one after, ...; 0: every call */
+    int error;        /* what it then returns */
+    int64_t free_bytes;
+    int is_capturing; /* what cuStreamGetCaptureInfo_v2 tells of every stream */
+    uint64_t capture;
+
+    /* What was done. */
+    int launch_count, load_count, allocate_count, live_allocation_count, retain_count;
+    int shared_attribute_count, wait_count;
+    char kernel[128]; /* of the last launch */
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    void *current; /* context of the calling thread */
+} fake_driver;
+
+/* The fake's own state; exported by the library. */
+fake_driver *fake_get_driver(void);
+typedef fake_driver *fake_get_driver_function(void);
+
+#endif /* TEST_FAKE_DRIVER_H */

@@ -1,0 +1,89 @@
+/*
+ * Failure at every allocation, the processor's and the device's: the status is OUT_OF_MEMORY, and
+ * once the context is destroyed nothing is left of either.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "alloc/wrapped_allocation.h"
+#include "fake_control.h"
+#include "plan/context.h"
+
+#define ALLOCATIONS_MAX 100
+
+/* A context's life: a call, and workspaces of two streams. */
+static tg_status live(void)
+{
+    float d[16];
+    char streams[2];
+    tg_context *context = NULL;
+    tg_matrix view = tg_make_matrix(TG_TYPE_FP32, d, 4, 4);
+    tg_problem problem = tg_make_problem(view, view, view);
+    problem.alpha = 0.0;
+    tg_status status = tg_create_context(&(tg_context_options){.device = "cuda:1"}, &context);
+    if (status == TG_STATUS_OK)
+        status = tg_multiply(context, &problem);
+    if (status == TG_STATUS_OK)
+        status = tgi_workspace_reserve(&context->workspaces, 3000000);
+    for (int i = 0; i < 2 && status == TG_STATUS_OK; i++) {
+        tgi_workspace workspace;
+        status = tgi_workspace_take(&context->workspaces, 3000000, &streams[i], &workspace);
+        if (status == TG_STATUS_OK)
+            tgi_workspace_give(&context->workspaces, workspace);
+    }
+    tg_destroy_context(context);
+    return status;
+}
+
+static void test_host_allocations(void **state)
+{
+    (void)state;
+    fake_reset();
+    int failed_count = 0;
+    for (int failing = 1; failing < ALLOCATIONS_MAX; failing++) {
+        allocation_watch(failing);
+        tg_status status = live();
+        allocation_counts counts = allocation_unwatch();
+        assert_int_equal(counts.live_count, 0);
+        assert_int_equal(fake_reach()->live_allocation_count, 0);
+        assert_int_equal(fake_reach()->retain_count, 0);
+        if (!counts.failed_count) {
+            assert_int_equal(status, TG_STATUS_OK);
+            break;
+        }
+        assert_int_equal(status, TG_STATUS_OUT_OF_MEMORY);
+        FAKE_ASSERT_DETAIL("bytes of memory");
+        failed_count++;
+    }
+    assert_true(failed_count >= 4); /* context, device, plan, list of blocks */
+    assert_true(failed_count < ALLOCATIONS_MAX - 1);
+}
+
+static void test_device_allocations(void **state)
+{
+    (void)state;
+    for (int call = 1; call <= 2; call++) {
+        fake_fail_at("cuMemAlloc_v2", call, 2);
+        assert_int_equal(live(), TG_STATUS_OUT_OF_MEMORY);
+        FAKE_ASSERT_DETAIL("bytes of memory could be had on cuda:1", "free");
+        assert_int_equal(fake_reach()->live_allocation_count, 0);
+    }
+    fake_fail_at("cuMemAlloc_v2", 3, 2);
+    assert_int_equal(live(), TG_STATUS_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_host_allocations),
+        cmocka_unit_test(test_device_allocations),
+    };
+    return cmocka_run_group_tests(tests, fake_open, NULL);
+}

@@ -1,0 +1,84 @@
+/*
+ * Workspaces of a GPU's context: which call may use which block, on a fake driver.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "fake_control.h"
+#include "plan/context.h"
+
+/* The pool is reached from inside: no kernel of every build needs a workspace. */
+static void test_workspaces_belong_to_streams(void **state)
+{
+    (void)state;
+    fake_driver *fake = fake_reset();
+    char first_stream[8], second_stream[8];
+    tgi_workspace a, b, c;
+    tg_context *context = fake_open_context("cuda");
+    tgi_workspace_pool *pool = &context->workspaces;
+    assert_int_equal(tgi_workspace_reserve(pool, 5000), 0);
+    int allocated = fake->allocate_count;
+    assert_int_equal(tgi_workspace_take(pool, 5000, first_stream, &a), 0);
+    assert_int_equal(fake->allocate_count, allocated); /* the spare */
+    assert_int_equal(tgi_workspace_take(pool, 5000, first_stream, &b), 0);
+    assert_ptr_not_equal(a.memory, b.memory); /* the first is not given back yet */
+    tgi_workspace_give(pool, a);
+    tgi_workspace_give(pool, b);
+    assert_int_equal(tgi_workspace_take(pool, 5000, second_stream, &c), 0);
+    assert_ptr_not_equal(c.memory, a.memory);
+    assert_ptr_not_equal(c.memory, b.memory);
+    tgi_workspace_give(pool, c);
+    allocated = fake->allocate_count;
+    for (int i = 0; i < 10; i++) {
+        tgi_workspace again;
+        assert_int_equal(
+            tgi_workspace_take(pool, 4000, i % 2 ? first_stream : second_stream, &again), 0);
+        assert_true(i % 2 ? again.memory != c.memory : again.memory == c.memory);
+        tgi_workspace_give(pool, again);
+    }
+    assert_int_equal(fake->allocate_count, allocated);
+    assert_int_equal(fake->wait_count, 0);
+    tg_destroy_context(context);
+    assert_int_equal(fake->live_allocation_count, 0);
+}
+
+static void test_captured_workspaces_stay_with_their_graph(void **state)
+{
+    (void)state;
+    fake_driver *fake = fake_reset();
+    char stream[8];
+    tgi_workspace plain, captured, again, other;
+    tg_context *context = fake_open_context("cuda");
+    tgi_workspace_pool *pool = &context->workspaces;
+    assert_int_equal(tgi_workspace_take(pool, 100, stream, &plain), 0);
+    tgi_workspace_give(pool, plain);
+    fake->is_capturing = 1;
+    fake->capture = 7;
+    assert_int_equal(tgi_workspace_take(pool, 100, stream, &captured), 0);
+    assert_ptr_not_equal(captured.memory, plain.memory);
+    tgi_workspace_give(pool, captured);
+    assert_int_equal(tgi_workspace_take(pool, 100, stream, &again), 0);
+    assert_ptr_equal(again.memory, captured.memory); /* one after the other in the graph, too */
+    tgi_workspace_give(pool, again);
+    fake->capture = 8;
+    assert_int_equal(tgi_workspace_take(pool, 100, stream, &other), 0);
+    assert_ptr_not_equal(other.memory, captured.memory);
+    assert_ptr_not_equal(other.memory, plain.memory);
+    tgi_workspace_give(pool, other);
+    tg_destroy_context(context);
+    assert_int_equal(fake->live_allocation_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_workspaces_belong_to_streams),
+        cmocka_unit_test(test_captured_workspaces_stay_with_their_graph),
+    };
+    return cmocka_run_group_tests(tests, fake_open, NULL);
+}

@@ -1,0 +1,33 @@
+/*
+ * What the tests on a GPU share: the reason to skip them, and the driver functions that make
+ * streams and graphs.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TEST_GPU_H
+#define TEST_GPU_H
+
+#include "tilegemm_lab.h"
+
+#define GPU_SKIPPED 77 /* exit code that ctest takes for skipped */
+
+/* 1 if there is a GPU; else prints how many tests are skipped and why. */
+int gpu_is_there(int test_count);
+
+/* Opens the default GPU or fails the test. */
+tg_context *gpu_open_context(void);
+
+/* Functions of the driver that only a caller of the library needs. */
+typedef struct gpu_driver {
+    int (*create_stream)(void **stream, unsigned flags);
+    int (*destroy_stream)(void *stream);
+    int (*begin_capture)(void *stream, int mode);
+    int (*end_capture)(void *stream, void **graph);
+    int (*instantiate)(void **executable, void *graph, uint64_t flags);
+    int (*launch_graph)(void *executable, void *stream);
+    int (*destroy_executable)(void *executable);
+    int (*destroy_graph)(void *graph);
+} gpu_driver;
+const gpu_driver *gpu_open_driver(void);
+
+#endif /* TEST_GPU_H */

@@ -1,0 +1,152 @@
+/*
+ * The model's closed forms against the simulator, which runs the kernels' own source and looks at
+ * every access: the same figure for every count, every rung and every size.
+ *
+ * usage: test_agreement PART STEP      (0 .. 3: every fourth rung of the ladder; one size of STEP)
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/sizes.h"
+#include "tilegemm_lab.h"
+
+enum { part_count = 4 };
+static int part, size_step = 1;
+
+/* A count of tg_traffic by its place in it. */
+static const struct {
+    const char *name;
+    size_t offset;
+} counts[] = {
+#define COUNT(field)                                                                               \
+    {                                                                                              \
+#field, offsetof(tg_traffic, field)                                                        \
+    }
+    COUNT(grid_x),
+    COUNT(grid_y),
+    COUNT(block_count),
+    COUNT(edge_block_count),
+    COUNT(global_read_elems),
+    COUNT(global_read_bytes),
+    COUNT(global_write_elems),
+    COUNT(global_write_bytes),
+    COUNT(global_load_requests),
+    COUNT(global_load_sectors),
+    COUNT(global_store_requests),
+    COUNT(global_store_sectors),
+    COUNT(shared_load_requests),
+    COUNT(shared_store_requests),
+    COUNT(bank_conflicts),
+    COUNT(barriers),
+    COUNT(useful_flops),
+    COUNT(issued_flops),
+#undef COUNT
+};
+enum { count_count = sizeof counts / sizeof counts[0] };
+
+static int64_t get_count(const tg_traffic *traffic, int index)
+{
+    int64_t value;
+    memcpy(&value, (const char *)traffic + counts[index].offset, sizeof value);
+    return value;
+}
+
+/* Matrices that start at multiples of 256 bytes, as the model takes them to. */
+static float *make_matrix(int64_t elems)
+{
+    size_t bytes = ((size_t)elems * sizeof(float) + 255) / 256 * 256;
+    float *matrix = aligned_alloc(256, bytes);
+    assert_non_null(matrix);
+    memset(matrix, 0, bytes);
+    return matrix;
+}
+
+/* Counts that differ. */
+static int compare(const char *kernel, int tile, const int size[3])
+{
+    const int m = size[0], n = size[1], k = size[2];
+    tg_chip chip;
+    tg_explanation predicted;
+    const tg_simulation *simulated;
+    int wrong_count = 0;
+    assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
+    assert_int_equal(tg_explain_kernel(&chip, kernel, tile, m, n, k, &predicted), TG_STATUS_OK);
+    if (!predicted.prediction.is_legal) /* rung 3 takes whole tiles alone */
+        return 0;
+    float *a = make_matrix((int64_t)m * k), *b = make_matrix((int64_t)k * n);
+    float *d = make_matrix((int64_t)m * n);
+    const tg_simulation_options options = {.kernel = kernel, .tile = tile, .a = a, .b = b, .d = d};
+    tg_status status = tg_simulate_kernel(&options, m, n, k, &simulated);
+    if (status != TG_STATUS_OK)
+        fail_msg("%s: %s", kernel, tg_get_error_detail());
+    assert_true(simulated->is_exact);
+    assert_int_equal(simulated->finding_count, 0);
+    for (int i = 0; i < count_count; i++) {
+        int64_t model = get_count(&predicted.traffic, i);
+        int64_t simulator = get_count(&simulated->traffic, i);
+        if (model != simulator)
+            print_error("%s %dx%dx%d: %s: model %lld, simulator %lld\n", predicted.kernel, m, n, k,
+                        counts[i].name, (long long)model, (long long)simulator);
+        wrong_count += model != simulator;
+    }
+    if (simulated->shared_bytes != predicted.prediction.shared_bytes) {
+        print_error("%s: shared_bytes: model %lld, simulator %lld\n", predicted.kernel,
+                    (long long)predicted.prediction.shared_bytes,
+                    (long long)simulated->shared_bytes);
+        wrong_count++;
+    }
+    tg_destroy_simulation(simulated);
+    free(a), free(b), free(d);
+    return wrong_count;
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    int row_count = 0, wrong_count = 0;
+    for (int i = 0; i < tg_get_kernel_count(); i++) {
+        tg_kernel_info info;
+        assert_int_equal(tg_get_kernel_info(NULL, i, &info), TG_STATUS_OK);
+        if (strcmp(info.device, "cuda") != 0 || info.ladder_rung < 0 ||
+            info.ladder_rung % part_count != part)
+            continue;
+        row_count++;
+        for (int s = 0; s < size_count; s += size_step)
+            wrong_count += compare(info.name, 0, sizes[s]);
+    }
+    assert_int_equal(wrong_count, 0);
+    assert_true(row_count >= 2 && size_count >= 40);
+}
+
+/* Blocks of less than a warp: tiles of 2 in parts 0 and 1, of 4 in the others. */
+static void test_small_tiles(void **state)
+{
+    (void)state;
+    static const char *const families[] = {"naive", "coalesced", "tiled", "edges"};
+    int wrong_count = 0;
+    for (int i = 0; i < 4; i++) {
+        for (int s = part % 2; s < size_count; s += 2 * size_step)
+            wrong_count += compare(families[i], part < 2 ? 2 : 4, sizes[s]);
+    }
+    assert_int_equal(wrong_count, 0);
+}
+
+int main(int argc, char **argv)
+{
+    part = argc > 1 ? atoi(argv[1]) : 0;
+    size_step = argc > 2 ? atoi(argv[2]) : 1;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small_tiles),
+        cmocka_unit_test(test_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+/*
+ * Chips, occupancy and predicted times.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tilegemm_lab.h"
+
+static tg_prediction predict(const char *name, const char *family, int tile, int64_t m, int64_t n,
+                             int64_t k)
+{
+    tg_chip chip;
+    tg_explanation found;
+    assert_int_equal(tg_find_chip(name, &chip), TG_STATUS_OK);
+    assert_int_equal(tg_explain_kernel(&chip, family, tile, m, n, k, &found), TG_STATUS_OK);
+    return found.prediction;
+}
+
+/* Multiprocessors, lanes and clock must give the FP32 rate that each datasheet states. */
+static void test_peaks_are_the_datasheets(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double fp32_tflops, gb_per_s;
+    } sheets[] = {{"t4", 8.1, 320},     {"a40", 37.4, 696},      {"l4", 30.3, 300},
+                  {"a100", 19.5, 2039}, {"rtx3090", 35.6, 936},  {"rtx4090", 82.6, 1008},
+                  {"h100", 67, 3350},   {"h100_pcie", 51, 2000}, {"h200", 67, 4800},
+                  {"b200", 75, 8000},   {"rtx5090", 104.8, 1792}};
+    assert_int_equal(tg_get_chip_count(), sizeof sheets / sizeof sheets[0]);
+    for (int i = 0; i < tg_get_chip_count(); i++) {
+        tg_chip chip;
+        assert_int_equal(tg_get_chip(i, &chip), TG_STATUS_OK);
+        assert_string_equal(chip.name, sheets[i].name);
+        double tflops = 2e-12 * chip.sm_count * chip.fp32_lanes_per_sm * chip.clock_hz;
+        assert_true(fabs(tflops / sheets[i].fp32_tflops - 1.0) < 0.02);
+        assert_true(fabs(chip.memory_bytes_per_s * 1e-9 / sheets[i].gb_per_s - 1.0) < 0.025);
+        assert_true(chip.shared_bytes_per_block <= chip.shared_bytes_per_sm);
+        assert_int_equal(chip.fp32_lanes_per_sm, chip.compute_capability <= 80 ? 64 : 128);
+    }
+}
+
+/* What the occupancy calculator of the CUDA toolkit gives. */
+static void test_occupancy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip, *family;
+        int tile, block_count, percent;
+        const char *limiter;
+    } cases[] = {
+        {"h200", "edges", 32, 2, 100, "threads"},
+        {"h200", "edges", 8, 32, 100, "threads"},
+        {"h200", "edges", 4, 32, 50, "blocks"},
+        {"h200", "warp_tile", 128, 2, 25, "registers"},
+        {"h200", "register_column", 64, 2, 50, "registers"},
+        {"a40", "edges", 32, 1, 67, "threads"},
+        {"t4", "vector", 128, 1, 25, "registers"},
+        {"t4", "naive", 32, 1, 100, "threads"},
+        {"h200", "edges", 64, 0, 0, "threads"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tg_prediction p = predict(cases[i].chip, cases[i].family, cases[i].tile, 1024, 1024, 1024);
+        assert_int_equal(p.resident_blocks, cases[i].block_count);
+        assert_int_equal(lround(100 * p.occupancy), cases[i].percent);
+        assert_string_equal(p.occupancy_limiter, cases[i].limiter);
+    }
+    /* Shared memory: 1 KiB of each block is the system's since sm_80. */
+    tg_chip chip;
+    tg_explanation found;
+    assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
+    chip.shared_bytes_per_sm = 3 * 3072 - 1;
+    assert_int_equal(tg_explain_kernel(&chip, "edges", 16, 64, 64, 64, &found), TG_STATUS_OK);
+    assert_int_equal(found.prediction.resident_blocks, 2);
+    assert_string_equal(found.prediction.occupancy_limiter, "shared memory");
+    chip.shared_bytes_per_block = 2047;
+    assert_int_equal(tg_explain_kernel(&chip, "edges", 16, 64, 64, 64, &found), TG_STATUS_OK);
+    assert_false(found.prediction.is_legal);
+    assert_non_null(strstr(found.prediction.reason, "2048 bytes of shared memory"));
+}
+
+static void test_legality(void **state)
+{
+    (void)state;
+    assert_true(predict("t4", "tiled", 16, 64, 64, 64).is_legal);
+    tg_prediction p = predict("t4", "tiled", 16, 64, 63, 64);
+    assert_false(p.is_legal);
+    assert_non_null(strstr(p.reason, "cuda_edges"));
+    p = predict("t4", "edges", 64, 64, 64, 64);
+    assert_false(p.is_legal);
+    assert_non_null(strstr(p.reason, "limit is 1024 threads"));
+    p = predict("t4", "edges", 8, 65535 * 8 + 1, 8, 8);
+    assert_false(p.is_legal);
+    assert_non_null(strstr(p.reason, "65536 blocks high"));
+    assert_true(predict("t4", "edges", 8, 65535 * 8, 8, 8).is_legal);
+    assert_true(predict("t4", "naive", 16, 65535 * 16 + 1, 8, 8).is_legal);
+    assert_false(predict("t4", "naive", 16, 8, 65535 * 16 + 1, 8).is_legal);
+    assert_false(predict("t4", "edges", 32, 50000, 8, 50000).is_legal);
+}
+
+static void test_bound_and_time(void **state)
+{
+    (void)state;
+    tg_prediction naive = predict("h200", "naive", 32, 4096, 4096, 4096);
+    tg_prediction last = predict("h200", "warp_tile", 128, 4096, 4096, 4096);
+    assert_string_equal(naive.bound, "memory");
+    assert_string_equal(naive.limiter, "l1");
+    assert_string_equal(last.bound, "compute");
+    assert_true(fabs(last.ridge_flop_per_byte - 66.908e12 / 4.8e12) < 0.01);
+    assert_true(naive.predicted_s > 10 * last.predicted_s);
+    assert_true(naive.peak_share < 0.02 && last.peak_share > 0.4 && last.peak_share < 1.0);
+    double sum_s = last.l1_s + last.shared_s + last.fp32_s;
+    double store_s = last.dram_write_bytes / 4.8e12;
+    assert_true(sum_s > last.dram_s);
+    assert_true(fabs(last.launch_s + sum_s + store_s - last.predicted_s) < 1e-9);
+    /* Bank conflicts. */
+    assert_string_equal(predict("h200", "transposed", 32, 1024, 1024, 1024).limiter, "shared");
+}
+
+/* What fits in L2 is read once; what does not, once for each sweep. */
+static void test_dram(void **state)
+{
+    (void)state;
+    tg_prediction p = predict("h200", "warp_tile", 128, 2048, 2048, 2048);
+    assert_true(p.dram_read_bytes == 2.0 * 4 * 2048 * 2048);
+    assert_true(p.dram_write_bytes == 4.0 * 2048 * 2048);
+    p = predict("h200", "warp_tile", 128, 8192, 8192, 8192);
+    /* 264 blocks at once are 4 bands of 64: 16 sweeps of B, and A once. */
+    assert_true(p.dram_read_bytes == 17.0 * 4 * 8192 * 8192);
+    assert_true(predict("t4", "warp_tile", 128, 8192, 8192, 8192).dram_read_bytes >
+                p.dram_read_bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_peaks_are_the_datasheets),
+        cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_legality),
+        cmocka_unit_test(test_bound_and_time),
+        cmocka_unit_test(test_dram),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

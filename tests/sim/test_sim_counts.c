@@ -1,0 +1,106 @@
+/*
+ * The simulator's counts against those of a GPU's counters, and a trace worked out by hand. That
+ * they are the model's is tested in tests/model.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tilegemm_lab.h"
+
+static float *allocate(int64_t elem_count)
+{
+    void *memory = NULL;
+    assert_int_equal(posix_memalign(&memory, 256, 4 * (size_t)elem_count), 0);
+    memset(memory, 0, 4 * (size_t)elem_count);
+    return memory;
+}
+
+/* Traffic of a kernel; 0 where it does not take the sizes. */
+static int simulate(const char *kernel, int tile, const int shape[3], tg_simulation *copy)
+{
+    const int m = shape[0], n = shape[1], k = shape[2];
+    float *a = allocate(m * k), *b = allocate(k * n), *d = allocate(m * n);
+    const tg_simulation_options options = {.kernel = kernel, .tile = tile, .a = a, .b = b, .d = d};
+    const tg_simulation *made = NULL;
+    tg_status status = tg_simulate_kernel(&options, m, n, k, &made);
+    assert_true(status == TG_STATUS_OK || status == TG_STATUS_UNSUPPORTED);
+    if (made) {
+        assert_int_equal(made->finding_count, 0);
+        assert_true(made->is_exact);
+        *copy = *made;
+    }
+    tg_destroy_simulation(made);
+    free(a);
+    free(b);
+    free(d);
+    return status == TG_STATUS_OK;
+}
+
+/* What Nsight Compute counted on an H200 (docs/simulator.md has the whole table). */
+static void test_counters(void **state)
+{
+    static const int whole[] = {256, 256, 256}, ragged[] = {250, 130, 70};
+    tg_simulation counted;
+    (void)state;
+    assert_true(simulate("transposed", 0, whole, &counted));
+    assert_int_equal(counted.counter_bank_conflicts, 3670016 + 507904);
+    assert_true(simulate("transposed", 0, ragged, &counted));
+    assert_int_equal(counted.counter_bank_conflicts, 860160 + 119040);
+    assert_int_equal(counted.traffic.global_load_sectors, 24929);
+    assert_true(simulate("naive", 16, ragged, &counted));
+    assert_int_equal(counted.traffic.global_load_sectors, 1210300);
+    assert_int_equal(counted.traffic.global_store_sectors, 16250);
+    assert_true(simulate("vector", 0, ragged, &counted));
+    assert_int_equal(counted.traffic.global_load_requests, 1992);
+    assert_int_equal(counted.traffic.global_load_sectors, 35984);
+    assert_int_equal(counted.traffic.global_store_sectors, 17496);
+}
+
+static void keep_sums(void *state, const tg_trace_phase *phase)
+{
+    float *sums = state;
+    for (int i = 0; i < phase->sum_count && phase->block_x + phase->block_y == 0; i++)
+        sums[phase->phase / 2 * 4 + i] = phase->sums[i].value;
+}
+
+/* A = 0 .. 15, B = 100 .. 115, tile 2: the block of D's first two rows and columns. */
+static void test_trace(void **state)
+{
+    static const float expected[] = {104, 105, 920, 929, 656, 662, 2352, 2374};
+    float a[16], b[16], d[16], sums[16] = {0};
+    const tg_simulation *made = NULL;
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        a[i] = (float)i;
+        b[i] = (float)(100 + i);
+    }
+    const tg_simulation_options options = {.kernel = "tiled",
+                                           .tile = 2,
+                                           .a = a,
+                                           .b = b,
+                                           .d = d,
+                                           .trace = keep_sums,
+                                           .trace_state = sums};
+    assert_int_equal(tg_simulate_kernel(&options, 4, 4, 4, &made), TG_STATUS_OK);
+    tg_destroy_simulation(made);
+    assert_memory_equal(sums, expected, sizeof expected);
+    assert_true(d[0] == 656 && d[1] == 662 && d[4] == 2352 && d[5] == 2374);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_trace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
