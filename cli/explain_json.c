@@ -4,48 +4,15 @@
 #include "explain.h"
 
 #include "json_output.h"
+#include "traffic_json.h"
 
 #include <stdio.h>
 
 static int set_traffic(json_t *object, const tg_traffic *t)
 {
-    const struct {
-        const char *key;
-        int64_t value;
-    } counts[] = {
-#define COUNT(field) {#field, t->field}
-        COUNT(grid_x),
-        COUNT(grid_y),
-        COUNT(block_count),
-        COUNT(threads_per_block),
-        COUNT(tile_rows),
-        COUNT(tile_cols),
-        COUNT(tile_depth),
-        COUNT(edge_row_count),
-        COUNT(edge_col_count),
-        COUNT(edge_block_count),
-        COUNT(global_read_elems),
-        COUNT(global_read_bytes),
-        COUNT(global_write_elems),
-        COUNT(global_write_bytes),
-        COUNT(global_load_requests),
-        COUNT(global_load_sectors),
-        COUNT(global_store_requests),
-        COUNT(global_store_sectors),
-        COUNT(block_read_elems),
-        COUNT(shared_load_requests),
-        COUNT(shared_store_requests),
-        COUNT(bank_conflicts),
-        COUNT(barriers),
-        COUNT(useful_flops),
-        COUNT(issued_flops),
-        COUNT(naive_read_elems),
-#undef COUNT
-    };
-    int is_done = 1;
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0] && is_done; i++)
-        is_done = cli_set_json(object, counts[i].key, json_integer(counts[i].value));
-    return is_done &&
+    return cli_set_traffic_json(object, t) &&
+           cli_set_json(object, "block_read_elems", json_integer(t->block_read_elems)) &&
+           cli_set_json(object, "naive_read_elems", json_integer(t->naive_read_elems)) &&
            cli_set_json(object, "reads_saved_elems",
                         json_integer(t->naive_read_elems - t->global_read_elems)) &&
            cli_set_json(object, "flop_per_byte", json_real(t->flop_per_byte)) &&

@@ -5,6 +5,7 @@
 #include "simulate.h"
 
 #include "json_output.h"
+#include "traffic_json.h"
 
 #include <string.h>
 
@@ -24,34 +25,7 @@ static int set_counts(json_t *object, const count *counts, size_t count_count)
 
 static int set_traffic(json_t *object, const tg_simulation *shown)
 {
-    const tg_traffic *t = &shown->traffic;
     const count counts[] = {
-#define COUNT(field) {#field, t->field}
-        COUNT(grid_x),
-        COUNT(grid_y),
-        COUNT(block_count),
-        COUNT(threads_per_block),
-        COUNT(tile_rows),
-        COUNT(tile_cols),
-        COUNT(tile_depth),
-        COUNT(edge_row_count),
-        COUNT(edge_col_count),
-        COUNT(edge_block_count),
-        COUNT(global_read_elems),
-        COUNT(global_read_bytes),
-        COUNT(global_write_elems),
-        COUNT(global_write_bytes),
-        COUNT(global_load_requests),
-        COUNT(global_load_sectors),
-        COUNT(global_store_requests),
-        COUNT(global_store_sectors),
-        COUNT(shared_load_requests),
-        COUNT(shared_store_requests),
-        COUNT(bank_conflicts),
-        COUNT(barriers),
-        COUNT(useful_flops),
-        COUNT(issued_flops),
-#undef COUNT
         {"counter_bank_conflicts", shown->counter_bank_conflicts},
         {"shared_bytes", shown->shared_bytes},
         {"compulsory_bytes", shown->compulsory_bytes},
@@ -59,7 +33,8 @@ static int set_traffic(json_t *object, const tg_simulation *shown)
         {"l2_requests", shown->l2_requests},
         {"l2_hits", shown->l2_hits},
     };
-    return set_counts(object, counts, sizeof counts / sizeof counts[0]);
+    return cli_set_traffic_json(object, &shown->traffic) &&
+           set_counts(object, counts, sizeof counts / sizeof counts[0]);
 }
 
 static json_t *make_line(const tg_simulated_line *line)
