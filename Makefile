@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup demo check gpu-check fuzz bench format install clean
+.PHONY: all setup demo check gpu-check fuzz bench report-shots report-bench format install clean
 all:
 	@cmake --preset demo
 	@cmake --build --preset demo -j $(JOBS)
@@ -40,6 +40,14 @@ bench:
 	@cmake --build --preset demo -j $(JOBS)
 	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE -u BLIS_ARCH_TYPE \
 		build/tilegemm bench --suite square --peer all
+
+report-shots: all
+	@tools/setup check
+	@/usr/bin/python3 tools/report_shots build/tilegemm build/shots
+
+report-bench: all
+	@tools/setup check
+	@/usr/bin/python3 tools/report_bench build/tilegemm
 
 format:
 	@tools/setup check

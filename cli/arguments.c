@@ -97,28 +97,27 @@ int cli_parse_query(int argc, char **argv, const struct argp_option *options, co
 
 int cli_parse_type(const char *option, const char *text, tg_type *type)
 {
-    static const tg_type types[] = {TG_TYPE_FP32, TG_TYPE_FP64, TG_TYPE_BF16, TG_TYPE_FP16};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(text, tg_get_type_name(types[i])) == 0) {
-            *type = types[i];
+    for (int value = 0; tg_get_type_name((tg_type)value); value++) {
+        if (strcmp(text, tg_get_type_name((tg_type)value)) == 0) {
+            *type = (tg_type)value;
             return 1;
         }
     }
-    cli_print_error("%s = '%s' is no element type; pass fp32, fp64, bf16 or fp16", option, text);
+    cli_print_error("%s = '%s' is no element type; pass fp32, fp64, bf16, fp16, fp8_e4m3 or "
+                    "fp8_e5m2",
+                    option, text);
     return 0;
 }
 
 int cli_parse_precision(const char *option, const char *text, tg_precision *precision)
 {
-    static const tg_precision precisions[] = {TG_PRECISION_DEFAULT, TG_PRECISION_IEEE_FP32,
-                                              TG_PRECISION_IEEE_FP64};
-    for (size_t i = 0; i < sizeof precisions / sizeof precisions[0]; i++) {
-        if (strcmp(text, tg_get_precision_name(precisions[i])) == 0) {
-            *precision = precisions[i];
+    for (int value = 0; tg_get_precision_name((tg_precision)value); value++) {
+        if (strcmp(text, tg_get_precision_name((tg_precision)value)) == 0) {
+            *precision = (tg_precision)value;
             return 1;
         }
     }
-    cli_print_error("%s = '%s' is no precision; pass default, ieee_fp32 or ieee_fp64", option,
+    cli_print_error("%s = '%s' is no precision; pass default, ieee_fp32, ieee_fp64 or tf32", option,
                     text);
     return 0;
 }

@@ -18,8 +18,11 @@ enum option_key {
     key_cold,
     key_min_time,
     key_max_time,
+    key_within,
     key_rounds,
     key_precision,
+    key_batch_invariant,
+    key_sustained,
     key_type
 };
 
@@ -27,22 +30,24 @@ static const struct argp_option option_list[] = {
     {"shape", 's', "SPEC", 0, "Measure MxNxK, or a longer description such as 512x512x64:nt:bf16",
      0},
     {"suite", 'S', "NAME|FILE", 0,
-     "Measure the shapes of a suite (square, layouts, odd, skinny, llm, seeds) or of a file with "
-     "one a line; a suite's name comes first, so write ./square for a file; the default is "
-     "square where no --shape is given",
+     "Measure the shapes of a suite (square, cubes, layouts, odd, skinny, llm, cliff, seeds) or of "
+     "a file with one a line; a suite's name comes first, so write ./square for a file; the "
+     "default is square where no --shape is given",
      0},
     {"type", key_type, "TYPES", 0,
-     "fp32, fp64, bf16 or fp16, or several with commas, in place of the "
-     "shape's own",
+     "fp32, fp64, bf16, fp16, fp8_e4m3 or fp8_e5m2 (with D in bf16), or several with commas, in "
+     "place of the shape's own",
      0},
-    {"precision", key_precision, "NAME", 0, "default, ieee_fp32 or ieee_fp64", 0},
+    {"precision", key_precision, "NAME", 0, "default, ieee_fp32, ieee_fp64 or tf32", 0},
+    {"batch-invariant", key_batch_invariant, NULL, 0, "Ask for sums whose order depends on k alone",
+     0},
     {"kernel", 'k', "NAME", 0,
      "best (the planner's choice, the default), ladder, all, or a name that tilegemm kernels "
      "lists; may be repeated",
      0},
     {"peer", 'p', "NAME", 0,
-     "openblas, blis, onednn, onednn_sgemm, mkl, on a GPU cublas, cublas_best, all that are "
-     "installed (the default) or none; may be repeated",
+     "openblas, blis, onednn, onednn_sgemm, mkl, on a GPU cublas, cublas_lt, cublas_best, all that "
+     "are installed (the default) or none; may be repeated",
      0},
     {"threads", 't', "COUNTS", 0, "Thread counts with commas, such as 1,2", 0},
     {"device", key_device, "NAME", 0,
@@ -55,12 +60,16 @@ static const struct argp_option option_list[] = {
      0},
     {"rounds", key_rounds, "N", 0, "Samples of each contender (default 15)", 0},
     {"min-time", key_min_time, "SECONDS", 0,
-     "Shortest sample; calls repeat to fill it "
-     "(default 0.005)",
-     0},
+     "Shortest sample; calls repeat to fill it (default 0.005)", 0},
     {"max-time", key_max_time, "SECONDS", 0,
      "Stop sampling a contender after this time once it has 3 samples; also the longest "
      "predicted call of a kernel that ladder or all stands for (default 5)",
+     0},
+    {"sustained", key_sustained, "SECONDS", 0,
+     "Time each contender's calls one behind the other for this long too (default 0: do not)", 0},
+    {"within", key_within, "FACTOR", 0,
+     "Of the kernels that ladder or all stands for, leave out those whose predicted time is over "
+     "FACTOR times that of the planner's choice (default: none)",
      0},
     {"hot", key_hot, NULL, 0, "Use the same operands for every call; the default", 0},
     {"cold", key_cold, NULL, 0,
@@ -129,6 +138,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         is_right = cli_parse_precision("--precision", arg, &options->precision);
         options->has_precision = 1;
         break;
+    case key_batch_invariant:
+        options->is_batch_invariant = 1;
+        break;
     case 'k':
         is_right = add_name("--kernel", options->kernel_names, &options->kernel_name_count, arg);
         break;
@@ -161,6 +173,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         break;
     case key_max_time:
         is_right = cli_parse_double("--max-time", arg, 0.0, 86400.0, &options->max_time_s);
+        break;
+    case key_sustained:
+        is_right = cli_parse_double("--sustained", arg, 0.0, 60.0, &options->sustained_time_s);
+        break;
+    case key_within:
+        is_right = cli_parse_double("--within", arg, 1.0, 1e9, &options->within);
         break;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is no option; a shape is given as --shape %s", arg, arg);
@@ -290,6 +308,12 @@ static int set_defaults(bench_options *options)
         if (exit_code != CLI_EXIT_OK)
             return exit_code;
     }
+    for (int i = 0; options->kernel_name_count == 0 && i < options->suite_kernel_name_count; i++)
+        options->kernel_names[i] = options->suite_kernel_names[i];
+    if (options->kernel_name_count == 0)
+        options->kernel_name_count = options->suite_kernel_name_count;
+    if (options->max_time_s < 0.0)
+        options->max_time_s = options->suite_max_time_s > 0.0 ? options->suite_max_time_s : 5.0;
     if (options->kernel_name_count == 0)
         options->kernel_names[options->kernel_name_count++] = "best";
     if (options->peer_name_count == 0)
@@ -298,7 +322,7 @@ static int set_defaults(bench_options *options)
         options->thread_count_count = 1; /* of 0: the context's own */
     int exit_code = cli_apply_types(options);
     if (exit_code == CLI_EXIT_OK)
-        exit_code = cli_check_context(options);
+        exit_code = cli_hold_context(options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = cli_check_kernel_names(options);
     if (exit_code == CLI_EXIT_OK)
@@ -360,7 +384,8 @@ int cli_run_bench(int argc, char **argv)
                "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN, "
                "TILEGEMM_MKL or TILEGEMM_CUBLAS (a folder or a file) where that is set.",
     };
-    bench_options options = {.min_time_s = 0.005, .max_time_s = 5.0, .round_count = 15};
+    bench_options options = {
+        .min_time_s = 0.005, .max_time_s = -1.0 /* not given */, .round_count = 15};
     int exit_code = CLI_EXIT_OK;
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
         exit_code = options.refused_code != CLI_EXIT_OK ? options.refused_code : CLI_EXIT_USAGE;
@@ -369,6 +394,7 @@ int cli_run_bench(int argc, char **argv)
         exit_code = set_defaults(&options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = measure_and_write(&options, argc, argv);
+    tg_destroy_context(options.held);
     free(options.shapes);
     return exit_code;
 }

@@ -15,11 +15,11 @@
 #include <jansson.h>
 
 enum {
-    BENCH_TEXT_BYTES = 512, /* tg_format_problem's need */
+    BENCH_TEXT_BYTES = 640, /* tg_format_problem's need */
     BENCH_SAMPLE_CAPACITY = 1000,
     BENCH_NAME_CAPACITY = 64,    /* --kernel and --peer values each */
     BENCH_THREADS_CAPACITY = 16, /* entries of --threads */
-    BENCH_TYPE_CAPACITY = 4
+    BENCH_TYPE_CAPACITY = 6
 };
 
 typedef struct bench_shape {
@@ -33,23 +33,29 @@ typedef struct bench_options {
     int shape_count;
     const char *kernel_names[BENCH_NAME_CAPACITY];
     int kernel_name_count;
+    const char *suite_kernel_names[BENCH_NAME_CAPACITY]; /* of suites, where none is given */
+    int suite_kernel_name_count;
+    double suite_max_time_s; /* the same; 0 where no suite says */
     const char *peer_names[BENCH_NAME_CAPACITY];
     int peer_name_count;
     int thread_counts[BENCH_THREADS_CAPACITY]; /* 0: the context's own */
     int thread_count_count;
     tg_type types[BENCH_TYPE_CAPACITY]; /* none: each shape's own */
     int type_count;
-    int has_precision;
+    int has_precision, is_batch_invariant;
     tg_precision precision;
-    const char *device;    /* NULL: the library's default */
-    const char *isa;       /* NULL: all the device has */
-    const char *json_path; /* NULL: no JSON; "-": standard output */
-    double min_time_s;     /* shortest sample */
-    double max_time_s;     /* of one contender at one shape, once it has 3 samples */
+    const char *device;      /* NULL: the library's default */
+    const char *isa;         /* NULL: all the device has */
+    const char *json_path;   /* NULL: no JSON; "-": standard output */
+    double min_time_s;       /* shortest sample */
+    double sustained_time_s; /* of the calls one behind the other; 0: not measured */
+    double max_time_s;       /* of one contender at one shape, once it has 3 samples */
+    double within;           /* of ladder and all: times the planner's prediction at most */
     int round_count;
     int is_cold;
     int is_on_gpu;       /* filled by cli_open_bench_peers */
     int refused_code;    /* cli_exit of the option that was refused */
+    tg_context *held;    /* owned; keeps the device open from shape to shape, for opening is slow */
     cli_machine machine; /* read before the measuring, so that its load is that of others */
 } bench_options;
 
@@ -73,11 +79,13 @@ typedef struct bench_contender {
     double median_s, min_s, max_s;
     double spread;      /* (third - first quartile) / median */
     double gflop_per_s; /* by the median */
+    double sustained_s; /* seconds a call, without pauses; 0 where not measured */
     /* Of a GPU after the samples: lowest clock, highest power, throttled in any; 0 if unknown. */
     double clock_mhz, power_w;
     int is_throttled;
     int is_right;
     double max_error, max_bound_share; /* check_result's */
+    double global_read_bytes;          /* of a rung of a GPU's ladder, by the model; else 0 */
 } bench_contender;
 
 /* One shape at one thread count. */
@@ -110,8 +118,9 @@ int64_t cli_get_depth(const tg_problem *problem); /* k */
 double cli_count_operand_bytes(const tg_problem *problem);
 
 /* bench_contenders.c: choose and prepare, release. Returns a cli_exit. */
-/* Is there a context of the device with the instruction set of the options? */
-int cli_check_context(const bench_options *options);
+/* Fills options->held: is there a context of the device with the instruction set of the options,
+ * and can it be measured? */
+int cli_hold_context(bench_options *options);
 int cli_check_kernel_names(const bench_options *options);
 int cli_open_bench_peers(bench_options *options);
 int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
@@ -147,6 +156,20 @@ tg_status cli_fetch_output(const bench_ring *ring);
 /* bench_measure.c: fill the contenders' samples and errors. Returns a cli_exit. */
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
                        cli_progress *progress);
+
+/* Measured rungs of a GPU's ladder; sequential is the CPU's loop. NULL where one was not measured,
+ * but coalesced and tiled (with edges where no tile divides the sizes) always are. */
+typedef struct bench_tiling {
+    const bench_contender *sequential, *naive, *coalesced, *tiled;
+    double speedup, saved_s; /* of tiled over coalesced */
+    double saved_read_share; /* of coalesced's reads of global memory, 0..1 */
+} bench_tiling;
+
+/* bench_tiling.c: the bytes that a rung reads, by the model; what tiling gains, 0 where it cannot
+ * be told. */
+tg_status cli_model_reads(tg_context *context, const tg_problem *problem,
+                          bench_contender *contender);
+int cli_find_tiling(const bench_result *result, bench_tiling *tiling);
 
 /* bench_table.c: what a person reads. The summary returns a cli_exit. */
 void cli_print_bench_head(const bench_options *options);

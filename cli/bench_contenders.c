@@ -15,13 +15,21 @@ static int is_group(const char *name)
     return strcmp(name, "best") == 0 || strcmp(name, "ladder") == 0 || strcmp(name, "all") == 0;
 }
 
-int cli_check_context(const bench_options *options)
+int cli_hold_context(bench_options *options)
 {
     const tg_context_options asked = {.device = options->device, .isa = options->isa};
-    tg_context *context = NULL;
-    int exit_code = cli_create_context(&asked, &context);
-    tg_destroy_context(context);
-    return exit_code;
+    tg_device_info info;
+    int exit_code = cli_create_context(&asked, &options->held);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    tg_get_device_info(options->held, &info);
+    if (strcmp(info.device, "sim") != 0)
+        return CLI_EXIT_OK;
+    cli_print_error(
+        "device = sim simulates a GPU, whose time it cannot measure: `tilegemm simulate` "
+        "counts what kernels do, `tilegemm explain` predicts their time; pass cpu or "
+        "cuda to measure");
+    return CLI_EXIT_USAGE;
 }
 
 int cli_check_kernel_names(const bench_options *options)
@@ -99,7 +107,7 @@ static int check_peer_names(const bench_options *options, int is_on_gpu)
             continue;
         if (!peer) {
             cli_print_error("--peer = '%s' is no peer; pass all, none, openblas, blis, onednn, "
-                            "onednn_sgemm, mkl, cublas or cublas_best",
+                            "onednn_sgemm, mkl, cublas, cublas_lt or cublas_best",
                             name);
             return CLI_EXIT_MISSING;
         }
@@ -178,13 +186,16 @@ static int add_kernel(tg_context *context, bench_result *result, const tg_candid
     }
     if (!candidate->is_chosen && candidate->predicted_s > limit_s) {
         snprintf(added->skip_reason, sizeof added->skip_reason,
-                 "one call is predicted to take %.3g s, over --max-time; name it with --kernel",
-                 candidate->predicted_s);
+                 "one call is predicted to take %.3g s, over %.3g s, the limit of --max-time and "
+                 "--within; name it with --kernel",
+                 candidate->predicted_s, limit_s);
         return CLI_EXIT_OK;
     }
     const tg_plan_options plan_options = {.kernel = candidate->kernel};
     tg_status status =
         tg_create_plan(context, &result->shape->problem, &plan_options, &added->plan);
+    if (status == TG_STATUS_OK && result->bus[0] && info->ladder_rung >= 0)
+        status = cli_model_reads(context, &result->shape->problem, added);
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
@@ -268,19 +279,32 @@ static int is_asked(const char *name, const kernel_rows *rows, int row, tg_type 
            rows->infos[row].is_available;
 }
 
+/* Seconds of a call up to which a kernel that a group stands for is measured. */
+static double find_limit(const bench_options *options, const kernel_rows *rows)
+{
+    double limit_s = options->max_time_s;
+    for (int row = 0; row < rows->count && options->within > 0.0; row++) {
+        const tg_candidate *candidate = &rows->candidates[row];
+        if (candidate->is_chosen)
+            limit_s = fmin(limit_s, options->within * candidate->predicted_s);
+    }
+    return limit_s;
+}
+
 /* Each name of --kernel in turn; what one name stands for in table order. */
 static int add_kernels(const bench_options *options, tg_context *context, bench_result *result,
                        const kernel_rows *rows)
 {
+    const double limit_s = find_limit(options, rows);
     for (int i = 0; i < options->kernel_name_count; i++) {
         const char *name = options->kernel_names[i];
         int exit_code = CLI_EXIT_OK;
         if (strcmp(name, "ladder") == 0)
-            exit_code = add_ladder(context, result, rows, options->max_time_s);
+            exit_code = add_ladder(context, result, rows, limit_s);
         for (int row = 0; row < rows->count && exit_code == CLI_EXIT_OK; row++) {
             if (is_asked(name, rows, row, result->shape->problem.a.type))
                 exit_code = add_kernel(context, result, &rows->candidates[row], &rows->infos[row],
-                                       is_group(name) ? options->max_time_s : INFINITY);
+                                       is_group(name) ? limit_s : INFINITY);
         }
         if (exit_code != CLI_EXIT_OK)
             return exit_code;

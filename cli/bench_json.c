@@ -99,13 +99,14 @@ static json_t *make_head_json(const bench_options *options, int argc, char **arg
     if (tg_create_context(&context_options, &context) != TG_STATUS_OK ||
         tg_get_device_info(context, &info) != TG_STATUS_OK)
         return NULL;
-    json_t *head = json_pack(
-        "{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:f, s:i}", "version", tg_get_version(),
-        "source", cli_get_source(), "compiler", cli_get_compiler(), "date", date, "command",
-        make_command_json(argc, argv), "machine", cli_make_machine_json(&options->machine, &info),
-        "peers", make_peers_json(), "environment", make_environment_json(), "mode",
-        options->is_cold ? "cold" : "hot", "min_time_s", options->min_time_s, "max_time_s",
-        options->max_time_s, "round_count", options->round_count);
+    json_t *head =
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:f, s:f, s:i}", "version",
+                  tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
+                  "date", date, "command", make_command_json(argc, argv), "machine",
+                  cli_make_machine_json(&options->machine, &info), "peers", make_peers_json(),
+                  "environment", make_environment_json(), "mode", options->is_cold ? "cold" : "hot",
+                  "sustained_time_s", options->sustained_time_s, "min_time_s", options->min_time_s,
+                  "max_time_s", options->max_time_s, "round_count", options->round_count);
     tg_destroy_context(context);
     return head;
 }
@@ -138,6 +139,12 @@ static json_t *join(json_t *object, json_t *added)
     return cli_keep_whole_json(object, is_whole);
 }
 
+/* null where it was not measured. */
+static json_t *make_positive(double value)
+{
+    return value > 0.0 ? json_real(value) : json_null();
+}
+
 static json_t *make_record_json(const bench_result *result, const bench_contender *contender)
 {
     json_t *record = make_shape_json(result);
@@ -147,12 +154,13 @@ static json_t *make_record_json(const bench_result *result, const bench_contende
         is_whole &= cli_append_json(samples, json_real(contender->samples_s[i]));
     samples = cli_keep_whole_json(samples, is_whole);
     json_t *measured = json_pack(
-        "{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b, s:I, s:o}", "name", contender->name,
-        "kind", contender->is_peer ? "peer" : "kernel", "median_s", contender->median_s, "min_s",
-        contender->min_s, "max_s", contender->max_s, "spread", contender->spread, "gflop_per_s",
-        contender->gflop_per_s, "max_error", make_finite(contender->max_error), "max_bound_share",
-        make_finite(contender->max_bound_share), "is_right", contender->is_right, "repeat_count",
-        (json_int_t)contender->repeat_count, "samples_s", samples);
+        "{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:b, s:I, s:o}", "name",
+        contender->name, "kind", contender->is_peer ? "peer" : "kernel", "median_s",
+        contender->median_s, "min_s", contender->min_s, "max_s", contender->max_s, "spread",
+        contender->spread, "gflop_per_s", contender->gflop_per_s, "sustained_s",
+        make_positive(contender->sustained_s), "max_error", make_finite(contender->max_error),
+        "max_bound_share", make_finite(contender->max_bound_share), "is_right", contender->is_right,
+        "repeat_count", (json_int_t)contender->repeat_count, "samples_s", samples);
     record = join(record, measured);
     if (!result->bus[0] || contender->is_on_host)
         return record;
@@ -172,10 +180,19 @@ static json_t *name_contender(const bench_result *result, int index)
     return index >= 0 ? json_string(result->contenders[index].name) : json_null();
 }
 
-/* null where it was not measured. */
-static json_t *make_positive(double value)
+/* null where the ladder was not measured. */
+static json_t *make_tiling_json(const bench_result *result)
 {
-    return value > 0.0 ? json_real(value) : json_null();
+    bench_tiling tiling;
+    if (!cli_find_tiling(result, &tiling))
+        return json_null();
+    return json_pack("{s:o, s:o, s:s, s:s, s:f, s:f, s:f, s:f, s:f}", "sequential",
+                     tiling.sequential ? json_string(tiling.sequential->name) : json_null(),
+                     "naive", tiling.naive ? json_string(tiling.naive->name) : json_null(),
+                     "coalesced", tiling.coalesced->name, "tiled", tiling.tiled->name, "speedup",
+                     tiling.speedup, "saved_s", tiling.saved_s, "coalesced_read_bytes",
+                     tiling.coalesced->global_read_bytes, "tiled_read_bytes",
+                     tiling.tiled->global_read_bytes, "saved_read_share", tiling.saved_read_share);
 }
 
 static json_t *make_summary_json(const bench_result *result)
@@ -192,15 +209,16 @@ static json_t *make_summary_json(const bench_result *result)
     if (result->planned >= 0 && result->best_peer >= 0)
         planned_ratio = result->contenders[result->best_peer].median_s /
                         result->contenders[result->planned].median_s;
-    json_t *found = json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:f, s:f}, s:o, s:o}", "best_kernel",
-        name_contender(result, result->best_kernel), "best_peer",
-        name_contender(result, result->best_peer), "ratio_to_best_peer",
-        make_positive(result->ratio_to_best_peer), "planned_kernel",
-        name_contender(result, result->planned), "planned_ratio", make_positive(planned_ratio),
-        "peak_flop_per_s", make_positive(result->peak_flop_per_s), "plan_us", "first",
-        result->plan_first_us, "cached", result->plan_cached_us, "one_shot_median_s",
-        make_positive(result->one_shot_median_s), "skipped", skipped);
+    json_t *found = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:f, s:f}, s:o, s:o, s:o}",
+                              "best_kernel", name_contender(result, result->best_kernel),
+                              "best_peer", name_contender(result, result->best_peer),
+                              "ratio_to_best_peer", make_positive(result->ratio_to_best_peer),
+                              "planned_kernel", name_contender(result, result->planned),
+                              "planned_ratio", make_positive(planned_ratio), "peak_flop_per_s",
+                              make_positive(result->peak_flop_per_s), "plan_us", "first",
+                              result->plan_first_us, "cached", result->plan_cached_us,
+                              "one_shot_median_s", make_positive(result->one_shot_median_s),
+                              "tiling", make_tiling_json(result), "skipped", skipped);
     return join(summary, found);
 }
 

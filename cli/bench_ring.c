@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { set_capacity = 65536, operand_count = 5 };
+enum { set_capacity = 65536 };
 static const uint64_t operand_seed = 20240229;
 static const int64_t device_alignment = 256;          /* of an operand on a GPU, bytes */
 static const int64_t image_bytes = (int64_t)64 << 20; /* copied to a GPU at once */
@@ -28,32 +28,45 @@ static tg_buffers get_buffers(const tg_problem *problem)
                                 .b = problem->b.data,
                                 .c = problem->beta != 0.0 ? problem->c.data : NULL,
                                 .d = problem->d.data,
-                                .bias = problem->bias_data};
+                                .bias = problem->bias_data,
+                                .a_scale = problem->a_scale_data,
+                                .b_scale = problem->b_scale_data,
+                                .d_scale = problem->d_scale_data};
     return buffers;
 }
 
 /* The problem of host set 0 with its operands `offsets` from where `base` is. */
 static tg_problem move_problem(const bench_ring *ring, char *base,
-                               const int64_t offsets[operand_count])
+                               const int64_t offsets[CHECK_OPERAND_COUNT])
 {
     tg_problem moved = ring->host;
     const check_operands *host = &ring->operands[0];
-    void *data[operand_count] = {moved.a.data, moved.b.data, moved.c.data, moved.d.data,
-                                 (void *)(uintptr_t)moved.bias_data};
-    for (int i = 0; i < operand_count; i++) {
+    void *data[CHECK_OPERAND_COUNT] = {moved.a.data,
+                                       moved.b.data,
+                                       moved.c.data,
+                                       moved.d.data,
+                                       (void *)(uintptr_t)moved.bias_data,
+                                       (void *)(uintptr_t)moved.a_scale_data,
+                                       (void *)(uintptr_t)moved.b_scale_data,
+                                       (void *)(uintptr_t)moved.d_scale_data};
+    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
         if (host->allocation[i])
             data[i] = base + offsets[i] + ((char *)data[i] - (char *)host->allocation[i]);
     }
-    moved.a.data = data[0];
-    moved.b.data = data[1];
-    moved.c.data = data[2];
-    moved.d.data = data[3];
-    moved.bias_data = data[4];
+    moved.a.data = data[CHECK_A];
+    moved.b.data = data[CHECK_B];
+    moved.c.data = data[CHECK_C];
+    moved.d.data = data[CHECK_D];
+    moved.bias_data = data[CHECK_BIAS];
+    moved.a_scale_data = data[CHECK_A_SCALE];
+    moved.b_scale_data = data[CHECK_B_SCALE];
+    moved.d_scale_data = data[CHECK_D_SCALE];
     return moved;
 }
 
 /* Copies host set 0 to every set of the device, many sets at once where they are small. */
-static int fill_device(bench_ring *ring, const int64_t offsets[operand_count], int64_t set_bytes)
+static int fill_device(bench_ring *ring, const int64_t offsets[CHECK_OPERAND_COUNT],
+                       int64_t set_bytes)
 {
     int64_t copied_sets = image_bytes / set_bytes;
     copied_sets = copied_sets < 1                 ? 1
@@ -63,7 +76,7 @@ static int fill_device(bench_ring *ring, const int64_t offsets[operand_count], i
     if (!image)
         return 0;
     for (int64_t set = 0; set < copied_sets; set++) {
-        for (int i = 0; i < operand_count; i++) {
+        for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
             if (ring->operands[0].allocation[i])
                 memcpy(image + set * set_bytes + offsets[i], ring->operands[0].allocation[i],
                        (size_t)ring->operands[0].size_bytes[i]);
@@ -82,9 +95,9 @@ static int fill_device(bench_ring *ring, const int64_t offsets[operand_count], i
 /* Sets of a GPU: equal contents at different places, one allocation. */
 static int make_device_sets(bench_ring *ring, int64_t set_count)
 {
-    int64_t offsets[operand_count], set_bytes = 0;
+    int64_t offsets[CHECK_OPERAND_COUNT], set_bytes = 0;
     void *memory = NULL;
-    for (int i = 0; i < operand_count; i++) {
+    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
         offsets[i] = set_bytes;
         set_bytes += (ring->operands[0].size_bytes[i] + device_alignment - 1) / device_alignment *
                      device_alignment;
@@ -97,7 +110,7 @@ static int make_device_sets(bench_ring *ring, int64_t set_count)
         ring->problems[i] = move_problem(ring, ring->device + i * set_bytes, offsets);
         ring->buffers[i] = get_buffers(&ring->problems[i]);
     }
-    ring->d_offset = offsets[3];
+    ring->d_offset = offsets[CHECK_D];
     return fill_device(ring, offsets, set_bytes);
 }
 
@@ -164,14 +177,8 @@ static tg_status copy_output(const bench_ring *ring, int is_to_device)
 
 tg_status cli_poison_output(const bench_ring *ring)
 {
-    const tg_matrix *d = &ring->host.d;
-    for (int64_t entry = 0; entry < ring->host.batch_count; entry++)
-        for (int64_t row = 0; row < d->row_count; row++)
-            for (int64_t col = 0; col < d->col_count; col++)
-                check_set_element(d->type, d->data,
-                                  entry * d->batch_stride + row * d->row_stride +
-                                      col * d->col_stride,
-                                  (double)NAN);
+    /* All bits set are a NaN of every type. */
+    memset(ring->operands[0].allocation[3], 0xff, (size_t)ring->operands[0].size_bytes[3]);
     return copy_output(ring, 1);
 }
 

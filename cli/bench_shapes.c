@@ -101,6 +101,29 @@ static char *trim_line(char *line)
     return line;
 }
 
+/* A line of a suite that begins with --: what it measures where the option is not given. */
+static int add_suite_option(bench_options *options, char *text)
+{
+    static const char *const groups[] = {"best", "ladder", "all"};
+    const size_t name_length = strcspn(text, " ");
+    const char *value = trim_line(text + name_length);
+    if (strncmp(text, "--max-time", name_length) == 0)
+        return cli_parse_double("--max-time", value, 0.0, 86400.0, &options->suite_max_time_s)
+                   ? CLI_EXIT_OK
+                   : CLI_EXIT_USAGE;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        if (strncmp(text, "--kernel", name_length) != 0 || strcmp(value, groups[i]) != 0 ||
+            options->suite_kernel_name_count == BENCH_NAME_CAPACITY)
+            continue;
+        options->suite_kernel_names[options->suite_kernel_name_count++] = groups[i];
+        return CLI_EXIT_OK;
+    }
+    cli_print_error("'%s' is no option of a suite; write --max-time SECONDS, or --kernel best, "
+                    "ladder or all",
+                    text);
+    return CLI_EXIT_USAGE;
+}
+
 static int read_suite(bench_options *options, FILE *file, const char *path)
 {
     char *line = NULL; /* getline's, of any length */
@@ -114,7 +137,10 @@ static int read_suite(bench_options *options, FILE *file, const char *path)
         char *text = trim_line(line);
         if (!text[0])
             continue;
-        exit_code = cli_add_shape(options, text, trim_line(reason));
+        if (strncmp(text, "--", 2) == 0)
+            exit_code = add_suite_option(options, text);
+        else
+            exit_code = cli_add_shape(options, text, trim_line(reason));
         if (exit_code == CLI_EXIT_USAGE)
             cli_print_error("%s:%d: this line is no shape; write MxNxK # reason", path,
                             line_number);
@@ -167,8 +193,8 @@ int cli_add_suite(bench_options *options, const char *name_or_path)
     FILE *file = open_suite(name_or_path, path, sizeof path);
     if (!file) {
         cli_print_error(
-            "--suite = '%s' is no suite and no file: %s; pass square, layouts, odd, skinny, "
-            "llm, seeds or a path",
+            "--suite = '%s' is no suite and no file: %s; pass square, cubes, layouts, odd, "
+            "skinny, llm, cliff, seeds or a path",
             name_or_path, strerror(errno));
         return CLI_EXIT_MISSING;
     }
@@ -177,20 +203,14 @@ int cli_add_suite(bench_options *options, const char *name_or_path)
     return exit_code;
 }
 
-static int apply_type(bench_shape *shape, tg_type type)
+static void apply_type(bench_shape *shape, tg_type type)
 {
     if (shape->problem.a.type == type)
-        return CLI_EXIT_OK;
-    /* The type of D that goes with the type by default. */
-    char text[BENCH_TEXT_BYTES];
-    tg_problem typical;
-    snprintf(text, sizeof text, "1x1x1:%s", tg_get_type_name(type));
-    tg_status status = tg_parse_problem(text, &typical);
-    if (status != TG_STATUS_OK)
-        return cli_report_status(status);
+        return;
+    /* FP8 layers of a network give BF16. */
     shape->problem.a.type = shape->problem.b.type = type;
-    shape->problem.c.type = shape->problem.d.type = typical.d.type;
-    return CLI_EXIT_OK;
+    shape->problem.c.type = shape->problem.d.type =
+        tg_get_type_bytes(type) == 1 ? TG_TYPE_BF16 : type;
 }
 
 int cli_apply_types(bench_options *options)
@@ -207,14 +227,14 @@ int cli_apply_types(bench_options *options)
         bench_shape *shape = &typed[i];
         *shape = options->shapes[i % shape_count];
         if (options->type_count > 0)
-            exit_code = apply_type(shape, options->types[i / shape_count]);
+            apply_type(shape, options->types[i / shape_count]);
         if (options->has_precision)
             shape->problem.precision = options->precision;
-        if (exit_code == CLI_EXIT_OK) {
-            tg_status status = tg_format_problem(&shape->problem, shape->text, sizeof shape->text);
-            if (status != TG_STATUS_OK)
-                exit_code = cli_report_status(status);
-        }
+        if (options->is_batch_invariant)
+            shape->problem.is_batch_invariant = 1;
+        tg_status status = tg_format_problem(&shape->problem, shape->text, sizeof shape->text);
+        if (status != TG_STATUS_OK)
+            exit_code = cli_report_status(status);
     }
     free(options->shapes);
     options->shapes = typed;

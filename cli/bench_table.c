@@ -16,7 +16,7 @@ static const char *format_time(double time_s, char text[32])
         const char *unit;
     } units[] = {{1.0, "s "}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
     int i = 0;
-    while (i < 3 && time_s < units[i].unit_s)
+    while (i < 3 && fabs(time_s) < units[i].unit_s)
         i++;
     double value = time_s / units[i].unit_s;
     int digits = value >= 100.0 ? 1 : value >= 10.0 ? 2 : 3;
@@ -149,6 +149,65 @@ static void print_means(const bench_result *results, int result_count)
     }
 }
 
+/* A time of a contender, or a dash. */
+static void print_time(const bench_contender *contender)
+{
+    char text[32];
+    printf("  %10s", contender ? format_time(contender->median_s, text) : "-");
+}
+
+static const char *format_bytes(double bytes, char text[32])
+{
+    double factor = bytes >= 1e12 ? 1e-12 : bytes >= 1e9 ? 1e-9 : bytes >= 1e6 ? 1e-6 : 1e-3;
+    snprintf(text, 32, "%.4g %s", bytes * factor,
+             bytes >= 1e12  ? "TB"
+             : bytes >= 1e9 ? "GB"
+             : bytes >= 1e6 ? "MB"
+                            : "kB");
+    return text;
+}
+
+/* The tutorials' tables: times of the first steps, then coalesced against tiled. */
+static void print_tiling(const bench_result *results, int result_count)
+{
+    bench_tiling tiling;
+    int row_count = 0;
+    for (int i = 0; i < result_count; i++) {
+        const bench_result *result = &results[i];
+        if (!cli_find_tiling(result, &tiling))
+            continue;
+        if (row_count++ == 0)
+            printf(
+                "\nStep by step: one loop on the CPU, naive, coalesced, tiled, our fastest kernel, "
+                "the best peer\n  %-20s  %10s  %10s  %10s  %10s  %10s  %10s\n",
+                "M x N x K", "CPU", "naive", "coalesced", "tiled", "ours", "peer");
+        printf("  %-20s", result->shape->text);
+        print_time(tiling.sequential);
+        print_time(tiling.naive);
+        print_time(tiling.coalesced);
+        print_time(tiling.tiled);
+        print_time(result->best_kernel >= 0 ? &result->contenders[result->best_kernel] : NULL);
+        print_time(result->best_peer >= 0 ? &result->contenders[result->best_peer] : NULL);
+        printf("\n");
+    }
+    if (row_count > 0)
+        printf(
+            "\nTiled against coalesced; reads of global memory by the model\n  %-20s  %8s  %10s  "
+            "%7s  %10s  %10s  %7s  %s\n",
+            "M x N x K", "speedup", "time saved", "", "reads", "of tiled", "saved", "tiled");
+    for (int i = 0; i < result_count; i++) {
+        char saved[32], before[32], after[32];
+        if (!cli_find_tiling(&results[i], &tiling))
+            continue;
+        printf("  %-20s  %7.2fx  %10s  %5.1f %%  %10s  %10s  %5.1f %%  %s\n",
+               results[i].shape->text, tiling.speedup, format_time(tiling.saved_s, saved),
+               100.0 * (1.0 - 1.0 / tiling.speedup),
+               format_bytes(tiling.coalesced->global_read_bytes, before),
+               format_bytes(tiling.tiled->global_read_bytes, after),
+               100.0 * tiling.saved_read_share, tiling.tiled->name);
+    }
+}
+
 int cli_print_summary(const bench_result *results, int result_count)
 {
     const bench_result **ranked = malloc((size_t)result_count * sizeof *ranked);
@@ -177,5 +236,6 @@ int cli_print_summary(const bench_result *results, int result_count)
         print_means(results, result_count);
     }
     free(ranked);
+    print_tiling(results, result_count);
     return CLI_EXIT_OK;
 }

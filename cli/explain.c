@@ -95,7 +95,7 @@ static int find_own_chip(explain_case *shown)
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-static int find_chip(const char *gpu, explain_case *shown)
+int cli_find_chip(const char *gpu, explain_case *shown)
 {
     if (!gpu)
         return find_own_chip(shown);
@@ -181,7 +181,7 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
                         options->shape);
         return CLI_EXIT_USAGE;
     }
-    int exit_code = find_chip(options->gpu, &shown);
+    int exit_code = cli_find_chip(options->gpu, &shown);
     if (exit_code == CLI_EXIT_OK)
         exit_code = options->is_advice ? explain_tiles(&shown, options, list)
                                        : explain_rows(&shown, options, list, &count);

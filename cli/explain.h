@@ -18,6 +18,10 @@ typedef struct explain_case {
     int64_t m, n, k;
 } explain_case;
 
+/* Fills the chip: by its name or file, or where `gpu` is NULL the GPU here, else the default one.
+ * Returns a cli_exit; an error is printed. */
+int cli_find_chip(const char *gpu, explain_case *shown);
+
 /* Reads a chip from a JSON file. Returns a cli_exit; an error is printed. */
 int cli_read_chip_file(const char *path, tg_chip *chip);
 
@@ -45,5 +49,9 @@ json_t *cli_make_tiles_json(const explain_case *shown, const tg_explanation *lis
  * default one). Returns a cli_exit. */
 int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
                            int has_json);
+
+/* The same of each device that is here, as an array of what `explain --json` prints; NULL when out
+ * of memory. */
+json_t *cli_make_candidate_lists(const char *shape, const tg_problem *problem);
 
 #endif /* TG_CLI_EXPLAIN_H */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 typedef struct candidate_list {
+    tg_context *context; /* owned */
     tg_device_info device;
     tg_candidate *candidates; /* in the order of the table; owned */
     int count;
@@ -21,8 +22,9 @@ static int64_t get_depth(const tg_problem *problem)
     return problem->op_a == TG_OPERATION_NONE ? problem->a.col_count : problem->a.row_count;
 }
 
-static tg_status fill(tg_context *context, const tg_problem *problem, candidate_list *list)
+static tg_status fill(const tg_problem *problem, candidate_list *list)
 {
+    tg_context *context = list->context;
     list->flops = 2.0 * (double)problem->d.row_count * (double)problem->d.col_count *
                   (double)get_depth(problem) * (double)problem->batch_count;
     list->candidates = calloc((size_t)tg_get_kernel_count(), sizeof *list->candidates);
@@ -32,14 +34,14 @@ static tg_status fill(tg_context *context, const tg_problem *problem, candidate_
     if (status == TG_STATUS_OK)
         status = tg_list_candidates(context, problem, list->candidates, tg_get_kernel_count(),
                                     &list->count);
-    if (status == TG_STATUS_OK)
-        status = tg_measure_peak(context, problem->a.type, list->device.thread_count,
-                                 &list->peak_flop_per_s);
-    if (status == TG_STATUS_UNSUPPORTED) { /* no loop measures this type's peak */
-        list->peak_flop_per_s = 0.0;
-        status = TG_STATUS_OK;
-    }
-    return status;
+    if (status != TG_STATUS_OK)
+        return status;
+    status = tg_measure_peak(context, problem->a.type, list->device.thread_count,
+                             &list->peak_flop_per_s);
+    if (status != TG_STATUS_UNSUPPORTED)
+        return status;
+    list->peak_flop_per_s = 0.0; /* no loop measures this type's peak */
+    return TG_STATUS_OK;
 }
 
 /* The chosen one, then the legal ones by their time, then the others by name. */
@@ -60,6 +62,21 @@ static int runs_elsewhere(const tg_candidate *candidate)
     return strncmp(candidate->reason, "runs on ", 8) == 0;
 }
 
+/* Blocks, parts of k, occupancy, bytes that threads ask for, operations over those that count. */
+static void print_counts(const tg_candidate *candidate, double flops)
+{
+    char occupancy[COUNT_TEXT_BYTES] = "-";
+    if (candidate->block_count == 0) {
+        printf(" %10s %5s %9s %9s %7s", "-", "-", "-", "-", "-");
+        return;
+    }
+    if (candidate->occupancy > 0.0)
+        snprintf(occupancy, sizeof occupancy, "%.0f%%", 100.0 * candidate->occupancy);
+    printf(" %10lld %5lld %9s %9.4g %6.2fx", (long long)candidate->block_count,
+           (long long)candidate->k_part_count, occupancy, candidate->global_read_bytes * 1e-6,
+           candidate->issued_flops / flops);
+}
+
 static void print_list(const char *shape, candidate_list *list)
 {
     int elsewhere_count = 0;
@@ -68,7 +85,9 @@ static void print_list(const char *shape, candidate_list *list)
            list->device.thread_count == 1 ? "" : "s", list->flops * 1e-9);
     if (list->peak_flop_per_s > 0.0)
         printf(", measured peak %.4g GFLOP/s", list->peak_flop_per_s * 1e-9);
-    printf("\n%-39s %10s %9s  %s\n", "kernel", "predicted", "GFLOP/s", "why");
+    const int has_counts = list->device.sm_count > 0 || strcmp(list->device.device, "sim") == 0;
+    printf("\n%-39s %10s %9s%s  %s\n", "kernel", "predicted", "GFLOP/s",
+           has_counts ? "     blocks parts occupancy   read MB  issued" : "", "why");
     qsort(list->candidates, (size_t)list->count, sizeof *list->candidates, compare_candidates);
     for (int i = 0; i < list->count; i++) {
         const tg_candidate *candidate = &list->candidates[i];
@@ -79,9 +98,11 @@ static void print_list(const char *shape, candidate_list *list)
         }
         if (candidate->is_legal && candidate->predicted_s > 0.0)
             snprintf(rate, sizeof rate, "%.1f", list->flops / candidate->predicted_s * 1e-9);
-        printf("%-39s %10s %9s  %s\n", candidate->kernel,
-               candidate->is_legal ? cli_format_time(candidate->predicted_s, time) : "-", rate,
-               candidate->is_chosen ? "chosen" : candidate->reason);
+        printf("%-39s %10s %9s", candidate->kernel,
+               candidate->is_legal ? cli_format_time(candidate->predicted_s, time) : "-", rate);
+        if (has_counts)
+            print_counts(candidate, list->flops);
+        printf("  %s\n", candidate->is_chosen ? "chosen" : candidate->reason);
     }
     if (elsewhere_count > 0)
         printf("%d kernels run on another device: see --device, --gpu\n", elsewhere_count);
@@ -90,11 +111,16 @@ static void print_list(const char *shape, candidate_list *list)
 static json_t *make_candidate_json(const tg_candidate *candidate, double flops)
 {
     const int has_time = candidate->is_legal && candidate->predicted_s > 0.0;
-    return json_pack("{s:s, s:b, s:b, s:f, s:f, s:s}", "kernel", candidate->kernel, "is_legal",
-                     candidate->is_legal, "is_chosen", candidate->is_chosen, "predicted_s",
-                     candidate->predicted_s, "gflop_per_s",
+    return json_pack("{s:s, s:b, s:b, s:f, s:f, s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f}", "kernel",
+                     candidate->kernel, "is_legal", candidate->is_legal, "is_chosen",
+                     candidate->is_chosen, "predicted_s", candidate->predicted_s, "gflop_per_s",
                      has_time ? flops / candidate->predicted_s * 1e-9 : 0.0, "reason",
-                     candidate->reason);
+                     candidate->reason, "block_count", (json_int_t)candidate->block_count,
+                     "k_part_count", (json_int_t)candidate->k_part_count, "threads_per_block",
+                     candidate->threads_per_block, "global_read_bytes",
+                     candidate->global_read_bytes, "global_write_bytes",
+                     candidate->global_write_bytes, "issued_flops", candidate->issued_flops,
+                     "occupancy", candidate->occupancy);
 }
 
 static json_t *make_list_json(const char *shape, const tg_problem *problem,
@@ -102,11 +128,14 @@ static json_t *make_list_json(const char *shape, const tg_problem *problem,
 {
     json_t *candidates = json_array();
     const char *chosen = "";
+    int is_whole = candidates != NULL;
     for (int i = 0; i < list->count; i++) {
-        cli_append_json(candidates, make_candidate_json(&list->candidates[i], list->flops));
+        json_t *made = is_whole ? make_candidate_json(&list->candidates[i], list->flops) : NULL;
+        is_whole = is_whole && cli_append_json(candidates, made);
         if (list->candidates[i].is_chosen)
             chosen = list->candidates[i].kernel;
     }
+    candidates = cli_keep_whole_json(candidates, is_whole);
     return json_pack(
         "{s:o, s:I, s:I, s:I, s:f, s:{s:s, s:o, s:s, s:i, s:I, s:I, s:I, s:f}, s:s, s:o}", "shape",
         cli_make_text_json(shape), "m", (json_int_t)problem->d.row_count, "n",
@@ -119,15 +148,26 @@ static json_t *make_list_json(const char *shape, const tg_problem *problem,
         candidates);
 }
 
+/* Fills the list for a device (NULL: the default one). The caller passes it to release. */
+static tg_status list_candidates(const tg_problem *problem, const char *device,
+                                 candidate_list *list)
+{
+    const tg_context_options options = {.device = device};
+    tg_status status = tg_create_context(&options, &list->context);
+    return status == TG_STATUS_OK ? fill(problem, list) : status;
+}
+
+static void release(candidate_list *list)
+{
+    free(list->candidates);
+    tg_destroy_context(list->context);
+}
+
 int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
                            int has_json)
 {
-    const tg_context_options options = {.device = device};
-    candidate_list list = {.candidates = NULL};
-    tg_context *context = NULL;
-    tg_status status = tg_create_context(&options, &context);
-    if (status == TG_STATUS_OK)
-        status = fill(context, problem, &list);
+    candidate_list list = {.context = NULL};
+    tg_status status = list_candidates(problem, device, &list);
     int exit_code = CLI_EXIT_OK;
     if (status != TG_STATUS_OK)
         exit_code = cli_report_status(status);
@@ -135,7 +175,20 @@ int cli_explain_candidates(const char *shape, const tg_problem *problem, const c
         exit_code = cli_print_json(make_list_json(shape, problem, &list));
     else
         print_list(shape, &list);
-    free(list.candidates);
-    tg_destroy_context(context);
+    release(&list);
     return exit_code;
+}
+
+json_t *cli_make_candidate_lists(const char *shape, const tg_problem *problem)
+{
+    static const char *const devices[] = {"cuda", "cpu"};
+    json_t *lists = json_array();
+    int is_done = lists != NULL;
+    for (size_t i = 0; i < sizeof devices / sizeof devices[0] && is_done; i++) {
+        candidate_list list = {.context = NULL};
+        if (list_candidates(problem, devices[i], &list) == TG_STATUS_OK)
+            is_done = cli_append_json(lists, make_list_json(shape, problem, &list));
+        release(&list);
+    }
+    return cli_keep_whole_json(lists, is_done);
 }

@@ -106,14 +106,13 @@ static void print_traffic(const tg_explanation *e)
            cli_format_count(t->block_read_elems, text[0]));
     printf("reuse          %.4g products of each element read; %.4g FLOP for each byte; %s element "
            "reads fewer than naive, %.1f %%\n",
-           t->reuse, t->flop_per_byte,
-           cli_format_count(t->naive_read_elems - t->global_read_elems, text[0]),
+           t->reuse, t->flop_per_byte, cli_format_count(t->reads_saved_elems, text[0]),
            100.0 * (1.0 - 1.0 / t->reuse));
 }
 
 static void print_prediction(const tg_prediction *p)
 {
-    char text[5][COUNT_TEXT_BYTES];
+    char text[6][COUNT_TEXT_BYTES];
     printf("block          %lld bytes of shared memory, %d warps, %d registers a thread\n",
            (long long)p->shared_bytes, p->warps_per_block, p->registers_per_thread);
     printf("occupancy      %.0f %%: %d block%s a multiprocessor, limited by %s; %.2f waves\n",
@@ -125,10 +124,10 @@ static void print_prediction(const tg_prediction *p)
            p->ridge_flop_per_byte, p->peak_flop_per_s * 1e-12);
     printf("predicted      %s, %.1f %% of the peak, most of it %s\n",
            cli_format_time(p->predicted_s, text[0]), 100.0 * p->peak_share, p->limiter);
-    printf("               = launch %s + max(L1 %s + shared %s + FP32 %s, DRAM %s)\n",
+    printf("               = launch %s + max(L1 %s + shared %s + FP32 %s, chain %s, DRAM %s)\n",
            cli_format_time(p->launch_s, text[0]), cli_format_time(p->l1_s, text[1]),
            cli_format_time(p->shared_s, text[2]), cli_format_time(p->fp32_s, text[3]),
-           cli_format_time(p->dram_s, text[4]));
+           cli_format_time(p->chain_s, text[4]), cli_format_time(p->dram_s, text[5]));
     if (!p->is_legal)
         printf("not legal      %s\n", p->reason);
 }

@@ -1,13 +1,12 @@
 /*
- * One form of JSON for every command: two spaces of indent, keys in the order they were made.
+ * One form of JSON for every command: two spaces of indent, keys in the order they were made. For
+ * the page of a report, the same without spaces.
  */
 #include "json_output.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const size_t json_flags = JSON_INDENT(2) | JSON_REAL_PRECISION(9);
 
 int cli_append_json(json_t *list, json_t *value)
 {
@@ -82,12 +81,12 @@ int cli_open_json(const char *path, json_output *output)
     return exit_code;
 }
 
-char *cli_format_json(json_t *root)
+static char *format(json_t *root, size_t flags)
 {
     /* Sized first: json_dumps drops a piece of text for which its buffer cannot grow. */
-    size_t bytes = root ? json_dumpb(root, NULL, 0, json_flags) : 0;
+    size_t bytes = root ? json_dumpb(root, NULL, 0, flags) : 0;
     char *text = bytes > 0 ? malloc(bytes + 1) : NULL;
-    if (text && json_dumpb(root, text, bytes, json_flags) != bytes) {
+    if (text && json_dumpb(root, text, bytes, flags) != bytes) {
         free(text);
         text = NULL;
     }
@@ -95,6 +94,16 @@ char *cli_format_json(json_t *root)
         text[bytes] = '\0';
     json_decref(root);
     return text;
+}
+
+char *cli_format_json(json_t *root)
+{
+    return format(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+}
+
+char *cli_pack_json(json_t *root)
+{
+    return format(root, JSON_COMPACT | JSON_REAL_PRECISION(9));
 }
 
 /* Returns a cli_exit. */

@@ -38,6 +38,9 @@ json_t *cli_make_text_json(const char *text);
  * frees the text. */
 char *cli_format_json(json_t *root);
 
+/* The same on one line, for a program that reads it. */
+char *cli_pack_json(json_t *root);
+
 /* Prints `root` to standard output and releases it; NULL stands for out of memory. For commands
  * whose --json takes no file. Returns a cli_exit. */
 int cli_print_json(json_t *root);

@@ -23,7 +23,7 @@ static void print_row(const tg_kernel_info *info)
         snprintf(tile, sizeof tile, "%dx%d", info->tile_rows, info->tile_cols);
     if (info->ladder_rung >= 0)
         snprintf(rung, sizeof rung, "%d", info->ladder_rung);
-    printf("%-40s  %-4s  %-11s  %-7s  %-4s  %-9s  %s\n", info->name, tg_get_type_name(info->type),
+    printf("%-40s  %-8s  %-11s  %-7s  %-4s  %-9s  %s\n", info->name, tg_get_type_name(info->type),
            info->isa, tile, rung, info->is_available ? "yes" : "no", info->idea);
 }
 
@@ -40,7 +40,7 @@ static json_t *make_row_json(const tg_kernel_info *info)
 /* Returns a cli_exit. */
 static int print_rows(const tg_context *context)
 {
-    printf("%-40s  %-4s  %-11s  %-7s  %-4s  %-9s  %s\n", "kernel", "type", "needs", "tile", "rung",
+    printf("%-40s  %-8s  %-11s  %-7s  %-4s  %-9s  %s\n", "kernel", "type", "needs", "tile", "rung",
            "available", "idea");
     for (int i = 0; i < tg_get_kernel_count(); i++) {
         tg_kernel_info info;

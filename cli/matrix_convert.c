@@ -22,14 +22,18 @@ double cli_get_type_max(tg_type type)
         return DBL_MAX;
     case TG_TYPE_FP16:
         return 65504;
+    case TG_TYPE_FP8_E4M3:
+        return 448;
+    case TG_TYPE_FP8_E5M2:
+        return 57344;
     case TG_TYPE_BF16:
         break;
     }
     return 0x1.fep127;
 }
 
-/* FP32 whose last bit tells that something was cut off: rounding it again to 16 bits gives what
- * rounding the FP64 value once would (round to odd). */
+/* FP32 whose last bit tells that something was cut off: rounding it again to 16 or 8 bits gives
+ * what rounding the FP64 value once would (round to odd). */
 static double round_to_odd(double value)
 {
     float nearest = (float)value;
@@ -46,8 +50,10 @@ static double round_to_odd(double value)
 
 int cli_store_element(tg_type type, void *data, int64_t index, double value)
 {
-    int is_16bit = type == TG_TYPE_FP16 || type == TG_TYPE_BF16;
-    check_set_element(type, data, index, is_16bit ? round_to_odd(value) : value);
+    int64_t bytes = tg_get_type_bytes(type);
+    if (bytes == 1 && fabs(value) > cli_get_type_max(type)) /* would be cut off, even Inf */
+        return 0;
+    check_set_element(type, data, index, bytes < 4 ? round_to_odd(value) : value);
     return !isfinite(value) || isfinite(check_get_element(type, data, index));
 }
 

@@ -196,7 +196,16 @@ static int load_npy(cli_matrix_file *file, tg_type type, cli_memory *memory, cli
                     cli_file_error *error)
 {
     void *aligned = NULL;
-    int code = copy_misaligned(file, memory, &aligned, error);
+    int code = CLI_EXIT_OK;
+    if (tg_get_type_bytes(file->view.type) == 1 && tg_get_type_bytes(type) == 1)
+        file->view.type = type;
+    else if (tg_get_type_bytes(file->view.type) == 1)
+        code = cli_fail_file(error, CLI_EXIT_USAGE,
+                             "elements of one byte are taken as FP8, not converted to %s; pass "
+                             "--type fp8_e4m3 or --type fp8_e5m2",
+                             tg_get_type_name(type));
+    if (code == CLI_EXIT_OK)
+        code = copy_misaligned(file, memory, &aligned, error);
     if (code == CLI_EXIT_OK && type != file->view.type) {
         char label[64];
         snprintf(label, sizeof label, "converting %.50s", file->path);

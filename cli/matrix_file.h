@@ -70,15 +70,17 @@ int cli_find_format(const char *path, cli_file_format *format, cli_file_error *e
 int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *error);
 
 /* Makes file->view a view of elements of `type`; those that cannot stay in the map are taken from
- * `memory`. A finite number that `type` could only hold as Inf is an error. `progress` may be NULL.
- * Returns a cli_exit. */
+ * `memory`. Elements of one byte are taken as FP8 of `type` and never converted. A finite number
+ * that `type` could only hold as Inf, or cut off, is an error. `progress` may be NULL. Returns a
+ * cli_exit. */
 int cli_load_matrix(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
                     cli_file_error *error);
 
 void cli_close_matrix(cli_matrix_file *file);
 
 /* Reads the header of a whole .npy file in memory; view->data points into `bytes` and may be
- * misaligned for its type. Returns a cli_exit. */
+ * misaligned for its type. Elements of one byte may be of either FP8 type, which the file does not
+ * tell: the view's is fp8_e4m3. Returns a cli_exit. */
 int cli_parse_npy(const void *bytes, int64_t byte_count, tg_matrix *view, cli_file_error *error);
 
 /* Bytes of the header that cli_format_npy_header writes; a multiple of 64. */

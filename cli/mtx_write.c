@@ -19,6 +19,9 @@ static int get_digit_count(tg_type type)
         return 17;
     case TG_TYPE_FP16:
         return 5;
+    case TG_TYPE_FP8_E4M3:
+    case TG_TYPE_FP8_E5M2:
+        return 3;
     case TG_TYPE_BF16:
         break;
     }

@@ -55,11 +55,22 @@ static int open_inputs(multiply_job *job)
 }
 
 /* The type of A and B: --type, else what they hold, else (both text) what C holds, else FP64. */
+/* 1 for elements of one byte, of which the file does not tell the type. */
+static int holds_bytes(const cli_matrix_file *file)
+{
+    return file->format == CLI_FORMAT_NPY && tg_get_type_bytes(file->view.type) == 1;
+}
+
 static int choose_type(multiply_job *job, tg_type *type)
 {
     const cli_matrix_file *a = &job->a, *b = &job->b;
     if (job->options.has_type) {
         *type = job->options.type;
+    } else if (holds_bytes(a) || holds_bytes(b)) {
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "%.300s holds elements of one byte; pass --type fp8_e4m3 or --type "
+                             "fp8_e5m2",
+                             holds_bytes(a) ? a->path : b->path);
     } else if (a->format == CLI_FORMAT_NPY && b->format == CLI_FORMAT_NPY &&
                a->view.type != b->view.type) {
         const char *a_name = tg_get_type_name(a->view.type);
@@ -81,14 +92,21 @@ static int choose_type(multiply_job *job, tg_type *type)
 static int choose_output_type(multiply_job *job, tg_type type, tg_type *output_type)
 {
     const cli_multiply_options *options = &job->options;
-    int is_16bit = type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
+    int64_t bytes = tg_get_type_bytes(type);
+    const char *others = bytes > 2    ? ""
+                         : bytes == 2 ? " or fp32, bf16, fp16"
+                                      : " or fp32, bf16, fp16, the other fp8";
     *output_type = options->has_output_type ? options->output_type : type;
     const char *output_name = tg_get_type_name(*output_type);
-    if (*output_type != type && !(is_16bit && *output_type == TG_TYPE_FP32))
+    int64_t output_bytes = tg_get_type_bytes(*output_type);
+    if (*output_type != type && (bytes > 2 || output_bytes > 4 || output_bytes < bytes))
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
                              "--output-type = %s is not possible where A and B are %s; pass %s%s",
-                             output_name, tg_get_type_name(type), tg_get_type_name(type),
-                             is_16bit ? " or fp32" : "");
+                             output_name, tg_get_type_name(type), tg_get_type_name(type), others);
+    if (options->is_checked && output_bytes == 1)
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "--check takes no D in %s, which stops at %g; pass --output-type bf16",
+                             output_name, cli_get_type_max(*output_type));
     int is_converted = options->has_type || options->has_output_type;
     if (job->has_c && job->c.format == CLI_FORMAT_NPY && job->c.view.type != *output_type &&
         !is_converted)

@@ -38,16 +38,17 @@ static const struct argp_option options_table[] = {
     {.name = "type",
      .key = KEY_TYPE,
      .arg = "TYPE",
-     .doc = "Convert A and B to fp32, fp64, bf16 or fp16 (default: what they hold; fp64 where "
-            "both are .mtx)"},
+     .doc = "Convert A and B to fp32, fp64, bf16, fp16, fp8_e4m3 or fp8_e5m2 (default: "
+            "what they hold; fp64 where both are .mtx)"},
     {.name = "output-type",
      .key = KEY_OUTPUT_TYPE,
      .arg = "TYPE",
-     .doc = "Type of D: that of A and B (default), or fp32 for bf16 and fp16"},
+     .doc =
+         "Type of D: that of A and B (default), or fp32, bf16 or fp16 for inputs of 16 and 8 bits"},
     {.name = "precision",
      .key = KEY_PRECISION,
      .arg = "NAME",
-     .doc = "default, ieee_fp32 or ieee_fp64"},
+     .doc = "default, ieee_fp32, ieee_fp64 or tf32"},
     {.name = "threads", .key = 't', .arg = "N", .doc = "CPU threads, 1 to 1024 (default: all)"},
     {.name = "device",
      .key = KEY_DEVICE,

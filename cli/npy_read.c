@@ -207,7 +207,11 @@ static int find_type(const char *descr, tg_type *type, cli_file_error *error)
                  {"<f2", TG_TYPE_FP16},
                  /* ml_dtypes registers bfloat16 as a void type of two bytes. */
                  {"<V2", TG_TYPE_BF16},
-                 {"|V2", TG_TYPE_BF16}};
+                 {"|V2", TG_TYPE_BF16},
+                 /* Both FP8 types of ml_dtypes, and plain bytes: which one, the user tells. */
+                 {"|V1", TG_TYPE_FP8_E4M3},
+                 {"<V1", TG_TYPE_FP8_E4M3},
+                 {"|u1", TG_TYPE_FP8_E4M3}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(descr, known[i].descr) == 0) {
             *type = known[i].type;
@@ -225,8 +229,8 @@ static int find_type(const char *descr, tg_type *type, cli_file_error *error)
                              "never loaded; save numbers, for example a.astype('<f8')",
                              descr);
     return cli_fail_file(error, CLI_EXIT_USAGE,
-                         "the element type '%s' is not float16, float32, float64 or bfloat16 of "
-                         "ml_dtypes; convert it, for example a.astype('<f4')",
+                         "the element type '%s' is not float16, float32, float64, or bfloat16 or "
+                         "an 8-bit float of ml_dtypes; convert it, for example a.astype('<f4')",
                          descr);
 }
 

@@ -16,6 +16,9 @@ static const char *get_descr(tg_type type)
         return "<f8";
     case TG_TYPE_FP16:
         return "<f2";
+    case TG_TYPE_FP8_E4M3:
+    case TG_TYPE_FP8_E5M2:
+        return "|V1"; /* as ml_dtypes writes both FP8 types */
     case TG_TYPE_BF16:
         break;
     }

@@ -18,7 +18,8 @@ typedef struct peer_gemm {
     int is_a_transposed, is_b_transposed;
     int64_t m, n, k, lda, ldb, ldd;
     double alpha;
-    tg_type type, d_type;
+    tg_type type, b_type, d_type; /* of A; b_type differs only where both are FP8 */
+    int is_tf32;                  /* FP32 inputs may be rounded to TF32 */
 } peer_gemm;
 
 typedef void (*peer_sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k,
@@ -116,18 +117,20 @@ int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *stat
                          const void *b, void *d);
 void cli_release_onednn(void *state);
 
-/* cuBLAS by its default choice, and the fastest of its own candidates for a shape, found at the
- * first run. */
+/* cuBLAS by its default choice; cuBLASLt by its first candidate for a shape, and by the fastest of
+ * all, found at the first run. */
 int cli_bind_cublas(cli_peer *peer);
-int cli_bind_cublas_best(cli_peer *peer);
+int cli_bind_cublas_lt(cli_peer *peer);
 const char *cli_explain_cublas(const peer_gemm *gemm);
+const char *cli_explain_cublas_lt(const peer_gemm *gemm);
 int cli_prepare_cublas(const cli_peer *peer, const peer_gemm *gemm, void **state);
+int cli_prepare_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void **state);
 int cli_prepare_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void **state);
 int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
                    const void *b, void *d);
-int cli_run_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                        const void *b, void *d);
+int cli_run_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                      const void *b, void *d);
 void cli_release_cublas(void *state);
-void cli_release_cublas_best(void *state);
+void cli_release_cublas_lt(void *state);
 
 #endif /* TG_CLI_PEER_H */

@@ -41,6 +41,8 @@ static const char *find_gemm(const tg_problem *problem, peer_gemm *gemm)
         return "a BLAS with beta adds into C in place, so its samples would differ";
     if (problem->bias != TG_BIAS_NONE || problem->activation != TG_ACTIVATION_NONE)
         return "a BLAS has no bias and no activation";
+    if (problem->a_scale || problem->b_scale || problem->d_scale)
+        return "peers are measured on FP8 without scales";
     const int64_t m = problem->d.row_count, n = problem->d.col_count;
     const int64_t k =
         problem->op_a == TG_OPERATION_NONE ? problem->a.col_count : problem->a.row_count;
@@ -54,8 +56,10 @@ static const char *find_gemm(const tg_problem *problem, peer_gemm *gemm)
     gemm->n = is_d_turned ? m : n;
     gemm->k = k;
     gemm->alpha = problem->alpha;
-    gemm->type = problem->a.type;
+    gemm->type = is_d_turned ? problem->b.type : problem->a.type;
+    gemm->b_type = is_d_turned ? problem->a.type : problem->b.type;
     gemm->d_type = problem->d.type;
+    gemm->is_tf32 = problem->precision == TG_PRECISION_TF32;
     int is_a_read = 0, is_b_read = 0;
     if (is_d_turned) {
         is_a_read =

@@ -10,7 +10,7 @@
 
 /* Values of cublas_api.h and library_types.h in use. */
 enum { operation_n = 0, operation_t = 1, algorithm_default = -1 };
-enum { compute_fp32 = 68 };
+enum { compute_fp32 = 68, compute_tf32 = 77 };
 enum { data_fp32 = 0, data_fp16 = 2, data_bf16 = 14 };
 
 typedef struct cublas {
@@ -56,6 +56,8 @@ const char *cli_explain_cublas(const peer_gemm *gemm)
     if (gemm->m > INT_MAX || gemm->n > INT_MAX || gemm->k > INT_MAX || gemm->lda > INT_MAX ||
         gemm->ldb > INT_MAX || gemm->ldd > INT_MAX)
         return "its interface takes sizes up to 2147483647 only";
+    if (tg_get_type_bytes(gemm->type) == 1)
+        return "it has no FP8; cublas_lt and cublas_best have";
     return NULL;
 }
 
@@ -64,6 +66,11 @@ int cli_prepare_cublas(const cli_peer *peer, const peer_gemm *gemm, void **state
 {
     (void)gemm;
     return tg_activate_device(peer->context) == TG_STATUS_OK && library.create(state) == 0;
+}
+
+static int find_data_type(tg_type type)
+{
+    return type == TG_TYPE_FP32 ? data_fp32 : type == TG_TYPE_BF16 ? data_bf16 : data_fp16;
 }
 
 int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
@@ -79,13 +86,13 @@ int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state, con
     if (gemm->type == TG_TYPE_FP64)
         return library.dgemm(state, op_b, op_a, n, m, k, &gemm->alpha, b, ldb, a, lda, &beta_fp64,
                              d, ldd) == 0;
-    if (gemm->type == TG_TYPE_FP32)
+    if (gemm->type == TG_TYPE_FP32 && !gemm->is_tf32)
         return library.sgemm(state, op_b, op_a, n, m, k, &alpha, b, ldb, a, lda, &beta, d, ldd) ==
                0;
-    const int type = gemm->type == TG_TYPE_BF16 ? data_bf16 : data_fp16;
+    const int type = find_data_type(gemm->type);
     return library.gemm_ex(state, op_b, op_a, n, m, k, &alpha, b, type, ldb, a, type, lda, &beta, d,
-                           gemm->d_type == TG_TYPE_FP32 ? data_fp32 : type, ldd, compute_fp32,
-                           algorithm_default) == 0;
+                           find_data_type(gemm->d_type), ldd,
+                           gemm->is_tf32 ? compute_tf32 : compute_fp32, algorithm_default) == 0;
 }
 
 void cli_release_cublas(void *state)

@@ -9,23 +9,19 @@
 
 #include <argp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef struct simulate_options {
     const char *shape, *kernel, *gpu;
     int tile;
-    int has_trace, has_lines, has_json;
+    int has_trace, has_lines, has_requests, has_json;
 } simulate_options;
 
-enum { key_tile = 0x100, key_gpu, key_trace, key_lines };
-/* Behind each operand, never touched, so that an access that leaves one does not meet another. */
-static const size_t gap_bytes = (size_t)16 << 20;
+enum { key_tile = 0x100, key_gpu, key_trace, key_lines, key_requests };
 enum { trace_elems_most = 4096 }; /* of D: a trace is for reading */
 
 static const char default_chip[] = "h200";
-static const double trace_first_b = 100;
 
 static const struct argp_option option_list[] = {
     {"kernel", 'k', "NAME", 0,
@@ -40,6 +36,10 @@ static const struct argp_option option_list[] = {
      "1, 2, ... and B 100, 101, ...",
      0},
     {"lines", key_lines, NULL, 0, "List the counts of each line beside its source", 0},
+    {"requests", key_requests, NULL, 0,
+     "List what the first warp asks memory for: each lane's element, sectors, turns of shared "
+     "memory; in JSON also which thread of the first block forms which element",
+     0},
     {"json", 'j', NULL, 0, "Print JSON", 0},
     {0},
 };
@@ -65,6 +65,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case key_lines:
         options->has_lines = 1;
         return 0;
+    case key_requests:
+        options->has_requests = 1;
+        return 0;
     case ARGP_KEY_ARG:
         if (options->shape)
             argp_error(state, "'%s' is one shape too many; pass one, such as 256x256x256", arg);
@@ -75,8 +78,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "name a shape, such as 256x256x256");
         if (!options->kernel)
             argp_error(state, "name a kernel, such as --kernel edges, or --kernel all");
-        if (options->has_trace && options->has_json)
-            argp_error(state, "--trace is text for a reader; leave out --json");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -87,10 +88,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 typedef struct simulate_case {
     const simulate_options *options;
     int64_t m, n, k;
-    float *memory[3]; /* A, B, D */
+    simulated_operands operands;
     int64_t l2_bytes;
     cli_progress progress;
-    json_t *list; /* NULL: text */
+    json_t *list;          /* of --json; NULL where one of them could not be had */
+    cli_phase_list phases; /* of the kernel at hand */
+    cli_request_log *log;  /* NULL: no requests */
     int has_findings;
 } simulate_case;
 
@@ -104,10 +107,17 @@ static int show_progress(void *state, int64_t done_count, int64_t block_count)
 static void show(simulate_case *run, const tg_simulation *simulation)
 {
     run->has_findings |= simulation->finding_count > 0;
-    if (run->list)
-        cli_append_json(run->list, cli_make_simulation_json(simulation, run->m, run->n, run->k));
-    else
-        cli_print_simulation(simulation, run->m, run->n, run->k, run->options->has_lines);
+    if (run->options->has_json) {
+        run->list = cli_keep_whole_json(
+            run->list,
+            cli_append_json(run->list, cli_make_simulation_json(
+                                           simulation, run->m, run->n, run->k,
+                                           run->phases.list ? &run->phases : NULL, run->log)));
+        return;
+    }
+    cli_print_simulation(simulation, run->m, run->n, run->k, run->options->has_lines);
+    if (run->log)
+        cli_print_requests(run->log);
 }
 
 /* Tile and stages of the row, for the trace; the row may be one of the simulator's own. */
@@ -130,20 +140,41 @@ static cli_trace make_trace(const simulate_case *run, const tg_chip *chip, const
     return trace;
 }
 
-static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *kernel)
+/* What a run tells on its way is gathered in `phases` and `log`. 0 when out of memory. */
+static int open_logs(simulate_case *run)
+{
+    const simulate_options *options = run->options;
+    run->phases = (cli_phase_list){.list = NULL};
+    if (options->has_trace && options->has_json && !(run->phases.list = json_array()))
+        return 0;
+    return !options->has_requests || (run->log = cli_open_request_log(run->n));
+}
+
+static void close_logs(simulate_case *run)
+{
+    json_decref(run->phases.list);
+    cli_close_request_log(run->log);
+    run->log = NULL;
+}
+
+static tg_status simulate_one(simulate_case *run, const tg_chip *chip, const char *kernel)
 {
     cli_trace trace = make_trace(run, chip, kernel);
     const tg_simulation_options options = {
         .kernel = kernel,
         .tile = run->options->tile,
-        .a = run->memory[0],
-        .b = run->memory[1],
-        .d = run->memory[2],
+        .a = run->operands.memory[0],
+        .b = run->operands.memory[1],
+        .d = run->operands.memory[2],
         .l2_bytes = run->l2_bytes,
         .progress = show_progress,
         .progress_state = run,
-        .trace = run->options->has_trace ? cli_print_phase : NULL,
-        .trace_state = &trace,
+        .trace = run->phases.list          ? cli_keep_phase
+                 : run->options->has_trace ? cli_print_phase
+                                           : NULL,
+        .trace_state = run->phases.list ? (void *)&run->phases : (void *)&trace,
+        .watch = run->log ? cli_keep_request : NULL,
+        .watch_state = run->log,
     };
     const tg_simulation *simulation = NULL;
     cli_start_progress(&run->progress, kernel);
@@ -152,6 +183,17 @@ static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *k
     if (status == TG_STATUS_OK)
         show(run, simulation);
     tg_destroy_simulation(simulation);
+    return status;
+}
+
+static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *kernel)
+{
+    tg_status status = TG_STATUS_OUT_OF_MEMORY;
+    if (open_logs(run))
+        status = simulate_one(run, chip, kernel);
+    else
+        cli_print_error("out of memory; pass a smaller shape");
+    close_logs(run);
     return status;
 }
 
@@ -167,7 +209,7 @@ static int simulate_all(simulate_case *run, const tg_chip *chip)
             (run->options->tile && info.tile_rows != run->options->tile))
             continue;
         status = simulate(run, chip, info.name);
-        if (status == TG_STATUS_UNSUPPORTED && !run->list)
+        if (status == TG_STATUS_UNSUPPORTED && !run->options->has_json)
             printf("%s\n\n", tg_get_error_detail());
         else if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
             return cli_report_status(status);
@@ -178,7 +220,7 @@ static int simulate_all(simulate_case *run, const tg_chip *chip)
 static int parse_shape(simulate_case *run)
 {
     tg_problem problem;
-    char plain[80], given[512];
+    char plain[80], given[640];
     tg_status status = tg_parse_problem(run->options->shape, &problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
@@ -205,28 +247,6 @@ static int parse_shape(simulate_case *run)
     return CLI_EXIT_OK;
 }
 
-/* Memory of A, B and D. What lies in them changes no count; a trace shows numbers that tell where
- * they come from. */
-static int make_operands(simulate_case *run)
-{
-    const int64_t counts[3] = {run->m * run->k, run->k * run->n, run->m * run->n};
-    for (int i = 0; i < 3; i++) {
-        void *memory = NULL;
-        size_t bytes = (size_t)(4 * counts[i] + 255) / 256 * 256 + gap_bytes;
-        if (counts[i] > INT32_MAX || posix_memalign(&memory, 256, bytes)) {
-            cli_print_error("shape = '%s' needs %.0f bytes for one matrix; pass a smaller shape",
-                            run->options->shape, 4.0 * (double)counts[i]);
-            return CLI_EXIT_WRONG;
-        }
-        run->memory[i] = memory;
-        for (int64_t j = 0; j < counts[i] && i < 2 && counts[i] <= INT32_MAX / 64; j++)
-            run->memory[i][j] = run->options->has_trace
-                                    ? (float)(i == 0 ? (double)j : trace_first_b + (double)j)
-                                    : (float)(j % 7 - 3);
-    }
-    return CLI_EXIT_OK;
-}
-
 static int read_chip(const simulate_options *options, tg_chip *chip)
 {
     const char *name = options->gpu ? options->gpu : default_chip;
@@ -244,7 +264,10 @@ static int run_case(simulate_case *run)
     if (exit_code == CLI_EXIT_OK)
         exit_code = read_chip(options, &chip);
     if (exit_code == CLI_EXIT_OK)
-        exit_code = make_operands(run);
+        exit_code =
+            cli_make_simulated_operands(run->m, run->n, run->k, options->has_trace, &run->operands)
+                ? CLI_EXIT_OK
+                : CLI_EXIT_WRONG;
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     run->l2_bytes = chip.l2_bytes;
@@ -286,7 +309,6 @@ int cli_run_simulate(int argc, char **argv)
         return CLI_EXIT_USAGE;
     simulate_case run = {.options = &options, .progress = cli_make_progress(options.has_json)};
     int exit_code = run_case(&run);
-    for (int i = 0; i < 3; i++)
-        free(run.memory[i]);
+    cli_free_simulated_operands(&run.operands);
     return exit_code;
 }

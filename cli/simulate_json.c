@@ -4,8 +4,8 @@
  */
 #include "simulate.h"
 
+#include "fields_json.h"
 #include "json_output.h"
-#include "traffic_json.h"
 
 #include <string.h>
 
@@ -26,14 +26,12 @@ static int set_counts(json_t *object, const count *counts, size_t count_count)
 static int set_traffic(json_t *object, const tg_simulation *shown)
 {
     const count counts[] = {
-        {"counter_bank_conflicts", shown->counter_bank_conflicts},
-        {"shared_bytes", shown->shared_bytes},
-        {"compulsory_bytes", shown->compulsory_bytes},
-        {"l2_bytes", shown->l2_bytes},
-        {"l2_requests", shown->l2_requests},
+        {"threads_x", shown->threads_x},       {"threads_y", shown->threads_y},
+        {"shared_bytes", shown->shared_bytes}, {"compulsory_bytes", shown->compulsory_bytes},
+        {"l2_bytes", shown->l2_bytes},         {"l2_requests", shown->l2_requests},
         {"l2_hits", shown->l2_hits},
     };
-    return cli_set_traffic_json(object, &shown->traffic) &&
+    return cli_set_fields_json(object, cli_count_fields, &shown->traffic) &&
            set_counts(object, counts, sizeof counts / sizeof counts[0]);
 }
 
@@ -57,8 +55,8 @@ static json_t *make_line(const tg_simulated_line *line)
     };
     json_t *object = json_pack("{s:s, s:i, s:s%}", "file", line->file, "line", line->line, "source",
                                line->source, (size_t)line->source_length);
-    set_counts(object, counts, sizeof counts / sizeof counts[0]);
-    return object;
+    return cli_keep_whole_json(object,
+                               set_counts(object, counts, sizeof counts / sizeof counts[0]));
 }
 
 static json_t *make_finding(const tg_finding *finding)
@@ -69,22 +67,25 @@ static json_t *make_finding(const tg_finding *finding)
                   "block", (json_int_t)finding->block_x, (json_int_t)finding->block_y, "thread",
                   (json_int_t)finding->thread_x, (json_int_t)finding->thread_y, "place",
                   finding->place, "text", finding->text);
-    if (object && finding->has_other_thread)
-        cli_set_json(object, "other_thread",
-                     json_pack("[I, I]", (json_int_t)finding->other_thread_x,
-                               (json_int_t)finding->other_thread_y));
-    if (object && finding->other_line)
-        cli_set_json(object, "other_line", json_integer(finding->other_line));
-    return object;
+    int is_whole = object != NULL;
+    if (is_whole && finding->has_other_thread)
+        is_whole = cli_set_json(object, "other_thread",
+                                json_pack("[I, I]", (json_int_t)finding->other_thread_x,
+                                          (json_int_t)finding->other_thread_y));
+    if (is_whole && finding->other_line)
+        is_whole = cli_set_json(object, "other_line", json_integer(finding->other_line));
+    return cli_keep_whole_json(object, is_whole);
 }
 
-json_t *cli_make_simulation_json(const tg_simulation *simulation, int64_t m, int64_t n, int64_t k)
+json_t *cli_make_simulation_json(const tg_simulation *simulation, int64_t m, int64_t n, int64_t k,
+                                 const cli_phase_list *phases, const cli_request_log *log)
 {
     json_t *lines = json_array(), *findings = json_array();
+    int is_done = 1;
     for (int i = 0; i < simulation->line_count; i++)
-        cli_append_json(lines, make_line(&simulation->lines[i]));
+        is_done = cli_append_json(lines, make_line(&simulation->lines[i])) && is_done;
     for (int i = 0; i < simulation->finding_count; i++)
-        cli_append_json(findings, make_finding(&simulation->findings[i]));
+        is_done = cli_append_json(findings, make_finding(&simulation->findings[i])) && is_done;
     json_t *object = json_pack(
         "{s:s, s:s, s:i, s:I, s:I, s:I, s:b, s:I, s:f, s:f, s:f}", "kernel", simulation->kernel,
         "family", simulation->family, "ladder_rung", simulation->ladder_rung, "m", (json_int_t)m,
@@ -92,11 +93,15 @@ json_t *cli_make_simulation_json(const tg_simulation *simulation, int64_t m, int
         "simulated_block_count", (json_int_t)simulation->simulated_block_count, "flop_per_byte",
         simulation->traffic.flop_per_byte, "load_efficiency", simulation->load_efficiency,
         "store_efficiency", simulation->store_efficiency);
-    int is_done = object && set_traffic(object, simulation);
+    is_done = is_done && object && set_traffic(object, simulation);
     is_done = cli_set_json(object, "lines", lines) && is_done;
     is_done = cli_set_json(object, "findings", findings) && is_done;
-    if (is_done)
-        return object;
-    json_decref(object);
-    return NULL;
+    if (phases)
+        is_done =
+            cli_set_json(object, "phases", json_incref(phases->list)) && !phases->is_cut && is_done;
+    if (log) {
+        is_done = cli_set_json(object, "requests", cli_make_requests_json(log)) && is_done;
+        is_done = cli_set_json(object, "owners", cli_make_owners_json(log)) && is_done;
+    }
+    return cli_keep_whole_json(object, is_done);
 }

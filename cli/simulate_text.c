@@ -39,7 +39,7 @@ static void print_counts(const tg_simulation *shown)
         printf("  shared memory     %lld reads, %lld writes, %lld bank conflicts (%lld by a GPU's "
                "counters), %lld barriers\n",
                (ll)t->shared_load_requests, (ll)t->shared_store_requests, (ll)t->bank_conflicts,
-               (ll)shown->counter_bank_conflicts, (ll)t->barriers);
+               (ll)t->counter_bank_conflicts, (ll)t->barriers);
     printf("  FLOP              %lld useful, %lld issued; %.2f a byte read\n", (ll)t->useful_flops,
            (ll)t->issued_flops, t->flop_per_byte);
     if (shown->is_exact)

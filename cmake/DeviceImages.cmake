@@ -48,7 +48,8 @@ function(tg_choose_architectures least options names)
 endfunction()
 
 # tg_add_device_images(target image_source entry...): an entry is a source under the current folder,
-# with ":80" or ":90a" after it where all of it needs that chip. image_source embeds the images.
+# with ":80" or ":90a" after it where all of it needs that chip. image_source embeds the images; the
+# compiler's report on each lies beside it as NAME.txt.
 function(tg_add_device_images target image_source)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/images")
     file(MAKE_DIRECTORY "${folder}")
@@ -73,7 +74,10 @@ function(tg_add_device_images target image_source)
             file(WRITE "${image}" "no image\n")
         else()
             add_custom_command(OUTPUT "${image}"
-                COMMAND "${TG_NVCC}" -fatbin -std=c++17 -O3 --Werror all-warnings
+                BYPRODUCTS "${folder}/${name}.txt"
+                COMMAND "${CMAKE_COMMAND}" "-DREPORT=${folder}/${name}.txt"
+                        -P "${PROJECT_SOURCE_DIR}/cmake/CompileImage.cmake" --
+                        "${TG_NVCC}" -fatbin -std=c++17 -O3 --Werror all-warnings -Xptxas -v
                         -I "${CMAKE_CURRENT_SOURCE_DIR}" -I "${PROJECT_SOURCE_DIR}/include"
                         ${options} --compress-mode=size -MD -MF "${image}.d" -o "${image}"
                         "${source}"

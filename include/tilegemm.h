@@ -3,8 +3,9 @@
  *
  *     D = activation(alpha * op(A) * op(B) + beta * C + bias)
  *
- * op(A) is m x k, op(B) is k x n, C and D are m x n. Every size and offset is an int64_t;
- * strides count elements, never bytes. The smallest program:
+ * op(A) is m x k, op(B) is k x n, C and D are m x n. FP8 operands may have scales, see
+ * tg_scale. Every size and offset is an int64_t; strides count elements, never bytes. The smallest
+ * program:
  *
  *     float a[2 * 3] = {1, 2, 3, 4, 5, 6}, b[3 * 2] = {1, 0, 0, 1, 1, 1}, d[2 * 2];
  *     tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 2, 3),
@@ -50,7 +51,7 @@ typedef enum tg_status {
     TG_STATUS_OK = 0,
     TG_STATUS_INVALID_ARGUMENT = 1,    /* an argument is out of its range; the detail names it */
     TG_STATUS_SIZE_OVERFLOW = 2,       /* an extent in bytes does not fit in int64_t */
-    TG_STATUS_OVERLAP = 3,             /* D shares memory with A, B, C, bias or itself */
+    TG_STATUS_OVERLAP = 3,             /* D shares memory with A, B, C, bias, a scale or itself */
     TG_STATUS_UNSUPPORTED = 4,         /* legal, but no kernel here computes it */
     TG_STATUS_UNKNOWN_NAME = 5,        /* no device, kernel, instruction set, ... of that name */
     TG_STATUS_OUT_OF_MEMORY = 6,       /* the detail says how many bytes were asked for */
@@ -73,26 +74,37 @@ TG_API const char *tg_get_error_detail(void);
 /* --------------------------------------------------------------------------------- types -- */
 
 /* Element types. FP16 is IEEE binary16, BF16 the upper half of a binary32; both are stored as
- * uint16_t, and their products are summed in FP32. */
+ * uint16_t. The FP8 types are those of the Open Compute Project, stored as uint8_t. Products of all
+ * four are summed in FP32. A number becomes FP8 by rounding to the nearest, ties to even; what is
+ * too large, Inf included, becomes the largest finite one: 448 (E4M3), 57344 (E5M2). */
 typedef enum tg_type {
-    TG_TYPE_FP32 = 0, /* float */
-    TG_TYPE_FP64 = 1, /* double */
-    TG_TYPE_BF16 = 2, /* uint16_t */
-    TG_TYPE_FP16 = 3  /* uint16_t */
+    TG_TYPE_FP32 = 0,     /* float */
+    TG_TYPE_FP64 = 1,     /* double */
+    TG_TYPE_BF16 = 2,     /* uint16_t */
+    TG_TYPE_FP16 = 3,     /* uint16_t */
+    TG_TYPE_FP8_E4M3 = 4, /* uint8_t: no Inf, NaN is 0x7f and 0xff */
+    TG_TYPE_FP8_E5M2 = 5  /* uint8_t: the upper half of an FP16 */
 } tg_type;
 
 /* How products and sums are rounded. No choice is ever made that is less exact than its name.
  * The bound holds for every element d of D before the activation, with |A||B| the product of
- * magnitudes, u = 2^-24 (2^-53 for FP64 inputs), g = (k + 3) u / (1 - (k + 3) u), and u_D the unit
- * roundoff of D's type:
- *     |d - exact| <= g (|alpha| (|A||B|) + |beta| |C| + |bias|) + u_D |exact| + underflow */
+ * magnitudes, u = 2^-24 (2^-53 for FP64 inputs), s = k + 3 (k + 6 where there are scales), g =
+ * s u / (1 - s u), and u_D the unit roundoff of D's type:
+ *     |d - exact| <= g (|alpha| (|A||B|) + |beta| |C| + |bias|) + u_D |exact| + underflow
+ * Scales are part of A, B, d and exact here. */
 typedef enum tg_precision {
     TG_PRECISION_DEFAULT = 0,   /* the bound above. BF16 instructions may take subnormal inputs and
                                    sums as zero: underflow <= k 2^-126 (max|A| + max|B| + 1)
-                                   |alpha|, and 2^-126 for a BF16 D */
+                                   |alpha|, and 2^-126 for a BF16 D. FP8 instructions keep 13
+                                   fraction bits of a sum of 32 products: 2^-6 |alpha| (|A||B|) may
+                                   come on top */
     TG_PRECISION_IEEE_FP32 = 1, /* the bound above with every product and sum an IEEE binary32
-                                   operation, subnormals kept; inputs FP32, BF16 or FP16 */
-    TG_PRECISION_IEEE_FP64 = 2  /* the same in binary64; inputs FP64 */
+                                   operation, subnormals kept; inputs FP32, BF16, FP16 or FP8 */
+    TG_PRECISION_IEEE_FP64 = 2, /* the same in binary64; inputs FP64 */
+    TG_PRECISION_TF32 = 3       /* inputs FP32, which may be rounded to the nearest numbers of 10
+                                   fraction bits: 1.001 * 2^-10 |alpha| (|A||B|) may come on top.
+                                   Those above 2^128 - 2^116 may become infinite, subnormal ones
+                                   zero (underflow as for BF16) */
 } tg_precision;
 
 typedef enum tg_operation { TG_OPERATION_NONE = 0, TG_OPERATION_TRANSPOSE = 1 } tg_operation;
@@ -108,14 +120,25 @@ typedef enum tg_activation {
     TG_ACTIVATION_SILU = 4       /* x / (1 + exp(-x)) */
 } tg_activation;
 
+/* Scales of FP8 operands, FP32 factors in memory. Those of A and B multiply the sums of products:
+ *     D = scale_d * activation(alpha * (scale_a[i] * scale_b[j]) * sum + beta * C + bias)
+ * An FP8 D is then rounded to its type. A and B may have one value each, or one a row of op(A), one
+ * a column of op(B); D one value. */
+typedef enum tg_scale {
+    TG_SCALE_NONE = 0,
+    TG_SCALE_TENSOR = 1, /* one value for the operand, all of its batch included */
+    TG_SCALE_VECTOR = 2  /* m (of A) or n (of B) contiguous values, shared by the batch */
+} tg_scale;
+
 /* "fp32", "default", "relu", ...: the names the command takes. NULL for a value outside the enum.
  * Static storage. */
 TG_API const char *tg_get_type_name(tg_type type);
 TG_API const char *tg_get_precision_name(tg_precision precision);
 TG_API const char *tg_get_bias_name(tg_bias bias);
 TG_API const char *tg_get_activation_name(tg_activation activation);
+TG_API const char *tg_get_scale_name(tg_scale scale);
 
-/* Bytes of one element: 4, 8, 2, 2. 0 for a value outside the enum. */
+/* Bytes of one element: 4, 8, 2, 2, 1, 1. 0 for a value outside the enum. */
 TG_API int64_t tg_get_type_bytes(tg_type type);
 
 /* ------------------------------------------------------------------------------- context -- */
@@ -181,11 +204,11 @@ typedef struct tg_matrix {
 /* One multiplication. Fill it with tg_make_problem and change what differs. */
 typedef struct tg_problem {
     tg_matrix a; /* op_a(a) is m x k */
-    tg_matrix b; /* op_b(b) is k x n; same type as a */
+    tg_matrix b; /* op_b(b) is k x n; same type as a, or another FP8 type */
     tg_matrix c; /* m x n, D's type; ignored and never read where beta is 0; may be D itself,
                     with D's strides, otherwise it must not overlap D */
-    tg_matrix d; /* m x n; FP64 for FP64 inputs, FP32 for FP32, FP32 or the input type for
-                    16-bit inputs */
+    tg_matrix d; /* m x n; FP64 for FP64 inputs, FP32 for FP32, FP32, BF16 or FP16 for 16-bit
+                    inputs, and for FP8 ones also either FP8 type */
     tg_operation op_a, op_b;
     int64_t batch_count; /* >= 0 independent products */
     double alpha, beta;  /* rounded to FP32 where the inputs are not FP64. alpha = 0: A and B are
@@ -194,6 +217,11 @@ typedef struct tg_problem {
     tg_bias bias;
     const void *bias_data; /* m or n contiguous values of D's type, shared by the batch */
     tg_activation activation;
+    tg_scale a_scale, b_scale; /* none unless the inputs are FP8; not read where alpha is 0 */
+    tg_scale d_scale;          /* none, or of an FP8 D the whole tensor's */
+    const float *a_scale_data, *b_scale_data, *d_scale_data;
+    int is_batch_invariant; /* 1: the order in which a row of D is summed depends on k alone, so
+                               that it has the same bits for every m, batch size and position */
 } tg_problem;
 
 /* View of a contiguous row-major matrix: row_stride = col_count, col_stride = 1. */
@@ -216,7 +244,7 @@ tg_make_matrix(tg_type type, const void *data, int64_t row_count, int64_t col_co
     return matrix;
 }
 
-/* D = A B: alpha 1, beta 0, no transpose, no bias, no activation, a batch of one. */
+/* D = A B: alpha 1, beta 0, no transpose, no bias, no activation, no scales, a batch of one. */
 static inline tg_problem tg_make_problem(tg_matrix a, tg_matrix b, tg_matrix d)
 {
     tg_problem problem;
@@ -233,6 +261,9 @@ static inline tg_problem tg_make_problem(tg_matrix a, tg_matrix b, tg_matrix d)
     problem.bias = TG_BIAS_NONE;
     problem.bias_data = NULL;
     problem.activation = TG_ACTIVATION_NONE;
+    problem.a_scale = problem.b_scale = problem.d_scale = TG_SCALE_NONE;
+    problem.a_scale_data = problem.b_scale_data = problem.d_scale_data = NULL;
+    problem.is_batch_invariant = 0;
     return problem;
 }
 
@@ -271,6 +302,7 @@ typedef struct tg_buffers {
     const void *a, *b, *c;
     void *d;
     const void *bias;
+    const float *a_scale, *b_scale, *d_scale;
     void *workspace;         /* caller's, aligned to 64 bytes (on a GPU 256), or NULL: the
                                 context's own */
     int64_t workspace_bytes; /* of the caller's workspace */

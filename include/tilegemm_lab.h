@@ -40,10 +40,18 @@ typedef struct tg_candidate {
     double predicted_s; /* seconds; 0 where it is not legal */
     int is_legal, is_chosen;
     char reason[160]; /* why it is not legal, or why it lost; "" for the chosen one */
+    /* What its plan would do on a GPU; all 0 where it is not legal, and on the CPU. */
+    int64_t block_count, k_part_count; /* parts that k is cut into */
+    int threads_per_block;
+    double global_read_bytes,
+        global_write_bytes; /* that all threads ask for, parts' sums with it */
+    double issued_flops;    /* of whole tiles */
+    double occupancy;       /* resident warps over the most there can be; 0 where not known */
 } tg_candidate;
 
 /* Fills up to `capacity` candidates for the problem, one a row of the table in table order, and
- * sets *count to how many there are. Errors: those of tg_create_plan. */
+ * sets *count to how many there are. Where none is legal, none is chosen. Errors: the others of
+ * tg_create_plan. */
 TG_API tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
                                     tg_candidate *candidates, int capacity, int *count);
 
@@ -89,8 +97,12 @@ typedef struct tg_traffic {
     /* Shared memory; a conflict is one turn more than the request needs at least. A barrier counts
      * once for a block. */
     int64_t shared_load_requests, shared_store_requests, bank_conflicts, barriers;
+    /* The same as a GPU's counters see it: nvcc makes one read of four neighbouring words, and
+     * copies in the background do not count. A turn is what a counter calls a wavefront. */
+    int64_t counter_shared_loads, counter_shared_turns, counter_bank_conflicts;
     int64_t useful_flops, issued_flops; /* 2 m n k; twice the multiply-adds that threads execute */
     int64_t naive_read_elems;           /* 2 m n k: what rung 1 would read */
+    int64_t reads_saved_elems;          /* naive_read_elems - global_read_elems */
     double flop_per_byte;               /* useful_flops / global_read_bytes */
     double reuse;                       /* naive_read_elems / global_read_elems */
 } tg_traffic;
@@ -109,9 +121,11 @@ typedef struct tg_prediction {
     double peak_flop_per_s, ridge_flop_per_byte;
     const char *bound;   /* "memory" where flop_per_byte is below the ridge, else "compute" */
     const char *limiter; /* longest part: "launch", "l1", "shared", "fp32", "chain" or "dram" */
-    double launch_s, l1_s, shared_s, fp32_s, dram_s;
-    double predicted_s; /* launch + max(l1 + shared + fp32, dram) */
-    double peak_share;  /* useful_flops / predicted_s / peak_flop_per_s */
+    double launch_s, l1_s, shared_s, fp32_s, chain_s, dram_s;
+    double
+        predicted_s;   /* launch + max(l1 + shared + fp32, chain, dram without the store of D), then
+                         * that store */
+    double peak_share; /* useful_flops / predicted_s / peak_flop_per_s */
 } tg_prediction;
 
 typedef struct tg_explanation {
@@ -194,6 +208,31 @@ typedef struct tg_trace_phase {
 } tg_trace_phase;
 typedef void tg_simulation_trace(void *state, const tg_trace_phase *phase);
 
+/* Lanes of a request that shared memory serves together, and its turns for them. */
+typedef struct tg_bank_part {
+    int first_lane, lane_count, turns;
+} tg_bank_part;
+
+/* One access of a warp, as it is counted. The warps of a block come one after another, and so do,
+ * of a warp up to a barrier, the places in the source; the requests of a place are in order. */
+typedef struct tg_simulated_request {
+    unsigned block_x, block_y;
+    int warp;           /* in the block: threads 32 warp .. */
+    const char *file;   /* of the ladder; static storage */
+    int line;           /* caller_line: of the call of the function that it stands in, */
+    int caller_line;    /* 0 where the compiler has merged that function into its caller */
+    const char *source; /* text of the line, as in tg_simulated_line */
+    int source_length;
+    char space; /* as in tg_trace_access */
+    int is_write, is_in_background, elem_count;
+    uint32_t active_lanes; /* bit i: lane i takes part */
+    int64_t indices[32];   /* of each active lane's first element, as in tg_trace_access */
+    int sector_count;      /* global memory */
+    int part_count;        /* shared memory */
+    tg_bank_part parts[4];
+} tg_simulated_request;
+typedef void tg_simulation_watch(void *state, const tg_simulated_request *request);
+
 /* Called before each block; any value but 0 ends the run. */
 typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t block_count);
 
@@ -203,12 +242,14 @@ typedef struct tg_simulation_options {
     int tile;
     const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
     float *d;           /* m x n; holds the product where all blocks ran */
-    int64_t l2_bytes;   /* of the cache that is modelled (default: 50 MiB, an H200's) */
+    int64_t l2_bytes;   /* of the cache that is modelled (default: 60 MiB, an H200's) */
     int64_t work_limit; /* multiply-adds up to which all blocks run, beyond it some (2^28) */
     tg_simulation_progress *progress;
     void *progress_state;
     tg_simulation_trace *trace;
     void *trace_state;
+    tg_simulation_watch *watch; /* told of each request */
+    void *watch_state;
 } tg_simulation_options;
 
 typedef struct tg_simulation {
@@ -219,10 +260,8 @@ typedef struct tg_simulation {
      * scaled up from them. */
     int is_exact;
     int64_t simulated_block_count;
-    tg_traffic traffic; /* the model's counts, counted */
-    /* As a GPU's counters see it: nvcc merges reads of neighbouring words, copies in the background
-     * do not count. */
-    int64_t counter_bank_conflicts;
+    tg_traffic traffic;                       /* the model's counts, counted */
+    unsigned threads_x, threads_y;            /* of a block */
     int64_t shared_bytes;                     /* of a block */
     double load_efficiency, store_efficiency; /* global: bytes asked for over the sectors' bytes */
     /* -1 where is_exact is 0. L2 is asked for each sector of each request. */
@@ -245,7 +284,10 @@ TG_API void tg_destroy_simulation(const tg_simulation *simulation);
 /* Problems as text: MxNxK, then what differs from the default, each after a colon:
  *     1000x1200x800                      FP32, row-major A, B and D
  *     512x512x64:nt:bf16:d=fp32          layout nn nt tn tt; input type; type of D
+ *     8x8x8:fp8_e4m3:b=fp8_e5m2:d=bf16   type of B where it is another than A's
+ *     8x8x8:fp8_e4m3:sa=vector:sb=tensor:sd=tensor   scales of A, B and D
  *     8x8x8:batch=4:alpha=2:beta=1:bias=col:act=gelu_erf:prec=ieee_fp32
+ *     8x8x8:batch_invariant
  *     8x8x8:lda=10:ldb=12:ldc=9:ldd=9    leading dimensions in elements
  *     8x8x8:dcol                         D (and C) column-major
  *     8x8x8:rsa=1:csa=-8:bsa=64          any strides of a matrix (a, b, c, d)
@@ -256,7 +298,7 @@ TG_API void tg_destroy_simulation(const tg_simulation *simulation);
  *
  * tg_parse_problem fills *problem with NULL data. Errors: INVALID_ARGUMENT, which names the
  * part, and OUT_OF_MEMORY. tg_format_problem writes the shortest such text, with its NUL, into
- * `text`; 512 bytes always suffice. Errors: INVALID_ARGUMENT where `text_bytes` is too small or
+ * `text`; 640 bytes always suffice. Errors: INVALID_ARGUMENT where `text_bytes` is too small or
  * the problem is not legal, and the others of tg_create_plan. */
 TG_API tg_status tg_parse_problem(const char *text, tg_problem *problem);
 TG_API tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_bytes);
@@ -302,10 +344,11 @@ typedef tg_status tg_timed_call(void *state, int64_t index);
 TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *state,
                                int64_t count, void *stream, double *elapsed_s);
 
-/* FP32 from 16-bit values and back, round to nearest even, NaN stays NaN: for filling and reading
- * matrices. `type` is TG_TYPE_BF16 or TG_TYPE_FP16. */
-TG_API float tg_decode_16bit(tg_type type, uint16_t bits);
-TG_API uint16_t tg_encode_16bit(tg_type type, float value);
+/* FP32 from the bits of a type of 16 or 8 and back, round to nearest even, NaN stays NaN, FP8
+ * saturates: for filling and reading matrices. `type` is a 16-bit or an FP8 type; the latter has
+ * the low 8 bits. */
+TG_API float tg_decode_bits(tg_type type, uint16_t bits);
+TG_API uint16_t tg_encode_bits(tg_type type, float value);
 
 #ifdef __cplusplus
 }

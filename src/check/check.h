@@ -8,13 +8,26 @@
 #include "tilegemm.h"
 #include "tilegemm_lab.h"
 
+enum {
+    CHECK_A,
+    CHECK_B,
+    CHECK_C,
+    CHECK_D,
+    CHECK_BIAS,
+    CHECK_A_SCALE,
+    CHECK_B_SCALE,
+    CHECK_D_SCALE,
+    CHECK_OPERAND_COUNT
+};
+
 /* Allocates the operands of `problem` (of C only if beta is not 0, of bias only if there is one),
  * fills A, B, C and bias with uniform numbers in [-1, 1) from `seed` (splitmix64; the same on every
- * machine; rounded to the type) and D with NaN, and sets the data pointers. Strides may be any that
+ * machine; rounded to the type), scales with numbers in [0.5, 2), D with NaN, and sets the data
+ * pointers. Strides may be any that
  * the library takes. Returns 0 when out of memory. Free with check_free_operands. */
 typedef struct check_operands {
-    void *allocation[5]; /* owned: a, b, c, d, bias */
-    int64_t size_bytes[5];
+    void *allocation[CHECK_OPERAND_COUNT]; /* owned; NULL where the problem has none */
+    int64_t size_bytes[CHECK_OPERAND_COUNT];
 } check_operands;
 int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *operands);
 void check_free_operands(check_operands *operands);
@@ -48,8 +61,8 @@ int check_compare(const tg_problem *problem, double flop_limit, check_result *re
 /* Verifies D by Freivalds' method: `rounds` random vectors of +-1, D x against
  * alpha A (B x) + beta C x in FP64 with a bound per row of the product of magnitudes. Linear in the
  * operands' size. A wrong D passes with probability at most 2^-rounds; activations other than none
- * are refused (returns -1). Returns 1 if D passes, 0 if not; *worst_share is the largest
- * |difference| / bound, *bad_row its row. */
+ * and an FP8 D are refused (returns -1). Returns 1 if D passes, 0 if not; *worst_share is the
+ * largest |difference| / bound, *bad_row its row. */
 int check_freivalds(const tg_problem *problem, int rounds, uint64_t seed, double *worst_share,
                     int64_t *bad_row);
 

@@ -1,8 +1,11 @@
 /*
  * The verdict on D: an error bound per element, never a norm over the matrix.
  *
- * The bound is the one of tilegemm.h, with x the exact value before the activation and y after it:
- *     slope (g magnitude + underflow) + 12 u |y| + u_D |y| + underflow_D
+ * The bound is the one of tilegemm.h, with x the exact value before the activation, y after it and
+ * after D's scale s (1 without one):
+ *     |s| (slope (g magnitude + e |alpha| |A||B| + underflow) + 12 u |y / s|)
+ *         + u_D |y| + underflow_D
+ * e is what FP8 and TF32 instructions lose. y is cut off at the largest FP8 number for an FP8 D.
  * slope bounds |activation'|: 1 for ReLU, 1.13 for GELU (both forms), 1.10 for SiLU. 12 u |y|, of
  * GELU and SiLU alone, is what their evaluation in the accumulator's type may add.
  *
@@ -22,6 +25,7 @@ typedef struct rounding {
     long double unit;      /* u: relative error of a normal result */
     long double underflow; /* absolute error of a subnormal result */
     long double overflow;  /* magnitude from which rounding gives Inf */
+    long double largest;   /* magnitude at which it stops instead; 0 where it does not */
 } rounding;
 
 /* Numbers of one comparison that do not depend on the element. */
@@ -30,25 +34,31 @@ typedef struct comparison {
     check_result *result;
     int64_t batch;
     rounding accumulator, output;
-    long double gamma;     /* (k + 3) u / (1 - (k + 3) u) */
-    long double underflow; /* of the sums, before D's rounding */
-    long double flush;     /* per unit of max |a| + max |b| + 1; 0 where subnormals are kept */
+    long double gamma;         /* s u / (1 - s u) for s steps */
+    long double product_error; /* relative to |A||B| */
+    long double k;
+    int may_flush; /* subnormal inputs and sums may be zero */
     long double slope;
+    long double scale_d; /* 1 where there is none */
 } comparison;
 
 static rounding get_rounding(tg_type type)
 {
     switch (type) {
     case TG_TYPE_FP64:
-        return (rounding){0x1p-53L, 0x1p-1075L, 0x1p1024L - 0x1p970L};
+        return (rounding){0x1p-53L, 0x1p-1075L, 0x1p1024L - 0x1p970L, 0};
     case TG_TYPE_BF16:
-        return (rounding){0x1p-8L, 0x1p-134L, 0x1p128L - 0x1p119L};
+        return (rounding){0x1p-8L, 0x1p-134L, 0x1p128L - 0x1p119L, 0};
     case TG_TYPE_FP16:
-        return (rounding){0x1p-11L, 0x1p-25L, 65520.0L};
+        return (rounding){0x1p-11L, 0x1p-25L, 65520.0L, 0};
+    case TG_TYPE_FP8_E4M3:
+        return (rounding){0x1p-4L, 0x1p-10L, HUGE_VALL, 448.0L};
+    case TG_TYPE_FP8_E5M2:
+        return (rounding){0x1p-3L, 0x1p-17L, HUGE_VALL, 57344.0L};
     case TG_TYPE_FP32:
         break;
     }
-    return (rounding){0x1p-24L, 0x1p-150L, 0x1p128L - 0x1p103L};
+    return (rounding){0x1p-24L, 0x1p-150L, 0x1p128L - 0x1p103L, 0};
 }
 
 static long double get_slope(tg_activation activation)
@@ -89,19 +99,16 @@ static int64_t get_k(const tg_problem *problem)
 static comparison start_comparison(const tg_problem *problem, check_result *result)
 {
     comparison run = {.problem = problem, .result = result};
-    long double k = (long double)get_k(problem);
-    long double alpha = fabsl((long double)check_round_scalar(problem, problem->alpha));
     run.accumulator = get_rounding(problem->a.type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32);
     run.output = get_rounding(problem->d.type);
-    long double share = (k + 3) * run.accumulator.unit;
+    long double share = check_get_step_count(problem, get_k(problem)) * run.accumulator.unit;
     run.gamma = share < 1 ? share / (1 - share) : HUGE_VALL;
-    /* Each product and each step of the epilogue may underflow once. */
-    run.underflow = 2 * (alpha * k + 3) * run.accumulator.underflow;
-    if (problem->a.type == TG_TYPE_BF16 && problem->precision == TG_PRECISION_DEFAULT) {
-        run.flush = alpha * k * FLUSH_LIMIT;
-        if (problem->d.type == TG_TYPE_BF16)
-            run.output.underflow = FLUSH_LIMIT;
-    }
+    run.product_error = check_get_product_error(problem);
+    run.k = (long double)get_k(problem);
+    run.scale_d = problem->d_scale == TG_SCALE_NONE ? 1 : *problem->d_scale_data;
+    run.may_flush = check_may_flush(problem);
+    if (run.may_flush && problem->d.type == TG_TYPE_BF16)
+        run.output.underflow = FLUSH_LIMIT;
     run.slope = get_slope(problem->activation);
     return run;
 }
@@ -119,11 +126,11 @@ static void note_bad(comparison *run, int64_t row, int64_t col, long double valu
     result->is_ok = 0;
 }
 
-static int has_same_class(long double value, long double want)
+/* An FP8 D holds no more than its largest number. */
+static long double saturate(const comparison *run, long double y)
 {
-    if (isnan(want))
-        return isnan(value);
-    return isinf(value) && signbit(value) == signbit(want);
+    long double largest = run->output.largest;
+    return largest > 0 && fabsl(y) > largest ? copysignl(largest, y) : y;
 }
 
 /* x is what the activation takes, y what it gives. */
@@ -132,7 +139,7 @@ static int is_special_right(const comparison *run, long double value, long doubl
     /* The limit of GELU and SiLU at -Inf is 0, though their formulas give Inf times 0 there. */
     if (isinf(x) && x < 0 && run->problem->activation != TG_ACTIVATION_NONE)
         return value == 0;
-    return has_same_class(value, y);
+    return isnan(y) ? isnan(value) : value == y;
 }
 
 /* True where the sums may leave the accumulator's range on the way to a finite exact value. */
@@ -150,8 +157,26 @@ static int is_overflow_right(const comparison *run, const check_expected *expect
     int is_finite = !isnan(value) && !isinf(value);
     int has_activation = run->problem->activation != TG_ACTIVATION_NONE;
     if (may_overflow_sum(run, expected)) /* an activation takes -Inf to 0 */
-        return !is_finite || (has_activation && value == 0);
+        return !is_finite || (has_activation && value == 0) ||
+               (run->output.largest > 0 && fabsl(value) == run->output.largest);
     return isinf(value) && signbit(value) == signbit(y) && fabsl(y) + error >= run->output.overflow;
+}
+
+/* How far the value before D's scale and rounding may lie from the exact one; y is D. */
+static long double bound_activated(const comparison *run, const check_expected *expected,
+                                   long double y)
+{
+    const rounding *sums = &run->accumulator;
+    long double size = expected->scale * run->k;
+    /* Each product and each step of the epilogue may underflow once. */
+    long double error = run->gamma * expected->magnitude + 2 * (size + 3) * sums->underflow;
+    error += run->product_error * expected->scale * expected->product_size;
+    if (run->may_flush)
+        error += size * FLUSH_LIMIT * ((long double)expected->row_max_a + expected->col_max_b + 1);
+    error *= run->slope;
+    if (run->problem->activation > TG_ACTIVATION_RELU)
+        error += 12 * sums->unit * fabsl(y / run->scale_d) + 64 * sums->underflow;
+    return error;
 }
 
 static void judge(void *state, int64_t row, int64_t col, const check_expected *expected)
@@ -161,7 +186,8 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     const tg_matrix *d = &run->problem->d;
     long double value =
         check_get_element(d->type, d->data, check_get_offset(d, run->batch, row, col));
-    long double x = expected->exact, y = activate(run->problem->activation, x);
+    long double x = expected->exact, size_d = fabsl(run->scale_d);
+    long double y = saturate(run, run->scale_d * activate(run->problem->activation, x));
     result->checked_count++;
     if (isnan(x) || isinf(x)) {
         if (!is_special_right(run, value, x, y)) {
@@ -170,12 +196,7 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
         }
         return;
     }
-    long double error_sum = run->gamma * expected->magnitude + run->underflow;
-    if (run->flush > 0)
-        error_sum += run->flush * ((long double)expected->row_max_a + expected->col_max_b + 1);
-    long double error = run->slope * error_sum;
-    if (run->problem->activation > TG_ACTIVATION_RELU)
-        error += 12 * run->accumulator.unit * fabsl(y) + 64 * run->accumulator.underflow;
+    long double error = size_d * bound_activated(run, expected, y);
     long double bound = error + run->output.unit * fabsl(y) + run->output.underflow;
     long double difference = fabsl(value - y);
     /* Where even the nearest value in reach rounds to Inf, a finite value is wrong. */
@@ -187,7 +208,8 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     if (isnan(value) || isinf(value))
         difference = INFINITY;
     if (difference > 0) {
-        result->max_error = fmax(result->max_error, (double)(difference / expected->magnitude));
+        result->max_error =
+            fmax(result->max_error, (double)(difference / (size_d * expected->magnitude)));
         result->max_bound_share = fmax(result->max_bound_share, (double)(difference / bound));
     }
 }

@@ -39,7 +39,10 @@ double check_get_element(tg_type type, const void *data, int64_t index)
         return ((const double *)data)[index];
     case TG_TYPE_BF16:
     case TG_TYPE_FP16:
-        return tg_decode_16bit(type, ((const uint16_t *)data)[index]);
+        return tg_decode_bits(type, ((const uint16_t *)data)[index]);
+    case TG_TYPE_FP8_E4M3:
+    case TG_TYPE_FP8_E5M2:
+        return tg_decode_bits(type, ((const uint8_t *)data)[index]);
     }
     return NAN;
 }
@@ -55,7 +58,11 @@ void check_set_element(tg_type type, void *data, int64_t index, double value)
         break;
     case TG_TYPE_BF16:
     case TG_TYPE_FP16:
-        ((uint16_t *)data)[index] = tg_encode_16bit(type, (float)value);
+        ((uint16_t *)data)[index] = tg_encode_bits(type, (float)value);
+        break;
+    case TG_TYPE_FP8_E4M3:
+    case TG_TYPE_FP8_E5M2:
+        ((uint8_t *)data)[index] = (uint8_t)tg_encode_bits(type, (float)value);
         break;
     }
 }
@@ -150,6 +157,31 @@ static int make_bias(tg_problem *problem, uint64_t seed, check_operands *operand
     return 1;
 }
 
+/* Positive, and not powers of two alone. Returns 0 when out of memory. */
+static int make_scale(tg_scale scale, int64_t vector_count, uint64_t seed, const float **data,
+                      check_operands *operands, int index)
+{
+    int64_t count = scale == TG_SCALE_VECTOR ? vector_count : 1;
+    if (scale == TG_SCALE_NONE)
+        return 1;
+    float *block = allocate_elements(TG_TYPE_FP32, count > 0 ? count : 1, operands, index);
+    for (int64_t i = 0; block && i < count; i++)
+        block[i] = (float)exp2(check_next_uniform(&seed));
+    *data = block;
+    return block != NULL;
+}
+
+static int make_scales(tg_problem *problem, uint64_t *seeds, check_operands *operands)
+{
+    uint64_t seed_a = check_next_random(seeds), seed_b = check_next_random(seeds);
+    return make_scale(problem->a_scale, problem->d.row_count, seed_a, &problem->a_scale_data,
+                      operands, CHECK_A_SCALE) &&
+           make_scale(problem->b_scale, problem->d.col_count, seed_b, &problem->b_scale_data,
+                      operands, CHECK_B_SCALE) &&
+           make_scale(problem->d_scale, 1, check_next_random(seeds), &problem->d_scale_data,
+                      operands, CHECK_D_SCALE);
+}
+
 int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *operands)
 {
     uint64_t state = seed;
@@ -157,13 +189,15 @@ int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *oper
     uint64_t seed_c = check_next_random(&state), seed_bias = check_next_random(&state);
     int64_t batch_count = problem->batch_count;
     *operands = (check_operands){{NULL}, {0}};
-    int is_made = make_operand(&problem->a, batch_count, seed_a, operands, 0) &&
-                  make_operand(&problem->b, batch_count, seed_b, operands, 1) &&
-                  make_output(&problem->d, batch_count, operands, 3);
+    int is_made = make_operand(&problem->a, batch_count, seed_a, operands, CHECK_A) &&
+                  make_operand(&problem->b, batch_count, seed_b, operands, CHECK_B) &&
+                  make_output(&problem->d, batch_count, operands, CHECK_D);
     if (is_made && problem->beta != 0)
-        is_made = make_operand(&problem->c, batch_count, seed_c, operands, 2);
+        is_made = make_operand(&problem->c, batch_count, seed_c, operands, CHECK_C);
     if (is_made && problem->bias != TG_BIAS_NONE)
-        is_made = make_bias(problem, seed_bias, operands, 4);
+        is_made = make_bias(problem, seed_bias, operands, CHECK_BIAS);
+    if (is_made)
+        is_made = make_scales(problem, &state, operands);
     if (!is_made)
         check_free_operands(operands);
     return is_made;
@@ -171,7 +205,7 @@ int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *oper
 
 void check_free_operands(check_operands *operands)
 {
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < CHECK_OPERAND_COUNT; i++)
         free(operands->allocation[i]);
     *operands = (check_operands){{NULL}, {0}};
 }

@@ -3,6 +3,7 @@
  *
  * The bound. An element that keeps the promise of tilegemm.h is off by at most
  *     |e_ij| <= g S_ij + u_D |exact_ij| + eta,   S = |alpha| |A||B| + |beta||C| + |bias|,
+ * (for FP8 and TF32 inputs with e |alpha| |A||B| beside it; scales are part of A and B)
  * and |exact_ij| <= |D_ij| + |e_ij| turns it into one that only needs D and sums over A and B:
  *     |e_ij| <= E_ij = (g S_ij + u_D |D_ij| + eta) / (1 - u_D).
  * The difference of row i is sum_j x_j e_ij. It is at most sum_j E_ij, and, since the signs x_j are
@@ -57,7 +58,9 @@ typedef struct freivalds_run {
 /* Sums over one row of D. */
 typedef struct row_sums {
     double difference[CHECK_ROUND_COUNT_MAX]; /* (D x) - (expected x) */
-    double size_sum, size_norm;               /* sum and bound of the 2-norm of S_i */
+    double factor;                            /* |alpha| with the scale of A's row */
+    double product_sum, product_norm;         /* of factor (|A||B|)_i: sum, bound of the 2-norm */
+    double size_sum, size_norm;               /* the same of S_i */
     double d_sum, d_square;
     double a_max, peak; /* peak: no partial sum of the row exceeds it */
     int is_finite;      /* no NaN or Inf in the row of A, C or bias */
@@ -110,40 +113,38 @@ static void set_rounding(freivalds_run *run)
 {
     int is_fp64 = run->problem->a.type == TG_TYPE_FP64;
     double unit = is_fp64 ? UNIT_FP64 : 0x1p-24;
-    double share = ((double)run->k + 3) * unit;
+    double share = check_get_step_count(run->problem, run->k) * unit;
     run->gamma = share < 1 ? share / (1 - share) : INFINITY;
     run->limit = is_fp64 ? DBL_MAX / 4 : FLT_MAX / 4;
-    switch (run->problem->d.type) {
-    case TG_TYPE_FP64:
-        run->unit_d = UNIT_FP64;
-        break;
-    case TG_TYPE_FP32:
-        run->unit_d = 0x1p-24;
-        break;
-    case TG_TYPE_BF16:
-        run->unit_d = 0x1p-8;
-        break;
-    case TG_TYPE_FP16:
-        run->unit_d = 0x1p-11;
+    run->unit_d = run->problem->d.type == TG_TYPE_FP64   ? UNIT_FP64
+                  : run->problem->d.type == TG_TYPE_FP32 ? 0x1p-24
+                  : run->problem->d.type == TG_TYPE_BF16 ? 0x1p-8
+                                                         : 0x1p-11;
+    if (run->problem->d.type == TG_TYPE_FP16)
         run->limit = 65504.0 / 4;
-        break;
-    }
 }
 
-/* eta: what underflow may add to one element of a row whose largest |A| is a_max. */
-static double bound_underflow(const freivalds_run *run, double a_max)
+/* eta: what underflow may add to one element of a row. */
+static double bound_underflow(const freivalds_run *run, const row_sums *sums)
 {
     const tg_problem *problem = run->problem;
     int is_fp64 = problem->a.type == TG_TYPE_FP64;
-    double step_count = fabs(run->alpha) * (double)run->k + 3;
+    double step_count = sums->factor * (double)run->k + 3;
     double eta = step_count * (is_fp64 ? DBL_TRUE_MIN : 0x1p-149);
     if (problem->d.type == TG_TYPE_FP16)
         eta += 0x1p-25;
     if (problem->d.type == TG_TYPE_BF16)
         eta += 0x1p-134;
-    if (problem->a.type == TG_TYPE_BF16 && problem->precision == TG_PRECISION_DEFAULT)
-        eta += (step_count * (a_max + run->b_max + 1) + 1) * BF16_FLUSH;
+    if (check_may_flush(problem))
+        eta += (step_count * (sums->a_max + run->b_max + 1) + 1) * BF16_FLUSH;
     return eta;
+}
+
+/* With the scale of its column, so that a column's scale need not be told from its elements. */
+static double read_b(const freivalds_run *run, int64_t l, int64_t col)
+{
+    return read_element(&run->b, run->batch, l, col) *
+           check_get_scale(run->problem->b_scale, run->problem->b_scale_data, col);
 }
 
 /* Draws x, with 0 in the columns that NaN or Inf spoil. One draw gives 64 signs. */
@@ -164,7 +165,7 @@ static void mask_columns(freivalds_run *run)
         run->is_masked[j] = run->problem->bias == TG_BIAS_COL && !isfinite(read_bias(run, 0, j));
     for (int64_t l = 0; run->has_product && l < run->k; l++) {
         for (int64_t j = 0; j < run->n; j++) {
-            double size = fabs(read_element(&run->b, run->batch, l, j));
+            double size = fabs(read_b(run, l, j));
             if (isfinite(size))
                 run->b_max = fmax(run->b_max, size);
             else
@@ -183,7 +184,7 @@ static void multiply_b(freivalds_run *run)
         for (int64_t j = 0; j < run->n; j++) {
             if (run->is_masked[j])
                 continue;
-            double value = read_element(&run->b, run->batch, l, j);
+            double value = read_b(run, l, j);
             const double *x = run->x + j * rounds;
             sum += fabs(value);
             square += value * value;
@@ -218,12 +219,14 @@ static void add_product_row(const freivalds_run *run, int64_t row, row_sums *sum
         for (int r = 0; r < rounds; r++)
             z[r] += value * y[r];
     }
-    double factor = fabs(run->alpha);
-    sums->peak += fmax(factor, 1) * a_sum * run->b_max;
-    sums->size_sum += factor * size_sum;
-    sums->size_norm += factor * size_norm;
+    const tg_problem *problem = run->problem;
+    double alpha = run->alpha * check_get_scale(problem->a_scale, problem->a_scale_data, row);
+    sums->factor = fabs(alpha);
+    sums->peak += fmax(sums->factor, 1) * a_sum * run->b_max;
+    sums->product_sum = sums->factor * size_sum;
+    sums->product_norm = sums->factor * size_norm;
     for (int r = 0; r < rounds; r++)
-        sums->difference[r] -= run->alpha * z[r];
+        sums->difference[r] -= alpha * z[r];
 }
 
 /* Adds D_i x, subtracts (beta C_i + bias_i) x, and checks the class of every element. */
@@ -257,18 +260,21 @@ static void add_output_row(const freivalds_run *run, int64_t row, row_sums *sums
         for (int r = 0; r < run->rounds; r++)
             sums->difference[r] += (d - c - bias) * x[r];
     }
-    sums->size_sum += added_sum;
-    sums->size_norm += bound_norm(added_square, added_sum);
+    sums->size_sum = sums->product_sum + added_sum;
+    sums->size_norm = sums->product_norm + bound_norm(added_square, added_sum);
     sums->peak += added_max;
 }
 
 static double bound_row(const freivalds_run *run, const row_sums *sums)
 {
-    double n = (double)run->n, eta = bound_underflow(run, sums->a_max);
+    double n = (double)run->n, eta = bound_underflow(run, sums);
     double own = ((double)run->n + (double)run->k + 8) * UNIT_FP64;
     double d_norm = bound_norm(sums->d_square, sums->d_sum);
-    double sum = run->gamma * sums->size_sum + run->unit_d * sums->d_sum + n * eta;
-    double norm = run->gamma * sums->size_norm + run->unit_d * d_norm + sqrt(n) * eta;
+    double e = check_get_product_error(run->problem);
+    double sum = run->gamma * sums->size_sum + e * sums->product_sum;
+    double norm = run->gamma * sums->size_norm + e * sums->product_norm;
+    sum += run->unit_d * sums->d_sum + n * eta;
+    norm += run->unit_d * d_norm + sqrt(n) * eta;
     double promised = fmin(sum, HOEFFDING_T * norm) / (1 - run->unit_d);
     return (promised + own / (1 - own) * (sums->size_sum + sums->d_sum)) * (1 + BOUND_HEADROOM);
 }
@@ -339,7 +345,9 @@ int check_watch_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
                           const check_watcher *watcher, check_freivalds_report *report)
 {
     *report = (check_freivalds_report){.is_ok = 1, .bad_batch = -1, .bad_row = -1};
-    if (problem->activation != TG_ACTIVATION_NONE || rounds < 1 || rounds > CHECK_ROUND_COUNT_MAX)
+    int is_d_fp8 = tg_get_type_bytes(problem->d.type) == 1; /* saturates: not linear */
+    if (problem->activation != TG_ACTIVATION_NONE || is_d_fp8 || rounds < 1 ||
+        rounds > CHECK_ROUND_COUNT_MAX)
         return -1;
     if (problem->d.row_count == 0 || problem->d.col_count == 0)
         return 1; /* nothing can be wrong, however large the other size */

@@ -24,7 +24,7 @@ typedef struct check_freivalds_report {
 
 /* Checks D of `problem` by `rounds` (1..CHECK_ROUND_COUNT_MAX) random vectors of +-1 drawn from
  * `seed`. C must hold what it held before the multiplication. Returns 1 and fills *report, or
- * -1 where the problem has an activation, rounds is out of range, or memory ran out. */
+ * -1 where the problem has an activation or an FP8 D, rounds is out of range, or memory ran out. */
 int check_report_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
                            check_freivalds_report *report);
 

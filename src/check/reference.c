@@ -26,6 +26,26 @@ double check_round_scalar(const tg_problem *problem, double scalar)
     return problem->a.type == TG_TYPE_FP64 ? scalar : (double)(float)scalar;
 }
 
+double check_get_product_error(const tg_problem *problem)
+{
+    int is_fp8 = problem->a.type == TG_TYPE_FP8_E4M3 || problem->a.type == TG_TYPE_FP8_E5M2;
+    if (problem->precision == TG_PRECISION_TF32)
+        return 1.001 * 0x1p-10;
+    return is_fp8 && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-6 : 0;
+}
+
+double check_get_step_count(const tg_problem *problem, int64_t k)
+{
+    int has_scale = problem->a_scale || problem->b_scale || problem->d_scale;
+    return (double)k + (has_scale ? 6 : 3);
+}
+
+int check_may_flush(const tg_problem *problem)
+{
+    return problem->precision == TG_PRECISION_TF32 ||
+           (problem->a.type == TG_TYPE_BF16 && problem->precision == TG_PRECISION_DEFAULT);
+}
+
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col)
 {
     return batch * view->batch_stride + row * view->row_stride + col * view->col_stride;
@@ -99,16 +119,24 @@ static void load_row(const tg_problem *problem, int64_t batch, int64_t row, refe
     }
 }
 
+double check_get_scale(tg_scale scale, const float *data, int64_t index)
+{
+    return scale == TG_SCALE_NONE ? 1 : data[scale == TG_SCALE_VECTOR ? index : 0];
+}
+
 static check_expected finish(const tg_problem *problem, int64_t batch, int64_t row, int64_t col,
                              const reference_panel *panel, int64_t j)
 {
     long double alpha = check_round_scalar(problem, problem->alpha);
     long double beta = check_round_scalar(problem, problem->beta);
-    check_expected expected = {0, 0, 0, panel->max_a, panel->max_b[j]};
+    check_expected expected = {.row_max_a = panel->max_a, .col_max_b = panel->max_b[j]};
     if (panel->k > 0) {
+        alpha *= (long double)check_get_scale(problem->a_scale, problem->a_scale_data, row) *
+                 check_get_scale(problem->b_scale, problem->b_scale_data, col);
         expected.exact = alpha * panel->sum[j];
         expected.product_size = panel->size[j];
-        expected.magnitude = fabsl(alpha) * panel->size[j];
+        expected.scale = fabsl(alpha);
+        expected.magnitude = expected.scale * panel->size[j];
     }
     if (beta != 0) {
         int64_t offset = check_get_offset(&problem->c, batch, row, col);

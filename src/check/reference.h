@@ -10,9 +10,10 @@
 
 /* What an element of D must be before the activation, and what its error bound is made of. */
 typedef struct check_expected {
-    long double exact;           /* alpha (A B) + beta C + bias */
+    long double exact;           /* alpha s (A B) + beta C + bias, s the product of the scales */
     long double product_size;    /* |A||B| */
-    long double magnitude;       /* |alpha| (|A||B|) + |beta| |C| + |bias| */
+    long double scale;           /* |alpha s| */
+    long double magnitude;       /* |alpha s| (|A||B|) + |beta| |C| + |bias| */
     double row_max_a, col_max_b; /* largest |a| of the row of op(A), |b| of the column of op(B) */
 } check_expected;
 
@@ -26,6 +27,18 @@ typedef void check_visitor(void *state, int64_t row, int64_t col, const check_ex
 
 /* alpha or beta as the library uses it: rounded to FP32 where the inputs are not FP64. */
 double check_round_scalar(const tg_problem *problem, double scalar);
+
+/* The scale of a row or column; 1 where there is none. */
+double check_get_scale(tg_scale scale, const float *data, int64_t index);
+
+/* What an inexact product of the precision may be off by beside the sums' rounding, per |A||B|. */
+double check_get_product_error(const tg_problem *problem);
+
+/* Roundings of one element: steps of k and of the epilogue. */
+double check_get_step_count(const tg_problem *problem, int64_t k);
+
+/* 1 where instructions may take subnormal inputs and sums as zero. */
+int check_may_flush(const tg_problem *problem);
 
 /* Offset in elements of (row, col) of batch entry `batch`. */
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col);

@@ -1,9 +1,10 @@
 /*
- * Scalar conversions between FP32 and the 16-bit types, in integer arithmetic: the one source for
- * CPU, GPU and simulator. Compiles as C11, C++17 and CUDA; no branches, so that loops over these
- * functions vectorize. Rounding is to nearest, ties to even; subnormals are kept on both sides;
- * what overflows becomes infinite; NaN stays NaN and comes out quiet, its leading payload bits
- * kept, as the conversion instructions of x86 and NVIDIA processors do.
+ * Scalar conversions between FP32 and the types of 16 and 8 bits, in integer arithmetic: the one
+ * source for CPU, GPU and simulator. Compiles as C11, C++17 and CUDA; no branches, so that loops
+ * over these functions vectorize. Rounding is to nearest, ties to even; subnormals are kept on both
+ * sides; what overflows becomes infinite; NaN stays NaN and comes out quiet, its leading payload
+ * bits kept, as the conversion instructions of x86 and NVIDIA processors do. To FP8, what overflows
+ * becomes the largest finite number and NaN loses its payload, as in NVIDIA's cvt.rn.satfinite.
  */
 #ifndef TGI_DTYPE_H
 #define TGI_DTYPE_H
@@ -110,6 +111,58 @@ TGI_INLINE uint16_t tgi_fp16_from_fp32(float value)
     uint32_t result = magnitude < 0x38800000u ? subnormal : normal;
     result = magnitude > 0x7f800000u ? nan : result;
     return (uint16_t)(result | sign);
+}
+
+/* Exact. E4M3: 4 bits of exponent, bias 7, and the last code of each sign alone is NaN. */
+TGI_INLINE float tgi_fp32_from_e4m3(uint8_t fp8)
+{
+    uint32_t magnitude = fp8 & 0x7fu;
+    uint32_t normal = (magnitude << 20) + 0x3c000000u; /* exponent bias 7 -> 127 */
+    /* 0..7 units of 2^-9 */
+    uint32_t subnormal = tgi_bits_from_fp32((float)(int32_t)magnitude * 0x1p-9f);
+    uint32_t bits = magnitude < 0x7fu ? normal : 0x7fc00000u;
+    bits = tgi_select_bits((magnitude - 8u) >> 31, subnormal, bits); /* magnitude < 8 */
+    return tgi_fp32_from_bits(bits | (uint32_t)(fp8 & 0x80u) << 24);
+}
+
+/* Exact. */
+TGI_INLINE float tgi_fp32_from_e5m2(uint8_t fp8)
+{
+    return tgi_fp32_from_fp16((uint16_t)(fp8 << 8));
+}
+
+/* Shared by the two types, which pass constants: bits of the fraction, exponent bias, the code of
+ * the largest finite number. Steps as in tgi_fp16_from_fp32. */
+TGI_INLINE uint8_t tgi_fp8_from_fp32(float value, uint32_t fraction_bits, uint32_t bias,
+                                     uint32_t largest)
+{
+    uint32_t bits = tgi_bits_from_fp32(value);
+    uint32_t magnitude = bits & 0x7fffffffu, dropped_bits = 23u - fraction_bits;
+
+    uint32_t normal = magnitude - ((127u - bias) << 23) + ((1u << (dropped_bits - 1u)) - 1u);
+    normal = (normal + ((magnitude >> dropped_bits) & 1u)) >> dropped_bits;
+    normal = normal < largest ? normal : largest;
+
+    /* Units of 2^(1 - bias - fraction_bits). */
+    uint32_t significand = (magnitude & 0x7fffffu) | 0x800000u;
+    uint32_t shift = 151u - bias - fraction_bits - (magnitude >> 23);
+    shift = shift < 31u ? shift : 31u;
+    uint32_t below_half = (1u << ((shift - 1u) & 31u)) - 1u;
+    uint32_t subnormal = (significand + below_half + ((significand >> shift) & 1u)) >> shift;
+
+    uint32_t result = magnitude < (128u - bias) << 23 ? subnormal : normal;
+    result = magnitude > 0x7f800000u ? 0x7fu : result;
+    return (uint8_t)(result | ((bits >> 24) & 0x80u));
+}
+
+TGI_INLINE uint8_t tgi_e4m3_from_fp32(float value)
+{
+    return tgi_fp8_from_fp32(value, 3u, 7u, 0x7eu);
+}
+
+TGI_INLINE uint8_t tgi_e5m2_from_fp32(float value)
+{
+    return tgi_fp8_from_fp32(value, 2u, 15u, 0x7bu);
 }
 
 #endif

@@ -3,10 +3,15 @@
  * simulator. Compiles as C11, C++17 and CUDA. The order of operations, which a micro-kernel that
  * works on registers must keep:
  *
+ *     if (A or B has a scale)                    1 stands for a scale that is not there
+ *         alpha = alpha * (scale_a * scale_b)    tgi_scale_alpha_fp32
  *     t = alpha * sum                            one multiplication
  *     if (beta != 0) t = fma(beta, c, t)         C is not looked at where beta is 0
  *     if (there is a bias) t = t + bias
  *     t = activation(t)
+ *     if (D has a scale) t = t * scale_d
+ *
+ * The product of the scales comes first because it does not change when A and B swap roles.
  *
  * Accuracy of the activations of the argument t as it stands, far into the negative tail too, where
  * the result is tiny but not zero. FP32, u = 2^-24:
@@ -241,8 +246,14 @@ TGI_INLINE float tgi_activate_fp32(float x, tg_activation kind)
     return x;
 }
 
-/* One element of D before its conversion: c counts where beta is not 0, bias where has_bias is 1;
- * pass 0 for what does not count. */
+/* alpha of one element of D whose operands have scales, or 1 in place of one. */
+TGI_INLINE float tgi_scale_alpha_fp32(float alpha, float scale_a, float scale_b)
+{
+    return TGI_MULTIPLY_FP32(alpha, TGI_MULTIPLY_FP32(scale_a, scale_b));
+}
+
+/* One element of D before D's scale and its conversion: c counts where beta is not 0, bias where
+ * has_bias is 1; pass 0 for what does not count. */
 TGI_INLINE float tgi_epilogue_fp32(float sum, float alpha, float beta, float c, int has_bias,
                                    float bias, tg_activation kind)
 {

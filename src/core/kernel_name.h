@@ -10,6 +10,8 @@
 #define TGI_TYPE_WORD_FP64 fp64
 #define TGI_TYPE_WORD_BF16 bf16
 #define TGI_TYPE_WORD_FP16 fp16
+#define TGI_TYPE_WORD_FP8_E4M3 fp8_e4m3
+#define TGI_TYPE_WORD_FP8_E5M2 fp8_e5m2
 
 #define TGI_JOIN_NAME(family, isa, word, rows, cols, depth)                                        \
     cuda_##family##_##isa##_##word##_##rows##x##cols##x##depth

@@ -23,28 +23,46 @@ typedef struct tgi_problem {
     int64_t m, n, k, batch_count;
     tgi_layout a, b, c, d; /* A is m x k, B is k x n, C and D are m x n */
     double alpha, beta;    /* rounded to FP32 unless type is FP64 */
-    tg_type type;          /* of A and B */
+    tg_type type, b_type;  /* of A, of B; they differ only where both are FP8 */
     tg_type d_type;        /* of C, D and bias */
     tg_precision precision;
     tg_bias bias; /* of the canonical D */
     tg_activation activation;
+    tg_scale a_scale, b_scale, d_scale; /* of the canonical A, B and D */
+    int32_t is_batch_invariant;
     int32_t is_swapped; /* 1: computes D^T = op(B)^T op(A)^T, so A is the caller's B */
+    /* 1: the pointer is no multiple of the backend's operand_alignment (PLAN fills them in). */
+    int32_t is_a_offset, is_b_offset;
 } tgi_problem;
 
 /* Folds the caller's problem into *canonical. Data pointers are not looked at. Errors:
  * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (D with itself). */
 tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *canonical);
 
+enum { TGI_TYPE_COUNT = TG_TYPE_FP8_E5M2 + 1 };
+
+static inline int tgi_type_is_fp8(tg_type type)
+{
+    return type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2;
+}
+
 /* Bytes of an element; the same as tg_get_type_bytes, inlined for the hot path. */
 static inline int64_t tgi_type_bytes(tg_type type)
 {
-    return type == TG_TYPE_FP64 ? 8 : type == TG_TYPE_FP32 ? 4 : 2;
+    return type == TG_TYPE_FP64 ? 8 : type == TG_TYPE_FP32 ? 4 : tgi_type_is_fp8(type) ? 1 : 2;
 }
 
 /* 1 if no product is formed: k = 0 or alpha = 0, so A and B are not read. */
 static inline int tgi_problem_is_scale_only(const tgi_problem *problem)
 {
     return problem->k == 0 || problem->alpha == 0.0;
+}
+
+/* 1 if any operand has a scale. */
+static inline int tgi_problem_has_scale(const tgi_problem *problem)
+{
+    return problem->a_scale != TG_SCALE_NONE || problem->b_scale != TG_SCALE_NONE ||
+           problem->d_scale != TG_SCALE_NONE;
 }
 
 /* 1 if D has no element. */

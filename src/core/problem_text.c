@@ -16,11 +16,14 @@ typedef long long ll; /* for printf */
 enum { MATRIX_A, MATRIX_B, MATRIX_C, MATRIX_D, MATRIX_COUNT };
 enum { STRIDE_LEADING, STRIDE_ROW, STRIDE_COL, STRIDE_BATCH, STRIDE_COUNT };
 
-enum { NAMED_D_TYPE, NAMED_BIAS, NAMED_ACTIVATION, NAMED_PRECISION, NAMED_COUNT };
+/* The scales of A, B and D come one after the other. */
+enum { NAMED_B_TYPE, NAMED_D_TYPE, NAMED_BIAS, NAMED_ACTIVATION, NAMED_PRECISION, NAMED_SCALES };
+#define NAMED_COUNT (NAMED_SCALES + 3)
 
 /* Bits of what has been given: these, then the named values, then the strides matrix by matrix. */
-enum { GIVEN_LAYOUT, GIVEN_TYPE, GIVEN_DCOL, GIVEN_BATCH, GIVEN_ALPHA, GIVEN_BETA, GIVEN_NAMED };
-#define GIVEN_STRIDES 16
+enum { GIVEN_LAYOUT, GIVEN_TYPE, GIVEN_DCOL, GIVEN_ORDER, GIVEN_BATCH, GIVEN_ALPHA, GIVEN_BETA };
+#define GIVEN_NAMED (GIVEN_BETA + 1)
+#define GIVEN_STRIDES (GIVEN_NAMED + NAMED_COUNT)
 
 static const char stride_keys[STRIDE_COUNT][3] = {"ld", "rs", "cs", "bs"};
 
@@ -31,7 +34,7 @@ typedef struct reading {
     int named[NAMED_COUNT]; /* values of their enums */
     int is_d_column_major;
     int64_t strides[MATRIX_COUNT][STRIDE_COUNT];
-    uint32_t given;
+    uint64_t given;
 } reading;
 
 /* --------------------------------------------------------------------------------- names -- */
@@ -39,31 +42,24 @@ typedef struct reading {
 /* NULL for a value outside the enum. */
 typedef const char *name_of(int value);
 
-static const char *type_name(int value)
-{
-    return tg_get_type_name((tg_type)value);
-}
+#define DEFINE_NAME(kind)                                                                          \
+    static const char *kind##_name(int value)                                                      \
+    {                                                                                              \
+        return tg_get_##kind##_name((tg_##kind)value);                                             \
+    }
 
-static const char *bias_name(int value)
-{
-    return tg_get_bias_name((tg_bias)value);
-}
-
-static const char *activation_name(int value)
-{
-    return tg_get_activation_name((tg_activation)value);
-}
-
-static const char *precision_name(int value)
-{
-    return tg_get_precision_name((tg_precision)value);
-}
+DEFINE_NAME(type)
+DEFINE_NAME(bias)
+DEFINE_NAME(activation)
+DEFINE_NAME(precision)
+DEFINE_NAME(scale)
 
 static const struct {
     const char *key;
     name_of *name;
 } named_parts[NAMED_COUNT] = {
-    {"d", type_name}, {"bias", bias_name}, {"act", activation_name}, {"prec", precision_name}};
+    {"b", type_name},         {"d", type_name},   {"bias", bias_name}, {"act", activation_name},
+    {"prec", precision_name}, {"sa", scale_name}, {"sb", scale_name},  {"sd", scale_name}};
 
 /* The value of that name; -1 where there is none. */
 static int find_name(name_of *name, const char *text)
@@ -98,7 +94,7 @@ static tg_status mark_given(reading *r, int bit, const char *part)
                                "part \"%s\" gives what an earlier part has given; keep one of them",
                                part);
     }
-    r->given |= 1u << bit;
+    r->given |= UINT64_C(1) << bit;
     return TG_STATUS_OK;
 }
 
@@ -181,6 +177,10 @@ static tg_status read_word(reading *r, const char *part)
         r->is_d_column_major = 1;
         return mark_given(r, GIVEN_DCOL, part);
     }
+    if (strcmp(part, "batch_invariant") == 0) {
+        r->problem.is_batch_invariant = 1;
+        return mark_given(r, GIVEN_ORDER, part);
+    }
     if (strlen(part) == 2 && strspn(part, "nt") == 2) {
         r->problem.op_a = part[0] == 't' ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
         r->problem.op_b = part[1] == 't' ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
@@ -188,7 +188,8 @@ static tg_status read_word(reading *r, const char *part)
     }
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                            "part \"%s\" is unknown; pass a layout (nn, nt, tn, tt), a type (fp32, "
-                           "fp64, bf16, fp16), dcol or key=value",
+                           "fp64, bf16, fp16, fp8_e4m3, fp8_e5m2), dcol, batch_invariant or "
+                           "key=value",
                            part);
 }
 
@@ -224,8 +225,8 @@ static tg_status read_keyed(reading *r, const char *part, const char *key, const
                    : read_whole(part, text, stride != STRIDE_LEADING, &r->strides[matrix][stride]);
     }
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                           "part \"%s\": key \"%s\" is unknown; pass d, batch, alpha, beta, bias, "
-                           "act, prec, or ld, rs, cs, bs before a, b, c, d",
+                           "part \"%s\": key \"%s\" is unknown; pass b, d, batch, alpha, beta, "
+                           "bias, act, prec, sa, sb, sd, or ld, rs, cs, bs before a, b, c, d",
                            part, key);
 }
 
@@ -321,19 +322,24 @@ static tg_status fill_strides(const reading *r, int index, int is_column_major, 
                            "abcd"[index]);
 }
 
+/* Of a matrix whose type may have been given; else A's. */
+static tg_type get_type(const reading *r, int named)
+{
+    return r->given >> (GIVEN_NAMED + named) & 1u ? (tg_type)r->named[named] : r->type;
+}
+
 static tg_status fill_matrices(reading *r)
 {
     tg_problem *p = &r->problem;
-    int is_d_type_given = r->given >> (GIVEN_NAMED + NAMED_D_TYPE) & 1u;
-    tg_type d_type = is_d_type_given ? (tg_type)r->named[NAMED_D_TYPE] : r->type;
+    tg_type b_type = get_type(r, NAMED_B_TYPE), d_type = get_type(r, NAMED_D_TYPE);
     int is_a_transposed = p->op_a == TG_OPERATION_TRANSPOSE;
     int is_b_transposed = p->op_b == TG_OPERATION_TRANSPOSE;
     int is_d_column_major = r->is_d_column_major;
     tg_status status;
     p->a = is_a_transposed ? tg_make_matrix(r->type, NULL, r->k, r->m)
                            : tg_make_matrix(r->type, NULL, r->m, r->k);
-    p->b = is_b_transposed ? tg_make_matrix(r->type, NULL, r->n, r->k)
-                           : tg_make_matrix(r->type, NULL, r->k, r->n);
+    p->b = is_b_transposed ? tg_make_matrix(b_type, NULL, r->n, r->k)
+                           : tg_make_matrix(b_type, NULL, r->k, r->n);
     p->d = tg_make_matrix(d_type, NULL, r->m, r->n);
     if (is_d_column_major) {
         p->d.row_stride = 1;
@@ -383,6 +389,9 @@ tg_status tg_parse_problem(const char *text, tg_problem *problem)
     r.problem.bias = (tg_bias)r.named[NAMED_BIAS];
     r.problem.activation = (tg_activation)r.named[NAMED_ACTIVATION];
     r.problem.precision = (tg_precision)r.named[NAMED_PRECISION];
+    r.problem.a_scale = (tg_scale)r.named[NAMED_SCALES];
+    r.problem.b_scale = (tg_scale)r.named[NAMED_SCALES + 1];
+    r.problem.d_scale = (tg_scale)r.named[NAMED_SCALES + 2];
     *problem = r.problem;
     return TG_STATUS_OK;
 }

@@ -3,7 +3,7 @@
  * The grammar is on the page tilegemm_lab.h. What a text leaves out:
  *   - A and B are row-major as stored, D is row-major (column-major with dcol), without padding;
  *   - C has D's strides, each of them, and D's type;
- *   - D has the type of the inputs;
+ *   - B and D have the type of A;
  *   - the batch stride is 0 in a batch of one; else the larger of row_count * |row_stride| and
  *     col_count * |col_stride|, so that the entries lie one behind the other; a C with D's strides
  *     has D's batch stride too.

@@ -11,9 +11,9 @@
 
 typedef long long ll; /* for printf */
 
-/* Above the sum of all parts at their longest: sizes 59, words and names 53, batch 26, alpha and
- * beta 61, twelve strides 300, NUL. */
-#define TEXT_BYTES 512
+/* Above the sum of all parts at their longest: sizes 59, words and names 126, batch 26, alpha
+ * and beta 61, twelve strides 300, NUL. */
+#define TEXT_BYTES 640
 
 /* Above the longest strides of C and D: four of 25 bytes, dcol and NUL. */
 #define PARTS_BYTES 128
@@ -165,6 +165,8 @@ static void write_problem(const tg_problem *p, char text[TEXT_BYTES])
     }
     if (p->a.type != TG_TYPE_FP32)
         append(text, TEXT_BYTES, ":%s", tg_get_type_name(p->a.type));
+    if (p->b.type != p->a.type)
+        append(text, TEXT_BYTES, ":b=%s", tg_get_type_name(p->b.type));
     if (p->d.type != p->a.type)
         append(text, TEXT_BYTES, ":d=%s", tg_get_type_name(p->d.type));
     if (p->batch_count != 1)
@@ -178,6 +180,13 @@ static void write_problem(const tg_problem *p, char text[TEXT_BYTES])
     if (p->precision != TG_PRECISION_DEFAULT) {
         append(text, TEXT_BYTES, ":prec=%s", tg_get_precision_name(p->precision));
     }
+    const tg_scale scales[] = {p->a_scale, p->b_scale, p->d_scale};
+    for (int i = 0; i < 3; i++) {
+        if (scales[i] != TG_SCALE_NONE)
+            append(text, TEXT_BYTES, ":s%c=%s", "abd"[i], tg_get_scale_name(scales[i]));
+    }
+    if (p->is_batch_invariant)
+        append(text, TEXT_BYTES, ":batch_invariant");
     append_input_strides(text, 'a', &p->a);
     append_input_strides(text, 'b', &p->b);
     append_output_strides(text, p);
@@ -193,7 +202,7 @@ tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_b
     if (!problem || !text) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass %s",
                                problem ? "text" : "problem",
-                               problem ? "a buffer of 512 bytes" : "the problem to write");
+                               problem ? "a buffer of 640 bytes" : "the problem to write");
     }
     tgi_problem canonical;
     tgi_saved_locale saved;
@@ -208,7 +217,7 @@ tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_b
         return tgi_status_fail(
             TG_STATUS_INVALID_ARGUMENT,
             "text_bytes = %zu is less than the %zu that this problem takes; pass "
-            "a buffer of 512 bytes",
+            "a buffer of 640 bytes",
             text_bytes, needed_bytes);
     }
     memcpy(text, whole, needed_bytes);

@@ -70,12 +70,30 @@ const char *tg_get_activation_name(tg_activation activation)
     return NULL;
 }
 
-float tg_decode_16bit(tg_type type, uint16_t bits)
+const char *tg_get_scale_name(tg_scale scale)
 {
-    return type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_fp32_from_fp16(bits);
+    switch (scale) {
+#define TGI_SCALE(suffix, name)                                                                    \
+    case TG_SCALE_##suffix:                                                                        \
+        return name;
+#include "core/types.def"
+#undef TGI_SCALE
+    }
+    return NULL;
 }
 
-uint16_t tg_encode_16bit(tg_type type, float value)
+float tg_decode_bits(tg_type type, uint16_t bits)
 {
-    return type == TG_TYPE_BF16 ? tgi_bf16_from_fp32(value) : tgi_fp16_from_fp32(value);
+    return type == TG_TYPE_BF16       ? tgi_fp32_from_bf16(bits)
+           : type == TG_TYPE_FP16     ? tgi_fp32_from_fp16(bits)
+           : type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3((uint8_t)bits)
+                                      : tgi_fp32_from_e5m2((uint8_t)bits);
+}
+
+uint16_t tg_encode_bits(tg_type type, float value)
+{
+    return type == TG_TYPE_BF16       ? tgi_bf16_from_fp32(value)
+           : type == TG_TYPE_FP16     ? tgi_fp16_from_fp32(value)
+           : type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(value)
+                                      : tgi_e5m2_from_fp32(value);
 }

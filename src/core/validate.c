@@ -25,6 +25,9 @@ static tg_status check_enums(const tg_problem *p)
         {"precision", tg_get_precision_name(p->precision), (int)p->precision},
         {"bias", tg_get_bias_name(p->bias), (int)p->bias},
         {"activation", tg_get_activation_name(p->activation), (int)p->activation},
+        {"a_scale", tg_get_scale_name(p->a_scale), (int)p->a_scale},
+        {"b_scale", tg_get_scale_name(p->b_scale), (int)p->b_scale},
+        {"d_scale", tg_get_scale_name(p->d_scale), (int)p->d_scale},
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         if (!checks[i].text) {
@@ -42,20 +45,75 @@ static tg_status check_enums(const tg_problem *p)
     return TG_STATUS_OK;
 }
 
+/* Types that D may have, for inputs of `type`: by bits, and in words. */
+static unsigned get_d_types(tg_type type, const char **names)
+{
+    const unsigned fp32 = 1u << TG_TYPE_FP32, half = 1u << TG_TYPE_BF16 | 1u << TG_TYPE_FP16;
+    const unsigned fp8 = 1u << TG_TYPE_FP8_E4M3 | 1u << TG_TYPE_FP8_E5M2;
+    if (type == TG_TYPE_FP32 || type == TG_TYPE_FP64) {
+        *names = tg_get_type_name(type);
+        return 1u << type;
+    }
+    if (!tgi_type_is_fp8(type)) {
+        *names = "fp32, bf16 or fp16";
+        return fp32 | half;
+    }
+    *names = "fp32, bf16, fp16, fp8_e4m3 or fp8_e5m2";
+    return fp32 | half | fp8;
+}
+
+static tg_status check_precision(const tg_problem *p)
+{
+    tg_type type = p->a.type;
+    if (p->precision == TG_PRECISION_IEEE_FP32 && type == TG_TYPE_FP64) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "precision = ieee_fp32 would round fp64 inputs; pass default or "
+                               "ieee_fp64, or convert the matrices");
+    }
+    int needs_fp64 = p->precision == TG_PRECISION_IEEE_FP64 && type != TG_TYPE_FP64;
+    int needs_fp32 = p->precision == TG_PRECISION_TF32 && type != TG_TYPE_FP32;
+    if (needs_fp64 || needs_fp32) {
+        return tgi_status_fail(
+            TG_STATUS_INVALID_ARGUMENT,
+            "precision = %s needs %s inputs, these are %s; convert them or pass default",
+            tg_get_precision_name(p->precision), needs_fp64 ? "fp64" : "fp32",
+            tg_get_type_name(type));
+    }
+    return TG_STATUS_OK;
+}
+
+static tg_status check_scales(const tg_problem *p)
+{
+    const char *name = p->a_scale ? "a_scale" : "b_scale";
+    if ((p->a_scale || p->b_scale) && !tgi_type_is_fp8(p->a.type)) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "%s = %s with %s inputs; only fp8 has scales: pass none, and a "
+                               "factor as alpha",
+                               name, tg_get_scale_name(p->a_scale ? p->a_scale : p->b_scale),
+                               tg_get_type_name(p->a.type));
+    }
+    if (p->d_scale && (!tgi_type_is_fp8(p->d.type) || p->d_scale == TG_SCALE_VECTOR)) {
+        int is_fp8 = tgi_type_is_fp8(p->d.type);
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "d_scale = %s with %s = %s; pass %s",
+                               tg_get_scale_name(p->d_scale), "d.type", tg_get_type_name(p->d.type),
+                               is_fp8 ? "tensor or none" : "none, and a factor as alpha");
+    }
+    return TG_STATUS_OK;
+}
+
 static tg_status check_types(const tg_problem *p)
 {
     tg_type type = p->a.type, d_type = p->d.type;
-    if (p->b.type != type) {
+    const char *d_types;
+    if (p->b.type != type && !(tgi_type_is_fp8(type) && tgi_type_is_fp8(p->b.type))) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "b.type = %s differs from a.type = %s; convert one of them",
                                tg_get_type_name(p->b.type), tg_get_type_name(type));
     }
-    int is_16bit = type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
-    if (d_type != type && !(is_16bit && d_type == TG_TYPE_FP32)) {
+    if (!(get_d_types(type, &d_types) >> d_type & 1u)) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "d.type = %s with %s inputs; pass d.type %s%s",
-                               tg_get_type_name(d_type), tg_get_type_name(type),
-                               tg_get_type_name(type), is_16bit ? " or fp32" : "");
+                               "d.type = %s with %s inputs; pass d.type %s",
+                               tg_get_type_name(d_type), tg_get_type_name(type), d_types);
     }
     if (p->beta != 0.0 && p->c.type != d_type) {
         const char *name = tg_get_type_name(p->c.type);
@@ -63,17 +121,9 @@ static tg_status check_types(const tg_problem *p)
                                "c.type = %s differs from d.type = %s; convert C or pass beta = 0",
                                name ? name : "(unknown)", tg_get_type_name(d_type));
     }
-    if (p->precision == TG_PRECISION_IEEE_FP32 && type == TG_TYPE_FP64) {
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "precision = ieee_fp32 would round fp64 inputs; pass default or "
-                               "ieee_fp64, or convert the matrices");
-    }
-    if (p->precision == TG_PRECISION_IEEE_FP64 && type != TG_TYPE_FP64) {
-        return tgi_status_fail(
-            TG_STATUS_INVALID_ARGUMENT,
-            "precision = ieee_fp64 needs fp64 inputs, these are %s; convert them "
-            "or pass default",
-            tg_get_type_name(type));
+    if (p->is_batch_invariant != 0 && p->is_batch_invariant != 1) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "is_batch_invariant = %d; pass 0 or 1",
+                               p->is_batch_invariant);
     }
     return TG_STATUS_OK;
 }
@@ -227,6 +277,12 @@ static void swap_roles(tgi_problem *q)
     q->bias = q->bias == TG_BIAS_ROW   ? TG_BIAS_COL
               : q->bias == TG_BIAS_COL ? TG_BIAS_ROW
                                        : TG_BIAS_NONE;
+    tg_type type = q->type;
+    q->type = q->b_type;
+    q->b_type = type;
+    tg_scale scale = q->a_scale;
+    q->a_scale = q->b_scale;
+    q->b_scale = scale;
     q->is_swapped = 1;
 }
 
@@ -256,6 +312,8 @@ static void normalize_strides(tgi_problem *q)
         q->a.batch = q->b.batch = q->c.batch = q->d.batch = 0;
     if (q->beta == 0.0)
         q->c = q->d;
+    if (tgi_problem_is_scale_only(q))
+        q->a_scale = q->b_scale = TG_SCALE_NONE; /* not read either */
 }
 
 static tg_status round_factor(const char *name, double value, tg_type type, double *rounded)
@@ -275,6 +333,7 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
     tg_status status;
     memset(q, 0, sizeof *q);
     if ((status = check_enums(problem)) || (status = check_types(problem)) ||
+        (status = check_precision(problem)) || (status = check_scales(problem)) ||
         (status = check_counts("a", &problem->a)) || (status = check_counts("b", &problem->b)) ||
         (status = check_counts("d", &problem->d)) ||
         (status = round_factor("alpha", problem->alpha, problem->a.type, &q->alpha)) ||
@@ -296,10 +355,15 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
     q->d = fold_layout(&problem->d, TG_OPERATION_NONE);
     q->c = problem->beta != 0.0 ? fold_layout(&problem->c, TG_OPERATION_NONE) : q->d;
     q->type = problem->a.type;
+    q->b_type = problem->b.type;
     q->d_type = problem->d.type;
     q->precision = problem->precision;
     q->bias = problem->bias;
     q->activation = problem->activation;
+    q->a_scale = problem->a_scale;
+    q->b_scale = problem->b_scale;
+    q->d_scale = problem->d_scale;
+    q->is_batch_invariant = problem->is_batch_invariant;
     int64_t in_bytes = tg_get_type_bytes(q->type), out_bytes = tg_get_type_bytes(q->d_type);
     if ((status = check_span("A", &q->a, q->m, q->k, q->batch_count, in_bytes)) ||
         (status = check_span("B", &q->b, q->k, q->n, q->batch_count, in_bytes)) ||

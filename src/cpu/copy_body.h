@@ -1,9 +1,11 @@
 /*
  * Packing: copies a block of inputs into the order and type that kernels read. Included once for
- * each instruction set and input type (IN_NAME, ACC_NAME), see names.h.
+ * each instruction set and input type (IN_NAME, ACC_NAME), see names.h. IN_IS_SCALAR is 1 for a
+ * type that has no vectors of its own.
  */
 #include "cpu/names.h"
 
+#if !IN_IS_SCALAR
 /* Inner dimension contiguous in memory: rows of vectors. */
 static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
 {
@@ -50,6 +52,8 @@ static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
     }
 }
 
+#endif
+
 static TARGET void LOCAL(copy_any)(const tgi_copy *copy)
 {
     const IN(elem) *source = copy->source;
@@ -66,11 +70,15 @@ static TARGET void LOCAL(copy_any)(const tgi_copy *copy)
 
 static void LOCAL(copy)(const tgi_copy *copy)
 {
+#if !IN_IS_SCALAR
     if (copy->inner_stride == 1) {
         LOCAL(copy_rows)(copy);
-    } else if (copy->outer_stride == 1) {
-        LOCAL(copy_transposed)(copy);
-    } else {
-        LOCAL(copy_any)(copy);
+        return;
     }
+    if (copy->outer_stride == 1) {
+        LOCAL(copy_transposed)(copy);
+        return;
+    }
+#endif
+    LOCAL(copy_any)(copy);
 }

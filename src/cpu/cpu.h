@@ -33,8 +33,9 @@ extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct,
  * of 8 unless it is k itself. */
 int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem);
 
-/* The functions for a row of the table. */
+/* The functions for a row of the table; those of its instruction set for another input type. */
 const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel);
+const tgi_isa_kernels *tgi_cpu_select_type(const tgi_kernel *kernel, tg_type type);
 
 /* Multiply-adds of accumulators that one core of the instruction set finishes in a cycle. */
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel);
@@ -54,7 +55,8 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
 /* 1 if the epilogue is linear: alpha and beta alone. */
 static inline int tgi_cpu_is_linear(const tgi_problem *problem)
 {
-    return problem->bias == TG_BIAS_NONE && problem->activation == TG_ACTIVATION_NONE;
+    return problem->bias == TG_BIAS_NONE && problem->activation == TG_ACTIVATION_NONE &&
+           !tgi_problem_has_scale(problem);
 }
 
 static inline int64_t tgi_cpu_divide_up(int64_t x, int64_t y)

@@ -11,7 +11,7 @@ static const tgi_cpu_family *const families[TGI_FAMILY_COUNT] = {
     [TGI_FAMILY_cpu_dot] = &tgi_cpu_dot,
 };
 
-const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel)
+const tgi_isa_kernels *tgi_cpu_select_type(const tgi_kernel *kernel, tg_type type)
 {
     static const tgi_isa_kernels *const tables[TGI_ISA_COUNT] = {
         [TGI_ISA_generic] = tgi_isa_generic,
@@ -21,7 +21,12 @@ const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel)
         [TGI_ISA_avx512_bf16] = tgi_isa_avx512_bf16,
 #endif
     };
-    return &tables[kernel->isa][kernel->type];
+    return &tables[kernel->isa][type];
+}
+
+const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel)
+{
+    return tgi_cpu_select_type(kernel, kernel->type);
 }
 
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
@@ -52,6 +57,13 @@ void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, 
     block->c = tgi_cpu_at(call->c, &p->c, batch, row, col, bytes);
     block->d = (void *)tgi_cpu_at(call->d, &p->d, batch, row, col, bytes);
     block->bias = call->bias ? (const char *)call->bias + bias_index * bytes : NULL;
+    block->a_scale = call->a_scale;
+    block->b_scale = call->b_scale;
+    block->d_scale = call->d_scale;
+    if (p->a_scale == TG_SCALE_VECTOR)
+        block->a_scale += row;
+    if (p->b_scale == TG_SCALE_VECTOR)
+        block->b_scale += col;
     if (!block->running) {
         block->running = block->d;
         block->running_row = p->d.row;

@@ -12,6 +12,7 @@ static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int6
                                        int64_t stride, tg_type type)
 {
     const uint16_t *bits = source;
+    const uint8_t *fp8 = source;
     switch (type) {
     case TG_TYPE_BF16:
         for (int64_t j = 0; j < cols; j++)
@@ -20,6 +21,14 @@ static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int6
     case TG_TYPE_FP16:
         for (int64_t j = 0; j < cols; j++)
             row[j] = tgi_fp32_from_fp16(bits[j * stride]);
+        break;
+    case TG_TYPE_FP8_E4M3:
+        for (int64_t j = 0; j < cols; j++)
+            row[j] = tgi_fp32_from_e4m3(fp8[j * stride]);
+        break;
+    case TG_TYPE_FP8_E5M2:
+        for (int64_t j = 0; j < cols; j++)
+            row[j] = tgi_fp32_from_e5m2(fp8[j * stride]);
         break;
     default: /* the accumulator's own type */
         for (int64_t j = 0; j < cols; j++)
@@ -51,6 +60,17 @@ static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int
     }
     if (type == TG_TYPE_FP16) {
         WRITE_ROW(fp16, uint16_t);
+        return;
+    }
+    uint8_t *fp8 = target;
+    if (type == TG_TYPE_FP8_E4M3) {
+        for (int64_t j = 0; j < cols; j++)
+            fp8[j * stride] = tgi_e4m3_from_fp32(row[j]);
+        return;
+    }
+    if (type == TG_TYPE_FP8_E5M2) {
+        for (int64_t j = 0; j < cols; j++)
+            fp8[j * stride] = tgi_e5m2_from_fp32(row[j]);
         return;
     }
     WRITE_ROW(fp32, float);
@@ -90,16 +110,31 @@ static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activat
     }
 }
 
-/* The linear part of one row in the order that epilogue.h fixes; `c` holds C or the running sum.
- * Row and c have FINISH_COLS elements, the sums only cols. */
-static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sums, ACC(elem) alpha,
-                                          ACC(elem) factor, const ACC(elem) * c, int64_t cols)
+/* alpha of each column of row i, where A or B has a scale. */
+static TARGET void ACC_LOCAL(scale_alpha)(ACC(elem) * alphas, const tgi_finish *f, int64_t i,
+                                          int64_t col, int64_t cols)
 {
-    const ACC(vec) scale = ACC(set)(alpha), c_scale = ACC(set)(factor);
+    const tgi_problem *p = f->problem;
+    const float alpha = (float)p->alpha;
+    const float scale_a = f->a_scale ? f->a_scale[p->a_scale == TG_SCALE_VECTOR ? i : 0] : 1.0f;
+    for (int64_t j = 0; j < cols; j++) {
+        int64_t index = p->b_scale == TG_SCALE_VECTOR ? col + j : 0;
+        alphas[j] = tgi_scale_alpha_fp32(alpha, scale_a, f->b_scale ? f->b_scale[index] : 1.0f);
+    }
+}
+
+/* The linear part of one row in the order that epilogue.h fixes; `c` holds C or the running sum.
+ * `alphas` is one a column, or NULL where alpha is for all. Row, alphas and c have FINISH_COLS
+ * elements, the sums only cols. */
+static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sums, ACC(elem) alpha,
+                                          const ACC(elem) * alphas, ACC(elem) factor,
+                                          const ACC(elem) * c, int64_t cols)
+{
+    const ACC(vec) c_scale = ACC(set)(factor);
     for (int64_t j = 0; j < cols; j += VECTOR_ELEMS) {
         int is_whole = j + VECTOR_ELEMS <= cols;
         ACC(vec) sum = is_whole ? ACC(load)(sums + j) : ACC(load_some)(sums + j, (int)(cols - j));
-        sum = ACC(mul)(scale, sum);
+        sum = ACC(mul)(alphas ? ACC(load)(alphas + j) : ACC(set)(alpha), sum);
         if (factor != 0) {
             sum = ACC(fma)(c_scale, ACC(load)(c + j), sum);
         }
@@ -133,14 +168,18 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
     const ACC(elem) factor = f->is_first ? (ACC(elem))p->beta : 1;
     const ACC(elem) *sums = (const ACC(elem) *)f->sums + i * f->sums_row + col;
     ACC(elem) *running = (ACC(elem) *)f->running + i * f->running_row + col;
-    ACC(elem) row[FINISH_COLS], c[FINISH_COLS];
+    const int is_scaled = f->a_scale || f->b_scale;
+    ACC(elem) row[FINISH_COLS], c[FINISH_COLS], alphas[FINISH_COLS];
     if (f->is_first && factor != 0) {
         const char *source = (const char *)f->c + (i * p->c.row + col * p->c.col) * bytes;
         ACC_LOCAL(read_row)(c, source, cols, p->c.col, p->d_type);
     } else if (!f->is_first) {
         ACC_LOCAL(read_row)(c, running, cols, 1, ACC_TYPE);
     }
-    ACC_LOCAL(combine_row)(row, sums, (ACC(elem))p->alpha, factor, c, cols);
+    if (is_scaled)
+        ACC_LOCAL(scale_alpha)(alphas, f, i, col, cols);
+    ACC_LOCAL(combine_row)
+    (row, sums, (ACC(elem))p->alpha, is_scaled ? alphas : NULL, factor, c, cols);
     if (!f->is_last) {
         ACC_LOCAL(write_row)(running, row, cols, 1, ACC_TYPE);
         return;
@@ -149,6 +188,10 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
         ACC_LOCAL(add_bias)(row, f, i, col, cols);
     if (p->activation != TG_ACTIVATION_NONE)
         ACC_LOCAL(activate)(row, cols, p->activation);
+    if (f->d_scale) {
+        for (int64_t j = 0; j < cols; j++)
+            row[j] *= *f->d_scale;
+    }
     char *target = (char *)f->d + (i * p->d.row + col * p->d.col) * bytes;
     ACC_LOCAL(write_row)(target, row, cols, p->d.col, p->d_type);
 }

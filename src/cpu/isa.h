@@ -25,6 +25,7 @@ typedef void tgi_copy_fn(const tgi_copy *copy);
  * Brings sums of one chunk of k to D: with s the running sum of the chunks before,
  *     v = alpha * sums + (first chunk ? beta * C : s)
  *     last chunk ? D = convert(activation(v + bias)) : s = v
+ * with the scales in alpha and D's before the conversion, as core/epilogue.h has them;
  * sums and s are accumulators with contiguous rows; c, d and bias are of the problem's d_type and
  * point to the block's first element.
  */
@@ -37,7 +38,8 @@ typedef struct tgi_finish {
     int64_t running_row;
     const void *c;
     void *d;
-    const void *bias; /* of the block's first row or column */
+    const void *bias;                         /* of the block's first row or column */
+    const float *a_scale, *b_scale, *d_scale; /* of its first row and column; NULL: none */
     int is_first, is_last;
 } tgi_finish;
 typedef void tgi_finish_fn(const tgi_finish *finish);
@@ -69,11 +71,11 @@ typedef struct tgi_isa_kernels {
 } tgi_isa_kernels;
 
 /* Kernels of an instruction set (one that the processor has) for an input type; `type` indexes. */
-extern const tgi_isa_kernels tgi_isa_generic[4];
+extern const tgi_isa_kernels tgi_isa_generic[TGI_TYPE_COUNT];
 #if defined(__x86_64__)
-extern const tgi_isa_kernels tgi_isa_avx2[4];
-extern const tgi_isa_kernels tgi_isa_avx512[4];
-extern const tgi_isa_kernels tgi_isa_avx512_bf16[4]; /* BF16 alone */
+extern const tgi_isa_kernels tgi_isa_avx2[TGI_TYPE_COUNT];
+extern const tgi_isa_kernels tgi_isa_avx512[TGI_TYPE_COUNT];
+extern const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT]; /* BF16 alone */
 #endif
 
 #endif

@@ -28,7 +28,7 @@
 #include "cpu/pairs_body.h"
 #include "cpu/tile_body.h"
 
-const tgi_isa_kernels tgi_isa_avx512_bf16[4] = {
+const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT] = {
     [TG_TYPE_BF16] = {NULL, &TILE(tile_set), pack_k_inner, pack_k_outer, copy_avx512_bf16,
                       finish_avx512_fp32, rank_avx512_bf16, dot_avx512_bf16},
 };

@@ -9,6 +9,7 @@
 #include "core/epilogue.h"
 
 #define K_PER_ELEM 1
+#define IN_IS_SCALAR 0
 
 #define ACC_NAME fp32
 #define ACC_TYPE TG_TYPE_FP32
@@ -28,6 +29,17 @@
 #include "cpu/copy_body.h"
 #include "cpu/skinny_body.h"
 #undef IN_NAME
+/* FP8 is converted where it is packed, element by element; all else is FP32. */
+#undef IN_IS_SCALAR
+#define IN_IS_SCALAR 1
+#define IN_NAME e4m3
+#include "cpu/copy_body.h"
+#undef IN_NAME
+#define IN_NAME e5m2
+#include "cpu/copy_body.h"
+#undef IN_NAME
+#undef IN_IS_SCALAR
+#define IN_IS_SCALAR 0
 #undef ACC_NAME
 #undef ACC_TYPE
 #undef ACC_IS_FP32
@@ -47,7 +59,7 @@
 
 #define TILE_SET(accum, rows) EXPAND2(EXPAND3(tile_set, ISA_NAME, accum), rows)
 
-/* One row of an instruction set's table. */
+/* One row of an instruction set's table: of all families, or of the packed one alone. */
 #define ISA_KERNELS(type, accum)                                                                   \
     {                                                                                              \
         &TILE_SET(accum, DIRECT_ROWS), &TILE_SET(accum, PACKED_ROWS),                              \
@@ -55,10 +67,15 @@
             EXPAND3(copy, ISA_NAME, type), EXPAND3(finish, ISA_NAME, accum),                       \
             EXPAND3(rank, ISA_NAME, type), EXPAND3(dot, ISA_NAME, type)                            \
     }
+#define PACKED_KERNELS(type)                                                                       \
+    {                                                                                              \
+        NULL, &TILE_SET(fp32, PACKED_ROWS), EXPAND3(copy, ISA_NAME, type),                         \
+            EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
+            EXPAND3(finish, ISA_NAME, fp32), NULL, NULL                                            \
+    }
 
-const tgi_isa_kernels EXPAND2(tgi_isa, ISA_NAME)[4] = {
-    [TG_TYPE_FP32] = ISA_KERNELS(fp32, fp32),
-    [TG_TYPE_FP64] = ISA_KERNELS(fp64, fp64),
-    [TG_TYPE_BF16] = ISA_KERNELS(bf16, fp32),
-    [TG_TYPE_FP16] = ISA_KERNELS(fp16, fp32),
+const tgi_isa_kernels EXPAND2(tgi_isa, ISA_NAME)[TGI_TYPE_COUNT] = {
+    [TG_TYPE_FP32] = ISA_KERNELS(fp32, fp32),  [TG_TYPE_FP64] = ISA_KERNELS(fp64, fp64),
+    [TG_TYPE_BF16] = ISA_KERNELS(bf16, fp32),  [TG_TYPE_FP16] = ISA_KERNELS(fp16, fp32),
+    [TG_TYPE_FP8_E4M3] = PACKED_KERNELS(e4m3), [TG_TYPE_FP8_E5M2] = PACKED_KERNELS(e5m2),
 };

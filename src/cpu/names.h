@@ -7,6 +7,8 @@
 #ifndef TGI_CPU_NAMES_H
 #define TGI_CPU_NAMES_H
 
+#include "core/dtype.h"
+
 #define JOIN3(x, y, z) x##_##y##_##z
 #define JOIN2(x, y) x##_##y
 #define EXPAND3(x, y, z) JOIN3(x, y, z)
@@ -17,9 +19,15 @@
 #define LOCAL(name) EXPAND3(name, ISA_NAME, IN_NAME)
 #define ACC_LOCAL(name) EXPAND3(name, ISA_NAME, ACC_NAME)
 #define TILE(name) EXPAND2(LOCAL(name), TILE_ROWS)
+
+/* The FP8 types have no vectors of their own: the compiler's vectorizer does what it can. */
+typedef uint8_t e4m3_elem, e5m2_elem;
+#define e4m3_scalar tgi_fp32_from_e4m3
+#define e5m2_scalar tgi_fp32_from_e5m2
+
 #define VECTOR_ELEMS ((int)(sizeof(ACC(vec)) / sizeof(ACC(elem))))
 
-#define TILE_UNROLL 4 /* steps of k in one turn of a tile's loop */
+#define TILE_UNROLL 2 /* steps of k in one turn of a tile's loop */
 
 /* Makes the compiler take a pointer as it is, whatever it was computed from. */
 #define HIDE_POINTER(pointer) __asm__("" : "+r"(pointer))

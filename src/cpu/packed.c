@@ -20,6 +20,7 @@
 typedef struct packed_run {
     const tgi_call *call;
     const tgi_isa_kernels *kernels;
+    tgi_copy_fn *pack_b; /* for B's type */
     int64_t chunk_k, chunk_count;
     int64_t a_bytes, b_bytes, running_bytes; /* of one thread's blocks */
     char *thread_blocks;                     /* thread_count x (a + b + running) */
@@ -107,7 +108,7 @@ static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64
                 .padded = panel_cols,
                 .outer_stride = p->b.row,
                 .inner_stride = p->b.col};
-            run->kernels->pack_k_outer(&copy);
+            run->pack_b(&copy);
         }
     }
 }
@@ -247,6 +248,7 @@ static void execute(const tgi_call *call)
     tgi_blocking blocking = *planned;
     tgi_call here = *call;
     packed_run run = {.call = &here, .kernels = tgi_cpu_select(call->kernel)};
+    run.pack_b = tgi_cpu_select_type(call->kernel, call->problem->b_type)->pack_k_outer;
     here.blocking = &blocking;
     blocking.is_streamed = planned->is_streamed && is_d_aligned(call);
     set_sizes(call->problem, &blocking, &run);

@@ -60,8 +60,8 @@ static int is_fused(const tgi_panels *s)
 {
     const tgi_problem *p = s->call->problem;
     int reads_c = s->is_first && p->beta != 0.0;
-    return tgi_cpu_is_d_plain(p) && (!s->is_last || tgi_cpu_is_linear(p)) &&
-           (!reads_c || p->c.col == 1);
+    return tgi_cpu_is_d_plain(p) && !tgi_problem_has_scale(p) &&
+           (!s->is_last || tgi_cpu_is_linear(p)) && (!reads_c || p->c.col == 1);
 }
 
 /* Where the sums of one tile at (i, j) of the block go. */

@@ -99,26 +99,27 @@ typedef double fp64_vec __attribute__((vector_size(16)));
 DEFINE_VECTOR(fp32, float, 4)
 DEFINE_VECTOR(fp64, double, 2)
 
-/* 16-bit inputs, one lane after another. FP16 takes some 30 operations a lane: inlined into
- * unrolled loops they would make up half of the object, called they cost little more. */
+/* 16-bit inputs, one lane after another. What takes many operations, FP16 and incomplete vectors,
+ * would inlined into unrolled loops make up half of the object; called it costs little more. */
 #define CALLED static __attribute__((noinline, unused))
 #define DEFINE_INPUT(type, linkage)                                                                \
     INLINE float type##_scalar(uint16_t x)                                                         \
     {                                                                                              \
         return tgi_fp32_from_##type(x);                                                            \
     }                                                                                              \
-    linkage fp32_vec type##_load_some(const uint16_t *p, int n)                                    \
+    CALLED fp32_vec type##_load_some(const uint16_t *p, int n)                                     \
     {                                                                                              \
         fp32_vec x = {0};                                                                          \
         for (int i = 0; i < n; i++)                                                                \
             x[i] = type##_scalar(p[i]);                                                            \
         return x;                                                                                  \
     }                                                                                              \
-    INLINE fp32_vec type##_load(const uint16_t *p)                                                 \
+    linkage fp32_vec type##_load(const uint16_t *p)                                                \
     {                                                                                              \
-        return type##_load_some(p, 4);                                                             \
+        return (fp32_vec){type##_scalar(p[0]), type##_scalar(p[1]), type##_scalar(p[2]),           \
+                          type##_scalar(p[3])};                                                    \
     }                                                                                              \
-    linkage void type##_store_some(uint16_t *p, fp32_vec x, int n)                                 \
+    CALLED void type##_store_some(uint16_t *p, fp32_vec x, int n)                                  \
     {                                                                                              \
         for (int i = 0; i < n; i++)                                                                \
             p[i] = tgi_##type##_from_fp32(x[i]);                                                   \

@@ -8,38 +8,49 @@
 
 #include "cpu/names.h"
 
-/* D from the accumulators. Without is_plain, alpha, beta and the way of writing are looked at
- * for each vector, which costs little where tiles are not small. */
+/* D from the accumulators as they are. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(store_tile)(const tgi_tile *t, ACC(elem) * d_start, const ACC(elem) * c_start,
-                 ACC(vec) (*accum)[TILE_VECTORS], const int rows, const int vectors,
-                 const int is_whole, const int is_plain)
+TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
+                 const int vectors, const int is_whole)
 {
     const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
-    const int64_t d_row = t->d_row, c_row = t->c_row;
-    const ACC(vec) alpha = ACC(set)((ACC(elem))t->alpha), beta = ACC(set)((ACC(elem))t->beta);
-    const int has_c = t->beta != 0.0, is_streamed = t->is_streamed;
+    const int64_t d_row = t->d_row;
 #pragma GCC unroll 14
-    for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < rows; i++)
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++) {
-            const int is_partial = v == vectors - 1 && !is_whole;
-            ACC(elem) *d = d_start + i * d_row + v * VECTOR_ELEMS;
-            ACC(vec) sum = accum[i][v];
-            if (!is_plain)
-                sum = ACC(mul)(alpha, sum);
-            if (!is_plain && has_c) {
-                const ACC(elem) *c = c_start + i * c_row + v * VECTOR_ELEMS;
-                sum = ACC(fma)(beta, is_partial ? ACC(load_some)(c, last_cols) : ACC(load)(c), sum);
-            }
-            if (is_partial) {
-                ACC(store_some)(d, sum, last_cols);
-            } else if (!is_plain && is_streamed) {
-                ACC(stream)(d, sum);
-            } else {
-                ACC(store)(d, sum);
-            }
+            if (v == vectors - 1 && !is_whole)
+                ACC(store_some)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v], last_cols);
+            else
+                ACC(store)(d + i * d_row + v * VECTOR_ELEMS, accum[i][v]);
         }
+}
+
+/* D from sums in memory, TILE_VECTORS vectors a row, by way of alpha, beta and C. One function for
+ * tiles of all sizes: unrolled beside each of them it would be a third of the code. */
+static __attribute__((noinline)) TARGET void TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d,
+                                                               const ACC(elem) * c,
+                                                               const ACC(elem) * sums, int rows)
+{
+    const ACC(vec) alpha = ACC(set)((ACC(elem))t->alpha), beta = ACC(set)((ACC(elem))t->beta);
+    const int has_c = t->beta != 0.0, is_streamed = t->is_streamed;
+    for (; rows > 0; rows--) {
+        for (int col = 0; col < t->cols; col += VECTOR_ELEMS) {
+            const int left = t->cols - col, is_partial = left < VECTOR_ELEMS;
+            ACC(vec) sum = ACC(mul)(alpha, ACC(load)(sums + col));
+            if (has_c)
+                sum = ACC(fma)(
+                    beta, is_partial ? ACC(load_some)(c + col, left) : ACC(load)(c + col), sum);
+            if (is_partial)
+                ACC(store_some)(d + col, sum, left);
+            else if (is_streamed)
+                ACC(stream)(d + col, sum);
+            else
+                ACC(store)(d + col, sum);
+        }
+        sums += TILE_VECTORS * VECTOR_ELEMS;
+        c += t->c_row;
+        d += t->d_row;
     }
 }
 
@@ -122,10 +133,16 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, ACC(elem) * d, cons
     }
 
     if (t->is_plain) {
-        TILE(store_tile)(t, d, c, accum, rows, vectors, is_whole, 1);
-    } else {
-        TILE(store_tile)(t, d, c, accum, rows, vectors, is_whole, 0);
+        TILE(store_tile)(t, d, accum, rows, vectors, is_whole);
+        return;
     }
+    ACC(elem) sums[TILE_ROWS * TILE_VECTORS * VECTOR_ELEMS];
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+#pragma GCC unroll 3
+        for (int v = 0; v < vectors; v++)
+            ACC(store)(sums + (i * TILE_VECTORS + v) * VECTOR_ELEMS, accum[i][v]);
+    TILE(finish_tile)(t, d, c, sums, rows);
 }
 
 /* All tiles of a call, one below the other. */

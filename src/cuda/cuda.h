@@ -21,8 +21,10 @@ typedef struct tgi_cuda_launch {
 /* A family of CUDA kernels: one entry of the table in cuda_backend.c. */
 typedef struct tgi_cuda_family {
     /* As tgi_backend's propose; type and instruction set already fit, sizes are 1 or more, alpha is
-     * not 0. Fills legality and reason,
-     * blocking, workspace_bytes and predicted_s; serial_s and sum_order are filled in after it. */
+     * not 0. Fills legality and reason, blocking, workspace_bytes and predicted_s; serial_s
+     * is filled in after it. sum_order is TGI_SUM_WHOLE_K before it; a family makes it
+     * TGI_SUM_ALONG_K where the problem is batch invariant and its order of summation depends on
+     * k alone, alike for all its rows of an instruction set. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     /* Puts the kernels of a call into the queue, by tgi_cuda_run, and does not wait for them. */
     tg_status (*launch)(const tgi_cuda_queue *queue, const tgi_call *call);
@@ -30,7 +32,7 @@ typedef struct tgi_cuda_family {
 
 /* The families of src/core/kernels.def. */
 extern const tgi_cuda_family tgi_cuda_ladder, tgi_cuda_simt, tgi_cuda_small, tgi_cuda_dmma,
-    tgi_cuda_skinny;
+    tgi_cuda_skinny, tgi_cuda_wgmma;
 
 /* launch.c, THE launch: function `symbol` (a row's name, or another function) of the embedded image
  * `image` (a row's image), which is loaded at its first use on the device. `arguments[i]` points to

@@ -25,6 +25,7 @@ static const tgi_cuda_family *const families[TGI_FAMILY_COUNT] = {
     [TGI_FAMILY_cuda_rank] = &tgi_cuda_skinny,
     [TGI_FAMILY_cuda_dot] = &tgi_cuda_skinny,
     [TGI_FAMILY_cuda_simt] = &tgi_cuda_simt,
+    [TGI_FAMILY_cuda_wgmma] = &tgi_cuda_wgmma,
 };
 
 static tg_status open_cuda(tgi_machine *machine, int ordinal)
@@ -42,6 +43,9 @@ static void close_cuda(tgi_machine *machine)
 static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal)
 {
     proposal->blocking.thread_count = 1;
+    /* The thread rule of the CPU has no object here: the fastest row is the choice. Families whose
+     * order depends on k alone say so. */
+    proposal->sum_order = TGI_SUM_WHOLE_K;
     const tgi_cuda_family *family = families[proposal->kernel->family];
     if (tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem))
         proposal->is_legal = 1; /* no product is formed: families see sizes from 1 */
@@ -49,23 +53,20 @@ static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_
         family->propose(machine, problem, proposal);
     else
         snprintf(proposal->reason, sizeof proposal->reason, "its family has no launch code");
-    /* The thread rule of the CPU has no object here: the fastest row is the choice. */
     proposal->serial_s = proposal->predicted_s;
-    proposal->sum_order = TGI_SUM_WHOLE_K;
 }
 
 /* alpha = 0 or k = 0: D = epilogue of sums that are all zero. A and B are not touched. */
 static tg_status run_scale_only(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
-    const char *symbol = p->d_type == TG_TYPE_FP64   ? "tgi_scale_fp64"
-                         : p->d_type == TG_TYPE_FP32 ? "tgi_scale_fp32"
-                                                     : "tgi_scale_16bit";
+    const char *symbol = p->d_type == TG_TYPE_FP64 ? "tgi_scale_fp64" : "tgi_scale_fp32";
     const int64_t limit = (int64_t)call->machine->gpu.sm_count * SCALE_BLOCKS_PER_SM;
     int64_t block_count =
         (p->batch_count * p->m * p->n + SCALE_THREADS - 1) / SCALE_THREADS; /* of D, 63 bits */
     tgi_gemm_args args = {
         .problem = *p, .c = call->c, .bias = call->bias, .d = call->d, .k_part_count = 1};
+    args.d_scale = call->d_scale;
     void *arguments[] = {&args};
     tgi_cuda_launch launch = {.grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
                               .block = {SCALE_THREADS, 1, 1}};
@@ -103,6 +104,7 @@ const tgi_backend tgi_backend_cuda = {
     .device = "cuda",
     .row_device = "cuda",
     .workspace_alignment = 256,
+    .operand_alignment = 16,
     .count_devices = count_devices,
     .open = open_cuda,
     .close = close_cuda,

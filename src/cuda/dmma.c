@@ -36,7 +36,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_tile_work work = {.block_count =
                                     (double)count_tiles(kernel, p) * (double)p->batch_count,
                                 .blocks_per_sm = resident > 0 ? resident : 1,
-                                .has_vectors = tgi_gemm_has_vectors(p)};
+                                .access = tgi_gemm_find_access(p)};
     tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
 }
 

@@ -29,8 +29,23 @@ void tgi_gemm_transpose(tgi_problem *p)
     transpose_layout(&p->b);
     transpose_layout(&p->c);
     transpose_layout(&p->d);
+    tg_type type = p->type;
+    p->type = p->b_type;
+    p->b_type = type;
+    int32_t is_offset = p->is_a_offset;
+    p->is_a_offset = p->is_b_offset;
+    p->is_b_offset = is_offset;
+    tg_scale scale = p->a_scale;
+    p->a_scale = p->b_scale;
+    p->b_scale = scale;
     if (p->bias != TG_BIAS_NONE)
         p->bias = p->bias == TG_BIAS_ROW ? TG_BIAS_COL : TG_BIAS_ROW;
+}
+
+/* Of the accumulator. */
+static int64_t count_sum_bytes(const tgi_problem *p)
+{
+    return p->type == TG_TYPE_FP64 ? 8 : 4;
 }
 
 static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_count)
@@ -40,36 +55,38 @@ static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_c
 }
 
 /* 1 where lines of contiguous elements, `across` apart, allow accesses of 16 bytes. */
-static int has_vectors(const tgi_problem *p, const tgi_layout *layout, int64_t along,
+static int has_vectors(const tgi_problem *p, tg_type type, const tgi_layout *layout, int64_t along,
                        int64_t across, int64_t line_count)
 {
-    const int64_t elems = VECTOR_BYTES / tgi_type_bytes(p->type);
+    const int64_t elems = VECTOR_BYTES / tgi_type_bytes(type);
     return along == 1 && (line_count == 1 || across % elems == 0) &&
            (p->batch_count == 1 || layout->batch % elems == 0);
 }
 
 static int has_a_vectors(const tgi_problem *p, int along_k)
 {
-    return along_k ? has_vectors(p, &p->a, p->a.col, p->a.row, p->m)
-                   : has_vectors(p, &p->a, p->a.row, p->a.col, p->k);
+    return along_k ? has_vectors(p, p->type, &p->a, p->a.col, p->a.row, p->m)
+                   : has_vectors(p, p->type, &p->a, p->a.row, p->a.col, p->k);
 }
 
 static int has_b_vectors(const tgi_problem *p, int along_k)
 {
-    return along_k ? has_vectors(p, &p->b, p->b.row, p->b.col, p->n)
-                   : has_vectors(p, &p->b, p->b.col, p->b.row, p->k);
+    return along_k ? has_vectors(p, p->type, &p->b, p->b.row, p->b.col, p->n)
+                   : has_vectors(p, p->type, &p->b, p->b.col, p->b.row, p->k);
 }
 
-int tgi_gemm_has_vectors(const tgi_problem *p)
+tgi_access tgi_gemm_find_access(const tgi_problem *p)
 {
     return has_a_vectors(p, is_along_k(&p->a, p->a.col, p->m)) &&
-           has_b_vectors(p, is_along_k(&p->b, p->b.row, p->n));
+                   has_b_vectors(p, is_along_k(&p->b, p->b.row, p->n))
+               ? TGI_ACCESS_VECTORS
+               : TGI_ACCESS_ELEMENTS;
 }
 
-static int32_t count_elems(const tgi_problem *p, const void *data, int is_vector)
+static int32_t count_elems(tg_type type, const void *data, int is_vector)
 {
     return is_vector && (uintptr_t)data % VECTOR_BYTES == 0
-               ? (int32_t)(VECTOR_BYTES / tgi_type_bytes(p->type))
+               ? (int32_t)(VECTOR_BYTES / tgi_type_bytes(type))
                : 1;
 }
 
@@ -78,11 +95,13 @@ static void set_access(tgi_gemm_args *args)
     const tgi_problem *p = &args->problem;
     args->a_along_k = is_along_k(&p->a, p->a.col, p->m);
     args->b_along_k = is_along_k(&p->b, p->b.row, p->n);
-    args->a_vector_elems = count_elems(p, args->a, has_a_vectors(p, args->a_along_k));
-    args->b_vector_elems = count_elems(p, args->b, has_b_vectors(p, args->b_along_k));
-    args->d_vector_elems = count_elems(p, args->d, has_vectors(p, &p->d, p->d.col, p->d.row, p->m));
+    args->a_vector_elems = count_elems(p->type, args->a, has_a_vectors(p, args->a_along_k));
+    args->b_vector_elems = count_elems(p->type, args->b, has_b_vectors(p, args->b_along_k));
+    args->d_vector_elems =
+        count_elems(p->d_type, args->d, has_vectors(p, p->d_type, &p->d, p->d.col, p->d.row, p->m));
     args->is_plain = p->alpha == 1.0 && p->beta == 0.0 && p->bias == TG_BIAS_NONE &&
-                     p->activation == TG_ACTIVATION_NONE;
+                     p->activation == TG_ACTIVATION_NONE && !tgi_problem_has_scale(p) &&
+                     tgi_type_bytes(p->d_type) == count_sum_bytes(p);
     args->k_part_elems = p->k;
     args->k_part_count = 1;
     args->tile_rows_per_group = 8;
@@ -95,6 +114,9 @@ void tgi_gemm_set_args(const tgi_call *call, tgi_gemm_args *args)
                             .b = call->b,
                             .c = call->c,
                             .bias = call->bias,
+                            .a_scale = call->a_scale,
+                            .b_scale = call->b_scale,
+                            .d_scale = call->d_scale,
                             .d = call->d,
                             .workspace = call->workspace};
     set_access(args);
@@ -106,37 +128,47 @@ void tgi_gemm_set_transposed_args(const tgi_call *call, tgi_gemm_args *args)
     tgi_gemm_transpose(&args->problem);
     args->a = call->b;
     args->b = call->a;
+    args->a_scale = call->b_scale;
+    args->b_scale = call->a_scale;
     set_access(args);
 }
 
 int64_t tgi_gemm_part_bytes(const tgi_problem *p, int64_t k_part_count)
 {
-    int64_t sum_bytes = p->type == TG_TYPE_FP64 ? 8 : 4;
-    return k_part_count > 1 ? p->batch_count * p->m * p->n * k_part_count * sum_bytes : 0;
+    return k_part_count > 1 ? p->batch_count * p->m * p->n * k_part_count * count_sum_bytes(p) : 0;
+}
+
+int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
+                       tgi_gemm_predict *predict, int64_t wanted, tgi_proposal *proposal)
+{
+    const int64_t depth = proposal->kernel->tile_depth, steps = tgi_divide_up(p->k, depth);
+    const int64_t part_steps = tgi_divide_up(steps, wanted);
+    const int64_t part_count = tgi_divide_up(steps, part_steps);
+    tgi_tile_work work = *whole;
+    work.block_count *= (double)part_count;
+    work.block_k = part_count > 1 ? (double)(part_steps * depth) : (double)p->k;
+    work.part_count = (double)part_count;
+    if (tgi_gemm_part_bytes(p, part_count) > TGI_WORKSPACE_BYTES_MAX)
+        return 0;
+    double seconds = predict(&machine->gpu, proposal->kernel, p, &work);
+    if (proposal->is_legal && seconds >= proposal->predicted_s)
+        return 1;
+    proposal->is_legal = 1;
+    proposal->predicted_s = seconds;
+    proposal->workspace_bytes = tgi_gemm_part_bytes(p, part_count);
+    proposal->blocking.kc = part_count > 1 ? part_steps * depth : p->k;
+    proposal->blocking.k_parts = part_count;
+    return 1;
 }
 
 void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
                     tgi_gemm_predict *predict, tgi_proposal *proposal)
 {
-    const int64_t depth = proposal->kernel->tile_depth, steps = tgi_divide_up(p->k, depth);
-    proposal->is_legal = 1;
-    for (int64_t wanted = 1; wanted <= steps && wanted <= PARTS_MAX; wanted *= 2) {
-        const int64_t part_steps = tgi_divide_up(steps, wanted);
-        const int64_t part_count = tgi_divide_up(steps, part_steps);
-        tgi_tile_work work = *whole;
-        work.block_count *= (double)part_count;
-        work.block_k = part_count > 1 ? (double)(part_steps * depth) : (double)p->k;
-        work.part_count = (double)part_count;
-        if (tgi_gemm_part_bytes(p, part_count) > TGI_WORKSPACE_BYTES_MAX)
+    const int64_t steps = tgi_divide_up(p->k, proposal->kernel->tile_depth);
+    proposal->resident_blocks = whole->blocks_per_sm;
+    for (int64_t wanted = 1; wanted <= steps && wanted <= PARTS_MAX; wanted *= 2)
+        if (!tgi_gemm_try_parts(machine, p, whole, predict, wanted, proposal))
             break;
-        double seconds = predict(&machine->gpu, proposal->kernel, p, &work);
-        if (wanted > 1 && seconds >= proposal->predicted_s)
-            continue;
-        proposal->predicted_s = seconds;
-        proposal->workspace_bytes = tgi_gemm_part_bytes(p, part_count);
-        proposal->blocking.kc = part_count > 1 ? part_steps * depth : p->k;
-        proposal->blocking.k_parts = part_count;
-    }
 }
 
 void tgi_gemm_set_parts(const tgi_call *call, tgi_gemm_args *args)
@@ -161,14 +193,12 @@ tg_status tgi_gemm_add_parts(const tgi_cuda_queue *queue, tgi_gemm_args *args)
     if (args->k_part_count == 1)
         return TG_STATUS_OK;
     const char *symbol = p->type == TG_TYPE_FP64 ? "tgi_add_parts_fp64" : "tgi_add_parts_fp32";
-    unsigned row_count = 1; /* few parts need no sharing out */
-    while (row_count < TGI_PART_ROWS_MAX && args->k_part_count > 4 * (int32_t)row_count)
-        row_count *= 2;
-    const unsigned col_count = TGI_PART_THREADS / row_count;
+    const unsigned row_count = args->k_part_count <= 8 ? 4 : TGI_PART_ROWS_MAX;
+    const int64_t block_elems = TGI_PART_COLS * VECTOR_BYTES / count_sum_bytes(p);
     const int64_t batches = p->batch_count < GRID_HEIGHT_MAX ? p->batch_count : GRID_HEIGHT_MAX;
     const tgi_cuda_launch launch = {
-        .grid = {(unsigned)tgi_divide_up(p->m * p->n, col_count), (unsigned)batches, 1},
-        .block = {col_count, row_count, 1}};
+        .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
+        .block = {TGI_PART_COLS, row_count, 1}};
     void *arguments[] = {args};
     return tgi_cuda_run(queue, "parts", symbol, &launch, arguments);
 }

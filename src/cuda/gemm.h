@@ -23,8 +23,9 @@ void tgi_gemm_set_args(const tgi_call *call, tgi_gemm_args *args);
 /* The same of the transposed problem. */
 void tgi_gemm_set_transposed_args(const tgi_call *call, tgi_gemm_args *args);
 
-/* 1 where A's and B's strides allow accesses of 16 bytes. Pointers are another matter. */
-int tgi_gemm_has_vectors(const tgi_problem *problem);
+/* How A's and B's strides allow them to be read, by 16 bytes or by elements. Pointers are another
+ * matter. */
+tgi_access tgi_gemm_find_access(const tgi_problem *problem);
 
 /* Bytes of k_part_count parts of D, 0 for one. */
 int64_t tgi_gemm_part_bytes(const tgi_problem *problem, int64_t k_part_count);
@@ -32,8 +33,13 @@ int64_t tgi_gemm_part_bytes(const tgi_problem *problem, int64_t k_part_count);
 typedef double tgi_gemm_predict(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 
-/* Chooses into how many parts k is cut, by the predicted time, and fills the proposal. `work` is
- * that of whole k. */
+/* Fills the proposal where k in some `wanted` parts of whole stages is predicted to be faster than
+ * what was tried before. `work` is that of whole k. 0 where the parts would not fit. */
+int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *problem,
+                       const tgi_tile_work *work, tgi_gemm_predict *predict, int64_t wanted,
+                       tgi_proposal *proposal);
+
+/* Tries 1, 2, 4 ... parts. */
 void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *problem,
                     const tgi_tile_work *work, tgi_gemm_predict *predict, tgi_proposal *proposal);
 

@@ -1,182 +1,122 @@
-/* Family simt on a GPU: FP32 products of any size and layout. Legality, parts of k, launch. */
+/* Family simt: FP32 tiles on CUDA cores, of any size and layout. */
 #include <stdio.h>
 #include <string.h>
 
-#include "core/kernel_name.h"
-#include "cuda/cuda.h"
-#include "kernels/gemm_args.h"
-#include "model/gpu_model.h"
+#include "cuda/device.h"
+#include "cuda/gemm.h"
+#include "cuda/variants.h"
+#include "kernels/tile_shape.h"
 
-#define WORKSPACE_BYTES_MAX (32 << 20)
-#define BATCH_IN_PARTS_MAX 65535 /* grid height of the kernel that adds parts */
 #define PARTS_MAX 512
-#define CUTS 6
-#define TILE_ROWS_PER_GROUP 8
-#define FINISH_COLS 32 /* as in kernels/simt/finish.cuh */
+#define ROUNDS_MAX 4
 
-static int64_t divide_up(int64_t count, int64_t part)
+static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
-    return (count + part - 1) / part;
+    return TGI_SIMT_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
+                                 kernel->thread_rows, kernel->thread_cols, kernel->stage_count,
+                                 kernel->thread_count);
 }
 
-/* Parts of k that are whole stages: *parts becomes how many there are. */
-static int64_t cut_depth(const tgi_kernel *kernel, int64_t k, int64_t *parts)
+/* Tries k whole, then cut so that no block is left over: one on each multiprocessor, or full rounds
+ * of all that run at once. */
+static void choose_parts(const tgi_machine *machine, const tgi_problem *p,
+                         const tgi_tile_work *whole, tgi_proposal *proposal)
 {
-    int64_t elems =
-        divide_up(divide_up(k, kernel->tile_depth), *parts) * (int64_t)kernel->tile_depth;
-    *parts = divide_up(k, elems);
-    return elems;
-}
-
-static double count_workspace(const tgi_problem *p, int64_t parts)
-{
-    return parts == 1 ? 0.0
-                      : 4.0 * (double)parts * (double)p->m * (double)p->n * (double)p->batch_count;
-}
-
-/* The number of parts with the shortest prediction among those that leave no block over. */
-static void choose_parts(const tgi_gpu *gpu, const tgi_problem *p, tgi_proposal *proposal)
-{
-    const tgi_kernel *kernel = proposal->kernel;
-    const double tiles = tgi_model_simt_tiles(kernel, p);
-    const double slots = (double)tgi_model_simt_slots(gpu, kernel);
-    /* Blocks for: k whole; one on each SM; one to four full rounds. */
-    const double blocks[CUTS] = {tiles, gpu->sm_count, slots, 2 * slots, 3 * slots, 4 * slots};
-    for (int cut = 0; cut < CUTS; cut++) {
-        double wanted = blocks[cut] / tiles;
-        int64_t parts = wanted < PARTS_MAX ? (int64_t)wanted : PARTS_MAX;
-        if (cut > 0 && (parts < 2 || p->batch_count > BATCH_IN_PARTS_MAX))
-            continue;
-        int64_t elems = cut_depth(kernel, p->k, &parts);
-        double workspace_bytes = count_workspace(p, parts);
-        if (workspace_bytes > WORKSPACE_BYTES_MAX)
-            continue;
-        double seconds = tgi_model_simt_seconds(gpu, kernel, p, elems, parts);
-        if (cut == 0 || seconds < proposal->predicted_s) {
-            proposal->predicted_s = seconds;
-            proposal->blocking.kc = elems;
-            proposal->blocking.k_parts = parts;
-            proposal->workspace_bytes = (int64_t)workspace_bytes;
-        }
+    const double slots = (double)machine->gpu.sm_count * whole->blocks_per_sm;
+    proposal->resident_blocks = whole->blocks_per_sm;
+    tgi_gemm_try_parts(machine, p, whole, tgi_model_simt_seconds, 1, proposal);
+    for (int rounds = 0; rounds <= ROUNDS_MAX; rounds++) {
+        double blocks = rounds == 0 ? (double)machine->gpu.sm_count : rounds * slots;
+        double wanted = blocks / whole->block_count;
+        if (wanted >= 2.0)
+            tgi_gemm_try_parts(machine, p, whole, tgi_model_simt_seconds,
+                               wanted < PARTS_MAX ? (int64_t)wanted : PARTS_MAX, proposal);
     }
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    double tiles = tgi_model_simt_tiles(kernel, p);
-    int64_t shared_bytes = tgi_model_simt_shared_bytes(kernel);
+    const double tiles = (double)tgi_divide_up(p->m, kernel->tile_rows) *
+                         (double)tgi_divide_up(p->n, kernel->tile_cols) * (double)p->batch_count;
+    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+        return;
     if (p->d_type != TG_TYPE_FP32) {
         snprintf(proposal->reason, sizeof proposal->reason, "simt writes FP32 D alone");
-    } else if (tiles > (double)INT32_MAX) {
+        return;
+    }
+    if (tiles > (double)INT32_MAX) {
         snprintf(proposal->reason, sizeof proposal->reason,
                  "the grid would be %.0f blocks; %d is the limit: take a larger tile", tiles,
                  INT32_MAX);
-    } else if (shared_bytes > machine->gpu.shared_bytes_per_block) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "a block needs %lld bytes of shared memory; this GPU gives %lld",
-                 (long long)shared_bytes, (long long)machine->gpu.shared_bytes_per_block);
-    } else {
-        proposal->is_legal = 1;
-        choose_parts(&machine->gpu, p, proposal);
+        return;
     }
+    const int by_registers =
+        TGI_SIMT_BLOCKS_PER_SM(kernel->thread_rows * kernel->thread_cols, kernel->thread_count);
+    const int by_shared =
+        (int)(machine->gpu.shared_bytes_per_sm / (count_shared_bytes(kernel) + 1024));
+    const int resident = by_registers < by_shared ? by_registers : by_shared;
+    const tgi_tile_work work = {.block_count = tiles, .blocks_per_sm = resident > 0 ? resident : 1};
+    choose_parts(machine, p, &work, proposal);
 }
 
-/* 1 if rows of a matrix can be read and written `elems` at a time: `along` is the stride within
- * such a run, `across` the one from run to run. */
-static int is_aligned(int elems, const void *data, int64_t along, int64_t across, int64_t batch)
+/* Can copies run by 8 bytes? On Hopper alone are there kernels for it (kernels/simt/simt.cu). */
+static int has_pairs(const tgi_cuda_device *device)
 {
-    return along == 1 && across % elems == 0 && batch % elems == 0 &&
-           (uintptr_t)data % (4 * (unsigned)elems) == 0;
+    return device->capability == 90 && strstr(tgi_cuda_architectures(), "sm_90a");
 }
 
-/* How an operand is copied: along its lines by 16, 8 or 4 bytes, 'v', 'p' or 's', or 'k' along k by
- * 4 (kernels/simt/copy.cuh). `line` and `depth` are its strides along m or n, and along k. */
-static char choose_copy(const void *data, int64_t line, int64_t depth, int64_t batch,
-                        int64_t line_count)
+/* 1 if lines of contiguous elements, `across` apart, start at multiples of 8 bytes. */
+static int is_paired(const void *data, int64_t along, int64_t across, int64_t batch,
+                     int64_t line_count)
 {
-    /* Tiles moved back from the edge start at such multiples only where the lines end at one. */
-    if (is_aligned(4, data, line, depth, batch) && line_count % 4 == 0)
-        return 'v';
-    if (is_aligned(2, data, line, depth, batch) && line_count % 2 == 0)
-        return 'p';
-    if (line == 1 && depth != 1)
-        return 's';
-    int64_t line_size = line < 0 ? -line : line, depth_size = depth < 0 ? -depth : depth;
-    return depth == 1 || depth_size < line_size ? 'k' : 's';
+    return along == 1 && across % 2 == 0 && batch % 2 == 0 && line_count % 2 == 0 &&
+           (uintptr_t)data % 8 == 0;
 }
 
-/* The copy of an operand beside one copied as `other`: along lines, the shorter serves both. */
-static char match_copy(char copy, char other)
+/* How an operand's line_count lines, along m or n, are copied (kernels/simt/copy.cuh). Tiles moved
+ * back from the edge start at multiples of 16 bytes only where the lines end at one. */
+static char choose_copy(int along_k, int vector_elems, int is_pair, int64_t line_count)
 {
-    if (copy == 'k' || other == 'k' || copy == other)
-        return copy;
-    return copy == 's' || other == 's' ? 's' : 'p';
+    if (along_k)
+        return 'k';
+    return vector_elems == 4 && line_count % 4 == 0 ? 'v' : is_pair ? 'p' : 's';
 }
 
-static tg_status add_parts(const tgi_cuda_queue *queue, const tgi_call *call, tgi_gemm_args *args)
-{
-    const tgi_problem *p = call->problem;
-    const int parts = args->k_part_count;
-    const tgi_cuda_launch launch = {
-        .grid = {(unsigned)divide_up(p->m * p->n, 4 * FINISH_COLS), (unsigned)p->batch_count, 1},
-        .block = {FINISH_COLS, parts <= 8 ? 4 : 16, 1}};
-    void *arguments[] = {args};
-    return tgi_cuda_run(queue, call->kernel->image, "cuda_simt_finish", &launch, arguments);
-}
-
-/* Symbols live as long as the process: one for each row and pair of copies. */
 static const char *find_symbol(const tgi_kernel *kernel, char a_copy, char b_copy)
 {
-    static const char *const symbols[] = {
-#define TGI_MODES_TEXT(name)                                                                       \
-    name "_vv", name "_vk", name "_kv", name "_kk", name "_pp", name "_pk", name "_kp",            \
-        name "_ss", name "_sk", name "_ks"
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_MODES_TEXT(TGI_QUOTE_VALUE(TGI_CUDA_NAME(family, isa, type, rows, cols, depth))),
-#include "core/kernels.def"
-#undef TGI_CUDA_KERNEL
-    };
-    const size_t length = strlen(kernel->name);
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++)
-        if (strncmp(symbols[i], kernel->name, length) == 0 && symbols[i][length] == '_' &&
-            symbols[i][length + 1] == a_copy && symbols[i][length + 2] == b_copy)
-            return symbols[i];
-    return kernel->name;
+    /* Across lines, the shorter copies serve both operands. */
+    if (a_copy != 'k' && b_copy != 'k' && a_copy != b_copy)
+        a_copy = b_copy = a_copy == 's' || b_copy == 's' ? 's' : 'p';
+    const char suffix[] = {a_copy, b_copy, 0};
+    return tgi_cuda_find_variant(kernel, suffix);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = call->problem;
-    const int64_t col_tiles = divide_up(p->n, kernel->tile_cols);
-    tgi_gemm_args args = {.problem = *p,
-                          .a = call->a,
-                          .b = call->b,
-                          .c = call->c,
-                          .bias = call->bias,
-                          .d = call->d,
-                          .workspace = call->workspace,
-                          .k_part_elems = call->blocking->kc,
-                          .k_part_count = (int32_t)call->blocking->k_parts};
-    args.d_vector_elems = is_aligned(4, call->d, p->d.col, p->d.row, p->d.batch) ? 4 : 1;
-    args.is_plain = p->alpha == 1.0 && p->beta == 0.0 && p->bias == TG_BIAS_NONE &&
-                    p->activation == TG_ACTIVATION_NONE;
+    const int64_t col_tiles = tgi_divide_up(p->n, kernel->tile_cols);
+    tgi_gemm_args args;
+    tgi_gemm_set_args(call, &args);
+    tgi_gemm_set_parts(call, &args);
     /* The group's tiles are counted in 32 bits. */
-    args.tile_rows_per_group = col_tiles < (1 << 24) ? TILE_ROWS_PER_GROUP : 1;
-    const char a_copy = choose_copy(call->a, p->a.row, p->a.col, p->a.batch, p->m);
-    const char b_copy = choose_copy(call->b, p->b.col, p->b.row, p->b.batch, p->n);
+    if (col_tiles >= 1 << 24)
+        args.tile_rows_per_group = 1;
     const tgi_cuda_launch launch = {
-        .grid = {(unsigned)(divide_up(p->m, kernel->tile_rows) * col_tiles * p->batch_count),
+        .grid = {(unsigned)(tgi_divide_up(p->m, kernel->tile_rows) * col_tiles * p->batch_count),
                  (unsigned)args.k_part_count, 1},
         .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)tgi_model_simt_shared_bytes(kernel)};
+        .shared_bytes = (unsigned)count_shared_bytes(kernel)};
     void *arguments[] = {&args};
+    const int pairs = has_pairs(queue->device);
+    const int a_pair = pairs && is_paired(args.a, p->a.row, p->a.col, p->a.batch, p->m);
+    const int b_pair = pairs && is_paired(args.b, p->b.col, p->b.row, p->b.batch, p->n);
     const char *symbol =
-        find_symbol(kernel, match_copy(a_copy, b_copy), match_copy(b_copy, a_copy));
+        find_symbol(kernel, choose_copy(args.a_along_k, args.a_vector_elems, a_pair, p->m),
+                    choose_copy(args.b_along_k, args.b_vector_elems, b_pair, p->n));
     tg_status status = tgi_cuda_run(queue, kernel->image, symbol, &launch, arguments);
-    return status || args.k_part_count == 1 ? status : add_parts(queue, call, &args);
+    return status ? status : tgi_gemm_add_parts(queue, &args);
 }
 
 const tgi_cuda_family tgi_cuda_simt = {propose, launch};

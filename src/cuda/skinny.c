@@ -15,11 +15,21 @@ static int is_dot(const tgi_kernel *kernel)
     return kernel->family == TGI_FAMILY_cuda_dot;
 }
 
-static int64_t count_shared_bytes(const tgi_kernel *kernel)
+static int count_shared_bytes(const tgi_kernel *kernel)
 {
+    const int elem_bytes = (int)tgi_type_bytes(kernel->type);
     return TGI_SKINNY_SHARED_BYTES(is_dot(kernel), kernel->tile_rows, kernel->tile_cols,
                                    kernel->tile_depth, kernel->stage_count, kernel->thread_count,
-                                   (int)tgi_type_bytes(kernel->type));
+                                   elem_bytes);
+}
+
+static int count_blocks_per_sm(const tgi_gpu *gpu, const tgi_kernel *kernel)
+{
+    const int shared_bytes = count_shared_bytes(kernel);
+    const int most = TGI_SKINNY_BLOCKS_PER_SM(is_dot(kernel), kernel->tile_rows, shared_bytes,
+                                              (int)tgi_type_bytes(kernel->type));
+    const int64_t fitting = gpu->shared_bytes_per_sm / (shared_bytes + 1024);
+    return fitting < most ? (int)fitting : most;
 }
 
 /* 1 where the columns are the few. */
@@ -59,17 +69,45 @@ static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int6
     return cut;
 }
 
+/* Narrow types need lines without gaps, wherever they begin. */
+static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int along_k = p->n == 1 || p->b.row == 1;
+    const int64_t b_stride = is_dot(kernel) ? p->b.row : p->b.col;
+    if (along_k == is_dot(kernel) && tgi_gemm_find_access(p) == TGI_ACCESS_VECTORS)
+        return TGI_ACCESS_VECTORS;
+    return tgi_type_bytes(p->type) < 4 && b_stride == 1 && p->a.col == 1 ? TGI_ACCESS_SHIFTED
+                                                                         : TGI_ACCESS_ELEMENTS;
+}
+
 static double predict(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
                       const skinny_cut *cut)
 {
-    const int along_k = p->n == 1 || p->b.row == 1;
     const tgi_tile_work work = {.block_count = (double)cut->block_count,
                                 .block_k = (double)cut->block_steps * kernel->tile_depth,
                                 .part_count = (double)cut->part_count,
-                                .blocks_per_sm = TGI_SKINNY_BLOCKS_PER_SM(kernel->tile_rows),
-                                .has_vectors =
-                                    along_k == is_dot(kernel) && tgi_gemm_has_vectors(p)};
+                                .blocks_per_sm = count_blocks_per_sm(&machine->gpu, kernel),
+                                .access = find_access(kernel, p)};
     return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
+}
+
+/* Refuses, with the reason, what the kernel does not compute. */
+static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+        return 0;
+    if (p->m <= kernel->tile_rows &&
+        (p->precision != TG_PRECISION_IEEE_FP32 || p->type == TG_TYPE_FP32))
+        return 1;
+    if (p->m <= kernel->tile_rows)
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "matrix instructions do not round every sum as ieee_fp32 asks");
+    else
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "D's shorter side is %lld; this kernel takes at most %d", (long long)p->m,
+                 kernel->tile_rows);
+    return 0;
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
@@ -78,17 +116,11 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     tgi_problem p = *given;
     if (is_turned(&p))
         tgi_gemm_transpose(&p);
-    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+    if (!takes(machine, &p, proposal))
         return;
-    if (p.m > kernel->tile_rows) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "D is %lld x %lld; this kernel takes at most %d rows or %d columns",
-                 (long long)given->m, (long long)given->n, kernel->tile_rows, kernel->tile_rows);
-        return;
-    }
     const int64_t tile_count = tgi_divide_up(p.n, kernel->tile_cols) * p.batch_count;
     const int64_t slot_count =
-        (int64_t)machine->gpu.sm_count * TGI_SKINNY_BLOCKS_PER_SM(kernel->tile_rows);
+        (int64_t)machine->gpu.sm_count * count_blocks_per_sm(&machine->gpu, kernel);
     skinny_cut best = keep_whole(kernel, &p, tile_count, slot_count);
     double best_s = predict(machine, kernel, &p, &best);
     skinny_cut cut = cut_tiles(kernel, &p, tile_count, slot_count);
@@ -98,6 +130,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         best_s = cut_s;
     }
     proposal->is_legal = 1;
+    proposal->resident_blocks = count_blocks_per_sm(&machine->gpu, kernel);
     proposal->predicted_s = best_s;
     proposal->workspace_bytes = tgi_gemm_part_bytes(&p, best.part_count);
     proposal->blocking.kc = best.unit_elems;

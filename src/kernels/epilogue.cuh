@@ -1,12 +1,46 @@
 /*
  * How a production kernel stores one element of D: reads C and the bias where they count, applies
  * core/epilogue.h and writes. `sum` is the finished sum of products, `row` and `col` lie inside D.
+ * _fp32 and _fp64 say how it is computed; C, bias and D of the former may be narrower.
  */
 #ifndef TGI_EPILOGUE_CUH
 #define TGI_EPILOGUE_CUH
 
 #include "core/epilogue.h"
 #include "kernels/gemm_args.h"
+#include "kernels/ptx.cuh"
+
+static __device__ __forceinline__ int tgi_is_fp8(tg_type type)
+{
+    return type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2;
+}
+
+/* Element `index` of a matrix or vector of C's, D's or the bias's type. */
+static __device__ __forceinline__ float tgi_read_element(const void *data, int64_t index,
+                                                         tg_type type)
+{
+    if (type == TG_TYPE_FP32)
+        return static_cast<const float *>(data)[index];
+    const uint8_t *fp8 = static_cast<const uint8_t *>(data);
+    if (tgi_is_fp8(type))
+        return type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(fp8[index])
+                                        : tgi_fp32_from_e5m2(fp8[index]);
+    const uint16_t bits = static_cast<const uint16_t *>(data)[index];
+    return type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_decode_fp16(bits);
+}
+
+static __device__ __forceinline__ void tgi_write_element(void *data, int64_t index, tg_type type,
+                                                         float value)
+{
+    if (type == TG_TYPE_FP32)
+        static_cast<float *>(data)[index] = value;
+    else if (tgi_is_fp8(type))
+        static_cast<uint8_t *>(data)[index] =
+            type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(value) : tgi_e5m2_from_fp32(value);
+    else
+        static_cast<uint16_t *>(data)[index] =
+            type == TG_TYPE_BF16 ? tgi_encode_bf16(value) : tgi_encode_fp16(value);
+}
 
 /* Offset in elements of entry (row, col) of batch entry `batch`. */
 static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, int64_t batch,
@@ -15,10 +49,16 @@ static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, i
     return batch * layout.batch + row * layout.row + col * layout.col;
 }
 
-/* Out of line: the store loops hold several elements, and each would bring all activations. */
+/* Out of line, for store loops that hold several elements, of which each would bring all
+ * activations. */
 static __device__ __noinline__ float tgi_activate_call_fp32(float value, tg_activation kind)
 {
     return tgi_activate_fp32(value, kind);
+}
+
+static __device__ __noinline__ double tgi_activate_call_fp64(double value, tg_activation kind)
+{
+    return tgi_activate_fp64(value, kind);
 }
 
 /* C's element, 0 where C does not count. Apart from the write, so that a thread can read several
@@ -28,9 +68,25 @@ static __device__ __forceinline__ float tgi_read_c_fp32(const tgi_gemm_args &arg
 {
     if (args.problem.beta == 0.0)
         return 0.0f;
-    return static_cast<const float *>(args.c)[tgi_offset(args.problem.c, batch, row, col)];
+    return tgi_read_element(args.c, tgi_offset(args.problem.c, batch, row, col),
+                            args.problem.d_type);
 }
 
+/* alpha with the operands' scales. */
+static __device__ __forceinline__ float tgi_find_alpha(const tgi_gemm_args &args, int64_t row,
+                                                       int64_t col)
+{
+    const float alpha = static_cast<float>(args.problem.alpha);
+    if (!args.a_scale && !args.b_scale)
+        return alpha;
+    const float a =
+        args.a_scale ? args.a_scale[args.problem.a_scale == TG_SCALE_VECTOR ? row : 0] : 1.0f;
+    const float b =
+        args.b_scale ? args.b_scale[args.problem.b_scale == TG_SCALE_VECTOR ? col : 0] : 1.0f;
+    return tgi_scale_alpha_fp32(alpha, a, b);
+}
+
+template <int Is_called = 1>
 static __device__ __forceinline__ void tgi_write_d_fp32(const tgi_gemm_args &args, int64_t batch,
                                                         int64_t row, int64_t col, float sum,
                                                         float c)
@@ -38,33 +94,51 @@ static __device__ __forceinline__ void tgi_write_d_fp32(const tgi_gemm_args &arg
     const tgi_problem &problem = args.problem;
     float bias = 0.0f;
     if (problem.bias != TG_BIAS_NONE)
-        bias = static_cast<const float *>(args.bias)[problem.bias == TG_BIAS_ROW ? row : col];
+        bias = tgi_read_element(args.bias, problem.bias == TG_BIAS_ROW ? row : col, problem.d_type);
     float value =
-        tgi_epilogue_fp32(sum, static_cast<float>(problem.alpha), static_cast<float>(problem.beta),
-                          c, problem.bias != TG_BIAS_NONE, bias, TG_ACTIVATION_NONE);
+        tgi_epilogue_fp32(sum, tgi_find_alpha(args, row, col), static_cast<float>(problem.beta), c,
+                          problem.bias != TG_BIAS_NONE, bias, TG_ACTIVATION_NONE);
     if (problem.activation != TG_ACTIVATION_NONE)
-        value = tgi_activate_call_fp32(value, problem.activation);
-    static_cast<float *>(args.d)[tgi_offset(problem.d, batch, row, col)] = value;
+        value = Is_called ? tgi_activate_call_fp32(value, problem.activation)
+                          : tgi_activate_fp32(value, problem.activation);
+    if (args.d_scale)
+        value = TGI_MULTIPLY_FP32(value, *args.d_scale);
+    tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);
 }
 
 static __device__ __forceinline__ void tgi_store_fp32(const tgi_gemm_args &args, int64_t batch,
                                                       int64_t row, int64_t col, float sum)
 {
-    tgi_write_d_fp32(args, batch, row, col, sum, tgi_read_c_fp32(args, batch, row, col));
+    tgi_write_d_fp32<0>(args, batch, row, col, sum, tgi_read_c_fp32(args, batch, row, col));
+}
+
+static __device__ __forceinline__ double tgi_read_c_fp64(const tgi_gemm_args &args, int64_t batch,
+                                                         int64_t row, int64_t col)
+{
+    if (args.problem.beta == 0.0)
+        return 0.0;
+    return static_cast<const double *>(args.c)[tgi_offset(args.problem.c, batch, row, col)];
+}
+
+static __device__ __forceinline__ void tgi_write_d_fp64(const tgi_gemm_args &args, int64_t batch,
+                                                        int64_t row, int64_t col, double sum,
+                                                        double c)
+{
+    const tgi_problem &problem = args.problem;
+    double bias = 0.0;
+    if (problem.bias != TG_BIAS_NONE)
+        bias = static_cast<const double *>(args.bias)[problem.bias == TG_BIAS_ROW ? row : col];
+    double value = tgi_epilogue_fp64(sum, problem.alpha, problem.beta, c,
+                                     problem.bias != TG_BIAS_NONE, bias, TG_ACTIVATION_NONE);
+    if (problem.activation != TG_ACTIVATION_NONE)
+        value = tgi_activate_call_fp64(value, problem.activation);
+    static_cast<double *>(args.d)[tgi_offset(problem.d, batch, row, col)] = value;
 }
 
 static __device__ __forceinline__ void tgi_store_fp64(const tgi_gemm_args &args, int64_t batch,
                                                       int64_t row, int64_t col, double sum)
 {
-    const tgi_problem &problem = args.problem;
-    double c = 0.0, bias = 0.0;
-    if (problem.beta != 0.0)
-        c = static_cast<const double *>(args.c)[tgi_offset(problem.c, batch, row, col)];
-    if (problem.bias != TG_BIAS_NONE)
-        bias = static_cast<const double *>(args.bias)[problem.bias == TG_BIAS_ROW ? row : col];
-    static_cast<double *>(args.d)[tgi_offset(problem.d, batch, row, col)] =
-        tgi_epilogue_fp64(sum, problem.alpha, problem.beta, c, problem.bias != TG_BIAS_NONE, bias,
-                          problem.activation);
+    tgi_write_d_fp64(args, batch, row, col, sum, tgi_read_c_fp64(args, batch, row, col));
 }
 
 #endif

@@ -10,13 +10,14 @@
 typedef struct tgi_gemm_args {
     tgi_problem problem; /* batch_count >= 1, k >= 1; any strides, in elements */
     const void *a, *b, *c, *bias;
+    const float *a_scale, *b_scale, *d_scale; /* NULL where there is none */
     void *d;
     /* Partial sums, type of the accumulator: part s of batch entry p holds m x n sums, row-major
      * without gaps, from element (p * k_part_count + s) * m * n. Unused where k_part_count is 1. */
     void *workspace;
 
     /* Part s sums over k from s * k_part_elems to min(k, (s + 1) * k_part_elems) - 1. The parts are
-     * added in order by the kernel NAME_finish, which applies the epilogue. */
+     * added in order by the kernel of parts.cu, which applies the epilogue. */
     int64_t k_part_elems;
     int32_t k_part_count;
 
@@ -25,7 +26,8 @@ typedef struct tgi_gemm_args {
     int32_t a_vector_elems, b_vector_elems, d_vector_elems;
     int32_t a_along_k, b_along_k;
 
-    /* 1: alpha = 1, beta = 0, no bias, no activation, so that D is the sum as it stands. */
+    /* 1: alpha = 1, beta = 0, no bias, no activation, no scales, D of the accumulator's type,
+     * so that D is the sum as it stands. */
     int32_t is_plain;
     /* Tiles are numbered down columns of this many tile rows, so that blocks that run together
      * share operands in L2. */

@@ -1,45 +1,129 @@
 /*
  * The end of a product whose k was cut into parts: adds the parts, always in the same order, and
- * stores. A block has threadIdx.x along D and threadIdx.y across the parts: row y sums parts y,
- * y + blockDim.y, ..., and the rows' sums are added in order.
+ * stores. A block has threadIdx.x along D, 16 bytes each, and threadIdx.y across the parts: row y
+ * sums parts y, y + blockDim.y, ..., and the rows' sums are added in order.
  */
 #include "kernels/tile_io.cuh"
 #include "kernels/tile_shape.h"
 
+template <typename T>
+static __device__ __forceinline__ void add_vector(tgi_vector<T> &sum, const tgi_vector<T> &more)
+{
+#pragma unroll
+    for (int i = 0; i < tgi_vector<T>::count; i++)
+        sum.element[i] += more.element[i];
+}
+
+/* The thread's parts of the sums from `first` on, `total` from part to part. */
+template <typename T>
+static __device__ __forceinline__ tgi_vector<T> sum_parts(const T *source, int64_t first,
+                                                          int64_t total, int part_count)
+{
+    constexpr int count = tgi_vector<T>::count;
+    tgi_vector<T> sum = {};
+    if (total % count == 0) {
+#pragma unroll 8
+        for (int part = threadIdx.y; part < part_count; part += blockDim.y)
+            add_vector(sum,
+                       *reinterpret_cast<const tgi_vector<T> *>(source + part * total + first));
+        return sum;
+    }
+#pragma unroll 4
+    for (int part = threadIdx.y; part < part_count; part += blockDim.y)
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            if (first + i < total)
+                sum.element[i] += source[part * total + first + i];
+    return sum;
+}
+
+static __device__ __forceinline__ float read_c(const tgi_gemm_args &args, int64_t batch,
+                                               int64_t row, int64_t col, float)
+{
+    return tgi_read_c_fp32(args, batch, row, col);
+}
+
+static __device__ __forceinline__ double read_c(const tgi_gemm_args &args, int64_t batch,
+                                                int64_t row, int64_t col, double)
+{
+    return tgi_read_c_fp64(args, batch, row, col);
+}
+
+static __device__ __forceinline__ void write_d(const tgi_gemm_args &args, int64_t batch,
+                                               int64_t row, int64_t col, float sum, float c)
+{
+    tgi_write_d_fp32(args, batch, row, col, sum, c);
+}
+
+static __device__ __forceinline__ void write_d(const tgi_gemm_args &args, int64_t batch,
+                                               int64_t row, int64_t col, double sum, double c)
+{
+    tgi_write_d_fp64(args, batch, row, col, sum, c);
+}
+
+/* The place of an element of D; after it comes the next column, or the first of the next row. */
+struct place {
+    int64_t row, col;
+
+    __device__ __forceinline__ place find_next(int64_t col_count) const
+    {
+        return col + 1 == col_count ? place{row + 1, 0} : place{row, col + 1};
+    }
+};
+
+/* Elements of D from number `first` on, row by row. */
+template <typename T>
+static __device__ __forceinline__ void store(const tgi_gemm_args &args, int64_t batch,
+                                             int64_t first, int64_t total, const tgi_vector<T> &sum)
+{
+    constexpr int count = tgi_vector<T>::count;
+    const int64_t n = args.problem.n;
+    place at[count];
+    T c[count];
+    /* C is read before the first store, which might be to the same matrix. */
+#pragma unroll
+    for (int i = 0; i < count; i++) {
+        at[i] = i == 0 ? place{first / n, first % n} : at[i - 1].find_next(n);
+        c[i] = first + i < total ? read_c(args, batch, at[i].row, at[i].col, T(0)) : T(0);
+    }
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        if (first + i < total)
+            write_d(args, batch, at[i].row, at[i].col, sum.element[i], c[i]);
+}
+
 template <typename T> static __device__ __forceinline__ void add_parts(const tgi_gemm_args &args)
 {
-    __shared__ T sums[TGI_PART_THREADS];
+    __shared__ tgi_vector<T> sums[TGI_PART_ROWS_MAX][TGI_PART_COLS];
     const int64_t total = args.problem.m * args.problem.n;
-    const int64_t index = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const int64_t first =
+        (static_cast<int64_t>(blockIdx.x) * TGI_PART_COLS + threadIdx.x) * tgi_vector<T>::count;
     for (int64_t batch = blockIdx.y; batch < args.problem.batch_count; batch += gridDim.y) {
-        const T *part =
-            static_cast<const T *>(args.workspace) + batch * args.k_part_count * total + index;
-        T sum = T(0);
-        if (index < total) {
-#pragma unroll 8
-            for (int i = threadIdx.y; i < args.k_part_count; i += blockDim.y)
-                sum += part[i * total];
-        }
-        sums[threadIdx.y * blockDim.x + threadIdx.x] = sum;
+        tgi_vector<T> sum = {};
+        if (first < total)
+            sum = sum_parts(static_cast<const T *>(args.workspace) +
+                                batch * args.k_part_count * total,
+                            first, total, args.k_part_count);
+        sums[threadIdx.y][threadIdx.x] = sum;
         /* Without it row 0 would add sums that others have yet to put. */
         __syncthreads();
-        if (threadIdx.y == 0 && index < total) {
+        if (threadIdx.y == 0 && first < total) {
             for (int y = 1; y < blockDim.y; y++)
-                sum += sums[y * blockDim.x + threadIdx.x];
-            tgi_store(args, batch, index / args.problem.n, index % args.problem.n, sum);
+                add_vector(sum, sums[y][threadIdx.x]);
+            store(args, batch, first, total, sum);
         }
         /* Without it the next batch entry's sums would overwrite some not yet added. */
         __syncthreads();
     }
 }
 
-extern "C" __global__ void __launch_bounds__(TGI_PART_THREADS)
+extern "C" __global__ void __launch_bounds__(TGI_PART_COLS *TGI_PART_ROWS_MAX)
     tgi_add_parts_fp32(const __grid_constant__ tgi_gemm_args args)
 {
     add_parts<float>(args);
 }
 
-extern "C" __global__ void __launch_bounds__(TGI_PART_THREADS)
+extern "C" __global__ void __launch_bounds__(TGI_PART_COLS *TGI_PART_ROWS_MAX)
     tgi_add_parts_fp64(const __grid_constant__ tgi_gemm_args args)
 {
     add_parts<double>(args);

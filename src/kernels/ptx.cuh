@@ -8,6 +8,9 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "core/dtype.h"
+#include "tilegemm.h"
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #define TGI_HAS_ASYNC_COPY 1
 #else
@@ -27,6 +30,32 @@ static __device__ __forceinline__ void tgi_read_shared_16(float value[4], uint32
     asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
                  : "=f"(value[0]), "=f"(value[1]), "=f"(value[2]), "=f"(value[3])
                  : "r"(shared));
+}
+
+/* PTX cvt: what core/dtype.h computes, NaN's payload apart, in an instruction. */
+static __device__ __forceinline__ float tgi_decode_fp16(uint16_t bits)
+{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return value;
+}
+
+static __device__ __forceinline__ uint16_t tgi_encode_fp16(float value)
+{
+    uint16_t bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+}
+
+static __device__ __forceinline__ uint16_t tgi_encode_bf16(float value)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    uint16_t bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+    return bits;
+#else
+    return tgi_bf16_from_fp32(value);
+#endif
 }
 
 #if TGI_HAS_ASYNC_COPY
@@ -206,6 +235,82 @@ static __device__ __forceinline__ void tgi_multiply_fp64_16x8x4(double (&sum)[4]
             : "+d"(sum[2 * h]), "+d"(sum[2 * h + 1])
             : "d"(a[h]), "d"(b));
 #endif
+}
+
+/* PTX ldmatrix.x4: four 8 x 8 matrices of 16-bit elements; lanes 8 i to 8 i + 7 pass the
+ * addresses of matrix i's rows, 16 aligned bytes each. Lane 4 g + c gets elements (g, 2 c) and
+ * (g, 2 c + 1) of each, of the transposed matrices where the name says so. */
+static __device__ __forceinline__ void tgi_read_matrices(uint32_t (&part)[4], uint32_t shared)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
+                 : "r"(shared));
+}
+
+static __device__ __forceinline__ void tgi_read_matrices_transposed(uint32_t (&part)[4],
+                                                                    uint32_t shared)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
+                 : "r"(shared));
+}
+
+/* Two matrices, of lanes 0 to 15. */
+static __device__ __forceinline__ void tgi_read_two_matrices_transposed(uint32_t (&part)[2],
+                                                                        uint32_t shared)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(part[0]), "=r"(part[1])
+                 : "r"(shared));
+}
+
+/* PTX ld.global.nc: 16 aligned bytes that nobody writes meanwhile, once read past L1 and never
+ * asked for again, or kept there for other warps. */
+static __device__ __forceinline__ uint4 tgi_read_once_16(const void *global)
+{
+    uint4 words;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                 : "l"(global));
+    return words;
+}
+
+static __device__ __forceinline__ uint4 tgi_read_kept_16(const void *global)
+{
+    uint4 words;
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+                 : "l"(global));
+    return words;
+}
+
+/* PTX cvt .f16x2.e4m3x2: the numbers in the lower two bytes, the first in the lower half. */
+static __device__ __forceinline__ uint32_t tgi_decode_e4m3_pair(uint32_t pair)
+{
+    uint32_t wide = 0;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 890
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(wide) : "h"(static_cast<uint16_t>(pair)));
+#endif
+    return wide;
+}
+
+/* PTX mma.m16n8k16: sum += A B for A 16 x 16, B 16 x 8, on a warp. Lane 4 g + c holds pairs along k
+ * of A, rows g and g + 8 at k = 2 c, then both at k = 2 c + 8; of B, column g at the same k; and
+ * sums of columns 2 c and 2 c + 1, first for row g, then g + 8. */
+template <tg_type Type>
+static __device__ __forceinline__ void tgi_multiply_16x8x16(float (&sum)[4], const uint32_t (&a)[4],
+                                                            uint32_t b_0, uint32_t b_1)
+{
+    if constexpr (Type == TG_TYPE_BF16)
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_0), "r"(b_1));
+    else
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_0), "r"(b_1));
 }
 #endif
 

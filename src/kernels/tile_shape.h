@@ -5,17 +5,41 @@
 #ifndef TGI_TILE_SHAPE_H
 #define TGI_TILE_SHAPE_H
 
-/* A block of the kernel that adds parts of k: elements of D x rows of threads, at most so many. */
-#define TGI_PART_THREADS 256
-#define TGI_PART_ROWS_MAX 8
+/* A block of the kernel that adds parts of k: threads along D, 16 bytes each, and across parts. */
+#define TGI_PART_COLS 32
+#define TGI_PART_ROWS_MAX 16
 
-/* Blocks of families rank and dot that share a multiprocessor, within 65536 registers. */
-#define TGI_SKINNY_BLOCKS_PER_SM(rows) ((rows) > 4 ? 2 : 4)
-
-/* Stages of A and B, and sums: of rank, a tile for each warp. */
+/* Families rank and dot. Stages of A and B, and sums: of rank, a tile for each warp. Of types
+ * narrower than 4 bytes, dot's stages lie in registers, those with edges also here, twice as large,
+ * and each warp has sums; rank's lines are padded by 16 bytes, and there is one tile of sums. */
 #define TGI_SKINNY_SHARED_BYTES(is_dot, rows, cols, depth, stages, threads, elem_bytes)            \
-    ((elem_bytes) *                                                                                \
-     ((stages) * ((rows) + (cols)) * (depth) + ((is_dot) ? 1 : (threads) / 32) * (rows) * (cols)))
+    ((elem_bytes) >= 4 ? (elem_bytes) * ((stages) * ((rows) + (cols)) * (depth) +                  \
+                                         ((is_dot) ? 1 : (threads) / 32) * (rows) * (cols))        \
+     : (is_dot)                                                                                    \
+         ? 2 * (elem_bytes) * (depth) * ((cols) > (rows) ? (cols) : (rows)) +                      \
+               (threads) / 8 * (rows) * (cols)                                                     \
+         : (stages) * ((elem_bytes) * ((rows) + (cols)) * (depth) + 16 * ((rows) + (depth))) +     \
+               4 * (rows) * (cols))
+
+/* Blocks that share a multiprocessor, within 65536 registers and 228 KiB of shared memory. */
+#define TGI_SKINNY_BLOCKS_PER_SM(is_dot, rows, shared_bytes, elem_bytes)                           \
+    ((elem_bytes) >= 4                           ? ((rows) > 4 ? 2 : 4)                            \
+     : (is_dot)                                  ? 2                                               \
+     : (228 << 10) / ((shared_bytes) + 1024) < 4 ? (228 << 10) / ((shared_bytes) + 1024)           \
+                                                 : 4)
+
+/* Registers of a thread of family simt, by its sums, and blocks that those of a multiprocessor
+ * hold; lines of a stage padded by 16 bytes, or the sums of a pass of the store. */
+#define TGI_SIMT_REGISTERS(sums) ((sums) > 96 ? 256 : (sums) > 64 ? 168 : 128)
+#define TGI_SIMT_BLOCKS_PER_SM(sums, threads) (65536 / TGI_SIMT_REGISTERS(sums) / (threads))
+#define TGI_SIMT_STAGE_BYTES(rows, cols, depth) (4 * (depth) * ((rows) + (cols) + 8))
+#define TGI_SIMT_PASS_BYTES(sums, thread_rows, threads)                                            \
+    (4 * (threads) * (sums) / ((thread_rows) / 4))
+#define TGI_SIMT_SHARED_BYTES(rows, cols, depth, thread_rows, thread_cols, stages, threads)        \
+    (TGI_SIMT_STAGE_BYTES(rows, cols, depth) * (stages) >                                          \
+             TGI_SIMT_PASS_BYTES((thread_rows) * (thread_cols), thread_rows, threads)              \
+         ? TGI_SIMT_STAGE_BYTES(rows, cols, depth) * (stages)                                      \
+         : TGI_SIMT_PASS_BYTES((thread_rows) * (thread_cols), thread_rows, threads))
 
 /* Slices of 64 bytes of k, one for each warp and stage, lines padded to 80 bytes. */
 #define TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, elem_bytes)                              \
@@ -25,12 +49,23 @@
 #define TGI_DMMA_BLOCKS_PER_SM(thread_rows, thread_cols)                                           \
     ((thread_rows) * (thread_cols) >= 64 ? 1 : (thread_rows) * (thread_cols) >= 16 ? 2 : 4)
 
-/* Stages, lines across padded by 32 bytes; afterwards the tile of D, rows padded by 16. */
+/* Stages, lines across padded by 32 bytes; afterwards the tile of D, its neighbouring rows in
+ * different banks. */
+#define TGI_DMMA_TILE_PITCH(cols) ((cols) + 2)
 #define TGI_DMMA_STAGE_BYTES(rows, cols, depth) (8 * (depth) * ((rows) + (cols) + 8))
-#define TGI_DMMA_TILE_BYTES(rows, cols) (8 * (rows) * ((cols) + 2))
+#define TGI_DMMA_TILE_BYTES(rows, cols) (8 * (rows)*TGI_DMMA_TILE_PITCH(cols))
 #define TGI_DMMA_SHARED_BYTES(rows, cols, depth, stages)                                           \
     (TGI_DMMA_STAGE_BYTES(rows, cols, depth) * (stages) > TGI_DMMA_TILE_BYTES(rows, cols)          \
          ? TGI_DMMA_STAGE_BYTES(rows, cols, depth) * (stages)                                      \
          : TGI_DMMA_TILE_BYTES(rows, cols))
+
+/* Family wgmma: a step of k is 128 bytes of each line; stages of A and B, a part of D for each
+ * warpgroup that multiplies (all but one), the alignment of the first stage, two barriers a
+ * stage. */
+#define TGI_WGMMA_STEP_BYTES 128
+#define TGI_WGMMA_PART_BYTES 16384
+#define TGI_WGMMA_SHARED_BYTES(rows, cols, stages, threads)                                        \
+    (1024 + (stages) * (((rows) + ((cols) < 64 ? 64 : (cols))) * TGI_WGMMA_STEP_BYTES + 16) +      \
+     ((threads) / 128 - 1) * TGI_WGMMA_PART_BYTES)
 
 #endif

@@ -1,5 +1,6 @@
 #include "model/ladder_model.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "model/occupancy.h"
@@ -7,10 +8,23 @@
 #define GRID_HEIGHT_MAX 65535
 /* A coordinate past an edge, by less than a tile, and an index inside must both be an int. */
 #define ELEMS_MAX (INT32_MAX - 1024)
-/* A thread's products follow each other along k: each waits for what it reads, from shared memory,
- * with its share of the tiles' loads and barriers, or from global memory. */
-#define SHARED_CYCLES 70.0
-#define GLOBAL_CYCLES 140.0
+/* Cycles that a block waits in each step: its loads, then the barriers. */
+#define STEP_CYCLES 700.0
+/* Without tiles in shared memory, cycles of a step of k: each product waits for its two reads, on a
+ * multiprocessor with few warps, and with all it can hold. */
+#define LONE_CYCLES 140.0
+#define CROWDED_CYCLES 180.0
+/* Counted on an H200, at 2048 and 8192 cubed (docs/model.md). Lines a multiple of SET_PERIOD_BYTES
+ * apart of which L1 keeps SET_LINES, and what more of them cost; bytes that DRAM delivers together,
+ * and what blocks that take fewer cost. */
+#define SET_PERIOD_BYTES 32768
+#define SET_LINES 64
+#define SET_REFETCH 2.33
+#define DRAM_RUN_BYTES 64
+#define RUN_REFETCH 1.13
+/* What stays unwritten at a kernel's end: of L2, and of what the last blocks store at once. */
+#define DIRTY_SHARE 0.07
+#define LAST_WAVE_SHARE 0.85
 
 static double divide_up(int64_t count, int64_t part)
 {
@@ -34,6 +48,9 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     const int elems = tile * depth * warp_threads / kernel->thread_count;
     tgi_ladder_step step = {.line_count = count_lines(elems, depth) + count_lines(elems, tile),
                             .multiply_count = depth * rows * cols};
+    /* nvcc makes one read of four along a row of A: a turn for each half of a warp. */
+    const double merged = depth < 4 ? 1.0 : warp_threads <= 16 ? 0.25 : 0.5;
+    const double stores = 2.0 * (elems > warp_threads ? elems / 32.0 : 1.0);
     switch (kernel->family) {
     case TGI_FAMILY_cuda_naive: /* each lane its row of A; those in a row share B's element */
         step.line_count = tile + 1.0;
@@ -42,19 +59,19 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
         step.line_count = 32.0 / tile + 1.0;
         break;
     case TGI_FAMILY_cuda_transposed: /* B by float4 too: 32 turns for 4 steps, and for a write */
-        step.turn_count = depth * (0.5 + 8.0) + 1.0 + 32.0;
+        step.turn_count = depth * (merged + 8.0) + 1.0 + 32.0;
         break;
-    case TGI_FAMILY_cuda_tiled: /* A along k by float4, 2 turns for 4 steps; B in one each */
+    case TGI_FAMILY_cuda_tiled: /* B in one turn each */
     case TGI_FAMILY_cuda_edges:
     case TGI_FAMILY_cuda_padded:
     case TGI_FAMILY_cuda_register_column:
-        step.turn_count = depth * (0.5 * rows + 1.0) + 2.0 * elems / 32.0;
+        step.turn_count = depth * (merged * rows + 1.0) + stores;
         break;
     case TGI_FAMILY_cuda_register_tile:
-        step.turn_count = depth * (rows + cols) + 2.0 * elems / 32.0;
+        step.turn_count = depth * (rows + cols) + stores;
         break;
     case TGI_FAMILY_cuda_vector: /* a float4 of A 2 turns, of B 4 */
-        step.turn_count = depth * (0.5 * rows + cols) + 2.0 * elems / 32.0;
+        step.turn_count = depth * (0.5 * rows + cols) + stores;
         break;
     case TGI_FAMILY_cuda_buffered: /* copied, not written by an instruction */
         step.turn_count = depth * (0.5 * rows + cols);
@@ -99,6 +116,35 @@ int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability)
                              : rows[found].sm90;
 }
 
+/* Blocks that run at once, on one multiprocessor and on all. */
+static int count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel)
+{
+    const tgi_occupancy occupancy = tgi_model_occupancy(
+        gpu, kernel->thread_count, tgi_model_ladder_registers(kernel, gpu->capability),
+        tgi_model_ladder_shared_bytes(kernel));
+    return occupancy.block_count ? occupancy.block_count : 1;
+}
+
+/* Blocks of a multiprocessor that stay at the same k, so that one's reads serve the others. Those
+ * of rungs 7 and 9 wait for each load, and one that is ahead waits longer: they keep step. */
+static int count_in_step(const tgi_kernel *kernel, int resident_count)
+{
+    return kernel->family == TGI_FAMILY_cuda_register_column ||
+                   kernel->family == TGI_FAMILY_cuda_vector
+               ? resident_count
+               : 1;
+}
+
+/* How often a sector of the operand along x is fetched where once would do. */
+static double find_refetch(const tgi_kernel *kernel, int resident_count, int64_t k)
+{
+    /* Rung 1: the rows of A that a multiprocessor reads, in the same few sets of L1. */
+    if (tgi_model_ladder_is_on_side(kernel) && 4 * k % SET_PERIOD_BYTES == 0 &&
+        resident_count * kernel->tile_rows > SET_LINES)
+        return SET_REFETCH;
+    return 4 * kernel->tile_cols < DRAM_RUN_BYTES ? RUN_REFETCH : 1.0;
+}
+
 double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                         int64_t n, int64_t k)
 {
@@ -111,23 +157,50 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
         return 0.0;
     const double along_x_bytes = is_on_side ? a_bytes : b_bytes;
     const double along_y_bytes = is_on_side ? b_bytes : a_bytes;
-    const tgi_occupancy occupancy = tgi_model_occupancy(
-        gpu, kernel->thread_count, tgi_model_ladder_registers(kernel, gpu->capability),
-        tgi_model_ladder_shared_bytes(kernel));
-    const double resident =
-        (double)gpu->sm_count * (occupancy.block_count ? occupancy.block_count : 1);
+    const int resident_count = count_resident(gpu, kernel);
+    const double resident = (double)gpu->sm_count * resident_count;
+    const double in_step = (double)gpu->sm_count * count_in_step(kernel, resident_count);
     const double l2_bytes = (double)gpu->l2_bytes;
-    int64_t bands = (int64_t)(resident / grid_x);
+    int64_t bands = (int64_t)(in_step / grid_x);
     if (bands < 1)
         bands = 1;
     const double sweeps = divide_up((int64_t)grid_y, bands);
     const double band_bytes = along_y_bytes / sweeps;
     /* The operand along x stays from band to band, or is read in each; a band's part of the other
      * stays while its waves pass, or is read in each. */
-    const double x_count = along_x_bytes + band_bytes <= l2_bytes ? 1.0 : sweeps;
+    const double x_count = along_x_bytes + band_bytes <= l2_bytes
+                               ? 1.0
+                               : sweeps * find_refetch(kernel, resident_count, k);
     const double y_count =
         resident >= grid_x || band_bytes <= 0.5 * l2_bytes ? 1.0 : grid_x / resident;
     return x_count * along_x_bytes + y_count * along_y_bytes;
+}
+
+double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
+                                         int64_t n)
+{
+    const double d_bytes = 4.0 * (double)m * (double)n;
+    const double resident = (double)gpu->sm_count * count_resident(gpu, kernel);
+    const double block_count = divide_up(m, kernel->tile_rows) * divide_up(n, kernel->tile_cols);
+    const double last_count = block_count - (ceil(block_count / resident) - 1.0) * resident;
+    /* What L2 still holds at the end: what it never hurries to write, or what all blocks of the
+     * last wave store at once. */
+    const double kept_bytes = fmax(DIRTY_SHARE * (double)gpu->l2_bytes,
+                                   LAST_WAVE_SHARE * d_bytes * last_count / block_count);
+    return fmax(d_bytes - kept_bytes, 0.0);
+}
+
+/* Cycles in which a block that has a multiprocessor to itself goes through k, where the steps of
+ * its warps take own_cycles. */
+static double count_chain_cycles(const tgi_kernel *kernel, int64_t k, double own_cycles,
+                                 double waves)
+{
+    const double steps = divide_up(k, kernel->tile_depth);
+    if (kernel->stage_count == 0)
+        return (double)k * fmax(LONE_CYCLES, waves * CROWDED_CYCLES);
+    const double step_cycles =
+        kernel->stage_count == 1 ? STEP_CYCLES + own_cycles : fmax(STEP_CYCLES, own_cycles);
+    return fmax(waves, 1.0) * steps * step_cycles;
 }
 
 tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
@@ -142,17 +215,21 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
      * and other warps fill what each leaves free only in part: the three add up. */
     const double blocks = divide_up((int64_t)block_count, gpu->sm_count);
     const double step_s = blocks * warp_count * divide_up(k, kernel->tile_depth) / gpu->clock_hz;
-    const double chain_cycles =
-        (double)k * (kernel->stage_count == 0 ? GLOBAL_CYCLES : SHARED_CYCLES);
+    /* Two stages: copies in the background keep no warp waiting. */
+    const double line_count = kernel->stage_count == 2 ? 0.0 : step.line_count;
+    const double multiply_cycles = step.multiply_count / multiplies_per_cycle;
+    const double own_cycles = warp_count * (line_count + step.turn_count + multiply_cycles);
+    const double waves = block_count / ((double)gpu->sm_count * count_resident(gpu, kernel));
     const double read_s =
         tgi_model_ladder_dram_read_bytes(gpu, kernel, m, n, k) / gpu->memory_bytes_per_s;
     /* D is stored when its products are done. */
     const double store_s = 4.0 * (double)m * (double)n / gpu->memory_bytes_per_s;
     tgi_ladder_time time = {.launch_s = TGI_GPU_LAUNCH_S,
-                            .l1_s = step_s * step.line_count,
+                            .l1_s = step_s * line_count,
                             .shared_s = step_s * step.turn_count,
-                            .multiply_s = step_s * step.multiply_count / multiplies_per_cycle,
-                            .chain_s = chain_cycles / gpu->clock_hz,
+                            .multiply_s = step_s * multiply_cycles,
+                            .chain_s =
+                                count_chain_cycles(kernel, k, own_cycles, waves) / gpu->clock_hz,
                             .dram_s = read_s + store_s};
     double longest_s = time.l1_s + time.shared_s + time.multiply_s;
     longest_s = longest_s > time.chain_s ? longest_s : time.chain_s;

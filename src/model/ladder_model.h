@@ -11,7 +11,8 @@
 /* What one warp costs in one step of a rung, `depth` along k. */
 typedef struct tgi_ladder_step {
     double line_count;     /* lines of 128 bytes that its loads from global memory touch */
-    double turn_count;     /* turns of shared memory that its reads and writes take */
+    double turn_count;     /* turns of shared memory that its reads and writes take, copies in the
+                            * background left out */
     double multiply_count; /* multiply-adds of the whole warp */
 } tgi_ladder_step;
 
@@ -35,6 +36,10 @@ int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability);
 /* Bytes that DRAM delivers: what L2 cannot keep from one wave of blocks to the next comes again. */
 double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                         int64_t n, int64_t k);
+
+/* Bytes of D that reach DRAM before the kernel ends; the rest is still in L2. */
+double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
+                                         int64_t n);
 
 /* Parts of the predicted time. total_s is launch_s, then the longest of l1_s + shared_s +
  * multiply_s, of chain_s (products along k that wait for each other) and of dram_s without the

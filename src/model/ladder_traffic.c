@@ -23,6 +23,8 @@ typedef struct rung_covers {
 /* What a warp asks of shared memory in one step along k. */
 typedef struct shared_step {
     int load_count, store_count, conflict_count;
+    /* As a GPU's counters see it: one read of four neighbours, no copies in the background. */
+    int counter_load_count, counter_conflict_count;
 } shared_step;
 
 static int64_t divide_up(int64_t count, int64_t part)
@@ -126,24 +128,29 @@ static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers 
     const int elems = tile * depth / kernel->thread_count;
     /* 4 steps of A and 4 columns of B in a float4. */
     const int vector_loads = depth / 4 * rows + depth * (cols / 4);
+    const int merged_loads = (depth < 4 ? depth : depth / 4) * rows; /* of A, by nvcc */
     switch (kernel->family) {
     case TGI_FAMILY_cuda_naive:
     case TGI_FAMILY_cuda_coalesced:
-        return (shared_step){0, 0, 0};
+        return (shared_step){0, 0, 0, 0, 0};
     case TGI_FAMILY_cuda_transposed: /* 32 words of one bank in each access to B's tile */
-        return (shared_step){2 * depth, 2, (WARP_THREADS - 1) * (depth + 1)};
+        /* B's are merged too: 32 turns where a float4 needs 4. */
+        return (shared_step){2 * depth, 2, (WARP_THREADS - 1) * (depth + 1), 2 * merged_loads,
+                             depth / 4 * (WARP_THREADS - 4) + WARP_THREADS - 1};
     case TGI_FAMILY_cuda_register_column:
+        return (shared_step){depth * (rows + cols), 2 * elems, 0, merged_loads + depth * cols, 0};
     case TGI_FAMILY_cuda_register_tile:
-        return (shared_step){depth * (rows + cols), 2 * elems, 0};
+        return (shared_step){depth * (rows + cols), 2 * elems, 0, depth * (rows + cols), 0};
     case TGI_FAMILY_cuda_vector:
-        return (shared_step){vector_loads, 2, 0};
+        return (shared_step){vector_loads, 2, 0, vector_loads, 0};
     case TGI_FAMILY_cuda_buffered:
     case TGI_FAMILY_cuda_warp_tile: /* copied one by one, lanes lie 4 words apart: 4 turns */
         return (shared_step){vector_loads, covers->a.lane_elems + covers->b.lane_elems,
                              (covers->a.lane_elems == 4 ? 4 * 3 : 0) +
-                                 (covers->b.lane_elems == 4 ? 4 * 3 : 0)};
+                                 (covers->b.lane_elems == 4 ? 4 * 3 : 0),
+                             vector_loads, 0};
     default: /* tiled, edges, padded */
-        return (shared_step){2 * depth, 2, 0};
+        return (shared_step){2 * depth, 2, 0, merged_loads + depth, 0};
     }
 }
 
@@ -201,6 +208,9 @@ void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int6
     traffic->shared_load_requests = warp_steps * shared.load_count;
     traffic->shared_store_requests = warp_steps * shared.store_count;
     traffic->bank_conflicts = warp_steps * shared.conflict_count;
+    traffic->counter_shared_loads = warp_steps * shared.counter_load_count;
+    traffic->counter_shared_turns = warp_steps * (int64_t)tgi_model_ladder_step(kernel).turn_count;
+    traffic->counter_bank_conflicts = warp_steps * shared.counter_conflict_count;
     traffic->barriers = is_direct ? 0 : block_steps * (kernel->stage_count == 1 ? 2 : 1);
 
     traffic->useful_flops = traffic->naive_read_elems = 2 * m * n * k;
@@ -208,5 +218,6 @@ void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int6
         is_direct ? traffic->useful_flops
                   : 2 * block_steps * kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     traffic->flop_per_byte = (double)traffic->useful_flops / (double)traffic->global_read_bytes;
+    traffic->reads_saved_elems = traffic->naive_read_elems - traffic->global_read_elems;
     traffic->reuse = (double)traffic->naive_read_elems / (double)traffic->global_read_elems;
 }

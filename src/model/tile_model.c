@@ -3,21 +3,46 @@
 
 #include <math.h>
 
-#define PARTS_S 3.5e-6    /* a second kernel, that adds the parts */
-#define SMALL_S 0.6e-6    /* of small: adding the warps' sums */
-#define DMMA_S 1.5e-6     /* of dmma: first stages and last stores */
-#define STAGE_S 0.04e-6   /* of dmma: barrier, first reads and last products of a stage, */
-#define STEP_S 0.005e-6   /* and what its products of one k wait for */
-#define PART_S 0.01e-6    /* each part, of which 64 are read at a time */
-#define LATENCY_S 0.85e-6 /* from the request for a stage to its use, under load */
-#define SKINNY_SHARE 0.92 /* of the bus's rate that one long stream reaches, */
-#define TILES_SHARE 0.82  /* and many short ones */
-#define CACHE_RATIO 1.3   /* rate of the L2 cache over that of memory */
-#define ELEMENT_COST 1.7  /* time of a stage by single elements over that by 16 bytes */
+#define PARTS_S 3.5e-6        /* a second kernel, that adds the parts */
+#define SMALL_S 0.6e-6        /* of small: adding the warps' sums */
+#define DMMA_S 1.5e-6         /* of dmma: first stages and last stores */
+#define STAGE_S 0.04e-6       /* of dmma: barrier, first reads and last products of a stage, */
+#define STEP_S 0.005e-6       /* and what its products of one k wait for */
+#define PART_S 0.01e-6        /* each part, of which 64 are read at a time */
+#define LATENCY_S 0.85e-6     /* from the request for a stage to its use, under load */
+#define SKINNY_SHARE 0.92     /* of the bus's rate that one long stream reaches, */
+#define TILES_SHARE 0.82      /* and many short ones */
+#define CACHE_RATIO 1.3       /* rate of the L2 cache over that of memory */
+#define SIMT_SHARE 0.8        /* of the bus's rate that simt reaches */
+#define SIMT_PARTS_S 4.5e-6   /* its parts are large: they start late, */
+#define SIMT_PARTS_RATIO 0.73 /* and not all of them stay in L2 */
+/* Cycles of a block of simt that its own products do not hide: first stages in, sums out. */
+#define BLOCK_CYCLES 3000.0
+#define MULTIPLIERS_PER_SM 128
+#define SCHEDULERS_PER_SM 4
 
-/* Multiply-adds of FP32 or FP64 a cycle of one multiprocessor, without matrix instructions. */
+/* Of rank on types narrower than 4 bytes: its share of the bus's rate, and the multiply-adds a
+ * cycle of one multiprocessor that warps issue as matrix instructions. */
+#define NARROW_RANK_SHARE 0.72
+#define NARROW_RATE 1024.0
+
+/* Time of a stage by each access over that by 16 bytes; [1]: of narrower types, whose elements
+ * pass through registers. */
+static const double access_costs[2][3] = {
+    {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_ELEMENTS] = 1.7},
+    {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_SHIFTED] = 1.5, [TGI_ACCESS_ELEMENTS] = 10.0}};
+
+static int is_narrow(tg_type type)
+{
+    return tgi_type_bytes(type) < 4;
+}
+
+/* Multiply-adds a cycle of one multiprocessor: of FP32 or FP64 without matrix instructions, of
+ * narrower types with those that a warp issues. */
 static double find_rate(const tgi_gpu *gpu, tg_type type)
 {
+    if (is_narrow(type))
+        return NARROW_RATE;
     int has_half_rate = gpu->capability == 80 || gpu->capability == 90;
     if (type == TG_TYPE_FP64)
         return gpu->capability == 80 ? 32.0 : has_half_rate ? 64.0 : 2.0;
@@ -26,20 +51,29 @@ static double find_rate(const tgi_gpu *gpu, tg_type type)
 
 double tgi_model_tile_bytes(const tgi_problem *p)
 {
-    double elems = (double)p->m * (double)p->k + (double)p->k * (double)p->n +
-                   (p->beta != 0.0 ? 2.0 : 1.0) * (double)p->m * (double)p->n;
-    return elems * (double)p->batch_count * (double)tgi_type_bytes(p->type);
+    double in_elems = (double)p->m * (double)p->k + (double)p->k * (double)p->n;
+    double out_elems = (p->beta != 0.0 ? 2.0 : 1.0) * (double)p->m * (double)p->n;
+    return (in_elems * (double)tgi_type_bytes(p->type) +
+            out_elems * (double)tgi_type_bytes(p->d_type)) *
+           (double)p->batch_count;
 }
 
-/* Launch, and writing, reading and adding parts of D that stay in L2. */
+/* Writing, reading and adding parts of D, after a second launch that takes start_s. */
+static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work, double start_s,
+                                 double bytes_per_s)
+{
+    if (work->part_count <= 1.0)
+        return 0.0;
+    double elems = work->part_count * (double)p->m * (double)p->n * (double)p->batch_count;
+    return start_s + 2.0 * elems * (p->type == TG_TYPE_FP64 ? 8.0 : 4.0) / bytes_per_s;
+}
+
+/* Launch, and parts of D that stay in L2. */
 static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
-    if (work->part_count <= 1.0)
-        return TGI_GPU_LAUNCH_S;
-    double elems = work->part_count * (double)p->m * (double)p->n * (double)p->batch_count;
-    return TGI_GPU_LAUNCH_S + PARTS_S + PART_S * work->part_count +
-           2.0 * elems * (double)tgi_type_bytes(p->type) / (CACHE_RATIO * gpu->memory_bytes_per_s);
+    return TGI_GPU_LAUNCH_S + find_parts_seconds(p, work, PARTS_S + PART_S * work->part_count,
+                                                 CACHE_RATIO * gpu->memory_bytes_per_s);
 }
 
 /* Blocks of `round_count` rounds each: a round takes latency_s, or compute_s of the multiprocessor
@@ -60,12 +94,11 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 {
     /* Reads of shared memory bound it: larger lane tiles reuse more. */
     int sums = kernel->thread_rows * kernel->thread_cols;
-    double share = sums >= 64 ? 0.45 : sums >= 32 ? 0.33 : 0.25;
+    double share = sums >= 64 ? 0.40 : sums >= 32 ? 0.33 : 0.25;
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     double compute_s = macs / (find_rate(gpu, p->type) * share * gpu->clock_hz);
     double latency_s = 0.2e-6 + compute_s;
-    if (!work->has_vectors)
-        latency_s *= ELEMENT_COST;
+    latency_s *= access_costs[is_narrow(p->type)][work->access];
     double rounds = ceil(work->block_k / kernel->tile_depth);
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
     double memory_s = tgi_model_tile_bytes(p) / (TILES_SHARE * gpu->memory_bytes_per_s);
@@ -82,12 +115,25 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double compute_s = macs / (2.0 * find_rate(gpu, p->type) * share * gpu->clock_hz);
     /* One block alone does not hide the wait for its stages, whatever the share. */
     double latency_s = STAGE_S + STEP_S * kernel->tile_depth + compute_s * share;
-    if (!work->has_vectors)
-        latency_s *= ELEMENT_COST;
+    latency_s *= access_costs[is_narrow(p->type)][work->access];
     double rounds = ceil(work->block_k / kernel->tile_depth);
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
     double memory_s = tgi_model_tile_bytes(p) / (TILES_SHARE * gpu->memory_bytes_per_s);
     return find_fixed_seconds(gpu, p, work) + DMMA_S + fmax(seconds, memory_s);
+}
+
+/* B once from memory. Narrow types have A's slices read again for each tile, from L2. */
+static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                  const tgi_problem *p)
+{
+    const double bytes = tgi_model_tile_bytes(p);
+    if (!is_narrow(p->type))
+        return bytes / (SKINNY_SHARE * gpu->memory_bytes_per_s);
+    const double share = kernel->family == TGI_FAMILY_cuda_rank ? NARROW_RANK_SHARE : SKINNY_SHARE;
+    const double again = ceil((double)p->n / kernel->tile_cols) - 1.0;
+    const double a_bytes =
+        (double)p->m * (double)p->k * (double)p->batch_count * (double)tgi_type_bytes(p->type);
+    return fmax(bytes / share, (bytes + again * a_bytes) / CACHE_RATIO) / gpu->memory_bytes_per_s;
 }
 
 double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -105,11 +151,102 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         macs * work->blocks_per_sm / (share * find_rate(gpu, p->type) * gpu->clock_hz);
     /* ... its stages one after another, and what memory gives to all blocks together. */
     double step_s = LATENCY_S / (kernel->stage_count - 1);
-    double memory_s = tgi_model_tile_bytes(p) / (SKINNY_SHARE * gpu->memory_bytes_per_s);
-    if (!work->has_vectors) {
-        step_s *= ELEMENT_COST;
-        memory_s *= ELEMENT_COST;
-    }
+    double memory_s = find_stream_seconds(gpu, kernel, p);
+    const double cost = access_costs[is_narrow(p->type)][work->access];
+    step_s *= cost;
+    memory_s *= cost;
     double steps_s = ceil(work->block_k / kernel->tile_depth) * step_s;
     return find_fixed_seconds(gpu, p, work) + LATENCY_S + fmax(fmax(compute_s, steps_s), memory_s);
+}
+
+/* 1 where the threads hold more sums than the tile has, and so share out k in slices. */
+static int is_sliced(const tgi_kernel *kernel)
+{
+    return kernel->thread_count * kernel->thread_rows * kernel->thread_cols >
+           kernel->tile_rows * kernel->tile_cols;
+}
+
+/* Shares of the multipliers that one warp of each scheduler keeps busy, which waits for its own
+ * instructions, and that `warps` of them do, as many as the registers hold. */
+typedef struct warp_share {
+    double alone, most, warps;
+} warp_share;
+
+/* Slices of k end in sums that are added, and share their barriers. */
+static warp_share find_warp_share(const tgi_kernel *kernel)
+{
+    const int sums = kernel->thread_rows * kernel->thread_cols;
+    if (sums > 96)
+        return (warp_share){0.68, is_sliced(kernel) ? 0.76 : 0.80, 2.0};
+    if (sums > 64)
+        return (warp_share){0.60, 0.71, 3.0};
+    return is_sliced(kernel) ? (warp_share){0.54, 0.75, 4.0} : (warp_share){0.72, 0.805, 4.0};
+}
+
+static double find_share(const tgi_kernel *kernel, double warps_per_scheduler)
+{
+    const warp_share share = find_warp_share(kernel);
+    if (warps_per_scheduler < 1.0)
+        return share.alone * warps_per_scheduler;
+    if (warps_per_scheduler >= share.warps)
+        return share.most;
+    return share.alone +
+           (share.most - share.alone) * (warps_per_scheduler - 1.0) / (share.warps - 1.0);
+}
+
+/* How much longer a step takes than its multiply-adds, for the sake of its copies. */
+static double find_copy_factor(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const double rows = kernel->tile_rows, cols = kernel->tile_cols, sums = rows * cols;
+    /* Tiles larger than D are copied element by element, some 40 instructions each. */
+    if (p->m < kernel->tile_rows || p->n < kernel->tile_cols)
+        return 1.0 + 40.0 * (rows + cols) / sums;
+    /* A warp's copy along k takes 5 turns of the memory pipe for its 32 elements; a seventh of that
+     * is not hidden. */
+    double elems = 0.0;
+    if (p->a.row != 1)
+        elems += rows;
+    if (p->b.col != 1)
+        elems += cols;
+    return 1.0 + 0.15 * elems * 5.0 / 32.0 / (sums / MULTIPLIERS_PER_SM);
+}
+
+/* Share of the time of stores that is not hidden behind what other blocks multiply: stores of
+ * threads hold up reads of shared memory, those of the copy engine (store_bulk) do not. */
+static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                  const tgi_problem *p, double block_count)
+{
+    int has_bulk = gpu->capability >= 90 && p->d.col == 1 && p->n % 4 == 0 &&
+                   kernel->thread_rows * kernel->thread_cols <= 64 && !is_sliced(kernel);
+    return has_bulk && block_count > 1.0 ? 0.4 : 1.0;
+}
+
+/* Cycles in which an SM does `block_count` blocks that start together. */
+static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                           double block_count, double part_elems)
+{
+    const double depth = ceil(part_elems / kernel->tile_depth) * kernel->tile_depth;
+    const double sums = block_count * kernel->tile_rows * kernel->tile_cols;
+    const double warps = block_count * kernel->thread_count / 32 / SCHEDULERS_PER_SM;
+    const double bytes_per_cycle =
+        SIMT_SHARE * gpu->memory_bytes_per_s / gpu->clock_hz / gpu->sm_count;
+    return BLOCK_CYCLES +
+           sums * 4.0 / bytes_per_cycle * find_exposed_stores(gpu, kernel, p, block_count) +
+           sums * depth / MULTIPLIERS_PER_SM / find_share(kernel, warps) *
+               find_copy_factor(kernel, p);
+}
+
+double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                              const tgi_tile_work *work)
+{
+    const double slots = (double)work->blocks_per_sm * gpu->sm_count;
+    const double waves = floor(work->block_count / slots);
+    const double rest = ceil((work->block_count - waves * slots) / gpu->sm_count);
+    double cycles = waves * count_cycles(gpu, kernel, p, work->blocks_per_sm, work->block_k);
+    if (rest > 0.0)
+        cycles += count_cycles(gpu, kernel, p, rest, work->block_k);
+    double memory_s = tgi_model_tile_bytes(p) / (SIMT_SHARE * gpu->memory_bytes_per_s);
+    double parts_s =
+        find_parts_seconds(p, work, SIMT_PARTS_S, SIMT_PARTS_RATIO * gpu->memory_bytes_per_s);
+    return TGI_GPU_LAUNCH_S + fmax(cycles / gpu->clock_hz, memory_s) + parts_s;
 }

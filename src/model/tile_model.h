@@ -1,6 +1,7 @@
 /*
- * Predicted time of the production families small, dmma, rank and dot: closed formulas, no I/O. The
- * constants are fitted to measurements on a Hopper GPU at 1.98 GHz and scaled by the chip's rates.
+ * Predicted time of the production families simt, small, dmma, rank and dot: closed formulas, no
+ * I/O. The constants are fitted to measurements on a Hopper GPU at 1.98 GHz and scaled by the
+ * chip's rates.
  */
 #ifndef TGI_TILE_MODEL_H
 #define TGI_TILE_MODEL_H
@@ -8,18 +9,24 @@
 #include "core/problem.h"
 #include "model/machine.h"
 
+/* How the operand that is slower to read is read: by aligned 16 bytes, by 16 bytes that are then
+ * shifted into place, or element by element. */
+typedef enum tgi_access { TGI_ACCESS_VECTORS, TGI_ACCESS_SHIFTED, TGI_ACCESS_ELEMENTS } tgi_access;
+
 /* How a kernel's blocks share out a problem. */
 typedef struct tgi_tile_work {
     double block_count; /* of all tiles, parts of k and batch entries */
     double block_k;     /* of one block: along k, over all its tiles */
     double part_count;  /* of k */
     int blocks_per_sm;  /* at most resident */
-    int has_vectors;    /* both operands are read by 16 bytes */
+    tgi_access access;
 } tgi_tile_work;
 
 /* Bytes of the operands and D, once. */
 double tgi_model_tile_bytes(const tgi_problem *problem);
 
+double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                              const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

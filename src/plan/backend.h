@@ -25,6 +25,8 @@ typedef struct tgi_proposal {
     char reason[160]; /* why not legal */
     tgi_blocking blocking;
     int64_t workspace_bytes;
+    int64_t resident_blocks; /* of a GPU's multiprocessor at once; 0 where not known */
+    int needs_alignment;     /* 1: A and B must be as aligned as the problem says that they are */
     double predicted_s;
     /* Results must not depend on the thread count, so the order in which a sum is formed is
      * chosen as if there were one thread: serial_s is that prediction. Kernels of one order
@@ -33,7 +35,8 @@ typedef struct tgi_proposal {
     int sum_order;
 } tgi_proposal;
 
-/* Values of sum_order. */
+/* Values of sum_order. The first is an order that depends on k alone and that some row takes for
+ * every shape: what a batch-invariant problem needs. */
 enum { TGI_SUM_ALONG_K, TGI_SUM_BY_PAIRS, TGI_SUM_BY_LANES, TGI_SUM_WHOLE_K, TGI_SUM_ORDER_COUNT };
 
 /* One execution, roles already canonical, pointers checked. */
@@ -45,7 +48,8 @@ typedef struct tgi_call {
     const void *a, *b, *c;
     void *d;
     const void *bias;
-    void *workspace; /* aligned to the backend's workspace_alignment */
+    const float *a_scale, *b_scale, *d_scale; /* NULL where there is none */
+    void *workspace;                          /* aligned to the backend's workspace_alignment */
     void *stream;
 } tgi_call;
 
@@ -54,6 +58,7 @@ typedef struct tgi_backend {
     /* Its rows of the kernel table: of this device, and of this image where it is not NULL. */
     const char *row_device, *row_image;
     int workspace_alignment; /* bytes */
+    int operand_alignment;   /* bytes, that a kernel may ask of A and B; 0: none does */
     /* Sets *count to the devices there are, or fails with the reason why there is none. */
     tg_status (*count_devices)(int *count);
     /* Fills in what the machine has; `machine->thread_count` and the ISA limit come after.

@@ -12,7 +12,7 @@ typedef long long ll; /* for printf */
 /* Buffers as the canonical problem names them. */
 static tgi_call make_call(const tg_plan *plan, const tg_buffers *buffers)
 {
-    int is_swapped = plan->problem.is_swapped;
+    const int is_swapped = plan->problem.is_swapped;
     tgi_call call = {.machine = &plan->context->machine,
                      .problem = &plan->problem,
                      .kernel = plan->kernel,
@@ -22,10 +22,20 @@ static tgi_call make_call(const tg_plan *plan, const tg_buffers *buffers)
                      .c = buffers->c,
                      .d = buffers->d,
                      .bias = buffers->bias,
+                     .a_scale = is_swapped ? buffers->b_scale : buffers->a_scale,
+                     .b_scale = is_swapped ? buffers->a_scale : buffers->b_scale,
+                     .d_scale = buffers->d_scale,
                      .stream = buffers->stream};
-    if (tgi_problem_is_scale_only(&plan->problem))
+    const tgi_problem *p = &plan->problem;
+    if (p->a_scale == TG_SCALE_NONE)
+        call.a_scale = NULL;
+    if (p->b_scale == TG_SCALE_NONE)
+        call.b_scale = NULL;
+    if (p->d_scale == TG_SCALE_NONE)
+        call.d_scale = NULL;
+    if (tgi_problem_is_scale_only(p))
         call.kernel = NULL;
-    if (plan->problem.beta == 0.0)
+    if (p->beta == 0.0)
         call.c = NULL;
     return call;
 }
@@ -39,7 +49,10 @@ static tg_status check_pointers(const tgi_call *call)
                           : reads_inputs && !call->b               ? p->is_swapped ? "a" : "b"
                           : p->beta != 0.0 && !call->c             ? "c"
                           : p->bias != TG_BIAS_NONE && !call->bias ? "bias"
-                                                                   : NULL;
+                          : p->a_scale && !call->a_scale ? p->is_swapped ? "b_scale" : "a_scale"
+                          : p->b_scale && !call->b_scale ? p->is_swapped ? "a_scale" : "b_scale"
+                          : p->d_scale && !call->d_scale ? "d_scale"
+                                                         : NULL;
     if (!missing)
         return TG_STATUS_OK;
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
@@ -63,6 +76,15 @@ static tg_status check_overlap(const tg_plan *plan, const tgi_call *call)
     } else if (p->bias != TG_BIAS_NONE &&
                tgi_overlap_may_share(call->d, d, call->bias, &plan->bias_span)) {
         name = "bias";
+    } else if (call->a_scale &&
+               tgi_overlap_may_share(call->d, d, call->a_scale, &plan->a_scale_span)) {
+        name = p->is_swapped ? "b_scale" : "a_scale";
+    } else if (call->b_scale &&
+               tgi_overlap_may_share(call->d, d, call->b_scale, &plan->b_scale_span)) {
+        name = p->is_swapped ? "a_scale" : "b_scale";
+    } else if (call->d_scale &&
+               tgi_overlap_may_share(call->d, d, call->d_scale, &plan->d_scale_span)) {
+        name = "d_scale";
     }
     if (!name)
         return TG_STATUS_OK;
@@ -104,6 +126,26 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
     return status;
 }
 
+static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers);
+
+/* Operands that are less aligned than the plan's kernel asks for: by a plan made for them. */
+static tg_status run_offset(const tg_plan *plan, const tg_buffers *buffers)
+{
+    tg_problem problem = plan->original;
+    tg_buffers given = *buffers;
+    tg_plan *other;
+    problem.a.data = (void *)(uintptr_t)buffers->a;
+    problem.b.data = (void *)(uintptr_t)buffers->b;
+    tg_status status = tg_create_plan(plan->context, &problem, NULL, &other);
+    if (status)
+        return status;
+    if (given.workspace_bytes < other->workspace_bytes)
+        given.workspace = NULL; /* what the caller's plan asked for does not do */
+    status = run_plan(other, &given);
+    tg_destroy_plan(other);
+    return status;
+}
+
 static double read_clock_s(void)
 {
     struct timespec now;
@@ -113,7 +155,7 @@ static double read_clock_s(void)
 
 static void log_call(const tg_plan *plan, double elapsed_s, tg_status status)
 {
-    char problem[512] = "?"; /* where there is no memory to write it */
+    char problem[640] = "?"; /* where there is no memory to write it */
     const tgi_problem *p = &plan->problem;
     tg_format_problem(&plan->original, problem, sizeof problem);
     double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
@@ -132,6 +174,13 @@ static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers)
     tgi_call call = make_call(plan, buffers);
     if ((status = check_pointers(&call)) || (status = check_overlap(plan, &call)))
         return status;
+    if (plan->needs_alignment) {
+        tgi_problem noted = plan->problem;
+        tgi_plan_note_offsets(plan->context->backend, &noted, call.a, call.b);
+        if (noted.is_a_offset > plan->problem.is_a_offset ||
+            noted.is_b_offset > plan->problem.is_b_offset)
+            return run_offset(plan, buffers);
+    }
     return run_with_workspace(plan, buffers, &call);
 }
 
@@ -165,6 +214,9 @@ tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, 
                           .c = problem->c.data,
                           .d = problem->d.data,
                           .bias = problem->bias_data,
+                          .a_scale = problem->a_scale_data,
+                          .b_scale = problem->b_scale_data,
+                          .d_scale = problem->d_scale_data,
                           .stream = stream};
     status = tg_execute_plan(plan, &buffers);
     tg_destroy_plan(plan);

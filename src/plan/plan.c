@@ -5,6 +5,7 @@
 
 #include "core/alloc.h"
 #include "core/status.h"
+#include "model/plan_counts.h"
 #include "plan/context.h"
 #include "tilegemm_lab.h"
 
@@ -26,6 +27,13 @@ static void propose(const tg_context *context, const tgi_problem *problem, const
                  tgi_kernels_isa_name(kernel->isa), tgi_kernels_isa_name(machine->isa));
     } else {
         context->backend->propose(machine, problem, proposal);
+        if (problem->is_batch_invariant && proposal->sum_order != TGI_SUM_ALONG_K &&
+            !tgi_problem_is_empty(problem) && !tgi_problem_is_scale_only(problem) &&
+            proposal->is_legal) {
+            proposal->is_legal = 0;
+            snprintf(proposal->reason, sizeof proposal->reason,
+                     "the order of its sums depends on more than k; batch_invariant excludes it");
+        }
     }
 }
 
@@ -66,7 +74,7 @@ static tg_status choose(const tg_context *context, const tgi_problem *problem, c
 {
     choice choices[BITS_COUNT] = {0};
     char reason[sizeof best->reason] = "";
-    int match_count = 0;
+    int match_count = 0, reason_rank = 0;
     for (int i = 0; i < tgi_kernels_count(); i++) {
         const tgi_kernel *kernel = tgi_kernels_get(i);
         tgi_proposal proposal;
@@ -74,17 +82,23 @@ static tg_status choose(const tg_context *context, const tgi_problem *problem, c
             continue;
         propose(context, problem, kernel, &proposal);
         match_count++;
+        /* The reason of a row of this device that has the right type tells most. */
+        const int rank =
+            2 * tgi_backend_has_row(context->backend, kernel) + (kernel->type == problem->type);
         if (proposal.is_legal) {
             consider(choices, &proposal);
-        } else if (kernel->type == problem->type || !reason[0]) {
-            /* The reason of a row that has the right type tells most. */
+        } else if (rank >= reason_rank) {
+            reason_rank = rank;
             memcpy(reason, proposal.reason, sizeof reason);
         }
     }
     memset(best, 0, sizeof *best);
     double serial_s = 0.0;
     for (int i = 0; i < BITS_COUNT; i++) {
-        if (choices[i].best.kernel && (!best->kernel || choices[i].serial_s < serial_s)) {
+        /* Only the last instruction set of those that have rows for every shape is the same for
+         * every shape. */
+        if (choices[i].best.kernel &&
+            (!best->kernel || problem->is_batch_invariant || choices[i].serial_s < serial_s)) {
             *best = choices[i].best;
             serial_s = choices[i].serial_s;
         }
@@ -106,17 +120,26 @@ static tg_status choose(const tg_context *context, const tgi_problem *problem, c
         name ? name : "(any)", reason);
 }
 
+/* Of `count` elements one behind the other. */
+static tgi_span find_line_span(int64_t count, int64_t element_bytes)
+{
+    const tgi_layout line = {1, 1, 1};
+    return tgi_overlap_find_span(&line, count, 1, 1, element_bytes);
+}
+
 static void set_spans(tg_plan *plan)
 {
     const tgi_problem *p = &plan->problem;
-    const tgi_layout line = {1, 1, 1};
     int64_t in_bytes = tgi_type_bytes(p->type), out_bytes = tgi_type_bytes(p->d_type);
-    int64_t bias_count = p->bias == TG_BIAS_ROW ? p->m : p->n;
+    int64_t scale_bytes = (int64_t)sizeof(float);
     if (tgi_problem_is_empty(p))
         return;
     plan->d_span = tgi_overlap_find_span(&p->d, p->m, p->n, p->batch_count, out_bytes);
     plan->c_span = tgi_overlap_find_span(&p->c, p->m, p->n, p->batch_count, out_bytes);
-    plan->bias_span = tgi_overlap_find_span(&line, bias_count, 1, 1, out_bytes);
+    plan->bias_span = find_line_span(p->bias == TG_BIAS_ROW ? p->m : p->n, out_bytes);
+    plan->d_scale_span = find_line_span(1, scale_bytes);
+    plan->a_scale_span = find_line_span(p->a_scale == TG_SCALE_VECTOR ? p->m : 1, scale_bytes);
+    plan->b_scale_span = find_line_span(p->b_scale == TG_SCALE_VECTOR ? p->n : 1, scale_bytes);
     if (tgi_problem_is_scale_only(p))
         return;
     plan->a_span = tgi_overlap_find_span(&p->a, p->m, p->k, p->batch_count, in_bytes);
@@ -134,11 +157,13 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
     plan->kernel = proposal->kernel;
     plan->blocking = proposal->blocking;
     plan->workspace_bytes = proposal->workspace_bytes;
+    plan->needs_alignment = proposal->needs_alignment;
     plan->predicted_s = proposal->predicted_s;
     plan->original = *original;
     plan->original.a.data = plan->original.b.data = NULL;
     plan->original.c.data = plan->original.d.data = NULL;
     plan->original.bias_data = NULL;
+    plan->original.a_scale_data = plan->original.b_scale_data = plan->original.d_scale_data = NULL;
     if (tgi_problem_is_scale_only(problem) || tgi_problem_is_empty(problem)) {
         plan->workspace_bytes = 0;
         plan->blocking.thread_count = 1;
@@ -146,6 +171,29 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
     set_spans(plan);
     atomic_init(&plan->user_count, 1);
     return plan;
+}
+
+void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, const void *a,
+                           const void *b)
+{
+    const uintptr_t alignment =
+        backend->operand_alignment ? (unsigned)backend->operand_alignment : 1;
+    problem->is_a_offset = (uintptr_t)a % alignment != 0;
+    problem->is_b_offset = (uintptr_t)b % alignment != 0;
+}
+
+/* VALIDATE, and what pointers tell already. */
+static tg_status canonicalize(const tg_context *context, const tg_problem *problem,
+                              tgi_problem *canonical)
+{
+    tg_status status = tgi_problem_validate(problem, canonical);
+    if (status)
+        return status;
+    const int is_swapped = canonical->is_swapped;
+    tgi_plan_note_offsets(context->backend, canonical,
+                          is_swapped ? problem->b.data : problem->a.data,
+                          is_swapped ? problem->a.data : problem->b.data);
+    return TG_STATUS_OK;
 }
 
 tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
@@ -165,7 +213,7 @@ tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
     context = tgi_context_resolve(context, &status);
     if (!context)
         return status;
-    if ((status = tgi_problem_validate(problem, &canonical)))
+    if ((status = canonicalize(context, problem, &canonical)))
         return status;
     if (!name && (*plan = tgi_plan_cache_find(&context->plans, &canonical)))
         return TG_STATUS_OK;
@@ -204,6 +252,25 @@ tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info)
     return TG_STATUS_OK;
 }
 
+static void count_plan(const tg_context *context, const tgi_problem *problem,
+                       const tgi_proposal *proposal, tg_candidate *candidate)
+{
+    const tgi_blocking *blocking = &proposal->blocking;
+    const tgi_plan_cut cut = {.k_part_count = blocking->k_parts ? blocking->k_parts : 1,
+                              .block_count = blocking->col_parts,
+                              .resident_count = proposal->resident_blocks};
+    tgi_plan_counts counts = {.block_count = 0};
+    if (proposal->is_legal)
+        counts = tgi_model_count_plan(&context->machine.gpu, proposal->kernel, problem, &cut);
+    candidate->block_count = counts.block_count;
+    candidate->k_part_count = counts.k_part_count;
+    candidate->threads_per_block = counts.threads_per_block;
+    candidate->global_read_bytes = counts.global_read_bytes;
+    candidate->global_write_bytes = counts.global_write_bytes;
+    candidate->issued_flops = counts.issued_flops;
+    candidate->occupancy = counts.occupancy;
+}
+
 tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
                              tg_candidate *candidates, int capacity, int *count)
 {
@@ -218,10 +285,13 @@ tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
     context = tgi_context_resolve(context, &status);
     if (!context)
         return status;
-    if ((status = tgi_problem_validate(problem, &canonical)) ||
-        (status = choose(context, &canonical, NULL, &best))) {
+    if ((status = canonicalize(context, problem, &canonical)))
         return status;
-    }
+    status = choose(context, &canonical, NULL, &best);
+    if (status == TG_STATUS_UNSUPPORTED) /* none is legal: each says why */
+        best = (tgi_proposal){.kernel = NULL};
+    else if (status)
+        return status;
     *count = tgi_kernels_count();
     for (int i = 0; i < *count && i < capacity; i++) {
         tg_candidate *candidate = &candidates[i];
@@ -231,6 +301,7 @@ tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
         candidate->is_chosen = proposal.kernel == best.kernel;
         candidate->predicted_s = proposal.is_legal ? proposal.predicted_s : 0.0;
         memcpy(candidate->reason, proposal.reason, sizeof candidate->reason);
+        count_plan(context, &canonical, &proposal, candidate);
         int has_work = best.predicted_s > 0.0; /* else no product is formed, and all are equal */
         if (proposal.is_legal && !candidate->is_chosen && !has_work) {
             snprintf(candidate->reason, sizeof candidate->reason,

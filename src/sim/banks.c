@@ -45,21 +45,33 @@ static int are_pairs_alike(const uintptr_t *addresses, uint32_t mask, int first,
     return 1;
 }
 
-int tgi_sim_count_conflicts(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
-                            int size_bytes)
+int tgi_sim_split_request(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
+                          int size_bytes, tg_bank_part *parts)
 {
     const int words = size_bytes < 4 ? 1 : size_bytes / 4;
     const int part = TGI_SIM_WARP_THREADS / words; /* lanes served at once */
-    int conflicts = 0;
-    for (int first = 0; first < TGI_SIM_WARP_THREADS;) {
+    int used = 0;
+    for (int first = 0; first < TGI_SIM_WARP_THREADS; first += parts[used++].lane_count) {
         int count = part;
         if (words > 1 && first % (2 * part) == 0 &&
             (are_pairs_alike(addresses, mask, first, 2 * part, 1) ||
              are_pairs_alike(addresses, mask, first, 2 * part, 2)))
             count = 2 * part;
-        int turns = count_turns(addresses, mask, first, count, words);
-        conflicts += turns > 1 ? turns - 1 : 0;
-        first += count;
+        parts[used] =
+            (tg_bank_part){first, count, count_turns(addresses, mask, first, count, words)};
     }
-    return conflicts;
+    return used;
+}
+
+sim_turns tgi_sim_count_turns(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
+                              int size_bytes)
+{
+    tg_bank_part parts[4];
+    sim_turns total = {0, 0};
+    int count = tgi_sim_split_request(addresses, mask, size_bytes, parts);
+    for (int i = 0; i < count; i++) {
+        total.count += parts[i].turns;
+        total.conflict_count += parts[i].turns > 1 ? parts[i].turns - 1 : 0;
+    }
+    return total;
 }

@@ -11,7 +11,7 @@
 
 int tgi_sim_resolve_site(sim_run *run, const void *return_address)
 {
-    const sim_thread *thread = run->thread;
+    sim_thread *thread = run->thread;
     int site = tgi_sim_find_site(return_address);
     int depth = thread->depth < TGI_SIM_FRAMES ? thread->depth : TGI_SIM_FRAMES;
     while (site >= 0 && tgi_sim_get_line(site) == 0 && depth > 0) {
@@ -20,6 +20,7 @@ int tgi_sim_resolve_site(sim_run *run, const void *return_address)
             break; /* the simulator's own call of the kernel */
         site = caller;
     }
+    thread->site_depth = depth;
     return site < 0 ? 0 : site;
 }
 

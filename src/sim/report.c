@@ -52,7 +52,9 @@ static void add_to_traffic(tg_simulation *shown, const tgi_sim_counts *counts)
     traffic->bank_conflicts += counts->bank_conflicts;
     traffic->barriers += counts->barriers;
     traffic->issued_flops += counts->flops;
-    shown->counter_bank_conflicts += counts->counter_bank_conflicts;
+    traffic->counter_shared_loads += counts->counter_shared_loads;
+    traffic->counter_shared_turns += counts->counter_shared_turns;
+    traffic->counter_bank_conflicts += counts->counter_bank_conflicts;
 }
 
 /* Sites of one line together. 0 when out of memory. */
@@ -147,12 +149,15 @@ static void complete(tgi_simulation *made, const tgi_sim_kernel *kernel,
     traffic->useful_flops = traffic->naive_read_elems = 2 * m * n * k;
     if (traffic->global_read_bytes) {
         traffic->flop_per_byte = (double)traffic->useful_flops / (double)traffic->global_read_bytes;
+        traffic->reads_saved_elems = traffic->naive_read_elems - traffic->global_read_elems;
         traffic->reuse = (double)traffic->naive_read_elems / (double)traffic->global_read_elems;
     }
     shown->load_efficiency =
         find_efficiency(traffic->global_read_bytes, traffic->global_load_sectors);
     shown->store_efficiency =
         find_efficiency(traffic->global_write_bytes, traffic->global_store_sectors);
+    shown->threads_x = launch->block[0];
+    shown->threads_y = launch->block[1];
     shown->shared_bytes = made->record.shared_bytes;
     shown->is_cancelled = made->record.is_cancelled;
     shown->l2_bytes = shown->is_exact ? shown->l2_bytes : -1;

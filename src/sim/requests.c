@@ -3,13 +3,16 @@
  * the i-th of each lane together: a GPU has a copy of a function for each call. Lanes come one
  * after another, so a request is open until no lane can join it.
  *
- * bank_conflicts counts accesses as the source writes them. counter_bank_conflicts counts what
- * the counters of a GPU see: nvcc makes one access of four reads of neighbouring words that start
- * at a multiple of 16 bytes, and the counters leave copies in the background out.
+ * bank_conflicts counts accesses as the source writes them. The counts that begin with counter_
+ * are what the counters of a GPU see: nvcc makes one access of four reads of neighbouring words
+ * that start at a multiple of 16 bytes, unless they fill an array of the thread's own (rung 8: the
+ * words of four steps would take too many registers), and copies in the background are no reads or
+ * writes.
  */
 #include <string.h>
 
 #include "core/alloc.h"
+#include "sim/hooks.h"
 #include "sim/run.h"
 
 enum { SECTOR_BYTES = 32, MERGED_WORDS = 4, SECTOR_SLOTS = 128, QUEUE_SLOTS = 4096 };
@@ -23,8 +26,10 @@ typedef struct request {
 
 /* Open requests of one call and one kind of access, in the order of their numbers. */
 typedef struct queue {
-    uint64_t path; /* calls that led there, and the variable that it moves */
+    uint64_t path;   /* calls that led there, and the variable that it moves */
+    int caller_site; /* of the last of those calls, -1 where it is not the ladder's */
     int site, is_used;
+    int is_kept; /* in an array of the thread's own */
     access_kind kind;
     request *requests;
     int count, capacity;
@@ -37,6 +42,7 @@ struct sim_requests {
     queue queues[QUEUE_SLOTS];
     int used[QUEUE_SLOTS]; /* slots in use, in the order of their first access */
     int used_count;
+    int warp; /* whose requests these are */
 };
 
 sim_requests *tgi_sim_open_requests(void)
@@ -67,7 +73,9 @@ static queue *find_queue(sim_run *run, uint64_t path, int site, access_kind kind
             run->is_out_of_memory = 1;
             tgi_sim_stop(run);
         }
+        const int depth = run->thread->site_depth;
         found->path = path;
+        found->caller_site = depth ? tgi_sim_find_site(run->thread->frames[depth - 1]) : -1;
         found->site = site;
         found->kind = kind;
         found->is_used = 1;
@@ -101,6 +109,7 @@ void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int s
     const int depth = thread->depth < TGI_SIM_FRAMES ? thread->depth : TGI_SIM_FRAMES;
     const int lane = thread->index % TGI_SIM_WARP_THREADS;
     queue *open = find_queue(run, thread->paths[depth] ^ thread->own_place, site, kind);
+    open->is_kept = thread->own_place != 0;
     int place = (int)(open->lane_numbers[lane]++ - open->first_number);
     reserve(run, open, place + 1);
     while (open->count <= place)
@@ -147,11 +156,13 @@ static int count_sectors(sim_run *run, const request *one, tgi_sim_counts *count
     return count;
 }
 
-static void count_global(sim_run *run, const request *one, int is_write, tgi_sim_counts *counts)
+/* Returns the sectors of the request. */
+static int count_global(sim_run *run, const request *one, int is_write, tgi_sim_counts *counts)
 {
     const int64_t weight = run->weight;
     const int64_t bytes = (int64_t)__builtin_popcount(one->mask) * one->size_bytes * weight;
-    const int64_t sectors = count_sectors(run, one, counts) * weight;
+    const int sector_count = count_sectors(run, one, counts);
+    const int64_t sectors = sector_count * weight;
     if (is_write) {
         counts->global_store_requests += weight;
         counts->global_store_sectors += sectors;
@@ -163,20 +174,28 @@ static void count_global(sim_run *run, const request *one, int is_write, tgi_sim
         counts->global_read_elems += bytes / 4;
         counts->global_read_bytes += bytes;
     }
+    return sector_count;
+}
+
+/* What a GPU's counters see of one access. */
+static void add_counted(tgi_sim_counts *counts, sim_turns turns, int64_t weight, int is_read)
+{
+    counts->counter_shared_loads += is_read ? weight : 0;
+    counts->counter_shared_turns += weight * turns.count;
+    counts->counter_bank_conflicts += weight * turns.conflict_count;
 }
 
 static void count_shared(sim_run *run, const request *one, access_kind kind, tgi_sim_counts *counts)
 {
     const int64_t weight = run->weight;
-    const int64_t conflicts =
-        weight * tgi_sim_count_conflicts(one->addresses, one->mask, one->size_bytes);
-    counts->bank_conflicts += conflicts;
+    const sim_turns turns = tgi_sim_count_turns(one->addresses, one->mask, one->size_bytes);
+    counts->bank_conflicts += weight * turns.conflict_count;
     if (kind == ACCESS_SHARED_READ)
         counts->shared_load_requests += weight;
     else
         counts->shared_store_requests += weight;
     if (kind != ACCESS_SHARED_COPY && !one->is_merged)
-        counts->counter_bank_conflicts += conflicts;
+        add_counted(counts, turns, weight, kind == ACCESS_SHARED_READ);
 }
 
 /* 1 if `next` reads the words right behind those of `one`, `step` on, lane by lane. */
@@ -209,23 +228,60 @@ static void merge_reads(sim_run *run, queue *open, tgi_sim_counts *counts)
             continue;
         for (int j = 0; j < MERGED_WORDS; j++)
             parts[j]->is_merged = 1;
-        counts->counter_bank_conflicts +=
-            run->weight * tgi_sim_count_conflicts(first->addresses, first->mask, 16);
+        add_counted(counts, tgi_sim_count_turns(first->addresses, first->mask, 16), run->weight, 1);
     }
+}
+
+/* Line of the call that led to a site, 0 where that stands in another file. */
+static int find_caller_line(int site, int caller_site)
+{
+    if (caller_site < 0 || strcmp(tgi_sim_get_file(site), tgi_sim_get_file(caller_site)) != 0)
+        return 0;
+    return tgi_sim_get_line(caller_site);
+}
+
+static void tell(const sim_run *run, const queue *open, const request *one, int sector_count)
+{
+    const access_kind kind = open->kind;
+    tg_simulated_request told = {
+        .block_x = tgi_sim_block_index.x,
+        .block_y = tgi_sim_block_index.y,
+        .warp = run->requests->warp,
+        .file = tgi_sim_get_file(open->site),
+        .line = tgi_sim_get_line(open->site),
+        .caller_line = find_caller_line(open->site, open->caller_site),
+        .is_write = kind != ACCESS_GLOBAL_READ && kind != ACCESS_SHARED_READ,
+        .is_in_background = kind == ACCESS_SHARED_COPY,
+        .elem_count = one->size_bytes / 4,
+        .active_lanes = one->mask,
+        .sector_count = sector_count,
+    };
+    told.source = tgi_sim_get_source(told.file, told.line, &told.source_length);
+    for (int lane = 0; lane < TGI_SIM_WARP_THREADS; lane++) {
+        if (one->mask >> lane & 1)
+            told.space = tgi_sim_find_element(run, one->addresses[lane], &told.indices[lane]);
+    }
+    if (kind != ACCESS_GLOBAL_READ && kind != ACCESS_GLOBAL_WRITE)
+        told.part_count =
+            tgi_sim_split_request(one->addresses, one->mask, one->size_bytes, told.parts);
+    run->launch->watch(run->launch->watch_state, &told);
 }
 
 static void count_queue(sim_run *run, queue *open, int count)
 {
     const access_kind kind = open->kind;
     tgi_sim_counts *counts = &run->record->counts[open->site];
-    if (kind == ACCESS_SHARED_READ)
+    if (kind == ACCESS_SHARED_READ && !open->is_kept)
         merge_reads(run, open, counts);
     for (int i = 0; i < count; i++) {
         const request *one = &open->requests[i];
+        int sector_count = 0;
         if (kind == ACCESS_GLOBAL_READ || kind == ACCESS_GLOBAL_WRITE)
-            count_global(run, one, kind == ACCESS_GLOBAL_WRITE, counts);
+            sector_count = count_global(run, one, kind == ACCESS_GLOBAL_WRITE, counts);
         else
             count_shared(run, one, kind, counts);
+        if (run->launch->watch)
+            tell(run, open, one, sector_count);
     }
     open->count -= count;
     open->first_number += (uint32_t)count;
@@ -237,6 +293,7 @@ static void count_queue(sim_run *run, queue *open, int count)
 void tgi_sim_count_requests(sim_run *run, const sim_thread *lanes, int lane_count, int is_end)
 {
     sim_requests *all = run->requests;
+    all->warp = lanes[0].index / TGI_SIM_WARP_THREADS;
     for (int i = 0; i < all->used_count; i++) {
         queue *open = &all->queues[all->used[i]];
         int count = open->count;

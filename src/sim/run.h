@@ -24,6 +24,7 @@ typedef struct sim_thread {
     int wait_site;    /* of the barrier it waits at */
     int access_count; /* since it was last gone on with */
     int depth;        /* of the calls below; those past TGI_SIM_FRAMES are not kept */
+    int site_depth;   /* of the calls around the site that was last resolved */
     const void *frames[TGI_SIM_FRAMES]; /* return addresses of the calls it is in */
     uint64_t paths[TGI_SIM_FRAMES + 1]; /* each stands for the calls that led there */
     uint64_t own_place; /* of the variable that an access moves to or from, on the stack; 0: none */
@@ -113,9 +114,16 @@ void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int s
 /* Counts the requests of the warp that no lane can join any more; at the end of an interval all. */
 void tgi_sim_count_requests(sim_run *run, const sim_thread *lanes, int lane_count, int is_end);
 
-/* banks.c: turns of shared memory that a request takes beyond the least it can. */
-int tgi_sim_count_conflicts(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
-                            int size_bytes);
+/* banks.c: the parts in which a request is served, at most 4, and how many they are. */
+int tgi_sim_split_request(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
+                          int size_bytes, tg_bank_part *parts);
+
+/* Turns of shared memory that a request takes, and those beyond the least it can. */
+typedef struct sim_turns {
+    int count, conflict_count;
+} sim_turns;
+sim_turns tgi_sim_count_turns(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
+                              int size_bytes);
 
 /* l2.c */
 sim_l2 *tgi_sim_open_l2(int64_t size_bytes);
@@ -123,6 +131,9 @@ void tgi_sim_close_l2(sim_l2 *l2);
 int tgi_sim_touch_sector(sim_l2 *l2, uintptr_t sector); /* 1 for a hit */
 
 /* trace.c */
+/* trace.c */
+/* A, B, D or S, and the element there or the word of shared memory; as in tg_trace_access. */
+char tgi_sim_find_element(const sim_run *run, uintptr_t address, int64_t *index);
 sim_tracer *tgi_sim_open_tracer(void);
 void tgi_sim_close_tracer(sim_tracer *tracer);
 void tgi_sim_trace_access(sim_run *run, access_kind kind, uintptr_t address, int size_bytes,

@@ -34,7 +34,8 @@ typedef struct tgi_sim_block {
 typedef struct tgi_sim_counts {
     int64_t global_load_requests, global_load_sectors, global_read_elems, global_read_bytes;
     int64_t global_store_requests, global_store_sectors, global_write_elems, global_write_bytes;
-    int64_t shared_load_requests, shared_store_requests, bank_conflicts, counter_bank_conflicts;
+    int64_t shared_load_requests, shared_store_requests, bank_conflicts;
+    int64_t counter_shared_loads, counter_shared_turns, counter_bank_conflicts;
     int64_t barriers, flops, l2_hits;
 } tgi_sim_counts;
 
@@ -60,6 +61,8 @@ typedef struct tgi_sim_launch {
     void *progress_state;
     tg_simulation_trace *trace; /* may be NULL */
     void *trace_state;
+    tg_simulation_watch *watch; /* may be NULL; not called where counts are not kept */
+    void *watch_state;
     int64_t l2_bytes; /* 0: no L2 */
 } tgi_sim_launch;
 

@@ -8,7 +8,7 @@
 #include "model/ladder_model.h"
 #include "sim/simulation.h"
 
-#define DEFAULT_L2_BYTES ((int64_t)50 << 20)
+#define DEFAULT_L2_BYTES ((int64_t)60 << 20)
 #define DEFAULT_WORK_LIMIT ((int64_t)1 << 28)
 enum { SAMPLES_A_SIDE = 3 };
 
@@ -113,6 +113,8 @@ static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
         .progress_state = options->progress_state,
         .trace = options->trace,
         .trace_state = options->trace_state,
+        .watch = options->watch,
+        .watch_state = options->watch_state,
     };
     tgi_sim_set_grid(row, m, n, &launch);
     const int64_t block_count = (int64_t)launch.grid[0] * launch.grid[1];

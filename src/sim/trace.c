@@ -48,12 +48,22 @@ static void *grow(sim_run *run, void *array, int count, int *capacity, size_t en
     return grown;
 }
 
+char tgi_sim_find_element(const sim_run *run, uintptr_t address, int64_t *index)
+{
+    static const char spaces[] = {'A', 'B', 'D', 'S'};
+    const tgi_sim_range *ranges[] = {&run->a, &run->b, &run->d, &run->variable};
+    for (int i = 0; i < 4; i++) {
+        if (address >= ranges[i]->low && address < ranges[i]->high) {
+            *index = (int64_t)(address - ranges[i]->low) / 4;
+            return spaces[i];
+        }
+    }
+    return 0;
+}
+
 void tgi_sim_trace_access(sim_run *run, access_kind kind, uintptr_t address, int size_bytes,
                           int site)
 {
-    static const char spaces[] = {'A', 'B', 'D', 'S'};
-    const tgi_sim_range shared = {run->variable.low, run->variable.high};
-    const tgi_sim_range *ranges[] = {&run->a, &run->b, &run->d, &shared};
     sim_tracer *tracer = run->tracer;
     tracer->accesses = grow(run, tracer->accesses, tracer->access_count, &tracer->access_capacity,
                             sizeof *tracer->accesses);
@@ -64,12 +74,7 @@ void tgi_sim_trace_access(sim_run *run, access_kind kind, uintptr_t address, int
                           .line = tgi_sim_get_line(site),
                           .elem_count = size_bytes / 4,
                           .is_write = kind != ACCESS_GLOBAL_READ && kind != ACCESS_SHARED_READ};
-    for (int i = 0; i < 4; i++) {
-        if (address >= ranges[i]->low && address < ranges[i]->high) {
-            access->space = spaces[i];
-            access->index = (int64_t)(address - ranges[i]->low) / 4;
-        }
-    }
+    access->space = tgi_sim_find_element(run, address, &access->index);
 }
 
 void tgi_sim_trace_sum(sim_run *run, const void *place, float value)

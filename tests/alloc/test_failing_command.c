@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@
 #include "tilegemm_lab.h"
 
 #define WORD_COUNT_MAX 24
-#define ALLOCATIONS_MAX 5000
+#define ALLOCATIONS_MAX 8000
 #define OLD_TEXT "what was there"
 
 typedef int command_function(int argc, char **argv);
@@ -212,15 +213,17 @@ static const char *run_all(command_function *command, const char *const *words, 
     return "allocates without end";
 }
 
-static void check_command(const char *const *words)
+static void check_commands(const char *const calls[][WORD_COUNT_MAX], size_t call_count)
 {
-    outcome found;
-    int count = 0;
-    const char *failure = run_all(__real_main, words, &count, &found);
-    if (failure)
-        fail_msg("%s, allocation %d: %s: %s", words[0], count + 1, failure, found.error);
-    printf("%s: %d allocations\n", words[0], count);
-    assert_true(count >= 1);
+    for (size_t i = 0; i < call_count; i++) {
+        outcome found;
+        int count = 0;
+        const char *name = calls[i][0], *failure = run_all(__real_main, calls[i], &count, &found);
+        if (failure)
+            fail_msg("%s, allocation %d: %s: %s", name, count + 1, failure, found.error);
+        printf("%s: %d allocations\n", name, count);
+        assert_true(count >= 1);
+    }
 }
 
 static void test_multiply(void **state)
@@ -233,17 +236,7 @@ static void test_multiply(void **state)
          "--transpose-b"},
         {"multiply", "s.mtx", "c.mtx", "-o", "d.mtx", "--check"},
     };
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
-        check_command(calls[i]);
-}
-
-static void test_lists(void **state)
-{
-    (void)state;
-    static const char *const calls[][WORD_COUNT_MAX] = {
-        {"kernels"}, {"kernels", "--json", "--isa", "generic"}, {"info"}, {"info", "--json"}};
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
-        check_command(calls[i]);
+    check_commands(calls, sizeof calls / sizeof calls[0]);
 }
 
 static void test_bench(void **state)
@@ -254,8 +247,24 @@ static void test_bench(void **state)
          "openblas", "--rounds", "1", "--min-time", "0", "--threads", "1", "--json", "run.json"},
         {"bench", "--shape", "5x6x7:beta=1:bias=col", "--shape", "400x400x200", "--peer", "none",
          "--rounds", "1", "--min-time", "0", "--threads", "1"}};
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
-        check_command(calls[i]);
+    check_commands(calls, sizeof calls / sizeof calls[0]);
+}
+
+static void test_lists_and_instruments(void **state)
+{
+    (void)state;
+    static const char *const calls[][WORD_COUNT_MAX] = {
+        {"kernels"},
+        {"kernels", "--json", "--isa", "generic"},
+        {"info"},
+        {"info", "--json"},
+        {"explain", "9x8x7", "--json"},
+        {"explain", "9x8x7", "--gpu", "t4", "--json"},
+        {"explain", "9x8x7", "--tile", "auto", "--gpu", "t4", "--json"},
+        {"simulate", "9x8x7", "--kernel", "edges", "--json"},
+        {"profile", "9x8x7", "--kernel", "edges,simt", "--gpu", "t4", "--json"},
+    };
+    check_commands(calls, sizeof calls / sizeof calls[0]);
 }
 
 /* What a command must not do where its one allocation fails. */
@@ -337,6 +346,10 @@ static void write_inputs(void)
     static const char symmetric[] = "%%MatrixMarket matrix coordinate real symmetric\n"
                                     "20 20 3\n1 1 2\n7 3 -1.5\n20 19 4\n";
     static const char suite[] = "# more\n6x5x4:nt # caf\xe9\n";
+    static const char profiler[] = /* in the place of Nsight Compute */
+        "#!/bin/sh\nprintf '\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\\n"
+        "\"0\",\"cuda_edges_sm75_fp32_8x8x8\",\"3,000\"\\n"
+        "\"1\",\"cuda_simt_sm80_fp32_128x256x16\",\"3,000\"\\n'\n";
     char dense[2000] = "%%MatrixMarket matrix array real general\n20 10\n";
     for (int i = 0; i < 200; i++)
         strcat(dense, i % 3 ? "1\n" : "-2\n");
@@ -346,6 +359,8 @@ static void write_inputs(void)
     write_file("s.mtx", symmetric, strlen(symmetric));
     write_file("c.mtx", dense, strlen(dense));
     write_file("own.txt", suite, strlen(suite));
+    write_file("ncu", profiler, strlen(profiler));
+    chmod("ncu", 0700);
 }
 
 /* The name that the linker gives to this program's own main. */
@@ -357,6 +372,7 @@ int __wrap_main(int argc, char **argv)
         return 2;
     }
     setenv("TILEGEMM_OPENBLAS", peer, 1);
+    setenv("TILEGEMM_NCU", "./ncu", 1);
     unsetenv("OPENBLAS_CORETYPE"); /* of which bench would warn */
     unsetenv("OPENBLAS_L2_SIZE");
     free(peer);
@@ -368,12 +384,13 @@ int __wrap_main(int argc, char **argv)
     write_inputs();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_multiply),
-        cmocka_unit_test(test_lists),
         cmocka_unit_test(test_bench),
+        cmocka_unit_test(test_lists_and_instruments),
         cmocka_unit_test(test_broken_commands_are_caught),
     };
     int failed_count = cmocka_run_group_tests(tests, NULL, NULL);
-    static const char *const inputs[] = {"a.npy", "b.npy", "odd.npy", "s.mtx", "c.mtx", "own.txt"};
+    static const char *const inputs[] = {"a.npy", "b.npy",   "odd.npy", "s.mtx",
+                                         "c.mtx", "own.txt", "ncu"};
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
         unlink(inputs[i]);
     for (int i = 0; i < output_count; i++)

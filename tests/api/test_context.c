@@ -110,20 +110,20 @@ static void test_sixteen_bit(void **state)
     static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16};
     for (int t = 0; t < 2; t++) {
         for (uint32_t bits = 0; bits < 0x10000; bits++) {
-            float value = tg_decode_16bit(types[t], (uint16_t)bits);
-            uint16_t again = tg_encode_16bit(types[t], value);
+            float value = tg_decode_bits(types[t], (uint16_t)bits);
+            uint16_t again = tg_encode_bits(types[t], value);
             if (value != value)
-                assert_true(tg_decode_16bit(types[t], again) != tg_decode_16bit(types[t], again));
+                assert_true(tg_decode_bits(types[t], again) != tg_decode_bits(types[t], again));
             else
                 assert_int_equal(again, bits);
         }
     }
-    assert_int_equal(tg_encode_16bit(TG_TYPE_BF16, 1.0f + 0x1p-8f), 0x3f80); /* ties to even */
-    assert_int_equal(tg_encode_16bit(TG_TYPE_BF16, 1.0f + 0x3p-8f), 0x3f82);
-    assert_int_equal(tg_encode_16bit(TG_TYPE_FP16, 65519.0f), 0x7bff);
-    assert_int_equal(tg_encode_16bit(TG_TYPE_FP16, 65520.0f), 0x7c00);
-    assert_int_equal(tg_encode_16bit(TG_TYPE_FP16, 0x1p-25f), 0);
-    assert_int_equal(tg_encode_16bit(TG_TYPE_FP16, -0x1.8p-25f), 0x8001);
+    assert_int_equal(tg_encode_bits(TG_TYPE_BF16, 1.0f + 0x1p-8f), 0x3f80); /* ties to even */
+    assert_int_equal(tg_encode_bits(TG_TYPE_BF16, 1.0f + 0x3p-8f), 0x3f82);
+    assert_int_equal(tg_encode_bits(TG_TYPE_FP16, 65519.0f), 0x7bff);
+    assert_int_equal(tg_encode_bits(TG_TYPE_FP16, 65520.0f), 0x7c00);
+    assert_int_equal(tg_encode_bits(TG_TYPE_FP16, 0x1p-25f), 0);
+    assert_int_equal(tg_encode_bits(TG_TYPE_FP16, -0x1.8p-25f), 0x8001);
 }
 
 static void test_peak(void **state)

@@ -41,8 +41,12 @@ static void fill(tg_type type, void *data, double value)
         check_set_element(type, data, i, value);
 }
 
+/* Every element is `value`, rounded to D's type, and the memory after the last is as it was. */
 static void assert_all(const tg_problem *problem, double value)
 {
+    uint64_t stored; /* room for an element of any type */
+    check_set_element(problem->d.type, &stored, 0, value);
+    value = check_get_element(problem->d.type, &stored, 0);
     int64_t count = problem->d.row_count * problem->d.col_count;
     for (int64_t i = 0; i < count; i++)
         assert_true(check_get_element(problem->d.type, problem->d.data, i) == value);
@@ -60,7 +64,7 @@ static void test_alpha_0(void **state)
 {
     (void)state;
     static double d[SIZE_MAX_ELEMS], c[SIZE_MAX_ELEMS], bias[SIZE_MAX_ELEMS];
-    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
+    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP8_E5M2; type++) {
         for (size_t i = 0; i < SIZE_COUNT; i++) {
             tg_problem problem = make_problem((tg_type)type, sizes[i], d);
             problem.alpha = 0;
@@ -92,7 +96,7 @@ static void test_beta_0(void **state)
 {
     (void)state;
     static double a[SIZE_MAX_ELEMS], b[SIZE_MAX_ELEMS], d[SIZE_MAX_ELEMS];
-    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
+    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP8_E5M2; type++) {
         fill((tg_type)type, a, 1);
         fill((tg_type)type, b, 1);
         for (size_t i = 0; i < SIZE_COUNT; i++) {
@@ -125,7 +129,7 @@ static void test_k_0(void **state)
 {
     (void)state;
     static double d[SIZE_MAX_ELEMS];
-    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
+    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP8_E5M2; type++) {
         for (size_t i = 0; i < SIZE_COUNT; i++) {
             int64_t size[] = {sizes[i][0], sizes[i][1], 0};
             tg_problem problem = make_problem((tg_type)type, size, d);
@@ -143,7 +147,7 @@ static void test_k_0(void **state)
 static void test_empty(void **state)
 {
     (void)state;
-    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
+    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP8_E5M2; type++) {
         for (int i = 0; i < 3; i++) {
             int64_t size[] = {i == 0 ? 0 : 70, i == 1 ? 0 : 70, 30};
             tg_problem problem = make_problem((tg_type)type, size, unreadable);

@@ -177,13 +177,49 @@ static void test_unread(void **state)
     assert_computed(&problem);
 }
 
+/* The scales of either role, vectors at their last element, and D's. */
+static void test_scales(void **state)
+{
+    (void)state;
+    for (int is_d_column_major = 0; is_d_column_major <= 1; is_d_column_major++) {
+        tg_problem fp8 = make_apart();
+        fp8.beta = 0;
+        fp8.a.type = fp8.b.type = TG_TYPE_FP8_E4M3;
+        fp8.a_scale = fp8.b_scale = TG_SCALE_VECTOR;
+        fp8.a_scale_data = fp8.b_scale_data = memory + 6 * SIZE * SIZE;
+        if (is_d_column_major) {
+            fp8.d.row_stride = 1;
+            fp8.d.col_stride = SIZE;
+        }
+        assert_computed(&fp8);
+        const float *first = fp8.d.data;
+        tg_problem problem = fp8;
+        problem.a_scale_data = first - SIZE;
+        assert_computed(&problem);
+        problem.a_scale_data = first - SIZE + 1;
+        assert_overlap(&problem, "a_scale");
+        problem.a_scale = TG_SCALE_TENSOR;
+        assert_computed(&problem);
+        problem = fp8;
+        problem.b_scale_data = first + SIZE * SIZE - 1;
+        assert_overlap(&problem, "b_scale");
+        problem = fp8;
+        problem.d.type = TG_TYPE_FP8_E4M3;
+        problem.d_scale = TG_SCALE_TENSOR;
+        problem.d_scale_data = first;
+        assert_overlap(&problem, "d_scale");
+        problem.d_scale_data = first - 1;
+        assert_computed(&problem);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inputs), cmocka_unit_test(test_negative_strides),
-        cmocka_unit_test(test_c),      cmocka_unit_test(test_c_batch_strides),
-        cmocka_unit_test(test_itself), cmocka_unit_test(test_interleaved),
-        cmocka_unit_test(test_unread),
+        cmocka_unit_test(test_scales),           cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_negative_strides), cmocka_unit_test(test_c),
+        cmocka_unit_test(test_c_batch_strides),  cmocka_unit_test(test_itself),
+        cmocka_unit_test(test_interleaved),      cmocka_unit_test(test_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

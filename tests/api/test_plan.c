@@ -132,7 +132,7 @@ static void test_memory_is_bounded(void **state)
     (void)state;
     static const int64_t sizes[][3] = {
         {4096, 4096, 4096}, {64, 64, 65536}, {16, 4096, 4096}, {20000, 20000, 300}};
-    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
+    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP8_E5M2; type++) {
         for (int i = 0; i < 4; i++) {
             const int64_t *size = sizes[i];
             tg_plan *plan;

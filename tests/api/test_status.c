@@ -49,22 +49,25 @@ static void test_status_texts(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    static const char *const types[] = {"fp32", "fp64", "bf16", "fp16"};
-    static const int64_t bytes[] = {4, 8, 2, 2};
-    for (int i = 0; i < 4; i++) {
+    static const char *const types[] = {"fp32", "fp64", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"};
+    static const int64_t bytes[] = {4, 8, 2, 2, 1, 1};
+    for (int i = 0; i < 6; i++) {
         assert_string_equal(tg_get_type_name((tg_type)i), types[i]);
         assert_int_equal(tg_get_type_bytes((tg_type)i), bytes[i]);
     }
     assert_string_equal(tg_get_precision_name(TG_PRECISION_DEFAULT), "default");
     assert_string_equal(tg_get_precision_name(TG_PRECISION_IEEE_FP64), "ieee_fp64");
+    assert_string_equal(tg_get_precision_name(TG_PRECISION_TF32), "tf32");
+    assert_string_equal(tg_get_scale_name(TG_SCALE_VECTOR), "vector");
     assert_string_equal(tg_get_bias_name(TG_BIAS_NONE), "none");
     assert_string_equal(tg_get_bias_name(TG_BIAS_COL), "col");
     assert_string_equal(tg_get_activation_name(TG_ACTIVATION_RELU), "relu");
     assert_string_equal(tg_get_activation_name(TG_ACTIVATION_SILU), "silu");
-    static const int outside[] = {-1, 5, 1 << 30};
+    static const int outside[] = {-1, 6, 1 << 30};
     for (int i = 0; i < 3; i++) {
         assert_null(tg_get_type_name((tg_type)outside[i]));
         assert_null(tg_get_precision_name((tg_precision)outside[i]));
+        assert_null(tg_get_scale_name((tg_scale)outside[i]));
         assert_null(tg_get_bias_name((tg_bias)outside[i]));
         assert_null(tg_get_activation_name((tg_activation)outside[i]));
         assert_int_equal(tg_get_type_bytes((tg_type)outside[i]), 0);

@@ -142,26 +142,37 @@ static void test_bad_enums(void **state)
         problem = make_valid();
         problem.activation = (tg_activation)values[i];
         assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "activation");
+        problem = make_valid();
+        problem.a_scale = (tg_scale)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "a_scale");
+        problem = make_valid();
+        problem.d_scale = (tg_scale)values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "d_scale");
+        problem = make_valid();
+        problem.is_batch_invariant = values[i];
+        assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "is_batch_invariant");
     }
 }
 
 static void test_types_that_do_not_go_together(void **state)
 {
     (void)state;
-    for (int i = TG_TYPE_FP32; i <= TG_TYPE_FP16; i++) {
-        for (int j = TG_TYPE_FP32; j <= TG_TYPE_FP16; j++) {
+    /* D's types by inputs' types, as rows of bits: fp32, fp64, bf16, fp16, e4m3, e5m2. */
+    static const unsigned d_types[] = {0x01, 0x02, 0x0d, 0x0d, 0x3d, 0x3d};
+    for (int i = TG_TYPE_FP32; i <= TG_TYPE_FP8_E5M2; i++) {
+        for (int j = TG_TYPE_FP32; j <= TG_TYPE_FP8_E5M2; j++) {
             static double wide[M * K];
             tg_problem problem = make_valid();
             problem.beta = 0;
             problem.a = tg_make_matrix((tg_type)i, wide, M, K);
             problem.b.type = (tg_type)i;
             problem.d.type = (tg_type)j;
-            int is_16bit = i == TG_TYPE_BF16 || i == TG_TYPE_FP16;
-            if (i != j && !(is_16bit && j == TG_TYPE_FP32))
+            if (!(d_types[i] >> j & 1u))
                 assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "d.type");
             problem.d.type = (tg_type)i;
             problem.b.type = (tg_type)j;
-            if (i != j)
+            int are_fp8 = i >= TG_TYPE_FP8_E4M3 && j >= TG_TYPE_FP8_E4M3;
+            if (i != j && !are_fp8)
                 assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "b.type");
         }
     }
@@ -175,6 +186,42 @@ static void test_types_that_do_not_go_together(void **state)
     problem.a.type = problem.b.type = problem.c.type = problem.d.type = TG_TYPE_FP64;
     problem.precision = TG_PRECISION_IEEE_FP32;
     assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "precision");
+}
+
+static void test_scales_and_tf32(void **state)
+{
+    (void)state;
+    tg_problem problem = make_valid();
+    problem.b_scale = TG_SCALE_TENSOR;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "b_scale = tensor with fp32");
+    problem = make_valid();
+    problem.d_scale = TG_SCALE_TENSOR;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "d_scale = tensor with d.type = fp32");
+    problem = make_valid();
+    problem.a.type = problem.b.type = TG_TYPE_FP8_E4M3;
+    problem.d.type = problem.c.type = TG_TYPE_FP8_E5M2;
+    problem.d_scale = TG_SCALE_VECTOR;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "d_scale = vector");
+    problem.d_scale = TG_SCALE_TENSOR; /* of which the pointer is missing */
+    assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(tg_get_error_detail(), "d_scale = NULL"));
+    problem.d_scale = TG_SCALE_NONE;
+    problem.precision = TG_PRECISION_TF32;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "precision = tf32 needs fp32");
+    for (int is_b = 0; is_b <= 1; is_b++) { /* named by the caller's operand in either role */
+        for (int is_transposed = 0; is_transposed <= 1; is_transposed++) {
+            problem = make_valid();
+            problem.a.type = problem.b.type = TG_TYPE_FP8_E4M3;
+            problem.a_scale = is_b ? TG_SCALE_NONE : TG_SCALE_VECTOR;
+            problem.b_scale = is_b ? TG_SCALE_VECTOR : TG_SCALE_NONE;
+            if (is_transposed) {
+                problem.d.row_stride = 1;
+                problem.d.col_stride = M;
+            }
+            assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_INVALID_ARGUMENT);
+            assert_non_null(strstr(tg_get_error_detail(), is_b ? "b_scale = NULL" : "a_scale"));
+        }
+    }
 }
 
 static void test_overflow(void **state)
@@ -255,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_mismatched_shapes),
         cmocka_unit_test(test_bad_enums),
         cmocka_unit_test(test_types_that_do_not_go_together),
+        cmocka_unit_test(test_scales_and_tf32),
         cmocka_unit_test(test_overflow),
         cmocka_unit_test(test_scalars),
         cmocka_unit_test(test_null_data),

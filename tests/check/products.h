@@ -43,6 +43,14 @@ static inline double get_product_b(int64_t l, int64_t j)
     return (double)((l * 4 + j * 9) % 5 - 2);
 }
 
+static inline double get_product_d(int64_t i, int64_t j)
+{
+    double sum = 0;
+    for (int64_t l = 0; l < PRODUCT_DEPTH; l++)
+        sum += get_product_a(i, l) * get_product_b(l, j);
+    return sum;
+}
+
 static inline void make_product(known_product *product, tg_type type, tg_type d_type)
 {
     product->problem =
@@ -57,12 +65,31 @@ static inline void make_product(known_product *product, tg_type type, tg_type d_
             check_set_element(type, product->b, l * PRODUCT_COLS + j, get_product_b(l, j));
     }
     for (int64_t i = 0; i < PRODUCT_ROWS; i++) {
-        for (int64_t j = 0; j < PRODUCT_COLS; j++) {
-            double sum = 0;
-            for (int64_t l = 0; l < PRODUCT_DEPTH; l++)
-                sum += get_product_a(i, l) * get_product_b(l, j);
-            set_d(product, i, j, sum);
-        }
+        for (int64_t j = 0; j < PRODUCT_COLS; j++)
+            set_d(product, i, j, get_product_d(i, j));
+    }
+}
+
+/* E5M2 by E4M3 with whole numbers as scales. */
+static inline void make_scaled_product(known_product *product, float a_scale[PRODUCT_ROWS],
+                                       float b_scale[PRODUCT_COLS])
+{
+    make_product(product, TG_TYPE_FP8_E4M3, TG_TYPE_FP32);
+    product->problem.a.type = TG_TYPE_FP8_E5M2;
+    for (int64_t i = 0; i < PRODUCT_ROWS; i++) {
+        for (int64_t l = 0; l < PRODUCT_DEPTH; l++)
+            check_set_element(TG_TYPE_FP8_E5M2, product->a, i * PRODUCT_DEPTH + l,
+                              get_product_a(i, l));
+    }
+    product->problem.a_scale = product->problem.b_scale = TG_SCALE_VECTOR;
+    product->problem.a_scale_data = a_scale;
+    product->problem.b_scale_data = b_scale;
+    for (int64_t j = 0; j < PRODUCT_COLS; j++)
+        b_scale[j] = (float)(1 + j % 3);
+    for (int64_t i = 0; i < PRODUCT_ROWS; i++) {
+        a_scale[i] = (float)(i % 2 ? 2 : -3);
+        for (int64_t j = 0; j < PRODUCT_COLS; j++)
+            set_d(product, i, j, a_scale[i] * b_scale[j] * get_product_d(i, j));
     }
 }
 

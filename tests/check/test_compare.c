@@ -16,9 +16,12 @@
 
 #define ALL_FLOPS 1e9
 
-static const tg_type types[][2] = {{TG_TYPE_FP32, TG_TYPE_FP32}, {TG_TYPE_FP64, TG_TYPE_FP64},
-                                   {TG_TYPE_BF16, TG_TYPE_FP32}, {TG_TYPE_BF16, TG_TYPE_BF16},
-                                   {TG_TYPE_FP16, TG_TYPE_FP32}, {TG_TYPE_FP16, TG_TYPE_FP16}};
+static const tg_type types[][2] = {
+    {TG_TYPE_FP32, TG_TYPE_FP32},    {TG_TYPE_FP64, TG_TYPE_FP64},
+    {TG_TYPE_BF16, TG_TYPE_FP32},    {TG_TYPE_BF16, TG_TYPE_BF16},
+    {TG_TYPE_FP16, TG_TYPE_FP32},    {TG_TYPE_FP16, TG_TYPE_FP16},
+    {TG_TYPE_FP16, TG_TYPE_BF16},    {TG_TYPE_FP8_E4M3, TG_TYPE_FP32},
+    {TG_TYPE_FP8_E5M2, TG_TYPE_FP16}};
 #define TYPE_COUNT (sizeof types / sizeof *types)
 
 static check_result compare(const known_product *product)
@@ -64,6 +67,74 @@ static void test_one_wrong_element(void **state)
         make_product(product, types[i][0], types[i][1]);
         set_d(product, PRODUCT_ROWS - 1, PRODUCT_COLS - 1, -77);
         assert_bad_at(product, PRODUCT_ROWS - 1, PRODUCT_COLS - 1);
+    }
+}
+
+/* Whole numbers as scales keep the product exact; one of them at a wrong place is found. */
+static void test_scales(void **state)
+{
+    known_product *product = *state;
+    float a_scale[PRODUCT_ROWS], b_scale[PRODUCT_COLS];
+    make_scaled_product(product, a_scale, b_scale);
+    check_result result = compare(product);
+    assert_true(result.is_ok && result.max_error == 0);
+    a_scale[5] = 4;
+    assert_bad_at(product, 5, 0);
+    make_scaled_product(product, a_scale, b_scale);
+    b_scale[7] = 5;
+    assert_bad_at(product, 0, 7);
+    make_scaled_product(product, a_scale, b_scale);
+    product->problem.b_scale = TG_SCALE_TENSOR; /* all columns as the first */
+    assert_false(compare(product).is_ok);
+}
+
+/* D's scale multiplies what is stored, and what is too large is the largest number, not Inf. */
+static void test_fp8_output(void **state)
+{
+    known_product *product = *state;
+    const float d_scale = 64;
+    make_product(product, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3);
+    check_result small = compare(product);
+    assert_true(small.is_ok);
+    product->problem.d_scale = TG_SCALE_TENSOR;
+    product->problem.d_scale_data = &d_scale;
+    assert_false(compare(product).is_ok);
+    int saturated_count = 0;
+    for (int64_t i = 0; i < PRODUCT_ROWS; i++) {
+        for (int64_t j = 0; j < PRODUCT_COLS; j++) {
+            double value = 64 * get_product_d(i, j);
+            set_d(product, i, j, value);
+            saturated_count += fabs(value) > 448;
+        }
+    }
+    assert_true(compare(product).is_ok);
+    assert_true(saturated_count > 0);
+    set_d(product, 3, 3, NAN);
+    assert_bad_at(product, 3, 3);
+}
+
+/* TF32 rounds inputs to nearest: cutting them off, which is nearly twice as far here, is found. */
+static void test_tf32(void **state)
+{
+    (void)state;
+    check_result result;
+    const float cut = 1, nearest = 1 + 0x1p-10f, exact = 1 + 0x1.ffp-11f;
+    const struct {
+        float factor; /* of the products */
+        int is_ok;
+    } cases[] = {{exact, 1}, {nearest, 1}, {cut, 0}};
+    float a[4] = {exact, exact, exact, exact}, b[4] = {exact, exact, exact, exact}, d;
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 1, 4),
+                                         tg_make_matrix(TG_TYPE_FP32, b, 4, 1),
+                                         tg_make_matrix(TG_TYPE_FP32, &d, 1, 1));
+    for (int i = 0; i < 3; i++) {
+        d = 4 * cases[i].factor * cases[i].factor;
+        problem.precision = TG_PRECISION_TF32;
+        check_compare(&problem, ALL_FLOPS, &result);
+        assert_int_equal(result.is_ok, cases[i].is_ok);
+        problem.precision = TG_PRECISION_DEFAULT;
+        check_compare(&problem, ALL_FLOPS, &result);
+        assert_int_equal(result.is_ok, i == 0);
     }
 }
 
@@ -269,11 +340,19 @@ static void test_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right_result),    cmocka_unit_test(test_one_wrong_element),
-        cmocka_unit_test(test_wrong_tiles),     cmocka_unit_test(test_transposed_result),
-        cmocka_unit_test(test_special_inputs),  cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_epilogue),        cmocka_unit_test(test_output_overflow),
-        cmocka_unit_test(test_unread_operands), cmocka_unit_test(test_empty_output),
+        cmocka_unit_test(test_right_result),
+        cmocka_unit_test(test_one_wrong_element),
+        cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_fp8_output),
+        cmocka_unit_test(test_tf32),
+        cmocka_unit_test(test_wrong_tiles),
+        cmocka_unit_test(test_transposed_result),
+        cmocka_unit_test(test_special_inputs),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_output_overflow),
+        cmocka_unit_test(test_unread_operands),
+        cmocka_unit_test(test_empty_output),
         cmocka_unit_test(test_sample),
     };
     return cmocka_run_group_tests(tests, make_product_state, free_product_state);

@@ -53,6 +53,23 @@ static void test_wrong_results(void **state)
     }
 }
 
+static void test_scales(void **state)
+{
+    known_product *product = *state;
+    int64_t bad_row;
+    float a_scale[PRODUCT_ROWS], b_scale[PRODUCT_COLS];
+    make_scaled_product(product, a_scale, b_scale);
+    assert_int_equal(verify(product, &bad_row), 1);
+    a_scale[5] = 4;
+    assert_int_equal(verify(product, &bad_row), 0);
+    assert_int_equal(bad_row, 5);
+    make_scaled_product(product, a_scale, b_scale);
+    b_scale[7] = 5;
+    assert_int_equal(verify(product, &bad_row), 0);
+    make_product(product, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3);
+    assert_int_equal(verify(product, &bad_row), -1); /* D saturates */
+}
+
 static void test_activation_is_refused(void **state)
 {
     known_product *product = *state;
@@ -67,6 +84,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_right_result),
         cmocka_unit_test(test_wrong_results),
+        cmocka_unit_test(test_scales),
         cmocka_unit_test(test_activation_is_refused),
     };
     return cmocka_run_group_tests(tests, make_product_state, free_product_state);

@@ -12,13 +12,13 @@ import subprocess
 
 from bench_case import PROGRAMS, BenchCase, run_tests
 
-SUITES = ("square", "layouts", "odd", "skinny", "llm", "seeds")
+SUITES = ("square", "cubes", "layouts", "odd", "skinny", "llm", "cliff", "seeds")
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
 RECORD_KEYS = {"m", "n", "k", "layout", "type", "precision", "threads", "device", "name", "kind",
                "median_s", "min_s", "max_s", "gflop_per_s", "max_error", "samples_s", "shape",
-               "is_right", "max_bound_share", "repeat_count", "spread"}
+               "is_right", "max_bound_share", "repeat_count", "spread", "sustained_s"}
 SUMMARY_KEYS = {"shape", "m", "n", "k", "best_kernel", "best_peer", "ratio_to_best_peer",
-                "planned_kernel", "plan_us", "one_shot_median_s", "skipped"}
+                "planned_kernel", "plan_us", "one_shot_median_s", "tiling", "skipped"}
 HEAD_KEYS = {"version", "source", "compiler", "date", "command", "machine", "peers",
              "environment", "mode", "min_time_s", "round_count"}
 
@@ -47,6 +47,18 @@ class Records(BenchCase):
         for summary in run["summaries"]:
             self.assertLessEqual(SUMMARY_KEYS, set(summary))
             self.check_summary(summary, run["records"])
+
+    def test_sustained_and_types(self):
+        run = self.load("--shape", "40x30x20", "--type", "fp8_e4m3,bf16", "--peer", "none",
+                        "--batch-invariant", "--sustained", "0.01")
+        self.assertEqual([record["shape"] for record in run["records"]],
+                         ["40x30x20:fp8_e4m3:d=bf16:batch_invariant",
+                          "40x30x20:bf16:batch_invariant"])
+        for record in run["records"]:
+            self.assertGreater(record["sustained_s"], 0)
+        run = self.load("--shape", "8x8x8", "--precision", "tf32", "--peer", "none")
+        self.assertEqual(run["records"][0]["precision"], "tf32")
+        self.assertIsNone(run["records"][0]["sustained_s"])
 
     def check_summary(self, summary, records):
         mine = [record for record in records
@@ -93,7 +105,7 @@ class Records(BenchCase):
         words = ["--shape", "100x100x100", "--peer", "none", "--max-time", "0.00001"]
         run = self.load(*words, "--kernel", "ladder")
         skipped = {entry["name"]: entry["reason"] for entry in run["summaries"][0]["skipped"]}
-        self.assertRegex(skipped[name], "predicted to take .* over --max-time; name it with")
+        self.assertRegex(skipped[name], "predicted to take .* of --max-time and --within; name")
         run = self.load(*words, "--kernel", name)
         self.assertEqual([record["name"] for record in run["records"]], [name])
 
@@ -244,14 +256,14 @@ class Suites(BenchCase):
     def test_reasons_of_any_text(self):
         """No record is lost where a reason is not UTF-8, too long, or cut inside a character."""
         with open("own.txt", "wb") as file:
-            file.write(b"8x8x8 # caf\xe9 \xc3\xa9\n9x9x9 # " + b"x" * 510 + "é\n".encode() +
+            file.write(b"8x8x8 # caf\xe9 \xc3\xa9\n9x9x9 # " + b"x" * 638 + "é\n".encode() +
                        b"10x10x10 # " + b"y" * 5000 + b"\n"
                        # Longer forms, a surrogate, beyond the last character, cut short, and right.
                        b"11x11x11 # \xc0\xaf \xe0\x80\xaf \xf0\x80\x80\xaf \xed\xa0\x80 "
                        b"\xf4\x90\x80\x80 \xff \xe2\x82 \xe2\x82\xac \xf0\x9f\x98\x80\n")
         run = self.load("--suite", "own.txt", "--peer", "none")
         self.assertEqual([record["reason"] for record in run["records"]],
-                         ["caf? é", "x" * 510, "y" * 511,
+                         ["caf? é", "x" * 638, "y" * 639,
                           "?? ??? ???? ??? ???? ? ?? \u20ac \U0001f600"])
         self.assertEqual(len(run["summaries"]), 4)
 
@@ -272,13 +284,30 @@ class Suites(BenchCase):
         for suite in SUITES:
             path = os.path.join(PROGRAMS["source"], "bench", "suites", suite + ".txt")
             with open(path, encoding="utf-8") as file:
-                lines = [line for line in file.read().splitlines() if not line.startswith("#")]
+                lines = [line for line in file.read().splitlines()
+                         if not line.startswith(("#", "--"))]
             self.assertGreater(len(lines), 0)
             shapes = []
             for line in lines:
                 self.assertRegex(line, r"^\d+x\d+x\d+(:[a-z0-9=_]+)* +# \S", suite)
                 shapes.append(line.split()[0])
             self.assertEqual(len(set(shapes)), len(shapes), suite)
+
+    def test_options_of_a_suite(self):
+        """They count where the command's own are not given."""
+        with open("suite.txt", "w", encoding="utf-8") as file:
+            file.write("--kernel ladder # all of it\n--max-time 7 # seconds\n8x8x8 # small\n")
+        words = ("--suite", "./suite.txt", "--threads", "1", "--peer", "none")
+        run = self.load(*words)
+        self.assertEqual(run["head"]["max_time_s"], 7)
+        self.assertIn("cpu_sequential_generic_fp32", {r["name"] for r in run["records"]})
+        run = self.load(*words, "--kernel", "best", "--max-time", "2")
+        self.assertEqual(run["head"]["max_time_s"], 2)
+        self.assertEqual(len(run["records"]), 1)
+        for line in ("--kernel fastest", "--max-time soon", "--peer none"):
+            with open("suite.txt", "w", encoding="utf-8") as file:
+                file.write(line + "\n8x8x8\n")
+            self.refuse(2, "suite.txt:1: ", "--suite", "./suite.txt")
 
     def test_suites_are_found_by_name(self):
         """The unknown peer is named after the suite was read, so that nothing long is run."""

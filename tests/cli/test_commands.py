@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
-COMMANDS = ("multiply", "bench", "explain", "simulate", "kernels", "info")
+COMMANDS = ("multiply", "bench", "explain", "simulate", "profile", "report", "kernels", "info")
 TILEGEMM, SOURCE = "tilegemm", "."
 
 
@@ -144,7 +144,8 @@ class Documents(unittest.TestCase):
         self.assertEqual(sorted(self.complete("")),
                          ["--help", "--usage", "--version", *sorted(COMMANDS)])
         self.assertEqual(self.complete("be"), ["bench"])
-        self.assertEqual(self.complete("bench", "--type", "fp"), ["fp32", "fp64", "fp16"])
+        self.assertEqual(self.complete("bench", "--type", "fp"),
+                         ["fp32", "fp64", "fp16", "fp8_e4m3", "fp8_e5m2"])
         self.assertEqual(self.complete("bench", "--type", "=", "fp6"), ["fp64"])
         self.assertEqual(self.complete("bench", "--peer", "onednn_"), ["onednn_sgemm"])
         self.assertIn("ladder", self.complete("bench", "-k", ""))

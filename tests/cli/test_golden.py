@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 TILEGEMM, SOURCE = "tilegemm", "."
-COMMANDS = ("multiply", "bench", "explain", "simulate", "kernels", "info")
+COMMANDS = ("multiply", "bench", "explain", "simulate", "profile", "report", "kernels", "info")
 FILES = {
     "a.mtx": "%%MatrixMarket matrix array real general\n2 3\n1\n4\n2\n5\n3\n6\n",
     "b.mtx": "%%MatrixMarket matrix array real general\n3 2\n1\n0\n1\n0\n1\n1\n",
@@ -34,7 +34,7 @@ MISTAKES = (
     "multiply a.mtx b.mtx --c none.mtx -o d.mtx", "multiply a.mtx b.mtx -o none/d.mtx",
     "multiply a.mtx a.mtx -o d.mtx", "multiply a.mtx b.mtx --c a.mtx -o d.mtx",
     "multiply cut.mtx b.mtx -o d.mtx", "multiply text.npy b.mtx -o d.mtx",
-    PRODUCT + " --type int8", PRODUCT + " --output-type fp16", PRODUCT + " --precision tf32",
+    PRODUCT + " --type int8", PRODUCT + " --output-type fp16", PRODUCT + " --precision tf16",
     PRODUCT + " --threads 0", PRODUCT + " --alpha one", PRODUCT + " --beta 2",
     PRODUCT + " --device abacus",
     "bench 8x8x8", "bench --shape 8x8", "bench --shape 8x8x8:fp8", "bench --shape 8x8x8:size=2",

@@ -37,6 +37,33 @@ class Results(MultiplyCase):
         self.assertEqual(np.load("d.npy").dtype.str, "<f4")
         self.assert_close(np.load("d.npy"), a, b, UNIT["f4"])
 
+    def test_fp8(self):
+        ones = np.full((3, 5), 0x38, "u1")  # of E4M3
+        np.save("a.npy", ones)
+        write_npy("b.npy", "|V1", (5, 2), ones[:2].tobytes())  # as ml_dtypes writes it
+        self.multiply("a.npy", "b.npy", "-o", "d.npy", "--type", "fp8_e4m3", "--output-type",
+                      "fp32")
+        self.assertEqual(np.load("d.npy").tolist(), [[5, 5]] * 3)
+        done = self.call("a.npy", "b.npy", "-o", "d.npy", "--type", "fp8_e4m3")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(np.load("d.npy").tobytes(), bytes([0x4a]) * 6)
+        self.multiply("a.npy", "b.npy", "-o", "d.npy", "--type", "fp8_e5m2", "--output-type",
+                      "bf16")  # the same bytes are 1/2 there
+        self.assertEqual(load_bf16("d.npy").tolist(), [[1.25, 1.25]] * 3)
+        self.refuse(2, "a.npy holds elements of one byte; pass --type fp8_e4m3 or --type fp8_e5m2",
+                    "a.npy", "b.npy", "-o", "new.npy")
+        self.refuse(2, "a.npy: elements of one byte are taken as FP8, not converted to fp32; pass "
+                       "--type fp8_e4m3 or --type fp8_e5m2",
+                    "a.npy", "b.npy", "-o", "new.npy", "--type", "fp32")
+        self.refuse(2, "--check takes no D in fp8_e4m3, which stops at 448; pass --output-type "
+                       "bf16",
+                    "a.npy", "b.npy", "-o", "new.npy", "--type", "fp8_e4m3", "--check")
+        np.save("large.npy", np.full((5, 2), 449.0))
+        self.refuse(2, "large.npy: element (0, 0) = 449 is beyond the largest fp8_e4m3, 448; pass "
+                       "a --type with a wider range",
+                    "large.npy", "large.npy", "--transpose-a", "-o", "new.npy", "--type",
+                    "fp8_e4m3")
+
     def test_bf16_of_ml_dtypes(self):
         try:
             import ml_dtypes
@@ -209,7 +236,7 @@ class Refusals(MultiplyCase):
                 (("a.npy", "b.npy", "-o", "d.npy", "--json", "--quiet"),
                  "--json and --quiet exclude each other; pass one")):
             self.refuse(2, f"{message}\n{hint}", *words)
-        for words in (("--type", "int8"), ("--output-type", "x"), ("--precision", "tf32"),
+        for words in (("--type", "int8"), ("--output-type", "x"), ("--precision", "tf16"),
                       ("--threads", "0"), ("--threads", "1025"), ("--alpha", "one"),
                       ("--alpha", "nan"), ("--unknown",)):
             done = self.refuse(2, None, "a.npy", "b.npy", "-o", "d.npy", *words)

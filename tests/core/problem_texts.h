@@ -9,7 +9,7 @@
 
 #include "tilegemm_lab.h"
 
-#define TEXT_BYTES 512
+#define TEXT_BYTES 640
 
 /* The problem, every field of which the parser has set. */
 static inline tg_problem parse(const char *text)

@@ -1,5 +1,6 @@
-/* Conversions to and from the 16-bit types against an oracle that shares nothing with them (values
- * by ldexp, nearest by comparing with both neighbours), and FP16 against the F16C instructions. */
+/* Conversions to and from the types of 16 and 8 bits against an oracle that shares nothing with
+ * them (values by ldexp, nearest by comparing with both neighbours), and FP16 against the F16C
+ * instructions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,8 +19,10 @@
 #define PATTERN_STEP 1021u /* of the bit patterns of FP32: 4 million samples */
 
 typedef struct format {
-    int fraction_bits, max_exponent; /* the exponent field of Inf and NaN */
-    int bias;
+    int fraction_bits, bias, sign_bit;
+    uint32_t largest; /* code of the largest finite number; the next is Inf, or NaN */
+    uint32_t nan;     /* least code of a NaN */
+    int saturates;    /* what is too large becomes the largest, NaN the last code */
     uint16_t (*encode)(float value);
     float (*decode)(uint16_t bits);
 } format;
@@ -44,15 +47,40 @@ static float decode_fp16(uint16_t bits)
     return tgi_fp32_from_fp16(bits);
 }
 
-static const format formats[] = {{7, 255, 127, encode_bf16, decode_bf16},
-                                 {10, 31, 15, encode_fp16, decode_fp16}};
-
-static uint32_t infinity_of(const format *f)
+static uint16_t encode_e4m3(float value)
 {
-    return (uint32_t)f->max_exponent << f->fraction_bits;
+    return tgi_e4m3_from_fp32(value);
 }
 
-/* Value of a magnitude; for infinity the number that comes after the largest finite one. */
+static float decode_e4m3(uint16_t bits)
+{
+    return tgi_fp32_from_e4m3((uint8_t)bits);
+}
+
+static uint16_t encode_e5m2(float value)
+{
+    return tgi_e5m2_from_fp32(value);
+}
+
+static float decode_e5m2(uint16_t bits)
+{
+    return tgi_fp32_from_e5m2((uint8_t)bits);
+}
+
+enum { format_count = 4 };
+static const format formats[format_count] = {
+    {7, 127, 15, 0x7f7f, 0x7f81, 0, encode_bf16, decode_bf16},
+    {10, 15, 15, 0x7bff, 0x7c01, 0, encode_fp16, decode_fp16},
+    {3, 7, 7, 0x7e, 0x7f, 1, encode_e4m3, decode_e4m3},
+    {2, 15, 7, 0x7b, 0x7d, 1, encode_e5m2, decode_e5m2}};
+
+/* Largest code without its sign. */
+static uint32_t magnitude_mask(const format *f)
+{
+    return (1u << f->sign_bit) - 1u;
+}
+
+/* Value of a magnitude; beyond the largest finite one the number that would come after it. */
 static double value_of(const format *f, uint32_t magnitude)
 {
     uint32_t fraction = magnitude & ((1u << f->fraction_bits) - 1u);
@@ -64,17 +92,18 @@ static double value_of(const format *f, uint32_t magnitude)
 
 static void check_nearest(const format *f, float x)
 {
-    uint32_t result = f->encode(x), magnitude = result & 0x7fffu;
-    assert_int_equal(result >> 15, signbit(x) ? 1 : 0);
-    assert_true(magnitude <= infinity_of(f));
+    uint32_t result = f->encode(x), magnitude = result & magnitude_mask(f);
+    uint32_t last = f->largest + (f->saturates ? 0 : 1);
+    assert_int_equal(result >> f->sign_bit, signbit(x) ? 1 : 0);
+    assert_true(magnitude <= last);
     double target = fabs((double)x);
     double distance = fabs(value_of(f, magnitude) - target);
-    if (isinf(x)) {
-        assert_int_equal(magnitude, infinity_of(f));
+    if (isinf(x) || (f->saturates && target > value_of(f, last))) {
+        assert_int_equal(magnitude, last);
         return;
     }
     for (int step = -1; step <= 1; step += 2) {
-        if (step < 0 ? magnitude == 0 : magnitude == infinity_of(f))
+        if (step < 0 ? magnitude == 0 : magnitude == last)
             continue;
         double other = fabs(value_of(f, magnitude + (uint32_t)step) - target);
         int is_nearest = distance < other || (distance == other && magnitude % 2 == 0);
@@ -86,19 +115,22 @@ static void check_nearest(const format *f, float x)
 static void test_round_trip(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < format_count; i++) {
         const format *f = &formats[i];
-        for (uint32_t bits = 0; bits <= 0xffffu; bits++) {
-            uint32_t magnitude = bits & 0x7fffu;
+        for (uint32_t bits = 0; bits >> f->sign_bit <= 1; bits++) {
+            uint32_t magnitude = bits & magnitude_mask(f), sign = bits - magnitude;
             float value = f->decode((uint16_t)bits);
-            if (magnitude > infinity_of(f)) { /* comes back quiet */
+            assert_int_equal(signbit(value) ? 1 : 0, sign ? 1 : 0);
+            if (magnitude >= f->nan) { /* comes back quiet */
+                uint32_t quiet = bits | 1u << (f->fraction_bits - 1);
                 assert_true(isnan(value));
-                assert_int_equal(f->encode(value), bits | 1u << (f->fraction_bits - 1));
+                assert_int_equal(f->encode(value), f->saturates ? sign | 0x7fu : quiet);
                 continue;
             }
-            double expected = magnitude == infinity_of(f) ? INFINITY : value_of(f, magnitude);
-            assert_true((double)value == (bits >> 15 ? -expected : expected));
-            assert_int_equal(f->encode(value), bits);
+            double expected = magnitude > f->largest ? INFINITY : value_of(f, magnitude);
+            assert_true((double)value == (sign ? -expected : expected));
+            assert_int_equal(f->encode(value),
+                             isinf(value) && f->saturates ? sign | f->largest : bits);
         }
     }
 }
@@ -106,8 +138,8 @@ static void test_round_trip(void **state)
 static void test_ties_and_their_neighbours(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        for (uint32_t magnitude = 0; magnitude < infinity_of(&formats[i]); magnitude++) {
+    for (int i = 0; i < format_count; i++) {
+        for (uint32_t magnitude = 0; magnitude <= formats[i].largest; magnitude++) {
             double low = value_of(&formats[i], magnitude);
             double high = value_of(&formats[i], magnitude + 1u);
             float tie = (float)(0.5 * (low + high)); /* exact in FP32 */
@@ -125,11 +157,11 @@ static void test_every_exponent(void **state)
     (void)state;
     for (uint64_t bits = 0; bits <= 0xffffffffu; bits += PATTERN_STEP) {
         float x = tgi_fp32_from_bits((uint32_t)bits);
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < format_count; i++) {
             if (isnan(x)) {
-                uint32_t result = formats[i].encode(x);
+                uint32_t result = formats[i].encode(x) & magnitude_mask(&formats[i]);
                 uint32_t quiet = 1u << (formats[i].fraction_bits - 1);
-                assert_true((result & 0x7fffu) > infinity_of(&formats[i]) && (result & quiet));
+                assert_true(result >= formats[i].nan && (result & quiet));
             } else {
                 check_nearest(&formats[i], x);
             }
@@ -149,6 +181,15 @@ static void test_infinity_and_overflow(void **state)
     assert_int_equal(tgi_fp16_from_fp32(65520.0f), 0x7c00);
     assert_int_equal(tgi_fp16_from_fp32(0x1p-25f), 0x0000);
     assert_int_equal(tgi_fp16_from_fp32(0x1.000002p-25f), 0x0001);
+    assert_int_equal(tgi_e4m3_from_fp32(INFINITY), 0x7e);
+    assert_int_equal(tgi_e4m3_from_fp32(-1e30f), 0xfe);
+    assert_int_equal(tgi_e4m3_from_fp32(464.0f), 0x7e); /* half a unit above 448 */
+    assert_int_equal(tgi_e4m3_from_fp32(0x1p-10f), 0x00);
+    assert_int_equal(tgi_e4m3_from_fp32(0x1.000002p-10f), 0x01);
+    assert_true(tgi_fp32_from_e4m3(0x7e) == 448.0f && tgi_fp32_from_e4m3(0x81) == -0x1p-9f);
+    assert_int_equal(tgi_e5m2_from_fp32(-INFINITY), 0xfb);
+    assert_int_equal(tgi_e5m2_from_fp32(61440.0f), 0x7b);
+    assert_true(tgi_fp32_from_e5m2(0x7c) == INFINITY && tgi_fp32_from_e5m2(0x01) == 0x1p-16f);
 }
 
 #if defined(__x86_64__)
@@ -183,10 +224,14 @@ static void test_fp16_against_f16c(void **state)
 static void test_public_conversions(void **state)
 {
     (void)state;
-    assert_int_equal(tg_encode_16bit(TG_TYPE_BF16, 1.5f), 0x3fc0);
-    assert_int_equal(tg_encode_16bit(TG_TYPE_FP16, 1.5f), 0x3e00);
-    assert_true(tg_decode_16bit(TG_TYPE_BF16, 0x3fc0) == 1.5f);
-    assert_true(tg_decode_16bit(TG_TYPE_FP16, 0x3e00) == 1.5f);
+    assert_int_equal(tg_encode_bits(TG_TYPE_BF16, 1.5f), 0x3fc0);
+    assert_int_equal(tg_encode_bits(TG_TYPE_FP16, 1.5f), 0x3e00);
+    assert_true(tg_decode_bits(TG_TYPE_BF16, 0x3fc0) == 1.5f);
+    assert_true(tg_decode_bits(TG_TYPE_FP16, 0x3e00) == 1.5f);
+    assert_int_equal(tg_encode_bits(TG_TYPE_FP8_E4M3, 1.5f), 0x3c);
+    assert_int_equal(tg_encode_bits(TG_TYPE_FP8_E5M2, 1.5f), 0x3e);
+    assert_true(tg_decode_bits(TG_TYPE_FP8_E4M3, 0x3c) == 1.5f);
+    assert_true(tg_decode_bits(TG_TYPE_FP8_E5M2, 0x3e) == 1.5f);
 }
 
 int main(void)

@@ -43,6 +43,9 @@ static void test_shortest(void **state)
     check_format("8x8x8:alpha=0.1:beta=100", "8x8x8:alpha=0.1:beta=100");
     check_format("8x8x8:fp64:alpha=0.30000000000000004", "8x8x8:fp64:alpha=0.30000000000000004");
     check_format("0x5x0", "0x5x0");
+    check_format("8x8x8:b=fp8_e5m2:sb=vector:sa=none:fp8_e4m3:batch_invariant:d=bf16:sd=none",
+                 "8x8x8:fp8_e4m3:b=fp8_e5m2:d=bf16:sb=vector:batch_invariant");
+    check_format("8x8x8:prec=tf32:b=fp32", "8x8x8:prec=tf32");
 }
 
 /* 0..limit - 1 */
@@ -91,20 +94,27 @@ static tg_problem random_problem(uint64_t *state)
 {
     int64_t m = pick(state, 9), n = pick(state, 9), k = pick(state, 9);
     int is_a_transposed = (int)pick(state, 2), is_b_transposed = (int)pick(state, 2);
-    tg_type type = (tg_type)pick(state, 4);
-    tg_type d_type = type >= TG_TYPE_BF16 && pick(state, 2) ? TG_TYPE_FP32 : type;
+    tg_type type = (tg_type)pick(state, 6);
+    tg_type b_type = type >= TG_TYPE_FP8_E4M3 ? (tg_type)(4 + pick(state, 2)) : type;
+    tg_type d_type = pick(state, 2) ? (tg_type)pick(state, 6) : type;
     tg_problem p = tg_make_problem(
         tg_make_matrix(type, NULL, is_a_transposed ? k : m, is_a_transposed ? m : k),
-        tg_make_matrix(type, NULL, is_b_transposed ? n : k, is_b_transposed ? k : n),
+        tg_make_matrix(b_type, NULL, is_b_transposed ? n : k, is_b_transposed ? k : n),
         tg_make_matrix(d_type, NULL, m, n));
     p.op_a = is_a_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     p.op_b = is_b_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     p.batch_count = pick(state, 4);
     p.alpha = random_factor(state);
     p.beta = random_factor(state);
-    p.precision = (tg_precision)pick(state, 3);
+    p.precision = (tg_precision)pick(state, 4);
     p.bias = (tg_bias)pick(state, 3);
     p.activation = (tg_activation)pick(state, 5);
+    if (type >= TG_TYPE_FP8_E4M3) {
+        p.a_scale = (tg_scale)pick(state, 3);
+        p.b_scale = (tg_scale)pick(state, 3);
+        p.d_scale = (tg_scale)pick(state, 2);
+    }
+    p.is_batch_invariant = (int)pick(state, 2);
     randomize_strides(state, &p.a, p.batch_count);
     randomize_strides(state, &p.b, p.batch_count);
     randomize_strides(state, &p.d, p.batch_count);
@@ -149,9 +159,30 @@ static void test_random_problems(void **state)
 static void test_random_texts(void **state)
 {
     (void)state;
-    static const char *const pieces[] = {
-        "8", "x",     "8x9x7", ":",   "nt",   "bf16",  "d=fp32", "=",        "batch",       "3",
-        "-", "alpha", "1e9",   "lda", "dcol", "rsa=1", "csd=-9", "act=silu", "99999999999", "."};
+    static const char *const pieces[] = {"8",
+                                         "x",
+                                         "8x9x7",
+                                         ":",
+                                         "nt",
+                                         "bf16",
+                                         "d=fp32",
+                                         "=",
+                                         "batch",
+                                         "3",
+                                         "-",
+                                         "alpha",
+                                         "1e9",
+                                         "fp8_e4m3",
+                                         "b=fp8_e5m2",
+                                         "sa=vector",
+                                         "batch_invariant",
+                                         "lda",
+                                         "dcol",
+                                         "rsa=1",
+                                         "csd=-9",
+                                         "act=silu",
+                                         "99999999999",
+                                         "."};
     uint64_t random = 7;
     int parsed_count = 0;
     for (int i = 0; i < 20000; i++) {
@@ -181,9 +212,9 @@ static void test_longest(void **state)
     (void)state;
     char text[TEXT_BYTES], again[TEXT_BYTES];
     tg_matrix *matrices[4];
-    tg_problem p = tg_make_problem(tg_make_matrix(TG_TYPE_BF16, NULL, INT64_MAX, 0),
-                                   tg_make_matrix(TG_TYPE_BF16, NULL, INT64_MAX, INT64_MAX),
-                                   tg_make_matrix(TG_TYPE_FP32, NULL, 0, INT64_MAX));
+    tg_problem p = tg_make_problem(tg_make_matrix(TG_TYPE_FP8_E4M3, NULL, INT64_MAX, 0),
+                                   tg_make_matrix(TG_TYPE_FP8_E5M2, NULL, INT64_MAX, INT64_MAX),
+                                   tg_make_matrix(TG_TYPE_FP8_E5M2, NULL, 0, INT64_MAX));
     matrices[0] = &p.a, matrices[1] = &p.b, matrices[2] = &p.c, matrices[3] = &p.d;
     for (int i = 0; i < 4; i++) {
         matrices[i]->row_stride = INT64_MIN + i;
@@ -197,6 +228,9 @@ static void test_longest(void **state)
     p.bias = TG_BIAS_ROW;
     p.activation = TG_ACTIVATION_GELU_TANH;
     p.precision = TG_PRECISION_IEEE_FP32;
+    p.a_scale = p.b_scale = TG_SCALE_VECTOR;
+    p.d_scale = TG_SCALE_TENSOR;
+    p.is_batch_invariant = 1;
     if (tg_format_problem(&p, text, sizeof text))
         fail_msg("%s", tg_get_error_detail());
     tg_problem q = parse(text);

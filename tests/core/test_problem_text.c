@@ -60,6 +60,11 @@ static void test_keys(void **state)
     assert_true(p.bias == TG_BIAS_COL && p.activation == TG_ACTIVATION_GELU_ERF);
     assert_int_equal(p.precision, TG_PRECISION_IEEE_FP32);
     assert_strides(&p.a, 8, 1, 64);
+    p = parse("4x4x4:fp8_e4m3:b=fp8_e5m2:d=fp16:sa=vector:sb=tensor:sd=none:batch_invariant");
+    assert_true(p.a.type == TG_TYPE_FP8_E4M3 && p.b.type == TG_TYPE_FP8_E5M2);
+    assert_true(p.c.type == TG_TYPE_FP16 && p.d.type == TG_TYPE_FP16);
+    assert_true(p.a_scale == TG_SCALE_VECTOR && p.b_scale == TG_SCALE_TENSOR);
+    assert_true(p.d_scale == TG_SCALE_NONE && p.is_batch_invariant == 1);
     p = parse("2x2x2:alpha=inf:beta=nan");
     assert_true(p.alpha == INFINITY && isnan(p.beta));
 }
@@ -141,10 +146,11 @@ static void test_errors(void **state)
         {"8x8x8:alpha= 1", "is not a number"},
         {"8x8x8:alpha=1,5", "is not a number"},
         {"8x8x8:beta=1e999", "1.797e308"},
-        {"8x8x8:d=half", "fp32, fp64, bf16, fp16"},
+        {"8x8x8:d=half", "fp32, fp64, bf16, fp16, fp8_e4m3, fp8_e5m2"},
         {"8x8x8:bias=both", "none, row, col"},
         {"8x8x8:act=tanh", "none, relu, gelu_erf, gelu_tanh, silu"},
-        {"8x8x8:prec=high", "default, ieee_fp32, ieee_fp64"},
+        {"8x8x8:prec=high", "default, ieee_fp32, ieee_fp64, tf32"},
+        {"8x8x8:sa=row", "none, tensor, vector"},
         {"8x9x10:lda=9", "less than k = 10; pass lda >= 10"},
         {"8x9x10:tn:lda=7", "less than m = 8"},
         {"8x9x10:nt:ldb=9", "less than k = 10"},

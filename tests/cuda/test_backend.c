@@ -273,6 +273,38 @@ static void test_every_row_has_its_family(void **state)
     tg_destroy_context(context);
 }
 
+/* Rows dot and rank of narrow types take few rows or few columns, and no IEEE sums. */
+static void test_skinny_rows_of_narrow_types(void **state)
+{
+    (void)state;
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2};
+    static const char *const families[] = {"cuda_rank", "cuda_dot"};
+    for (int i = 0; i < 8; i++) {
+        const tg_type type = types[i / 2];
+        const int is_dot = i % 2;
+        tg_plan_options options = {.kernel = families[is_dot]};
+        tg_plan *plan = NULL;
+        tg_matrix b = is_dot ? tg_make_matrix(type, NULL, 4096, 2048)
+                             : tg_make_matrix(type, NULL, 2048, 4096);
+        tg_problem problem = tg_make_problem(tg_make_matrix(type, NULL, 16, 2048), b,
+                                             tg_make_matrix(TG_TYPE_FP32, NULL, 16, 4096));
+        problem.op_b = is_dot ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+        assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+        tg_destroy_plan(plan);
+        problem.precision = TG_PRECISION_IEEE_FP32;
+        assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+        FAKE_ASSERT_DETAIL("do not round every sum");
+        problem.precision = TG_PRECISION_DEFAULT;
+        problem.a = tg_make_matrix(type, NULL, 65, 2048);
+        problem.d = tg_make_matrix(TG_TYPE_FP32, NULL, 65, 4096);
+        assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+        FAKE_ASSERT_DETAIL("shorter side is 65");
+    }
+    tg_destroy_context(context);
+}
+
 static void test_instruction_sets(void **state)
 {
     (void)state;
@@ -307,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_copies_go_both_ways),
         cmocka_unit_test(test_calls_are_timed),
         cmocka_unit_test(test_every_row_has_its_family),
+        cmocka_unit_test(test_skinny_rows_of_narrow_types),
         cmocka_unit_test(test_instruction_sets),
     };
     return cmocka_run_group_tests(tests, fake_open, NULL);

@@ -1,6 +1,6 @@
 """The command on a fake driver, which computes nothing: what it lists, refuses and finds wrong.
 
-usage: test_command.py TILEGEMM FOLDER_OF_THE_FAKE
+usage: test_command.py TILEGEMM FOLDER_OF_THE_FAKE FOLDER_OF_THE_FAKE_CUBLAS
 """
 
 import json
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-FAKE, TILEGEMM = os.path.abspath(sys.argv.pop()), os.path.abspath(sys.argv.pop())
+CUBLAS, FAKE, TILEGEMM = (os.path.abspath(sys.argv.pop()) for _ in range(3))
 
 
 def call(*words, **changes):
@@ -43,6 +43,34 @@ class OnFakeDriver(unittest.TestCase):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertIn("cuda:0..cuda:1", done.stderr)
 
+    def test_candidates_tell_what_they_would_do(self):
+        def read(shape):
+            done = call("explain", shape, "--device", "cuda", "--json")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            return {row["kernel"]: row for row in json.loads(done.stdout)["candidates"]}
+
+        rows = read("1000x1200x800")
+        simt = rows["cuda_simt_sm80_fp32_64x128x16"]
+        self.assertEqual((simt["block_count"], simt["threads_per_block"]),
+                         (16 * 10 * simt["k_part_count"], 128))
+        self.assertEqual(simt["issued_flops"], 2 * 1024 * 1280 * 800)
+        edges = rows["cuda_edges_sm75_fp32_16x16x16"]
+        self.assertEqual(edges["global_read_bytes"],
+                         4 * (1000 * 800 * 75 + 800 * 1200 * 63))
+        self.assertEqual(edges["occupancy"], 1)
+        small = read("256x256x256")["cuda_small_sm75_fp32_16x32x128"]
+        self.assertEqual(small["global_read_bytes"], 4 * 256 * (256 * 8 + 256 * 16))
+        self.assertEqual(small["global_write_bytes"], 4 * 256 * 256)
+        # Few columns are taken as rows; parts of k are written and read again.
+        dot = read("4096x16x4096")["cuda_dot_sm80_fp32_16x64x128"]
+        self.assertGreater(dot["k_part_count"], 1)
+        self.assertEqual(dot["global_write_bytes"], 4 * 4096 * 16 * (1 + dot["k_part_count"]))
+        for row in rows.values():
+            self.assertEqual(row["is_legal"], row["block_count"] > 0, row)
+            self.assertTrue(not row["is_legal"] or 0 < row["occupancy"] <= 1, row)
+        cpu = json.loads(call("explain", "64x64x64", "--json", TILEGEMM_THREADS="1").stdout)
+        self.assertEqual({row["block_count"] for row in cpu["candidates"]}, {0})
+
     def test_peers_of_the_other_device(self):
         done = call("bench", "--shape", "8x8x8", "--device", "cuda", "--peer", "openblas")
         self.assertEqual(done.returncode, 2)
@@ -61,6 +89,42 @@ class OnFakeDriver(unittest.TestCase):
                          [True])
         self.assertFalse(any(record["is_right"] for record in records
                              if "cuda_" in record["name"]))
+
+    def test_bench_tells_what_tiling_saves(self):
+        """Times are the fake's; the reads are the model's: every operand n times, then n / T."""
+        words = ("bench", "--shape", "96x96x96", "--device", "cuda", "--peer", "none", "--rounds",
+                 "1", "--kernel", "ladder")
+        tiling = json.loads(call(*words, "--json", "-").stdout)["summaries"][0]["tiling"]
+        tile = int(tiling["tiled"].split("x")[-1])
+        self.assertIn("_tiled_", tiling["tiled"])
+        self.assertEqual(tiling["sequential"], "cpu_sequential_generic_fp32")
+        self.assertEqual(tiling["coalesced_read_bytes"], 8 * 96**3)
+        self.assertEqual(tiling["tiled_read_bytes"], 8 * 96**3 / tile)
+        self.assertAlmostEqual(tiling["saved_read_share"], 1 - 1 / tile, 9)
+        self.assertRegex(call(*words).stdout, r"Tiled against coalesced[^$]*\n  96x96x96 +\S+x ")
+        done = call(*words[:2], "97x96x96", *words[3:], "--json", "-")
+        self.assertIn("_edges_", json.loads(done.stdout)["summaries"][0]["tiling"]["tiled"])
+
+    def test_peers_compute_every_layout(self):
+        """The fake cuBLAS multiplies, in memory that is the host's; our kernels do not run."""
+        shapes = [f"7x5x{k}:{layout}{type}{alpha}" for k, type, alpha in
+                  ((9, "", ""), (3, ":fp64", ":alpha=-2"), (1, "", ":lda=12:ldb=12:ldd=11"))
+                  for layout in ("nn", "nt", "tn", "tt")]
+        words = [word for shape in shapes for word in ("--shape", shape)]
+        done = call("bench", "--device", "cuda", "--rounds", "1", "--json", "-", *words,
+                    "--peer", "cublas", "--peer", "cublas_best", TILEGEMM_CUBLAS=CUBLAS)
+        run = json.loads(done.stdout)
+        peers = [record for record in run["records"] if record["kind"] == "peer"]
+        self.assertEqual(len(peers), 2 * len(shapes), done.stderr)
+        self.assertEqual([peer["name"] for peer in peers if not peer["is_right"]], [])
+        self.assertEqual([(peer["name"], peer["version"]) for peer in run["head"]["peers"]],
+                         [("cublas", "cuBLAS 130000"), ("cublas_best", "cuBLASLt 130000")])
+
+    def test_peer_that_is_missing(self):
+        done = call("bench", "--device", "cuda", "--shape", "8x8x8", "--peer", "cublas",
+                    TILEGEMM_CUBLAS=FAKE)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("TILEGEMM_CUBLAS", done.stderr)
 
     def test_multiply_checks_what_came_back(self):
         with tempfile.TemporaryDirectory() as folder:

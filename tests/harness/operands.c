@@ -10,9 +10,7 @@
 #define PAGE_BYTES 4096
 #define BAND_BYTES 512 /* more than the widest store of a register tile's row */
 #define UNREADABLE_BYTES ((int64_t)1 << 30)
-#define NAN_BYTE 0xff /* repeated it is a NaN in all four types */
-
-enum { REGION_A, REGION_B, REGION_C, REGION_D, REGION_BIAS };
+#define NAN_BYTE 0xff /* repeated it is a NaN in all types */
 
 static void stop(const char *what)
 {
@@ -40,7 +38,7 @@ static void close_region(operand_region *region)
 
 void operands_close(test_operands *operands)
 {
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < CHECK_OPERAND_COUNT; i++)
         close_region(&operands->region[i]);
     munmap(operands->unreadable - UNREADABLE_BYTES / 2, UNREADABLE_BYTES);
 }
@@ -100,14 +98,16 @@ static double draw_special(uint64_t *random)
 
 static double draw_tiny(tg_type type, uint64_t *random)
 {
-    static const double smallest_normal[] = {0x1p-126, 0x1p-1022, 0x1p-126, 0x1p-14};
+    static const double smallest_normal[] = {0x1p-126, 0x1p-1022, 0x1p-126,
+                                             0x1p-14,  0x1p-6,    0x1p-14};
     return smallest_normal[type] * check_next_uniform(random);
 }
 
 /* Two factors of about this size overflow the sum's or D's type now and then. */
 static double get_large_scale(tg_type type)
 {
-    return type == TG_TYPE_FP64 ? 0x1p511 : type == TG_TYPE_FP16 ? 0x1p8 : 0x1p63;
+    static const double scales[] = {0x1p63, 0x1p511, 0x1p63, 0x1p8, 0x1p8, 0x1p8};
+    return scales[type];
 }
 
 static double draw_value(tg_type type, operand_fill fill, int64_t elem_count, uint64_t *random)
@@ -172,7 +172,7 @@ static void place_view(tg_matrix *view, int64_t batch_count, operand_region *reg
 static void place_bias(test_operands *operands, const operand_spec *spec, uint64_t *random)
 {
     tg_problem *problem = &operands->problem;
-    operand_region *region = &operands->region[REGION_BIAS];
+    operand_region *region = &operands->region[CHECK_BIAS];
     tg_type type = problem->d.type;
     int64_t count = problem->bias == TG_BIAS_NONE  ? 0
                     : problem->bias == TG_BIAS_ROW ? problem->d.row_count
@@ -184,6 +184,31 @@ static void place_bias(test_operands *operands, const operand_spec *spec, uint64
     problem->bias_data = problem->bias == TG_BIAS_NONE ? operands->unreadable : bias;
 }
 
+/* 1 among ones, so that sums stay exact; else not powers of two alone, and of either sign. */
+static void place_scale(test_operands *operands, int index, tg_scale scale, int64_t vector_count,
+                        const float **data, const operand_spec *spec, uint64_t *random)
+{
+    int64_t count = scale == TG_SCALE_NONE ? 0 : scale == TG_SCALE_VECTOR ? vector_count : 1;
+    char *block = place_region(&operands->region[index], count * (int64_t)sizeof(float),
+                               sizeof(float), spec->placement);
+    for (int64_t i = 0; i < count; i++) {
+        double value = 1.5 + check_next_uniform(random);
+        double sign = check_next_random(random) % 2 ? 1 : -1;
+        check_set_element(TG_TYPE_FP32, block, i, spec->fill == FILL_ONES ? 1 : sign * value);
+    }
+    *data = (const void *)(scale == TG_SCALE_NONE ? operands->unreadable : block);
+}
+
+static void place_scales(test_operands *operands, const operand_spec *spec, uint64_t *random)
+{
+    tg_problem *p = &operands->problem;
+    place_scale(operands, CHECK_A_SCALE, p->a_scale, p->d.row_count, &p->a_scale_data, spec,
+                random);
+    place_scale(operands, CHECK_B_SCALE, p->b_scale, p->d.col_count, &p->b_scale_data, spec,
+                random);
+    place_scale(operands, CHECK_D_SCALE, p->d_scale, 1, &p->d_scale_data, spec, random);
+}
+
 void operands_place(test_operands *operands, const operand_spec *spec)
 {
     uint64_t random = spec->seed;
@@ -191,29 +216,32 @@ void operands_place(test_operands *operands, const operand_spec *spec)
     operand_placement placement = spec->placement;
     tg_problem *problem = &operands->problem;
     *problem = spec->problem;
-    place_view(&problem->a, batch_count, &operands->region[REGION_A], placement);
-    place_view(&problem->b, batch_count, &operands->region[REGION_B], placement);
-    place_view(&problem->d, batch_count, &operands->region[REGION_D], placement);
+    place_view(&problem->a, batch_count, &operands->region[CHECK_A], placement);
+    place_view(&problem->b, batch_count, &operands->region[CHECK_B], placement);
+    place_view(&problem->d, batch_count, &operands->region[CHECK_D], placement);
     fill_view(&problem->a, batch_count, spec->fill, &random);
     fill_view(&problem->b, batch_count, spec->fill, &random);
     if (problem->beta != 0 && spec->is_in_place) {
-        place_view(&problem->c, 0, &operands->region[REGION_C], placement);
+        place_view(&problem->c, 0, &operands->region[CHECK_C], placement);
         fill_view(&problem->d, batch_count, spec->fill, &random);
         problem->c = problem->d;
     } else {
-        place_view(&problem->c, batch_count, &operands->region[REGION_C], placement);
+        place_view(&problem->c, batch_count, &operands->region[CHECK_C], placement);
         fill_view(&problem->c, batch_count, spec->fill, &random);
     }
     place_bias(operands, spec, &random);
-    for (int i = 0; i < 5; i++)
+    place_scales(operands, spec, &random);
+    for (int i = 0; i < CHECK_OPERAND_COUNT; i++)
         keep_before(&operands->region[i]);
     operands->check = *problem;
     if (problem->beta != 0 && spec->is_in_place) {
-        const operand_region *region = &operands->region[REGION_D];
+        const operand_region *region = &operands->region[CHECK_D];
         operands->check.c.data = region->before + ((char *)problem->d.data - region->guarded);
     }
-    if (problem->alpha == 0)
+    if (problem->alpha == 0) {
         problem->a.data = problem->b.data = operands->unreadable;
+        problem->a_scale_data = problem->b_scale_data = (const void *)operands->unreadable;
+    }
     if (problem->beta == 0)
         problem->c.data = operands->unreadable;
 }
@@ -222,7 +250,7 @@ void operands_place(test_operands *operands, const operand_spec *spec)
 static void forgive_elements(const test_operands *operands)
 {
     const tg_matrix *d = &operands->problem.d;
-    const operand_region *region = &operands->region[REGION_D];
+    const operand_region *region = &operands->region[CHECK_D];
     int64_t element_bytes = tg_get_type_bytes(d->type);
     for (int64_t p = 0; p < operands->problem.batch_count; p++) {
         for (int64_t i = 0; i < d->row_count; i++) {
@@ -239,12 +267,13 @@ static void forgive_elements(const test_operands *operands)
 const char *operands_find_damage(const test_operands *operands, int is_d_untouched)
 {
     static const char *const damage[] = {
-        "A or its surroundings were written", "B or its surroundings were written",
-        "C or its surroundings were written", "the surroundings of D were written",
-        "bias or its surroundings were written"};
+        "A or its surroundings were written",         "B or its surroundings were written",
+        "C or its surroundings were written",         "the surroundings of D were written",
+        "bias or its surroundings were written",      "A's scale or its surroundings were written",
+        "B's scale or its surroundings were written", "D's scale or its surroundings were written"};
     if (!is_d_untouched)
         forgive_elements(operands);
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
         const operand_region *region = &operands->region[i];
         if (memcmp(region->before, region->guarded, region->guarded_bytes) != 0)
             return damage[i];

@@ -47,6 +47,10 @@ static inline const char *find_problem_difference(const tg_problem *one, const t
         return "alpha or beta";
     if (x.precision != y.precision)
         return "precision";
+    if (x.a_scale != y.a_scale || x.b_scale != y.b_scale || x.d_scale != y.d_scale)
+        return "a scale";
+    if (x.is_batch_invariant != y.is_batch_invariant)
+        return "is_batch_invariant";
     return x.bias != y.bias || x.activation != y.activation ? "bias or activation" : NULL;
 }
 

@@ -113,6 +113,40 @@ static void draw_epilogue(tg_problem *problem, uint64_t *random)
     problem->activation = happens(random, 2) ? TG_ACTIVATION_NONE : (tg_activation)draw(random, 5);
 }
 
+/* Any that goes with the inputs. */
+static tg_type draw_d_type(tg_type type, uint64_t *random)
+{
+    static const tg_type narrow[] = {TG_TYPE_FP32, TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3,
+                                     TG_TYPE_FP8_E5M2};
+    int64_t count = tg_get_type_bytes(type) == 1 ? 5 : 3;
+    if (tg_get_type_bytes(type) > 2 || happens(random, 2))
+        return type;
+    return narrow[draw(random, count)];
+}
+
+static void draw_precision(tg_problem *problem, uint64_t *random)
+{
+    tg_type type = problem->a.type;
+    if (happens(random, 4))
+        problem->precision = type == TG_TYPE_FP64 ? TG_PRECISION_IEEE_FP64 : TG_PRECISION_IEEE_FP32;
+    if (type == TG_TYPE_FP32 && happens(random, 4))
+        problem->precision = TG_PRECISION_TF32;
+    problem->is_batch_invariant = happens(random, 8);
+}
+
+/* Scales, and a B of the other type, where the inputs are FP8. */
+static void draw_scales(tg_problem *problem, uint64_t *random)
+{
+    if (tg_get_type_bytes(problem->a.type) != 1)
+        return;
+    if (happens(random, 3))
+        problem->b.type = problem->a.type == TG_TYPE_FP8_E4M3 ? TG_TYPE_FP8_E5M2 : TG_TYPE_FP8_E4M3;
+    problem->a_scale = (tg_scale)draw(random, 3);
+    problem->b_scale = (tg_scale)draw(random, 3);
+    if (tg_get_type_bytes(problem->d.type) == 1 && happens(random, 2))
+        problem->d_scale = TG_SCALE_TENSOR;
+}
+
 static void limit_work(const case_domain *domain, int64_t shape[3], uint64_t *random)
 {
     int64_t limit = domain->work_limit * (happens(random, 64) ? 16 : 1);
@@ -150,8 +184,7 @@ void case_draw(const case_domain *domain, uint64_t seed, operand_spec *spec)
         batch_count = 0;
     if (absolute(batch_count) * shape[0] * shape[1] * shape[2] > 16 * domain->work_limit)
         batch_count = 1;
-    int is_16bit = domain->type == TG_TYPE_BF16 || domain->type == TG_TYPE_FP16;
-    tg_type d_type = is_16bit && happens(&random, 2) ? TG_TYPE_FP32 : domain->type;
+    tg_type d_type = draw_d_type(domain->type, &random);
     int is_a_turned = happens(&random, 2), is_b_turned = happens(&random, 2);
 
     tg_problem *problem = &spec->problem;
@@ -168,15 +201,14 @@ void case_draw(const case_domain *domain, uint64_t seed, operand_spec *spec)
     draw_layout(&problem->c, batch_count, 0, &random);
     draw_epilogue(problem, &random);
     spec->is_in_place = problem->beta != 0 && happens(&random, 2);
-    if (happens(&random, 4))
-        problem->precision =
-            domain->type == TG_TYPE_FP64 ? TG_PRECISION_IEEE_FP64 : TG_PRECISION_IEEE_FP32;
     static const operand_fill fills[] = {FILL_ONES, FILL_SPECIAL, FILL_SPECIAL, FILL_TINY,
                                          FILL_LARGE};
     int64_t fill = draw(&random, 12);
     spec->fill = fill < COUNT_OF(fills) ? fills[fill] : FILL_UNIFORM;
     spec->placement = (operand_placement)draw(&random, PLACEMENT_COUNT);
     spec->seed = check_next_random(&random);
+    draw_precision(problem, &random);
+    draw_scales(problem, &random);
     if (domain->is_plain)
         make_plain(spec, shape, &random);
 }
@@ -202,10 +234,13 @@ void case_describe(const operand_spec *spec, char *text, size_t text_bytes)
     if (used >= text_bytes)
         return;
     snprintf(text + used, text_bytes - used,
-             " op=%d%d batch=%lld alpha=%g beta=%g c=%s bias=%s act=%s prec=%s fill=%s %s",
+             " op=%d%d batch=%lld alpha=%g beta=%g c=%s bias=%s act=%s prec=%s%s scales=%s,%s,%s "
+             "fill=%s %s",
              (int)problem->op_a, (int)problem->op_b, (long long)problem->batch_count,
              problem->alpha, problem->beta, spec->is_in_place ? "d" : "own",
              tg_get_bias_name(problem->bias), tg_get_activation_name(problem->activation),
-             tg_get_precision_name(problem->precision), fills[spec->fill],
-             placements[spec->placement]);
+             tg_get_precision_name(problem->precision),
+             problem->is_batch_invariant ? " batch_invariant" : "",
+             tg_get_scale_name(problem->a_scale), tg_get_scale_name(problem->b_scale),
+             tg_get_scale_name(problem->d_scale), fills[spec->fill], placements[spec->placement]);
 }

@@ -22,7 +22,7 @@ typedef struct case_domain {
 /* Draws the case of `seed`: the same on every machine. */
 void case_draw(const case_domain *domain, uint64_t seed, operand_spec *spec);
 
-/* Writes all that tells the case from others; 512 bytes suffice. */
+/* Writes all that tells the case from others; 800 bytes suffice. */
 void case_describe(const operand_spec *spec, char *text, size_t text_bytes);
 
 #endif /* TEST_KERNEL_CASES_H */

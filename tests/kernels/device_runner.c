@@ -6,7 +6,7 @@
 #include "kernels/runner.h"
 #include "tilegemm_lab.h"
 
-#define REGION_COUNT 5
+#define REGION_COUNT CHECK_OPERAND_COUNT
 #define BAND_BYTES 4096  /* on either side of what is copied */
 #define NAN_BYTE 0xff    /* bytes of a NaN in every type, as in the operands' own bands */
 #define PLACE_BYTES 4096 /* places on the host and on the device are alike modulo this */
@@ -99,6 +99,9 @@ tg_status runner_compute_on_device(void *state, const tg_problem *problem)
     moved.c.data = move(&image, operands, problem->c.data);
     moved.d.data = move(&image, operands, problem->d.data);
     moved.bias_data = move(&image, operands, problem->bias_data);
+    moved.a_scale_data = move(&image, operands, problem->a_scale_data);
+    moved.b_scale_data = move(&image, operands, problem->b_scale_data);
+    moved.d_scale_data = move(&image, operands, problem->d_scale_data);
     tg_status computed = runner_compute_with_library(state, &moved);
     status = tg_copy_from_device(choice->context, image.host, image.device, image.size_bytes);
     if (status != TG_STATUS_OK)

@@ -24,7 +24,7 @@
 #endif
 
 /* The case at hand, for the report of a crash: a guard page was touched. */
-static char current_case[600];
+static char current_case[800];
 
 static void report_crash(int signal_number)
 {
@@ -74,7 +74,10 @@ tg_status runner_compute_with_library(void *state, const tg_problem *problem)
                           .b = problem->b.data,
                           .c = problem->c.data,
                           .d = problem->d.data,
-                          .bias = problem->bias_data};
+                          .bias = problem->bias_data,
+                          .a_scale = problem->a_scale_data,
+                          .b_scale = problem->b_scale_data,
+                          .d_scale = problem->d_scale_data};
     status = tg_execute_plan(plan, &buffers);
     tg_destroy_plan(plan);
     return status;

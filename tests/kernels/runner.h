@@ -24,7 +24,7 @@ typedef struct case_outcome {
 typedef struct run_summary {
     int passed_count, refused_count, failed_count;
     double bound_share; /* largest of the cases that passed */
-    char first_failure[1024];
+    char first_failure[1280];
 } run_summary;
 
 /* One case. TG_STATUS_UNSUPPORTED with a reason and an untouched D is a refusal. */

@@ -53,7 +53,7 @@ static void check_rows(tg_context *context, int isa)
 
 static void check_choices(tg_context *context, const char *isa)
 {
-    for (int i = TG_TYPE_FP32; i <= TG_TYPE_FP16; i++) {
+    for (int i = TG_TYPE_FP32; i <= TG_TYPE_FP8_E5M2; i++) {
         run_summary summary;
         case_domain domain = {(tg_type)i, 6, 16, WORK_LIMIT, 0};
         library_choice choice = {context, NULL};

@@ -131,7 +131,7 @@ static void check_rows(tg_context *context, int thread_count)
 
 static void check_choice(tg_context *context, int thread_count)
 {
-    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
+    for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP8_E5M2; type++) {
         for (int i = 0; i < SHAPE_COUNT; i++)
             check_shape(context, thread_count, NULL, type, i, (tg_type)type);
     }

@@ -47,6 +47,9 @@ static const struct {
     COUNT(shared_store_requests),
     COUNT(bank_conflicts),
     COUNT(barriers),
+    COUNT(counter_shared_loads),
+    COUNT(counter_shared_turns),
+    COUNT(counter_bank_conflicts),
     COUNT(useful_flops),
     COUNT(issued_flops),
 #undef COUNT

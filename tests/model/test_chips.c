@@ -119,7 +119,7 @@ static void test_bound_and_time(void **state)
     assert_true(naive.predicted_s > 10 * last.predicted_s);
     assert_true(naive.peak_share < 0.02 && last.peak_share > 0.4 && last.peak_share < 1.0);
     double sum_s = last.l1_s + last.shared_s + last.fp32_s;
-    double store_s = last.dram_write_bytes / 4.8e12;
+    double store_s = 4.0 * 4096 * 4096 / 4.8e12;
     assert_true(sum_s > last.dram_s);
     assert_true(fabs(last.launch_s + sum_s + store_s - last.predicted_s) < 1e-9);
     /* Bank conflicts. */
@@ -132,10 +132,23 @@ static void test_dram(void **state)
     (void)state;
     tg_prediction p = predict("h200", "warp_tile", 128, 2048, 2048, 2048);
     assert_true(p.dram_read_bytes == 2.0 * 4 * 2048 * 2048);
-    assert_true(p.dram_write_bytes == 4.0 * 2048 * 2048);
+    /* One wave: L2 holds most of D when its last block ends. */
+    assert_true(fabs(p.dram_write_bytes / (0.15 * 4 * 2048 * 2048) - 1.0) < 1e-6);
     p = predict("h200", "warp_tile", 128, 8192, 8192, 8192);
-    /* 264 blocks at once are 4 bands of 64: 16 sweeps of B, and A once. */
-    assert_true(p.dram_read_bytes == 17.0 * 4 * 8192 * 8192);
+    /* 132 of 264 blocks keep step, 2 bands of 64: 32 sweeps of B, and A once. */
+    assert_true(p.dram_read_bytes == 33.0 * 4 * 8192 * 8192);
+    /* Of rung 9 all do: 4 bands, 16 sweeps. */
+    assert_true(predict("h200", "vector", 128, 8192, 8192, 8192).dram_read_bytes ==
+                17.0 * 4 * 8192 * 8192);
+    /* Of D, L2 keeps what it never hurries to write. */
+    assert_true(predict("h200", "tiled", 32, 8192, 8192, 8192).dram_write_bytes ==
+                4.0 * 8192 * 8192 - 0.07 * (60 << 20));
+    /* 64 bytes come from DRAM together: tiles of 8 use half of them. */
+    assert_true(predict("h200", "edges", 8, 8192, 8192, 8192).dram_read_bytes >
+                1.1 * 1025 * 4 * 8192 * 8192);
+    /* Rows of A 32 KiB apart share sets of L1; 36 KiB apart they do not. */
+    assert_true(predict("h200", "naive", 16, 8192, 8192, 8192).dram_read_bytes >
+                2.0 * predict("h200", "naive", 16, 8192, 8192, 9216).dram_read_bytes);
     assert_true(predict("t4", "warp_tile", 128, 8192, 8192, 8192).dram_read_bytes >
                 p.dram_read_bytes);
 }

@@ -52,9 +52,9 @@ static void test_counters(void **state)
     tg_simulation counted;
     (void)state;
     assert_true(simulate("transposed", 0, whole, &counted));
-    assert_int_equal(counted.counter_bank_conflicts, 3670016 + 507904);
+    assert_int_equal(counted.traffic.counter_bank_conflicts, 3670016 + 507904);
     assert_true(simulate("transposed", 0, ragged, &counted));
-    assert_int_equal(counted.counter_bank_conflicts, 860160 + 119040);
+    assert_int_equal(counted.traffic.counter_bank_conflicts, 860160 + 119040);
     assert_int_equal(counted.traffic.global_load_sectors, 24929);
     assert_true(simulate("naive", 16, ragged, &counted));
     assert_int_equal(counted.traffic.global_load_sectors, 1210300);
@@ -63,6 +63,65 @@ static void test_counters(void **state)
     assert_int_equal(counted.traffic.global_load_requests, 1992);
     assert_int_equal(counted.traffic.global_load_sectors, 35984);
     assert_int_equal(counted.traffic.global_store_sectors, 17496);
+}
+
+static void add_request(void *state, const tg_simulated_request *request)
+{
+    tg_traffic *sum = state;
+    const int elem_count = __builtin_popcount(request->active_lanes) * request->elem_count;
+    int conflicts = 0;
+    for (int i = 0; i < request->part_count; i++)
+        conflicts += request->parts[i].turns > 1 ? request->parts[i].turns - 1 : 0;
+    assert_true(request->space == 'S' ? request->part_count > 0 : request->part_count == 0);
+    assert_true(request->source_length > 0);
+    sum->bank_conflicts += conflicts;
+    if (request->space == 'S') {
+        sum->shared_store_requests += request->is_write;
+        sum->shared_load_requests += !request->is_write;
+    } else if (request->is_write) {
+        sum->global_store_requests++;
+        sum->global_store_sectors += request->sector_count;
+        sum->global_write_elems += elem_count;
+    } else {
+        sum->global_load_requests++;
+        sum->global_load_sectors += request->sector_count;
+        sum->global_read_elems += elem_count;
+    }
+}
+
+/* What a watcher is told adds up to the counts. */
+static void test_watch(void **state)
+{
+    static const char *const kernels[] = {"naive",         "coalesced", "tiled",    "transposed",
+                                          "register_tile", "vector",    "buffered", "warp_tile"};
+    enum { m = 96, n = 64, k = 32 };
+    float *a = allocate(m * k), *b = allocate(k * n), *d = allocate(m * n);
+    (void)state;
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+        tg_traffic sum = {.grid_x = 0};
+        const tg_simulation *made = NULL;
+        const tg_simulation_options options = {.kernel = kernels[i],
+                                               .a = a,
+                                               .b = b,
+                                               .d = d,
+                                               .watch = add_request,
+                                               .watch_state = &sum};
+        assert_int_equal(tg_simulate_kernel(&options, m, n, k, &made), TG_STATUS_OK);
+        const tg_traffic *counted = &made->traffic;
+        assert_int_equal(sum.bank_conflicts, counted->bank_conflicts);
+        assert_int_equal(sum.shared_store_requests, counted->shared_store_requests);
+        assert_int_equal(sum.shared_load_requests, counted->shared_load_requests);
+        assert_int_equal(sum.global_store_requests, counted->global_store_requests);
+        assert_int_equal(sum.global_store_sectors, counted->global_store_sectors);
+        assert_int_equal(sum.global_write_elems, counted->global_write_elems);
+        assert_int_equal(sum.global_load_requests, counted->global_load_requests);
+        assert_int_equal(sum.global_load_sectors, counted->global_load_sectors);
+        assert_int_equal(sum.global_read_elems, counted->global_read_elems);
+        tg_destroy_simulation(made);
+    }
+    free(a);
+    free(b);
+    free(d);
 }
 
 static void keep_sums(void *state, const tg_trace_phase *phase)
@@ -101,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_watch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,6 +78,15 @@ class StyleTest(ToolCase):
         self.expect_fault({"tools/a.py": "def f():\n" + "    pass\n" * 80}, "of 81 lines")
         self.expect_fault({"tools/a.sh": "f() {\n" + "    :\n" * 80 + "}\n"}, "of 82 lines")
 
+    def test_script(self):
+        text = "export function f(x) {\n" + "    x++;\n" * 78 + "}\n"
+        self.expect_clean({"page/a.js": text})
+        self.expect_fault({"page/a.js": text.replace("{\n", "{\n    x++;\n")}, "of 81 lines")
+        text = "const a = {\n    f(x) {\n" + "        x++;\n" * 79 + "    },\n};\n"
+        self.expect_fault({"page/a.js": text}, "page/a.js:2: a function of 81 lines")
+        self.expect_fault({"page/a.js": "const fastPath = 1;\n"}, "'fast_Path' holds the word")
+        self.expect_clean({"page/a.js": "const a = new Map(); // a fast one\nf('new', `fast`);\n"})
+
     def test_names(self):
         self.expect_fault({"src/core/a.c": "int fast_path;\n"}, "'fast_path' holds the word 'fast'")
         self.expect_fault({"src/core/string_util.c": "int a;\n"}, "file name with the word 'util'")
@@ -118,6 +127,18 @@ class LayersTest(ToolCase):
 
     def test_unknown_folder(self):
         self.expect_fault({"src/other/a.c": "int a;\n"}, "folder src/other has no rule")
+
+    def test_script(self):
+        views = {"page/chart.js": "", "page/app.js": "", "page/views/a.js": ""}
+        self.expect_clean({**views, "page/views/b.js": "import {a} from '../chart.js';\n"})
+        for path, name, text in (
+                ("page/views/b.js", "d3-axis", "is imported by page/chart.js alone"),
+                ("page/b.js", "other", "is imported by nobody alone"),
+                ("page/b.js", "./none.js", "is no file of page/"),
+                ("page/b.js", "./views/a.js", "may not import page/views/a.js"),
+                ("page/views/b.js", "../app.js", "may not import page/app.js"),
+                ("page/b.js", "../cli/main.c", "is no file of page/")):
+            self.expect_fault({**views, path: f"import {{a}} from '{name}';\n"}, text)
 
     def test_missing_file(self):
         self.expect_fault({"cli/a.c": '#include "absent.h"\n'}, '"absent.h" is no file')

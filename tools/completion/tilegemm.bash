@@ -13,16 +13,18 @@ _tilegemm_complete()
 
     if ((COMP_CWORD == 1)); then
         mapfile -t COMPREPLY < <(compgen -W \
-            "multiply bench explain simulate kernels info --help --usage --version" -- "$current")
+            "multiply bench explain simulate profile report kernels info --help --usage --version" \
+            -- "$current")
         return
     fi
 
     case $before in
-    --type | --output-type) words="fp32 fp64 bf16 fp16" ;;
-    --precision) words="default ieee_fp32 ieee_fp64" ;;
+    --type | --output-type) words="fp32 fp64 bf16 fp16 fp8_e4m3 fp8_e5m2" ;;
+    --precision) words="default ieee_fp32 ieee_fp64 tf32" ;;
     --isa) words="generic avx2 avx512 avx512_bf16 sm75 sm80 sm90a" ;;
     --device) words="cpu cuda cuda:0 cuda:1 sim" ;;
-    --peer | -p) words="all none openblas blis onednn onednn_sgemm mkl cublas cublas_best" ;;
+    --peer | -p) words="all none openblas blis onednn onednn_sgemm mkl cublas cublas_lt
+                        cublas_best" ;;
     --gpu)
         mapfile -t COMPREPLY < <(compgen -W "t4 a40 l4 a100 rtx3090 rtx4090 h100 h100_pcie h200
             b200 rtx5090" -- "$current"
@@ -34,7 +36,8 @@ _tilegemm_complete()
         words="best ladder all $(tilegemm kernels 2>/dev/null | awk 'NR > 1 { print $1 }')"
         ;;
     --suite | -S)
-        mapfile -t COMPREPLY < <(compgen -W "square layouts odd skinny llm seeds" -- "$current"
+        words="square cubes layouts odd skinny llm cliff seeds"
+        mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current"
             compgen -f -- "$current")
         return
         ;;
@@ -44,11 +47,14 @@ _tilegemm_complete()
             return
         fi
         ;;
-    --output | -o | --c)
+    --output | -o | --c | --bench | --profile)
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
         return
         ;;
-    --shape | -s | --threads | -t | --alpha | --beta | --rounds | --min-time | --max-time) return ;;
+    --shape | -s | --threads | -t | --alpha | --beta | --rounds | --min-time | --max-time | \
+        --within | --sustained)
+        return
+        ;;
     esac
     if [[ -n ${words-} ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -62,10 +68,12 @@ _tilegemm_complete()
         ;;
     bench)
         options="--shape --suite --type --precision --kernel --peer --threads --device --isa --json
-            --rounds --min-time --max-time --hot --cold"
+            --rounds --min-time --max-time --within --hot --cold --batch-invariant --sustained"
         ;;
-    simulate) options="--kernel --tile --gpu --trace --lines --json" ;;
+    simulate) options="--kernel --tile --gpu --trace --lines --requests --json" ;;
+    profile) options="--kernel --device --gpu --json --launch" ;;
     explain) options="--kernel --tile --gpu --device --json" ;;
+    report) options="--gpu --bench --profile --output" ;;
     kernels) options="--json --device --isa" ;;
     info) options="--json" ;;
     *) return ;;

@@ -89,7 +89,7 @@ struct tgi_dmma {
     static constexpr int wide_count = (is_b_wide ? Warp_cols : Warp_rows) / 16;
     static constexpr int narrow_count = (is_b_wide ? Warp_rows : Warp_cols) / 8;
     static constexpr int access_count = operand_a::access_count + operand_b::access_count;
-    static constexpr int pitch = Cols + 2; /* of the sums: neighbouring rows in different banks */
+    static constexpr int pitch = TGI_DMMA_TILE_PITCH(Cols);
 
     struct shared_stage {
         operand_a a;
@@ -248,6 +248,7 @@ struct tgi_dmma {
         }
     };
 
+    /* Leaves the sums in shared memory, rows `pitch` apart. */
     static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
                                                     const tgi_tile_place &place, void *shared)
     {
@@ -309,14 +310,11 @@ struct tgi_dmma {
         __syncthreads();
         double *tile = static_cast<double *>(shared);
         gather(lane, sums, tile);
-        /* Without it elements would be stored before the other warps have put theirs. */
-        __syncthreads();
-        tgi_store_tile<double, Rows, Cols, pitch, 1, Threads>(args, place, tile);
     }
 };
 
 /* One kernel for the four storage orders: which body runs is the same for the whole grid, which is
- * tiles of D, parts of k and batch entries. */
+ * tiles of D, parts of k and batch entries. They share the store. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
 static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &args, void *shared)
 {
@@ -345,6 +343,10 @@ static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &ar
         else
             TGI_BODY(0, 0);
 #undef TGI_BODY
+        /* Without it elements would be stored before the other warps have put theirs. */
+        __syncthreads();
+        tgi_store_tile<double, Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), 1, Threads>(
+            args, place, static_cast<const double *>(shared));
         /* Without it the next batch entry's stages would overwrite sums not yet stored. */
         __syncthreads();
     }

@@ -1,24 +1,54 @@
 /* The kernels of families dot and rank, one for each row of kernels.def. */
 #include "kernels/rows.cuh"
 #include "kernels/tile_shape.h"
-#include "kernels/skinny/skinny.cuh"
+#include "kernels/skinny/fma.cuh"
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+#include "kernels/skinny/dot_mma.cuh"
+#include "kernels/skinny/rank_mma.cuh"
+#endif
 
 #define TGI_ALONG_K_dot 1
 #define TGI_ALONG_K_rank 0
-#define TGI_ELEM_FP32 float
-#define TGI_ELEM_FP64 double
+#define TGI_BYTES_FP32 4
+#define TGI_BYTES_FP64 8
+#define TGI_BYTES_BF16 2
+#define TGI_BYTES_FP16 2
+#define TGI_BYTES_FP8_E4M3 1
+#define TGI_BYTES_FP8_E5M2 1
 
-#define TGI_SKINNY(name, along_k, elem, tile_rows, tile_cols, tile_depth, thread_cols, stages,     \
-                   threads)                                                                        \
-    extern "C" __global__ void __launch_bounds__(threads, TGI_SKINNY_BLOCKS_PER_SM(tile_rows))     \
+/* The body of a family and type. */
+#define TGI_FMA(along_k, elem, rows, cols, depth, thread_cols, stages, threads)                    \
+    tgi_skinny<tgi_skinny_fma<elem, along_k, rows, cols, depth, thread_cols, stages, threads>>
+#define TGI_MMA_dot(type, rows, cols, depth, stages, threads)                                      \
+    tgi_dot_mma<type, rows, cols, depth, threads>
+#define TGI_MMA_rank(type, rows, cols, depth, stages, threads)                                     \
+    tgi_skinny<tgi_rank_mma<type, rows, cols, depth, stages, threads>>
+#define TGI_BODY_FP32(family, rows, cols, depth, thread_cols, stages, threads)                     \
+    TGI_FMA(TGI_ALONG_K_##family, float, rows, cols, depth, thread_cols, stages, threads)
+#define TGI_BODY_FP64(family, rows, cols, depth, thread_cols, stages, threads)                     \
+    TGI_FMA(TGI_ALONG_K_##family, double, rows, cols, depth, thread_cols, stages, threads)
+#define TGI_BODY_BF16(family, rows, cols, depth, thread_cols, stages, threads)                     \
+    TGI_MMA_##family(TG_TYPE_BF16, rows, cols, depth, stages, threads)
+#define TGI_BODY_FP16(family, rows, cols, depth, thread_cols, stages, threads)                     \
+    TGI_MMA_##family(TG_TYPE_FP16, rows, cols, depth, stages, threads)
+#define TGI_BODY_FP8_E4M3(family, rows, cols, depth, thread_cols, stages, threads)                 \
+    TGI_MMA_##family(TG_TYPE_FP8_E4M3, rows, cols, depth, stages, threads)
+#define TGI_BODY_FP8_E5M2(family, rows, cols, depth, thread_cols, stages, threads)                 \
+    TGI_MMA_##family(TG_TYPE_FP8_E5M2, rows, cols, depth, stages, threads)
+
+#define TGI_SKINNY(name, family, type, rows, cols, depth, thread_cols, stages, threads)            \
+    extern "C" __global__ void __launch_bounds__(                                                  \
+        threads,                                                                                   \
+        TGI_SKINNY_BLOCKS_PER_SM(TGI_ALONG_K_##family, rows,                                       \
+                                 TGI_SKINNY_SHARED_BYTES(TGI_ALONG_K_##family, rows, cols, depth,  \
+                                                         stages, threads, TGI_BYTES_##type),       \
+                                 TGI_BYTES_##type))                                                \
         name(const __grid_constant__ tgi_gemm_args args)                                           \
     {                                                                                              \
-        typedef tgi_skinny<elem, along_k, tile_rows, tile_cols, tile_depth, thread_cols, stages,   \
-                           threads>                                                                \
-            body;                                                                                  \
+        typedef TGI_BODY_##type(family, rows, cols, depth, thread_cols, stages, threads) body;     \
         static_assert(sizeof(body::shared_all) ==                                                  \
-                          TGI_SKINNY_SHARED_BYTES(along_k, tile_rows, tile_cols, tile_depth,       \
-                                                  stages, threads, sizeof(elem)),                  \
+                          TGI_SKINNY_SHARED_BYTES(TGI_ALONG_K_##family, rows, cols, depth, stages, \
+                                                  threads, TGI_BYTES_##type),                      \
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
         body::multiply(args, shared);                                                              \
@@ -28,6 +58,6 @@
 #define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
                         stages, threads)                                                           \
     TGI_ROW(image, isa,                                                                            \
-            TGI_SKINNY(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TGI_ALONG_K_##family,  \
-                       TGI_ELEM_##type, rows, cols, depth, thread_cols, stages, threads))
+            TGI_SKINNY(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), family, type, rows,    \
+                       cols, depth, thread_cols, stages, threads))
 #include "core/kernels.def"

@@ -1,6 +1,7 @@
 /*
- * cuBLAS at its best: of the candidates that cuBLASLt proposes for a shape, the one that is fastest
- * when each is timed on the operands. It computes column-major: our row-major D is its D^T.
+ * cuBLASLt by default, which is the first of the candidates that it proposes for a shape, and at
+ * its best: the one that is fastest when each is timed on the operands. It computes column-major:
+ * our row-major D is its D^T.
  */
 #include "peer.h"
 
@@ -10,6 +11,7 @@
 
 /* Values of cublasLt.h and library_types.h in use. */
 enum { operation_n = 0, operation_t = 1, compute_fp32 = 68, compute_fp64 = 70 };
+enum { compute_tf32 = 77, data_e4m3 = 28, data_e5m2 = 29 };
 enum { data_fp32 = 0, data_fp64 = 1, data_fp16 = 2, data_bf16 = 14 };
 enum { description_op_a = 3, description_op_b = 4, preference_workspace_bytes = 1 };
 enum { candidate_capacity = 12, timed_calls = 5 };
@@ -50,7 +52,7 @@ typedef struct lt_state {
     const tg_context *context;
     void *handle, *description, *layout_left, *layout_right, *layout_d, *workspace;
     candidate candidates[candidate_capacity];
-    int candidate_count, best; /* best: -1 until the first run */
+    int candidate_count, best; /* best: -1 until the first run of all candidates */
     int is_fp64;
     double alpha_fp64;
     float alpha_fp32;
@@ -60,7 +62,7 @@ typedef struct lt_state {
     int timed;
 } lt_state;
 
-int cli_bind_cublas_best(cli_peer *peer)
+int cli_bind_cublas_lt(cli_peer *peer)
 {
     static const struct {
         const char *symbol;
@@ -91,17 +93,35 @@ int cli_bind_cublas_best(cli_peer *peer)
     }
     cli_find_symbol_path(dlsym(peer->handle, "cublasLtCreate"), peer->path);
     snprintf(peer->version, sizeof peer->version, "cuBLASLt %zu", library.get_version());
-    snprintf(peer->kernel, sizeof peer->kernel, "fastest of up to %d candidates",
-             candidate_capacity);
+    if (peer->prepare == cli_prepare_cublas_best)
+        snprintf(peer->kernel, sizeof peer->kernel, "fastest of up to %d candidates",
+                 candidate_capacity);
+    else
+        snprintf(peer->kernel, sizeof peer->kernel, "its first candidate");
     return 1;
+}
+
+const char *cli_explain_cublas_lt(const peer_gemm *gemm)
+{
+    if (tg_get_type_bytes(gemm->type) != 1)
+        return NULL;
+    if (gemm->is_a_transposed || !gemm->is_b_transposed)
+        return "its FP8 takes an A stored along k and a B stored n x k: layout nt";
+    if (gemm->type == TG_TYPE_FP8_E5M2 && gemm->b_type == TG_TYPE_FP8_E5M2)
+        return "it does not multiply E5M2 by E5M2";
+    if (tg_get_type_bytes(gemm->d_type) == 1)
+        return "it is measured with D of 16 or 32 bits";
+    return NULL;
 }
 
 static int find_data_type(tg_type type)
 {
-    return type == TG_TYPE_FP64   ? data_fp64
-           : type == TG_TYPE_FP32 ? data_fp32
-           : type == TG_TYPE_BF16 ? data_bf16
-                                  : data_fp16;
+    return type == TG_TYPE_FP64       ? data_fp64
+           : type == TG_TYPE_FP32     ? data_fp32
+           : type == TG_TYPE_BF16     ? data_bf16
+           : type == TG_TYPE_FP16     ? data_fp16
+           : type == TG_TYPE_FP8_E4M3 ? data_e4m3
+                                      : data_e5m2;
 }
 
 /* rows x cols of op(matrix) as cuBLAS reads it, column-major with a leading dimension. */
@@ -117,15 +137,15 @@ static int describe(lt_state *state, const peer_gemm *gemm)
 {
     const int op_left = gemm->is_b_transposed ? operation_t : operation_n;
     const int op_right = gemm->is_a_transposed ? operation_t : operation_n;
+    const int compute = state->is_fp64 ? compute_fp64 : gemm->is_tf32 ? compute_tf32 : compute_fp32;
     return library.create(&state->handle) ||
-           library.make_description(&state->description,
-                                    state->is_fp64 ? compute_fp64 : compute_fp32,
+           library.make_description(&state->description, compute,
                                     state->is_fp64 ? data_fp64 : data_fp32) ||
            library.set_description(state->description, description_op_a, &op_left,
                                    sizeof op_left) ||
            library.set_description(state->description, description_op_b, &op_right,
                                    sizeof op_right) ||
-           make_layout(&state->layout_left, gemm->type, gemm->n, gemm->k, gemm->is_b_transposed,
+           make_layout(&state->layout_left, gemm->b_type, gemm->n, gemm->k, gemm->is_b_transposed,
                        gemm->ldb) ||
            make_layout(&state->layout_right, gemm->type, gemm->k, gemm->m, gemm->is_a_transposed,
                        gemm->lda) ||
@@ -146,24 +166,34 @@ static int propose(lt_state *state)
     return error || state->candidate_count == 0;
 }
 
-int cli_prepare_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void **state)
+static int prepare(const cli_peer *peer, const peer_gemm *gemm, int best, void **state)
 {
     lt_state *made = calloc(1, sizeof *made);
     if (!made)
         return 0;
     made->context = peer->context;
-    made->best = -1;
+    made->best = best;
     made->is_fp64 = gemm->type == TG_TYPE_FP64;
     made->alpha_fp64 = gemm->alpha;
     made->alpha_fp32 = (float)gemm->alpha;
     if (tg_activate_device(peer->context) != TG_STATUS_OK || describe(made, gemm) ||
         propose(made) ||
         tg_allocate_memory(peer->context, (int64_t)workspace_bytes, &made->workspace)) {
-        cli_release_cublas_best(made);
+        cli_release_cublas_lt(made);
         return 0;
     }
     *state = made;
     return 1;
+}
+
+int cli_prepare_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void **state)
+{
+    return prepare(peer, gemm, 0, state);
+}
+
+int cli_prepare_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void **state)
+{
+    return prepare(peer, gemm, -1, state);
 }
 
 static int multiply(lt_state *state, int index)
@@ -203,8 +233,8 @@ static void choose_best(lt_state *state)
     }
 }
 
-int cli_run_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                        const void *b, void *d)
+int cli_run_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                      const void *b, void *d)
 {
     lt_state *chosen = state;
     (void)peer;
@@ -217,7 +247,7 @@ int cli_run_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void *state
     return chosen->best >= 0 && multiply(chosen, chosen->best) == 0;
 }
 
-void cli_release_cublas_best(void *state)
+void cli_release_cublas_lt(void *state)
 {
     lt_state *made = state;
     tg_release_memory(made->context, made->workspace);

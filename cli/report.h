@@ -1,0 +1,40 @@
+/*
+ * What the files of `tilegemm report` share.
+ */
+#ifndef TG_CLI_REPORT_H
+#define TG_CLI_REPORT_H
+
+#include "explain.h"
+#include "progress.h"
+
+#include <jansson.h>
+
+typedef struct report_case {
+    const char *shape;
+    tg_problem problem; /* of the shape, without data */
+    explain_case shown; /* sizes and chip that the page opens with */
+    const char *const *bench_paths, *const *profile_paths;
+    int bench_count, profile_count;
+    cli_progress *progress;
+} report_case;
+
+/* Reads a result of `tilegemm bench`: an object of its head, and the records' fields that the page
+ * shows. NULL on failure, as below. */
+json_t *cli_read_bench_file(const char *path, int *exit_code);
+
+/* Reads what `tilegemm profile --json` printed and appends its kernels' counts to `list`. Returns 0
+ * on failure. */
+int cli_append_profile(const char *path, json_t *list, int *exit_code);
+
+/* What `simulate --json` prints: of every row of the ladder, with the requests of a warp and the
+ * owners of elements at the shape of the report and where blocks are whole, without them at small
+ * ones; and of small products with their phases, requests and owners. NULL on failure: *exit_code
+ * is then as it was where memory ran out, else a cli_exit, after printing what is wrong. */
+json_t *cli_make_simulations(const report_case *report, int *exit_code);
+json_t *cli_make_traces(const report_case *report, int *exit_code);
+
+/* The page as it was built, up to where the data go and from there on. Returns 0, after printing
+ * what the build lacked, where it has none. */
+int cli_find_page(const char **head, size_t *head_bytes, const char **tail);
+
+#endif /* TG_CLI_REPORT_H */

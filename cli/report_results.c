@@ -1,0 +1,185 @@
+/*
+ * Results of `tilegemm bench` and `tilegemm profile` for the page. A file may come from anybody: it
+ * is checked, cut to the fields that the page shows, and its texts stay texts.
+ */
+#include "report.h"
+
+#include "json_output.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Of a file that is read, of its records that are embedded, and of a text in them. */
+enum { file_bytes_most = 32 << 20, record_count_most = 4000, text_bytes_most = 200 };
+
+static int refuse(const char *path, const char *why, int *exit_code)
+{
+    cli_print_error(
+        "'%s' %s; pass --bench a file of `tilegemm bench --json FILE`, --profile one of "
+        "`tilegemm profile --json`",
+        path, why);
+    *exit_code = CLI_EXIT_USAGE;
+    return 0;
+}
+
+/* Fields of a record: its key and 's' text, 'f' number of at least 0, 'b' boolean. */
+static const struct {
+    const char *key;
+    char kind;
+} record_fields[] = {
+    {"shape", 's'},       {"m", 'f'},         {"n", 'f'},
+    {"k", 'f'},           {"layout", 's'},    {"type", 's'},
+    {"threads", 'f'},     {"device", 's'},    {"name", 's'},
+    {"kind", 's'},        {"median_s", 'f'},  {"spread", 'f'},
+    {"gflop_per_s", 'f'}, {"max_error", 'f'}, {"max_bound_share", 'f'},
+    {"is_right", 'b'},
+};
+
+/* The value as a field of the kind; NULL where it is something else. */
+static json_t *take_field(const json_t *value, char kind)
+{
+    if (kind == 's' && json_is_string(value) && json_string_length(value) <= text_bytes_most)
+        return cli_make_text_json(json_string_value(value));
+    if (kind == 'f' && json_is_number(value) && json_number_value(value) >= 0)
+        return json_real(json_number_value(value));
+    if (kind == 'b' && json_is_boolean(value))
+        return json_boolean(json_is_true(value));
+    return NULL;
+}
+
+/* A record of which every field is as it should be; NULL with the key of the first that is not. */
+static json_t *take_record(const json_t *record, const char **wrong_key)
+{
+    json_t *taken = json_object();
+    for (size_t i = 0; i < sizeof record_fields / sizeof record_fields[0]; i++) {
+        const char *key = record_fields[i].key;
+        json_t *value = take_field(json_object_get(record, key), record_fields[i].kind);
+        if (!value)
+            *wrong_key = key;
+        if (!cli_set_json(taken, key, value))
+            return cli_keep_whole_json(taken, 0);
+    }
+    return taken;
+}
+
+static int refuse_entry(const char *path, const char *key, size_t index, int *exit_code)
+{
+    char why[120];
+    snprintf(why, sizeof why, "has no right \"%s\" in entry %zu", key, index);
+    return refuse(path, why, exit_code);
+}
+
+static json_t *take_records(const char *path, const json_t *records, int *exit_code)
+{
+    json_t *taken = json_array();
+    const size_t count = json_array_size(records);
+    int is_right = taken != NULL;
+    if (!json_is_array(records))
+        is_right = refuse(path, "has no array \"records\"", exit_code);
+    else if (count > record_count_most)
+        is_right = refuse(path, "has more than 4000 records", exit_code);
+    for (size_t i = 0; i < count && is_right; i++) {
+        const char *key = "";
+        json_t *record = take_record(json_array_get(records, i), &key);
+        if (!record && key[0])
+            is_right = refuse_entry(path, key, i, exit_code);
+        else
+            is_right = cli_append_json(taken, record);
+    }
+    return cli_keep_whole_json(taken, is_right);
+}
+
+static json_t *take_text(const json_t *object, const char *key)
+{
+    json_t *text = take_field(json_object_get(object, key), 's');
+    return text ? text : json_string("");
+}
+
+/* NULL after printing what is wrong. */
+static json_t *load(const char *path, int *exit_code)
+{
+    struct stat status;
+    json_error_t error;
+    if (stat(path, &status) != 0) {
+        cli_print_error("'%s': %s", path, strerror(errno));
+        *exit_code = CLI_EXIT_MISSING;
+        return NULL;
+    }
+    if (!S_ISREG(status.st_mode) || status.st_size > file_bytes_most) {
+        refuse(path, "is no regular file of at most 32 MiB", exit_code);
+        return NULL;
+    }
+    json_t *root = json_load_file(path, 0, &error);
+    if (!root) {
+        char why[JSON_ERROR_TEXT_LENGTH + 40];
+        snprintf(why, sizeof why, "is not JSON, line %d: %s", error.line, error.text);
+        refuse(path, why, exit_code);
+    }
+    return root;
+}
+
+json_t *cli_read_bench_file(const char *path, int *exit_code)
+{
+    json_t *root = load(path, exit_code);
+    if (!root)
+        return NULL;
+    const json_t *head = json_object_get(root, "head");
+    const json_t *machine = json_object_get(head, "machine");
+    json_t *records = take_records(path, json_object_get(root, "records"), exit_code);
+    json_t *taken = NULL;
+    if (records)
+        taken = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "file", cli_make_text_json(path),
+                          "date", take_text(head, "date"), "mode", take_text(head, "mode"),
+                          "processor", take_text(machine, "processor"), "version",
+                          take_text(head, "version"), "records", records);
+    json_decref(root);
+    return taken;
+}
+
+/* Sizes and counts of a kernel; NULL with the key that is wrong, "" where memory ran out. */
+static json_t *take_counts(const json_t *root, const json_t *kernel, const char **wrong_key)
+{
+    static const char *const sizes[] = {"m", "n", "k"};
+    static const char *const counts[] = {
+        "global_load_requests", "global_load_sectors", "global_store_sectors", "dram_read_bytes",
+        "dram_write_bytes",     "shared_loads",        "load_conflicts",       "time_ns"};
+    const json_t *counted = json_object_get(kernel, "counted");
+    json_t *taken = json_object(), *name = take_field(json_object_get(kernel, "kernel"), 's');
+    int is_done = name != NULL;
+    if (!is_done)
+        *wrong_key = "kernel";
+    is_done = cli_set_json(taken, "kernel", name) && is_done;
+    for (int i = 0; i < 3 && is_done; i++) {
+        json_t *size = take_field(json_object_get(root, sizes[i]), 'f');
+        if (!size)
+            *wrong_key = sizes[i];
+        is_done = cli_set_json(taken, sizes[i], size);
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0] && is_done; i++) {
+        json_t *count = take_field(json_object_get(counted, counts[i]), 'f');
+        is_done = cli_set_json(taken, counts[i], count ? count : json_null());
+    }
+    return cli_keep_whole_json(taken, is_done);
+}
+
+int cli_append_profile(const char *path, json_t *list, int *exit_code)
+{
+    json_t *root = load(path, exit_code);
+    const json_t *kernels = json_object_get(root, "kernels");
+    int is_right = root != NULL;
+    if (root && !json_is_array(kernels))
+        is_right = refuse(path, "has no array \"kernels\"", exit_code);
+    else if (json_array_size(kernels) > record_count_most)
+        is_right = refuse(path, "has more than 4000 kernels", exit_code);
+    for (size_t i = 0; i < json_array_size(kernels) && is_right; i++) {
+        const char *key = "";
+        json_t *taken = take_counts(root, json_array_get(kernels, i), &key);
+        if (!taken && key[0])
+            is_right = refuse_entry(path, key, i, exit_code);
+        else
+            is_right = cli_append_json(list, taken);
+    }
+    json_decref(root);
+    return is_right;
+}

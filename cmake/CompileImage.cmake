@@ -1,0 +1,17 @@
+# cmake -DREPORT=FILE -P CompileImage.cmake -- COMMAND...: runs the compiler of device code and
+# keeps what it tells about registers and memory (ptxas -v) in FILE, for a test; an error is shown.
+set(command "")
+set(is_command OFF)
+math(EXPR last "${CMAKE_ARGC} - 1")
+foreach(index RANGE ${last})
+    if(is_command)
+        list(APPEND command "${CMAKE_ARGV${index}}")
+    elseif(CMAKE_ARGV${index} STREQUAL "--")
+        set(is_command ON)
+    endif()
+endforeach()
+execute_process(COMMAND ${command} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+if(code)
+    message(FATAL_ERROR "${text}")
+endif()
+file(WRITE "${REPORT}" "${text}")

@@ -1,0 +1,175 @@
+// The page's shell: state, tabs, and what views are given. page/README.md is the contract.
+import {button, choice, numberField, slider} from './controls.js';
+import {html, svg} from './elements.js';
+import {loadModel} from './model.js';
+import {readSources} from './sources.js';
+import {makeState} from './state.js';
+import {figure, table} from './table.js';
+import {views} from './views.js';
+
+const FAMILIES_OF_ANY_TILE = ['naive', 'coalesced', 'tiled', 'edges'];
+const EVERY_TILE = [2, 4, 8, 16, 32, 64];
+const THEMES = ['auto', 'light', 'dark'];
+
+function readData() {
+    const text = document.getElementById('report-data').textContent.trim();
+    const data = text.startsWith('{') ? JSON.parse(text) : {};
+    return {simulations: [], traces: [], bench: [], candidates: [], counted: [], ...data};
+}
+
+function makeApp(model, data) {
+    const families = [...new Map(model.kernels.filter(row => row.device === 'cuda' &&
+        row.ladder_rung >= 0).map(row => [row.family, row])).values()];
+    const defaults = Object.assign({}, ...views.map(view => view.state), data.state);
+    defaults.view = views[0].id;
+    const {state, set, listen} = makeState(defaults, {
+        view: views.map(view => view.id), kernel: families.map(row => row.family),
+        chip: model.chips.map(chip => chip.name), theme: THEMES});
+    const heard = []; // {view, listener, isDue}
+    let mounting = null;
+    const app = {
+        state, model, data, figure, html, svg, table, families,
+        sources: readSources(data),
+        // Tiles of a family of the ladder: any of them for the first four, else its rows'.
+        listTiles: family => FAMILIES_OF_ANY_TILE.includes(family) ? EVERY_TILE :
+            [...new Set(model.kernels.filter(row => row.device === 'cuda' && row.family === family)
+                .map(row => row.tile_rows))],
+        // The explanation of the state's kernel, or of what `changes` say instead.
+        explain: (changes = {}) => model.explain({...state, ...changes}),
+        set(changes) {
+            const tiles = app.listTiles(changes.kernel ?? state.kernel);
+            const isRight = tiles.includes(changes.tile ?? state.tile);
+            set(isRight ? changes : {...changes, tile: tiles.includes(16) ? 16 : tiles[0]});
+        },
+        on(event, listener) {
+            if (event === 'change')
+                heard.push({view: mounting, listener, isDue: false});
+        },
+        slider: options => slider(app, options),
+        numberField: options => numberField(app, options),
+        choice: options => choice(app, options),
+        button,
+        // Pixels for a drawing in `root`, at most `most`.
+        measureWidth: (root, most) => Math.max(280, Math.min(most, root.clientWidth || most)),
+    };
+    app.set({}); // a tile in the URL may be none of the kernel's
+    const isVisible = view => view === null || view === state.view;
+    const callDue = () => heard.filter(entry => entry.isDue && isVisible(entry.view))
+        .forEach(entry => {
+            entry.isDue = false;
+            entry.listener(state);
+        });
+    const callAll = () => {
+        heard.forEach(entry => { entry.isDue = true; });
+        callDue();
+    };
+    listen(() => {
+        app.set({});
+        callAll();
+    });
+    addEventListener('resize', () => requestAnimationFrame(callAll));
+    app.mount = (view, root) => {
+        mounting = view.id;
+        view.mount(root, app);
+        mounting = null;
+    };
+    return app;
+}
+
+function makeTabs(app, panels) {
+    const tabs = views.map(view => html('button', {
+        type: 'button', role: 'tab', id: `tab-${view.id}`, 'aria-controls': `panel-${view.id}`,
+        onclick: () => app.set({view: view.id}),
+    }, view.title));
+    const bar = html('div', {role: 'tablist', 'aria-label': 'views', class: 'tabs'}, tabs);
+    bar.addEventListener('keydown', event => {
+        const step = {ArrowRight: 1, ArrowLeft: -1}[event.key];
+        const place = views.findIndex(view => view.id === app.state.view);
+        const target = event.key === 'Home' ? 0 : event.key === 'End' ? views.length - 1 :
+            step && (place + step + views.length) % views.length;
+        if (target === undefined)
+            return;
+        event.preventDefault();
+        app.set({view: views[target].id});
+        tabs[target].focus();
+    });
+    const show = () => {
+        views.forEach((view, i) => {
+            const isShown = view.id === app.state.view;
+            tabs[i].setAttribute('aria-selected', isShown);
+            tabs[i].tabIndex = isShown ? 0 : -1;
+            if (isShown && panels[i].hidden) // on a phone the bar is wider than the screen
+                requestAnimationFrame(() => {
+                    bar.scrollLeft = tabs[i].offsetLeft - bar.offsetLeft;
+                });
+            panels[i].hidden = !isShown;
+            if (isShown && !panels[i].dataset.isMounted) {
+                panels[i].dataset.isMounted = true;
+                app.mount(view, panels[i]);
+            }
+        });
+    };
+    app.on('change', show);
+    return {bar, show};
+}
+
+function makeShape(app) {
+    const chips = () => app.model.chips.map(chip => ({value: chip.name, label: chip.title}));
+    const kernels = () => app.families.map(row => (
+        {value: row.family, label: `${row.ladder_rung} ${row.family.replaceAll('_', ' ')}`}));
+    const tiles = () => app.listTiles(app.state.kernel).map(tile => ({value: tile, label: tile}));
+    const themes = () => THEMES.map(value => ({value, label: value}));
+    return html('form', {class: 'controls', 'aria-label': 'product and chip',
+                         onsubmit: event => event.preventDefault()}, [
+        ...['m', 'n', 'k'].map(key => app.numberField({key, label: key})),
+        app.choice({key: 'kernel', label: 'kernel', options: kernels}),
+        app.choice({key: 'tile', label: 'tile', options: tiles}),
+        app.choice({key: 'chip', label: 'chip', options: chips}),
+        app.choice({key: 'theme', label: 'colours', options: themes}),
+    ]);
+}
+
+async function start() {
+    const root = document.getElementById('app');
+    const data = readData();
+    const model = await loadModel();
+    if (data.chip)
+        model.addChip(data.chip);
+    const app = makeApp(model, data);
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    const theme = () => {
+        const isDark = app.state.theme === 'auto' ? dark.matches : app.state.theme === 'dark';
+        document.documentElement.dataset.theme = isDark ? 'dark' : 'light';
+    };
+    dark.addEventListener('change', theme);
+    const title = html('h1');
+    const head = () => {
+        const {m, n, k, chip} = app.state;
+        const row = model.chips.find(one => one.name === chip);
+        title.textContent = `D = A B: ${m} x ${n} x ${k} on ${row ? row.title : chip}`;
+        document.title = `tilegemm ${m}x${n}x${k}`;
+    };
+    app.on('change', theme);
+    app.on('change', head);
+    theme();
+    head();
+    const panels = views.map(view => html('section', {
+        role: 'tabpanel', id: `panel-${view.id}`, 'aria-labelledby': `tab-${view.id}`,
+        tabindex: 0, hidden: true}));
+    const tabs = makeTabs(app, panels);
+    root.replaceChildren(
+        html('header', {}, [title, makeShape(app)]),
+        html('nav', {}, tabs.bar),
+        html('main', {}, panels),
+        html('footer', {}, `tilegemm ${data.version ?? ''}: written ${data.date ?? ''}. Counts ` +
+            'are exact, times are estimates unless they are called measured.'));
+    tabs.show();
+    document.documentElement.dataset.isReady = true;
+    requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('first view')));
+}
+
+start().catch(error => {
+    document.getElementById('app').replaceChildren(
+        html('p', {role: 'alert'}, `The page cannot start: ${error.message}`));
+    throw error;
+});

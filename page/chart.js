@@ -1,0 +1,109 @@
+// Charts with axes: scales and axes are d3's, the rest is SVG. Every chart belongs in a figure.
+import {axisBottom, axisLeft} from 'd3-axis';
+import {scaleLinear, scaleLog} from 'd3-scale';
+import {select} from 'd3-selection';
+
+import {svg} from './elements.js';
+
+const MARGIN = {top: 12, right: 16, bottom: 44, left: 64};
+const MARK_AREA = 9;
+
+function makeScale({isLog, domain}, range) {
+    return (isLog ? scaleLog() : scaleLinear().nice()).domain(domain).range(range);
+}
+
+// Decades alone where a log scale spans many.
+function draw(axis, scale, {isLog, format}, tickCount) {
+    const [low, high] = scale.domain();
+    const text = format || String;
+    if (isLog && high / low > 50)
+        axis.tickFormat(value => Number.isInteger(Math.round(Math.log10(value) * 1e6) / 1e6)
+            ? text(value) : '');
+    else
+        axis.ticks(tickCount).tickFormat(text);
+    return group => select(group).call(axis);
+}
+
+// plot({label, width, x: {label, domain, isLog, format}, y: ...}): {node, x, y, add(elements)},
+// where x and y place values; elements that leave the frame are cut off.
+export function plot({label, width, height = 340, x, y}) {
+    const inner = {width: width - MARGIN.left - MARGIN.right,
+                   height: height - MARGIN.top - MARGIN.bottom};
+    const scales = {x: makeScale(x, [0, inner.width]), y: makeScale(y, [inner.height, 0])};
+    const bottom = svg('g', {transform: `translate(0 ${inner.height})`});
+    const left = svg('g');
+    const body = svg('g');
+    draw(axisBottom(scales.x), scales.x, x, Math.max(3, inner.width / 90))(bottom);
+    draw(axisLeft(scales.y), scales.y, y, Math.max(3, inner.height / 50))(left);
+    const node = svg('svg', {role: 'img', 'aria-label': label, width, height,
+                             viewBox: `0 0 ${width} ${height}`},
+        svg('g', {transform: `translate(${MARGIN.left} ${MARGIN.top})`}, [
+            bottom, left, body,
+            svg('text', {x: inner.width / 2, y: inner.height + 38, 'text-anchor': 'middle'},
+                x.label),
+            svg('text', {transform: `translate(-50 ${inner.height / 2}) rotate(-90)`,
+                         'text-anchor': 'middle'}, y.label),
+        ]));
+    return {node, ...scales, inner, add: (...elements) => body.append(...elements)};
+}
+
+// Marks differ by shape as well as by colour.
+const SHAPES = {
+    circle: s => `M${-s} 0a${s} ${s} 0 1 0 ${2 * s} 0a${s} ${s} 0 1 0 ${-2 * s} 0`,
+    square: s => `M${-s} ${-s}h${2 * s}v${2 * s}h${-2 * s}z`,
+    diamond: s => `M0 ${-1.3 * s}L${1.3 * s} 0L0 ${1.3 * s}L${-1.3 * s} 0z`,
+    triangle: s => `M0 ${-1.2 * s}L${1.2 * s} ${s}H${-1.2 * s}z`,
+    cross: s => `M${-s} ${-s}L${s} ${s}M${-s} ${s}L${s} ${-s}`,
+};
+
+export function mark(shape, px, py, {series = 1, size = Math.sqrt(MARK_AREA) * 1.6, title = '',
+                                      isHollow = false} = {}) {
+    const colour = `var(--series-${series})`;
+    return svg('path', {d: SHAPES[shape](size), transform: `translate(${px} ${py})`,
+                        fill: isHollow || shape === 'cross' ? 'none' : colour, stroke: colour,
+                        'stroke-width': 2, class: 'mark'}, svg('title', {}, title));
+}
+
+// Elements of a legend: [{shape, series, text, isHollow}], as a list in HTML.
+export function legend(app, entries) {
+    return app.html('ul', {class: 'legend'}, entries.map(entry => app.html('li', {}, [
+        svg('svg', {width: 18, height: 14, viewBox: '-9 -7 18 14', 'aria-hidden': true},
+            entry.line ? svg('path', {d: 'M-9 0H9', stroke: `var(--series-${entry.series})`,
+                                      'stroke-width': 2, 'stroke-dasharray': entry.line})
+                       : mark(entry.shape, 0, 0, entry)),
+        ` ${entry.text}`,
+    ])));
+}
+
+const BAR = {height: 20, gap: 22, label: 16};
+const TEXT_PIXELS = 6.6; // of a character, on average
+
+// Horizontal bars, a name above each: [{name, value, text, series, isHatched}]. Values from 0 on;
+// isLog spreads them by powers of ten from `low` on.
+export function bars({label, width, list, isLog = false}) {
+    const values = list.map(bar => bar.value).filter(value => value > 0);
+    const high = Math.max(...values, 0) || 1;
+    const low = isLog ? Math.min(...values, high) / 3 : 0;
+    const text = Math.max(0, ...list.map(bar => bar.text.length));
+    const room = Math.max(60, width - TEXT_PIXELS * text - 10);
+    const scale = (isLog ? scaleLog() : scaleLinear()).domain([low || 0, high]).range([0, room]);
+    const step = BAR.height + BAR.gap;
+    const rows = list.map((bar, i) => {
+        const length = bar.value > 0 ? Math.max(1, scale(bar.value)) : 0;
+        return svg('g', {transform: `translate(0 ${i * step})`}, [
+            svg('text', {y: BAR.label - 3}, bar.name),
+            svg('rect', {y: BAR.label, width: length, height: BAR.height,
+                         fill: bar.isHatched ? `url(#hatch-${bar.series || 1})`
+                                             : `var(--series-${bar.series || 1})`,
+                         stroke: `var(--series-${bar.series || 1})`}),
+            svg('text', {x: length + 6, y: BAR.label + BAR.height - 5}, bar.text),
+        ]);
+    });
+    const hatches = [1, 2, 3, 4, 5].map(series => svg('pattern', {
+        id: `hatch-${series}`, width: 6, height: 6, patternUnits: 'userSpaceOnUse',
+        patternTransform: 'rotate(45)'},
+        svg('path', {d: 'M0 0V6', stroke: `var(--series-${series})`, 'stroke-width': 3})));
+    return svg('svg', {role: 'img', 'aria-label': label, width, height: list.length * step + 4,
+                       viewBox: `0 0 ${width} ${list.length * step + 4}`},
+        [svg('defs', {}, hatches), rows]);
+}

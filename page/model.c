@@ -1,0 +1,157 @@
+/*
+ * The model as a WebAssembly module: page/model.js calls what is exported here and is told the
+ * fields of the answer one by one. Compiled with src/core, src/model and cli/fields.c as they are,
+ * so that the page counts and predicts by the formulas of `tilegemm explain`.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../cli/fields.h"
+#include "core/kernels.h"
+#include "model/cpu_model.h"
+
+#define EXPORT(name) __attribute__((export_name(#name))) name
+#define IMPORT(name) __attribute__((import_module("page"), import_name(#name))) name
+
+void IMPORT(tell_number)(const char *key, double value);
+void IMPORT(tell_boolean)(const char *key, int value);
+void IMPORT(tell_text)(const char *key, const char *value);
+
+static char text[256]; /* where the page puts names */
+static tg_chip chip;   /* for which kernels are explained */
+
+static void tell(const cli_field *fields, const void *record)
+{
+    for (; fields->key; fields++) {
+        const void *place = (const char *)record + fields->offset;
+        switch (fields->kind) {
+        case CLI_FIELD_INT:
+            tell_number(fields->key, *(const int *)place);
+            break;
+        case CLI_FIELD_INT64:
+            tell_number(fields->key, (double)*(const int64_t *)place);
+            break;
+        case CLI_FIELD_DOUBLE:
+            tell_number(fields->key, *(const double *)place);
+            break;
+        case CLI_FIELD_BOOLEAN:
+            tell_boolean(fields->key, *(const int *)place);
+            break;
+        case CLI_FIELD_TEXT:
+            tell_text(fields->key, place);
+            break;
+        case CLI_FIELD_NAME:
+            tell_text(fields->key, *(const char *const *)place);
+            break;
+        }
+    }
+}
+
+char *EXPORT(get_text)(void)
+{
+    return text;
+}
+
+int EXPORT(get_text_bytes)(void)
+{
+    return sizeof text;
+}
+
+int EXPORT(get_chip_count)(void)
+{
+    return tg_get_chip_count();
+}
+
+/* Tells the fields of a chip of the table. */
+void EXPORT(tell_chip)(int index)
+{
+    tg_chip row;
+    if (tg_get_chip(index, &row) == TG_STATUS_OK)
+        tell(cli_chip_fields, &row);
+}
+
+/* Sets a number of the chip; its key is the text. */
+void EXPORT(set_chip_number)(double value)
+{
+    for (const cli_field *field = cli_chip_fields; field->key; field++) {
+        void *place = (char *)&chip + field->offset;
+        if (strcmp(field->key, text) != 0)
+            continue;
+        if (field->kind == CLI_FIELD_INT)
+            *(int *)place = (int)value;
+        else if (field->kind == CLI_FIELD_INT64)
+            *(int64_t *)place = (int64_t)value;
+        else if (field->kind == CLI_FIELD_DOUBLE)
+            *(double *)place = value;
+    }
+}
+
+/* Sets the chip's name, which reasons mention, to the text. */
+void EXPORT(set_chip_name)(void)
+{
+    memset(chip.name, 0, sizeof chip.name);
+    strncpy(chip.name, text, sizeof chip.name - 1);
+}
+
+/* Tells what the kernel named by the text does on the chip; otherwise why not, as "error". */
+void EXPORT(tell_explanation)(int tile, double m, double n, double k)
+{
+    tg_explanation explanation;
+    tg_status status =
+        tg_explain_kernel(&chip, text, tile, (int64_t)m, (int64_t)n, (int64_t)k, &explanation);
+    if (status != TG_STATUS_OK) {
+        tell_text("error", tg_get_error_detail());
+        return;
+    }
+    tell(cli_kernel_fields, &explanation);
+    tell(cli_count_fields, &explanation.traffic);
+    tell(cli_reuse_fields, &explanation.traffic);
+    tell(cli_prediction_fields, &explanation.prediction);
+}
+
+/* Bytes of A, B and D of a product in FP32, each once. */
+double EXPORT(count_operand_bytes)(double m, double n, double k)
+{
+    const tgi_problem problem = {.type = TG_TYPE_FP32,
+                                 .d_type = TG_TYPE_FP32,
+                                 .batch_count = 1,
+                                 .m = (int64_t)m,
+                                 .n = (int64_t)n,
+                                 .k = (int64_t)k};
+    return tgi_model_operand_bytes(&problem);
+}
+
+int EXPORT(get_kernel_count)(void)
+{
+    return tgi_kernels_count();
+}
+
+/* Tells a row of the kernel table. */
+void EXPORT(tell_kernel)(int index)
+{
+#define FIELD(key, field, kind)                                                                    \
+    {                                                                                              \
+        key, offsetof(tgi_kernel, field), CLI_FIELD_##kind, 0                                      \
+    }
+    static const cli_field fields[] = {
+        FIELD("name", name, NAME),
+        FIELD("device", device, NAME),
+        FIELD("family", family_name, NAME),
+        FIELD("tile_rows", tile_rows, INT),
+        FIELD("tile_cols", tile_cols, INT),
+        FIELD("tile_depth", tile_depth, INT),
+        FIELD("thread_rows", thread_rows, INT),
+        FIELD("thread_cols", thread_cols, INT),
+        FIELD("stage_count", stage_count, INT),
+        FIELD("thread_count", thread_count, INT),
+        {NULL, 0, CLI_FIELD_INT, 0},
+    };
+#undef FIELD
+    const tgi_kernel *kernel = tgi_kernels_get(index);
+    tell(fields, kernel);
+    tell_text("isa", tgi_kernels_isa_name(kernel->isa));
+    tell_text("type", tg_get_type_name(kernel->type));
+    tell_number("ladder_rung", tgi_kernels_rung(kernel->family));
+    tell_text("idea", tgi_kernels_idea(kernel->family));
+}

@@ -1,0 +1,83 @@
+// The model, compiled from the library's own C sources: every count and prediction of the page
+// comes from here or from the embedded data.
+import bytes from 'model.wasm';
+
+const TEXT = new TextEncoder();
+const NAME = new TextDecoder();
+
+// FLOP/s that the model expects of an explanation.
+export const predictRate = explained => explained.useful_flops / explained.predicted_s;
+
+export async function loadModel() {
+    let told = {};
+    let exports = null;
+    const read = address => {
+        const memory = new Uint8Array(exports.memory.buffer);
+        return NAME.decode(memory.subarray(address, memory.indexOf(0, address)));
+    };
+    const refuse = () => 8; // EBADF: the C library's streams lead nowhere
+    const {instance} = await WebAssembly.instantiate(bytes, {
+        page: {
+            tell_number: (key, value) => { told[read(key)] = value; },
+            tell_boolean: (key, value) => { told[read(key)] = value !== 0; },
+            tell_text: (key, value) => { told[read(key)] = read(value); },
+        },
+        wasi_snapshot_preview1: {fd_close: refuse, fd_seek: refuse, fd_write: refuse},
+    });
+    exports = instance.exports;
+
+    const ask = call => {
+        told = {};
+        call();
+        return told;
+    };
+    const put = text => {
+        const memory = new Uint8Array(exports.memory.buffer, exports.get_text(),
+                                      exports.get_text_bytes());
+        const {written} = TEXT.encodeInto(text, memory.subarray(0, memory.length - 1));
+        memory[written] = 0;
+    };
+    const count = (number, tell) => Array.from({length: number}, (_, i) => ask(() => tell(i)));
+    const chips = count(exports.get_chip_count(), exports.tell_chip);
+    const kernels = count(exports.get_kernel_count(), exports.tell_kernel);
+
+    let current = null;
+    function chooseChip(name) {
+        const chip = chips.find(row => row.name === name);
+        if (!chip)
+            return false;
+        if (chip !== current) {
+            for (const [key, value] of Object.entries(chip)) {
+                if (typeof value !== 'number')
+                    continue;
+                put(key);
+                exports.set_chip_number(value);
+            }
+            put(chip.name);
+            exports.set_chip_name();
+            current = chip;
+        }
+        return true;
+    }
+
+    return {
+        chips,   // rows of the chip table, and chips that the report brings (addChip)
+        kernels, // rows of the kernel table
+        addChip(chip) {
+            const place = chips.findIndex(row => row.name === chip.name);
+            chips.splice(place < 0 ? 0 : place, place < 0 ? 0 : 1, chip);
+            current = null;
+        },
+        // Bytes of A, B and D in FP32, each once.
+        countOperandBytes: ({m, n, k}) => exports.count_operand_bytes(m, n, k),
+        // What `tilegemm explain MxNxK --kernel K --tile T --gpu CHIP --json` prints; {error} where
+        // that fails. tile 0 or left out: the kernel's own.
+        explain({m, n, k, kernel, tile = 0, chip}) {
+            if (!chooseChip(chip))
+                return {error: `chip = "${chip}" is in no row of the table`};
+            put(kernel);
+            return {m, n, k, gpu: current,
+                    ...ask(() => exports.tell_explanation(tile, m, n, k))};
+        },
+    };
+}

@@ -1,0 +1,40 @@
+// The ladder's sources, and what the simulator counted on each of their lines.
+import * as ladder from 'ladder';
+
+// The comment that a rung begins with: its fields, {Idea: '...', 'Changed since 3': '...'}, and how
+// many lines it has.
+function readFields(lines) {
+    const fields = {};
+    const fieldLineCount = lines.findIndex(text => text.includes('*/')) + 1;
+    let name = null;
+    for (const line of lines.slice(0, fieldLineCount)) {
+        const match = /^ \* ([A-Z][\w ]*):\s+(.*)$/.exec(line);
+        const more = /^ \*\s{3,}(\S.*)$/.exec(line);
+        if (match)
+            fields[name = match[1]] = match[2];
+        else if (more && name)
+            fields[name] += ` ${more[1]}`;
+    }
+    return {fields, fieldLineCount};
+}
+
+// {family: {path, lines, fields, fieldLineCount, counts}};
+// counts: by the kernel's name, {line number: counts} of
+// the embedded simulations.
+export function readSources(data) {
+    const sources = {};
+    for (const [name, text] of Object.entries(ladder)) {
+        const lines = text.trimEnd().split('\n');
+        const family = name.replace(/^l\d+_/, '');
+        sources[family] = {path: `src/kernels/ladder/${name}.cu`, lines, ...readFields(lines),
+                           counts: {}};
+    }
+    for (const simulation of data.simulations) {
+        const source = sources[simulation.family];
+        const key = `${simulation.kernel} ${simulation.m}x${simulation.n}x${simulation.k}`;
+        if (source)
+            source.counts[key] = Object.fromEntries(
+                simulation.lines.map(line => [line.line, line]));
+    }
+    return sources;
+}

@@ -1,0 +1,10 @@
+// The views, in the order of their tabs.
+import accesses from './views/accesses.js';
+import ladder from './views/ladder.js';
+import owners from './views/owners.js';
+import plan from './views/plan.js';
+import reads from './views/reads.js';
+import roofline from './views/roofline.js';
+import walk from './views/walk.js';
+
+export const views = [walk, owners, roofline, reads, accesses, ladder, plan];

@@ -1,0 +1,111 @@
+// A request of a warp: on the lines of global memory, or on the banks of shared memory.
+const WORDS = 32;       // of a line of 128 bytes; banks
+const SECTOR_WORDS = 8; // 32 bytes
+const CELL = 22;
+const LEFT = 96;
+const TOP = 18;
+
+// Lanes of a cell in few letters: "7", "0-31", "x16" where they are not neighbours.
+export function formatLanes(lanes) {
+    const isRun = lanes[lanes.length - 1] - lanes[0] === lanes.length - 1;
+    return lanes.length === 1 ? String(lanes[0]) :
+           isRun ? `${lanes[0]}-${lanes[lanes.length - 1]}` : `x${lanes.length}`;
+}
+
+// Words of a request, {word: lanes}, of the lanes first .. first + count - 1.
+function collectWords(request, first = 0, count = WORDS) {
+    const words = new Map();
+    request.lanes.slice(first, first + count).forEach((start, i) => {
+        for (let j = 0; start !== null && j < request.elem_count; j++) {
+            if (!words.has(start + j))
+                words.set(start + j, []);
+            words.get(start + j).push(first + i);
+        }
+    });
+    return words;
+}
+
+// Lines of 128 bytes that a request touches: {line, words: {place in the line: lanes}}, in order.
+export function collectLines(request) {
+    const lines = new Map();
+    for (const [word, lanes] of collectWords(request)) {
+        const line = Math.floor(word / WORDS);
+        if (!lines.has(line))
+            lines.set(line, new Map());
+        lines.get(line).set(word % WORDS, lanes);
+    }
+    return [...lines].sort(([left], [right]) => left - right)
+        .map(([line, words]) => ({line, words}));
+}
+
+// Parts in which shared memory serves a request, each with a stack of words for each bank.
+export function collectBanks(request) {
+    return request.parts.map(part => {
+        const banks = Array.from({length: WORDS}, () => []);
+        for (const [word, lanes] of collectWords(request, part.first_lane, part.lane_count))
+            banks[word % WORDS].push({word, lanes});
+        return {...part, banks, height: Math.max(...banks.map(stack => stack.length))};
+    });
+}
+
+function drawCell(svg, x, y, text, kind, title) {
+    return [svg('rect', {x, y, width: CELL, height: CELL, class: `word ${kind}`},
+                svg('title', {}, title)),
+            svg('text', {x: x + CELL / 2, y: y + CELL / 2, class: 'cell',
+                         style: `font-size: ${Math.min(11, 30 / text.length)}px`}, text)];
+}
+
+const drawSide = (svg, y, text) =>
+    svg('text', {x: LEFT - 8, y: y + CELL / 2, class: 'side'}, text);
+
+function frame(svg, height, label, nodes) {
+    const width = LEFT + WORDS * CELL;
+    return svg('svg', {viewBox: `0 0 ${width + 2} ${height + 2}`, width: width + 2, role: 'img',
+                       'aria-label': label, class: 'accesses'}, nodes.flat(Infinity));
+}
+
+export function drawSectors(svg, request, label) {
+    const lines = collectLines(request);
+    const nodes = Array.from({length: WORDS / SECTOR_WORDS}, (_, i) => svg('text', {
+        x: LEFT + (i + 0.5) * SECTOR_WORDS * CELL, y: 11, class: 'head'}, `sector ${i}`));
+    lines.forEach(({line, words}, i) => {
+        const y = TOP + i * CELL;
+        nodes.push(drawSide(svg, y, `${request.space} + ${line * WORDS * 4} B`));
+        for (let sector = 0; sector < WORDS / SECTOR_WORDS; sector++) {
+            const places = Array.from({length: SECTOR_WORDS}, (_, j) => sector * SECTOR_WORDS + j);
+            const isTouched = places.some(place => words.has(place));
+            const x = LEFT + sector * SECTOR_WORDS * CELL;
+            for (const place of isTouched ? places : []) {
+                const lanes = words.get(place);
+                nodes.push(drawCell(svg, LEFT + place * CELL, y, lanes ? formatLanes(lanes) : '',
+                    lanes ? 'asked' : 'unused', lanes ? `element ${line * WORDS + place}, lanes ` +
+                    lanes.join(' ') : 'moved, not asked for'));
+            }
+            nodes.push(svg('rect', {x, y, width: SECTOR_WORDS * CELL, height: CELL,
+                                    class: isTouched ? 'sector' : 'sector-idle'}));
+        }
+    });
+    return frame(svg, TOP + lines.length * CELL, label, nodes);
+}
+
+// A row for each turn of each part: the words that are served at once.
+export function drawBanks(svg, request, label) {
+    const parts = collectBanks(request);
+    const nodes = Array.from({length: WORDS}, (_, bank) => svg('text', {
+        x: LEFT + (bank + 0.5) * CELL, y: 11, class: 'head'}, String(bank)));
+    let y = TOP;
+    for (const part of parts) {
+        for (let turn = 0; turn < part.height; turn++, y += CELL) {
+            nodes.push(drawSide(svg, y, turn > 0 ? `turn ${turn + 1}` : parts.length === 1 ?
+                'turn 1' : `${part.first_lane}-${part.first_lane + part.lane_count - 1}: turn 1`));
+            part.banks.forEach((stack, bank) => {
+                const held = stack[turn];
+                nodes.push(held ? drawCell(svg, LEFT + bank * CELL, y, formatLanes(held.lanes),
+                    turn > 0 ? 'conflict' : 'asked', `word ${held.word}, bank ${bank}, lanes ` +
+                    held.lanes.join(' ')) : svg('rect', {x: LEFT + bank * CELL, y, width: CELL,
+                                                         height: CELL, class: 'word idle'}));
+            });
+        }
+    }
+    return frame(svg, y, label, nodes);
+}

@@ -1,0 +1,129 @@
+// The ladder: how far each rung gets, what it changed, and what each line of its source moves.
+import {bars} from '../chart.js';
+import {isPeer, listRecords, nameRecord} from '../bench.js';
+import {formatCount, formatRate} from '../format.js';
+import {predictRate} from '../model.js';
+import {drawCliffs} from './cliffs.js';
+import {drawSource} from './ladder_source.js';
+
+// Runs of the result files: one device, one shape, one type and layout, one thread count.
+function listRuns(app) {
+    const runs = new Map();
+    for (const record of listRecords(app.data)) {
+        const name = `${record.shape} on ${record.processor || record.device}, ` +
+            `${record.threads} thread${record.threads === 1 ? '' : 's'}, ${record.mode || '-'}`;
+        const key = `${record.index} ${name}`;
+        if (!runs.has(key))
+            runs.set(key, {name, records: []});
+        runs.get(key).records.push(record);
+    }
+    return [...runs.values()];
+}
+
+const isOfSize = ({records: [{m, n, k}]}, state) => m === state.m && n === state.n && k === state.k;
+
+function findRung(app, name) {
+    const row = app.model.kernels.find(one => one.name === name);
+    return row ? row.ladder_rung : -1;
+}
+
+// Rungs in their order, then the other kernels, then libraries.
+function sortRecords(app, records) {
+    const place = record => isPeer(record) ? 2000 :
+        findRung(app, record.name) < 0 ? 1000 : findRung(app, record.name);
+    return [...records].sort((a, b) => place(a) - place(b) || a.gflop_per_s - b.gflop_per_s);
+}
+
+function drawRun(app, run, width) {
+    const isChosen = record => record.name.startsWith(`cuda_${app.state.kernel}_`);
+    const list = sortRecords(app, run.records).map(record => {
+        const rung = findRung(app, record.name);
+        return {
+            name: `${rung >= 0 ? `rung ${rung}: ` : ''}${nameRecord(record)}`,
+            value: record.gflop_per_s,
+            text: `${formatRate(record.gflop_per_s * 1e9)}, error ${formatError(record)}` +
+                (record.is_right ? '' : ': WRONG RESULT'),
+            series: isPeer(record) ? 4 : isChosen(record) ? 2 : rung >= 0 ? 1 : 3,
+            isHatched: isPeer(record)};
+    });
+    return bars({label: `GFLOP/s of ${run.name}`, width, list});
+}
+
+const formatError = record => record.max_error.toExponential(1);
+
+function listRunRows(app, run) {
+    return sortRecords(app, run.records).map(record => [
+        nameRecord(record), record.kind, record.gflop_per_s, record.median_s * 1e6,
+        `${formatCount(100 * record.spread)} %`, formatError(record),
+        record.max_bound_share.toPrecision(2), record.is_right ? 'right' : 'WRONG']);
+}
+
+// Without a measurement the model's estimates stand in, and are called so.
+function drawPredicted(app, width) {
+    const rows = app.families.map(row => app.explain({kernel: row.family, tile: 0}))
+        .filter(one => !one.error);
+    const list = rows.map(one => ({
+        name: `rung ${one.ladder_rung}: ${one.family}`, isHatched: true,
+        series: one.family === app.state.kernel ? 2 : 1,
+        value: one.is_legal ? predictRate(one) : 0,
+        text: one.is_legal ? formatRate(predictRate(one)) : one.reason}));
+    return {drawing: bars({label: 'Predicted GFLOP/s of the ladder', width, list}), rows};
+}
+
+const listFields = (app, family) => Object.entries(app.sources[family]?.fields ?? {});
+
+// What a rung changed, or, of the first, its idea.
+function sayChange(app, family) {
+    const fields = listFields(app, family);
+    const [, text] = fields.find(([name]) => name.startsWith('Changed')) ?? fields[0] ?? ['', ''];
+    return text;
+}
+
+export default {
+    id: 'ladder',
+    title: 'The ladder',
+    state: {run: -1, counts: ''},
+    mount(root, app) {
+        const runs = listRuns(app);
+        const measured = app.figure('Measured');
+        const predicted = app.figure('Predicted');
+        const cliffs = app.figure('Cliff map');
+        const fields = app.html('div');
+        const source = drawSource(app);
+        root.append(
+            app.html('div', {class: 'controls'}, runs.length ? app.choice({
+                key: 'run', label: 'measured run',
+                options: () => [
+                    {value: -1, label: 'of the size above, else the first'},
+                    ...runs.map((run, i) => ({value: i, label: run.name}))]}) : []),
+            runs.length ? measured.node : app.html('p', {class: 'hint'},
+                'No measurement was given: tilegemm report --bench FILE shows what tilegemm ' +
+                'bench --json FILE measured. What follows are estimates.'),
+            predicted.node, cliffs.node,
+            app.html('h2', {}, 'What the chosen rung changed'), fields, source.node);
+        const draw = () => {
+            const width = app.measureWidth(root, 640);
+            const run = runs[app.state.run] ??
+                runs.find(one => isOfSize(one, app.state)) ?? runs[0];
+            if (run)
+                measured.show(drawRun(app, run, width),
+                    ['kernel', 'kind', 'GFLOP/s', 'median us', 'spread', 'largest error',
+                     'share of the bound', 'result'],
+                    listRunRows(app, run), `Measured: ${run.name}`);
+            const {drawing, rows} = drawPredicted(app, width);
+            const {m, n, k, chip} = app.state;
+            predicted.show(drawing, ['kernel', 'GFLOP/s (estimate)', 'bound', 'limiter', 'legal',
+                                     'what it changed'],
+                rows.map(one => [one.family, predictRate(one) / 1e9, one.bound, one.limiter,
+                                 one.is_legal ? 'yes' : one.reason, sayChange(app, one.family)]),
+                `Predicted for ${m} x ${n} x ${k} on ${chip} (estimates)`);
+            const map = drawCliffs(app, width);
+            cliffs.show(map.drawing, map.columns, map.rows, map.heading);
+            fields.replaceChildren(app.table(['field', app.state.kernel],
+                                             listFields(app, app.state.kernel)));
+            source.draw();
+        };
+        app.on('change', draw);
+        draw();
+    },
+};

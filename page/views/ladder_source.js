@@ -1,0 +1,65 @@
+// The source of a rung, with what the simulator counted on each line in the margin.
+import {formatBytes, formatCount} from '../format.js';
+
+// What the margin shows, and in which words.
+const COLUMNS = [
+    {key: 'global', label: 'global', title: 'bytes read from or written to global memory',
+     read: line => line.global_read_bytes + line.global_write_bytes, format: formatBytes},
+    {key: 'sectors', label: 'sectors', title: 'sectors of 32 bytes moved',
+     read: line => line.global_load_sectors + line.global_store_sectors, format: formatCount},
+    {key: 'shared', label: 'shared', title: 'requests to shared memory',
+     read: line => line.shared_load_requests + line.shared_store_requests, format: formatCount},
+    {key: 'conflicts', label: 'conflicts', title: 'bank conflicts: turns more than needed',
+     read: line => line.bank_conflicts, format: formatCount},
+];
+
+export function drawSource(app) {
+    const node = app.html('div');
+    // Those of the tile and the size at hand first.
+    const listCounts = () => {
+        const {kernel} = app.explain();
+        const {m, n, k} = app.state;
+        const rank = name => (name.startsWith(`${kernel} `) ? 0 : 2) +
+            (name.endsWith(` ${m}x${n}x${k}`) ? 0 : 1);
+        return Object.keys(app.sources[app.state.kernel]?.counts ?? {})
+            .sort((a, b) => rank(a) - rank(b));
+    };
+    const choice = app.choice({key: 'counts', label: 'counts in the margin: kernel and size',
+        options: () => listCounts().map(name => ({value: name, label: name}))});
+    const listing = app.html('div', {class: 'source', tabindex: 0, role: 'region',
+                                     'aria-label': 'source with counts'});
+    const path = app.html('p', {class: 'hint'});
+    node.append(app.html('h2', {}, 'Its source'), path, choice, listing);
+
+    function draw() {
+        const source = app.sources[app.state.kernel];
+        const names = listCounts();
+        const name = names.includes(app.state.counts) ? app.state.counts : names[0];
+        choice.hidden = names.length === 0;
+        if (name)
+            choice.querySelector('select').value = name;
+        path.textContent = source ?
+            `${source.path}, from line ${source.fieldLineCount + 1} on` : '';
+        const counts = source?.counts[name] ?? {};
+        const start = source ? source.fieldLineCount : 0; // the fields stand above, as a table
+        const rows = (source?.lines ?? []).slice(start).map((text, i) => {
+            const number = start + i + 1;
+            const line = counts[number];
+            const cells = COLUMNS.map(column => {
+                const value = line ? column.read(line) : 0;
+                return app.html('td', {class: 'number', 'data-value': value || null},
+                                value ? column.format(value) : '');
+            });
+            return app.html('tr', {class: line ? 'counted' : null},
+                [...cells, app.html('th', {scope: 'row'}, String(number)),
+                 app.html('td', {}, app.html('code', {}, text))]);
+        });
+        listing.replaceChildren(app.html('table', {}, [
+            app.html('thead', {}, app.html('tr', {}, [
+                ...COLUMNS.map(column => app.html('th', {scope: 'col', title: column.title},
+                                                  column.label)),
+                app.html('th', {scope: 'col'}, 'line'), app.html('th', {scope: 'col'}, 'source')])),
+            app.html('tbody', {}, rows)]));
+    }
+    return {node, draw};
+}

@@ -1,0 +1,119 @@
+// Reads counted: bytes at each level of memory, from the model, and beside them what the simulator
+// and a GPU's counters counted.
+import {bars} from '../chart.js';
+import {formatBytes, formatCount} from '../format.js';
+
+const SECTOR_BYTES = 32;
+const SIZES = [4, 8, 16, 31, 32, 48, 64, 100, 128, 250, 256, 512, 1000, 1024, 2048, 4095, 4096,
+               8192];
+
+// A level: its value in what the model says, and in what the simulator counted (null: not counted).
+const LEVELS = [
+    {title: 'Asked for by threads', isExact: true,
+     hint: 'Every load as the source writes it, caches not considered.',
+     read: one => one.global_read_bytes, readCounted: one => one.global_read_bytes ?? null},
+    {title: 'Moved in sectors', isExact: true,
+     hint: 'A warp moves whole sectors of 32 bytes: less than threads ask for where lanes share ' +
+           'what they read, more where they use a part of a sector.',
+     read: one => SECTOR_BYTES * one.global_load_sectors,
+     readCounted: one => one.global_load_sectors === null ? null
+         : SECTOR_BYTES * one.global_load_sectors},
+    {title: 'Read from DRAM', isExact: false,
+     hint: 'An estimate: what the chip\'s L2 cannot keep from one wave of blocks to the next ' +
+           'comes again.',
+     read: one => one.dram_read_bytes, readCounted: one => one.dram_read_bytes ?? null},
+];
+
+function findCounts(list, explained) {
+    const {m, n, k, kernel} = explained;
+    return list.find(one => one.kernel === kernel && one.m === m && one.n === n && one.k === k);
+}
+
+// Naive and tiled with the slider's side (32 where that is too large for them), register tiles,
+// and the chosen kernel.
+function listKernels(app) {
+    const {tile, kernel} = app.state;
+    const side = app.listTiles('edges').includes(tile) && app.explain({kernel: 'edges'}).is_legal
+        ? tile : 32;
+    const wanted = [{kernel: 'naive', tile: side}, {kernel: 'edges', tile: side},
+                    {kernel: 'register_column', tile: 0}, {kernel: 'register_tile', tile: 0}];
+    const others = wanted.filter(one => one.kernel !== kernel);
+    return [...others.slice(0, 1), {kernel, tile}, ...others.slice(1)]
+        .map(one => app.explain(one)).filter(one => !one.error)
+        .sort((a, b) => a.ladder_rung - b.ladder_rung);
+}
+
+const nameKernel = one => `${one.family} ${one.tile_rows} x ${one.tile_cols}`;
+
+function drawLevel(app, level, kernels, width) {
+    const list = kernels.map(one => ({
+        name: nameKernel(one), value: level.read(one), text: formatBytes(level.read(one)),
+        series: one.family === app.state.kernel ? 2 : 1, isHatched: !level.isExact}));
+    return app.html('div', {}, [
+        app.html('p', {class: 'hint'}, level.hint),
+        bars({label: `${level.title}, bytes by kernel`, width, list})]);
+}
+
+function listRows(app, level, kernels) {
+    const least = level.read(kernels[0]);
+    const show = one => one ? level.readCounted(one) ?? '-' : '-';
+    return kernels.map(one => [
+        nameKernel(one), level.read(one), show(findCounts(app.data.simulations, one)),
+        show(findCounts(app.data.counted, one)), `${formatCount(least / level.read(one))} x`]);
+}
+
+function listShared(app, kernels) {
+    return kernels.map(one => {
+        const simulated = findCounts(app.data.simulations, one);
+        return [nameKernel(one), one.shared_load_requests, simulated?.shared_load_requests ?? '-',
+                one.bank_conflicts, simulated?.bank_conflicts ?? '-', one.barriers,
+                simulated?.barriers ?? '-', one.reuse];
+    });
+}
+
+function say(app, kernels) {
+    const chosen = kernels.find(one => one.family === app.state.kernel);
+    const simulated = findCounts(app.data.simulations, chosen);
+    const note = !simulated ? 'This size is not among those that were simulated for the page.' :
+        simulated.is_exact ? 'All blocks of this size were simulated.' :
+            `Of this size ${formatCount(simulated.simulated_block_count)} blocks were simulated, ` +
+            'and their counts scaled up.';
+    return `${nameKernel(chosen)} reads ${formatCount(chosen.global_read_elems)} elements, ` +
+        `${formatCount(chosen.reads_saved_elems)} fewer than the textbook loop: each element it ` +
+        `reads serves ${formatCount(chosen.reuse)} times as many products. ${note}`;
+}
+
+export default {
+    id: 'reads',
+    title: 'Reads counted',
+    mount(root, app) {
+        const figures = LEVELS.map(level => app.figure(level.title));
+        const shared = app.html('div');
+        const summary = app.html('p', {'aria-live': 'polite', class: 'verdict'});
+        root.append(
+            app.html('div', {class: 'controls'}, [
+                app.slider({key: 'size', label: 'm = n = k', values: () => SIZES,
+                            read: state => state.m,
+                            write: size => ({m: size, n: size, k: size})}),
+                app.slider({key: 'tile', label: 'tile side T',
+                            values: () => app.listTiles(app.state.kernel),
+                            format: tile => `${tile} x ${tile}`}),
+            ]),
+            summary, app.html('div', {class: 'beside'}, figures.map(one => one.node)),
+            app.html('h2', {}, 'Shared memory'), shared);
+        const draw = () => {
+            const kernels = listKernels(app);
+            const width = app.measureWidth(root, 350);
+            summary.textContent = kernels.length ? say(app, kernels) : app.explain().error;
+            LEVELS.forEach((level, i) => kernels.length && figures[i].show(
+                drawLevel(app, level, kernels, width),
+                ['kernel', level.isExact ? 'model, bytes' : 'model, bytes (estimate)', 'simulated',
+                 'counted on a GPU', 'less than naive'], listRows(app, level, kernels)));
+            shared.replaceChildren(app.table(
+                ['kernel', 'load requests', 'simulated', 'bank conflicts', 'simulated', 'barriers',
+                 'simulated', 'reuse'], listShared(app, kernels)));
+        };
+        app.on('change', draw);
+        draw();
+    },
+};

@@ -1,0 +1,28 @@
+// Where the blocks of a product lie, from what the model tells of the kernel (app.explain()).
+export function makeTiling(explained) {
+    const {m, n, k, tile_rows: rows, tile_cols: cols, tile_depth: depth} = explained;
+    const downCount = Math.ceil(m / rows);
+    const acrossCount = Math.ceil(n / cols);
+    const stepCount = Math.ceil(k / depth);
+    return {
+        m, n, k, rows, cols, depth, downCount, acrossCount, stepCount,
+        blockCount: downCount * acrossCount,
+        barriersPerStep: explained.barriers / explained.block_count / stepCount,
+        // The tile of D at a row and a column of tiles; numbers past the last one mean the last.
+        getBlock(tileRow, tileCol) {
+            const row = Math.min(Math.max(0, Math.floor(tileRow)), downCount - 1);
+            const col = Math.min(Math.max(0, Math.floor(tileCol)), acrossCount - 1);
+            return {row, col, firstRow: row * rows, firstCol: col * cols,
+                    rowCount: Math.min(rows, m - row * rows),
+                    colCount: Math.min(cols, n - col * cols)};
+        },
+        // The part of k that a step goes through.
+        getStep(step) {
+            return {first: step * depth, count: Math.min(depth, k - step * depth)};
+        },
+    };
+}
+
+// 16, 16 -> "16 .. 31"; one alone -> "16".
+export const formatRange = (first, count) =>
+    count > 1 ? `${first} .. ${first + count - 1}` : String(first);

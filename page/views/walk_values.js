@@ -1,0 +1,69 @@
+// The numbers of a walk: A is 0, 1, 2, ... and B 100, 101, ... by rows, as `simulate --trace` has
+// them; the sums are the simulator's where the report holds its trace of this product.
+const FIRST_B = 100;
+const DEPTH_MOST = 4096; // of sums that the page forms itself
+
+// Whole numbers as they are, where FP32 still tells them apart.
+export const formatValue = value =>
+    Math.abs(value) < 2 ** 24 ? String(value) : value.toExponential(3).replace('e+', 'e');
+
+const isOfBlock = (phase, block) => phase.block[0] === block.col && phase.block[1] === block.row;
+
+// Sums of a traced block after some phases, by the element that each thread will store.
+function readSums(phases, stepsDone, n) {
+    const byThread = new Map();
+    for (const phase of phases.slice(0, 2 * stepsDone)) {
+        for (const {thread, value} of phase.sums)
+            byThread.set(String(thread), value);
+    }
+    const stores = phases.flatMap(phase => phase.moves).filter(move => move.space === 'D');
+    const byElement = new Map(stores.map(move => [move.index, byThread.get(String(move.thread))]));
+    return (row, col) => byElement.get(row * n + col);
+}
+
+// FP32 sums in the order of k, each product rounded, as the ladder's kernels form them.
+function formSum(a, b, row, col, depth) {
+    let sum = 0;
+    for (let p = 0; p < depth; p++)
+        sum = Math.fround(sum + Math.fround(a(row, p) * b(p, col)));
+    return sum;
+}
+
+export function makeValues(app, tiling, kernel) {
+    const {m, n, k} = tiling;
+    const a = (row, p) => Math.fround(row * k + p);
+    const b = (p, col) => Math.fround(FIRST_B + p * n + col);
+    const trace = tiling.barriersPerStep === 2 && app.data.traces.find(
+        one => one.kernel === kernel && one.m === m && one.n === n && one.k === k);
+    const getPhases = block => trace.phases.filter(phase => isOfBlock(phase, block));
+    // (row, col) -> the sum of that element of D after some steps of the block.
+    const sums = (block, stepsDone) => {
+        if (trace)
+            return readSums(getPhases(block), stepsDone, n);
+        const depth = Math.min(k, stepsDone * tiling.depth);
+        return (row, col) => formSum(a, b, row, col, depth);
+    };
+    return {
+        a, b, sums, isTraced: Boolean(trace), hasSums: Boolean(trace) || k <= DEPTH_MOST,
+        // (row, col) -> what to show of D: whole sums of the blocks before, those of this block so
+        // far, '' of the blocks to come.
+        getShown(block, place) {
+            const here = sums(block, place.multipliedSteps);
+            const whole = new Map();
+            return (row, col) => {
+                const other = tiling.getBlock(row / tiling.rows, col / tiling.cols);
+                const order = other.row - block.row || other.col - block.col;
+                const index = other.row * tiling.acrossCount + other.col;
+                if (order < 0 && !whole.has(index))
+                    whole.set(index, sums(other, tiling.stepCount));
+                return order < 0 ? formatValue(whole.get(index)(row, col)) :
+                       order === 0 && place.multipliedSteps ? formatValue(here(row, col)) : '';
+            };
+        },
+        // What the threads move in a phase of the trace, thread by thread; [] where none is held.
+        moves(block, phaseIndex) {
+            const phase = trace ? getPhases(block)[phaseIndex] : null;
+            return phase ? phase.moves : [];
+        },
+    };
+}

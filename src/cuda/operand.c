@@ -1,0 +1,137 @@
+#include "cuda/operand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cuda/device.h"
+
+#define UNIT_BYTES 16                       /* that the copy engine's addresses are multiples of */
+#define STRIDE_BYTES_MAX ((int64_t)1 << 40) /* of a tensor map */
+#define REPACKED_PITCH_BYTES 128
+#define WORKSPACE_UNIT_BYTES 256
+#define BLOCKS_PER_SM 8
+
+static int64_t round_up(int64_t count, int64_t unit)
+{
+    return (count + unit - 1) / unit * unit;
+}
+
+/* 1 where the copy engine can read runs of `count` elements, `stride` apart. */
+static int is_direct(const tgi_operand *o, int64_t count, int64_t stride, int64_t run_count)
+{
+    const int64_t pitch_bytes = stride * o->elem_bytes,
+                  batch_bytes = o->batch_stride * o->elem_bytes;
+    const int is_pitch_fit = run_count == 1 || (pitch_bytes % UNIT_BYTES == 0 && stride >= count &&
+                                                pitch_bytes < STRIDE_BYTES_MAX);
+    return is_pitch_fit &&
+           (o->batch_count == 1 ||
+            (batch_bytes % UNIT_BYTES == 0 && batch_bytes > 0 && batch_bytes < STRIDE_BYTES_MAX));
+}
+
+void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int is_rounded,
+                          int is_offset, tgi_operand *o)
+{
+    const tgi_layout *layout = is_b ? &p->b : &p->a;
+    o->line_count = is_b ? p->n : p->m;
+    o->k = p->k;
+    o->line_stride = is_b ? layout->col : layout->row;
+    o->k_stride = is_b ? layout->row : layout->col;
+    o->batch_stride = layout->batch;
+    o->batch_count = layout->batch == 0 ? 1 : p->batch_count;
+    o->elem_bytes = tgi_type_bytes(p->type);
+    const int has_runs_along = o->k_stride == 1 || o->k == 1;
+    const int has_runs_across = o->line_stride == 1 || o->line_count == 1;
+    const int can_read = !is_offset && !is_rounded;
+    if (can_read && has_runs_along && is_direct(o, o->k, o->line_stride, o->line_count)) {
+        o->is_across = o->is_repacked = 0;
+    } else if (can_read && can_be_across && has_runs_across &&
+               is_direct(o, o->line_count, o->k_stride, o->k)) {
+        o->is_across = 1;
+        o->is_repacked = 0;
+    } else {
+        o->is_repacked = 1;
+        o->is_across = can_be_across && llabs(o->line_stride) < llabs(o->k_stride);
+    }
+    const int64_t run = o->is_across ? o->line_count : o->k;
+    const int64_t run_count = o->is_across ? o->k : o->line_count;
+    const int64_t stride = o->is_across ? o->k_stride : o->line_stride;
+    /* Of a single run any pitch will do. */
+    o->pitch_bytes = o->is_repacked   ? round_up(run * o->elem_bytes, REPACKED_PITCH_BYTES)
+                     : run_count == 1 ? round_up(run * o->elem_bytes, UNIT_BYTES)
+                                      : stride * o->elem_bytes;
+    o->batch_bytes = o->is_repacked || o->batch_count == 1 ? o->pitch_bytes * run_count
+                                                           : o->batch_stride * o->elem_bytes;
+}
+
+int64_t tgi_operand_workspace_bytes(const tgi_operand *o)
+{
+    return o->is_repacked ? round_up(o->batch_bytes * o->batch_count, WORKSPACE_UNIT_BYTES) : 0;
+}
+
+void tgi_operand_set_job(const tgi_operand *o, const void *source, void *target,
+                         tgi_repack_job *job)
+{
+    job->source = source;
+    job->target = target;
+    job->line_count = o->is_across ? o->k : o->line_count;
+    job->elem_count = o->is_across ? o->line_count : o->k;
+    job->line_stride = o->is_across ? o->k_stride : o->line_stride;
+    job->elem_stride = o->is_across ? o->line_stride : o->k_stride;
+    job->batch_count = o->batch_count;
+    job->batch_stride = o->batch_stride;
+    job->pitch_bytes = o->pitch_bytes;
+    const int64_t tile = TGI_REPACK_TILE, span = TGI_REPACK_SPAN_BYTES;
+    if (job->elem_stride == 1)
+        job->piece_count = job->batch_count * job->line_count *
+                           ((job->elem_count * o->elem_bytes + span - 1) / span);
+    else
+        job->piece_count = job->batch_count * ((job->line_count + tile - 1) / tile) *
+                           ((job->elem_count + tile - 1) / tile);
+}
+
+tg_status tgi_operand_repack(const tgi_cuda_queue *queue, int sm_count, const tgi_repack_args *args,
+                             int64_t elem_bytes)
+{
+    const char *symbol = elem_bytes == 1   ? "tgi_repack_1"
+                         : elem_bytes == 2 ? "tgi_repack_2"
+                                           : "tgi_repack_4";
+    const int64_t warps = TGI_REPACK_THREADS / 32;
+    int64_t block_count = 0;
+    for (int i = 0; i < 2; i++) {
+        const tgi_repack_job *job = &args->job[i];
+        int64_t wanted =
+            job->elem_stride == 1 ? (job->piece_count + warps - 1) / warps : job->piece_count;
+        block_count = wanted > block_count ? wanted : block_count;
+    }
+    const int64_t limit = (int64_t)sm_count * BLOCKS_PER_SM;
+    const tgi_cuda_launch launch = {
+        .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
+        .block = {TGI_REPACK_THREADS, 1, 1}};
+    void *arguments[] = {(void *)args};
+    return tgi_cuda_run(queue, "repack", symbol, &launch, arguments);
+}
+
+tg_status tgi_operand_encode(const tgi_cuda_queue *queue, tgi_tensor_map *map, const void *data,
+                             int64_t elem_bytes, const int64_t count[3],
+                             const int64_t stride_bytes[2], const int box[2])
+{
+    const tgi_driver *driver = queue->device->driver;
+    const uint64_t counts[3] = {(uint64_t)count[0], (uint64_t)count[1], (uint64_t)count[2]};
+    const uint64_t strides[2] = {(uint64_t)stride_bytes[0], (uint64_t)stride_bytes[1]};
+    const uint32_t boxes[3] = {(uint32_t)box[0], (uint32_t)box[1], 1}, steps[3] = {1, 1, 1};
+    const int type = elem_bytes == 1   ? TGI_CUDA_TENSOR_UINT8
+                     : elem_bytes == 2 ? TGI_CUDA_TENSOR_UINT16
+                                       : TGI_CUDA_TENSOR_UINT32;
+    int error =
+        driver->encode_map(map, type, 3, (void *)(uintptr_t)data, counts, strides, boxes, steps,
+                           TGI_CUDA_TENSOR_NO_INTERLEAVE, TGI_CUDA_TENSOR_SWIZZLE_128,
+                           TGI_CUDA_TENSOR_PROMOTE_256, TGI_CUDA_TENSOR_FILL_ZERO);
+    if (!error)
+        return TG_STATUS_OK;
+    char what[200];
+    snprintf(what, sizeof what,
+             "cuTensorMapEncodeTiled of %lld x %lld x %lld elements, %lld bytes from run to run",
+             (long long)count[2], (long long)count[1], (long long)count[0],
+             (long long)stride_bytes[0]);
+    return tgi_driver_fail(driver, error, what);
+}

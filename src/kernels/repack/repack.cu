@@ -1,0 +1,140 @@
+/*
+ * Copies operands to lines that the copy engine can read, for elements of 1, 2 and 4 bytes. Lines
+ * whose elements are contiguous are moved as words, shifted where they start between two; others
+ * are read along their shorter stride and transposed in shared memory.
+ */
+#include "kernels/repack/args.h"
+#include "kernels/rows.cuh"
+
+#define TGI_WARPS (TGI_REPACK_THREADS / 32)
+
+static __device__ __forceinline__ uint32_t round_tf32(uint32_t bits)
+{
+    uint32_t rounded;
+    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
+    return rounded;
+}
+
+/* Word `index` of a line that starts `shift` bytes behind `words`, an address that is a multiple of
+ * 4, and has byte_count bytes. Reads no byte outside the line. */
+static __device__ __forceinline__ uint32_t read_word(const char *words, int shift, int64_t index,
+                                                     int64_t byte_count)
+{
+    const int64_t first = 4 * index - shift; /* in the line */
+    if (first >= 0 && first + 4 <= byte_count)
+        return reinterpret_cast<const uint32_t *>(words)[index];
+    uint32_t word = 0;
+    for (int i = 0; i < 4; i++)
+        if (first + i >= 0 && first + i < byte_count)
+            word |= static_cast<uint32_t>(static_cast<uint8_t>(words[4 * index + i])) << 8 * i;
+    return word;
+}
+
+/* Bytes `first` to first + 15 of the line. */
+static __device__ __forceinline__ uint4 read_unit(const char *words, int shift, int64_t first,
+                                                  int64_t byte_count)
+{
+    uint32_t word[5];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        word[i] = i < 4 || shift ? read_word(words, shift, first / 4 + i, byte_count) : 0;
+    uint4 unit;
+    unit.x = __funnelshift_r(word[0], word[1], 8 * shift);
+    unit.y = __funnelshift_r(word[1], word[2], 8 * shift);
+    unit.z = __funnelshift_r(word[2], word[3], 8 * shift);
+    unit.w = __funnelshift_r(word[3], word[4], 8 * shift);
+    return unit;
+}
+
+/* A span of a line with contiguous elements, by a warp. */
+template <int ElemBytes>
+static __device__ __forceinline__ void copy_span(const tgi_repack_job &job, int64_t piece,
+                                                 int is_rounded)
+{
+    const int64_t byte_count = job.elem_count * ElemBytes;
+    const int64_t spans = (byte_count + TGI_REPACK_SPAN_BYTES - 1) / TGI_REPACK_SPAN_BYTES;
+    const int64_t line = piece / spans, first = piece % spans * TGI_REPACK_SPAN_BYTES;
+    const char *source =
+        static_cast<const char *>(job.source) +
+        (line / job.line_count * job.batch_stride + line % job.line_count * job.line_stride) *
+            ElemBytes;
+    char *target = static_cast<char *>(job.target) + line * job.pitch_bytes;
+    const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(source) & 3);
+#pragma unroll
+    for (int i = 0; i < TGI_REPACK_SPAN_BYTES / 512; i++) {
+        const int64_t place = first + (i * 32 + threadIdx.x % 32) * 16;
+        if (place < byte_count) {
+            uint4 unit = read_unit(source - shift, shift, place, byte_count);
+            if (ElemBytes == 4 && is_rounded)
+                unit = {round_tf32(unit.x), round_tf32(unit.y), round_tf32(unit.z),
+                        round_tf32(unit.w)};
+            *reinterpret_cast<uint4 *>(target + place) = unit;
+        }
+    }
+}
+
+/* A tile of lines whose elements are not contiguous, by a block. */
+template <typename T>
+static __device__ __forceinline__ void
+transpose_tile(const tgi_repack_job &job, int64_t piece, int is_rounded,
+               T (&tile)[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)])
+{
+    const int64_t across = (job.elem_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
+    const int64_t down = (job.line_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
+    const int64_t batch = piece / (across * down), in_batch = piece % (across * down);
+    const int64_t first_line = in_batch / across * TGI_REPACK_TILE;
+    const int64_t first_elem = in_batch % across * TGI_REPACK_TILE;
+    const T *source = static_cast<const T *>(job.source) + batch * job.batch_stride;
+    const int along = threadIdx.x % TGI_REPACK_TILE, slow = threadIdx.x / TGI_REPACK_TILE;
+    constexpr int step = TGI_REPACK_THREADS / TGI_REPACK_TILE;
+#pragma unroll 8
+    for (int i = slow; i < TGI_REPACK_TILE; i += step) {
+        const int64_t line = first_line + along, elem = first_elem + i;
+        if (line < job.line_count && elem < job.elem_count)
+            tile[along][i] = source[line * job.line_stride + elem * job.elem_stride];
+    }
+    __syncthreads(); /* the tile is full */
+#pragma unroll 8
+    for (int i = slow; i < TGI_REPACK_TILE; i += step) {
+        const int64_t line = first_line + i, elem = first_elem + along;
+        if (line < job.line_count && elem < job.elem_count) {
+            T value = tile[i][along];
+            if (sizeof(T) == 4 && is_rounded)
+                value = static_cast<T>(round_tf32(static_cast<uint32_t>(value)));
+            reinterpret_cast<T *>(static_cast<char *>(job.target) +
+                                  (batch * job.line_count + line) * job.pitch_bytes)[elem] = value;
+        }
+    }
+    __syncthreads(); /* the tile may be filled again */
+}
+
+template <typename T> static __device__ __forceinline__ void repack(const tgi_repack_args &args)
+{
+    __shared__ T tile[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)];
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+        const tgi_repack_job &job = args.job[j];
+        if (job.elem_stride == 1) {
+            const int64_t warp = static_cast<int64_t>(blockIdx.x) * TGI_WARPS + threadIdx.x / 32;
+            for (int64_t i = warp; i < job.piece_count;
+                 i += static_cast<int64_t>(gridDim.x) * TGI_WARPS)
+                copy_span<sizeof(T)>(job, i, args.is_rounded);
+        } else {
+            for (int64_t i = blockIdx.x; i < job.piece_count; i += gridDim.x)
+                transpose_tile<T>(job, i, args.is_rounded, tile);
+        }
+    }
+}
+
+#define TGI_REPACK(name, type)                                                                     \
+    extern "C" __global__ void __launch_bounds__(TGI_REPACK_THREADS)                               \
+        name(const __grid_constant__ tgi_repack_args args)                                         \
+    {                                                                                              \
+        repack<type>(args);                                                                        \
+    }
+
+#if defined(TGI_HAS_sm90a)
+TGI_REPACK(tgi_repack_1, uint8_t)
+TGI_REPACK(tgi_repack_2, uint16_t)
+TGI_REPACK(tgi_repack_4, uint32_t)
+#endif

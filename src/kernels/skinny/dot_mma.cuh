@@ -1,0 +1,334 @@
+/*
+ * The body of family dot for BF16, FP16 and FP8, by matrix instructions 16 x 8 x 16: 16 columns of
+ * D times 8 of its rows. The products cost next to nothing that way, also where D has fewer rows:
+ * the others are copies of the last.
+ *
+ * B goes from memory straight into the registers that the instructions take, 16 bytes of a line to
+ * a lane: in which order k is summed is free, so that what a lane reads is what it multiplies.
+ * Nothing but the end of a tile needs a barrier, and two stages are under way in each warp's
+ * registers. The warps of a block share out k, and their sums are added in shared memory.
+ */
+#ifndef TGI_DOT_MMA_CUH
+#define TGI_DOT_MMA_CUH
+
+#include "kernels/skinny/narrow.cuh"
+
+template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_dot_mma {
+    static constexpr int is_fp8 = tgi_narrow_bytes(Type) == 1;
+    typedef typename tgi_narrow<tgi_narrow_bytes(Type)>::elem elem;
+    typedef float sum;
+    typedef tgi_skinny_cursor<tgi_dot_mma> cursor;
+    static constexpr int along_k = 1, rows = Rows, cols = Cols, depth = Depth, threads = Threads;
+    static constexpr int warps = Threads / 32, sum_parts = warps, warp_lines = 0;
+    /* Elements of 16 bytes; of a warp's share of a stage; reads of a lane along it. */
+    static constexpr int width = 16 / sizeof(elem), share = Depth / warps,
+                         reads = share / (4 * width);
+    static_assert(reads * 4 * width * warps == Depth && Cols % 16 == 0 && Rows % 8 == 0,
+                  "whole reads, whole instructions");
+
+    /* A lane's 16 bytes of lines lane / 4, lane / 4 + 8, ... */
+    struct stage {
+        uint32_t b[reads][Cols / 8][4], a[reads][Rows / 8][4];
+    };
+
+    /* [i][j]: columns 16 i and on of the tile, rows 8 j and on. */
+    struct sums {
+        float value[Cols / 16][Rows / 8][4];
+    };
+
+    /* Room of read_edges, for B, and for A where that is more. */
+    struct edge_reads {
+        alignas(16) elem room[warps][reads * (Cols > Rows ? Cols : Rows) / 8][32][2 * width];
+    };
+
+    struct shared_all {
+        edge_reads edges;
+        float sums[warps * Rows * Cols];
+    };
+
+    /* Lines of an operand: element (line, k) at data + line * line_stride + k * elem_stride, with
+     * last_line the last there is, k_left elements along k. */
+    struct source {
+        const elem *data;
+        int64_t line_stride, elem_stride;
+        int last_line, k_left;
+        int is_aligned; /* each line begins at a multiple of 16 bytes, elem_stride is 1 */
+    };
+
+    /* Where this lane's read s of line i lies. */
+    static __device__ __forceinline__ const elem *find_line(const source &from, int i)
+    {
+        const int line = min(i * 8 + static_cast<int>(threadIdx.x) % 32 / 4, from.last_line);
+        return from.data + line * from.line_stride;
+    }
+
+    static __device__ __forceinline__ int find_k(int s)
+    {
+        const int thread = threadIdx.x;
+        return thread / 32 * share + thread % 4 * width + s * 4 * width;
+    }
+
+    static __device__ __forceinline__ int find_shift(const elem *data)
+    {
+        return static_cast<int>(reinterpret_cast<uintptr_t>(data) % 16);
+    }
+
+    static __device__ __forceinline__ void put(uint32_t (&value)[4], const uint4 &words)
+    {
+        value[0] = words.x;
+        value[1] = words.y;
+        value[2] = words.z;
+        value[3] = words.w;
+    }
+
+    /* Whole stages of contiguous lines: by aligned 16 bytes, or by the two that hold the wanted
+     * ones, of which the second is the line's too. */
+    template <int Is_aligned, int Is_kept, int Lines>
+    static __device__ __forceinline__ void read(uint32_t (&value)[reads][Lines][4],
+                                                const source &from)
+    {
+#pragma unroll
+        for (int i = 0; i < Lines; i++) {
+            const elem *line = find_line(from, i);
+#pragma unroll
+            for (int s = 0; s < reads; s++) {
+                const elem *data = line + find_k(s);
+                if (Is_aligned) {
+                    put(value[s][i], Is_kept ? tgi_read_kept_16(data) : tgi_read_once_16(data));
+                } else {
+                    const int shift = find_shift(data);
+                    const char *start = reinterpret_cast<const char *>(data) - shift;
+                    put(value[s][i], tgi_shift_down(tgi_read_kept_16(start),
+                                                    tgi_read_kept_16(start + 16), shift));
+                }
+            }
+        }
+    }
+
+    /* Any stage: by way of 32 bytes of shared memory for each read of a lane, which loops where
+     * registers could not. Reads nothing past the end of k; what is there is zero. */
+    template <int Lines>
+    static __device__ __forceinline__ void read_edges(uint32_t (&value)[reads][Lines][4],
+                                                      const source &from, edge_reads &edges)
+    {
+        const bool is_line = from.elem_stride == 1;
+#pragma unroll 1
+        for (int n = 0; n < Lines * reads; n++) {
+            const int at = find_k(n % reads), left = max(0, min(width, from.k_left - at));
+            const elem *data = find_line(from, n / reads) + at * from.elem_stride;
+            elem *target = edges.room[threadIdx.x / 32][n][threadIdx.x % 32];
+            if (is_line) {
+                const int shift = find_shift(data);
+                const int bytes = left > 0 ? shift + left * static_cast<int>(sizeof(elem)) : 0;
+                const char *start = reinterpret_cast<const char *>(data) - shift;
+                tgi_copy_async_16(tgi_shared_address(target), start, min(16, bytes));
+                tgi_copy_async_16(tgi_shared_address(target + width), start + 16,
+                                  max(0, bytes - 16));
+            } else {
+#pragma unroll
+                for (int i = 0; i < width; i++)
+                    target[i] = i < left ? data[i * from.elem_stride] : elem(0);
+            }
+        }
+        tgi_copy_async_commit();
+        tgi_copy_async_wait<0>();
+#pragma unroll
+        for (int n = 0; n < Lines * reads; n++) {
+            const elem *data = find_line(from, n / reads) + find_k(n % reads);
+            const uint4 *words =
+                reinterpret_cast<const uint4 *>(edges.room[threadIdx.x / 32][n][threadIdx.x % 32]);
+            put(value[n % reads][n / reads],
+                tgi_shift_down(words[0], words[1], is_line ? find_shift(data) : 0));
+        }
+    }
+
+    template <int Is_kept, int Lines>
+    static __device__ __forceinline__ void read_any(uint32_t (&value)[reads][Lines][4],
+                                                    const source &from, edge_reads &edges)
+    {
+        if (from.is_aligned && from.k_left >= Depth)
+            read<1, Is_kept>(value, from);
+        else if (from.elem_stride == 1 && from.k_left >= Depth + width)
+            read<0, Is_kept>(value, from);
+        else
+            read_edges(value, from, edges);
+    }
+
+    /* What is left of the registers: where the next stage is and how many there are to the end of
+     * this block's part of the tile. The rest is found again at each tile. */
+    struct position {
+        int64_t unit; /* the next tile's first unit that is this block's */
+        const elem *a, *b;
+        int64_t k_left; /* of the whole problem */
+        int last_col, stages_left;
+
+        __device__ __forceinline__ void enter(const tgi_gemm_args &args)
+        {
+            cursor at = find_cursor(args, unit);
+            stages_left = 0;
+            if (at.k >= at.last)
+                return;
+            unit = at.unit;
+            a = at.a;
+            b = at.b;
+            k_left = args.problem.k - at.k;
+            last_col = tgi_clamp_count(args.problem.n - at.place.col, Cols) - 1;
+            stages_left = static_cast<int>((at.last - at.k + Depth - 1) / Depth);
+        }
+
+        __device__ __forceinline__ void advance(const tgi_gemm_args &args)
+        {
+            a += Depth * args.problem.a.col;
+            b += Depth * args.problem.b.row;
+            k_left -= Depth;
+            if (--stages_left == 0)
+                enter(args);
+        }
+    };
+
+    /* The tile of a unit; k >= last where the block has no such unit. */
+    static __device__ __forceinline__ cursor find_cursor(const tgi_gemm_args &args, int64_t unit)
+    {
+        int col_count = Cols;
+        /* So that the compiler does not keep from tile to tile what it can find again. */
+        asm volatile("" : "+r"(col_count));
+        const tgi_skinny_schedule work(args, col_count);
+        cursor at;
+        at.unit = unit;
+        at.end = work.first_unit(blockIdx.x + 1);
+        at.k = at.last = 0;
+        at.enter(args, work);
+        return at;
+    }
+
+    static __device__ __forceinline__ void load(const tgi_gemm_args &args, const position &at,
+                                                stage &next, edge_reads &edges)
+    {
+        const tgi_problem &p = args.problem;
+        const int k_left = tgi_clamp_count(at.k_left, Depth + width);
+        const source b = {at.b,        p.b.col, p.b.row,
+                          at.last_col, k_left,  args.b_along_k && args.b_vector_elems > 1};
+        const source a = {at.a,    p.a.row,
+                          p.a.col, static_cast<int>(p.m) - 1,
+                          k_left,  args.a_along_k && args.a_vector_elems > 1};
+        read_any<0>(next.b, b, edges);
+        read_any<1>(next.a, a, edges);
+    }
+
+    template <int Is_e5m2>
+    static __device__ __forceinline__ void
+    add_widened(const uint32_t (&b)[Cols / 8][4], const uint32_t (&a)[Rows / 8][4 + 4 * is_fp8],
+                sums &total)
+    {
+        const int words = 4 + 4 * is_fp8;
+#pragma unroll
+        for (int i = 0; i < Cols / 16; i++) {
+            uint32_t low[words], high[words]; /* columns 0 to 7 of 16, and 8 to 15 */
+            tgi_widen<is_fp8, Is_e5m2>(low, b[2 * i]);
+            tgi_widen<is_fp8, Is_e5m2>(high, b[2 * i + 1]);
+#pragma unroll
+            for (int w = 0; w < words; w += 2) {
+                const uint32_t wide[4] = {low[w], high[w], low[w + 1], high[w + 1]};
+#pragma unroll
+                for (int j = 0; j < Rows / 8; j++)
+                    tgi_multiply_16x8x16<Type>(total.value[i][j], wide, a[j][w], a[j][w + 1]);
+            }
+        }
+    }
+
+    static __device__ __forceinline__ void add(const tgi_gemm_args &args, const stage &now,
+                                               sums &total)
+    {
+#pragma unroll
+        for (int s = 0; s < reads; s++) {
+            uint32_t a[Rows / 8][4 + 4 * is_fp8];
+#pragma unroll
+            for (int j = 0; j < Rows / 8; j++)
+                if (args.problem.type == TG_TYPE_FP8_E5M2)
+                    tgi_widen<is_fp8, 1>(a[j], now.a[s][j]);
+                else
+                    tgi_widen<is_fp8, 0>(a[j], now.a[s][j]);
+            if (is_fp8 && args.problem.b_type == TG_TYPE_FP8_E5M2)
+                add_widened<1>(now.b[s], a, total);
+            else
+                add_widened<0>(now.b[s], a, total);
+        }
+    }
+
+    static __device__ __forceinline__ void gather(const sums &total, float *tile)
+    {
+        const int lane = threadIdx.x % 32;
+        tile += threadIdx.x / 32 * Rows * Cols;
+#pragma unroll
+        for (int i = 0; i < Cols / 16; i++)
+#pragma unroll
+            for (int j = 0; j < Rows / 8; j++)
+#pragma unroll
+                for (int s = 0; s < 4; s++)
+                    tile[(j * 8 + lane % 4 * 2 + s % 2) * Cols + i * 16 + lane / 4 + s / 2 * 8] =
+                        total.value[i][j][s];
+    }
+
+    /* Stores the tile that the unit is of, and returns the unit of the next. */
+    static __device__ __forceinline__ int64_t finish(const tgi_gemm_args &args, int64_t unit,
+                                                     const sums &total, float *tiles)
+    {
+        const cursor at = find_cursor(args, unit);
+        /* Without it sums of the tile before would be overwritten that have yet to be stored. */
+        __syncthreads();
+        gather(total, tiles);
+        /* Without it elements would be stored before the other warps have put theirs. */
+        __syncthreads();
+        tgi_skinny_store<tgi_dot_mma>(args, at, tiles);
+        return at.unit;
+    }
+
+    /* Starts the stage after `now`, if there is one, and adds the products of `now`. */
+    static __device__ __forceinline__ void step(const tgi_gemm_args &args, position &filling,
+                                                const stage &now, stage &next, sums &total,
+                                                edge_reads &edges)
+    {
+        if (filling.stages_left > 0) {
+            load(args, filling, next, edges);
+            filling.advance(args);
+        }
+        add(args, now, total);
+    }
+
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, void *shared)
+    {
+        shared_all &all = *static_cast<shared_all *>(shared);
+        stage even, odd;
+        sums total = {};
+        position filling;
+        int64_t unit = tgi_skinny_schedule(args, Cols).first_unit(blockIdx.x);
+        filling.unit = unit;
+        filling.enter(args);
+        int left = filling.stages_left; /* of the tile whose products are added */
+        if (left == 0)
+            return;
+        load(args, filling, even, all.edges);
+        filling.advance(args);
+#pragma unroll 1
+        for (int is_odd = 0; left > 0; is_odd ^= 1) {
+            if (is_odd)
+                step(args, filling, odd, even, total, all.edges);
+            else
+                step(args, filling, even, odd, total, all.edges);
+            if (--left > 0)
+                continue;
+            unit = finish(args, unit, total, all.sums);
+            total = sums();
+            left = count_stages(args, unit);
+        }
+    }
+
+    /* Of the tile that the unit is of. */
+    static __device__ __forceinline__ int count_stages(const tgi_gemm_args &args, int64_t unit)
+    {
+        const cursor at = find_cursor(args, unit);
+        return static_cast<int>((at.last - at.k + Depth - 1) / Depth);
+    }
+};
+
+#endif

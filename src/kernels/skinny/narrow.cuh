@@ -1,0 +1,62 @@
+/*
+ * What the bodies for types of 16 and 8 bits share: lines that begin anywhere, and operands of the
+ * matrix instructions 16 x 8 x 16. FP8 becomes FP16, which holds it exactly.
+ */
+#ifndef TGI_SKINNY_NARROW_CUH
+#define TGI_SKINNY_NARROW_CUH
+
+#include "kernels/skinny/skinny.cuh"
+
+template <int Elem_bytes> struct tgi_narrow;
+template <> struct tgi_narrow<1> {
+    typedef uint8_t elem;
+};
+template <> struct tgi_narrow<2> {
+    typedef uint16_t elem;
+};
+
+static constexpr int tgi_narrow_bytes(tg_type type)
+{
+    return type == TG_TYPE_BF16 || type == TG_TYPE_FP16 ? 2 : 1;
+}
+
+/* The 16 bytes from byte `shift` (0..15) of 32. */
+static __device__ __forceinline__ uint4 tgi_shift_down(const uint4 &low, const uint4 &high,
+                                                       int shift)
+{
+    uint32_t w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        w[i] = shift & 8 ? w[i + 2] : w[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        w[i] = shift & 4 ? w[i + 1] : w[i];
+    const uint32_t bits = shift % 4 * 8;
+    return make_uint4(__funnelshift_r(w[0], w[1], bits), __funnelshift_r(w[1], w[2], bits),
+                      __funnelshift_r(w[2], w[3], bits), __funnelshift_r(w[3], w[4], bits));
+}
+
+/* Two FP8 numbers in the lower half of a word as two FP16 numbers. */
+template <int Is_e5m2> static __device__ __forceinline__ uint32_t tgi_widen_pair(uint32_t pair)
+{
+    return Is_e5m2 ? __byte_perm(pair, 0, 0x1404) : tgi_decode_e4m3_pair(pair);
+}
+
+/* Words of an operand, whose elements the instruction takes in the order in which they lie: of 16
+ * bits as they are, of 8 bits twice as many. */
+template <int Is_fp8, int Is_e5m2, int Count>
+static __device__ __forceinline__ void tgi_widen(uint32_t (&wide)[Is_fp8 ? 2 * Count : Count],
+                                                 const uint32_t (&words)[Count])
+{
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+        if constexpr (Is_fp8) {
+            wide[2 * i] = tgi_widen_pair<Is_e5m2>(words[i]);
+            wide[2 * i + 1] = tgi_widen_pair<Is_e5m2>(words[i] >> 16);
+        } else {
+            wide[i] = words[i];
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,17 @@
+/* A tensor map, CUtensorMap of the driver, as the host encodes it and the copy engine reads it. */
+#ifndef TGI_TENSOR_MAP_H
+#define TGI_TENSOR_MAP_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define TGI_ALIGN_64 alignas(64)
+#else
+#define TGI_ALIGN_64 _Alignas(64)
+#endif
+
+typedef struct tgi_tensor_map {
+    TGI_ALIGN_64 uint64_t words[16];
+} tgi_tensor_map;
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * The argument of the kernels of family wgmma: the problem, the tensor maps of its operands, and
+ * how the tiles are shared out. Filled by the host (C11), read by the kernel from constant memory.
+ */
+#ifndef TGI_WGMMA_ARGS_H
+#define TGI_WGMMA_ARGS_H
+
+#include "kernels/gemm_args.h"
+#include "kernels/tensor_map.h"
+
+/* An operand: (x, y, z) of its map are x elements along its lines, line y, batch entry z. */
+typedef struct tgi_wgmma_operand {
+    tgi_tensor_map map;
+    int32_t has_batch; /* 0: every batch entry reads entry 0 */
+} tgi_wgmma_operand;
+
+typedef struct tgi_wgmma_args {
+    tgi_wgmma_operand a, b;
+    tgi_tensor_map d; /* where is_d_boxed: D, or the workspace's parts */
+    tgi_gemm_args gemm;
+    int32_t is_sum_alone;   /* alpha = 1, beta = 0 and nothing else: D is the sum, converted */
+    int32_t is_d_boxed;     /* D, or a part of k, takes sums as they are, in boxes */
+    int32_t row_tile_count; /* multiples of the cluster's */
+    int32_t col_tile_count;
+    int32_t unit_count; /* tiles, parts of k and batch entries, in clusters */
+    int32_t step_count; /* of whole k; a step is 128 bytes */
+    int32_t steps_per_part;
+} tgi_wgmma_args;
+
+#endif

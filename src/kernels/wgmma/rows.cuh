@@ -1,0 +1,27 @@
+/*
+ * The kernels of one image of family wgmma: for each of its rows one for each way in which the
+ * operands may lie, "_kk", "_kn", "_mk", "_mn", by the index along which A's and B's elements are
+ * contiguous. Types of fewer or more than 16 bits are multiplied along k alone.
+ */
+#include "kernels/rows.cuh"
+#include "kernels/wgmma/wgmma.cuh"
+
+#define TGI_WGMMA_KERNEL(name, suffix, a_type, b_type, rows, cols, cluster_rows, cluster_cols,     \
+                         stages, threads, across_a, across_b)                                      \
+    extern "C" __global__ void __cluster_dims__((cluster_rows) * (cluster_cols), 1, 1)             \
+        __launch_bounds__(threads, 1) name##suffix(const __grid_constant__ tgi_wgmma_args args)    \
+    {                                                                                              \
+        extern __shared__ __align__(128) char shared[];                                            \
+        tgi_wgmma_multiply<tgi_wgmma_shape<a_type, b_type, rows, cols, stages, threads,            \
+                                           cluster_rows, cluster_cols, across_a, across_b>>(       \
+            args, shared);                                                                         \
+    }
+
+/* A name that is a macro must be expanded before it is joined. */
+#define TGI_WGMMA_EXPAND(...) TGI_WGMMA_KERNEL(__VA_ARGS__)
+
+#define TGI_WGMMA_16BIT(name, type, ...)                                                           \
+    TGI_WGMMA_EXPAND(name, _kk, type, type, __VA_ARGS__, 0, 0)                                     \
+    TGI_WGMMA_EXPAND(name, _kn, type, type, __VA_ARGS__, 0, 1)                                     \
+    TGI_WGMMA_EXPAND(name, _mk, type, type, __VA_ARGS__, 1, 0)                                     \
+    TGI_WGMMA_EXPAND(name, _mn, type, type, __VA_ARGS__, 1, 1)

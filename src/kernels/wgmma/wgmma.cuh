@@ -1,0 +1,306 @@
+/*
+ * Products by the matrix instructions of a warpgroup, operands brought by the copy engine. A block
+ * is a producer warp, which fills stages of A and B in shared memory, and one or two warpgroups,
+ * which multiply them and store; it works through a list of tiles. Blocks of a cluster have tiles
+ * one below the other and bring each other their shares of B.
+ *
+ *     setup()    barriers
+ *     produce()  for each tile, for each step of k: wait until a stage is empty, fill it
+ *     consume()  for each tile, for each step of k: wait until a stage is full, multiply it
+ *     finish()   sums to D (finish.cuh)
+ */
+#ifndef TGI_WGMMA_CUH
+#define TGI_WGMMA_CUH
+
+#include "kernels/wgmma/finish.cuh"
+#include "kernels/wgmma/instruction.cuh"
+
+#define TGI_BLOCK_LINES 64 /* rows of one instruction; lines of a block of an operand across k */
+#define TGI_WARPGROUP 128
+
+/* AType FP32: as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k. */
+template <tg_type AType, tg_type BType, int Rows, int Cols, int Stages, int Threads,
+          int ClusterRows, int ClusterCols, int AcrossA, int AcrossB>
+struct tgi_wgmma_shape {
+    static constexpr tg_type a_type = AType, b_type = BType;
+    static constexpr int rows = Rows, cols = Cols, stages = Stages;
+    static constexpr int cluster_rows = ClusterRows, cluster_cols = ClusterCols;
+    static constexpr int cluster = ClusterRows * ClusterCols;
+    static constexpr int across_a = AcrossA, across_b = AcrossB;
+    static constexpr int group_count = Threads / TGI_WARPGROUP - 1; /* that multiply */
+    static constexpr int group_rows = Rows / group_count;
+    static constexpr int blocks = group_rows / TGI_BLOCK_LINES; /* instructions one below another */
+    static constexpr int b_lines = AcrossB && Cols < TGI_BLOCK_LINES ? TGI_BLOCK_LINES : Cols;
+    static constexpr int a_bytes = Rows * TGI_WGMMA_STEP_BYTES,
+                         b_bytes = b_lines * TGI_WGMMA_STEP_BYTES;
+    static constexpr int stage_bytes = a_bytes + b_bytes;
+    static constexpr int elem_bytes = AType == TG_TYPE_FP32                            ? 4
+                                      : AType == TG_TYPE_BF16 || AType == TG_TYPE_FP16 ? 2
+                                                                                       : 1;
+    /* The instruction keeps sums of FP8 products to 13 bits: those of each step are added in
+     * FP32. */
+    static constexpr int is_promoted = elem_bytes == 1;
+    /* Columns of one instruction: promoted sums need registers for their parts. */
+    static constexpr int part_cols = is_promoted && Cols > 128 ? 128 : Cols;
+    static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
+    static constexpr int block_bytes = TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES;
+};
+
+/* Shared memory: stages, then each warpgroup's part of D, then the barriers. */
+template <class Shape> struct tgi_wgmma_memory {
+    uint32_t stages, parts, full, empty;
+
+    __device__ explicit tgi_wgmma_memory(char *shared)
+    {
+        stages = (tgi_shared_address(shared) + 1023) & ~1023u;
+        parts = stages + Shape::stages * Shape::stage_bytes;
+        full = parts + Shape::group_count * TGI_WGMMA_PART_BYTES;
+        empty = full + Shape::stages * 8;
+    }
+};
+
+/* A stage and how often it has been used: the ring of both sides. */
+template <int Stages> struct tgi_ring {
+    int stage = 0;
+    uint32_t parity = 0;
+
+    __device__ void advance(void)
+    {
+        if (++stage == Stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+/* Unit `index` of the list: a tile, its batch entry and its part of k. Tiles are numbered down
+ * groups of rows, so that those under way together share operands in L2. */
+template <class Shape>
+static __device__ __forceinline__ tgi_wgmma_tile tgi_find_tile(const tgi_wgmma_args &args,
+                                                               int index, int rank)
+{
+    const int row_count = args.row_tile_count / Shape::cluster_rows;
+    const int col_count = args.col_tile_count / Shape::cluster_cols;
+    const int tiles = row_count * col_count, height = args.gemm.tile_rows_per_group;
+    const int plane = index / tiles, in_plane = index % tiles;
+    const int group = in_plane / (height * col_count), in_group = in_plane % (height * col_count);
+    const int group_height = min(height, row_count - group * height);
+    tgi_wgmma_tile tile;
+    tile.row = ((group * height + in_group % group_height) * Shape::cluster_rows +
+                rank % Shape::cluster_rows) *
+               Shape::rows;
+    tile.col =
+        (in_group / group_height * Shape::cluster_cols + rank / Shape::cluster_rows) * Shape::cols;
+    tile.part = plane % args.gemm.k_part_count;
+    tile.batch = plane / args.gemm.k_part_count;
+    tile.step = tile.part * args.steps_per_part;
+    tile.step_end = min(args.step_count, tile.step + args.steps_per_part);
+    return tile;
+}
+
+/* Fills the operand's tile of one step with lines from `line` on. The `Sharers` blocks that
+ * need the same lines each bring their share, number `share`, to all of them, the blocks in
+ * `ranks`. */
+template <int Across, int Lines, int StepElems, int Sharers>
+static __device__ __forceinline__ void tgi_load_tile(const tgi_wgmma_operand &operand,
+                                                     uint32_t shared, uint32_t barrier, int line,
+                                                     int step, int batch, int share, int ranks)
+{
+    const int z = operand.has_batch ? batch : 0, k = step * StepElems;
+    constexpr int boxes = Across ? Lines / TGI_BLOCK_LINES : Sharers;
+    constexpr int box_lines = Lines / boxes;
+#pragma unroll
+    for (int i = 0; i < (boxes + Sharers - 1) / Sharers; i++) {
+        const int box = i * Sharers + share, first = box * box_lines;
+        if (boxes % Sharers != 0 && box >= boxes)
+            break;
+        const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
+        const int x = Across ? line + first : k, y = Across ? k : line + first;
+        if (Sharers > 1)
+            tgi_load_box_to(static_cast<uint16_t>(ranks), target, &operand.map, barrier, x, y, z);
+        else
+            tgi_load_box(target, &operand.map, barrier, x, y, z);
+    }
+}
+
+template <class Shape>
+static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
+                                                   const tgi_wgmma_memory<Shape> &memory, int rank)
+{
+    /* Blocks of the cluster are numbered down columns: those of this row, those of this column. */
+    const int row = rank % Shape::cluster_rows, col = rank / Shape::cluster_rows;
+    const int row_ranks = (Shape::cluster_cols == 1 ? 1 : 1 | 1 << Shape::cluster_rows) << row;
+    const int col_ranks = ((1 << Shape::cluster_rows) - 1) << col * Shape::cluster_rows;
+    tgi_ring<Shape::stages> ring;
+    const int cluster_count = gridDim.x / Shape::cluster;
+    for (int i = blockIdx.x / Shape::cluster; i < args.unit_count; i += cluster_count) {
+        const tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
+        for (int step = tile.step; step < tile.step_end; step++, ring.advance()) {
+            const uint32_t full = memory.full + ring.stage * 8;
+            const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
+            tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+            tgi_barrier_expect(full, Shape::stage_bytes);
+            tgi_load_tile<Shape::across_a, Shape::rows, Shape::step_elems, Shape::cluster_cols>(
+                args.a, a, full, tile.row, step, tile.batch, col, row_ranks);
+            tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems, Shape::cluster_rows>(
+                args.b, a + Shape::a_bytes, full, tile.col, step, tile.batch, row, col_ranks);
+        }
+    }
+    /* Blocks of the cluster still signal this one's barriers. */
+    for (int i = 0; Shape::cluster > 1 && i < Shape::stages; i++, ring.advance())
+        tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+}
+
+/* Lets the producers that fill this stage have it back: those of this row and of this column. */
+template <class Shape>
+static __device__ __forceinline__ void tgi_release(uint32_t empty, int rank, int thread)
+{
+    if (Shape::cluster == 1) {
+        if (thread == 0)
+            tgi_barrier_arrive(empty);
+    } else if (thread < Shape::cluster &&
+               (thread % Shape::cluster_rows == rank % Shape::cluster_rows ||
+                thread / Shape::cluster_rows == rank / Shape::cluster_rows)) {
+        tgi_barrier_arrive_at(empty, thread);
+    }
+}
+
+/* Puts products of one full stage under way, those of B's lines from `line` on: added to `sum` or,
+ * where IsSum is 0, in its place. */
+template <class Shape, int IsSum>
+static __device__ __forceinline__ void
+tgi_multiply_stage(uint32_t stage, int group, int line,
+                   float (&sum)[Shape::blocks][Shape::part_cols / 2])
+{
+    constexpr int across_step = 32 * TGI_WGMMA_STEP_BYTES / Shape::elem_bytes; /* 32 bytes of k */
+    constexpr int a_step = Shape::across_a ? across_step : 32;
+    constexpr int b_step = Shape::across_b ? across_step : 32;
+    const uint64_t a = tgi_describe(stage + group * Shape::group_rows * TGI_WGMMA_STEP_BYTES,
+                                    Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    const uint64_t b = tgi_describe(stage + Shape::a_bytes + line * TGI_WGMMA_STEP_BYTES,
+                                    Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    tgi_wgmma_fence();
+#pragma unroll
+    for (int j = 0; j < TGI_WGMMA_STEP_BYTES / 32; j++)
+#pragma unroll
+        for (int block = 0; block < Shape::blocks; block++) {
+            const uint64_t a_lines = a + (block * Shape::block_bytes + j * a_step) / 16;
+            if (IsSum || j > 0)
+                tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b + j * b_step / 16);
+            else
+                tgi_multiply_lines<Shape, 0>(sum[block], a_lines, b + j * b_step / 16);
+        }
+    tgi_wgmma_commit();
+}
+
+/* Adds the products of one full stage in FP32. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_promote_stage(uint32_t stage, int group, float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+#pragma unroll
+    for (int line = 0; line < Shape::cols; line += Shape::part_cols) {
+        float part[Shape::blocks][Shape::part_cols / 2];
+        tgi_multiply_stage<Shape, 0>(stage, group, line, part);
+        tgi_wgmma_wait<0>();
+#pragma unroll
+        for (int block = 0; block < Shape::blocks; block++)
+#pragma unroll
+            for (int i = 0; i < Shape::part_cols / 2; i++)
+                sum[block][line / 2 + i] += part[block][i];
+    }
+}
+
+/* The sums of a tile. A stage is given back as soon as the next one's products are under way. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_sum_tile(const tgi_wgmma_memory<Shape> &memory, const tgi_wgmma_tile &tile, int rank, int group,
+             tgi_ring<Shape::stages> &ring, float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const int thread = threadIdx.x % TGI_WARPGROUP;
+    uint32_t used = 0; /* the barrier of the stage that is being multiplied */
+    int step = tile.step;
+    do {
+        const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+        tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
+        if constexpr (Shape::is_promoted) {
+            tgi_promote_stage<Shape>(stage, group, sum);
+            tgi_release<Shape>(memory.empty + ring.stage * 8, rank, thread);
+        } else {
+            tgi_multiply_stage<Shape, 1>(stage, group, 0, sum);
+            tgi_wgmma_wait<1>();
+            if (used)
+                tgi_release<Shape>(used, rank, thread);
+            used = memory.empty + ring.stage * 8;
+        }
+        ring.advance();
+    } while (++step < tile.step_end);
+    if (!Shape::is_promoted) {
+        tgi_wgmma_wait<0>();
+        tgi_release<Shape>(used, rank, thread);
+    }
+#pragma unroll
+    for (int block = 0; block < Shape::blocks; block++)
+        tgi_pin_sums(sum[block]);
+}
+
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank, int group)
+{
+    tgi_ring<Shape::stages> ring;
+    const int cluster_count = gridDim.x / Shape::cluster;
+    for (int i = blockIdx.x / Shape::cluster; i < args.unit_count; i += cluster_count) {
+        tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
+        float sum[Shape::blocks][Shape::cols / 2] = {};
+        tgi_sum_tile(memory, tile, rank, group, ring, sum);
+        tile.row += group * Shape::group_rows;
+#pragma unroll
+        for (int block = 0; block < Shape::blocks; block++, tile.row += TGI_BLOCK_LINES)
+            tgi_finish(args, tile, sum[block], memory.parts + group * TGI_WGMMA_PART_BYTES,
+                       group + 1);
+    }
+    if (threadIdx.x % TGI_WARPGROUP == 0)
+        tgi_store_box_wait<0>();
+}
+
+template <class Shape>
+static __device__ __forceinline__ void tgi_setup(const tgi_wgmma_args &args,
+                                                 const tgi_wgmma_memory<Shape> &memory)
+{
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < Shape::stages; i++) {
+            tgi_barrier_init(memory.full + i * 8, 1);
+            tgi_barrier_init(memory.empty + i * 8,
+                             Shape::group_count * (Shape::cluster_rows + Shape::cluster_cols - 1));
+        }
+        tgi_fence_barrier_init();
+        tgi_prefetch_map(&args.a.map);
+        tgi_prefetch_map(&args.b.map);
+    }
+    if (Shape::cluster > 1)
+        tgi_cluster_barrier();
+    else
+        __syncthreads();
+}
+
+template <class Shape>
+static __device__ __forceinline__ void tgi_wgmma_multiply(const tgi_wgmma_args &args, char *shared)
+{
+    const tgi_wgmma_memory<Shape> memory(shared);
+    const int group = static_cast<int>(threadIdx.x) / TGI_WARPGROUP;
+    const int rank = Shape::cluster > 1 ? tgi_cluster_rank() : 0;
+    tgi_setup(args, memory);
+    if (group == 0) {
+        if (Shape::group_count > 1)
+            tgi_lower_registers<40>();
+        if (threadIdx.x == 0)
+            tgi_produce(args, memory, rank);
+    } else {
+        if (Shape::group_count > 1)
+            tgi_raise_registers<232>();
+        tgi_consume<Shape>(args, memory, rank, group - 1);
+    }
+}
+
+#endif

@@ -1,0 +1,10 @@
+/* Family wgmma for FP16. */
+#include "kernels/wgmma/rows.cuh"
+
+#define TGI_IMAGE_wgmma_fp16 TGI_CHOSEN
+#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
+                        stages, threads)                                                           \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_WGMMA_16BIT(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TG_TYPE_##type,   \
+                            rows, cols, thread_rows, thread_cols, stages, threads))
+#include "core/kernels.def"

@@ -1,0 +1,14 @@
+/* Family wgmma for FP8, one kernel for each type of B. */
+#include "kernels/wgmma/rows.cuh"
+
+#define TGI_WGMMA_FP8(name, type, ...)                                                             \
+    TGI_WGMMA_EXPAND(name, _e4m3, type, TG_TYPE_FP8_E4M3, __VA_ARGS__, 0, 0)                       \
+    TGI_WGMMA_EXPAND(name, _e5m2, type, TG_TYPE_FP8_E5M2, __VA_ARGS__, 0, 0)
+
+#define TGI_IMAGE_wgmma_fp8 TGI_CHOSEN
+#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
+                        stages, threads)                                                           \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_WGMMA_FP8(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TG_TYPE_##type,     \
+                          rows, cols, thread_rows, thread_cols, stages, threads))
+#include "core/kernels.def"

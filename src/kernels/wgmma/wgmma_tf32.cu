@@ -1,0 +1,11 @@
+/* Family wgmma for FP32 rounded to TF32. */
+#include "kernels/wgmma/rows.cuh"
+
+#define TGI_IMAGE_wgmma_tf32 TGI_CHOSEN
+#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
+                        stages, threads)                                                           \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_WGMMA_EXPAND(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), _kk,             \
+                             TG_TYPE_##type, TG_TYPE_##type, rows, cols, thread_rows, thread_cols, \
+                             stages, threads, 0, 0))
+#include "core/kernels.def"

@@ -1,0 +1,69 @@
+#include "model/plan_counts.h"
+
+#include <string.h>
+
+#include "model/ladder_model.h"
+#include "model/occupancy.h"
+
+static double divide_up(int64_t count, int64_t part)
+{
+    return (double)((count + part - 1) / part);
+}
+
+static tgi_plan_counts count_ladder(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                    const tgi_problem *p)
+{
+    tg_traffic traffic;
+    tgi_model_ladder_count(kernel, p->m, p->n, p->k, &traffic);
+    const tgi_occupancy occupancy = tgi_model_occupancy(
+        gpu, kernel->thread_count, tgi_model_ladder_registers(kernel, gpu->capability),
+        tgi_model_ladder_shared_bytes(kernel));
+    return (tgi_plan_counts){.block_count = traffic.block_count,
+                             .k_part_count = 1,
+                             .global_read_bytes = (double)traffic.global_read_bytes,
+                             .global_write_bytes = (double)traffic.global_write_bytes,
+                             .issued_flops = (double)traffic.issued_flops,
+                             .occupancy = occupancy.share};
+}
+
+static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                   const tgi_problem *p, const tgi_plan_cut *cut)
+{
+    /* Families of few rows take few columns as rows. */
+    const int is_turned =
+        (kernel->family == TGI_FAMILY_cuda_rank || kernel->family == TGI_FAMILY_cuda_dot) &&
+        p->n < p->m;
+    const double m = (double)(is_turned ? p->n : p->m), n = (double)(is_turned ? p->m : p->n);
+    const double rows = divide_up((int64_t)m, kernel->tile_rows);
+    const double cols = divide_up((int64_t)n, kernel->tile_cols);
+    const double batch = (double)p->batch_count, k = (double)p->k;
+    const double depth = divide_up(p->k, kernel->tile_depth) * kernel->tile_depth;
+    const double in_bytes = (double)tgi_type_bytes(p->type);
+    const double d_bytes = m * n * batch * (double)tgi_type_bytes(p->d_type);
+    /* Sums of parts are written, read and added. */
+    const double sum_bytes = p->type == TG_TYPE_FP64 ? 8.0 : 4.0;
+    const double part_bytes =
+        cut->k_part_count > 1 ? (double)cut->k_part_count * m * n * batch * sum_bytes : 0.0;
+    const double block_count = rows * cols * batch * (double)cut->k_part_count;
+    return (tgi_plan_counts){
+        .block_count = cut->block_count ? cut->block_count : (int64_t)block_count,
+        .k_part_count = cut->k_part_count,
+        .global_read_bytes = in_bytes * batch * k * (m * cols + n * rows) + part_bytes +
+                             (p->beta != 0.0 ? d_bytes : 0.0),
+        .global_write_bytes = d_bytes + part_bytes,
+        .issued_flops = 2.0 * rows * kernel->tile_rows * cols * kernel->tile_cols * depth * batch,
+        .occupancy = (double)(cut->resident_count * kernel->thread_count) / gpu->threads_per_sm};
+}
+
+tgi_plan_counts tgi_model_count_plan(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                     const tgi_problem *problem, const tgi_plan_cut *cut)
+{
+    tgi_plan_counts counts = {.block_count = 0};
+    if (strcmp(kernel->device, "cuda") != 0 || gpu->threads_per_sm == 0 || problem->m == 0 ||
+        problem->n == 0 || problem->k == 0)
+        return counts;
+    counts = tgi_kernels_rung(kernel->family) >= 0 ? count_ladder(gpu, kernel, problem)
+                                                   : count_tiles(gpu, kernel, problem, cut);
+    counts.threads_per_block = kernel->thread_count;
+    return counts;
+}

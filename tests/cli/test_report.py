@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""The command report: what it writes, what it refuses, and files of others that it is given.
+
+usage: test_report.py TILEGEMM
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TILEGEMM = "tilegemm"
+RECORD = {"shape": "8x8x8", "m": 8, "n": 8, "k": 8, "layout": "nn", "type": "fp32", "threads": 1,
+          "device": "cpu", "name": "cpu_x", "kind": "kernel", "median_s": 1e-6, "spread": 0.1,
+          "gflop_per_s": 1.0, "max_error": 0.0, "max_bound_share": 0.0, "is_right": True}
+MARKUP = "</script><script>alert(1)</script><!--"
+
+
+def has_page():
+    done = subprocess.run([TILEGEMM, "report", "4x4x4", "-o", "/dev/null/none"],
+                          capture_output=True, text=True, timeout=60)
+    return "has no page" not in done.stderr
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.home = os.getcwd()
+        self.folder = tempfile.mkdtemp(prefix="tilegemm-report-")
+        os.chdir(self.folder)
+
+    def tearDown(self):
+        os.chdir(self.home)
+        shutil.rmtree(self.folder)
+
+    def call(self, *words):
+        return subprocess.run([TILEGEMM, "report", *words], capture_output=True, text=True,
+                              timeout=200, check=False)
+
+    def refuse(self, code, text, *words):
+        """Refused with the text, and nothing is written."""
+        before = sorted(os.listdir())
+        done = self.call(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+        self.assertIn(text, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(sorted(os.listdir()), before)
+
+    def read_data(self, path):
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+        places = re.findall(r'<script type="application/json" id="report-data">(.*?)</script>',
+                            page, re.S)
+        self.assertEqual(len(places), 1)
+        return json.loads(places[0]), page
+
+    def write(self, content, path="bench.json"):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content if isinstance(content, str) else json.dumps(content))
+        return path
+
+    def test_page(self):
+        done = self.call("20x16x12", "--gpu", "t4")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(os.listdir(), ["report.html"])
+        self.assertLess(os.path.getsize("report.html"), 3000000)
+        data, page = self.read_data("report.html")
+        self.assertEqual(data["state"], {"m": 20, "n": 16, "k": 12, "chip": "t4"})
+        of_shape = [one for one in data["simulations"]
+                    if (one["m"], one["n"], one["k"]) == (20, 16, 12)]
+        self.assertEqual(len(of_shape), 14)  # 17 without tiled, whose tiles do not divide 20 rows
+        self.assertTrue(all(one["is_exact"] and one["requests"] for one in of_shape))
+        self.assertTrue(all(one["phases"] for one in data["traces"]))
+        self.assertTrue(data["candidates"])
+        for address in re.findall(r'(?:src|href)="([^"]*)"', page):
+            self.assertTrue(address.startswith("data:"), address)
+
+    def test_large_shape(self):
+        """Blocks are sampled and k cut, both said so."""
+        done = self.call("1000x1200x5003")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        data, _ = self.read_data("report.html")
+        depths = {one["k"] for one in data["simulations"] if one["m"] == 1000}
+        self.assertIn(5003, depths)
+        self.assertTrue(all(depth % 32 == 5003 % 32 for depth in depths), depths)
+        self.assertFalse(any(one["is_exact"] for one in data["simulations"] if one["m"] == 1000))
+
+    def test_wrong_arguments(self):
+        for text, *words in (("8x8", "8x8"), ("1 to 1000000", "0x8x8"),
+                             ("1 to 1000000", "8x8x2000000"), ("FP32", "8x8x8:bf16"),
+                             ("one shape too many", "8x8x8", "8x8x8")):
+            if text == "one shape too many":
+                self.assertEqual(self.call(*words).returncode, 2)
+            else:
+                self.refuse(2, text, *words)
+        self.refuse(3, "--gpu", "8x8x8", "--gpu", "abacus")
+        self.refuse(3, "none/r.html", "8x8x8", "-o", "none/r.html")
+        self.refuse(3, "none.json", "8x8x8", "--bench", "none.json")
+
+    def test_markup_stays_text(self):
+        self.write({"head": {"date": MARKUP, "machine": {"processor": MARKUP}},
+                    "records": [{**RECORD, "name": MARKUP, "shape": MARKUP}]})
+        done = self.call("4x4x4", "--bench", "bench.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        data, page = self.read_data("report.html")
+        self.assertEqual(data["bench"][0]["records"][0]["name"], MARKUP)
+        self.assertNotIn("alert(1)</script>", page)
+
+    def test_wrong_bench_files(self):
+        self.write("keep", "report.html")
+        for content, text in (
+                ("", "is not JSON"), ("{", "is not JSON"), ("[]", '"records"'),
+                ("[" * 100000, "is not JSON"), ('{"records": 1}', '"records"'),
+                ({"records": [1]}, '"shape"'),
+                ({"records": [{**RECORD, "m": "8"}]}, '"m"'),
+                ({"records": [{**RECORD, "gflop_per_s": -1}]}, '"gflop_per_s"'),
+                ({"records": [{**RECORD, "name": "x" * 201}]}, '"name"'),
+                ({"records": [{**RECORD, "name": None}]}, '"name"'),
+                ({"records": [{**RECORD, "is_right": 1}]}, '"is_right"'),
+                ({"records": [RECORD] * 4001}, "more than 4000 records"),
+                ('{"records": [{"m": 1e999}]}', "is not JSON")):
+            self.write(content)
+            self.refuse(2, text, "4x4x4", "--bench", "bench.json")
+        with open("bench.json", "wb") as file:
+            file.write(b'{"records": "\xff\xfe"}')
+        self.refuse(2, "is not JSON", "4x4x4", "--bench", "bench.json")
+        with open("bench.json", "w", encoding="utf-8") as file:
+            file.truncate(100 << 20)
+        self.refuse(2, "at most 32 MiB", "4x4x4", "--bench", "bench.json")
+        self.refuse(2, "no regular file", "4x4x4", "--bench", ".")
+        with open("report.html", encoding="utf-8") as file:
+            self.assertEqual(file.read(), "keep")
+
+    def test_wrong_profile_files(self):
+        right = {"m": 8, "n": 8, "k": 8, "kernels": [
+            {"kernel": MARKUP, "counted": {"time_ns": "x", "shared_loads": 1}}]}
+        for content, text in (("{", "is not JSON"), ("{}", '"kernels"'),
+                              ({**right, "m": None}, '"m"'),
+                              ({**right, "kernels": [3]}, '"kernel"'),
+                              ({**right, "kernels": [{"kernel": 3}]}, '"kernel"')):
+            self.write(content)
+            self.refuse(2, text, "4x4x4", "--profile", "bench.json")
+        self.write(right)
+        self.assertEqual(self.call("4x4x4", "--profile", "bench.json").returncode, 0)
+        counted = self.read_data("report.html")[0]["counted"]
+        self.assertEqual((counted[0]["kernel"], counted[0]["shared_loads"], counted[0]["time_ns"]),
+                         (MARKUP, 1, None))
+
+    def test_too_large_a_page(self):
+        self.write({"records": [{**RECORD, "name": "x" * 200, "shape": "y" * 200}] * 4000})
+        self.refuse(2, "more than 3000000 bytes", "4x4x4", *["--bench", "bench.json"] * 2)
+
+    def test_interrupted(self):
+        self.write("keep", "report.html")
+        with subprocess.Popen([TILEGEMM, "report", "1000x1000x1000"]) as running:
+            time.sleep(0.5)
+            running.send_signal(signal.SIGINT)
+            self.assertEqual(running.wait(60), -signal.SIGINT)
+        self.assertEqual(os.listdir(), ["report.html"])
+        with open("report.html", encoding="utf-8") as file:
+            self.assertEqual(file.read(), "keep")
+
+    def test_full_disk(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        self.assertNotEqual(self.call("4x4x4", "-o", "/dev/full").returncode, 0)
+
+
+class NoPage(unittest.TestCase):
+    def test_says_what_is_missing(self):
+        done = subprocess.run([TILEGEMM, "report"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("tilegemm has no page to write, for it was", done.stderr)
+
+
+if __name__ == "__main__":
+    TILEGEMM = os.path.abspath(sys.argv.pop(1))
+    unittest.main(argv=[sys.argv[0], "Report" if has_page() else "NoPage"], verbosity=2)

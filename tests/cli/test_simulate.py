@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""The command simulate, its JSON, and the device sim of the other commands.
+
+usage: test_simulate.py TILEGEMM
+"""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TILEGEMM = "tilegemm"
+RUN_KEYS = set("kernel family ladder_rung m n k is_exact simulated_block_count load_efficiency "
+               "store_efficiency shared_bytes compulsory_bytes l2_bytes l2_requests l2_hits lines "
+               "findings".split())
+LINE_KEYS = set("file line source global_load_requests global_load_sectors global_read_bytes "
+                "global_store_requests global_store_sectors global_write_bytes "
+                "shared_load_requests shared_store_requests bank_conflicts barriers flops "
+                "l2_hits".split())
+SUMMED = LINE_KEYS - {"file", "line", "source", "flops"}
+
+
+def call(*words):
+    return subprocess.run([TILEGEMM, *words], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "LC_ALL": "C"})
+
+
+def write_npy(path, row_count, col_count):
+    """A matrix of FP32 by rows, as numpy.save writes it."""
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({row_count}, {col_count}), }}"
+    head = head.ljust(117) + "\n"
+    values = [(i % 13) / 7 - 1 for i in range(row_count * col_count)]
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
+                     + struct.pack(f"<{len(values)}f", *values))
+
+
+class Simulate(unittest.TestCase):
+    maxDiff = None
+
+    def read(self, command, *words):
+        done = call(command, *words, "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def refuse(self, code, text, *words):
+        done = call(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), words)
+        self.assertRegex(done.stderr, text)
+
+    def test_same_keys_and_counts_as_the_model(self):
+        words = ("55x43x48", "--kernel", "edges", "--tile", "16")
+        simulated, predicted = self.read("simulate", *words), self.read("explain", *words)
+        self.assertEqual((simulated["global_read_bytes"], simulated["global_write_bytes"]),
+                         (64704, 9460))
+        self.assertEqual(RUN_KEYS - set(simulated), set())
+        shared = set(simulated) & set(predicted) - {"is_in_table"}
+        self.assertTrue({"grid_x", "block_count", "global_load_sectors", "global_store_sectors",
+                         "bank_conflicts", "barriers", "issued_flops", "counter_shared_turns",
+                         "counter_bank_conflicts", "flop_per_byte"} <= shared)
+        for key in shared:
+            self.assertEqual(simulated[key], predicted[key], key)
+
+    def test_lines_sum_to_the_whole(self):
+        found = self.read("simulate", "70x50x40", "--kernel", "transposed")
+        self.assertEqual(found["findings"], [])
+        for line in found["lines"]:
+            self.assertEqual(set(line), LINE_KEYS)
+            self.assertEqual(line["file"], "l5_transposed.cu")
+            self.assertTrue(line["line"] > 0 and line["source"])
+        for key in SUMMED:
+            self.assertEqual(sum(line[key] for line in found["lines"]), found[key], key)
+        self.assertEqual(sum(line["flops"] for line in found["lines"]), found["issued_flops"])
+        self.assertGreater(found["bank_conflicts"], 0)
+        self.assertEqual(found["compulsory_bytes"], 4 * (70 * 40 + 40 * 50 + 70 * 50))
+        self.assertTrue(0 < found["l2_hits"] < found["l2_requests"])
+
+    def test_all_rungs(self):
+        found = self.read("simulate", "33x35x37", "--kernel", "all")
+        self.assertEqual({run["ladder_rung"] for run in found}, set(range(1, 12)) - {3})
+        text = call("simulate", "33x35x37", "--kernel", "all").stdout
+        self.assertIn("this rung checks no bounds: tile 8 must divide 33 x 35 x 37", text)
+        for run in found:
+            self.assertIn(run["kernel"], text)
+
+    def test_samples(self):
+        words = ("1000x1000x300", "--kernel", "cuda_edges_sm75_fp32_32x32x32")
+        found = self.read("simulate", *words)
+        self.assertFalse(found["is_exact"])
+        self.assertLessEqual(found["simulated_block_count"], 9)
+        self.assertIsNone(found["l2_hits"])
+        predicted = self.read("explain", *words)
+        for key in ("global_read_bytes", "global_write_bytes", "issued_flops", "barriers"):
+            self.assertEqual(found[key], predicted[key], key)
+        self.assertIn("counts are scaled up", call("simulate", *words).stdout)
+
+    def test_text(self):
+        text = call("simulate", "64x64x64", "--kernel", "transposed", "--lines").stdout
+        self.assertIn("no race, no access out of bounds", text)
+        self.assertIn("by a GPU's counters", text)
+        self.assertIn("l5_transposed.cu", text)
+
+    def test_trace_of_the_worked_example(self):
+        text = call("simulate", "4x4x4", "--kernel", "tiled", "--tile", "2", "--trace").stdout
+        first = text[:text.index("block (1, 0)")]
+        sums = [line.rsplit(None, 1)[1] for line in first.splitlines() if "partial sums" in line]
+        self.assertEqual(sums, "104 105 920 929 656 662 2352 2374".split())
+        self.assertIn("thread (1, 0): reads A(0, 1), writes shared[1], reads B(0, 1), writes "
+                      "shared[5]", first)
+
+    def test_refusals(self):
+        self.refuse(2, "name a kernel", "simulate", "8x8x8")
+        self.refuse(2, "pass MxNxK alone", "simulate", "8x8x8:nt", "-k", "edges")
+        self.refuse(2, "each at least 1", "simulate", "8x0x8", "-k", "edges")
+        self.refuse(3, "none of the ladder's GPU kernels", "simulate", "8x8x8", "-k", "nothing")
+        self.refuse(2, "tile = 128", "simulate", "8x8x8", "-k", "edges", "--tile", "128")
+        self.refuse(2, "too large for --trace", "simulate", "999x999x8", "-k", "edges", "--trace")
+        self.refuse(2, "tile 16 must divide", "simulate", "17x16x16", "-k", "tiled", "--tile", "16")
+
+
+class DeviceSim(unittest.TestCase):
+    def test_multiply(self):
+        with tempfile.TemporaryDirectory(prefix="tilegemm-test-") as folder:
+            home = pathlib.Path(folder)
+            write_npy(home / "a.npy", 35, 19)
+            write_npy(home / "b.npy", 19, 35)
+            words = ("multiply", str(home / "a.npy"), str(home / "b.npy"), "-o",
+                     str(home / "d.npy"), "--device", "sim")
+            done = call(*words, "--check")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("check: right", done.stdout)
+            self.assertRegex(done.stdout, "sim, cuda_\\w+_sm75_fp32_")
+            done = call(*words, "--transpose-a", "--transpose-b")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("the ladder's kernels take row-major matrices", done.stderr)
+
+    def test_bench_says_what_to_use(self):
+        done = call("bench", "--shape", "8x8x8", "--device", "sim", "--peer", "none")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("whose time it cannot measure", done.stderr)
+
+    def test_kernels(self):
+        rows = json.loads(call("kernels", "--device", "sim", "--json").stdout)
+        available = [row for row in rows if row["is_available"]]
+        self.assertTrue(available)
+        self.assertEqual({row["device"] for row in available}, {"cuda"})
+
+    def test_candidates(self):
+        found = json.loads(call("explain", "100x90x80", "--device", "sim", "--json").stdout)
+        chosen = next(row for row in found["candidates"] if row["is_chosen"])
+        self.assertEqual(chosen["kernel"], found["chosen_kernel"])
+        model = json.loads(call("explain", "100x90x80", "--kernel", chosen["kernel"], "--gpu",
+                                "h200", "--json").stdout)
+        for key in ("block_count", "threads_per_block", "global_read_bytes", "global_write_bytes",
+                    "issued_flops", "occupancy", "predicted_s"):
+            self.assertEqual(chosen[key], model[key], key)
+        for row in found["candidates"]:
+            self.assertEqual(row["is_chosen"], not row["reason"])
+            self.assertEqual(row["is_legal"], row["block_count"] > 0)
+        # Where none can run it, each says why.
+        found = json.loads(call("explain", "8x8x8:nt", "--device", "sim", "--json").stdout)
+        self.assertEqual((found["chosen_kernel"], len(found["candidates"]) > 17), ("", True))
+        self.assertTrue(all(row["reason"] for row in found["candidates"]))
+
+
+if __name__ == "__main__":
+    TILEGEMM = os.path.abspath(sys.argv[1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

@@ -1,0 +1,110 @@
+"""What the compiler made of the production kernels for sm_90a: no spilled register and no local
+memory but those known, and in the family wgmma the instructions of Hopper's tensor cores.
+
+usage: test_compiler_report.py IMAGES_FOLDER KERNELS_DEF
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+CHIP = "sm_90a"
+# (stack, spill store, spill load bytes) that rows with few registers to spare had when this test
+# was written: they may lessen, not grow. No row of the family wgmma has any.
+KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
+                "cuda_small_sm75_fp32_32x32x64": (56, 116, 112),
+                "cuda_dmma_sm90a_fp64_128x128x32": (64, 92, 248),
+                "cuda_dmma_sm80_fp64_128x128x16": (24, 20, 20),
+                "cuda_dmma_sm80_fp64_32x32x32": (16, 16, 20)}
+ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
+FUNCTION = re.compile(r"Function properties for (\w+)")
+FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+ROW = re.compile(r"^TGI_CUDA_KERNEL\((.*)\)", re.M)
+# FP8 has instructions of its own.
+INSTRUCTIONS = {"fp8_e4m3": "QGMMA", "fp8_e5m2": "QGMMA"}
+
+
+def read_frames(report):
+    """{entry function: (stack, spill store, spill load bytes)} of one chip in a report of ptxas."""
+    frames, entry, function = {}, None, None
+    for line in report.split("\n"):
+        found = ENTRY.search(line)
+        if found:
+            entry = found.group(1) if found.group(2) == CHIP else None
+        found = FUNCTION.search(line)
+        if found:
+            function = found.group(1)
+        found = FRAME.search(line)
+        if found and entry and function == entry:  # and not one that it calls
+            frames[entry] = tuple(int(count) for count in found.groups())
+    return frames
+
+
+def read_rows(text):
+    """(image, family, type, name) of each production row."""
+    for row in ROW.findall(text):
+        image, family, isa, kind, rows, cols, depth = (part.strip() for part in row.split(",")[:7])
+        if "family" not in row and image != "ladder":
+            yield image, family, kind.lower(), \
+                f"cuda_{family}_{isa}_{kind.lower()}_{rows}x{cols}x{depth}"
+
+
+def find_instructions(image):
+    """{function: its instructions} of an image; None without the disassembler."""
+    tool = shutil.which("cuobjdump") or shutil.which("cuobjdump", path="/usr/local/cuda/bin")
+    if not tool:
+        return None
+    text = subprocess.run([tool, "-sass", str(image)], capture_output=True, text=True,
+                          check=True).stdout
+    parts = re.split(r"Function : (\w+)", text)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.rows = list(read_rows(KERNELS.read_text(encoding="utf-8")))
+        self.assertGreater(len(self.rows), 0)
+
+    def test_no_spills(self):
+        frames = {image: read_frames((IMAGES / f"{image}.txt").read_text(encoding="utf-8"))
+                  for image in {row[0] for row in self.rows}}
+        for image, _, _, name in self.rows:
+            with self.subTest(name):
+                of_row = {entry: frame for entry, frame in frames[image].items()
+                          if entry.startswith(name)}
+                self.assertTrue(of_row, f"the report on {image} does not tell of {name}")
+                for entry, frame in of_row.items():
+                    for found, known in zip(frame, KNOWN_FRAMES.get(entry, (0, 0, 0))):
+                        self.assertLessEqual(found, known, f"{entry}: {frame}")
+
+    def test_tensor_core_instructions(self):
+        rows = [row for row in self.rows if row[1] == "wgmma"]
+        images = {image: find_instructions(IMAGES / f"{image}.fatbin")
+                  for image in {row[0] for row in rows}}
+        if None in images.values():
+            self.skipTest("this machine has no cuobjdump")
+        for image, _, kind, name in rows:
+            with self.subTest(name):
+                of_row = [text for entry, text in images[image].items() if entry.startswith(name)]
+                self.assertTrue(of_row)
+                for text in of_row:
+                    self.assertIn(INSTRUCTIONS.get(kind, "HGMMA"), text)
+
+    def test_reader_finds_spills(self):
+        report = ("ptxas info    : Compiling entry function 'one' for 'sm_90a'\n"
+                  "ptxas info    : Function properties for one\n"
+                  "    8 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads\n"
+                  "ptxas info    : Function properties for called\n"
+                  "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                  "ptxas info    : Compiling entry function 'two' for 'sm_80'\n"
+                  "ptxas info    : Function properties for two\n"
+                  "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n")
+        self.assertEqual(read_frames(report), {"one": (8, 16, 24)})
+
+
+if __name__ == "__main__":
+    IMAGES, KERNELS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    unittest.main(argv=sys.argv[:1])

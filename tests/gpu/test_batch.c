@@ -1,0 +1,104 @@
+/*
+ * test_batch: batch-invariant products on a GPU: row i of D has the same bits for every m and
+ * position, of every type that matrix instructions multiply.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "check/check.h"
+#include "gpu.h"
+
+enum { rows = 2600, cols = 328, depth = 1056 };
+
+static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2};
+static const int64_t row_counts[] = {1, 2, 7, 16, 17, 33, 64, 100, 128, 300, 777, 1500, 2047};
+
+typedef struct device_matrix {
+    void *memory;
+    int64_t size_bytes;
+} device_matrix;
+
+static device_matrix make_random(const tg_context *context, tg_type type, int64_t count,
+                                 uint64_t seed)
+{
+    device_matrix made = {NULL, count * tg_get_type_bytes(type)};
+    void *host = malloc((size_t)made.size_bytes);
+    assert_non_null(host);
+    for (int64_t i = 0; i < count; i++)
+        check_set_element(type, host, i, check_next_uniform(&seed));
+    assert_int_equal(tg_allocate_memory(context, made.size_bytes, &made.memory), 0);
+    assert_int_equal(tg_copy_to_device(context, made.memory, host, made.size_bytes), 0);
+    free(host);
+    return made;
+}
+
+/* m rows of A from `first` on times B, to the host. */
+static void compute(tg_context *context, tg_type type, const device_matrix operands[3],
+                    int64_t first, int64_t m, int is_invariant, float *d)
+{
+    char *a = (char *)operands[0].memory + first * depth * tg_get_type_bytes(type);
+    tg_problem problem = tg_make_problem(tg_make_matrix(type, a, m, depth),
+                                         tg_make_matrix(type, operands[1].memory, cols, depth),
+                                         tg_make_matrix(TG_TYPE_FP32, operands[2].memory, m, cols));
+    problem.op_b = TG_OPERATION_TRANSPOSE;
+    problem.is_batch_invariant = is_invariant;
+    if (tg_multiply(context, &problem) != TG_STATUS_OK)
+        fail_msg("%s: %s", tg_get_type_name(type), tg_get_error_detail());
+    assert_int_equal(
+        tg_copy_from_device(context, d, operands[2].memory, m * cols * (int64_t)sizeof *d), 0);
+}
+
+static int count_differences(tg_context *context, tg_type type, int is_invariant)
+{
+    const size_t d_bytes = (size_t)rows * cols * sizeof(float);
+    const device_matrix operands[3] = {make_random(context, type, (int64_t)rows * depth, 1),
+                                       make_random(context, type, (int64_t)cols * depth, 2),
+                                       make_random(context, TG_TYPE_FP32, (int64_t)rows * cols, 3)};
+    float *whole = malloc(d_bytes), *part = malloc(d_bytes);
+    assert_true(whole && part);
+    int difference_count = 0;
+    compute(context, type, operands, 0, rows, is_invariant, whole);
+    for (size_t i = 0; i < sizeof row_counts / sizeof *row_counts; i++) {
+        const int64_t m = row_counts[i], first = (rows - m) / 2;
+        compute(context, type, operands, first, m, is_invariant, part);
+        difference_count +=
+            memcmp(part, whole + first * cols, (size_t)(m * cols) * sizeof *part) != 0;
+    }
+    free(whole);
+    free(part);
+    for (int i = 0; i < 3; i++)
+        tg_release_memory(context, operands[i].memory);
+    return difference_count;
+}
+
+static void test_batch_bits(void **state)
+{
+    tg_context *context = gpu_open_context();
+    int free_difference_count = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        int difference_count = count_differences(context, types[i], 1);
+        if (difference_count)
+            fail_msg("%s: %d parts differ", tg_get_type_name(types[i]), difference_count);
+        free_difference_count += count_differences(context, types[i], 0);
+    }
+    /* Without the option some do, or this test could not fail. */
+    assert_true(free_difference_count > 0);
+    tg_destroy_context(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_batch_bits)};
+    if (!gpu_is_there((int)(sizeof tests / sizeof tests[0])))
+        return GPU_SKIPPED;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
