@@ -105,6 +105,14 @@ static int64_t cut_depth(const tg_kernel_info *info, int64_t m, int64_t n, int64
                : whole * alignment_elems + k % alignment_elems;
 }
 
+/* 1 where the simulator counts the elements of each matrix. */
+static int is_countable(const job *work)
+{
+    const int64_t counts[] = {work->m * work->n, work->m * work->k, work->k * work->n};
+    return counts[0] <= INT32_MAX && counts[1] <= INT32_MAX && counts[2] <= INT32_MAX;
+}
+
+/* Rows at larger sizes are left out: the page then has what the model says of them. */
 static int append_rows(const report_case *report, const explain_case *sizes, int has_requests,
                        json_t *list, int *exit_code)
 {
@@ -116,6 +124,8 @@ static int append_rows(const report_case *report, const explain_case *sizes, int
             continue;
         job work = {.kernel = info.name, .m = sizes->m, .n = sizes->n};
         work.k = cut_depth(&info, work.m, work.n, sizes->k);
+        if (!is_countable(&work))
+            continue;
         if (has_requests)
             is_done = (work.log = cli_open_request_log(work.n)) != NULL;
         is_done = is_done && append(report, &work, list, exit_code);

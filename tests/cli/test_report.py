@@ -79,6 +79,14 @@ class Report(unittest.TestCase):
         for address in re.findall(r'(?:src|href)="([^"]*)"', page):
             self.assertTrue(address.startswith("data:"), address)
 
+    def test_matrices_past_what_the_simulator_counts(self):
+        done = self.call("70000x70000x8")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        data, _ = self.read_data("report.html")
+        self.assertEqual(data["state"]["m"], 70000)
+        self.assertEqual([one for one in data["simulations"] if one["m"] == 70000], [])
+        self.assertTrue(data["simulations"])
+
     def test_large_shape(self):
         """Blocks are sampled and k cut, both said so."""
         done = self.call("1000x1200x5003")

@@ -98,6 +98,16 @@ class Page(unittest.TestCase):
         ActionChains(self.browser.driver).pause(0.3).perform()
         self.assertTrue(self.browser.list_faults())
 
+    def test_size_beyond_the_simulator(self):
+        """Every view opens on matrices that the simulator does not count."""
+        path = os.path.join(self.folder, "huge.html")
+        write_report(TILEGEMM, path, "70000x70000x8", "--gpu", "h200")
+        self.browser.open(path)
+        for view in ("walk", "owners", "roofline", "reads", "accesses", "ladder", "plan"):
+            self.browser.show(view)
+            self.assertTrue(self.browser.find(f"#panel-{view}").text)
+            self.assertEqual(self.browser.list_faults(), [], view)
+
     def test_model_is_the_commands(self):
         """30 random cases typed in: the tables show what explain prints."""
         choose = random.Random(1)
