@@ -75,6 +75,8 @@ export function legend(app, entries) {
     ])));
 }
 
+let barChartCount = 0; // names of patterns are the document's: each chart has its own
+
 const BAR = {height: 20, gap: 22, label: 16};
 const TEXT_PIXELS = 6.6; // of a character, on average
 
@@ -88,19 +90,20 @@ export function bars({label, width, list, isLog = false}) {
     const room = Math.max(60, width - TEXT_PIXELS * text - 10);
     const scale = (isLog ? scaleLog() : scaleLinear()).domain([low || 0, high]).range([0, room]);
     const step = BAR.height + BAR.gap;
+    const hatch = `hatch-${barChartCount++}`;
     const rows = list.map((bar, i) => {
         const length = bar.value > 0 ? Math.max(1, scale(bar.value)) : 0;
         return svg('g', {transform: `translate(0 ${i * step})`}, [
             svg('text', {y: BAR.label - 3}, bar.name),
             svg('rect', {y: BAR.label, width: length, height: BAR.height,
-                         fill: bar.isHatched ? `url(#hatch-${bar.series || 1})`
+                         fill: bar.isHatched ? `url(#${hatch}-${bar.series || 1})`
                                              : `var(--series-${bar.series || 1})`,
                          stroke: `var(--series-${bar.series || 1})`}),
             svg('text', {x: length + 6, y: BAR.label + BAR.height - 5}, bar.text),
         ]);
     });
     const hatches = [1, 2, 3, 4, 5].map(series => svg('pattern', {
-        id: `hatch-${series}`, width: 6, height: 6, patternUnits: 'userSpaceOnUse',
+        id: `${hatch}-${series}`, width: 6, height: 6, patternUnits: 'userSpaceOnUse',
         patternTransform: 'rotate(45)'},
         svg('path', {d: 'M0 0V6', stroke: `var(--series-${series})`, 'stroke-width': 3})));
     return svg('svg', {role: 'img', 'aria-label': label, width, height: list.length * step + 4,

@@ -20,11 +20,20 @@ function listRuns(app) {
     return [...runs.values()];
 }
 
-const isOfSize = ({records: [{m, n, k}]}, state) => m === state.m && n === state.n && k === state.k;
+// As the ladder takes it: FP32, A and B row-major.
+const isOfSize = ({records: [{m, n, k, type, layout}]}, state) => m === state.m && n === state.n &&
+    k === state.k && type === 'fp32' && layout === 'nn';
 
 function findRung(app, name) {
     const row = app.model.kernels.find(one => one.name === name);
     return row ? row.ladder_rung : -1;
+}
+
+// Of the runs at this size that with the most rungs.
+function findRun(app, runs) {
+    const countRungs = run => run.records.filter(one => findRung(app, one.name) > 0).length;
+    return runs.filter(run => isOfSize(run, app.state))
+        .sort((a, b) => countRungs(b) - countRungs(a))[0];
 }
 
 // Rungs in their order, then the other kernels, then libraries.
@@ -60,10 +69,12 @@ function listRunRows(app, run) {
 
 // Without a measurement the model's estimates stand in, and are called so.
 function drawPredicted(app, width) {
-    const rows = app.families.map(row => app.explain({kernel: row.family, tile: 0}))
+    const rows = app.families.map(({family}) => app.explain({
+        kernel: family, tile: app.listTiles(family).includes(app.state.tile) ? app.state.tile : 0}))
         .filter(one => !one.error);
     const list = rows.map(one => ({
-        name: `rung ${one.ladder_rung}: ${one.family}`, isHatched: true,
+        name: `rung ${one.ladder_rung}: ${one.family} ${one.tile_rows} x ${one.tile_cols}`,
+        isHatched: true,
         series: one.family === app.state.kernel ? 2 : 1,
         value: one.is_legal ? predictRate(one) : 0,
         text: one.is_legal ? formatRate(predictRate(one)) : one.reason}));
@@ -94,7 +105,7 @@ export default {
             app.html('div', {class: 'controls'}, runs.length ? app.choice({
                 key: 'run', label: 'measured run',
                 options: () => [
-                    {value: -1, label: 'of the size above, else the first'},
+                    {value: -1, label: 'of the size above'},
                     ...runs.map((run, i) => ({value: i, label: run.name}))]}) : []),
             runs.length ? measured.node : app.html('p', {class: 'hint'},
                 'No measurement was given: tilegemm report --bench FILE shows what tilegemm ' +
@@ -103,13 +114,13 @@ export default {
             app.html('h2', {}, 'What the chosen rung changed'), fields, source.node);
         const draw = () => {
             const width = app.measureWidth(root, 640);
-            const run = runs[app.state.run] ??
-                runs.find(one => isOfSize(one, app.state)) ?? runs[0];
-            if (run)
-                measured.show(drawRun(app, run, width),
-                    ['kernel', 'kind', 'GFLOP/s', 'median us', 'spread', 'largest error',
-                     'share of the bound', 'result'],
-                    listRunRows(app, run), `Measured: ${run.name}`);
+            const run = runs[app.state.run] ?? findRun(app, runs);
+            measured.show(run ? drawRun(app, run, width) : app.html('p', {class: 'hint'},
+                    'No FP32 run of this size was given; the list above has those of others.'),
+                ['kernel', 'kind', 'GFLOP/s', 'median us', 'spread', 'largest error',
+                 'share of the bound', 'result'],
+                run ? listRunRows(app, run) : [],
+                run ? `Measured: ${run.name}` : 'Not measured at this size');
             const {drawing, rows} = drawPredicted(app, width);
             const {m, n, k, chip} = app.state;
             predicted.show(drawing, ['kernel', 'GFLOP/s (estimate)', 'bound', 'limiter', 'legal',

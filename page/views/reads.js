@@ -55,7 +55,7 @@ function drawLevel(app, level, kernels, width) {
 }
 
 function listRows(app, level, kernels) {
-    const least = level.read(kernels[0]);
+    const least = kernels.length ? level.read(kernels[0]) : 0;
     const show = one => one ? level.readCounted(one) ?? '-' : '-';
     return kernels.map(one => [
         nameKernel(one), level.read(one), show(findCounts(app.data.simulations, one)),
@@ -105,8 +105,8 @@ export default {
             const kernels = listKernels(app);
             const width = app.measureWidth(root, 350);
             summary.textContent = kernels.length ? say(app, kernels) : app.explain().error;
-            LEVELS.forEach((level, i) => kernels.length && figures[i].show(
-                drawLevel(app, level, kernels, width),
+            LEVELS.forEach((level, i) => figures[i].show(
+                kernels.length ? drawLevel(app, level, kernels, width) : app.html('p'),
                 ['kernel', level.isExact ? 'model, bytes' : 'model, bytes (estimate)', 'simulated',
                  'counted on a GPU', 'less than naive'], listRows(app, level, kernels)));
             shared.replaceChildren(app.table(

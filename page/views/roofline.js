@@ -28,11 +28,11 @@ function listPoints(app) {
     for (const {family} of app.families) {
         const tiles = app.listTiles(family);
         const shown = family === app.state.kernel ? tiles : tiles.slice(-1);
-        for (const tile of shown.includes(16) && family !== app.state.kernel ? [16] : shown) {
+        for (const tile of tiles.includes(16) && family !== app.state.kernel ? [16] : shown) {
             const explained = app.explain({kernel: family, tile});
-            if (!explained.error)
-                points.push({explained, isChosen: family === app.state.kernel &&
-                             tile === app.state.tile});
+            const isChosen = family === app.state.kernel && tile === app.state.tile;
+            if (!explained.error && (explained.is_legal || isChosen))
+                points.push({explained, isChosen});
         }
     }
     return points;
@@ -62,7 +62,8 @@ function makeAxes(points, measured, chip) {
         x: {label: 'FLOP a byte that threads ask for', isLog: true, format: formatCount,
             domain: [Math.min(...intensities) / 2, Math.max(...intensities) * 1.5]},
         y: {label: 'GFLOP/s', isLog: true, format: value => formatCount(value / 1e9),
-            domain: [Math.min(...rates) / 2, chip.peak_flop_per_s * 2]},
+            domain: [Math.min(...rates) / 2,
+                     Math.max(chip.peak_flop_per_s * 2, Math.max(...rates) * 1.5)]},
     };
 }
 
@@ -177,10 +178,11 @@ export default {
             const points = listPoints(app);
             const measured = listMeasuredPoints(app);
             verdict.replaceChildren(...describe(app, app.explain()));
-            if (points.length)
-                chart.show(drawChart(app, points, measured, app.measureWidth(root, 620)),
-                    ['kernel', 'by', 'FLOP/byte', 'GFLOP/s', 'shared bytes a block',
-                     'threads a block', 'occupancy', 'bound'], listRows(app, points, measured));
+            chart.show(points.length
+                    ? drawChart(app, points, measured, app.measureWidth(root, 620))
+                    : app.html('p', {class: 'hint'}, 'The model has no kernel at this size.'),
+                ['kernel', 'by', 'FLOP/byte', 'GFLOP/s', 'shared bytes a block',
+                 'threads a block', 'occupancy', 'bound'], listRows(app, points, measured));
         };
         app.on('change', draw);
         draw();

@@ -98,6 +98,25 @@ class Page(unittest.TestCase):
         ActionChains(self.browser.driver).pause(0.3).perform()
         self.assertTrue(self.browser.list_faults())
 
+    def test_hatches_of_every_view(self):
+        """A pattern's name is one of the document's: each chart has its own, also after others."""
+        for view in ("reads", "ladder"):
+            self.browser.show(view)
+        names = self.browser.driver.execute_script(
+            "return [...document.querySelectorAll('pattern')].map(one => one.id)")
+        self.assertGreater(len(names), 5)
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_no_chart_of_another_size(self):
+        self.browser.show("roofline")
+        for key in "mnk":
+            self.browser.type_number(key, 1000000)
+        self.assertIn("no kernel at this size", self.browser.find("#panel-roofline").text)
+        self.assertEqual(self.browser.find_all("#panel-roofline figure svg"), [])
+        self.browser.open(self.path, "m=61")
+        self.browser.show("ladder")
+        self.assertIn("Not measured at this size", self.browser.find("#panel-ladder").text)
+
     def test_size_beyond_the_simulator(self):
         """Every view opens on matrices that the simulator does not count."""
         path = os.path.join(self.folder, "huge.html")
