@@ -143,8 +143,10 @@ async function start() {
     };
     dark.addEventListener('change', theme);
     const title = html('h1');
+    const choice = html('p', {class: 'on-paper'}); // what the controls say, which are not printed
     const head = () => {
-        const {m, n, k, chip} = app.state;
+        const {m, n, k, chip, kernel, tile, view} = app.state;
+        choice.textContent = `${views.find(one => one.id === view).title}; ${kernel}, tile ${tile}`;
         const row = model.chips.find(one => one.name === chip);
         title.textContent = `D = A B: ${m} x ${n} x ${k} on ${row ? row.title : chip}`;
         document.title = `tilegemm ${m}x${n}x${k}`;
@@ -158,12 +160,21 @@ async function start() {
         tabindex: 0, hidden: true}));
     const tabs = makeTabs(app, panels);
     root.replaceChildren(
-        html('header', {}, [title, makeShape(app)]),
+        html('header', {}, [title, choice, makeShape(app)]),
         html('nav', {}, tabs.bar),
         html('main', {}, panels),
         html('footer', {}, `tilegemm ${data.version ?? ''}: written ${data.date ?? ''}. Counts ` +
             'are exact, times are estimates unless they are called measured.'));
     tabs.show();
+    // Paper has no folds.
+    const folded = () => root.querySelectorAll('details:not([open])');
+    let unfolded = [];
+    addEventListener('beforeprint', () => {
+        unfolded = [...folded()];
+        unfolded.forEach(one => one.toggleAttribute('open', true));
+    });
+    addEventListener('afterprint', () =>
+        unfolded.forEach(one => one.toggleAttribute('open', false)));
     document.documentElement.dataset.isReady = true;
     requestAnimationFrame(() => requestAnimationFrame(() => performance.mark('first view')));
 }

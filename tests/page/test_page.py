@@ -107,6 +107,22 @@ class Page(unittest.TestCase):
         self.assertGreater(len(names), 5)
         self.assertEqual(len(names), len(set(names)))
 
+    def test_print_has_the_tables_and_the_choice(self):
+        self.browser.show("reads")
+        run = self.browser.driver.execute_script
+        count = "return document.querySelectorAll('#panel-reads details[open]').length"
+        self.assertEqual(run(count), 0)
+        run("dispatchEvent(new Event('beforeprint'))")
+        self.assertEqual(run(count), 3)
+        run("dispatchEvent(new Event('afterprint'))")
+        self.assertEqual(run(count), 0)
+        self.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        try:
+            self.assertIn("Reads counted; edges, tile", self.browser.find("header").text)
+            self.assertEqual(self.browser.find_all("header .controls"), [])
+        finally:
+            self.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
     def test_no_chart_of_another_size(self):
         self.browser.show("roofline")
         for key in "mnk":
