@@ -14,6 +14,7 @@ setup:
 	@tools/setup check
 	@tools/setup bench
 	@tools/setup-peers
+	@tools/setup-disassembler
 
 demo:
 	@tools/setup demo
@@ -21,6 +22,7 @@ demo:
 
 check:
 	@tools/setup check
+	@tools/setup-disassembler
 	@tools/run_checks --jobs $(JOBS)
 
 gpu-check:

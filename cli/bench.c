@@ -51,7 +51,9 @@ static const struct argp_option option_list[] = {
      0},
     {"threads", 't', "COUNTS", 0, "Thread counts with commas, such as 1,2", 0},
     {"device", key_device, "NAME", 0,
-     "cpu, cuda (the first GPU) or cuda:N; the default is TILEGEMM_DEVICE, else cpu", 0},
+     "cpu, cuda (the first GPU), cuda:N, or sim, which counts what the ladder's kernels do in the "
+     "place of timing them; the default is TILEGEMM_DEVICE, else cpu",
+     0},
     {"isa", key_isa, "NAME", 0,
      "Highest instruction set of our kernels: generic, avx2, ..., sm75, ...", 0},
     {"json", 'j', "FILE", 0,
@@ -206,70 +208,11 @@ static int measure_shape(const bench_options *options, bench_result *result, int
     snprintf(result->device, sizeof result->device, "%s", info.device);
     snprintf(result->isa, sizeof result->isa, "%s", info.isa);
     snprintf(result->bus, sizeof result->bus, "%s", info.bus);
-    exit_code = cli_measure_result(options, context, result, progress);
+    exit_code = options->is_simulated ? cli_simulate_result(options, context, result, progress)
+                                      : cli_measure_result(options, context, result, progress);
     cli_free_contenders(result);
     tg_destroy_context(result->host_context);
     tg_destroy_context(context);
-    return exit_code;
-}
-
-/* CLI_EXIT_WRONG where one of our kernels is wrong. */
-static int judge_result(const bench_result *result)
-{
-    int exit_code = CLI_EXIT_OK;
-    for (int i = 0; i < result->contender_count; i++) {
-        const bench_contender *contender = &result->contenders[i];
-        if (contender->sample_count == 0 || contender->is_right)
-            continue;
-        cli_print_error("%s is wrong at %s: its error is %.3g times the bound", contender->name,
-                        result->shape->text, contender->max_bound_share);
-        if (!contender->is_peer)
-            exit_code = CLI_EXIT_WRONG;
-    }
-    return exit_code;
-}
-
-/* Why a kernel given by name ran at no shape; NULL where it can run one, or is a group. */
-static const char *explain_illegal(const char *name, const bench_result *results, int result_count)
-{
-    const char *reason = NULL;
-    for (int r = 0; r < result_count; r++) {
-        for (int i = 0; i < results[r].contender_count; i++) {
-            const bench_contender *contender = &results[r].contenders[i];
-            if (strcmp(contender->name, name) != 0)
-                continue;
-            if (!contender->is_illegal)
-                return NULL;
-            reason = contender->skip_reason;
-        }
-    }
-    return reason;
-}
-
-/* A run that measured less than what was asked for is no success. */
-static int judge_run(const bench_options *options, const bench_result *results, int result_count)
-{
-    int exit_code = CLI_EXIT_OK, kernel_count = 0;
-    for (int i = 0; i < options->kernel_name_count; i++) {
-        const char *name = options->kernel_names[i];
-        const char *reason = explain_illegal(name, results, result_count);
-        if (!reason)
-            continue;
-        cli_print_error("--kernel = '%s' can run none of the shapes given: %s; pass another "
-                        "kernel or shape",
-                        name, reason);
-        exit_code = CLI_EXIT_USAGE;
-    }
-    for (int r = 0; r < result_count; r++) {
-        for (int i = 0; i < results[r].contender_count; i++)
-            kernel_count +=
-                !results[r].contenders[i].is_peer && results[r].contenders[i].sample_count > 0;
-    }
-    if (exit_code == CLI_EXIT_OK && kernel_count == 0) {
-        cli_print_error("no kernel was measured: see the reasons beside each; pass other shapes or "
-                        "kernels");
-        exit_code = CLI_EXIT_WRONG;
-    }
     return exit_code;
 }
 
@@ -291,14 +234,15 @@ static int measure_all(const bench_options *options, bench_result *results, int 
                 return exit_code;
             (*result_count)++;
             if (has_table)
-                cli_print_result(result);
-            if (judge_result(result) != CLI_EXIT_OK)
+                options->is_simulated ? cli_print_simulated_result(result)
+                                      : cli_print_result(result);
+            if (cli_judge_result(result) != CLI_EXIT_OK)
                 worst_code = CLI_EXIT_WRONG;
         }
     }
     if (has_table && cli_print_summary(results, *result_count) != CLI_EXIT_OK)
         worst_code = CLI_EXIT_WRONG;
-    return worst_code == CLI_EXIT_OK ? judge_run(options, results, *result_count) : worst_code;
+    return worst_code == CLI_EXIT_OK ? cli_judge_run(options, results, *result_count) : worst_code;
 }
 
 static int set_defaults(bench_options *options)
@@ -361,7 +305,7 @@ static int measure_and_write(const bench_options *options, int argc, char **argv
         free(text);
     }
     for (int i = 0; i < capacity; i++)
-        free(results[i].contenders);
+        cli_free_result(&results[i]);
     free(results);
     return exit_code;
 }
@@ -380,7 +324,8 @@ int cli_run_bench(int argc, char **argv)
                "  tilegemm bench --suite skinny --type fp32,fp64 --json skinny.json\n"
                "  tilegemm bench --shape 512x512x512 --kernel ladder --peer none\n"
                "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n"
-               "  tilegemm bench --device cuda --suite square --cold\n\n"
+               "  tilegemm bench --device cuda --suite square --cold\n"
+               "  tilegemm bench --device sim --shape 256x256x256 --kernel ladder\n\n"
                "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN, "
                "TILEGEMM_MKL or TILEGEMM_CUBLAS (a folder or a file) where that is set.",
     };

@@ -54,6 +54,7 @@ typedef struct bench_options {
     int round_count;
     int is_cold;
     int is_on_gpu;       /* filled by cli_open_bench_peers */
+    int is_simulated;    /* filled by cli_hold_context: counts in the place of times */
     int refused_code;    /* cli_exit of the option that was refused */
     tg_context *held;    /* owned; keeps the device open from shape to shape, for opening is slow */
     cli_machine machine; /* read before the measuring, so that its load is that of others */
@@ -83,9 +84,10 @@ typedef struct bench_contender {
     /* Of a GPU after the samples: lowest clock, highest power, throttled in any; 0 if unknown. */
     double clock_mhz, power_w;
     int is_throttled;
-    int is_right;
+    int is_verified, is_right;
     double max_error, max_bound_share; /* check_result's */
     double global_read_bytes;          /* of a rung of a GPU's ladder, by the model; else 0 */
+    const tg_simulation *simulation;   /* owned; in the place of samples on device sim */
 } bench_contender;
 
 /* One shape at one thread count. */
@@ -118,15 +120,15 @@ int64_t cli_get_depth(const tg_problem *problem); /* k */
 double cli_count_operand_bytes(const tg_problem *problem);
 
 /* bench_contenders.c: choose and prepare, release. Returns a cli_exit. */
-/* Fills options->held: is there a context of the device with the instruction set of the options,
- * and can it be measured? */
+/* Fills options->held: is there a context of the device with the instruction set of the options? */
 int cli_hold_context(bench_options *options);
 int cli_check_kernel_names(const bench_options *options);
 int cli_open_bench_peers(bench_options *options);
 int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
 /* 0, with every contender skipped, where operands of so many bytes leave too little free memory. */
 int cli_check_memory(bench_result *result, double needed_bytes);
-void cli_free_contenders(bench_result *result);
+void cli_free_contenders(bench_result *result); /* what they run with */
+void cli_free_result(bench_result *result);     /* what they found */
 
 /* Operand sets that calls take in turn: one, or in cold mode enough that none is still cached when
  * its turn comes again. */
@@ -156,6 +158,18 @@ tg_status cli_fetch_output(const bench_ring *ring);
 /* bench_measure.c: fill the contenders' samples and errors. Returns a cli_exit. */
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
                        cli_progress *progress);
+
+/* bench_simulated.c: the same on device sim, which counts; and what a person reads of it. */
+int cli_simulate_result(const bench_options *options, tg_context *context, bench_result *result,
+                        cli_progress *progress);
+void cli_print_simulated_result(const bench_result *result);
+
+/* bench_judge.c: 1 where it has samples or a simulation. CLI_EXIT_WRONG, with an error line, where
+ * one of our kernels is wrong; where a run found less than what was asked for, which is no success.
+ */
+int cli_is_measured(const bench_contender *contender);
+int cli_judge_result(const bench_result *result);
+int cli_judge_run(const bench_options *options, const bench_result *results, int result_count);
 
 /* Measured rungs of a GPU's ladder; sequential is the CPU's loop. NULL where one was not measured,
  * but coalesced and tiled (with edges where no tile divides the sizes) always are. */

@@ -23,13 +23,8 @@ int cli_hold_context(bench_options *options)
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     tg_get_device_info(options->held, &info);
-    if (strcmp(info.device, "sim") != 0)
-        return CLI_EXIT_OK;
-    cli_print_error(
-        "device = sim simulates a GPU, whose time it cannot measure: `tilegemm simulate` "
-        "counts what kernels do, `tilegemm explain` predicts their time; pass cpu or "
-        "cuda to measure");
-    return CLI_EXIT_USAGE;
+    options->is_simulated = strcmp(info.device, "sim") == 0;
+    return CLI_EXIT_OK;
 }
 
 int cli_check_kernel_names(const bench_options *options)
@@ -111,6 +106,12 @@ static int check_peer_names(const bench_options *options, int is_on_gpu)
                             name);
             return CLI_EXIT_MISSING;
         }
+        if (options->is_simulated) {
+            cli_print_error("--peer = '%s' cannot be simulated, which takes a kernel's source; "
+                            "pass --device %s, or leave --peer out",
+                            name, peer->is_on_gpu ? "cuda" : "cpu");
+            return CLI_EXIT_USAGE;
+        }
         if (peer->is_on_gpu != is_on_gpu) {
             cli_print_error("--peer = '%s' runs on %s; pass --device %s, or another peer", name,
                             peer->is_on_gpu ? "a GPU" : "the CPU",
@@ -136,7 +137,7 @@ int cli_open_bench_peers(bench_options *options)
     options->is_on_gpu = info.sm_count > 0;
     tg_destroy_context(context);
     int exit_code = check_peer_names(options, options->is_on_gpu);
-    if (exit_code != CLI_EXIT_OK)
+    if (exit_code != CLI_EXIT_OK || options->is_simulated)
         return exit_code;
     /* In table order, whatever the order asked for: see cli_open_peer. */
     cli_peer *peer = NULL;
@@ -381,4 +382,11 @@ void cli_free_contenders(bench_result *result)
         tg_destroy_plan(contender->plan);
         contender->plan = NULL;
     }
+}
+
+void cli_free_result(bench_result *result)
+{
+    for (int i = 0; i < result->contender_count; i++)
+        tg_destroy_simulation(result->contenders[i].simulation);
+    free(result->contenders);
 }

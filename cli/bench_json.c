@@ -4,6 +4,7 @@
 #include "bench.h"
 
 #include "json_output.h"
+#include "simulate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -104,7 +105,10 @@ static json_t *make_head_json(const bench_options *options, int argc, char **arg
                   tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
                   "date", date, "command", make_command_json(argc, argv), "machine",
                   cli_make_machine_json(&options->machine, &info), "peers", make_peers_json(),
-                  "environment", make_environment_json(), "mode", options->is_cold ? "cold" : "hot",
+                  "environment", make_environment_json(), "mode",
+                  options->is_simulated ? "simulated"
+                  : options->is_cold    ? "cold"
+                                        : "hot",
                   "sustained_time_s", options->sustained_time_s, "min_time_s", options->min_time_s,
                   "max_time_s", options->max_time_s, "round_count", options->round_count);
     tg_destroy_context(context);
@@ -145,9 +149,27 @@ static json_t *make_positive(double value)
     return value > 0.0 ? json_real(value) : json_null();
 }
 
+/* Counts under the keys of `explain`, and no time. */
+static json_t *make_simulated_json(const bench_result *result, const bench_contender *contender)
+{
+    const tg_problem *problem = &result->shape->problem;
+    json_t *counted =
+        cli_make_simulation_json(contender->simulation, problem->d.row_count, problem->d.col_count,
+                                 cli_get_depth(problem), NULL, NULL);
+    json_object_del(counted, "lines"); /* `tilegemm simulate` has them */
+    return join(json_pack("{s:s, s:s, s:b, s:n, s:o, s:o}", "name", contender->name, "kind",
+                          "kernel", "is_simulated", 1, "median_s", "max_error",
+                          contender->is_verified ? make_finite(contender->max_error) : json_null(),
+                          "is_right",
+                          contender->is_verified ? json_boolean(contender->is_right) : json_null()),
+                counted);
+}
+
 static json_t *make_record_json(const bench_result *result, const bench_contender *contender)
 {
     json_t *record = make_shape_json(result);
+    if (contender->simulation)
+        return join(record, make_simulated_json(result, contender));
     json_t *samples = json_array();
     int is_whole = 1;
     for (int i = 0; i < contender->sample_count; i++)
@@ -201,7 +223,7 @@ static json_t *make_summary_json(const bench_result *result)
     json_t *skipped = json_array();
     int is_whole = 1;
     for (int i = 0; i < result->contender_count; i++) {
-        if (result->contenders[i].sample_count == 0)
+        if (!cli_is_measured(&result->contenders[i]))
             is_whole &= cli_append_json(skipped, make_skip_json(&result->contenders[i]));
     }
     skipped = cli_keep_whole_json(skipped, is_whole);
@@ -229,7 +251,7 @@ json_t *cli_make_bench_json(const bench_options *options, const bench_result *re
     int is_whole = 1;
     for (int r = 0; r < result_count; r++) {
         for (int i = 0; i < results[r].contender_count; i++) {
-            if (results[r].contenders[i].sample_count > 0)
+            if (cli_is_measured(&results[r].contenders[i]))
                 is_whole &= cli_append_json(
                     records, make_record_json(&results[r], &results[r].contenders[i]));
         }

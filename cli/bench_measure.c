@@ -93,6 +93,7 @@ static int verify_contender(bench_contender *contender, const bench_ring *ring)
         cli_print_error("out of memory to verify %s", contender->name);
         return CLI_EXIT_WRONG;
     }
+    contender->is_verified = 1;
     contender->is_right = result.is_ok;
     contender->max_error = result.max_error;
     contender->max_bound_share = result.max_bound_share;

@@ -26,6 +26,12 @@ static const char *format_time(double time_s, char text[32])
 
 void cli_print_bench_head(const bench_options *options)
 {
+    if (options->is_simulated) {
+        printf("tilegemm %s; device sim: the ladder's own source on the processor, every access "
+               "counted and checked; nothing is timed\n",
+               tg_get_version());
+        return;
+    }
     printf("tilegemm %s; %s operands, median of up to %d samples of %g ms or more\n",
            tg_get_version(),
            options->is_cold ? "cold (rotated over twice the last-level cache)" : "hot",

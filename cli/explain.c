@@ -24,8 +24,8 @@ static const char default_advice[] = "edges";
 
 static const struct argp_option option_list[] = {
     {"kernel", 'k', "NAME", 0,
-     "Explain a kernel of the ladder of GPUs: a name that `tilegemm kernels` lists, its family "
-     "(edges), or all",
+     "Explain a kernel of the ladder of GPUs by its counts: a name that `tilegemm kernels` lists, "
+     "its family (edges), or all; of other kernels (simt) what the planner knows",
      0},
     {"tile", key_tile, "T", 0,
      "Side of the tile, 2 to 128; auto lists the tiles, says why each is not legal, and recommends "
@@ -33,10 +33,12 @@ static const struct argp_option option_list[] = {
      0},
     {"gpu", key_gpu, "NAME|FILE", 0,
      "Chip to predict for: t4, a40, l4, a100, rtx3090, rtx4090, h100, h100_pcie, h200, b200, "
-     "rtx5090, or a JSON file (default: the GPU here, else h200)",
+     "rtx5090, or a JSON file; it need not be here (with --kernel or --tile the default is the "
+     "GPU here, else h200)",
      0},
     {"device", key_device, "NAME", 0,
-     "Without the options above: device that is planned for (default: TILEGEMM_DEVICE, else cpu)",
+     "Without the options above: device here that is planned for (default: TILEGEMM_DEVICE, else "
+     "cpu)",
      0},
     {"json", 'j', NULL, 0, "Print JSON", 0},
     {0},
@@ -177,7 +179,7 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
     int count = 0;
     if (strchr(options->shape, ':')) {
         cli_print_error("'%s': the ladder multiplies FP32 matrices by rows, and nothing else; pass "
-                        "MxNxK alone, or leave out --kernel, --tile and --gpu",
+                        "MxNxK alone, or leave out --kernel and --tile",
                         options->shape);
         return CLI_EXIT_USAGE;
     }
@@ -200,6 +202,40 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
     return CLI_EXIT_OK;
 }
 
+/* The device of the kernels that --kernel names outside the ladder of GPUs, which is explained by
+ * its counts; NULL where it names none. */
+static const char *find_planned_device(const explain_options *options)
+{
+    tg_kernel_info info;
+    for (int i = 0; options->kernel && i < tg_get_kernel_count(); i++) {
+        if (tg_get_kernel_info(NULL, i, &info) == TG_STATUS_OK &&
+            cli_is_named(&info, options->kernel))
+            return strcmp(info.device, "cuda") != 0 || info.ladder_rung < 0 ? info.device : NULL;
+    }
+    return NULL;
+}
+
+/* Kernels beside the problem: on a device, or on a chip that need not be here. */
+static int explain_plan(const explain_options *options, const tg_problem *problem)
+{
+    explain_case shown = {.m = 0};
+    if (options->gpu && options->device && strcmp(options->device, "cuda") != 0) {
+        cli_print_error("--device = '%s' with --gpu = '%s': a chip is a GPU; pass --device cuda, "
+                        "or leave one of the two out",
+                        options->device, options->gpu);
+        return CLI_EXIT_USAGE;
+    }
+    const char *device = find_planned_device(options);
+    const int is_on_chip =
+        options->gpu || (device && !options->device && strcmp(device, "cuda") == 0);
+    int exit_code = is_on_chip ? cli_find_chip(options->gpu, &shown) : CLI_EXIT_OK;
+    return exit_code == CLI_EXIT_OK
+               ? cli_explain_candidates(options->shape, problem, options->device,
+                                        is_on_chip ? &shown.chip : NULL, options->kernel,
+                                        options->has_json)
+               : exit_code;
+}
+
 int cli_run_explain(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -208,11 +244,13 @@ int cli_run_explain(int argc, char **argv)
         .args_doc = "MxNxK",
         .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each level, "
                "occupancy, bound and time. No GPU is needed.\v"
-               "Without --kernel, --tile and --gpu, all kernels of a device are listed with their "
-               "predicted time and why each lost; the shape is then as `tilegemm bench` takes it. "
+               "Without --kernel and --tile, all kernels of a device, or of a chip that need not "
+               "be here, are listed with their predicted time and why each lost; the shape is then "
+               "as `tilegemm bench` takes it. "
                "Counts of traffic are exact, docs/model.md derives them; times are estimates.\n\n"
                "Examples:\n"
                "  tilegemm explain 1000x1200x800\n"
+               "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"
                "  tilegemm explain 1000x1200x800 --kernel edges --tile 16 --gpu t4\n"
                "  tilegemm explain 4096x4096x4096 --kernel all --gpu a100\n"
                "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
@@ -225,7 +263,7 @@ int cli_run_explain(int argc, char **argv)
     tg_status status = tg_parse_problem(options.shape, &problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
-    if (!options.kernel && !options.gpu && !options.tile && !options.is_advice)
-        return cli_explain_candidates(options.shape, &problem, options.device, options.has_json);
+    if (!options.tile && !options.is_advice && (!options.kernel || find_planned_device(&options)))
+        return explain_plan(&options, &problem);
     return explain_ladder(&options, &problem);
 }

@@ -45,13 +45,17 @@ json_t *cli_make_explanations_json(const explain_case *shown, const tg_explanati
                                    int count);
 json_t *cli_make_tiles_json(const explain_case *shown, const tg_explanation *list, int count);
 
-/* Every row of the kernel table beside a problem, as the planner sees it on a device (NULL: the
- * default one). Returns a cli_exit. */
-int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
-                           int has_json);
+/* 1 if `kernel` is the row's name, or its first words, or its family. */
+int cli_is_named(const tg_kernel_info *info, const char *kernel);
 
-/* The same of each device that is here, as an array of what `explain --json` prints; NULL when out
- * of memory. */
-json_t *cli_make_candidate_lists(const char *shape, const tg_problem *problem);
+/* Rows of the kernel table that `kernel` names (NULL: every row) beside a problem, as the planner
+ * sees them on a device (NULL: the default one), or on a chip that need not be here where `chip` is
+ * not NULL. Returns a cli_exit. */
+int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
+                           const tg_chip *chip, const char *kernel, int has_json);
+
+/* What `explain --device cpu --json` prints; NULL when out of memory, or after an error line with
+ * *exit_code set. */
+json_t *cli_make_cpu_candidates_json(const char *shape, const tg_problem *problem, int *exit_code);
 
 #endif /* TG_CLI_EXPLAIN_H */

@@ -3,6 +3,7 @@
  */
 #include "explain.h"
 
+#include "fields_json.h"
 #include "json_output.h"
 
 #include <stdio.h>
@@ -10,7 +11,8 @@
 #include <string.h>
 
 typedef struct candidate_list {
-    tg_context *context; /* owned */
+    tg_context *context; /* owned; NULL for a chip that need not be here */
+    char isa[16];        /* of the chip */
     tg_device_info device;
     tg_candidate *candidates; /* in the order of the table; owned */
     int count;
@@ -25,11 +27,6 @@ static int64_t get_depth(const tg_problem *problem)
 static tg_status fill(const tg_problem *problem, candidate_list *list)
 {
     tg_context *context = list->context;
-    list->flops = 2.0 * (double)problem->d.row_count * (double)problem->d.col_count *
-                  (double)get_depth(problem) * (double)problem->batch_count;
-    list->candidates = calloc((size_t)tg_get_kernel_count(), sizeof *list->candidates);
-    if (!list->candidates)
-        return TG_STATUS_OUT_OF_MEMORY;
     tg_status status = tg_get_device_info(context, &list->device);
     if (status == TG_STATUS_OK)
         status = tg_list_candidates(context, problem, list->candidates, tg_get_kernel_count(),
@@ -42,6 +39,38 @@ static tg_status fill(const tg_problem *problem, candidate_list *list)
         return status;
     list->peak_flop_per_s = 0.0; /* no loop measures this type's peak */
     return TG_STATUS_OK;
+}
+
+/* What the chip's figures say of the type, with sums in FP32; 0 where they say nothing. */
+static double find_chip_peak(const tg_chip *chip, const tg_problem *problem)
+{
+    switch (problem->a.type) {
+    case TG_TYPE_FP32:
+        return problem->precision == TG_PRECISION_TF32
+                   ? chip->tf32_flop_per_s
+                   : 2.0 * chip->sm_count * chip->fp32_lanes_per_sm * chip->clock_hz;
+    case TG_TYPE_FP64:
+        return chip->fp64_flop_per_s;
+    case TG_TYPE_BF16:
+    case TG_TYPE_FP16:
+        return chip->fp16_flop_per_s;
+    default:
+        return 0.0;
+    }
+}
+
+static tg_status fill_for_chip(const tg_problem *problem, const tg_chip *chip, candidate_list *list)
+{
+    snprintf(list->isa, sizeof list->isa, "sm_%d", chip->compute_capability);
+    list->device = (tg_device_info){.device = chip->name,
+                                    .name = chip->title,
+                                    .isa = list->isa,
+                                    .thread_count = 1,
+                                    .l2_bytes = chip->l2_bytes,
+                                    .sm_count = chip->sm_count};
+    list->peak_flop_per_s = find_chip_peak(chip, problem);
+    return tg_list_chip_candidates(chip, problem, list->candidates, tg_get_kernel_count(),
+                                   &list->count);
 }
 
 /* The chosen one, then the legal ones by their time, then the others by name. */
@@ -57,9 +86,14 @@ static int compare_candidates(const void *left, const void *right)
     return strcmp(a->kernel, b->kernel);
 }
 
-static int runs_elsewhere(const tg_candidate *candidate)
+/* Kernels of another device or another type are no candidates for the reader. */
+enum { is_candidate, is_elsewhere, is_of_other_type, relation_count };
+
+static int find_relation(const tg_candidate *candidate)
 {
-    return strncmp(candidate->reason, "runs on ", 8) == 0;
+    return strncmp(candidate->reason, "runs on ", 8) == 0       ? is_elsewhere
+           : strncmp(candidate->reason, "multiplies ", 11) == 0 ? is_of_other_type
+                                                                : is_candidate;
 }
 
 /* Blocks, parts of k, occupancy, bytes that threads ask for, operations over those that count. */
@@ -79,12 +113,17 @@ static void print_counts(const tg_candidate *candidate, double flops)
 
 static void print_list(const char *shape, candidate_list *list)
 {
-    int elsewhere_count = 0;
-    printf("%s on %s, %s, %s, %d thread%s: %.4g GFLOP", shape, list->device.device,
-           list->device.name, list->device.isa, list->device.thread_count,
-           list->device.thread_count == 1 ? "" : "s", list->flops * 1e-9);
+    int counts[relation_count] = {0};
+    printf("%s on %s, %s, %s, ", shape, list->device.device, list->device.name, list->device.isa);
+    if (list->context)
+        printf("%d thread%s: ", list->device.thread_count,
+               list->device.thread_count == 1 ? "" : "s");
+    else
+        printf("planned from its figures: ");
+    printf("%.4g GFLOP", list->flops * 1e-9);
     if (list->peak_flop_per_s > 0.0)
-        printf(", measured peak %.4g GFLOP/s", list->peak_flop_per_s * 1e-9);
+        printf(", %speak %.4g GFLOP/s", list->context ? "measured " : "",
+               list->peak_flop_per_s * 1e-9);
     const int has_counts = list->device.sm_count > 0 || strcmp(list->device.device, "sim") == 0;
     printf("\n%-39s %10s %9s%s  %s\n", "kernel", "predicted", "GFLOP/s",
            has_counts ? "     blocks parts occupancy   read MB  issued" : "", "why");
@@ -92,10 +131,10 @@ static void print_list(const char *shape, candidate_list *list)
     for (int i = 0; i < list->count; i++) {
         const tg_candidate *candidate = &list->candidates[i];
         char time[COUNT_TEXT_BYTES], rate[COUNT_TEXT_BYTES] = "-";
-        if (runs_elsewhere(candidate)) {
-            elsewhere_count++;
+        const int relation = find_relation(candidate);
+        counts[relation]++;
+        if (relation != is_candidate)
             continue;
-        }
         if (candidate->is_legal && candidate->predicted_s > 0.0)
             snprintf(rate, sizeof rate, "%.1f", list->flops / candidate->predicted_s * 1e-9);
         printf("%-39s %10s %9s", candidate->kernel,
@@ -104,23 +143,20 @@ static void print_list(const char *shape, candidate_list *list)
             print_counts(candidate, list->flops);
         printf("  %s\n", candidate->is_chosen ? "chosen" : candidate->reason);
     }
-    if (elsewhere_count > 0)
-        printf("%d kernels run on another device: see --device, --gpu\n", elsewhere_count);
+    if (counts[is_candidate] < list->count)
+        printf("%d kernels multiply other types, %d run on another device: see --device, --gpu\n",
+               counts[is_of_other_type], counts[is_elsewhere]);
 }
 
 static json_t *make_candidate_json(const tg_candidate *candidate, double flops)
 {
     const int has_time = candidate->is_legal && candidate->predicted_s > 0.0;
-    return json_pack("{s:s, s:b, s:b, s:f, s:f, s:s, s:I, s:I, s:i, s:f, s:f, s:f, s:f}", "kernel",
-                     candidate->kernel, "is_legal", candidate->is_legal, "is_chosen",
-                     candidate->is_chosen, "predicted_s", candidate->predicted_s, "gflop_per_s",
-                     has_time ? flops / candidate->predicted_s * 1e-9 : 0.0, "reason",
-                     candidate->reason, "block_count", (json_int_t)candidate->block_count,
-                     "k_part_count", (json_int_t)candidate->k_part_count, "threads_per_block",
-                     candidate->threads_per_block, "global_read_bytes",
-                     candidate->global_read_bytes, "global_write_bytes",
-                     candidate->global_write_bytes, "issued_flops", candidate->issued_flops,
-                     "occupancy", candidate->occupancy);
+    json_t *object = json_object();
+    return cli_keep_whole_json(
+        object,
+        cli_set_fields_json(object, cli_candidate_fields, candidate) &&
+            cli_set_json(object, "gflop_per_s",
+                         json_real(has_time ? flops / candidate->predicted_s * 1e-9 : 0.0)));
 }
 
 static json_t *make_list_json(const char *shape, const tg_problem *problem,
@@ -148,13 +184,25 @@ static json_t *make_list_json(const char *shape, const tg_problem *problem,
         candidates);
 }
 
-/* Fills the list for a device (NULL: the default one). The caller passes it to release. */
-static tg_status list_candidates(const tg_problem *problem, const char *device,
-                                 candidate_list *list)
+/* Fills the list for a device (NULL: the default one), or a chip where it is not NULL. The caller
+ * passes the list to release. Returns a cli_exit. */
+static int list_candidates(const tg_problem *problem, const char *device, const tg_chip *chip,
+                           candidate_list *list)
 {
     const tg_context_options options = {.device = device};
-    tg_status status = tg_create_context(&options, &list->context);
-    return status == TG_STATUS_OK ? fill(problem, list) : status;
+    list->flops = 2.0 * (double)problem->d.row_count * (double)problem->d.col_count *
+                  (double)get_depth(problem) * (double)problem->batch_count;
+    list->candidates = calloc((size_t)tg_get_kernel_count(), sizeof *list->candidates);
+    if (!list->candidates) {
+        cli_print_error("out of memory for %d candidates", tg_get_kernel_count());
+        return CLI_EXIT_WRONG;
+    }
+    tg_status status;
+    if (chip)
+        status = fill_for_chip(problem, chip, list);
+    else if ((status = tg_create_context(&options, &list->context)) == TG_STATUS_OK)
+        status = fill(problem, list);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
 static void release(candidate_list *list)
@@ -163,32 +211,52 @@ static void release(candidate_list *list)
     tg_destroy_context(list->context);
 }
 
+int cli_is_named(const tg_kernel_info *info, const char *kernel)
+{
+    const size_t length = strlen(kernel);
+    return strcmp(info->family, kernel) == 0 ||
+           (strncmp(info->name, kernel, length) == 0 &&
+            (info->name[length] == '_' || info->name[length] == '\0'));
+}
+
+/* Leaves those that `kernel` names; they come in the order of the table. */
+static int keep_named(const char *kernel, candidate_list *list)
+{
+    int kept_count = 0;
+    for (int i = 0; i < list->count; i++) {
+        tg_kernel_info info;
+        tg_status status = tg_get_kernel_info(list->context, i, &info);
+        if (status != TG_STATUS_OK)
+            return cli_report_status(status);
+        if (cli_is_named(&info, kernel))
+            list->candidates[kept_count++] = list->candidates[i];
+    }
+    list->count = kept_count;
+    return CLI_EXIT_OK;
+}
+
 int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
-                           int has_json)
+                           const tg_chip *chip, const char *kernel, int has_json)
 {
     candidate_list list = {.context = NULL};
-    tg_status status = list_candidates(problem, device, &list);
-    int exit_code = CLI_EXIT_OK;
-    if (status != TG_STATUS_OK)
-        exit_code = cli_report_status(status);
-    else if (has_json)
+    int exit_code = list_candidates(problem, device, chip, &list);
+    if (exit_code == CLI_EXIT_OK && kernel)
+        exit_code = keep_named(kernel, &list);
+    if (exit_code == CLI_EXIT_OK && has_json)
         exit_code = cli_print_json(make_list_json(shape, problem, &list));
-    else
+    else if (exit_code == CLI_EXIT_OK)
         print_list(shape, &list);
     release(&list);
     return exit_code;
 }
 
-json_t *cli_make_candidate_lists(const char *shape, const tg_problem *problem)
+json_t *cli_make_cpu_candidates_json(const char *shape, const tg_problem *problem, int *exit_code)
 {
-    static const char *const devices[] = {"cuda", "cpu"};
-    json_t *lists = json_array();
-    int is_done = lists != NULL;
-    for (size_t i = 0; i < sizeof devices / sizeof devices[0] && is_done; i++) {
-        candidate_list list = {.context = NULL};
-        if (list_candidates(problem, devices[i], &list) == TG_STATUS_OK)
-            is_done = cli_append_json(lists, make_list_json(shape, problem, &list));
-        release(&list);
-    }
-    return cli_keep_whole_json(lists, is_done);
+    candidate_list list = {.context = NULL};
+    json_t *object = NULL;
+    *exit_code = list_candidates(problem, "cpu", NULL, &list);
+    if (*exit_code == CLI_EXIT_OK)
+        object = make_list_json(shape, problem, &list);
+    release(&list);
+    return object;
 }

@@ -111,3 +111,22 @@ const cli_field cli_prediction_fields[] = {
     END,
 };
 #undef STRUCT
+
+#define STRUCT tg_candidate
+const cli_field cli_candidate_fields[] = {
+    FIELD(kernel, NAME),
+    FIELD(is_legal, BOOLEAN),
+    FIELD(is_chosen, BOOLEAN),
+    FIELD(predicted_s, DOUBLE),
+    FIELD(reason, TEXT),
+    FIELD(block_count, INT64),
+    FIELD(k_part_count, INT64),
+    FIELD(threads_per_block, INT),
+    FIELD(shared_bytes, INT64),
+    FIELD(global_read_bytes, DOUBLE),
+    FIELD(global_write_bytes, DOUBLE),
+    FIELD(issued_flops, DOUBLE),
+    FIELD(occupancy, DOUBLE),
+    END,
+};
+#undef STRUCT

@@ -30,5 +30,6 @@ extern const cli_field cli_kernel_fields[];     /* of tg_explanation: which kern
 extern const cli_field cli_count_fields[];      /* of tg_traffic: what the simulator counts too */
 extern const cli_field cli_reuse_fields[];      /* of tg_traffic: what the model alone derives */
 extern const cli_field cli_prediction_fields[]; /* of tg_prediction */
+extern const cli_field cli_candidate_fields[];  /* of tg_candidate */
 
 #endif /* TG_CLI_FIELDS_H */

@@ -77,6 +77,13 @@ static tg_status measure_peaks(const tg_context *context, report *found)
     return TG_STATUS_OK;
 }
 
+/* 1 where this build has device sim; else the library's detail says why not. */
+static int find_simulator(void)
+{
+    int count = 0;
+    return tg_count_devices("sim", &count) == TG_STATUS_OK;
+}
+
 static void print_text(const report *found)
 {
     const cli_machine *machine = &found->machine;
@@ -105,6 +112,10 @@ static void print_text(const report *found)
                peak_types[type] == TG_TYPE_FP16 ? " (as fp32)" : "",
                found->peak_flop_per_s[type][0] * 1e-9, found->peak_flop_per_s[type][1] * 1e-9);
     cli_print_gpus();
+    if (find_simulator())
+        printf("simulator         the ladder of GPUs on the processor: --device sim\n");
+    else
+        printf("simulator         none: %s\n", tg_get_error_detail());
 }
 
 static json_t *make_json(const report *found)
@@ -123,13 +134,14 @@ static json_t *make_json(const report *found)
                                                           "threads", thread_counts[i], "flop_per_s",
                                                           found->peak_flop_per_s[type][i]));
     }
-    return json_pack("{s:s, s:s, s:s, s:{s:o, s:I}, s:o, s:o, s:i, s:o, s:o}", "version",
+    return json_pack("{s:s, s:s, s:s, s:{s:o, s:I}, s:o, s:o, s:i, s:o, s:o, s:b}", "version",
                      tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
                      "library", "path", cli_make_text_json(found->library_path), "bytes",
                      (json_int_t)found->library_bytes, "machine",
                      cli_make_machine_json(&found->machine, &found->device), "instruction_sets",
                      cli_keep_whole_json(isas, has_isas), "threads", found->device.thread_count,
-                     "peaks", cli_keep_whole_json(peaks, has_peaks), "gpus", cli_make_gpus_json());
+                     "peaks", cli_keep_whole_json(peaks, has_peaks), "gpus", cli_make_gpus_json(),
+                     "has_simulator", find_simulator());
 }
 
 /* Returns a cli_exit. */

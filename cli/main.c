@@ -97,9 +97,9 @@ int main(int argc, char **argv)
     program_invocation_name = full_name;
     argv[parsed.first_arg] = full_name;
     int exit_code = parsed.chosen->run(argc - parsed.first_arg, argv + parsed.first_arg);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        cli_print_error("cannot write to standard output: %s", strerror(errno));
-        return exit_code == CLI_EXIT_OK ? CLI_EXIT_WRONG : exit_code;
-    }
-    return exit_code;
+    /* A command that failed has said why. */
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || exit_code != CLI_EXIT_OK)
+        return exit_code;
+    cli_print_error("cannot write to standard output: %s", strerror(errno));
+    return CLI_EXIT_WRONG;
 }

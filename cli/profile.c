@@ -22,7 +22,8 @@ static const struct argp_option option_list[] = {
      "Kernels of a GPU with commas: names that `tilegemm kernels` lists, or families (edges), each "
      "of which stands for its first row",
      0},
-    {"device", key_device, "NAME", 0, "cuda, the first GPU and the default, or cuda:N", 0},
+    {"device", key_device, "NAME", 0,
+     "cuda, the first GPU and the default, cuda:N, or sim: model and simulator alone", 0},
     {"gpu", key_gpu, "NAME|FILE", 0,
      "Chip that the model predicts for, as explain takes it (default: the GPU here, else h200)", 0},
     {"json", 'j', NULL, 0, "Print JSON", 0},
@@ -118,13 +119,31 @@ static int find_rows(profile_options *options)
     return exit_code;
 }
 
-/* Counters are a GPU's: the simulator and the CPU have other instruments. */
-static int check_device(const char *device)
+static int is_on_sim(const profile_options *options)
 {
-    if (strncmp(device, "cuda", 4) == 0)
+    return strcmp(options->device, "sim") == 0;
+}
+
+/* Counters are a GPU's; on device sim model and simulator stand side by side without them. */
+static int check_device(const profile_options *options)
+{
+    if (strncmp(options->device, "cuda", 4) == 0 || (is_on_sim(options) && !options->is_launch))
         return CLI_EXIT_OK;
-    cli_print_error("--device = '%s' has no counters that this command reads; pass cuda%s", device,
-                    strcmp(device, "sim") == 0 ? ", or count by `tilegemm simulate`" : "");
+    cli_print_error("--device = '%s' has no counters that this command reads; pass cuda%s",
+                    options->device,
+                    is_on_sim(options) ? ", or leave --launch out" : ", or sim to do without");
+    return CLI_EXIT_USAGE;
+}
+
+static int check_sizes(const profile_options *options)
+{
+    const tg_problem *problem = &options->problem;
+    if (problem->d.row_count > 0 && problem->d.col_count > 0 && problem->a.row_count > 0 &&
+        problem->a.col_count > 0 && problem->batch_count > 0 && problem->alpha != 0.0)
+        return CLI_EXIT_OK;
+    cli_print_error("shape = '%s': no product is formed, so no kernel runs; pass sizes of at least "
+                    "1 and an alpha other than 0",
+                    options->shape);
     return CLI_EXIT_USAGE;
 }
 
@@ -160,27 +179,27 @@ static int simulate(const explain_case *shown, profile_entry *entry)
                                                                      : cli_report_status(status);
 }
 
-/* The planner's time of a kernel outside the ladder, where the GPU is here. */
-static tg_status plan(const profile_options *options, profile_entry *entry)
+/* The planner's time of a kernel outside the ladder, on the chip; none where it is not legal. */
+static int plan(const profile_options *options, const explain_case *shown, profile_entry *entry)
 {
-    const tg_context_options context_options = {.device = options->device};
-    const tg_plan_options plan_options = {.kernel = entry->kernel};
-    tg_context *context = NULL;
-    tg_plan *made = NULL;
-    tg_plan_info info;
-    tg_status status = tg_create_context(&context_options, &context);
-    if (status == TG_STATUS_OK)
-        status = tg_create_plan(context, &options->problem, &plan_options, &made);
-    if (status == TG_STATUS_OK)
-        status = tg_get_plan_info(made, &info);
-    if (status == TG_STATUS_OK)
-        entry->predicted_s = info.predicted_s;
-    tg_destroy_plan(made);
-    tg_destroy_context(context);
-    return status;
+    const int capacity = tg_get_kernel_count();
+    int count = 0;
+    tg_candidate *candidates = calloc((size_t)capacity, sizeof *candidates);
+    if (!candidates) {
+        cli_print_error("out of memory for %d candidates", capacity);
+        return CLI_EXIT_WRONG;
+    }
+    tg_status status =
+        tg_list_chip_candidates(&shown->chip, &options->problem, candidates, capacity, &count);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(candidates[i].kernel, entry->kernel) == 0 && candidates[i].is_legal)
+            entry->predicted_s = candidates[i].predicted_s;
+    }
+    free(candidates);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-/* The ladder has counts and a prediction on any chip; other kernels a time on the GPU here. */
+/* The ladder has counts beside its time. */
 static int predict(const profile_options *options, const explain_case *shown, profile_entry *entry)
 {
     entry->predicted_s = (double)NAN;
@@ -191,8 +210,15 @@ static int predict(const profile_options *options, const explain_case *shown, pr
         entry->predicted_s = entry->model.prediction.predicted_s;
         return entry->model.prediction.is_legal ? simulate(shown, entry) : CLI_EXIT_OK;
     }
-    tg_status status = plan(options, entry);
-    return status == TG_STATUS_OUT_OF_MEMORY ? cli_report_status(status) : CLI_EXIT_OK;
+    return plan(options, shown, entry);
+}
+
+static void leave_out_counters(profile_report *report)
+{
+    for (int i = 0; i < report->entry_count; i++) {
+        for (int key = 0; key < PROFILE_COUNTER_COUNT; key++)
+            report->entries[i].counted[key] = (double)NAN;
+    }
 }
 
 static int report_kernels(const profile_options *options)
@@ -205,7 +231,9 @@ static int report_kernels(const profile_options *options)
     for (int i = 0; i < options->name_count; i++)
         report.entries[i].kernel = options->names[i];
     int exit_code = cli_find_chip(options->gpu, &report.shown);
-    if (exit_code == CLI_EXIT_OK)
+    if (exit_code == CLI_EXIT_OK && is_on_sim(options))
+        leave_out_counters(&report);
+    else if (exit_code == CLI_EXIT_OK)
         exit_code = cli_count_kernels(options, &report);
     for (int i = 0; i < report.entry_count && exit_code == CLI_EXIT_OK; i++)
         exit_code = predict(options, &report.shown, &report.entries[i]);
@@ -231,7 +259,8 @@ int cli_run_profile(int argc, char **argv)
                "clocks are left as they are.\n\n"
                "Examples:\n"
                "  tilegemm profile 256x256x256 --kernel edges,transposed\n"
-               "  tilegemm profile 4096x4096x4096:nt --kernel simt --json",
+               "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"
+               "  tilegemm profile 256x256x256 --kernel edges,transposed --device sim",
     };
     profile_options options = {.device = "cuda"};
     if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
@@ -239,7 +268,9 @@ int cli_run_profile(int argc, char **argv)
     tg_status status = tg_parse_problem(options.shape, &options.problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
-    int exit_code = check_device(options.device);
+    int exit_code = check_device(&options);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = check_sizes(&options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = find_rows(&options);
     if (exit_code != CLI_EXIT_OK)

@@ -43,7 +43,7 @@ typedef struct profile_entry {
 
 typedef struct profile_report {
     explain_case shown;
-    char *command; /* what ran, as a shell takes it; owned */
+    char *command; /* what ran, as a shell takes it; owned; NULL: nothing was counted */
     profile_entry entries[PROFILE_KERNEL_CAPACITY];
     int entry_count;
 } profile_report;

@@ -105,14 +105,21 @@ static void print_counters(const profile_report *report)
 
 void cli_print_profile(const profile_report *report)
 {
-    printf("%s\n", report->command);
-    print_counters(report);
+    if (report->command) {
+        printf("%s\n", report->command);
+        print_counters(report);
+    } else {
+        printf("device sim: nothing is counted on a GPU; the model predicts for %s\n",
+               report->shown.chip.title);
+    }
     for (int i = 0; i < report->entry_count; i++) {
         const profile_entry *entry = &report->entries[i];
         profile_triple triples[PROFILE_TRIPLE_CAPACITY];
         const int count = cli_list_triples(entry, triples);
-        printf("\n%s, %d launch%s\n", entry->kernel, entry->launch_count,
-               entry->launch_count == 1 ? "" : "es");
+        printf("\n%s", entry->kernel);
+        if (report->command)
+            printf(", %d launch%s", entry->launch_count, entry->launch_count == 1 ? "" : "es");
+        putchar('\n');
         printf("  %-24s %20s %20s %20s\n", "", "model", "simulated", "counted");
         for (int t = 0; t < count; t++) {
             const profile_triple *triple = &triples[t];
@@ -165,9 +172,10 @@ json_t *cli_make_profile_json(const profile_report *report)
     for (int i = 0; i < report->entry_count && is_whole; i++)
         is_whole = cli_append_json(list, make_entry(&report->entries[i]));
     list = cli_keep_whole_json(list, is_whole);
-    return json_pack("{s:I, s:I, s:I, s:s, s:o, s:o, s:o}", "m", (json_int_t)report->shown.m, "n",
-                     (json_int_t)report->shown.n, "k", (json_int_t)report->shown.k, "gpu",
-                     report->shown.chip.name, "gpu_source",
-                     cli_make_text_json(report->shown.chip_source), "command",
-                     cli_make_text_json(report->command), "kernels", list);
+    return json_pack(
+        "{s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "m", (json_int_t)report->shown.m, "n",
+        (json_int_t)report->shown.n, "k", (json_int_t)report->shown.k, "gpu",
+        report->shown.chip.name, "gpu_title", cli_make_text_json(report->shown.chip.title),
+        "gpu_source", cli_make_text_json(report->shown.chip_source), "command",
+        report->command ? cli_make_text_json(report->command) : json_null(), "kernels", list);
 }

@@ -120,7 +120,8 @@ static json_t *make_data(const report_case *report, int *exit_code)
     const int is_done =
         data && cli_set_json(data, "simulations", cli_make_simulations(report, exit_code)) &&
         cli_set_json(data, "traces", cli_make_traces(report, exit_code)) &&
-        cli_set_json(data, "candidates", cli_make_candidate_lists(report->shape, &report->problem));
+        cli_set_json(data, "candidates",
+                     cli_make_cpu_candidates_json(report->shape, &report->problem, exit_code));
     if (!is_done && *exit_code == CLI_EXIT_OK) {
         cli_print_error("out of memory for the data of the page");
         *exit_code = CLI_EXIT_WRONG;

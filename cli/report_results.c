@@ -23,7 +23,8 @@ static int refuse(const char *path, const char *why, int *exit_code)
     return 0;
 }
 
-/* Fields of a record: its key and 's' text, 'f' number of at least 0, 'b' boolean. */
+/* Fields of a record: its key and 's' text, 'f' number of at least 0, 'e' such a number or null, as
+ * a wrong result has none, 'b' boolean. */
 static const struct {
     const char *key;
     char kind;
@@ -32,7 +33,7 @@ static const struct {
     {"k", 'f'},           {"layout", 's'},    {"type", 's'},
     {"threads", 'f'},     {"device", 's'},    {"name", 's'},
     {"kind", 's'},        {"median_s", 'f'},  {"spread", 'f'},
-    {"gflop_per_s", 'f'}, {"max_error", 'f'}, {"max_bound_share", 'f'},
+    {"gflop_per_s", 'f'}, {"max_error", 'e'}, {"max_bound_share", 'e'},
     {"is_right", 'b'},
 };
 
@@ -43,6 +44,8 @@ static json_t *take_field(const json_t *value, char kind)
         return cli_make_text_json(json_string_value(value));
     if (kind == 'f' && json_is_number(value) && json_number_value(value) >= 0)
         return json_real(json_number_value(value));
+    if (kind == 'e')
+        return json_is_null(value) ? json_null() : take_field(value, 'f');
     if (kind == 'b' && json_is_boolean(value))
         return json_boolean(json_is_true(value));
     return NULL;
@@ -149,7 +152,9 @@ static json_t *take_counts(const json_t *root, const json_t *kernel, const char 
     int is_done = name != NULL;
     if (!is_done)
         *wrong_key = "kernel";
-    is_done = cli_set_json(taken, "kernel", name) && is_done;
+    is_done = cli_set_json(taken, "kernel", name) && is_done &&
+              cli_set_json(taken, "gpu", take_text(root, "gpu")) &&
+              cli_set_json(taken, "gpu_title", take_text(root, "gpu_title"));
     for (int i = 0; i < 3 && is_done; i++) {
         json_t *size = take_field(json_object_get(root, sizes[i]), 'f');
         if (!size)

@@ -97,8 +97,9 @@ static int64_t cut_depth(const tg_kernel_info *info, int64_t m, int64_t n, int64
 {
     const int64_t block_rows = (m + info->tile_rows - 1) / info->tile_rows;
     const int64_t block_cols = (n + info->tile_cols - 1) / info->tile_cols;
-    const int64_t area = min_count(m * n, min_count(block_rows * block_cols, block_count_most) *
-                                              info->tile_rows * info->tile_cols);
+    /* Whole tiles are multiplied, however little of D lies in them. */
+    const int64_t area =
+        min_count(block_rows * block_cols, block_count_most) * info->tile_rows * info->tile_cols;
     const int64_t whole = block_products / area / alignment_elems;
     return area * k <= block_products || whole * alignment_elems >= k
                ? k

@@ -1,5 +1,6 @@
 # CUDA device code: nvcc compiles each source to one image for all architectures, and the images are
-# embedded in the library. TG_CUDA: ON needs nvcc, AUTO leaves CUDA out without it, OFF always.
+# embedded in the library. TG_CUDA: ON needs nvcc, AUTO leaves CUDA out without it, OFF always; the
+# host code then still plans for chips, and no context can be made.
 set(TG_CUDA AUTO CACHE STRING "CUDA backend: ON, OFF, or AUTO (where nvcc is found)")
 set_property(CACHE TG_CUDA PROPERTY STRINGS ON OFF AUTO)
 set(TG_CUDA_ARCHITECTURES "75;80;90a;ptx" CACHE STRING
@@ -23,6 +24,7 @@ endif()
 if(TG_HAVE_CUDA)
     message(STATUS "CUDA backend: images for ${TG_CUDA_ARCHITECTURES} by ${TG_NVCC}")
 else()
+    set(TG_CUDA_ARCHITECTURES "")
     message(STATUS "CUDA backend: left out (TG_CUDA=${TG_CUDA}, nvcc: ${TG_NVCC})")
 endif()
 

@@ -50,19 +50,28 @@ function(tg_add_page page)
     set(sources "${PROJECT_SOURCE_DIR}/page")
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/page")
     file(MAKE_DIRECTORY "${folder}")
+    # The planner with the families of GPU kernels: what they make of a problem. How they launch the
+    # linker leaves out, since nothing here calls it; what calls the driver is not compiled.
     set(c_sources page/model.c cli/fields.c src/core/kernels.c src/core/status.c src/core/types.c
-        src/model/chips.c src/model/cpu_model.c src/model/occupancy.c src/model/ladder_model.c
-        src/model/ladder_traffic.c src/model/ladder_explain.c)
+        src/core/validate.c src/core/overlap.c src/plan/candidates.c)
+    file(GLOB models RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
+         "${PROJECT_SOURCE_DIR}/src/model/*.c")
+    file(GLOB families RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
+         "${PROJECT_SOURCE_DIR}/src/cuda/*.c")
+    list(FILTER families EXCLUDE REGEX
+         "/(cuda_backend|device|driver|image|launch|memory|tensor_map|timing)\\.c$")
     file(GLOB_RECURSE c_inputs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/core/*"
-         "${PROJECT_SOURCE_DIR}/src/model/*")
+         "${PROJECT_SOURCE_DIR}/src/model/*" "${PROJECT_SOURCE_DIR}/src/cuda/*"
+         "${PROJECT_SOURCE_DIR}/src/plan/*" "${PROJECT_SOURCE_DIR}/src/kernels/*.h"
+         "${PROJECT_SOURCE_DIR}/include/*")
     add_custom_command(OUTPUT "${folder}/model.wasm"
         COMMAND "${TG_WASM_CLANG}" --target=wasm32-wasi -std=c11 -Os -Wall -Wextra -Werror
                 -D_GNU_SOURCE -ffp-contract=off -ffunction-sections -nostartfiles
                 -Wl,--no-entry,--gc-sections,--strip-all -I. -Isrc -Iinclude ${c_sources}
-                -o "${folder}/model.wasm"
+                ${models} ${families} -o "${folder}/model.wasm"
         WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
         DEPENDS ${c_inputs} "${sources}/model.c" "${PROJECT_SOURCE_DIR}/cli/fields.c"
-                "${PROJECT_SOURCE_DIR}/cli/fields.h" "${PROJECT_SOURCE_DIR}/include/tilegemm_lab.h"
+                "${PROJECT_SOURCE_DIR}/cli/fields.h"
         COMMENT "Compiling the model to WebAssembly"
         VERBATIM)
 

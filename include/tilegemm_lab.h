@@ -43,6 +43,7 @@ typedef struct tg_candidate {
     /* What its plan would do on a GPU; all 0 where it is not legal, and on the CPU. */
     int64_t block_count, k_part_count; /* parts that k is cut into */
     int threads_per_block;
+    int64_t shared_bytes; /* of a block */
     double global_read_bytes,
         global_write_bytes; /* that all threads ask for, parts' sums with it */
     double issued_flops;    /* of whole tiles */
@@ -74,6 +75,12 @@ typedef struct tg_chip {
 TG_API int tg_get_chip_count(void);
 TG_API tg_status tg_get_chip(int index, tg_chip *chip);
 TG_API tg_status tg_find_chip(const char *name, tg_chip *chip);
+
+/* tg_list_candidates for a GPU that need not be here: what a context on that chip would choose
+ * among, with the library's images for it. Errors: INVALID_ARGUMENT (also a chip that lacks a
+ * figure), and those of tg_list_candidates. */
+TG_API tg_status tg_list_chip_candidates(const tg_chip *chip, const tg_problem *problem,
+                                         tg_candidate *candidates, int capacity, int *count);
 
 /* The GPU of a context as a chip, as its driver describes it: fp64_flop_per_s and the tensor cores'
  * rates are 0. Errors: INVALID_ARGUMENT, UNSUPPORTED (a CPU's context), the default context's. */

@@ -1,4 +1,5 @@
 // The page's shell: state, tabs, and what views are given. page/README.md is the contract.
+import {readRecords} from './bench.js';
 import {button, choice, numberField, slider} from './controls.js';
 import {html, svg} from './elements.js';
 import {loadModel} from './model.js';
@@ -14,33 +15,39 @@ const THEMES = ['auto', 'light', 'dark'];
 function readData() {
     const text = document.getElementById('report-data').textContent.trim();
     const data = text.startsWith('{') ? JSON.parse(text) : {};
-    return {simulations: [], traces: [], bench: [], candidates: [], counted: [], ...data};
+    return {simulations: [], traces: [], bench: [], candidates: null, counted: [], ...data};
 }
 
 function makeApp(model, data) {
     const families = [...new Map(model.kernels.filter(row => row.device === 'cuda' &&
         row.ladder_rung >= 0).map(row => [row.family, row])).values()];
     const defaults = Object.assign({}, ...views.map(view => view.state), data.state);
+    const modes = [...new Set(data.bench.map(file => file.mode))].sort(); // cold before hot
     defaults.view = views[0].id;
-    const {state, set, listen} = makeState(defaults, {
+    defaults.mode = modes[0] ?? 'cold';
+    // Tiles of a family of the ladder: any of them for the first four, else its rows'.
+    const listTiles = family => FAMILIES_OF_ANY_TILE.includes(family) ? EVERY_TILE :
+        [...new Set(model.kernels.filter(row => row.device === 'cuda' && row.family === family)
+            .map(row => row.tile_rows))];
+    const settle = changed => {
+        const tiles = listTiles(changed.kernel);
+        if (!tiles.includes(changed.tile))
+            changed.tile = tiles.includes(16) ? 16 : tiles[0];
+    };
+    const {state, set, listen, listRefusals} = makeState(defaults, {
         view: views.map(view => view.id), kernel: families.map(row => row.family),
-        chip: model.chips.map(chip => chip.name), theme: THEMES});
+        chip: model.chips.map(chip => chip.name), theme: THEMES,
+        mode: modes.length ? modes : ['cold']}, settle);
     const heard = []; // {view, listener, isDue}
     let mounting = null;
     const app = {
-        state, model, data, figure, html, svg, table, families,
+        state, model, data, figure, html, svg, table, families, modes, set, listTiles,
+        listRefusals,
         sources: readSources(data),
-        // Tiles of a family of the ladder: any of them for the first four, else its rows'.
-        listTiles: family => FAMILIES_OF_ANY_TILE.includes(family) ? EVERY_TILE :
-            [...new Set(model.kernels.filter(row => row.device === 'cuda' && row.family === family)
-                .map(row => row.tile_rows))],
+        records: readRecords(data, model.chips),
+        findChip: name => model.chips.find(chip => chip.name === name),
         // The explanation of the state's kernel, or of what `changes` say instead.
         explain: (changes = {}) => model.explain({...state, ...changes}),
-        set(changes) {
-            const tiles = app.listTiles(changes.kernel ?? state.kernel);
-            const isRight = tiles.includes(changes.tile ?? state.tile);
-            set(isRight ? changes : {...changes, tile: tiles.includes(16) ? 16 : tiles[0]});
-        },
         on(event, listener) {
             if (event === 'change')
                 heard.push({view: mounting, listener, isDue: false});
@@ -52,7 +59,6 @@ function makeApp(model, data) {
         // Pixels for a drawing in `root`, at most `most`.
         measureWidth: (root, most) => Math.max(280, Math.min(most, root.clientWidth || most)),
     };
-    app.set({}); // a tile in the URL may be none of the kernel's
     const isVisible = view => view === null || view === state.view;
     const callDue = () => heard.filter(entry => entry.isDue && isVisible(entry.view))
         .forEach(entry => {
@@ -63,10 +69,7 @@ function makeApp(model, data) {
         heard.forEach(entry => { entry.isDue = true; });
         callDue();
     };
-    listen(() => {
-        app.set({});
-        callAll();
-    });
+    listen(callAll);
     addEventListener('resize', () => requestAnimationFrame(callAll));
     app.mount = (view, root) => {
         mounting = view.id;
@@ -125,6 +128,9 @@ function makeShape(app) {
         app.choice({key: 'kernel', label: 'kernel', options: kernels}),
         app.choice({key: 'tile', label: 'tile', options: tiles}),
         app.choice({key: 'chip', label: 'chip', options: chips}),
+        ...app.modes.length < 2 ? [] : [app.choice({
+            key: 'mode', label: 'measured with caches',
+            options: () => app.modes.map(value => ({value, label: value || 'not told'}))})],
         app.choice({key: 'theme', label: 'colours', options: themes}),
     ]);
 }
@@ -144,12 +150,15 @@ async function start() {
     dark.addEventListener('change', theme);
     const title = html('h1');
     const choice = html('p', {class: 'on-paper'}); // what the controls say, which are not printed
+    const refused = html('p', {class: 'warn', role: 'status', hidden: true});
     const head = () => {
         const {m, n, k, chip, kernel, tile, view} = app.state;
         choice.textContent = `${views.find(one => one.id === view).title}; ${kernel}, tile ${tile}`;
-        const row = model.chips.find(one => one.name === chip);
-        title.textContent = `D = A B: ${m} x ${n} x ${k} on ${row ? row.title : chip}`;
+        title.textContent = `D = A B: ${m} x ${n} x ${k} on ${app.findChip(chip).title}`;
         document.title = `tilegemm ${m}x${n}x${k}`;
+        const refusals = app.listRefusals();
+        refused.hidden = refusals.length === 0;
+        refused.textContent = `Refused in the address: ${refusals.join('; ')}.`;
     };
     app.on('change', theme);
     app.on('change', head);
@@ -160,7 +169,7 @@ async function start() {
         tabindex: 0, hidden: true}));
     const tabs = makeTabs(app, panels);
     root.replaceChildren(
-        html('header', {}, [title, choice, makeShape(app)]),
+        html('header', {}, [title, choice, makeShape(app), refused]),
         html('nav', {}, tabs.bar),
         html('main', {}, panels),
         html('footer', {}, `tilegemm ${data.version ?? ''}: written ${data.date ?? ''}. Counts ` +

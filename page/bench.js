@@ -1,22 +1,109 @@
-// Measured records of the embedded result files.
+// Measured records of the embedded result files, and the one rule by which views take them: what
+// was measured on the chip that the page is at, with the caches that it is at. Of a kernel that
+// several files measured, the first file counts. Where a figure comes from is told beside it.
 
-const isProduct = (record, {m, n, k}) => record.m === m && record.n === n && record.k === k;
+// Words that a GPU's name may have beside those that tell the chip: makers, boards, memory.
+const isOfBoard = word => /^(nvidia|tesla|geforce|sxm\d*|hbm\d*e?)$/.test(word);
+const isOfMemory = word => /^\d+gb$/.test(word);
+const listWords = name => name.toLowerCase().split(/[^a-z0-9]+/).filter(Boolean);
 
-// Every record, with its file's name and processor.
-export function listRecords(data) {
-    return data.bench.flatMap((file, index) => file.records.map(record => ({
-        ...record, file: file.file, index, processor: file.processor, mode: file.mode})));
+function isSameName(title, processor) {
+    const [left, right] = [title, processor].map(listWords);
+    const [own, other] = [left, right].map(words => words.filter(
+        word => !isOfBoard(word) && !isOfMemory(word)).join(' '));
+    const [size, otherSize] = [left, right].map(words => words.find(isOfMemory));
+    return own === other && (!size || !otherSize || size === otherSize);
 }
 
-// Records of a product of FP32, A and B row-major, as the ladder takes it.
-export function listMeasured(data, shape) {
-    return listRecords(data).filter(record => isProduct(record, shape) &&
-        record.type === 'fp32' && record.layout === 'nn' && !record.shape.includes(':'));
+// "NVIDIA A100-SXM4-80GB" is the A100 SXM 80GB; "NVIDIA A100-PCIE-40GB" is in no row: null.
+export const findChip = (chips, processor) =>
+    (chips.find(chip => chip.title === processor) ??
+     chips.find(chip => isSameName(chip.title, processor)))?.name ?? null;
+
+// Of the host beside a GPU too: the textbook loop of the ladder runs there.
+const isOnCpu = record => record.device === 'cpu' || record.name.startsWith('cpu_');
+
+// The files' names without the folders that they share with nobody of the same name.
+function nameFiles(files) {
+    const last = path => path.split('/').pop();
+    return files.map(({file}) =>
+        files.filter(other => last(other.file) === last(file)).length === 1 ? last(file) : file);
 }
+
+// Every record with its file's name, date, mode and processor, and the chip that it was measured
+// on (null: none of the page's). suffix: what a shape's text has beyond its sizes, "nt:bf16".
+export function readRecords(data, chips) {
+    const names = nameFiles(data.bench);
+    return data.bench.flatMap((file, index) => {
+        const chip = findChip(chips, file.processor);
+        return file.records.map(record => ({
+            ...record, index, file: names[index], mode: file.mode, processor: file.processor,
+            isOnCpu: isOnCpu(record), chip: isOnCpu(record) ? null : chip,
+            suffix: record.shape.split(':').slice(1).join(':')}));
+    });
+}
+
+// A wrong result has none.
+export const formatError = ({max_error: error}) =>
+    error === null ? 'not a number' : error.toExponential(1);
 
 export const isPeer = record => record.kind === 'peer';
-export const isOnGpu = record => record.device.startsWith('cuda');
 
-// "cublas" -> "cublas (cuda:0)"; a kernel keeps its name.
-export const nameRecord = record =>
-    isPeer(record) ? `${record.name}, ${record.processor}` : record.name;
+// D = A B as the ladder takes it: FP32, A and B row-major, nothing added.
+export const isPlain = record => record.suffix === '' && record.type === 'fp32' &&
+    record.layout === 'nn';
+export const isOfSize = ({m, n, k}) => record => record.m === m && record.n === n &&
+    record.k === k;
+
+// With bias, activation, alpha, beta or scales.
+export const isFused = record => /(^|:)(bias|act|alpha|beta|sa|sb|sd)=/.test(record.suffix);
+
+export const isHere = app => record =>
+    record.chip === app.state.chip && record.mode === app.state.mode;
+
+function takeFirst(records) {
+    const first = new Map();
+    for (const record of records) {
+        const key = `${record.shape} ${record.name}`;
+        if (!first.has(key))
+            first.set(key, record);
+    }
+    return [...first.values()];
+}
+
+// By the rule.
+export const listMeasured = (app, isWanted) =>
+    takeFirst(app.records.filter(record => isHere(app)(record) && isWanted(record)));
+
+// Of the processor that a plan was made for, with its threads.
+export const listMeasuredOnCpu = (app, {device, ...shape}) => takeFirst(app.records.filter(
+    record => record.device === 'cpu' && record.processor === device.name &&
+        record.threads === device.thread_count && record.mode === app.state.mode &&
+        isPlain(record) && isOfSize(shape)(record)));
+
+// "ladder.json, cold": where a figure comes from.
+export const nameOrigin = record => `${record.file}, ${record.mode || 'caches not told'}`;
+
+// "cublas, library"; a kernel keeps its name.
+export const nameRecord = record => isPeer(record) ? `${record.name}, library` : record.name;
+
+const countRecords = list => `${list.length} ${list.length === 1 ? 'result' : 'results'}`;
+
+// What is shown as measured, and what the files hold beside it; '' without files.
+export function explainMeasured(app) {
+    const {chip, mode} = app.state;
+    if (!app.records.length)
+        return '';
+    const here = app.records.filter(isHere(app));
+    const files = [...new Set(here.map(record => record.file))];
+    const others = new Map();
+    for (const record of app.records.filter(one => !isHere(app)(one) && !one.isOnCpu)) {
+        const name = record.chip === chip ? `with ${record.mode || 'untold'} caches`
+                                          : `on ${record.processor || 'an untold GPU'}`;
+        others.set(name, (others.get(name) ?? 0) + 1);
+    }
+    const rest = [...others].map(([name, count]) => `${count} ${name}`).join(', ');
+    return `Measured figures are those on ${app.findChip(chip).title} with ${mode} caches: ` +
+        `${countRecords(here)}${files.length ? ` of ${files.join(', ')}` : ''}.` +
+        (rest ? ` Not shown here: ${rest}; choose that chip or those caches above.` : '');
+}

@@ -5,8 +5,11 @@ import {select} from 'd3-selection';
 
 import {svg} from './elements.js';
 
-const MARGIN = {top: 12, right: 16, bottom: 44, left: 64};
+const MARGIN = {top: 12, right: 16, bottom: 44};
+const TITLE_ROOM = 20; // left of the labels of the axis at the left
+const TICK_ROOM = 10;  // between them and the axis
 const MARK_AREA = 9;
+const TEXT_PIXELS = 6.6; // of a character, on average
 
 function makeScale({isLog, domain}, range) {
     return (isLog ? scaleLog() : scaleLinear().nice()).domain(domain).range(range);
@@ -24,27 +27,35 @@ function draw(axis, scale, {isLog, format}, tickCount) {
     return group => select(group).call(axis);
 }
 
+// The margin that the labels of an axis at the left need.
+function measureLabels(axis) {
+    const lengths = [...axis.querySelectorAll('text')].map(text => text.textContent.length);
+    return TITLE_ROOM + TICK_ROOM + TEXT_PIXELS * Math.max(1, ...lengths);
+}
+
 // plot({label, width, x: {label, domain, isLog, format}, y: ...}): {node, x, y, add(elements)},
 // where x and y place values; elements that leave the frame are cut off.
 export function plot({label, width, height = 340, x, y}) {
-    const inner = {width: width - MARGIN.left - MARGIN.right,
-                   height: height - MARGIN.top - MARGIN.bottom};
-    const scales = {x: makeScale(x, [0, inner.width]), y: makeScale(y, [inner.height, 0])};
-    const bottom = svg('g', {transform: `translate(0 ${inner.height})`});
+    const innerHeight = height - MARGIN.top - MARGIN.bottom;
     const left = svg('g');
+    const yScale = makeScale(y, [innerHeight, 0]);
+    draw(axisLeft(yScale), yScale, y, Math.max(3, innerHeight / 50))(left);
+    const margin = measureLabels(left);
+    const inner = {width: width - margin - MARGIN.right, height: innerHeight};
+    const xScale = makeScale(x, [0, inner.width]);
+    const bottom = svg('g', {transform: `translate(0 ${inner.height})`});
     const body = svg('g');
-    draw(axisBottom(scales.x), scales.x, x, Math.max(3, inner.width / 90))(bottom);
-    draw(axisLeft(scales.y), scales.y, y, Math.max(3, inner.height / 50))(left);
-    const node = svg('svg', {role: 'img', 'aria-label': label, width, height,
+    draw(axisBottom(xScale), xScale, x, Math.max(3, inner.width / 90))(bottom);
+    const node = svg('svg', {role: 'img', 'aria-label': label, width, height, class: 'plot',
                              viewBox: `0 0 ${width} ${height}`},
-        svg('g', {transform: `translate(${MARGIN.left} ${MARGIN.top})`}, [
+        svg('g', {transform: `translate(${margin} ${MARGIN.top})`}, [
             bottom, left, body,
-            svg('text', {x: inner.width / 2, y: inner.height + 38, 'text-anchor': 'middle'},
-                x.label),
-            svg('text', {transform: `translate(-50 ${inner.height / 2}) rotate(-90)`,
-                         'text-anchor': 'middle'}, y.label),
+            svg('text', {x: inner.width / 2, y: inner.height + 38, 'text-anchor': 'middle',
+                         class: 'title'}, x.label),
+            svg('text', {transform: `translate(${14 - margin} ${inner.height / 2}) rotate(-90)`,
+                         'text-anchor': 'middle', class: 'title'}, y.label),
         ]));
-    return {node, ...scales, inner, add: (...elements) => body.append(...elements)};
+    return {node, x: xScale, y: yScale, inner, add: (...elements) => body.append(...elements)};
 }
 
 // Marks differ by shape as well as by colour.
@@ -77,8 +88,7 @@ export function legend(app, entries) {
 
 let barChartCount = 0; // names of patterns are the document's: each chart has its own
 
-const BAR = {height: 20, gap: 22, label: 16};
-const TEXT_PIXELS = 6.6; // of a character, on average
+const BAR = {height: 18, gap: 26, label: 20};
 
 // Horizontal bars, a name above each: [{name, value, text, series, isHatched}]. Values from 0 on;
 // isLog spreads them by powers of ten from `low` on.
@@ -94,7 +104,7 @@ export function bars({label, width, list, isLog = false}) {
     const rows = list.map((bar, i) => {
         const length = bar.value > 0 ? Math.max(1, scale(bar.value)) : 0;
         return svg('g', {transform: `translate(0 ${i * step})`}, [
-            svg('text', {y: BAR.label - 3}, bar.name),
+            svg('text', {y: BAR.label - 5}, bar.name),
             svg('rect', {y: BAR.label, width: length, height: BAR.height,
                          fill: bar.isHatched ? `url(#${hatch}-${bar.series || 1})`
                                              : `var(--series-${bar.series || 1})`,

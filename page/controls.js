@@ -1,5 +1,6 @@
 // Controls bound to a key of the state: they show it, and set it when a person uses them.
 import {html} from './elements.js';
+import {SIZE_MAX, readWhole} from './state.js';
 
 let next = 0;
 
@@ -10,9 +11,11 @@ function label(text, control, extra = []) {
 }
 
 // A slider over `values()`, a list, or over low..high by `step`. It is bound to `key`, or to what
-// `read(state)` and `write(value)` (changes of the state) make of the state.
+// `read(state)` and `write(value)` (changes of the state) make of the state; a value that is not in
+// the list stands where locate(list, value) says.
 export function slider(app, {key, label: text, values = null, low, high, step = 1,
                              format = String, read = state => state[key],
+                             locate = (list, value) => list.indexOf(value),
                              write = value => ({[key]: value})}) {
     const input = html('input', {type: 'range', min: low, max: high, step, 'data-key': key});
     const output = html('output');
@@ -23,7 +26,7 @@ export function slider(app, {key, label: text, values = null, low, high, step = 
             input.min = 0;
             input.max = list.length - 1;
         }
-        input.value = list ? Math.max(0, list.indexOf(value)) : value;
+        input.value = list ? Math.max(0, locate(list, value)) : value;
         output.textContent = format(value);
         input.setAttribute('aria-valuetext', format(value));
     };
@@ -34,22 +37,45 @@ export function slider(app, {key, label: text, values = null, low, high, step = 
     return label(text, input, output);
 }
 
-// A whole number typed in; it counts when it is complete and inside its limits.
-export function numberField(app, {key, label: text, low = 1, high = 1000000}) {
-    const input = html('input', {type: 'number', min: low, max: high, step: 1, inputmode: 'numeric',
+// A whole number typed in. What is none from `low` to getHigh() stays as it was typed, with the
+// reason below it, and the page stays as it was.
+export function numberField(app, {key, label: text, low = 1, getHigh = () => SIZE_MAX}) {
+    const input = html('input', {type: 'number', min: low, step: 1, inputmode: 'numeric',
                                  'data-key': key});
-    const show = () => {
-        if (input.value === '' || Number(input.value) !== app.state[key])
-            input.value = app.state[key];
+    const node = label(text, input);
+    const reason = html('p', {class: 'warn refusal', role: 'alert', hidden: true,
+                              id: `${input.id}-refusal`});
+    node.append(reason);
+    let shown = null; // value of the state that the field was last given
+    const judge = () => {
+        const {value, refusal} = readWhole(input.value, low, getHigh());
+        input.max = getHigh();
+        input.setAttribute('aria-invalid', refusal !== undefined);
+        input.setAttribute('aria-describedby', refusal ? reason.id : '');
+        reason.hidden = !refusal;
+        reason.textContent = refusal ? `${input.value || 'This'} is refused: pass ${refusal}. ` +
+            `${Math.min(app.state[key], getHigh())} is shown.` : '';
+        return value;
     };
+    const show = () => {
+        if (app.state[key] !== shown && Number(input.value || NaN) !== app.state[key])
+            input.value = app.state[key];
+        shown = app.state[key];
+        judge();
+    };
+    // While a number is typed the page follows; where it becomes none, the page is as before it.
+    let before = app.state[key];
+    const keep = () => { before = app.state[key]; };
+    input.addEventListener('focus', keep);
+    input.addEventListener('change', keep);
     input.addEventListener('input', () => {
-        if (input.value !== '' && input.checkValidity())
-            app.set({[key]: Number(input.value)});
+        shown = judge() ?? before;
+        app.set({[key]: shown});
+        judge();
     });
-    input.addEventListener('blur', show);
     app.on('change', show);
     show();
-    return label(text, input);
+    return node;
 }
 
 // One of `options()`: [{value, label}].

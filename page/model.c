@@ -1,7 +1,7 @@
 /*
- * The model as a WebAssembly module: page/model.js calls what is exported here and is told the
- * fields of the answer one by one. Compiled with src/core, src/model and cli/fields.c as they are,
- * so that the page counts and predicts by the formulas of `tilegemm explain`.
+ * Model and planner as a WebAssembly module: page/model.js calls what is exported here and is told
+ * the fields of the answer one by one. Compiled with src/core, src/model, the families of src/cuda
+ * and cli/fields.c as they are, so that the page counts, predicts and plans as `tilegemm explain`.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@ void IMPORT(tell_text)(const char *key, const char *value);
 
 static char text[256]; /* where the page puts names */
 static tg_chip chip;   /* for which kernels are explained */
+static tg_candidate candidates[512];
 
 static void tell(const cli_field *fields, const void *record)
 {
@@ -108,6 +109,39 @@ void EXPORT(tell_explanation)(int tile, double m, double n, double k)
     tell(cli_count_fields, &explanation.traffic);
     tell(cli_reuse_fields, &explanation.traffic);
     tell(cli_prediction_fields, &explanation.prediction);
+}
+
+/* Plans D = A B of FP32 by rows on the chip; returns how many candidates there are to tell, 0 where
+ * that fails. */
+int EXPORT(list_candidates)(double m, double n, double k)
+{
+    const int capacity = sizeof candidates / sizeof candidates[0];
+    const tg_problem problem =
+        tg_make_problem(tg_make_matrix(TG_TYPE_FP32, NULL, (int64_t)m, (int64_t)k),
+                        tg_make_matrix(TG_TYPE_FP32, NULL, (int64_t)k, (int64_t)n),
+                        tg_make_matrix(TG_TYPE_FP32, NULL, (int64_t)m, (int64_t)n));
+    int count = 0;
+    if (tg_list_chip_candidates(&chip, &problem, candidates, capacity, &count) != TG_STATUS_OK)
+        return 0;
+    return count < capacity ? count : capacity;
+}
+
+void EXPORT(tell_candidate)(int index)
+{
+    tell(cli_candidate_fields, &candidates[index]);
+}
+
+/* Tells which kernel the planner chooses for the product on the chip and how long that takes;
+ * nothing where no kernel can run. */
+void EXPORT(tell_choice)(double m, double n, double k)
+{
+    const int count = list_candidates(m, n, k);
+    for (int i = 0; i < count; i++) {
+        if (!candidates[i].is_chosen)
+            continue;
+        tell_text("kernel", candidates[i].kernel);
+        tell_number("predicted_s", candidates[i].predicted_s);
+    }
 }
 
 /* Bytes of A, B and D of a product in FP32, each once. */

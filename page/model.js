@@ -8,7 +8,14 @@ const NAME = new TextDecoder();
 // FLOP/s that the model expects of an explanation.
 export const predictRate = explained => explained.useful_flops / explained.predicted_s;
 
-export async function loadModel() {
+// The model's limiters in words.
+export const LIMITERS = {
+    launch: 'the launch', l1: 'reading through L1', shared: 'shared memory',
+    fp32: 'FP32 arithmetic', chain: 'the chain of steps that wait for each other',
+    dram: 'DRAM'};
+
+// The module: what it exports, and how to ask it.
+async function openModule() {
     let told = {};
     let exports = null;
     const read = address => {
@@ -26,22 +33,32 @@ export async function loadModel() {
     });
     exports = instance.exports;
 
+    // What is told during a call, as an object.
     const ask = call => {
         told = {};
         call();
         return told;
     };
-    const put = text => {
-        const memory = new Uint8Array(exports.memory.buffer, exports.get_text(),
-                                      exports.get_text_bytes());
-        const {written} = TEXT.encodeInto(text, memory.subarray(0, memory.length - 1));
-        memory[written] = 0;
+    return {
+        exports, ask,
+        count: (number, tell) => Array.from({length: number}, (_, i) => ask(() => tell(i))),
+        // Sets the text that some calls take a name from.
+        put(text) {
+            const memory = new Uint8Array(exports.memory.buffer, exports.get_text(),
+                                          exports.get_text_bytes());
+            const {written} = TEXT.encodeInto(text, memory.subarray(0, memory.length - 1));
+            memory[written] = 0;
+        },
     };
-    const count = (number, tell) => Array.from({length: number}, (_, i) => ask(() => tell(i)));
+}
+
+export async function loadModel() {
+    const {exports, ask, count, put} = await openModule();
     const chips = count(exports.get_chip_count(), exports.tell_chip);
     const kernels = count(exports.get_kernel_count(), exports.tell_kernel);
 
     let current = null;
+    let listed = {key: '', list: []}; // candidates that were asked for last: several views do
     function chooseChip(name) {
         const chip = chips.find(row => row.name === name);
         if (!chip)
@@ -67,6 +84,7 @@ export async function loadModel() {
             const place = chips.findIndex(row => row.name === chip.name);
             chips.splice(place < 0 ? 0 : place, place < 0 ? 0 : 1, chip);
             current = null;
+            listed.key = '';
         },
         // Bytes of A, B and D in FP32, each once.
         countOperandBytes: ({m, n, k}) => exports.count_operand_bytes(m, n, k),
@@ -78,6 +96,19 @@ export async function loadModel() {
             put(kernel);
             return {m, n, k, gpu: current,
                     ...ask(() => exports.tell_explanation(tile, m, n, k))};
+        },
+        // {kernel, predicted_s} of the planner's choice; {} where no kernel can run.
+        choose({m, n, k, chip}) {
+            return chooseChip(chip) ? ask(() => exports.tell_choice(m, n, k)) : {};
+        },
+        // Candidates of `tilegemm explain MxNxK --device cuda --gpu CHIP --json`; [] where that
+        // fails.
+        listCandidates({m, n, k, chip}) {
+            const key = `${m} ${n} ${k} ${chip}`;
+            if (listed.key !== key)
+                listed = {key, list: chooseChip(chip)
+                    ? count(exports.list_candidates(m, n, k), exports.tell_candidate) : []};
+            return listed.list;
         },
     };
 }

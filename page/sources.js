@@ -18,23 +18,19 @@ function readFields(lines) {
     return {fields, fieldLineCount};
 }
 
-// {family: {path, lines, fields, fieldLineCount, counts}};
-// counts: by the kernel's name, {line number: counts} of
-// the embedded simulations.
+// {family: {path, lines, fields, fieldLineCount, simulations}};
+// simulations: those embedded of the family's kernels, by "KERNEL MxNxK".
 export function readSources(data) {
     const sources = {};
     for (const [name, text] of Object.entries(ladder)) {
         const lines = text.trimEnd().split('\n');
         const family = name.replace(/^l\d+_/, '');
         sources[family] = {path: `src/kernels/ladder/${name}.cu`, lines, ...readFields(lines),
-                           counts: {}};
+                           simulations: new Map()};
     }
     for (const simulation of data.simulations) {
-        const source = sources[simulation.family];
-        const key = `${simulation.kernel} ${simulation.m}x${simulation.n}x${simulation.k}`;
-        if (source)
-            source.counts[key] = Object.fromEntries(
-                simulation.lines.map(line => [line.line, line]));
+        const {family, kernel, m, n, k} = simulation;
+        sources[family]?.simulations.set(`${kernel} ${m}x${n}x${k}`, simulation);
     }
     return sources;
 }

@@ -1,37 +1,57 @@
 // The state of the page, kept in the URL's hash so that every view can be linked.
 
-const SIZE_MAX = 1000000;
+export const SIZE_MAX = 1000000;
 
 // What every view shares. A view adds keys of its own (its `state`); the type of a default is the
 // type of the value.
 const SHARED = {view: '', m: 256, n: 256, k: 256, kernel: 'edges', tile: 16, chip: 'h200',
-                theme: 'auto'};
+                theme: 'auto', mode: 'cold'};
 const LIMITS = {m: [1, SIZE_MAX], n: [1, SIZE_MAX], k: [1, SIZE_MAX], tile: [1, 128]};
+const TEXT_MAX = 200;
+const TEXT_SHOWN = 40; // of what is refused
 
-function readValue(key, text, fallback) {
-    if (typeof fallback === 'string')
-        return text.slice(0, 200);
-    const [low, high] = LIMITS[key] || [-1e9, 1e9];
-    const number = Number(text);
-    if (text.trim() === '' || !Number.isFinite(number))
-        return fallback;
-    return Math.min(Math.max(LIMITS[key] ? Math.round(number) : number, low), high);
+const formatNumber = number => number.toLocaleString('en');
+
+// The whole number that a text is, if it lies between low and high; else why it is refused.
+export function readWhole(text, low, high) {
+    const value = Number(text);
+    return text.trim() !== '' && Number.isInteger(value) && value >= low && value <= high
+        ? {value}
+        : {refusal: `a whole number from ${formatNumber(low)} to ${formatNumber(high)}`};
 }
 
-// `options`: for keys of which few values are allowed, a list of them.
-export function makeState(defaults, options) {
+// {value} or {refusal}, of a key whose default is `fallback`.
+function readValue(key, text, fallback, options) {
+    if (options && !options.includes(text))
+        return {refusal: `one of ${options.join(', ')}`};
+    if (typeof fallback === 'string')
+        return {value: text.slice(0, TEXT_MAX)};
+    if (LIMITS[key])
+        return readWhole(text, ...LIMITS[key]);
+    const value = Number(text);
+    return text.trim() !== '' && Math.abs(value) <= 1e9 ? {value} : {refusal: 'a number'};
+}
+
+// `options`: for keys of which few values are allowed, a list of them. settle(state) changes what
+// does not go with the rest.
+export function makeState(defaults, options, settle) {
     const base = {...SHARED, ...defaults};
     const state = {...base};
     const listeners = [];
+    let refusals = []; // of the address that was read last
 
-    const take = (key, text) => {
-        const value = readValue(key, text, base[key]);
-        return !options[key] || options[key].includes(value) ? value : base[key];
-    };
+    const take = (key, text) => readValue(key, text, base[key], options[key]);
     function read() {
         const given = new URLSearchParams(location.hash.slice(1));
+        const asked = Object.keys(base).filter(key => given.has(key));
+        const answers = Object.fromEntries(asked.map(key => [key, take(key, given.get(key))]));
         for (const key of Object.keys(base))
-            state[key] = given.has(key) ? take(key, given.get(key)) : base[key];
+            state[key] = answers[key]?.value ?? base[key];
+        settle(state);
+        refusals = asked.filter(key => answers[key].value !== state[key]).map(key =>
+            `${key} = ${given.get(key).slice(0, TEXT_SHOWN)}` +
+            (answers[key].refusal ? `, pass ${answers[key].refusal}` : '') +
+            `; ${state[key]} is shown`);
     }
     function write() {
         const changed = Object.entries(state).filter(
@@ -47,14 +67,19 @@ export function makeState(defaults, options) {
     });
     return {
         state,
+        // What the address asked for and did not get, until something else is chosen.
+        listRefusals: () => refusals,
+        // Values that are refused leave the state as it is.
         set(changes) {
             const keys = Object.keys(changes).filter(key => key in base);
             const before = {...state};
             for (const key of keys)
-                state[key] = take(key, String(changes[key]));
-            const changed = keys.filter(key => state[key] !== before[key]);
+                state[key] = take(key, String(changes[key])).value ?? state[key];
+            settle(state);
+            const changed = Object.keys(base).filter(key => state[key] !== before[key]);
             if (changed.length === 0)
                 return;
+            refusals = [];
             write();
             tell(changed);
         },

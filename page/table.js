@@ -3,19 +3,23 @@
 import {html} from './elements.js';
 import {formatCount} from './format.js';
 
-// columns: labels, or {label, format}; rows: arrays of cells (text, numbers, elements).
+// columns: labels, or {label, format, isRight, isWide}; rows: arrays of cells (text, numbers,
+// elements). Columns of numbers stand at the right, and those that are isRight; sentences need one
+// that isWide.
 export function table(columns, rows) {
-    const heads = columns.map(column => typeof column === 'string' ? {label: column} : column);
-    const cell = (value, column) => {
-        const isNumber = typeof value === 'number';
-        const shown = isNumber ? (column.format || formatCount)(value) : value;
-        return html('td', {class: isNumber && 'number', 'data-value': isNumber && value},
-                    [shown ?? '-']);
-    };
+    const isNumber = value => typeof value === 'number';
+    const heads = columns.map(column => typeof column === 'string' ? {label: column} : column)
+        .map((head, i) => ({...head, isRight: head.isRight || rows.some(row => isNumber(row[i])) &&
+            rows.every(row => isNumber(row[i]) || row[i] === '-')}));
+    const align = (head, value) => head.isRight || isNumber(value) ? 'number' :
+        head.isWide && 'wide';
+    const cell = (value, head) => html('td', {
+        class: align(head, value), 'data-value': isNumber(value) && value},
+        [isNumber(value) ? (head.format || formatCount)(value) : value ?? '-']);
     return html('div', {class: 'table', tabindex: 0, role: 'region', 'aria-label': 'table'},
         html('table', {}, [
-            html('thead', {}, html('tr', {},
-                heads.map(head => html('th', {scope: 'col'}, head.label)))),
+            html('thead', {}, html('tr', {}, heads.map(head =>
+                html('th', {scope: 'col', class: head.isRight && 'number'}, head.label)))),
             html('tbody', {}, rows.map(row =>
                 html('tr', {}, row.map((value, i) => cell(value, heads[i]))))),
         ]));

@@ -1,17 +1,22 @@
 // The ladder: how far each rung gets, what it changed, and what each line of its source moves.
+import {explainMeasured, formatError, isHere, isOfSize, isPeer, isPlain, nameRecord} from
+    '../bench.js';
 import {bars} from '../chart.js';
-import {isPeer, listRecords, nameRecord} from '../bench.js';
 import {formatCount, formatRate} from '../format.js';
-import {predictRate} from '../model.js';
+import {LIMITERS, predictRate} from '../model.js';
+import {drawBeside} from './beside.js';
 import {drawCliffs} from './cliffs.js';
 import {drawSource} from './ladder_source.js';
 
-// Runs of the result files: one device, one shape, one type and layout, one thread count.
+const HALF_WIDTH = 560; // two charts beside each other on a desk
+
+// Runs of the result files: one file, one shape, one thread count.
 function listRuns(app) {
     const runs = new Map();
-    for (const record of listRecords(app.data)) {
+    for (const record of app.records) {
         const name = `${record.shape} on ${record.processor || record.device}, ` +
-            `${record.threads} thread${record.threads === 1 ? '' : 's'}, ${record.mode || '-'}`;
+            `${record.threads} thread${record.threads === 1 ? '' : 's'}, ` +
+            `${record.mode || 'caches not told'}, ${record.file}`;
         const key = `${record.index} ${name}`;
         if (!runs.has(key))
             runs.set(key, {name, records: []});
@@ -20,20 +25,19 @@ function listRuns(app) {
     return [...runs.values()];
 }
 
-// As the ladder takes it: FP32, A and B row-major.
-const isOfSize = ({records: [{m, n, k, type, layout}]}, state) => m === state.m && n === state.n &&
-    k === state.k && type === 'fp32' && layout === 'nn';
-
 function findRung(app, name) {
     const row = app.model.kernels.find(one => one.name === name);
     return row ? row.ladder_rung : -1;
 }
 
-// Of the runs at this size that with the most rungs.
+// Of the runs at this size, on the chip at hand or else on a processor, that with the most rungs.
 function findRun(app, runs) {
     const countRungs = run => run.records.filter(one => findRung(app, one.name) > 0).length;
-    return runs.filter(run => isOfSize(run, app.state))
-        .sort((a, b) => countRungs(b) - countRungs(a))[0];
+    const isOfState = ([record]) => isPlain(record) && isOfSize(app.state)(record);
+    const found = runs.filter(run => isOfState(run.records))
+        .sort((a, b) => countRungs(b) - countRungs(a));
+    return found.find(run => run.records.some(isHere(app))) ?? found.find(
+        run => run.records.every(one => one.isOnCpu && one.mode === app.state.mode));
 }
 
 // Rungs in their order, then the other kernels, then libraries.
@@ -48,7 +52,8 @@ function drawRun(app, run, width) {
     const list = sortRecords(app, run.records).map(record => {
         const rung = findRung(app, record.name);
         return {
-            name: `${rung >= 0 ? `rung ${rung}: ` : ''}${nameRecord(record)}`,
+            name: `${rung >= 0 ? `rung ${rung}: ` : ''}${nameRecord(record)}` +
+                (record.isOnCpu && record.device !== 'cpu' ? ', on the processor' : ''),
             value: record.gflop_per_s,
             text: `${formatRate(record.gflop_per_s * 1e9)}, error ${formatError(record)}` +
                 (record.is_right ? '' : ': WRONG RESULT'),
@@ -58,13 +63,12 @@ function drawRun(app, run, width) {
     return bars({label: `GFLOP/s of ${run.name}`, width, list});
 }
 
-const formatError = record => record.max_error.toExponential(1);
-
 function listRunRows(app, run) {
     return sortRecords(app, run.records).map(record => [
         nameRecord(record), record.kind, record.gflop_per_s, record.median_s * 1e6,
         `${formatCount(100 * record.spread)} %`, formatError(record),
-        record.max_bound_share.toPrecision(2), record.is_right ? 'right' : 'WRONG']);
+        record.max_bound_share === null ? '-' : record.max_bound_share.toPrecision(2),
+        record.is_right ? 'right' : 'WRONG']);
 }
 
 // Without a measurement the model's estimates stand in, and are called so.
@@ -77,7 +81,13 @@ function drawPredicted(app, width) {
         isHatched: true,
         series: one.family === app.state.kernel ? 2 : 1,
         value: one.is_legal ? predictRate(one) : 0,
-        text: one.is_legal ? formatRate(predictRate(one)) : one.reason}));
+        text: one.is_legal ? formatRate(predictRate(one)) : 'cannot run, see the table'}));
+    const chosen = app.model.choose(app.state);
+    if (chosen.kernel && rows.length) {
+        const rate = rows[0].useful_flops / chosen.predicted_s;
+        list.push({name: `the planner's choice: ${chosen.kernel}`, isHatched: true, series: 3,
+                   value: rate, text: formatRate(rate)});
+    }
     return {drawing: bars({label: 'Predicted GFLOP/s of the ladder', width, list}), rows};
 }
 
@@ -93,13 +103,20 @@ function sayChange(app, family) {
 export default {
     id: 'ladder',
     title: 'The ladder',
-    state: {run: -1, counts: ''},
+    state: {run: -1, counts: '', beside: '', sweep: 'cube', products: ''},
     mount(root, app) {
         const runs = listRuns(app);
         const measured = app.figure('Measured');
         const predicted = app.figure('Predicted');
-        const cliffs = app.figure('Cliff map');
+        const beside = drawBeside(app);
+        const cliffs = drawCliffs(app);
+        const origin = app.html('p', {class: 'hint'});
         const fields = app.html('div');
+        const missing = app.html('p', {class: 'hint'}, runs.length
+            ? 'Not measured at this size, in FP32 by rows on this chip; the list above has the ' +
+              'other runs. What follows are estimates.'
+            : 'No measurement was given: tilegemm report --bench FILE shows what tilegemm bench ' +
+              '--json FILE measured. What follows are estimates.');
         const source = drawSource(app);
         root.append(
             app.html('div', {class: 'controls'}, runs.length ? app.choice({
@@ -107,29 +124,30 @@ export default {
                 options: () => [
                     {value: -1, label: 'of the size above'},
                     ...runs.map((run, i) => ({value: i, label: run.name}))]}) : []),
-            runs.length ? measured.node : app.html('p', {class: 'hint'},
-                'No measurement was given: tilegemm report --bench FILE shows what tilegemm ' +
-                'bench --json FILE measured. What follows are estimates.'),
-            predicted.node, cliffs.node,
+            origin, missing, app.html('div', {class: 'beside'}, [measured.node, predicted.node]),
+            app.html('div', {class: 'beside'}, [cliffs.node, beside.node]),
             app.html('h2', {}, 'What the chosen rung changed'), fields, source.node);
         const draw = () => {
-            const width = app.measureWidth(root, 640);
+            const width = app.measureWidth(root, HALF_WIDTH);
             const run = runs[app.state.run] ?? findRun(app, runs);
-            measured.show(run ? drawRun(app, run, width) : app.html('p', {class: 'hint'},
-                    'No FP32 run of this size was given; the list above has those of others.'),
-                ['kernel', 'kind', 'GFLOP/s', 'median us', 'spread', 'largest error',
-                 'share of the bound', 'result'],
-                run ? listRunRows(app, run) : [],
-                run ? `Measured: ${run.name}` : 'Not measured at this size');
+            measured.node.hidden = !run;
+            missing.hidden = Boolean(run);
+            if (run)
+                measured.show(drawRun(app, run, width), ['kernel', 'kind', 'GFLOP/s', 'median us',
+                    'spread', 'largest error', 'share of the bound', 'result'],
+                    listRunRows(app, run), `Measured: ${run.name}`);
             const {drawing, rows} = drawPredicted(app, width);
             const {m, n, k, chip} = app.state;
-            predicted.show(drawing, ['kernel', 'GFLOP/s (estimate)', 'bound', 'limiter', 'legal',
-                                     'what it changed'],
-                rows.map(one => [one.family, predictRate(one) / 1e9, one.bound, one.limiter,
-                                 one.is_legal ? 'yes' : one.reason, sayChange(app, one.family)]),
-                `Predicted for ${m} x ${n} x ${k} on ${chip} (estimates)`);
-            const map = drawCliffs(app, width);
-            cliffs.show(map.drawing, map.columns, map.rows, map.heading);
+            predicted.show(drawing,
+                ['kernel', 'GFLOP/s (estimate)', 'bound', 'takes longest', 'legal',
+                 {label: 'what it changed', isWide: true}],
+                rows.map(one => [one.family, one.is_legal ? predictRate(one) / 1e9 : '-', one.bound,
+                                 LIMITERS[one.limiter], one.is_legal ? 'yes' : one.reason,
+                                 sayChange(app, one.family)]),
+                `Predicted for ${m} x ${n} x ${k} on ${app.findChip(chip).title} (estimates)`);
+            origin.textContent = explainMeasured(app);
+            beside.draw(width);
+            cliffs.draw(width);
             fields.replaceChildren(app.table(['field', app.state.kernel],
                                              listFields(app, app.state.kernel)));
             source.draw();

@@ -13,38 +13,60 @@ const COLUMNS = [
      read: line => line.bank_conflicts, format: formatCount},
 ];
 
+// Those of the tile and the size at hand first, then of the size alone with k cut.
+function listNames(app) {
+    const {kernel} = app.explain();
+    const {m, n, k} = app.state;
+    const rank = name => (name.startsWith(`${kernel} `) ? 0 : 4) +
+        (name.endsWith(` ${m}x${n}x${k}`) ? 0 : name.includes(` ${m}x${n}x`) ? 1 : 2);
+    return [...app.sources[app.state.kernel]?.simulations.keys() ?? []]
+        .sort((a, b) => rank(a) - rank(b));
+}
+
+// Where the margin's figures are from, and of which product.
+function sayOrigin(app, one) {
+    const {m, n, k} = app.state;
+    if (!one)
+        return 'The margin is empty: this report holds no simulation of this kernel.';
+    const blocks = one.is_exact ? 'All its blocks ran' :
+        `${formatCount(one.simulated_block_count)} of its ${formatCount(one.block_count)} blocks ` +
+        'ran, and their counts were scaled up';
+    const isOwn = one.m === m && one.n === n && one.k === k;
+    const isCut = one.m === m && one.n === n && one.k < k;
+    return `The margin: what each line moves in ${one.m} x ${one.n} x ${one.k} by ${one.kernel}, ` +
+        `counted by the simulator. ${blocks}. ` + (isOwn ? 'That is the product above.' : isCut
+            ? `It is the product above with k cut from ${formatCount(k)} to ` +
+              `${formatCount(one.k)}, so that it ran within seconds: of the whole k each line ` +
+              'in the loop moves more.'
+            : `It is not the product above: tilegemm report ${m}x${n}x${k} simulates that one.`);
+}
+
 export function drawSource(app) {
     const node = app.html('div');
-    // Those of the tile and the size at hand first.
-    const listCounts = () => {
-        const {kernel} = app.explain();
-        const {m, n, k} = app.state;
-        const rank = name => (name.startsWith(`${kernel} `) ? 0 : 2) +
-            (name.endsWith(` ${m}x${n}x${k}`) ? 0 : 1);
-        return Object.keys(app.sources[app.state.kernel]?.counts ?? {})
-            .sort((a, b) => rank(a) - rank(b));
-    };
     const choice = app.choice({key: 'counts', label: 'counts in the margin: kernel and size',
-        options: () => listCounts().map(name => ({value: name, label: name}))});
+        options: () => listNames(app).map(name => ({value: name, label: name}))});
     const listing = app.html('div', {class: 'source', tabindex: 0, role: 'region',
                                      'aria-label': 'source with counts'});
     const path = app.html('p', {class: 'hint'});
-    node.append(app.html('h2', {}, 'Its source'), path, choice, listing);
+    const origin = app.html('p', {class: 'origin'});
+    node.append(app.html('h2', {}, 'Its source'), path, choice, origin, listing);
 
     function draw() {
         const source = app.sources[app.state.kernel];
-        const names = listCounts();
+        const names = listNames(app);
         const name = names.includes(app.state.counts) ? app.state.counts : names[0];
         choice.hidden = names.length === 0;
         if (name)
             choice.querySelector('select').value = name;
         path.textContent = source ?
             `${source.path}, from line ${source.fieldLineCount + 1} on` : '';
-        const counts = source?.counts[name] ?? {};
+        const simulation = source?.simulations.get(name);
+        origin.textContent = sayOrigin(app, simulation);
+        const counts = new Map(simulation?.lines.map(line => [line.line, line]));
         const start = source ? source.fieldLineCount : 0; // the fields stand above, as a table
         const rows = (source?.lines ?? []).slice(start).map((text, i) => {
             const number = start + i + 1;
-            const line = counts[number];
+            const line = counts.get(number);
             const cells = COLUMNS.map(column => {
                 const value = line ? column.read(line) : 0;
                 return app.html('td', {class: 'number', 'data-value': value || null},

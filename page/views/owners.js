@@ -5,7 +5,7 @@ import {addPatterns, listenToArrows, listenToClicks} from './drawing.js';
 import {drawOwners, drawTiles, getTileCell, makeGridScale} from './owners_picture.js';
 import {makeRange} from './range.js';
 import {explainMissing, findOwners} from './simulated.js';
-import {formatRange, makeTiling} from './tiling.js';
+import {formatRange, makeTileFields, makeTiling} from './tiling.js';
 
 const WARP_THREADS = 32;
 
@@ -118,9 +118,7 @@ export default {
                                        getHigh: () => threadCount - 1});
         const shown = html('div', {}, [
             html('div', {class: 'controls'}, [
-                app.numberField({key: 'blockRow', label: 'tile row of D', low: 0}),
-                app.numberField({key: 'blockCol', label: 'tile column of D', low: 0}),
-                thread.node]),
+                ...makeTileFields(app), thread.node]),
             facts, html('div', {class: 'walk'}, [tiles.node, elements.node]), warps]);
         const missing = html('div');
         root.append(missing, shown);
@@ -163,7 +161,7 @@ export default {
                     block.firstCol + one.col,
                     one.row < block.rowCount && one.col < block.colCount ? 'yes' : 'outside']),
                 `Elements of the tile: thread ${view.thread} solid, its warp striped, every ` +
-                'other warp shaded');
+                'warp shaded, lines between warps');
             warps.replaceChildren(
                 html('details', {}, [html('summary', {}, 'Every warp'),
                     app.table(['warp', 'threads', 'rows in the tile', 'columns in the tile'],

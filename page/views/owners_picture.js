@@ -46,6 +46,21 @@ function traceRuns(owners, cell, isIn) {
     return path;
 }
 
+// Where one warp's elements end and another's begin.
+function traceWarpEdges(owners, cell) {
+    const warpAt = (row, col) => Math.floor(owners[row][col] / 32);
+    let path = '';
+    for (let row = 0; row < owners.length; row++) {
+        for (let col = 0; col < owners[0].length; col++) {
+            if (row > 0 && warpAt(row, col) !== warpAt(row - 1, col))
+                path += `M${col * cell} ${row * cell}h${cell}`;
+            if (col > 0 && warpAt(row, col) !== warpAt(row, col - 1))
+                path += `M${col * cell} ${row * cell}v${cell}`;
+        }
+    }
+    return path;
+}
+
 function drawNumbers(svg, owners, cell, chosen) {
     return owners.flatMap((threads, row) => threads.map((thread, col) => svg('text', {
         x: (col + 0.5) * cell, y: (row + 0.5) * cell,
@@ -83,6 +98,7 @@ export function drawOwners(svg, owners, thread, owned, block, label) {
                                   Math.floor(other / 32) % 2 === 1), class: 'warp-odd'}),
         svg('path', {d: traceRuns(owners, cell, other => Math.floor(other / 32) === warp),
                      class: 'warp-here'}),
+        svg('path', {d: traceWarpEdges(owners, cell), class: 'warp-edge'}),
         svg('path', {d: traceRuns(owners, cell, other => other === thread), class: 'thread-here'}),
         cell >= TEXT_LEAST ? drawNumbers(svg, owners, cell, thread) : null,
         outside.map(([x, y, w, h]) => svg('rect', {x, y, width: w, height: h, class: 'outside'})),

@@ -1,10 +1,19 @@
 // The plan: every kernel that could form the product, what was predicted, what was measured, and
-// why each lost.
+// why each lost. The planner is the library's own, for any chip; the processor's plan was made
+// where the page was written.
 import {bars} from '../chart.js';
-import {isOnGpu, isPeer, listMeasured, nameRecord} from '../bench.js';
+import {explainMeasured, isOfSize, isPeer, isPlain, listMeasured, listMeasuredOnCpu, nameOrigin,
+        nameRecord} from '../bench.js';
 import {formatCount, formatTime} from '../format.js';
+import {LIMITERS} from '../model.js';
+
+const SHOWN_MOST = 12; // kernels of a chart
+const PREDICTED = [{label: 'predicted (estimate)', isRight: true}];
+const MEASURED = [{label: 'measured', isRight: true}, {label: 'of the prediction', isRight: true},
+                  'measured in'];
 
 const isElsewhere = one => one.reason.startsWith('runs on ');
+const isOfOtherType = one => one.reason.startsWith('multiplies ');
 
 // The chosen one, then the legal ones by their time, then the others.
 function sortCandidates(list) {
@@ -12,65 +21,92 @@ function sortCandidates(list) {
         (a.is_legal ? a.predicted_s - b.predicted_s : a.kernel.localeCompare(b.kernel)));
 }
 
-function findTime(measured, kernel) {
-    const times = measured.filter(record => record.name === kernel)
-        .map(record => record.median_s);
-    return times.length ? Math.min(...times) : null;
+// What takes longest in a rung of the ladder; '' of other kernels.
+function sayLimiter(app, sizes, {kernel, is_legal: isLegal}) {
+    const explained = isLegal ? app.model.explain({...app.state, ...sizes, kernel, tile: 0}) : {};
+    return explained.limiter ? `; ${LIMITERS[explained.limiter]} takes longest` : '';
 }
 
-function showDevice(app, plan, root, width) {
-    const kind = plan.device.device.split(':')[0];
-    const measured = listMeasured(app.data, plan).filter(one => one.device.startsWith(kind));
-    const known = sortCandidates(plan.candidates.filter(one => !isElsewhere(one)));
-    const legal = known.filter(one => one.is_legal);
-    const list = legal.flatMap(one => {
-        const time = findTime(measured, one.kernel);
-        return [
-            {name: `${one.kernel}${one.is_chosen ? ': chosen' : ''}`, value: one.predicted_s,
-             text: `${formatTime(one.predicted_s)} predicted`, series: one.is_chosen ? 2 : 1,
-             isHatched: true},
-            ...time === null ? [] : [{name: '', value: time, series: one.is_chosen ? 2 : 1,
-                                      text: `${formatTime(time)} measured`}],
-        ];
+// What a record adds to a row; it may be left out, and so may all of them.
+const makeMeasured = (times, record, predicted) => !times.size ? [] : !record ? ['-', '-', '-'] :
+    [formatTime(record.median_s), predicted ? `${formatCount(record.median_s / predicted)} x` : '-',
+     nameOrigin(record)];
+
+// A candidate with its times, and the planner's words why it lost.
+function makeRow(app, plan, one, times) {
+    const record = times.get(one.kernel);
+    const best = times.get(plan.candidates.find(other => other.is_chosen)?.kernel);
+    const share = record && best ? record.median_s / best.median_s : 1;
+    return [one.kernel, one.is_legal ? formatTime(one.predicted_s) : '-',
+            ...makeMeasured(times, record, one.is_legal && one.predicted_s),
+            (one.is_chosen ? 'chosen' : one.reason) + sayLimiter(app, plan, one) +
+            (share < 1 ? `; measured, it takes ${formatCount(share)} of the chosen one's time`
+                       : '')];
+}
+
+function drawPlan(plan, list, peers, times, width) {
+    const shown = list.filter(one => one.is_legal).slice(0, SHOWN_MOST).flatMap(one => {
+        const series = one.is_chosen ? 2 : 1;
+        const record = times.get(one.kernel);
+        return [{name: `${one.kernel}${one.is_chosen ? ': chosen' : ''}`, value: one.predicted_s,
+                 text: `${formatTime(one.predicted_s)} predicted`, series, isHatched: true},
+                ...record ? [{name: `the same, ${nameOrigin(record)}`, series,
+                              value: record.median_s,
+                              text: `${formatTime(record.median_s)} measured`}] : []];
     });
-    const shown = app.figure('', {isOpen: true});
-    shown.show(bars({label: 'Predicted and measured times', width, list}),
-        ['kernel', 'predicted', 'measured', 'measured / predicted', 'verdict'],
-        known.map(one => {
-            const time = findTime(measured, one.kernel);
-            return [one.kernel, one.is_legal ? formatTime(one.predicted_s) : '-',
-                    time === null ? '-' : formatTime(time),
-                    time === null || !one.is_legal ? '-' : formatCount(time / one.predicted_s),
-                    one.is_chosen ? 'chosen' : one.reason];
-        }), `${plan.device.name}, ${plan.device.isa}: ${legal.length} kernels can run`);
-    const peers = measured.filter(isPeer);
-    root.append(shown.node, peers.length === 0 ? '' : app.table(
-        ['library', 'measured', 'GFLOP/s'],
-        peers.map(record => [nameRecord(record), formatTime(record.median_s),
-                             record.gflop_per_s])));
+    return bars({label: `Predicted and measured times of ${plan.shape}`, width,
+                 list: shown.concat(peers.map(record => (
+                     {name: `${nameRecord(record)}, ${nameOrigin(record)}`,
+                      value: record.median_s, series: 4,
+                      text: `${formatTime(record.median_s)} measured`})))});
 }
 
-// The ladder on the state's chip, whether such a GPU is here or not.
-function showLadder(app, root) {
-    const measured = listMeasured(app.data, app.state);
-    const rows = app.model.kernels.filter(row => row.device === 'cuda' && row.ladder_rung >= 0)
-        .map(row => app.model.explain({...app.state, kernel: row.name, tile: 0}))
-        .filter(one => !one.error);
-    const quickest = Math.min(...rows.filter(one => one.is_legal).map(one => one.predicted_s));
-    const others = measured.filter(record => isOnGpu(record) &&
-        !rows.some(one => one.kernel === record.name) && !record.name.startsWith('cpu_'));
-    rows.sort((a, b) => b.is_legal - a.is_legal || a.predicted_s - b.predicted_s);
-    root.append(app.table(
-        ['kernel', 'predicted (estimate)', 'of the quickest', 'measured', 'bound', 'verdict'],
-        rows.map(one => {
-            const time = findTime(measured, one.kernel);
-            return [one.kernel, formatTime(one.predicted_s),
-                    one.is_legal ? `${formatCount(one.predicted_s / quickest)} x` : '-',
-                    time === null ? '-' : formatTime(time), one.bound,
-                    !one.is_legal ? one.reason : one.predicted_s === quickest
-                        ? 'quickest of the ladder' : `its ${one.limiter} takes longest`];
-        }).concat(others.map(record => [nameRecord(record), '-', '-', formatTime(record.median_s),
-                                        '-', 'measured alone: not in this model']))));
+// plan: {shape, m, n, k, candidates}; measured: records of it.
+function showPlan(app, plan, measured, caption, root) {
+    const list = sortCandidates(plan.candidates.filter(one => !isElsewhere(one)));
+    const known = list.filter(one => !isOfOtherType(one));
+    const legalCount = list.filter(one => one.is_legal).length;
+    const times = new Map(measured.map(record => [record.name, record]));
+    const peers = measured.filter(isPeer);
+    const shown = app.figure('', {isOpen: true});
+    shown.show(legalCount + peers.length ? drawPlan(plan, list, peers, times,
+                                                    app.measureWidth(root, 640))
+                                         : app.html('p', {class: 'hint'}, 'No kernel can run.'),
+        ['kernel', ...PREDICTED, ...times.size ? MEASURED : [], {label: 'verdict', isWide: true}],
+        known.map(one => makeRow(app, plan, one, times)).concat(peers.map(record => [
+            nameRecord(record), '-', ...makeMeasured(times, record),
+            'a library, measured beside'])),
+        `${caption}: ${legalCount} kernels can run` +
+        (legalCount > SHOWN_MOST ? `, the quickest ${SHOWN_MOST} of them drawn` : ''));
+    root.append(shown.node);
+    const others = list.filter(isOfOtherType);
+    if (others.length)
+        root.append(app.html('details', {}, [
+            app.html('summary', {}, `${others.length} kernels multiply other types`),
+            app.table(['kernel', 'verdict'], others.map(one => [one.kernel, one.reason]))]));
+}
+
+function showChip(app, root) {
+    const {m, n, k, chip} = app.state;
+    const {title} = app.findChip(chip);
+    root.append(app.html('h2', {}, `${m} x ${n} x ${k} on ${title}`),
+        app.html('p', {class: 'hint'}, 'Planned by the library\'s planner in this page, for the ' +
+            'sizes and the chip above: no such GPU is needed. ' + explainMeasured(app)));
+    const candidates = app.model.listCandidates(app.state);
+    showPlan(app, {shape: `${m}x${n}x${k}`, m, n, k, candidates},
+             listMeasured(app, record => isPlain(record) && isOfSize(app.state)(record)), title,
+             root);
+}
+
+function showProcessor(app, plan, root) {
+    const {m, n, k} = app.state;
+    root.append(app.html('h2', {}, `${plan.m} x ${plan.n} x ${plan.k} on the processor`));
+    if (!isOfSize(app.state)(plan))
+        root.append(app.html('p', {class: 'hint processor'},
+            `Planned for ${plan.shape} when the page was written; tilegemm report ` +
+            `${m}x${n}x${k} plans the size above.`));
+    showPlan(app, plan, listMeasuredOnCpu(app, plan), `${plan.device.name}, ${plan.device.isa}`,
+             root);
 }
 
 export default {
@@ -80,20 +116,10 @@ export default {
         const shown = app.html('div');
         root.append(shown);
         const draw = () => {
-            const {m, n, k, chip} = app.state;
-            const width = app.measureWidth(root, 640);
             shown.replaceChildren();
-            for (const plan of app.data.candidates) {
-                shown.append(app.html('h2', {}, `${plan.shape} on ${plan.device.device}`));
-                if (plan.m !== m || plan.n !== n || plan.k !== k)
-                    shown.append(app.html('p', {class: 'hint'},
-                        `Planned for ${plan.shape} when the page was written; ` +
-                        `tilegemm report ${m}x${n}x${k} plans the size shown.`));
-                showDevice(app, plan, shown, width);
-            }
-            shown.append(app.html('h2', {},
-                `The ladder for ${m} x ${n} x ${k} on ${chip}, by the model`));
-            showLadder(app, shown);
+            showChip(app, shown);
+            if (app.data.candidates)
+                showProcessor(app, app.data.candidates, shown);
         };
         app.on('change', draw);
         draw();

@@ -1,5 +1,6 @@
 // Reads counted: bytes at each level of memory, from the model, and beside them what the simulator
 // and a GPU's counters counted.
+import {findChip} from '../bench.js';
 import {bars} from '../chart.js';
 import {formatBytes, formatCount} from '../format.js';
 
@@ -24,10 +25,28 @@ const LEVELS = [
      read: one => one.dram_read_bytes, readCounted: one => one.dram_read_bytes ?? null},
 ];
 
+const isCube = ({m, n, k}) => m === n && n === k;
+
+// Sizes that differ are no place of the slider; it then stands at the size of a cube of as many
+// products.
+const findNearest = app => list => {
+    const {m, n, k} = app.state;
+    const side = Math.cbrt(m * n * k);
+    const nearest = [...list].sort((a, b) => Math.abs(a - side) - Math.abs(b - side))[0];
+    return list.indexOf(nearest);
+};
+
+const saySizes = ({state: {m, n, k}}) =>
+    `the sizes differ, ${m} x ${n} x ${k}; moving this makes them equal`;
+
 function findCounts(list, explained) {
     const {m, n, k, kernel} = explained;
     return list.find(one => one.kernel === kernel && one.m === m && one.n === n && one.k === k);
 }
+
+// Counted on the chip that the page is at.
+const listCounted = ({data, state, model}) => data.counted.filter(({gpu, gpu_title: title}) =>
+    (title ? findChip(model.chips, title) : gpu) === state.chip);
 
 // Naive and tiled with the slider's side (32 where that is too large for them), register tiles,
 // and the chosen kernel.
@@ -45,9 +64,18 @@ function listKernels(app) {
 
 const nameKernel = one => `${one.family} ${one.tile_rows} x ${one.tile_cols}`;
 
+// "; simulated 8 MiB", where the list has that kernel at this size.
+function sayCounted(level, name, list, explained) {
+    const counted = findCounts(list, explained);
+    const bytes = counted && level.readCounted(counted);
+    return Number.isFinite(bytes) ? `; ${name} ${formatBytes(bytes)}` : '';
+}
+
 function drawLevel(app, level, kernels, width) {
     const list = kernels.map(one => ({
-        name: nameKernel(one), value: level.read(one), text: formatBytes(level.read(one)),
+        name: nameKernel(one) + sayCounted(level, 'simulated', app.data.simulations, one) +
+            sayCounted(level, 'counted', listCounted(app), one),
+        value: level.read(one), text: formatBytes(level.read(one)),
         series: one.family === app.state.kernel ? 2 : 1, isHatched: !level.isExact}));
     return app.html('div', {}, [
         app.html('p', {class: 'hint'}, level.hint),
@@ -59,7 +87,7 @@ function listRows(app, level, kernels) {
     const show = one => one ? level.readCounted(one) ?? '-' : '-';
     return kernels.map(one => [
         nameKernel(one), level.read(one), show(findCounts(app.data.simulations, one)),
-        show(findCounts(app.data.counted, one)), `${formatCount(least / level.read(one))} x`]);
+        show(findCounts(listCounted(app), one)), `${formatCount(least / level.read(one))} x`]);
 }
 
 function listShared(app, kernels) {
@@ -92,9 +120,10 @@ export default {
         const summary = app.html('p', {'aria-live': 'polite', class: 'verdict'});
         root.append(
             app.html('div', {class: 'controls'}, [
-                app.slider({key: 'size', label: 'm = n = k', values: () => SIZES,
-                            read: state => state.m,
-                            write: size => ({m: size, n: size, k: size})}),
+                app.slider({key: 'size', label: 'm = n = k:', values: () => SIZES,
+                            read: state => isCube(state) ? state.m : NaN, locate: findNearest(app),
+                            write: size => ({m: size, n: size, k: size}),
+                            format: size => isCube(app.state) ? formatCount(size) : saySizes(app)}),
                 app.slider({key: 'tile', label: 'tile side T',
                             values: () => app.listTiles(app.state.kernel),
                             format: tile => `${tile} x ${tile}`}),
@@ -108,7 +137,8 @@ export default {
             LEVELS.forEach((level, i) => figures[i].show(
                 kernels.length ? drawLevel(app, level, kernels, width) : app.html('p'),
                 ['kernel', level.isExact ? 'model, bytes' : 'model, bytes (estimate)', 'simulated',
-                 'counted on a GPU', 'less than naive'], listRows(app, level, kernels)));
+                 `counted on ${app.findChip(app.state.chip).title}`, 'less than naive'],
+                listRows(app, level, kernels)));
             shared.replaceChildren(app.table(
                 ['kernel', 'load requests', 'simulated', 'bank conflicts', 'simulated', 'barriers',
                  'simulated', 'reuse'], listShared(app, kernels)));

@@ -23,6 +23,19 @@ export function makeTiling(explained) {
     };
 }
 
+// Fields for the tile of D at hand, whose ends are those of D.
+export function makeTileFields(app) {
+    const getLast = key => () => {
+        const explained = app.explain();
+        return explained.error ? 0 : makeTiling(explained)[key] - 1;
+    };
+    return [
+        app.numberField({key: 'blockRow', label: 'tile row of D', low: 0,
+                         getHigh: getLast('downCount')}),
+        app.numberField({key: 'blockCol', label: 'tile column of D', low: 0,
+                         getHigh: getLast('acrossCount')})];
+}
+
 // 16, 16 -> "16 .. 31"; one alone -> "16".
 export const formatRange = (first, count) =>
     count > 1 ? `${first} .. ${first + count - 1}` : String(first);

@@ -89,7 +89,7 @@ function listTiles(tiling, block, place) {
     return [['A', down, along], ['B', along, across], ['D', down, across]];
 }
 
-function makeView(app) {
+function makeView(app, width) {
     const explained = app.explain();
     if (explained.error)
         return {refusal: explained.error};
@@ -99,7 +99,7 @@ function makeView(app) {
     const block = tiling.getBlock(app.state.blockRow, app.state.blockCol);
     const walk = makeWalk(tiling);
     const place = walk.getPlace(app.state.at);
-    const scale = makeScale(tiling);
+    const scale = makeScale(tiling, width);
     return {explained, tiling, block, walk, place, scale, planes: makePlanes(tiling, scale),
             values: makeValues(app, tiling, explained.kernel)};
 }
@@ -122,7 +122,8 @@ export default {
         const shown = html('div');
         const picture = app.figure('A, B and D');
         const status = html('p', {class: 'status', role: 'status'});
-        let view = makeView(app);
+        const measure = () => app.measureWidth(root, 760);
+        let view = makeView(app, measure());
         const player = makePlayer(app, () => view);
         root.append(
             html('div', {class: 'controls', role: 'group', 'aria-label': 'examples'},
@@ -131,7 +132,7 @@ export default {
             player.node, status, shown);
 
         const draw = () => {
-            view = makeView(app);
+            view = makeView(app, measure());
             player.show();
             if (view.refusal) {
                 status.textContent = '';
@@ -155,11 +156,10 @@ export default {
                 showClock(html, view), showCounters(html, app, view),
                 html('div', {class: 'walk'}, [
                     picture.node,
-                    html('div', {class: 'tiles', tabindex: 0, role: 'region',
-                                 'aria-label': 'shared memory and registers'}, [
-                        html('h2', {}, 'Shared memory'),
-                        html('div', {class: place.phase === 'load' ? 'filling' : null},
-                             showShared(html, view)),
+                    html('h2', {}, 'Shared memory'),
+                    html('div', {class: place.phase === 'load' ? 'filling' : null},
+                         showShared(html, view)),
+                    html('div', {class: tiling.cols > 8 ? 'below' : null}, [
                         html('h2', {}, 'Registers'), showSums(html, view), showTerms(html, view)]),
                 ]),
                 describeSource(html, app, view),

@@ -8,21 +8,26 @@ const TOP = 20; // room for a title
 const CELL_MOST = 40;
 const CELL_LEAST = 22; // below, numbers cannot be read: no cells
 const PICTURE = 760;
-const LEGIBLE = 480; // a narrow screen scrolls rather than shrink a picture further
-const AXIS_MOST = 260;
+const AXIS_MOST = 240;
+const CELLS_SIDE_MOST = 16; // elements side by side that keep their numbers on a narrow screen
 const AXIS_LEAST = 44;
 
-// Units an element along m, n and k. Small products have cells; in others each axis has a length
-// that tells which is longer, without one of them vanishing.
-export function makeScale(tiling) {
+// Pixels an element along m, n and k, in a picture of `width` at most. Small products have cells;
+// in others each axis has a length that tells which is longer, without one of them vanishing. Cells
+// that are legible do not shrink further: a narrow screen scrolls up to CELLS_SIDE_MOST of them.
+export function makeScale(tiling, width) {
     const padded = {m: tiling.downCount * tiling.rows, n: tiling.acrossCount * tiling.cols,
                     k: tiling.stepCount * tiling.depth};
-    const cell = Math.min(CELL_MOST, Math.floor(PICTURE / (padded.k + padded.n)),
-                          Math.floor(PICTURE / (padded.k + padded.m)));
+    const across = padded.k + padded.n;
+    const room = Math.min(PICTURE, width) - GAP - 8;
+    const fitted = Math.min(CELL_MOST, Math.floor(room / across),
+                            Math.floor(PICTURE / (padded.k + padded.m)));
+    const cell = across <= CELLS_SIDE_MOST ? Math.max(fitted, CELL_LEAST) : fitted;
     if (cell >= CELL_LEAST)
         return {hasCells: true, m: cell, n: cell, k: cell, padded};
     const longest = Math.max(padded.m, padded.n, padded.k);
-    const scale = size => Math.max(AXIS_LEAST, AXIS_MOST * size / longest) / size;
+    const most = Math.min(AXIS_MOST, room / 2);
+    const scale = size => Math.max(AXIS_LEAST, most * size / longest) / size;
     return {hasCells: false, m: scale(padded.m), n: scale(padded.n), k: scale(padded.k), padded};
 }
 
@@ -151,7 +156,7 @@ export function drawWalk(svg, view, label) {
     const nodes = [drawGround, drawMatrices, drawTiles, drawValues].map(draw => draw(svg, view));
     return svg('svg', {
         viewBox: `-2 0 ${width + 4} ${height + 4}`, role: 'img', 'aria-label': label,
-        width: Math.round(width), style: `min-width: ${Math.round(Math.min(width, LEGIBLE))}px`,
+        width: Math.round(width), style: `min-width: ${Math.round(width)}px`,
         class: view.scale.hasCells ? 'walk-picture' : 'walk-picture small',
     }, nodes);
 }

@@ -1,4 +1,6 @@
 // Play, pause, step, speed and scrub of the walk.
+import {makeTileFields} from './tiling.js';
+
 const SPEED_LEAST = 0.5; // places a second
 const SPEED_MOST = 8;
 
@@ -78,8 +80,7 @@ export function makePlayer(app, getView) {
                                          scrub]),
         app.slider({key: 'speed', label: 'places a second', low: SPEED_LEAST, high: SPEED_MOST,
                     step: SPEED_LEAST}),
-        app.numberField({key: 'blockRow', label: 'tile row of D', low: 0}),
-        app.numberField({key: 'blockCol', label: 'tile column of D', low: 0}),
+        ...makeTileFields(app),
     ]);
     listenToKeys(node, {' ': clock.toggle, ArrowRight: () => step(1), ArrowLeft: () => step(-1),
                         Home: () => app.set({at: 0}),

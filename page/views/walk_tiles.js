@@ -3,6 +3,8 @@ import {formatValue} from './walk_values.js';
 
 const SHOWN_MOST = 16; // rows, columns of a tile shown number by number; as for depth, twice that
 
+const COLS_WIDE = 8; // more are shown small
+
 const TERM_SUMS_MOST = 16;
 const TERM_DEPTH_MOST = 4;
 
@@ -10,7 +12,7 @@ const isShown = (rows, cols) => rows <= 2 * SHOWN_MOST && cols <= 2 * SHOWN_MOST
                                 rows * cols <= 2 * SHOWN_MOST * SHOWN_MOST;
 
 // getCell(row, col): {text, kind}; kinds: 'zero' (outside the matrix), 'empty', ''.
-function makeGrid(html, caption, kind, rows, cols, getCell) {
+function makeGrid(html, caption, kind, rows, cols, digits, getCell) {
     if (!isShown(rows, cols))
         return html('p', {class: `tile-note ${kind}`}, [html('b', {}, caption),
             `: ${rows} x ${cols}, ${rows * cols} elements`]);
@@ -18,10 +20,16 @@ function makeGrid(html, caption, kind, rows, cols, getCell) {
         const {text, kind: cell} = getCell(row, col);
         return html('td', {class: cell, title: cell === 'zero' ? 'outside: zero' : null}, text);
     }));
-    return html('table', {class: `cells ${kind}${cols > 8 ? ' narrow' : ''}`}, [
-        html('caption', {}, caption),
-        html('tbody', {}, Array.from({length: rows}, (_, row) => line(row)))]);
+    return html('div', {class: 'grid-of-numbers', tabindex: 0, role: 'region',
+                        'aria-label': caption},
+        html('table', {class: `cells ${kind}${cols > COLS_WIDE ? ' narrow' : ''}`,
+                       style: `--digits: ${digits}`}, [
+            html('caption', {}, caption),
+            html('tbody', {}, Array.from({length: rows}, (_, row) => line(row)))]));
 }
+
+// Cells as wide as the longest number that the walk comes to, so that they stay where they are.
+const countDigits = value => formatValue(value).length;
 
 const EMPTY = {text: '·', kind: 'empty'};
 const ZERO = {text: '0', kind: 'zero'};
@@ -37,8 +45,11 @@ export function showShared(html, {tiling, block, place, walk, values}) {
         {text: formatValue(values.b(step.first + p, block.firstCol + col)), kind: ''} : ZERO;
     const other = place.loadedSteps > place.step + 1 ?
         `tiles of step ${place.loadedSteps}, on their way` : 'free';
-    return [makeGrid(html, 'tile of A', 'tile-a', tiling.rows, tiling.depth, a),
-            makeGrid(html, 'tile of B', 'tile-b', tiling.depth, tiling.cols, b),
+    const {m, n, k} = tiling;
+    return [makeGrid(html, 'tile of A', 'tile-a', tiling.rows, tiling.depth,
+                     countDigits(values.a(m - 1, k - 1)), a),
+            makeGrid(html, 'tile of B', 'tile-b', tiling.depth, tiling.cols,
+                     countDigits(values.b(k - 1, n - 1)), b),
             walk.isBuffered ? html('p', {}, [html('b', {}, 'the other buffer'), `: ${other}`]) :
                               null];
 }
@@ -53,7 +64,10 @@ export function showSums(html, {tiling, block, place, values}) {
         return place.multipliedSteps ?
             {text: formatValue(sums(block.firstRow + row, block.firstCol + col)), kind: ''} : EMPTY;
     };
-    return makeGrid(html, 'sums', 'tile-d', tiling.rows, tiling.cols, getCell);
+    const last = values.sums(block, tiling.stepCount);
+    return makeGrid(html, 'sums', 'tile-d', tiling.rows, tiling.cols,
+                    countDigits(last(block.firstRow + block.rowCount - 1,
+                                     block.firstCol + block.colCount - 1)), getCell);
 }
 
 // What each sum has become in this step, term by term, where that fits on a few lines.

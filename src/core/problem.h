@@ -39,6 +39,9 @@ typedef struct tgi_problem {
  * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (D with itself). */
 tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *canonical);
 
+/* The same problem as D^T = B^T A^T: rows and columns change roles. */
+void tgi_problem_transpose(tgi_problem *problem);
+
 enum { TGI_TYPE_COUNT = TG_TYPE_FP8_E5M2 + 1 };
 
 static inline int tgi_type_is_fp8(tg_type type)

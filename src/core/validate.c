@@ -261,8 +261,7 @@ static void transpose_layout(tgi_layout *layout)
     layout->col = row;
 }
 
-/* D^T = B^T A^T: the same problem with the roles of rows and columns changed. */
-static void swap_roles(tgi_problem *q)
+void tgi_problem_transpose(tgi_problem *q)
 {
     int64_t m = q->m;
     q->m = q->n;
@@ -283,7 +282,9 @@ static void swap_roles(tgi_problem *q)
     tg_scale scale = q->a_scale;
     q->a_scale = q->b_scale;
     q->b_scale = scale;
-    q->is_swapped = 1;
+    int32_t is_offset = q->is_a_offset;
+    q->is_a_offset = q->is_b_offset;
+    q->is_b_offset = is_offset;
 }
 
 /* Skinny problems become low and wide; the others have D's shorter stride along its rows. */
@@ -375,8 +376,9 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
     if (!tgi_problem_is_empty(q)) {
         if ((status = check_products(q)) || (status = check_d_distinct(q)))
             return status;
-        if (must_swap(q))
-            swap_roles(q);
+        q->is_swapped = must_swap(q);
+        if (q->is_swapped)
+            tgi_problem_transpose(q);
     }
     if (q->k == 0)
         q->alpha = 0.0; /* an empty sum is 0, whatever it is multiplied by */

@@ -4,6 +4,8 @@
 
 #include "plan/backend.h"
 
+#define TGI_CUDA_OPERAND_ALIGNMENT 16 /* bytes, that the copy engine and accesses by vectors need */
+
 /* A GPU that is open: its primary context, its loaded images (device.c). */
 typedef struct tgi_cuda_device tgi_cuda_device;
 
@@ -16,23 +18,31 @@ typedef struct tgi_cuda_queue {
 typedef struct tgi_cuda_launch {
     unsigned grid[3], block[3];
     unsigned shared_bytes; /* dynamic shared memory of a block */
+    /* 1: starts while the stream's kernel before it still runs, for which it waits itself by
+     * tgi_wait_for_stream: what starting costs is hidden. For kernels of which a multiprocessor
+     * holds one block, or whose work is small: others would crowd where there is room first. */
+    unsigned is_early;
 } tgi_cuda_launch;
 
-/* A family of CUDA kernels: one entry of the table in cuda_backend.c. */
-typedef struct tgi_cuda_family {
-    /* As tgi_backend's propose; type and instruction set already fit, sizes are 1 or more, alpha is
-     * not 0. Fills legality and reason, blocking, workspace_bytes and predicted_s; serial_s
-     * is filled in after it. sum_order is TGI_SUM_WHOLE_K before it; a family makes it
-     * TGI_SUM_ALONG_K where the problem is batch invariant and its order of summation depends on
-     * k alone, alike for all its rows of an instruction set. */
-    void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
-    /* Puts the kernels of a call into the queue, by tgi_cuda_run, and does not wait for them. */
-    tg_status (*launch)(const tgi_cuda_queue *queue, const tgi_call *call);
-} tgi_cuda_family;
+/* As tgi_backend's propose; type and instruction set already fit, sizes are 1 or more, alpha is not
+ * 0. Fills legality and reason, blocking, workspace_bytes and predicted_s; serial_s is filled in
+ * after it. sum_order is TGI_SUM_WHOLE_K before it; a family makes it TGI_SUM_ALONG_K where the
+ * problem is batch invariant and its order of summation depends on k alone, alike for all its rows
+ * of an instruction set. It asks no device: machine->device is NULL where none is there. */
+typedef void tgi_cuda_propose_row(const tgi_machine *machine, const tgi_problem *problem,
+                                  tgi_proposal *proposal);
+/* Puts the kernels of a call into the queue, by tgi_cuda_run, and does not wait for them. */
+typedef tg_status tgi_cuda_launch_call(const tgi_cuda_queue *queue, const tgi_call *call);
 
-/* The families of src/core/kernels.def. */
-extern const tgi_cuda_family tgi_cuda_ladder, tgi_cuda_simt, tgi_cuda_small, tgi_cuda_dmma,
-    tgi_cuda_skinny, tgi_cuda_wgmma;
+#define TGI_CUDA_FAMILY(family, code)                                                              \
+    tgi_cuda_propose_row tgi_cuda_propose_##code;                                                  \
+    tgi_cuda_launch_call tgi_cuda_launch_##code;
+#include "cuda/families.def"
+#undef TGI_CUDA_FAMILY
+
+/* propose.c: the backend's propose, by the family's. */
+void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
+                      tgi_proposal *proposal);
 
 /* launch.c, THE launch: function `symbol` (a row's name, or another function) of the embedded image
  * `image` (a row's image), which is loaded at its first use on the device. `arguments[i]` points to
@@ -40,5 +50,8 @@ extern const tgi_cuda_family tgi_cuda_ladder, tgi_cuda_simt, tgi_cuda_small, tgi
  * Errors: NO_DEVICE (no image for this chip), OUT_OF_MEMORY, DEVICE_FAILURE. */
 tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const char *symbol,
                        const tgi_cuda_launch *launch, void **arguments);
+
+/* image.c: architectures of the embedded images, "sm_75 sm_80 ... compute_90"; "none". */
+const char *tgi_cuda_architectures(void);
 
 #endif

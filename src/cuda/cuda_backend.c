@@ -1,6 +1,4 @@
-/* CUDA as a backend: family table, dispatch, the epilogue alone. */
-#include <stdio.h>
-
+/* CUDA as a backend: dispatch, the epilogue alone. */
 #include "core/status.h"
 #include "cuda/device.h"
 #include "kernels/gemm_args.h"
@@ -8,24 +6,10 @@
 #define SCALE_THREADS 256
 #define SCALE_BLOCKS_PER_SM 16
 
-static const tgi_cuda_family *const families[TGI_FAMILY_COUNT] = {
-    [TGI_FAMILY_cuda_naive] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_coalesced] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_tiled] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_edges] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_transposed] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_padded] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_register_column] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_register_tile] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_vector] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_buffered] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_warp_tile] = &tgi_cuda_ladder,
-    [TGI_FAMILY_cuda_small] = &tgi_cuda_small,
-    [TGI_FAMILY_cuda_dmma] = &tgi_cuda_dmma,
-    [TGI_FAMILY_cuda_rank] = &tgi_cuda_skinny,
-    [TGI_FAMILY_cuda_dot] = &tgi_cuda_skinny,
-    [TGI_FAMILY_cuda_simt] = &tgi_cuda_simt,
-    [TGI_FAMILY_cuda_wgmma] = &tgi_cuda_wgmma,
+static tgi_cuda_launch_call *const launches[TGI_FAMILY_COUNT] = {
+#define TGI_CUDA_FAMILY(family, code) [TGI_FAMILY_cuda_##family] = tgi_cuda_launch_##code,
+#include "cuda/families.def"
+#undef TGI_CUDA_FAMILY
 };
 
 static tg_status open_cuda(tgi_machine *machine, int ordinal)
@@ -38,22 +22,6 @@ static tg_status open_cuda(tgi_machine *machine, int ordinal)
 static void close_cuda(tgi_machine *machine)
 {
     tgi_cuda_close_device(machine->device);
-}
-
-static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal)
-{
-    proposal->blocking.thread_count = 1;
-    /* The thread rule of the CPU has no object here: the fastest row is the choice. Families whose
-     * order depends on k alone say so. */
-    proposal->sum_order = TGI_SUM_WHOLE_K;
-    const tgi_cuda_family *family = families[proposal->kernel->family];
-    if (tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem))
-        proposal->is_legal = 1; /* no product is formed: families see sizes from 1 */
-    else if (family)
-        family->propose(machine, problem, proposal);
-    else
-        snprintf(proposal->reason, sizeof proposal->reason, "its family has no launch code");
-    proposal->serial_s = proposal->predicted_s;
 }
 
 /* alpha = 0 or k = 0: D = epilogue of sums that are all zero. A and B are not touched. */
@@ -80,8 +48,8 @@ static tg_status execute(const tgi_call *call)
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
         return status;
-    status = call->kernel ? families[call->kernel->family]->launch(&queue, call)
-                          : run_scale_only(&queue, call);
+    status =
+        call->kernel ? launches[call->kernel->family](&queue, call) : run_scale_only(&queue, call);
     tgi_cuda_leave(queue.device, before);
     return status;
 }
@@ -104,11 +72,11 @@ const tgi_backend tgi_backend_cuda = {
     .device = "cuda",
     .row_device = "cuda",
     .workspace_alignment = 256,
-    .operand_alignment = 16,
+    .operand_alignment = TGI_CUDA_OPERAND_ALIGNMENT,
     .count_devices = count_devices,
     .open = open_cuda,
     .close = close_cuda,
-    .propose = propose,
+    .propose = tgi_cuda_propose,
     .execute = execute,
     .measure_peak = tgi_cuda_measure_peak,
     .allocate = tgi_cuda_allocate,

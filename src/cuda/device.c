@@ -6,6 +6,7 @@
 
 #include "core/alloc.h"
 #include "core/status.h"
+#include "model/chips.h"
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static tgi_cuda_device *devices[TGI_CUDA_DEVICE_COUNT];
@@ -18,17 +19,12 @@ static int64_t get_attribute(const tgi_cuda_device *device, int attribute)
     return value;
 }
 
-static tgi_isa find_isa(int capability)
-{
-    return capability == 90 ? TGI_ISA_sm90a : capability >= 80 ? TGI_ISA_sm80 : TGI_ISA_sm75;
-}
-
 static void describe(const tgi_cuda_device *device, tgi_machine *machine)
 {
     size_t memory_bytes = 0;
     memset(machine, 0, sizeof *machine);
     memcpy(machine->name, device->name, sizeof machine->name);
-    machine->isa = find_isa(device->capability);
+    machine->isa = tgi_chips_find_isa(device->capability);
     machine->thread_count = 1;
     machine->l2_bytes = get_attribute(device, TGI_CUDA_ATTRIBUTE_L2_BYTES);
     machine->device = (void *)(uintptr_t)device;

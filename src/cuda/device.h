@@ -70,7 +70,4 @@ tg_status tgi_cuda_time_calls(const tgi_machine *machine, tg_timed_call *call, v
 tg_status tgi_cuda_measure_peak(const tgi_machine *machine, tg_type type, int thread_count,
                                 double *flop_per_s);
 
-/* Architectures of the embedded images, "sm_75 sm_80 ... compute_90"; "none". */
-const char *tgi_cuda_architectures(void);
-
 #endif

@@ -17,7 +17,7 @@ static int64_t count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
     return tgi_divide_up(p->m, kernel->tile_rows) * tgi_divide_up(p->n, kernel->tile_cols);
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
@@ -40,7 +40,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
 }
 
-static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
+tg_status tgi_cuda_launch_dmma(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = call->problem;
@@ -56,5 +56,3 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
     tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);
 }
-
-const tgi_cuda_family tgi_cuda_dmma = {propose, launch};

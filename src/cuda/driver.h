@@ -36,10 +36,29 @@ enum { TGI_CUDA_TENSOR_UINT8 = 0, TGI_CUDA_TENSOR_UINT16 = 1, TGI_CUDA_TENSOR_UI
 enum {
     TGI_CUDA_TENSOR_NO_INTERLEAVE = 0,
     TGI_CUDA_TENSOR_SWIZZLE_128 = 3,
-    TGI_CUDA_TENSOR_PROMOTE_256 = 3,
+    TGI_CUDA_TENSOR_PROMOTE_128 = 2,
     TGI_CUDA_TENSOR_FILL_ZERO = 0
 };
 enum { TGI_CUDA_CAPTURE_MODE_RELAXED = 2 };
+enum { TGI_CUDA_LAUNCH_EARLY = 6 }; /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
+
+/* CUlaunchAttribute and CUlaunchConfig. */
+typedef struct tgi_driver_attribute {
+    int name;
+    int padding;
+    union {
+        int is_on;
+        char bytes[64];
+    } value;
+} tgi_driver_attribute;
+
+typedef struct tgi_driver_launch {
+    unsigned grid[3], block[3];
+    unsigned shared_bytes;
+    void *stream;
+    tgi_driver_attribute *attributes;
+    unsigned attribute_count;
+} tgi_driver_launch;
 
 typedef struct tgi_driver {
 #define TGI_DRIVER(member, symbol, parameters) int(*member) parameters;

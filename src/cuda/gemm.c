@@ -10,38 +10,6 @@
 #define GRID_HEIGHT_MAX 65535
 #define PARTS_MAX 1024
 
-static void transpose_layout(tgi_layout *layout)
-{
-    int64_t row = layout->row;
-    layout->row = layout->col;
-    layout->col = row;
-}
-
-void tgi_gemm_transpose(tgi_problem *p)
-{
-    int64_t m = p->m;
-    tgi_layout a = p->a;
-    p->m = p->n;
-    p->n = m;
-    p->a = p->b;
-    p->b = a;
-    transpose_layout(&p->a);
-    transpose_layout(&p->b);
-    transpose_layout(&p->c);
-    transpose_layout(&p->d);
-    tg_type type = p->type;
-    p->type = p->b_type;
-    p->b_type = type;
-    int32_t is_offset = p->is_a_offset;
-    p->is_a_offset = p->is_b_offset;
-    p->is_b_offset = is_offset;
-    tg_scale scale = p->a_scale;
-    p->a_scale = p->b_scale;
-    p->b_scale = scale;
-    if (p->bias != TG_BIAS_NONE)
-        p->bias = p->bias == TG_BIAS_ROW ? TG_BIAS_COL : TG_BIAS_ROW;
-}
-
 /* Of the accumulator. */
 static int64_t count_sum_bytes(const tgi_problem *p)
 {
@@ -125,7 +93,7 @@ void tgi_gemm_set_args(const tgi_call *call, tgi_gemm_args *args)
 void tgi_gemm_set_transposed_args(const tgi_call *call, tgi_gemm_args *args)
 {
     tgi_gemm_set_args(call, args);
-    tgi_gemm_transpose(&args->problem);
+    tgi_problem_transpose(&args->problem);
     args->a = call->b;
     args->b = call->a;
     args->a_scale = call->b_scale;
@@ -179,6 +147,7 @@ void tgi_gemm_set_parts(const tgi_call *call, tgi_gemm_args *args)
 
 int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal)
 {
+    proposal->shared_bytes = shared_bytes;
     if (shared_bytes <= machine->gpu.shared_bytes_per_block)
         return 1;
     snprintf(proposal->reason, sizeof proposal->reason,

@@ -14,9 +14,6 @@ static inline int64_t tgi_divide_up(int64_t count, int64_t part)
     return (count + part - 1) / part;
 }
 
-/* The transposed problem, D^T = B^T A^T: rows and columns change roles. */
-void tgi_gemm_transpose(tgi_problem *problem);
-
 /* The arguments of a call: its problem and pointers, how each operand may be accessed, k whole. */
 void tgi_gemm_set_args(const tgi_call *call, tgi_gemm_args *args);
 
@@ -46,7 +43,8 @@ void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *problem,
 /* Sets the parts that were planned. */
 void tgi_gemm_set_parts(const tgi_call *call, tgi_gemm_args *args);
 
-/* Refuses, with the reason, a kernel whose block needs more shared memory than the chip has. */
+/* Notes the shared memory of a block, and refuses, with the reason, a kernel whose block needs more
+ * than the chip has. */
 int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal);
 
 /* Adds the parts that a kernel has left in the workspace; nothing where k was not cut. */

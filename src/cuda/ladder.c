@@ -10,7 +10,8 @@ static int64_t divide_up(int64_t count, int64_t part)
     return (count + part - 1) / part;
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+void tgi_cuda_propose_ladder(const tgi_machine *machine, const tgi_problem *p,
+                             tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const char *reason = tgi_model_ladder_refuse(p);
@@ -19,11 +20,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     } else if (tgi_model_ladder_takes(kernel, p->m, p->n, p->k, proposal->reason,
                                       sizeof proposal->reason)) {
         proposal->is_legal = 1;
+        proposal->shared_bytes = tgi_model_ladder_shared_bytes(kernel);
         proposal->predicted_s = tgi_model_ladder_seconds(&machine->gpu, kernel, p->m, p->n, p->k);
     }
 }
 
-static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
+tg_status tgi_cuda_launch_ladder(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = call->problem;
@@ -40,5 +42,3 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
     void *arguments[] = {&a, &b, &d, &m, &n, &k};
     return tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
 }
-
-const tgi_cuda_family tgi_cuda_ladder = {propose, launch};

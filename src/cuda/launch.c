@@ -7,6 +7,9 @@
 /* Dynamic shared memory that a kernel may use without being allowed more. */
 #define SHARED_BYTES_FREE (48u << 10)
 
+#define EARLY_CAPABILITY 90
+#define EARLY_VERSION 12030
+
 static tg_status fail_launch(const tgi_cuda_queue *queue, const char *symbol,
                              const tgi_cuda_launch *launch, int error)
 {
@@ -36,6 +39,12 @@ static int allow_shared_bytes(tgi_cuda_device *device, tgi_cuda_function *functi
     return error;
 }
 
+/* Images for chips that can hold the wait; older drivers cannot capture such a launch. */
+static int can_start_early(const tgi_cuda_device *device)
+{
+    return device->capability >= EARLY_CAPABILITY && device->driver->version >= EARLY_VERSION;
+}
+
 tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const char *symbol,
                        const tgi_cuda_launch *launch, void **arguments)
 {
@@ -48,10 +57,15 @@ tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const cha
     if (launch->shared_bytes > SHARED_BYTES_FREE &&
         atomic_load_explicit(&function->shared_bytes, memory_order_acquire) < launch->shared_bytes)
         error = allow_shared_bytes(device, function, launch->shared_bytes);
+    tgi_driver_attribute early = {.name = TGI_CUDA_LAUNCH_EARLY, .value.is_on = 1};
+    const tgi_driver_launch asked = {
+        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+        .block = {launch->block[0], launch->block[1], launch->block[2]},
+        .shared_bytes = launch->shared_bytes,
+        .stream = queue->stream,
+        .attributes = &early,
+        .attribute_count = launch->is_early && can_start_early(device)};
     if (!error)
-        error = device->driver->launch(function->function, launch->grid[0], launch->grid[1],
-                                       launch->grid[2], launch->block[0], launch->block[1],
-                                       launch->block[2], launch->shared_bytes, queue->stream,
-                                       arguments, NULL);
+        error = device->driver->launch(&asked, function->function, arguments, NULL);
     return error ? fail_launch(queue, symbol, launch, error) : TG_STATUS_OK;
 }

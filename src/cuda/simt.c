@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/device.h"
 #include "cuda/gemm.h"
 #include "cuda/variants.h"
 #include "kernels/tile_shape.h"
@@ -34,7 +33,7 @@ static void choose_parts(const tgi_machine *machine, const tgi_problem *p,
     }
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+void tgi_cuda_propose_simt(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const double tiles = (double)tgi_divide_up(p->m, kernel->tile_rows) *
@@ -61,9 +60,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 }
 
 /* Can copies run by 8 bytes? On Hopper alone are there kernels for it (kernels/simt/simt.cu). */
-static int has_pairs(const tgi_cuda_device *device)
+static int has_pairs(const tgi_machine *machine)
 {
-    return device->capability == 90 && strstr(tgi_cuda_architectures(), "sm_90a");
+    return machine->gpu.capability == 90 && strstr(tgi_cuda_architectures(), "sm_90a");
 }
 
 /* 1 if lines of contiguous elements, `across` apart, start at multiples of 8 bytes. */
@@ -92,7 +91,7 @@ static const char *find_symbol(const tgi_kernel *kernel, char a_copy, char b_cop
     return tgi_cuda_find_variant(kernel, suffix);
 }
 
-static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
+tg_status tgi_cuda_launch_simt(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = call->problem;
@@ -109,7 +108,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
         .block = {(unsigned)kernel->thread_count, 1, 1},
         .shared_bytes = (unsigned)count_shared_bytes(kernel)};
     void *arguments[] = {&args};
-    const int pairs = has_pairs(queue->device);
+    const int pairs = has_pairs(call->machine);
     const int a_pair = pairs && is_paired(args.a, p->a.row, p->a.col, p->a.batch, p->m);
     const int b_pair = pairs && is_paired(args.b, p->b.col, p->b.row, p->b.batch, p->n);
     const char *symbol =
@@ -118,5 +117,3 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
     tg_status status = tgi_cuda_run(queue, kernel->image, symbol, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);
 }
-
-const tgi_cuda_family tgi_cuda_simt = {propose, launch};

@@ -110,12 +110,13 @@ static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal 
     return 0;
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
+void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *given,
+                             tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     tgi_problem p = *given;
     if (is_turned(&p))
-        tgi_gemm_transpose(&p);
+        tgi_problem_transpose(&p);
     if (!takes(machine, &p, proposal))
         return;
     const int64_t tile_count = tgi_divide_up(p.n, kernel->tile_cols) * p.batch_count;
@@ -138,7 +139,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     proposal->blocking.col_parts = best.block_count;
 }
 
-static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
+tg_status tgi_cuda_launch_skinny(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     tgi_gemm_args args;
@@ -154,5 +155,3 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
     tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);
 }
-
-const tgi_cuda_family tgi_cuda_skinny = {propose, launch};

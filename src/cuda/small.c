@@ -12,7 +12,8 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                   kernel->stage_count, (int)tgi_type_bytes(kernel->type));
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+void tgi_cuda_propose_small(const tgi_machine *machine, const tgi_problem *p,
+                            tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
@@ -41,7 +42,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     tgi_gemm_cut_k(machine, p, &work, tgi_model_small_seconds, proposal);
 }
 
-static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
+tg_status tgi_cuda_launch_small(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = call->problem;
@@ -59,5 +60,3 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
     tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);
 }
-
-const tgi_cuda_family tgi_cuda_small = {propose, launch};

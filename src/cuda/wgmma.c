@@ -2,10 +2,10 @@
  * Family wgmma: Hopper's matrix instructions. Legality, which operands are repacked, which of D's
  * sides the tiles' rows lie along, parts of k, tensor maps, launch.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/device.h"
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
 #include "cuda/variants.h"
@@ -17,6 +17,13 @@
 #define TILE_ROWS_PER_GROUP 16
 #define BOX_ROWS 64 /* of D */
 #define BOX_BYTES 128
+#define SUM_BYTES 4
+#define PIECE_THREADS 128
+#define CUT_ROUNDS 4.0 /* of parts, at most */
+#define PARTS_MAX 64.0
+/* Of elements along a side and of tiles: the kernel adds a tile, or the number of blocks, to either
+ * in 32 bits. */
+#define COUNT_MAX (INT32_MAX - 1023)
 
 typedef long long ll; /* for printf */
 
@@ -51,28 +58,80 @@ static void describe(const tgi_problem *p, tgi_operand operand[2])
     tgi_operand_describe(p, 1, is_16bit(p->type), is_rounded, p->is_b_offset, &operand[1]);
 }
 
-/* The proposal for the problem as it stands; its parts of k come first in the workspace. */
-static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+static int64_t count_cluster(const tgi_kernel *kernel)
+{
+    return (int64_t)kernel->thread_rows * kernel->thread_cols;
+}
+
+/* Of the workspace, for the sums of tiles whose k is cut. */
+static int64_t count_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
+                                 const tgi_blocking *blocking)
+{
+    const int64_t tiles = count_row_tiles(kernel, p) * count_col_tiles(kernel, p) * p->batch_count;
+    const int64_t bytes =
+        (tiles - blocking->whole_tiles) * kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
+    return blocking->k_parts > 1 ? bytes * blocking->k_parts : 0;
+}
+
+/* Takes this cut where it is predicted to be the fastest so far. */
+static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                    tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
+    const tgi_blocking blocking = {.kc = (int64_t)work.part_steps * kernel->tile_depth,
+                                   .k_parts = (int64_t)work.part_count,
+                                   .whole_tiles =
+                                       (int64_t)work.whole_count * count_cluster(kernel)};
+    const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
+    const int64_t bytes = count_piece_bytes(kernel, p, &blocking);
+    if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
+        return;
+    proposal->is_legal = 1;
+    proposal->predicted_s = seconds;
+    proposal->workspace_bytes = bytes;
+    proposal->blocking = blocking;
+}
+
+/* Tiles that would leave multiprocessors idle in the last rounds are cut along k, into parts that
+ * fill whole rounds. */
+static void choose_cut(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const double slots = floor((double)machine->gpu.sm_count / (double)count_cluster(kernel));
+    const double units = (double)count_row_tiles(kernel, p) * (double)count_col_tiles(kernel, p) *
+                         (double)p->batch_count / (double)count_cluster(kernel);
+    const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
+    tgi_wgmma_work work = {.slot_count = slots,
+                           .whole_count = units,
+                           .step_count = steps,
+                           .part_count = 1.0,
+                           .part_steps = steps};
+    try_cut(machine, p, work, proposal);
+    const double rounds = floor(units / slots);
+    for (double whole = rounds; !p->is_batch_invariant && whole >= 0.0 && whole >= rounds - 1.0;
+         whole -= 1.0) {
+        work.whole_count = whole * slots;
+        work.cut_count = units - work.whole_count;
+        for (double round = 1.0; work.cut_count > 0.0 && round <= CUT_ROUNDS; round += 1.0) {
+            const double wanted = floor(round * slots / work.cut_count);
+            if (wanted < 2.0 || wanted > fmin(steps, PARTS_MAX))
+                continue;
+            work.part_steps = ceil(steps / wanted);
+            work.part_count = ceil(steps / work.part_steps);
+            try_cut(machine, p, work, proposal);
+        }
+    }
+}
+
+/* The proposal for the problem as it stands; sums of cut tiles come first in the workspace. */
+static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
     tgi_operand operand[2];
     describe(p, operand);
-    const tgi_tile_work work = {.block_count = (double)count_row_tiles(kernel, p) *
-                                               (double)count_col_tiles(kernel, p) *
-                                               (double)p->batch_count,
-                                .block_k = (double)p->k,
-                                .part_count = 1.0,
-                                .blocks_per_sm = 1,
-                                .access = TGI_ACCESS_VECTORS};
-    if (p->is_batch_invariant) {
-        proposal->is_legal = 1;
+    proposal->resident_blocks = 1;
+    choose_cut(machine, p, proposal);
+    if (p->is_batch_invariant)
         proposal->sum_order = TGI_SUM_ALONG_K;
-        proposal->blocking.kc = p->k;
-        proposal->blocking.k_parts = 1;
-        proposal->predicted_s = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
-    } else {
-        tgi_gemm_cut_k(machine, p, &work, tgi_model_wgmma_seconds, proposal);
-    }
     const int64_t repacked_bytes =
         tgi_operand_workspace_bytes(&operand[0]) + tgi_operand_workspace_bytes(&operand[1]);
     proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
@@ -80,7 +139,8 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)repacked_bytes);
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
+                            tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
@@ -93,24 +153,26 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         return;
     }
     for (int i = 0; i < 4; i++) {
-        if (sizes[i] > INT32_MAX) {
+        if (sizes[i] > COUNT_MAX) {
             snprintf(proposal->reason, sizeof proposal->reason,
-                     "the copy engine counts to %d, a size is %lld", INT32_MAX, (ll)sizes[i]);
+                     "the copy engine counts to %d, a size is %lld", COUNT_MAX, (ll)sizes[i]);
             return;
         }
     }
-    const double tiles = (double)count_row_tiles(kernel, p) * (double)count_col_tiles(kernel, p);
-    if (tiles * (double)p->batch_count * 1024.0 > INT32_MAX) {
+    /* Cut into parts of k, whose sums are in the workspace, D has far fewer. */
+    const double tiles = (double)count_row_tiles(kernel, p) * (double)count_col_tiles(kernel, p) *
+                         (double)p->batch_count;
+    if (tiles > COUNT_MAX) {
         snprintf(proposal->reason, sizeof proposal->reason,
-                 "D has %.0f tiles of %d x %d, too many for this one", tiles, kernel->tile_rows,
-                 kernel->tile_cols);
+                 "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile", tiles,
+                 kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
         return;
     }
     proposal->needs_alignment = 1;
     propose_one(machine, p, proposal);
     /* The transposed problem: tiles whose rows lie along D's columns. */
     tgi_problem transposed = *p;
-    tgi_gemm_transpose(&transposed);
+    tgi_problem_transpose(&transposed);
     tgi_proposal other = *proposal;
     other.is_legal = 0;
     propose_one(machine, &transposed, &other);
@@ -156,29 +218,26 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
                        : TG_STATUS_OK;
 }
 
-/* The map of D or of the parts of k, where boxes can be written: rows of whole units, since the
- * copy engine clips what it writes to those. */
+/* The map of D, where boxes can be written: rows of whole units, since the copy engine clips what
+ * it writes to those. */
 static tg_status map_result(const tgi_cuda_queue *queue, const tgi_kernel *kernel,
                             tgi_wgmma_args *args)
 {
     const tgi_gemm_args *gemm = &args->gemm;
     const tgi_problem *p = &gemm->problem;
-    const int is_part = gemm->k_part_count > 1;
-    const int64_t elem_bytes = is_part ? 4 : tgi_type_bytes(p->d_type);
-    const int64_t count[3] = {p->n, p->m,
-                              is_part ? p->batch_count * gemm->k_part_count : p->batch_count};
-    const int64_t row = is_part ? p->n : p->m == 1 ? tgi_divide_up(p->n, 8) * 8 : p->d.row;
-    const int64_t batch = is_part ? p->m * p->n : p->batch_count == 1 ? p->m * row : p->d.batch;
+    const int64_t elem_bytes = tgi_type_bytes(p->d_type);
+    const int64_t count[3] = {p->n, p->m, p->batch_count};
+    const int64_t row = p->m == 1 ? tgi_divide_up(p->n, 8) * 8 : p->d.row;
+    const int64_t batch = p->batch_count == 1 ? p->m * row : p->d.batch;
     const int64_t stride_bytes[2] = {row * elem_bytes, batch * elem_bytes};
     const int box_cols = (int)(BOX_BYTES / elem_bytes);
     const int box[2] = {box_cols < kernel->tile_cols ? box_cols : kernel->tile_cols, BOX_ROWS};
-    const void *data = is_part ? gemm->workspace : gemm->d;
-    args->is_d_boxed = (is_part || (args->is_sum_alone && p->d.col == 1 && row >= p->n)) &&
-                       elem_bytes > 1 && p->n * elem_bytes % UNIT_BYTES == 0 &&
-                       stride_bytes[0] % UNIT_BYTES == 0 && stride_bytes[1] % UNIT_BYTES == 0 &&
-                       batch > 0 && (uintptr_t)data % UNIT_BYTES == 0;
+    args->is_d_boxed = args->is_sum_alone && p->d.col == 1 && row >= p->n && elem_bytes > 1 &&
+                       p->n * elem_bytes % UNIT_BYTES == 0 && stride_bytes[0] % UNIT_BYTES == 0 &&
+                       stride_bytes[1] % UNIT_BYTES == 0 && batch > 0 &&
+                       (uintptr_t)gemm->d % UNIT_BYTES == 0;
     return args->is_d_boxed
-               ? tgi_operand_encode(queue, &args->d, data, elem_bytes, count, stride_bytes, box)
+               ? tgi_operand_encode(queue, &args->d, gemm->d, elem_bytes, count, stride_bytes, box)
                : TG_STATUS_OK;
 }
 
@@ -190,7 +249,51 @@ static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2
     return names[2 * operand[0].is_across + operand[1].is_across];
 }
 
-static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
+/* How the tiles are shared out. */
+static void set_tiles(const tgi_call *call, tgi_wgmma_args *args)
+{
+    const tgi_kernel *kernel = call->kernel;
+    const tgi_problem *p = &args->gemm.problem;
+    const int64_t cluster = count_cluster(kernel);
+    tgi_gemm_set_parts(call, &args->gemm);
+    args->gemm.tile_rows_per_group = TILE_ROWS_PER_GROUP / kernel->thread_rows;
+    args->row_tile_count = (int32_t)count_row_tiles(kernel, p);
+    args->col_tile_count = (int32_t)count_col_tiles(kernel, p);
+    args->tile_rows = kernel->tile_rows;
+    args->tile_cols = kernel->tile_cols;
+    args->cluster_rows = kernel->thread_rows;
+    args->cluster_cols = kernel->thread_cols;
+    const int64_t units =
+        (int64_t)args->row_tile_count * args->col_tile_count * p->batch_count / cluster;
+    const int64_t whole =
+        args->gemm.k_part_count > 1 ? call->blocking->whole_tiles / cluster : units;
+    args->whole_count = (int32_t)whole;
+    args->cut_count = (int32_t)(units - whole);
+    args->unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
+    args->step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
+    args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
+}
+
+/* Adds the parts of the tiles that are cut. */
+static tg_status add_pieces(const tgi_cuda_queue *queue, tgi_wgmma_args *args)
+{
+    if (args->cut_count == 0)
+        return TG_STATUS_OK;
+    const int cols = args->tile_cols < 64 ? args->tile_cols : 64;
+    const int64_t pieces = (int64_t)args->cut_count * args->cluster_rows * args->cluster_cols *
+                           (args->tile_rows / 64) * (args->tile_cols / cols);
+    const tgi_cuda_launch launch = {.grid = {(unsigned)pieces, 1, 1},
+                                    .block = {PIECE_THREADS, 1, 1},
+                                    .shared_bytes = 1024 + TGI_WGMMA_PART_BYTES,
+                                    .is_early = 1};
+    const char *symbol = cols == 64   ? "tgi_wgmma_add_64"
+                         : cols == 32 ? "tgi_wgmma_add_32"
+                                      : "tgi_wgmma_add_16";
+    void *arguments[] = {args};
+    return tgi_cuda_run(queue, "wgmma_add", symbol, &launch, arguments);
+}
+
+tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     tgi_wgmma_args args;
@@ -199,20 +302,12 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
         tgi_gemm_set_transposed_args(call, &args.gemm);
     else
         tgi_gemm_set_args(call, &args.gemm);
-    tgi_gemm_set_parts(call, &args.gemm);
     const tgi_problem *p = &args.gemm.problem;
-    const int cluster = kernel->thread_rows * kernel->thread_cols;
-    args.gemm.tile_rows_per_group = TILE_ROWS_PER_GROUP / kernel->thread_rows;
     args.is_sum_alone = p->alpha == 1.0 && p->beta == 0.0 && p->bias == TG_BIAS_NONE &&
                         p->activation == TG_ACTIVATION_NONE && !tgi_problem_has_scale(p);
-    args.row_tile_count = (int32_t)count_row_tiles(kernel, p);
-    args.col_tile_count = (int32_t)count_col_tiles(kernel, p);
-    args.unit_count = (int32_t)((int64_t)args.row_tile_count * args.col_tile_count / cluster *
-                                args.gemm.k_part_count * p->batch_count);
-    args.step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
-    args.steps_per_part = (int32_t)tgi_divide_up(args.gemm.k_part_elems, kernel->tile_depth);
+    set_tiles(call, &args);
     char *memory = call->workspace;
-    memory += tgi_divide_up(tgi_gemm_part_bytes(p, args.gemm.k_part_count), 256) * 256;
+    memory += tgi_divide_up(count_piece_bytes(kernel, p, call->blocking), 256) * 256;
     tgi_operand operand[2];
     describe(p, operand);
     tg_status status = map_operands(queue, call, memory, operand, &args);
@@ -220,16 +315,16 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
         status = map_result(queue, kernel, &args);
     if (status)
         return status;
-    const int slots = call->machine->gpu.sm_count / cluster;
-    const tgi_cuda_launch shape = {
-        .grid = {(unsigned)(cluster * (args.unit_count < slots ? args.unit_count : slots)), 1, 1},
-        .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel)};
+    const int64_t cluster = count_cluster(kernel);
+    const int64_t slots = call->machine->gpu.sm_count / cluster;
+    const int64_t clusters = args.unit_count < slots ? args.unit_count : slots;
+    const tgi_cuda_launch shape = {.grid = {(unsigned)(cluster * clusters), 1, 1},
+                                   .block = {(unsigned)kernel->thread_count, 1, 1},
+                                   .shared_bytes = (unsigned)count_shared_bytes(kernel),
+                                   .is_early = 1};
     void *arguments[] = {&args};
     status =
         tgi_cuda_run(queue, kernel->image, tgi_cuda_find_variant(kernel, find_suffix(p, operand)),
                      &shape, arguments);
-    return status ? status : tgi_gemm_add_parts(queue, &args.gemm);
+    return status ? status : add_pieces(queue, &args);
 }
-
-const tgi_cuda_family tgi_cuda_wgmma = {propose, launch};

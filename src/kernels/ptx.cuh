@@ -23,6 +23,25 @@ static __device__ __forceinline__ uint32_t tgi_shared_address(const void *pointe
     return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+/* PTX griddepcontrol.wait: until the stream's kernel before this one has ended and all that it
+ * wrote can be read. A kernel that is launched early (tgi_cuda_launch) begins with it, in every
+ * thread, so that the next one can rely on all before. */
+static __device__ __forceinline__ void tgi_wait_for_stream(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* PTX griddepcontrol.launch_dependents: the stream's next kernel may start where there is room,
+ * once every block has called this or ended. */
+static __device__ __forceinline__ void tgi_start_next(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* PTX ld.shared: 16 aligned bytes of shared memory. Volatile keeps the order of reads, copies and
  * barriers as written. */
 static __device__ __forceinline__ void tgi_read_shared_16(float value[4], uint32_t shared)

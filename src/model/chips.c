@@ -82,3 +82,37 @@ tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
                      .clock_hz = chip->clock_hz,
                      .memory_bytes_per_s = chip->memory_bytes_per_s};
 }
+
+tgi_machine tgi_chips_make_machine(const tg_chip *chip)
+{
+    tgi_machine machine = {.isa = tgi_chips_find_isa(chip->compute_capability),
+                           .thread_count = 1,
+                           .l2_bytes = chip->l2_bytes,
+                           .gpu = tgi_chips_make_gpu(chip)};
+    snprintf(machine.name, sizeof machine.name, "%.63s", chip->title);
+    return machine;
+}
+
+tgi_isa tgi_chips_find_isa(int compute_capability)
+{
+    return compute_capability == 90   ? TGI_ISA_sm90a
+           : compute_capability >= 80 ? TGI_ISA_sm80
+                                      : TGI_ISA_sm75;
+}
+
+tg_status tgi_chips_check(const tg_chip *chip)
+{
+    if (!chip)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "chip = NULL; pass its address");
+    if (chip->compute_capability >= 75 && chip->sm_count > 0 && chip->fp32_lanes_per_sm > 0 &&
+        chip->registers_per_sm > 0 && chip->threads_per_sm >= 32 && chip->blocks_per_sm > 0 &&
+        chip->l2_bytes > 0 && chip->shared_bytes_per_sm > 0 && chip->shared_bytes_per_block > 0 &&
+        chip->clock_hz > 0.0 && chip->memory_bytes_per_s > 0.0)
+        return TG_STATUS_OK;
+    return tgi_status_fail(
+        TG_STATUS_INVALID_ARGUMENT,
+        "chip \"%.31s\": compute_capability must be at least 75, threads_per_sm 32, and sm_count, "
+        "fp32_lanes_per_sm, registers_per_sm, blocks_per_sm, l2_bytes, shared_bytes_per_sm, "
+        "shared_bytes_per_block, clock_hz and memory_bytes_per_s above 0; fill them all",
+        chip->name);
+}

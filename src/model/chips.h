@@ -4,7 +4,16 @@
 
 #include "model/machine.h"
 
+/* OK, or INVALID_ARGUMENT where a figure that the model reads is missing. */
+tg_status tgi_chips_check(const tg_chip *chip);
+
 /* What the model reads of a chip. */
 tgi_gpu tgi_chips_make_gpu(const tg_chip *chip);
+
+/* A machine whose GPU it is. */
+tgi_machine tgi_chips_make_machine(const tg_chip *chip);
+
+/* The highest instruction set of rows that a GPU runs; 10 major + minor. */
+tgi_isa tgi_chips_find_isa(int compute_capability);
 
 #endif

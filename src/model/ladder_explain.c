@@ -155,21 +155,6 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
     check_legality(chip, row, m, n, k, prediction);
 }
 
-static tg_status check_chip(const tg_chip *chip)
-{
-    if (chip->compute_capability >= 75 && chip->sm_count > 0 && chip->fp32_lanes_per_sm > 0 &&
-        chip->registers_per_sm > 0 && chip->threads_per_sm >= 32 && chip->blocks_per_sm > 0 &&
-        chip->l2_bytes > 0 && chip->shared_bytes_per_sm > 0 && chip->shared_bytes_per_block > 0 &&
-        chip->clock_hz > 0.0 && chip->memory_bytes_per_s > 0.0)
-        return TG_STATUS_OK;
-    return tgi_status_fail(
-        TG_STATUS_INVALID_ARGUMENT,
-        "chip \"%.31s\": compute_capability must be at least 75, threads_per_sm 32, and sm_count, "
-        "fp32_lanes_per_sm, registers_per_sm, blocks_per_sm, l2_bytes, shared_bytes_per_sm, "
-        "shared_bytes_per_block, clock_hz and memory_bytes_per_s above 0; fill them all",
-        chip->name);
-}
-
 tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m, int64_t n,
                             int64_t k, tg_explanation *explanation)
 {
@@ -188,7 +173,7 @@ tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, i
                                "least 1",
                                (long long)m, (long long)n, (long long)k);
     }
-    if ((status = check_chip(chip)) || (status = choose(kernel, tile, &chosen)))
+    if ((status = tgi_chips_check(chip)) || (status = choose(kernel, tile, &chosen)))
         return status;
     const double whole = (double)(chosen.row.tile_rows > 64 ? chosen.row.tile_rows : 64);
     if (m > SIZE_MAX_ELEMS || n > SIZE_MAX_ELEMS || k > SIZE_MAX_ELEMS ||

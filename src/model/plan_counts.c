@@ -30,9 +30,9 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                    const tgi_problem *p, const tgi_plan_cut *cut)
 {
     /* Families of few rows take few columns as rows. */
-    const int is_turned =
-        (kernel->family == TGI_FAMILY_cuda_rank || kernel->family == TGI_FAMILY_cuda_dot) &&
-        p->n < p->m;
+    const int has_few_rows =
+        kernel->family == TGI_FAMILY_cuda_rank || kernel->family == TGI_FAMILY_cuda_dot;
+    const int is_turned = has_few_rows ? p->n < p->m : cut->is_turned;
     const double m = (double)(is_turned ? p->n : p->m), n = (double)(is_turned ? p->m : p->n);
     const double rows = divide_up((int64_t)m, kernel->tile_rows);
     const double cols = divide_up((int64_t)n, kernel->tile_cols);
@@ -42,9 +42,11 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double d_bytes = m * n * batch * (double)tgi_type_bytes(p->d_type);
     /* Sums of parts are written, read and added. */
     const double sum_bytes = p->type == TG_TYPE_FP64 ? 8.0 : 4.0;
+    const double tiles = rows * cols * batch;
+    const double cut_tiles = cut->k_part_count > 1 ? tiles - (double)cut->whole_tiles : 0.0;
     const double part_bytes =
-        cut->k_part_count > 1 ? (double)cut->k_part_count * m * n * batch * sum_bytes : 0.0;
-    const double block_count = rows * cols * batch * (double)cut->k_part_count;
+        cut_tiles / tiles * (double)cut->k_part_count * m * n * batch * sum_bytes;
+    const double block_count = tiles + cut_tiles * (double)(cut->k_part_count - 1);
     return (tgi_plan_counts){
         .block_count = cut->block_count ? cut->block_count : (int64_t)block_count,
         .k_part_count = cut->k_part_count,

@@ -8,6 +8,8 @@
 /* How a plan cuts its problem. */
 typedef struct tgi_plan_cut {
     int64_t k_part_count;   /* at least 1 */
+    int64_t whole_tiles;    /* of D, whose k is not cut */
+    int is_turned;          /* of family wgmma: the rows of its tiles lie along D's columns */
     int64_t block_count;    /* 0: one for each tile of D and part of k */
     int64_t resident_count; /* blocks of a multiprocessor at once; 0 where not known */
 } tgi_plan_cut;

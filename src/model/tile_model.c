@@ -21,9 +21,10 @@
 #define MULTIPLIERS_PER_SM 128
 #define SCHEDULERS_PER_SM 4
 
-/* Of rank on types narrower than 4 bytes: its share of the bus's rate, and the multiply-adds a
+/* Of types narrower than 4 bytes: shares of the bus's rate, and the multiply-adds a
  * cycle of one multiprocessor that warps issue as matrix instructions. */
 #define NARROW_RANK_SHARE 0.72
+#define NARROW_DOT_SHARE 0.70
 #define NARROW_RATE 1024.0
 
 /* Time of a stage by each access over that by 16 bytes; [1]: of narrower types, whose elements
@@ -129,7 +130,8 @@ static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double bytes = tgi_model_tile_bytes(p);
     if (!is_narrow(p->type))
         return bytes / (SKINNY_SHARE * gpu->memory_bytes_per_s);
-    const double share = kernel->family == TGI_FAMILY_cuda_rank ? NARROW_RANK_SHARE : SKINNY_SHARE;
+    const double share =
+        kernel->family == TGI_FAMILY_cuda_rank ? NARROW_RANK_SHARE : NARROW_DOT_SHARE;
     const double again = ceil((double)p->n / kernel->tile_cols) - 1.0;
     const double a_bytes =
         (double)p->m * (double)p->k * (double)p->batch_count * (double)tgi_type_bytes(p->type);

@@ -4,10 +4,16 @@
 
 #include "model/tile_model.h"
 
-/* As the others of tile_model.h; work->block_count counts the blocks that a cluster has left over
- * too. */
+/* How D's tiles are shared out, in clusters of them, over all batch entries. */
+typedef struct tgi_wgmma_work {
+    double slot_count;             /* clusters that run at once */
+    double whole_count, cut_count; /* tiles computed whole, and in parts of k */
+    double step_count;             /* of k */
+    double part_count, part_steps; /* of each tile that is cut */
+} tgi_wgmma_work;
+
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
-                               const tgi_problem *problem, const tgi_tile_work *work);
+                               const tgi_problem *problem, const tgi_wgmma_work *work);
 
 /* A kernel of its own that reads and writes `bytes` of operands. */
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);

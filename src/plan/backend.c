@@ -17,12 +17,6 @@ static const tgi_backend *const backends[] = {
 #endif
 };
 
-int tgi_backend_has_row(const tgi_backend *backend, const tgi_kernel *kernel)
-{
-    return strcmp(kernel->device, backend->row_device) == 0 &&
-           (!backend->row_image || strcmp(kernel->image, backend->row_image) == 0);
-}
-
 /* The number of "cuda:3" after its colon; -1 where it is none. */
 static int read_ordinal(const char *text)
 {

@@ -11,6 +11,7 @@ typedef struct tgi_blocking {
     int64_t panel_cols; /* of B: as wide as a tile or less, all alike */
     int64_t row_parts;  /* D is cut into row_parts x col_parts x k_parts tasks */
     int64_t col_parts, k_parts;
+    int64_t whole_tiles; /* of D, whose k is not cut; those behind them are cut into k_parts */
     int is_a_packed, is_b_packed;
     int is_along_rows; /* tiles follow D's rows rather than its columns */
     int is_d_far;      /* D does not fit beside the operands in L2 */
@@ -26,6 +27,7 @@ typedef struct tgi_proposal {
     tgi_blocking blocking;
     int64_t workspace_bytes;
     int64_t resident_blocks; /* of a GPU's multiprocessor at once; 0 where not known */
+    int64_t shared_bytes;    /* of a GPU's block */
     int needs_alignment;     /* 1: A and B must be as aligned as the problem says that they are */
     double predicted_s;
     /* Results must not depend on the thread count, so the order in which a sum is formed is
@@ -92,9 +94,8 @@ typedef struct tgi_backend {
 
 extern const tgi_backend tgi_backend_cpu;
 extern const tgi_backend tgi_backend_cuda, tgi_backend_sim; /* where the build has them */
-
-/* 1 if the row is one of the backend's. */
-int tgi_backend_has_row(const tgi_backend *backend, const tgi_kernel *kernel);
+/* The CUDA backend for a chip that need not be here: proposes, and has no other function. */
+extern const tgi_backend tgi_backend_chip;
 
 /* Backend of a device by name, "cpu", "cuda", "cuda:1" (*ordinal is then 1, else -1). NULL with the
  * detail set and *status filled where this build has none; `origin` says where the name is from. */

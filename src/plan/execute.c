@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "core/status.h"
+#include "plan/candidates.h"
 #include "plan/context.h"
 #include "plan/plan.h"
 #include "tilegemm_lab.h"
@@ -126,22 +127,24 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
     return status;
 }
 
-static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers);
+static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers, const tgi_kernel **ran);
 
-/* Operands that are less aligned than the plan's kernel asks for: by a plan made for them. */
-static tg_status run_offset(const tg_plan *plan, const tg_buffers *buffers)
+/* Operands that are less aligned than the plan's kernel asks for: by a plan made for them, of the
+ * same kernel where the caller gave it. */
+static tg_status run_offset(const tg_plan *plan, const tg_buffers *buffers, const tgi_kernel **ran)
 {
+    const tg_plan_options options = {.kernel = plan->is_kernel_given ? plan->kernel->name : NULL};
     tg_problem problem = plan->original;
     tg_buffers given = *buffers;
     tg_plan *other;
     problem.a.data = (void *)(uintptr_t)buffers->a;
     problem.b.data = (void *)(uintptr_t)buffers->b;
-    tg_status status = tg_create_plan(plan->context, &problem, NULL, &other);
+    tg_status status = tg_create_plan(plan->context, &problem, &options, &other);
     if (status)
         return status;
     if (given.workspace_bytes < other->workspace_bytes)
         given.workspace = NULL; /* what the caller's plan asked for does not do */
-    status = run_plan(other, &given);
+    status = run_plan(other, &given, ran);
     tg_destroy_plan(other);
     return status;
 }
@@ -153,7 +156,7 @@ static double read_clock_s(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void log_call(const tg_plan *plan, double elapsed_s, tg_status status)
+static void log_call(const tg_plan *plan, const tgi_kernel *ran, double elapsed_s, tg_status status)
 {
     char problem[640] = "?"; /* where there is no memory to write it */
     const tgi_problem *p = &plan->problem;
@@ -162,13 +165,15 @@ static void log_call(const tg_plan *plan, double elapsed_s, tg_status status)
     fprintf(plan->context->log,
             "tilegemm problem=%s device=%s kernel=%s threads=%d time_us=%.2f gflop_per_s=%.2f "
             "status=%s\n",
-            problem, plan->context->device, plan->kernel->name, plan->blocking.thread_count,
-            elapsed_s * 1e6, flops / elapsed_s * 1e-9, tg_get_status_name(status));
+            problem, plan->context->device, ran->name, plan->blocking.thread_count, elapsed_s * 1e6,
+            flops / elapsed_s * 1e-9, tg_get_status_name(status));
 }
 
-static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers)
+/* *ran: the kernel that was called; it is another than the plan's after run_offset. */
+static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers, const tgi_kernel **ran)
 {
     tg_status status;
+    *ran = plan->kernel;
     if (tgi_problem_is_empty(&plan->problem))
         return TG_STATUS_OK;
     tgi_call call = make_call(plan, buffers);
@@ -179,7 +184,7 @@ static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers)
         tgi_plan_note_offsets(plan->context->backend, &noted, call.a, call.b);
         if (noted.is_a_offset > plan->problem.is_a_offset ||
             noted.is_b_offset > plan->problem.is_b_offset)
-            return run_offset(plan, buffers);
+            return run_offset(plan, buffers, ran);
     }
     return run_with_workspace(plan, buffers, &call);
 }
@@ -190,11 +195,12 @@ tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
                                plan ? "buffers" : "plan");
     }
+    const tgi_kernel *ran;
     if (!plan->context->log)
-        return run_plan(plan, buffers);
+        return run_plan(plan, buffers, &ran);
     double start_s = read_clock_s();
-    tg_status status = run_plan(plan, buffers);
-    log_call(plan, read_clock_s() - start_s, status);
+    tg_status status = run_plan(plan, buffers, &ran);
+    log_call(plan, ran, read_clock_s() - start_s, status);
     return status;
 }
 

@@ -16,14 +16,10 @@ struct tg_plan {
     tgi_span a_scale_span, b_scale_span, d_scale_span;
     int64_t workspace_bytes;
     int needs_alignment; /* as the proposal's */
+    int is_kernel_given; /* by the caller, rather than chosen */
     double predicted_s;
     atomic_int user_count;
     tg_problem original; /* as the caller gave it, without pointers: for the log */
 };
-
-/* Notes whether A and B, pointers of the canonical problem, are as aligned as kernels may ask; NULL
- * is. */
-void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, const void *a,
-                           const void *b);
 
 #endif

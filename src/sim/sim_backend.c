@@ -24,25 +24,37 @@ static tg_status open_sim(tgi_machine *machine, int ordinal)
     tg_chip chip;
     (void)ordinal;
     tg_status status = tg_find_chip(CHIP, &chip);
-    memset(machine, 0, sizeof *machine);
-    machine->gpu = tgi_chips_make_gpu(&chip);
+    *machine = tgi_chips_make_machine(&chip);
     snprintf(machine->name, sizeof machine->name, "simulator, plans for %.32s", chip.title);
     machine->isa = TGI_ISA_sm75; /* what the simulated sources are compiled as */
-    machine->thread_count = 1;
-    machine->l2_bytes = chip.l2_bytes;
     return status;
+}
+
+/* Where no product is formed D = 0, whatever alpha is. */
+static const char *refuse(const tgi_problem *p)
+{
+    tgi_problem plain = *p;
+    if (tgi_problem_is_scale_only(p)) {
+        plain.alpha = 1.0;
+        plain.a = (tgi_layout){p->k, 1, 0}; /* neither is read */
+        plain.b = (tgi_layout){p->n, 1, 0};
+    }
+    return tgi_model_ladder_refuse(&plain);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
-    const char *reason = tgi_model_ladder_refuse(p);
+    const char *reason = refuse(p);
     proposal->blocking.thread_count = 1;
     proposal->sum_order = TGI_SUM_WHOLE_K;
-    if (reason) {
+    if (tgi_problem_is_empty(p)) {
+        proposal->is_legal = 1;
+    } else if (reason) {
         snprintf(proposal->reason, sizeof proposal->reason, "%s", reason);
     } else if (tgi_model_ladder_takes(proposal->kernel, p->m, p->n, p->k, proposal->reason,
                                       sizeof proposal->reason)) {
         proposal->is_legal = 1;
+        proposal->shared_bytes = tgi_model_ladder_shared_bytes(proposal->kernel);
         proposal->predicted_s = proposal->serial_s =
             tgi_model_ladder_seconds(&machine->gpu, proposal->kernel, p->m, p->n, p->k);
     }
@@ -58,11 +70,11 @@ static const tgi_sim_kernel *find_kernel(const tgi_kernel *row)
     return kernel;
 }
 
-/* k = 0: D = 0. Nothing else is left to do in a product that the ladder takes. */
+/* k = 0 or alpha = 0: D = 0. Nothing else is left to do in a product that the ladder takes. */
 static tg_status clear(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
-    const char *reason = tgi_model_ladder_refuse(p);
+    const char *reason = refuse(p);
     if (reason)
         return tgi_status_fail(TG_STATUS_UNSUPPORTED, "device = sim: %s; pass cpu", reason);
     memset(call->d, 0, (size_t)(4 * p->m * p->n));

@@ -246,7 +246,8 @@ static void test_bench(void **state)
         {"bench", "--suite", "own.txt", "--type", "fp32,fp64", "--kernel", "ladder", "--peer",
          "openblas", "--rounds", "1", "--min-time", "0", "--threads", "1", "--json", "run.json"},
         {"bench", "--shape", "5x6x7:beta=1:bias=col", "--shape", "400x400x200", "--peer", "none",
-         "--rounds", "1", "--min-time", "0", "--threads", "1"}};
+         "--rounds", "1", "--min-time", "0", "--threads", "1"},
+        {"bench", "--device", "sim", "--shape", "9x8x7", "--kernel", "ladder"}};
     check_commands(calls, sizeof calls / sizeof calls[0]);
 }
 
@@ -263,6 +264,7 @@ static void test_lists_and_instruments(void **state)
         {"explain", "9x8x7", "--tile", "auto", "--gpu", "t4", "--json"},
         {"simulate", "9x8x7", "--kernel", "edges", "--json"},
         {"profile", "9x8x7", "--kernel", "edges,simt", "--gpu", "t4", "--json"},
+        {"profile", "9x8x7", "--kernel", "edges,simt", "--gpu", "t4", "--device", "sim"},
     };
     check_commands(calls, sizeof calls / sizeof calls[0]);
 }
@@ -280,10 +282,8 @@ static int misbehave(int argc, char **argv)
     void *volatile memory = malloc(10);
     int has_memory = memory != NULL;
     free(memory);
-    if (has_memory) {
-        free(lost);
-        return 0;
-    }
+    if (has_memory)
+        return free(lost), 0;
     if (misdeed == end_badly)
         abort();
     if (misdeed == leave_file)

@@ -64,10 +64,13 @@ static void test_null(void **state)
     (void)state;
     tg_problem problem = make_valid();
     tg_plan *plan = NULL;
+    int count;
     assert_int_equal(tg_create_plan(NULL, NULL, NULL, &plan), TG_STATUS_INVALID_ARGUMENT);
     assert_int_equal(tg_create_plan(NULL, &problem, NULL, NULL), TG_STATUS_INVALID_ARGUMENT);
     assert_int_equal(tg_multiply(NULL, NULL), TG_STATUS_INVALID_ARGUMENT);
     assert_int_equal(tg_list_candidates(NULL, &problem, NULL, 3, NULL), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_list_chip_candidates(NULL, &problem, NULL, 0, &count),
+                     TG_STATUS_INVALID_ARGUMENT);
     tg_destroy_plan(NULL);
 }
 

@@ -83,12 +83,14 @@ class Front(unittest.TestCase):
                         self.refuse(3, *words, TILEGEMM_ISA=isa)
 
     def test_full_disk(self):
-        """Output that cannot be written is a failure."""
-        with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([TILEGEMM, "kernels"], stdout=full, stderr=subprocess.PIPE,
-                                  text=True, timeout=60)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("standard output", done.stderr)
+        """Output that cannot be written is a failure, told in one line."""
+        for words in (["kernels"], ["kernels", "--json"], ["explain", "8x8x8", "--gpu", "t4"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run([TILEGEMM, *words], stdout=full, stderr=subprocess.PIPE,
+                                      text=True, timeout=60)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("standard output", done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
 
 class Lists(unittest.TestCase):
@@ -111,8 +113,9 @@ class Lists(unittest.TestCase):
         done = call("info", "--json", TILEGEMM_THREADS="1", TILEGEMM_ISA="generic")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         found = json.loads(done.stdout)
-        self.assertEqual(sorted(found), ["compiler", "gpus", "instruction_sets", "library",
-                                         "machine", "peaks", "source", "threads", "version"])
+        self.assertEqual(sorted(found), ["compiler", "gpus", "has_simulator", "instruction_sets",
+                                         "library", "machine", "peaks", "source", "threads",
+                                         "version"])
         self.assertEqual(bool(found["gpus"]["devices"]), found["gpus"]["reason"] is None)
         self.assertEqual(found["instruction_sets"][0], "generic")
         self.assertEqual((found["machine"]["isa"], found["threads"]), ("generic", 1))
@@ -121,7 +124,9 @@ class Lists(unittest.TestCase):
         self.assertTrue(all(peak["flop_per_s"] > 0 for peak in found["peaks"]))
         self.assertEqual(found["library"]["bytes"], os.path.getsize(found["library"]["path"]))
         text = call("info", TILEGEMM_THREADS="1").stdout
-        for word in ("processor", "instruction sets", "data caches", "threads", "measured peak"):
+        self.assertEqual(found["has_simulator"], "--device sim" in text)
+        for word in ("processor", "instruction sets", "data caches", "threads", "measured peak",
+                     "simulator"):
             self.assertIn(word, text)
 
 

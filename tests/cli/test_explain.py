@@ -5,7 +5,6 @@ usage: test_explain.py TILEGEMM
 """
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -73,9 +72,31 @@ class Explain(unittest.TestCase):
         self.assertEqual(found["quickest_kernel"], quickest["kernel"])
         self.assertEqual({row["family"] for row in found["kernels"] if not row["is_legal"]},
                          {"tiled"})
-        text = self.print("300x200x100", "--gpu", "a100")
+        text = self.print("300x200x100", "--kernel", "all", "--gpu", "a100")
         for row in found["kernels"]:
             self.assertIn(row["kernel"], text)
+
+    def test_chips_that_are_not_here(self):
+        """Every production kernel of every type, on every chip, without a GPU."""
+        for chip, shape, family in (("h200", "4096x4096x4096:nt:bf16", "wgmma"),
+                                    ("a100", "1000x1000x1000:fp64", "dmma"),
+                                    ("t4", "1000x1000x1000", "simt"),
+                                    ("h100", "1x4096x4096:nt:fp8_e4m3:d=bf16", "dot"),
+                                    ("b200", "16x4096x4096:fp16", "rank")):
+            found = self.read(shape, "--gpu", chip)
+            self.assertEqual(found["device"]["device"], chip)
+            self.assertIn(f"cuda_{family}_", found["chosen_kernel"])
+            rows = {row["kernel"]: row for row in found["candidates"]}
+            self.assertEqual([name for name, row in rows.items() if row["reason"] == ""],
+                             [found["chosen_kernel"]])
+            self.assertGreater(rows[found["chosen_kernel"]]["block_count"], 0)
+            text = self.print(shape, "--gpu", chip)
+            self.assertIn("planned from its figures", text)
+            for name, row in rows.items():
+                is_shown = not row["reason"].startswith(("runs on", "multiplies"))
+                self.assertEqual(name in text, is_shown, name)
+        none = self.read("64x64x64:bf16", "--gpu", "t4")
+        self.assertEqual(none["chosen_kernel"], "")
 
     def test_chips(self):
         times = set()
@@ -131,7 +152,20 @@ class Explain(unittest.TestCase):
             self.assertEqual(row["predicted_s"] > 0, row["is_legal"])
         lines = self.print("96x80x64:nt:beta=1").splitlines()
         self.assertRegex(lines[2], rf"^{found['chosen_kernel']} .* chosen$")
-        self.assertTrue(any(re.search("multiplies fp64", line) for line in lines))
+        self.assertRegex(lines[-1], r"^\d\d+ kernels multiply other types, \d\d+ run on another")
+        reasons = {row["reason"] for row in found["candidates"]}
+        self.assertIn("multiplies fp64, the inputs are fp32", reasons)
+
+    def test_kernels_outside_the_ladder(self):
+        for kernel, chip, shape in (("simt", "a100", "300x200x100:tn"), ("wgmma", "h200",
+                                     "64x64x64:bf16"), ("cuda_dot_sm80", "l4", "1x99x999:nt")):
+            found = self.read(shape, "--kernel", kernel, "--gpu", chip)
+            names = [row["kernel"] for row in found["candidates"]]
+            self.assertTrue(names and all(kernel in name for name in names), names)
+            self.assertTrue(any(row["is_legal"] for row in found["candidates"]), names)
+        found = self.read("64x64x64", "--kernel", "cpu_sequential_generic_fp32")
+        self.assertEqual([row["is_legal"] for row in found["candidates"]], [True])
+        self.assertIn("on h200", self.print("64x64x64", "--kernel", "small"))
 
     def test_refusals(self):
         for code, text, words in (
@@ -142,9 +176,11 @@ class Explain(unittest.TestCase):
                 (2, "tile = 16", ["8x8x8", "--kernel", "padded", "--tile", "16"]),
                 (2, "MxNxK alone", ["8x8x8:nt", "--kernel", "all"]),
                 (2, "m = 0", ["0x8x8", "--kernel", "edges", "--tile", "8"]),
-                (2, "ladder", ["8x8x8", "--kernel", "cpu_sequential_generic_fp32"]),
+                (2, "ladder", ["8x8x8", "--kernel", "simt", "--tile", "64"]),
                 (3, "nothing", ["8x8x8", "--kernel", "nothing"]),
                 (3, "rtx5090", ["8x8x8", "--gpu", "nothing"]),
+                (2, "--device = 'cpu'", ["8x8x8", "--device", "cpu", "--gpu", "t4"]),
+                (3, "rtx5090", ["8x8x8", "--device", "cuda", "--gpu", "nothing"]),
                 (3, "cpu", ["8x8x8", "--device", "nothing"])):
             self.refuse(code, text, *words)
 

@@ -75,7 +75,7 @@ class Report(unittest.TestCase):
         self.assertEqual(len(of_shape), 14)  # 17 without tiled, whose tiles do not divide 20 rows
         self.assertTrue(all(one["is_exact"] and one["requests"] for one in of_shape))
         self.assertTrue(all(one["phases"] for one in data["traces"]))
-        self.assertTrue(data["candidates"])
+        self.assertEqual(data["candidates"]["device"]["device"], "cpu")
         for address in re.findall(r'(?:src|href)="([^"]*)"', page):
             self.assertTrue(address.startswith("data:"), address)
 
@@ -89,13 +89,23 @@ class Report(unittest.TestCase):
 
     def test_large_shape(self):
         """Blocks are sampled and k cut, both said so."""
-        done = self.call("1000x1200x5003")
+        done = self.call("1000x1200x1003")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         data, _ = self.read_data("report.html")
         depths = {one["k"] for one in data["simulations"] if one["m"] == 1000}
-        self.assertIn(5003, depths)
-        self.assertTrue(all(depth % 32 == 5003 % 32 for depth in depths), depths)
+        self.assertIn(1003, depths)
+        self.assertLess(min(depths), 1003)
+        self.assertTrue(all(depth % 32 == 1003 % 32 for depth in depths), depths)
         self.assertFalse(any(one["is_exact"] for one in data["simulations"] if one["m"] == 1000))
+
+    def test_deep_shape_of_little_d(self):
+        """k is cut by the tiles that are multiplied, however little of D lies in them."""
+        done = self.call("7x1x1100")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        data, _ = self.read_data("report.html")
+        depths = {one["kernel"]: one["k"] for one in data["simulations"] if one["m"] == 7}
+        self.assertEqual(depths["cuda_naive_sm75_fp32_16x16x1"], 1100)
+        self.assertEqual(depths["cuda_warp_tile_sm75_fp32_128x128x8"], 1036)
 
     def test_wrong_arguments(self):
         for text, *words in (("8x8", "8x8"), ("1 to 1000000", "0x8x8"),

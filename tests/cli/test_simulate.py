@@ -37,18 +37,20 @@ def write_npy(path, row_count, col_count):
                      + struct.pack(f"<{len(values)}f", *values))
 
 
-class Simulate(unittest.TestCase):
+class Refusing(unittest.TestCase):
+    def refuse(self, code, text, *words):
+        done = call(*words)
+        self.assertEqual((done.returncode, done.stdout), (code, ""), words)
+        self.assertRegex(done.stderr, text)
+
+
+class Simulate(Refusing):
     maxDiff = None
 
     def read(self, command, *words):
         done = call(command, *words, "--json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
-
-    def refuse(self, code, text, *words):
-        done = call(*words)
-        self.assertEqual((done.returncode, done.stdout), (code, ""), words)
-        self.assertRegex(done.stderr, text)
 
     def test_same_keys_and_counts_as_the_model(self):
         words = ("55x43x48", "--kernel", "edges", "--tile", "16")
@@ -120,7 +122,7 @@ class Simulate(unittest.TestCase):
         self.refuse(2, "tile 16 must divide", "simulate", "17x16x16", "-k", "tiled", "--tile", "16")
 
 
-class DeviceSim(unittest.TestCase):
+class DeviceSim(Refusing):
     def test_multiply(self):
         with tempfile.TemporaryDirectory(prefix="tilegemm-test-") as folder:
             home = pathlib.Path(folder)
@@ -136,10 +138,68 @@ class DeviceSim(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn("the ladder's kernels take row-major matrices", done.stderr)
 
-    def test_bench_says_what_to_use(self):
-        done = call("bench", "--shape", "8x8x8", "--device", "sim", "--peer", "none")
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("whose time it cannot measure", done.stderr)
+    def test_products_without_a_sum(self):
+        """k = 0, by the command that writes what came out."""
+        with tempfile.TemporaryDirectory(prefix="tilegemm-test-") as folder:
+            home = pathlib.Path(folder)
+            write_npy(home / "a.npy", 3, 0)
+            write_npy(home / "b.npy", 0, 5)
+            done = call("multiply", str(home / "a.npy"), str(home / "b.npy"), "-o",
+                        str(home / "d.npy"), "--device", "sim", "--check")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_bench_counts(self):
+        """In the place of times, under the model's keys; said to be simulated."""
+        words = ("bench", "--device", "sim", "--kernel", "ladder", "--shape", "96x64x32", "--shape",
+                 "33x35x37")
+        run = json.loads(call(*words, "--json", "-").stdout)
+        self.assertEqual(run["head"]["mode"], "simulated")
+        self.assertEqual(len(run["records"]), 11 + 10)  # tiled has no tile that divides 33
+        for record in run["records"]:
+            self.assertEqual((record["is_simulated"], record["median_s"], record["is_right"]),
+                             (True, None, True))
+            model = json.loads(call("explain", record["shape"], "--kernel", record["name"], "--gpu",
+                                    "h200", "--json").stdout)
+            for key in ("block_count", "global_read_bytes", "global_load_sectors",
+                        "global_store_sectors", "bank_conflicts", "barriers", "issued_flops"):
+                self.assertEqual(record[key], model[key], key)
+        skipped = run["summaries"][1]["skipped"]
+        self.assertEqual(len(skipped), 1)
+        self.assertIn("checks no bounds", skipped[0]["reason"])
+        text = call(*words).stdout
+        self.assertIn("nothing is timed", text)
+        for record in run["records"]:
+            self.assertIn(record["name"], text)
+
+    def test_bench_samples_what_is_large(self):
+        words = ("bench", "--device", "sim", "--shape", "2048x2048x128")
+        self.assertRegex(call(*words).stdout, r"sampled: 9 of \d+ blocks  planned")
+        record = json.loads(call(*words, "--json", "-").stdout)["records"][0]
+        self.assertEqual((record["is_exact"], record["is_right"]), (False, None))
+
+    def test_bench_refusals(self):
+        self.refuse(2, "cannot be simulated", "bench", "--device", "sim", "--shape", "8x8x8",
+                    "--peer", "openblas")
+        for shape, text in (("8x8x8:nt", "row-major"), ("8x8x8:bf16", "multiplies fp32"),
+                            ("8x8x0", "no kernel was measured")):
+            done = call("bench", "--device", "sim", "--shape", shape)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(text, done.stderr)
+        done = call("bench", "--device", "sim", "--shape", "0x8x8")
+        self.assertIn("no product is formed", done.stdout)
+
+    def test_profile_without_counters(self):
+        words = ("profile", "250x130x70", "--kernel", "edges,simt", "--device", "sim", "--gpu",
+                 "h200")
+        found = json.loads(call(*words, "--json").stdout)
+        self.assertIsNone(found["command"])
+        edges, simt = found["kernels"]
+        sectors = edges["compared"]["global_load_sectors"]
+        self.assertEqual((sectors["model"], sectors["counted"]), (sectors["simulated"], None))
+        self.assertGreater(simt["compared"]["time_s"]["model"], 0)
+        self.assertIn("nothing is counted on a GPU", call(*words).stdout)
+        self.refuse(2, "leave --launch out", *words, "--launch")
+        self.refuse(2, "no product is formed", "profile", "0x8x8", "--kernel", "edges")
 
     def test_kernels(self):
         rows = json.loads(call("kernels", "--device", "sim", "--json").stdout)

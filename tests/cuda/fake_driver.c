@@ -185,19 +185,35 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
     return 0;
 }
 
-int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                   void *stream, void **arguments, void **extra)
+/* CUlaunchAttribute and CUlaunchConfig of cuda.h. */
+typedef struct fake_attribute {
+    int name, padding;
+    int value[16];
+} fake_attribute;
+
+typedef struct fake_launch {
+    unsigned grid[3], block[3], shared_bytes;
+    void *stream;
+    const fake_attribute *attributes;
+    unsigned attribute_count;
+} fake_launch;
+
+int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments, void **extra)
 {
+    const int programmatic_stream_serialization = 6;
     RETURN_FAILURE();
     (void)arguments;
     (void)extra;
     snprintf(state.kernel, sizeof state.kernel, "%s", ((fake_function *)function)->name);
-    const unsigned grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};
-    memcpy(state.grid, grid, sizeof grid);
-    memcpy(state.block, block, sizeof block);
-    state.shared_bytes = shared_bytes;
-    state.stream = stream;
+    const size_t length = strlen(state.kernels);
+    snprintf(state.kernels + length, sizeof state.kernels - length, "%s,", state.kernel);
+    memcpy(state.grid, launch->grid, sizeof state.grid);
+    memcpy(state.block, launch->block, sizeof state.block);
+    state.shared_bytes = launch->shared_bytes;
+    state.stream = launch->stream;
+    state.is_early = launch->attribute_count == 1 &&
+                     launch->attributes[0].name == programmatic_stream_serialization &&
+                     launch->attributes[0].value[0];
     __atomic_fetch_add(&state.launch_count, 1, __ATOMIC_RELAXED);
     return 0;
 }

@@ -23,8 +23,10 @@ typedef struct fake_driver {
     /* What was done. */
     int launch_count, load_count, allocate_count, live_allocation_count, retain_count;
     int shared_attribute_count, wait_count;
-    char kernel[128]; /* of the last launch */
+    char kernel[128];  /* of the last launch */
+    char kernels[512]; /* of all since it was emptied, a comma behind each */
     unsigned grid[3], block[3], shared_bytes;
+    int is_early; /* the last launch may start before the stream's earlier kernel has ended */
     void *stream;
     void *current; /* context of the calling thread */
 } fake_driver;

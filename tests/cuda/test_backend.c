@@ -153,7 +153,7 @@ static void test_failed_launch_is_described(void **state)
     tg_problem problem = make_scaling(d);
     tg_context *context = fake_open_context("cuda");
     const void *before = fake_reach()->current;
-    fake_fail_at("cuLaunchKernel", 1, 701);
+    fake_fail_at("cuLaunchKernelEx", 1, 701);
     assert_int_equal(tg_multiply(context, &problem), TG_STATUS_DEVICE_FAILURE);
     FAKE_ASSERT_DETAIL("tgi_scale_fp32", "cuda:0", "grid 1 x 1 x 1", "block 256 x 1 x 1", "0 bytes",
                        "CUDA_ERROR_FAKE (701)", "as the test told");
@@ -161,6 +161,34 @@ static void test_failed_launch_is_described(void **state)
     fake_fail_at("cuCtxGetCurrent", 1, 4);
     assert_int_equal(tg_multiply(context, &problem), TG_STATUS_DEVICE_FAILURE);
     assert_int_equal(tg_multiply(context, &problem), 0);
+    tg_destroy_context(context);
+}
+
+/* Of the last launch of `kernel` for 64 x 64 x 64; -1 where the build has no image of it. */
+static int is_launched_early(tg_context *context, tg_type type, const char *kernel)
+{
+    static float memory[64 * 64], d[64 * 64];
+    const tg_matrix view = tg_make_matrix(type, NULL, 64, 64);
+    const tg_problem problem = tg_make_problem(view, view, view);
+    const tg_plan_options options = {.kernel = kernel};
+    const tg_buffers buffers = {.a = memory, .b = memory, .d = d};
+    tg_plan *plan;
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+    const tg_status status = tg_execute_plan(plan, &buffers);
+    tg_destroy_plan(plan);
+    return status == TG_STATUS_OK ? fake_reach()->is_early : -1;
+}
+
+/* A kernel of family wgmma waits for the stream itself; the others do not. */
+static void test_kernels_that_start_early(void **state)
+{
+    (void)state;
+    fake_reset();
+    tg_context *context = fake_open_context("cuda:0");
+    assert_int_not_equal(is_launched_early(context, TG_TYPE_BF16, "cuda_wgmma_sm90a_bf16_64x64x64"),
+                         0);
+    assert_int_not_equal(is_launched_early(context, TG_TYPE_FP32, "cuda_naive_sm75_fp32_16x16x1"),
+                         1);
     tg_destroy_context(context);
 }
 
@@ -335,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_images_are_loaded_once_a_device),
         cmocka_unit_test(test_missing_image_says_what_is_there),
         cmocka_unit_test(test_failed_launch_is_described),
+        cmocka_unit_test(test_kernels_that_start_early),
         cmocka_unit_test(test_out_of_memory_tells_both_sizes),
         cmocka_unit_test(test_copies_go_both_ways),
         cmocka_unit_test(test_calls_are_timed),

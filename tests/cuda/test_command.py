@@ -71,6 +71,36 @@ class OnFakeDriver(unittest.TestCase):
         cpu = json.loads(call("explain", "64x64x64", "--json", TILEGEMM_THREADS="1").stdout)
         self.assertEqual({row["block_count"] for row in cpu["candidates"]}, {0})
 
+    def test_candidates_of_a_chip_are_those_of_its_device(self):
+        """Planned for the chip that describes the GPU, without it: the same to the last digit."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "chip.json")
+            with open(path, "w", encoding="utf-8") as file:
+                told = json.loads(call("explain", "8x8x8", "--kernel", "edges", "--tile", "8",
+                                       "--json").stdout)
+                self.assertEqual(told["gpu"]["name"], "cuda:0")
+                json.dump(told["gpu"], file)
+            for shape in ("1000x1200x800", "64x64x64", "1x4096x4096:nt", "512x512x512:bf16"):
+                words = ["explain", shape, "--device", "cuda", "--json"]
+                here = json.loads(call(*words).stdout)["candidates"]
+                absent = json.loads(call(*words, "--gpu", path, LD_LIBRARY_PATH="").stdout)
+                self.assertEqual(absent["candidates"], here)
+                self.assertTrue(absent["chosen_kernel"].startswith("cuda_"))
+
+    def test_chips_have_their_instruction_sets(self):
+        """What a chip of each generation can run, and what it lacks."""
+        for chip, isa, lacks in (("t4", "sm75", "sm80"), ("a100", "sm80", "sm90a"),
+                                 ("rtx4090", "sm80", "sm90a"), ("h200", "sm90a", ""),
+                                 ("b200", "sm80", "sm90a")):
+            done = call("explain", "512x512x512:prec=tf32", "--device", "cuda", "--gpu", chip,
+                        "--json", LD_LIBRARY_PATH="")
+            reasons = {row["reason"] for row in json.loads(done.stdout)["candidates"]}
+            missing = {reason for reason in reasons if reason.startswith("needs ")}
+            self.assertEqual(bool(missing), bool(lacks), chip)
+            self.assertTrue(all(text.endswith(f" {isa}") for text in missing), chip)
+            self.assertEqual(any(text.startswith(f"needs {lacks}, ") for text in missing),
+                             bool(lacks), chip)
+
     def test_peers_of_the_other_device(self):
         done = call("bench", "--shape", "8x8x8", "--device", "cuda", "--peer", "openblas")
         self.assertEqual(done.returncode, 2)

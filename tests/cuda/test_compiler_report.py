@@ -1,9 +1,12 @@
 """What the compiler made of the production kernels for sm_90a: no spilled register and no local
-memory but those known, and in the family wgmma the instructions of Hopper's tensor cores.
+memory but those known, in the family wgmma the instructions of Hopper's tensor cores, and the wait
+for the stream ahead of any access of global memory.
 
-usage: test_compiler_report.py IMAGES_FOLDER KERNELS_DEF
+usage: test_compiler_report.py IMAGES_FOLDER KERNELS_DEF DISASSEMBLER_FOLDER
 """
 
+import functools
+import os
 import pathlib
 import re
 import shutil
@@ -23,6 +26,8 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 ROW = re.compile(r"^TGI_CUDA_KERNEL\((.*)\)", re.M)
+# Of global memory.
+FIRST_ACCESS = re.compile(r"\b(LDG|LDGSTS|STG|UTMALDG|UTMASTG)\b")
 # FP8 has instructions of its own.
 INSTRUCTIONS = {"fp8_e4m3": "QGMMA", "fp8_e5m2": "QGMMA"}
 
@@ -52,13 +57,17 @@ def read_rows(text):
                 f"cuda_{family}_{isa}_{kind.lower()}_{rows}x{cols}x{depth}"
 
 
+@functools.lru_cache(maxsize=None)
 def find_instructions(image):
     """{function: its instructions} of an image; None without the disassembler."""
-    tool = shutil.which("cuobjdump") or shutil.which("cuobjdump", path="/usr/local/cuda/bin")
+    folders = [os.environ.get("PATH", ""), "/usr/local/cuda/bin",
+               *map(str, DISASSEMBLER.glob("lib/python3*/site-packages/nvidia/*/bin"))]
+    path = os.pathsep.join(folders)  # it calls nvdisasm by its name
+    tool = shutil.which("cuobjdump", path=path)
     if not tool:
         return None
-    text = subprocess.run([tool, "-sass", str(image)], capture_output=True, text=True,
-                          check=True).stdout
+    text = subprocess.run([tool, "-sass", "-arch", CHIP, str(image)], capture_output=True,
+                          text=True, check=True, env={**os.environ, "PATH": path}).stdout
     parts = re.split(r"Function : (\w+)", text)
     return dict(zip(parts[1::2], parts[2::2]))
 
@@ -93,6 +102,21 @@ class Report(unittest.TestCase):
                 for text in of_row:
                     self.assertIn(INSTRUCTIONS.get(kind, "HGMMA"), text)
 
+    def test_kernels_wait_for_the_stream(self):
+        """Production kernels are launched before the kernel ahead of them has ended."""
+        functions = {}
+        for image in {row[0] for row in self.rows} | {"parts", "scale", "repack"}:
+            found = find_instructions(IMAGES / f"{image}.fatbin")
+            if found is None:
+                self.skipTest("this machine has no cuobjdump")
+            functions.update(found)
+        self.assertGreater(len(functions), len(self.rows))
+        for name, text in functions.items():
+            with self.subTest(name):
+                wait, read = text.find("ACQBULK"), FIRST_ACCESS.search(text)
+                self.assertGreater(wait, 0)
+                self.assertTrue(not read or wait < read.start(), "memory is used before the wait")
+
     def test_reader_finds_spills(self):
         report = ("ptxas info    : Compiling entry function 'one' for 'sm_90a'\n"
                   "ptxas info    : Function properties for one\n"
@@ -106,5 +130,5 @@ class Report(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    IMAGES, KERNELS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    IMAGES, KERNELS, DISASSEMBLER = map(pathlib.Path, sys.argv[1:4])
     unittest.main(argv=sys.argv[:1])

@@ -87,6 +87,9 @@ class Owners(PictureCase):
         warps = self.read_table("details:not(figure details) table")
         self.assertEqual(len(warps), 8)
         self.assertEqual(warps[3], ["3", "96 .. 127", "32 .. 63", "64 .. 127"])
+        lines = self.driver.execute_script(
+            "return document.querySelector('.warp-edge').getAttribute('d')")
+        self.assertEqual((lines.count("h"), lines.count("v")), (3 * 128, 128))  # 4 x 2 warps
 
     def test_missing(self):
         self.link(kernel="edges", tile=64)

@@ -1,93 +1,22 @@
 #!/usr/bin/env python3
-"""The page in a browser: its shell, and the views of roofline, reads, ladder and plan, used as a
-person would, their numbers beside those of the command.
+"""The page as a whole in a browser: console, network, paper, contrast, keyboard, fields, address,
+phone.
 
 usage: test_page.py TILEGEMM
 """
-import json
 import os
-import random
-import shutil
 import sys
-import tempfile
 import unittest
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from browser import Browser, read_json, write_report
+from page_case import PageCase, SHAPE, VIEWS, tilegemm
 
-TILEGEMM = "tilegemm"
-SHAPE = (60, 52, 44)
-FAMILIES = ("naive", "coalesced", "tiled", "edges", "transposed", "padded", "register_column",
-            "register_tile", "vector", "buffered", "warp_tile")
-CHIPS = ("t4", "a100", "h200", "rtx4090")
-MARKUP = "<img src=http://127.0.0.1:9/x onerror=\"document.title='broken'\"></script><b>"
+CONTROLS = "input, select, button, summary, [tabindex='0']"
 
 
-def make_record(name, kind, shape, rate, **changes):
-    m, n, k = shape
-    return {"shape": f"{m}x{n}x{k}", "m": m, "n": n, "k": k, "layout": "nn", "type": "fp32",
-            "threads": 1, "device": "cuda:0", "name": name, "kind": kind,
-            "median_s": 2 * m * n * k / rate / 1e9, "spread": 0.02, "gflop_per_s": rate,
-            "max_error": 1.5e-7, "max_bound_share": 0.01, "is_right": True, **changes}
-
-
-def make_bench(path):
-    """A result file of which some texts are markup."""
-    records = [make_record("cuda_naive_sm75_fp32_16x16x1", "kernel", SHAPE, 100.0),
-               make_record("cuda_warp_tile_sm75_fp32_128x128x8", "kernel", SHAPE, 900.0),
-               make_record("cuda_small_sm75_fp32_16x16x64", "kernel", SHAPE, 1200.0),
-               make_record("cublas", "peer", SHAPE, 1000.0),
-               make_record(MARKUP, "peer", SHAPE, 10.0, is_right=False)]
-    records += [make_record("cublas", "peer", (size, size, size), 500.0 + size)
-                for size in range(52, 60)]
-    head = {"date": "2026-11-21", "mode": "cold", "version": MARKUP,
-            "machine": {"processor": "GPU " + MARKUP}}
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"head": head, "records": records}, file)
-
-
-def make_profile(path):
-    kernel = {"kernel": "cuda_edges_sm75_fp32_16x16x16",
-              "counted": {"global_load_sectors": 1234, "dram_read_bytes": 5678.0,
-                          "load_conflicts": None}}
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(dict(zip("mnk", SHAPE)) | {"gpu": "h200", "kernels": [kernel]}, file)
-
-
-class Page(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.mkdtemp(prefix="tilegemm-page-")
-        cls.bench = os.path.join(cls.folder, "bench.json")
-        cls.path = os.path.join(cls.folder, "report.html")
-        make_bench(cls.bench)
-        cls.profile = os.path.join(cls.folder, "profile.json")
-        make_profile(cls.profile)
-        write_report(TILEGEMM, cls.path, "x".join(map(str, SHAPE)), "--gpu", "h200", "--bench",
-                     cls.bench, "--profile", cls.profile)
-        cls.browser = Browser()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        shutil.rmtree(cls.folder)
-
-    def setUp(self):
-        self.browser.open(self.path)
-
-    def tearDown(self):
-        self.assertEqual(self.browser.list_faults(), [])
-        self.assertEqual(self.browser.find_all("[role=alert]"), [])
-
-    def assert_near(self, left, right, message):
-        self.assertLess(abs(left - right), 1e-6 * max(abs(left), abs(right), 1e-300), message)
-
-    def explain(self, m, n, k, kernel, tile, chip):
-        words = ["explain", f"{m}x{n}x{k}", "--kernel", kernel, "--gpu", chip]
-        return read_json(TILEGEMM, *words, *(["--tile", str(tile)] if tile else []))
-
+class Page(PageCase):
     def test_faults_are_seen(self):
         """The checks of console and network can fail."""
         run = self.browser.driver.execute_script
@@ -123,193 +52,53 @@ class Page(unittest.TestCase):
         finally:
             self.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
-    def test_no_chart_of_another_size(self):
-        self.browser.show("roofline")
-        for key in "mnk":
-            self.browser.type_number(key, 1000000)
-        self.assertIn("no kernel at this size", self.browser.find("#panel-roofline").text)
-        self.assertEqual(self.browser.find_all("#panel-roofline figure svg"), [])
-        self.browser.open(self.path, "m=61")
-        self.browser.show("ladder")
-        self.assertIn("Not measured at this size", self.browser.find("#panel-ladder").text)
+    def test_paper_cuts_nothing_off(self):
+        """Tables, drawings and sources are whole on a sheet, whatever a screen scrolls."""
+        run = self.browser.driver.execute_script
+        self.browser.resize(794, 1000)
+        self.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        try:
+            for view in VIEWS:
+                self.browser.open(self.path, f"view={view}")
+                run("dispatchEvent(new Event('beforeprint'))")
+                wide = run("""
+                    return [...document.querySelectorAll(
+                        '.table, .scroll, .source, .grid-of-numbers')].filter(
+                            one => one.offsetParent && one.scrollWidth > one.clientWidth + 1)
+                        .map(one => `${one.textContent.slice(0, 40)}: ${one.scrollWidth}`);""")
+                self.assertEqual(wide, [], view)
+                self.assertEqual(self.browser.find_all(".controls, .control"), [], view)
+        finally:
+            self.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+            self.browser.resize(1200, 1000)
 
-    def test_size_beyond_the_simulator(self):
-        """Every view opens on matrices that the simulator does not count."""
-        path = os.path.join(self.folder, "huge.html")
-        write_report(TILEGEMM, path, "70000x70000x8", "--gpu", "h200")
-        self.browser.open(path)
-        for view in ("walk", "owners", "roofline", "reads", "accesses", "ladder", "plan"):
-            self.browser.show(view)
-            self.assertTrue(self.browser.find(f"#panel-{view}").text)
-            self.assertEqual(self.browser.list_faults(), [], view)
-
-    def test_model_is_the_commands(self):
-        """30 random cases typed in: the tables show what explain prints."""
-        choose = random.Random(1)
-        for _ in range(30):
-            m, n, k = (choose.choice((choose.randint(1, 70), choose.randint(1, 3000)))
-                       for _ in range(3))
-            family, chip = choose.choice(FAMILIES), choose.choice(CHIPS)
-            for key, value in (("m", m), ("n", n), ("k", k)):
-                self.browser.type_number(key, value)
-            self.browser.choose("kernel", family)
-            self.browser.choose("chip", chip)
-            tile = int(self.browser.find("select[data-key=tile]").get_attribute("value"))
-            told = self.explain(m, n, k, family, tile, chip)
-            case = (m, n, k, family, tile, chip)
-            self.browser.show("roofline")
-            values = dict(self.browser.read_tables("roofline")[1])
-            self.assert_near(values["FLOP a byte asked for"], told["flop_per_byte"], case)
-            self.assertEqual(values["threads a block"], told["threads_per_block"], case)
-            self.assertEqual(values["registers a thread"], told["registers_per_thread"], case)
-            self.assertEqual(values["blocks a multiprocessor"], told["resident_blocks"], case)
-            chosen = [row for row in self.browser.read_tables("roofline")[0]
-                      if row[0].endswith("(chosen)")]
-            self.assertEqual(len(chosen), 1, case)
-            self.assertEqual(chosen[0][4], told["shared_bytes"], case)
-            self.assert_near(chosen[0][3], told["useful_flops"] / told["predicted_s"] / 1e9, case)
-            self.assertEqual(chosen[0][7],
-                             told["bound"] if told["is_legal"] else told["reason"], case)
-            self.check_reads(told, case)
-
-    def check_reads(self, told, case):
-        self.browser.show("reads")
-        tables = self.browser.read_tables("reads")
-        name = f"{told['family']} {told['tile_rows']} x {told['tile_cols']}"
-        levels = (told["global_read_bytes"], 32 * told["global_load_sectors"],
-                  told["dram_read_bytes"])
-        for table, bytes_read in zip(tables, levels):
-            self.assert_near({row[0]: row for row in table}[name][1], bytes_read, case)
-        row = {row[0]: row for row in tables[3]}[name]
-        self.assertEqual([row[1], row[3], row[5]],
-                         [told["shared_load_requests"], told["bank_conflicts"], told["barriers"]],
-                         case)
-
-    def test_counts_are_the_simulators(self):
-        """30 random small sizes: what the page counts is what simulate counts."""
-        choose = random.Random(2)
-        self.browser.show("reads")
-        for _ in range(30):
-            m, n, k = (choose.randint(1, 40) for _ in range(3))
-            family, tile = choose.choice(("naive", "coalesced", "edges")), choose.choice((2, 4))
-            for key, value in (("m", m), ("n", n), ("k", k)):
-                self.browser.type_number(key, value)
-            self.browser.choose("kernel", family)
-            self.browser.choose("tile", tile)
-            told = read_json(TILEGEMM, "simulate", f"{m}x{n}x{k}", "--kernel", family, "--tile",
-                             str(tile))
-            name = f"{family} {tile} x {tile}"
-            tables = self.browser.read_tables("reads")
-            found = [row for row in tables[0] if row[0] == name]
-            self.assertEqual(found[0][1], told["global_read_bytes"], (m, n, k, name))
-            row = [row for row in tables[1] if row[0] == name][0]
-            self.assertEqual(row[1], 32 * told["global_load_sectors"], (m, n, k, name))
-
-    def test_simulated_columns(self):
-        """At the report's shape the simulator's figures stand beside the model's."""
-        self.browser.show("reads")
-        for family in FAMILIES[3:]:
-            self.browser.choose("kernel", family)
-            tables = self.browser.read_tables("reads")
-            for row in tables[0] + tables[1]:
-                self.assertEqual(row[1], row[2], row)
-        self.browser.type_number("m", 61)
-        self.assertEqual({row[2] for row in self.browser.read_tables("reads")[0]}, {"-"})
-
-    def test_counted_columns(self):
-        """What a GPU's counters counted stands beside it."""
-        self.browser.show("reads")
-        asked, sectors, dram = ({row[0]: row for row in table}["edges 16 x 16"][3]
-                                for table in self.browser.read_tables("reads")[:3])
-        self.assertEqual((asked, sectors, dram), ("-", 32 * 1234, 5678))
-
-    def test_source_margin(self):
-        """Counts in the margin of a source are those of simulate."""
-        self.browser.show("ladder")
-        told = read_json(TILEGEMM, "simulate", "x".join(map(str, SHAPE)), "--kernel",
-                         "cuda_transposed_sm75_fp32_32x32x32")
-        self.browser.choose("kernel", "transposed")
-        margin = {row[4]: row for row in self.browser.read_tables("ladder")[-1]
-                  if any(row[:4])}
-        counted = [line for line in told["lines"] if line["global_load_sectors"]
-                   + line["global_store_sectors"] + line["shared_load_requests"]
-                   + line["shared_store_requests"]]
-        self.assertTrue(counted)
-        self.assertEqual(set(margin), {str(line["line"]) for line in counted})
-        for line in counted:
-            row = margin[str(line["line"])]
-            self.assertEqual(row[5].strip(), line["source"].strip())
-            expected = (line["global_read_bytes"] + line["global_write_bytes"],
-                        line["global_load_sectors"] + line["global_store_sectors"],
-                        line["shared_load_requests"] + line["shared_store_requests"],
-                        line["bank_conflicts"])
-            self.assertEqual([value or 0 for value in row[:4]], list(expected), line["line"])
-
-    def test_ladder_of_a_bench_file(self):
-        self.browser.show("ladder")
-        rows = self.browser.read_tables("ladder")[0]
-        self.assertEqual([row[2] for row in rows], [100, 900, 1200, 10, 1000])
-        self.assertEqual(rows[3][7], "WRONG")
-        self.assertTrue(rows[3][0].startswith(MARKUP))  # as text
-        self.assertEqual(self.browser.driver.title, "tilegemm 60x52x44")
-        cliffs = self.browser.read_tables("ladder")[2]
-        self.assertEqual([row[0] for row in cliffs], list(range(52, 117)))
-        self.assertEqual([row[-1] for row in cliffs[:9]], [500 + size for size in range(52, 60)]
-                         + ["-"])
-        told = self.explain(70, 70, 70, "edges", 16, "h200")
-        self.assert_near(cliffs[18][1], told["useful_flops"] / told["predicted_s"] / 1e9, "cliff")
-        self.browser.choose("run", 1)
-        self.assertIn("52x52x52", self.browser.find("#panel-ladder figcaption").text)
-
-    def test_roofline_of_a_bench_file(self):
-        self.browser.show("roofline")
-        rows = self.browser.read_tables("roofline")[0]
-        measured = {row[0]: row for row in rows if row[1].startswith("measured")}
-        naive = self.explain(*SHAPE, "cuda_naive_sm75_fp32_16x16x1", 0, "h200")
-        row = measured["cuda_naive_sm75_fp32_16x16x1"]
-        self.assert_near(row[2], naive["flop_per_byte"], row)
-        self.assertEqual(row[3], 100)
-        m, n, k = SHAPE
-        row = [row for name, row in measured.items() if name.startswith("cublas")][0]
-        self.assert_near(row[2], 2 * m * n * k / (4 * (m * k + k * n + m * n)), row)
-
-    def test_plan(self):
-        self.browser.show("plan")
-        told = read_json(TILEGEMM, "explain", "x".join(map(str, SHAPE)))
-        tables = self.browser.read_tables("plan")
-        reasons = {row[0]: row[4] for row in tables[0]}
-        here = [one for one in told["candidates"] if not one["reason"].startswith("runs on ")]
-        self.assertEqual(set(reasons), {one["kernel"] for one in here})
-        for one in here:
-            self.assertEqual(reasons[one["kernel"]],
-                             "chosen" if one["is_chosen"] else one["reason"])
-        self.assertEqual(tables[0][0][0], told["chosen_kernel"])
-        ladder = {row[0]: row for row in tables[-1]}
-        self.assertEqual(len(ladder), 17 + 3)  # rows, and what was measured beside them
-        self.assertNotEqual(ladder["cuda_warp_tile_sm75_fp32_128x128x8"][3], "-")
-        self.browser.type_number("m", 61)
-        self.assertIn("tilegemm report 61x52x44", self.browser.find("#panel-plan .hint").text)
-
-    def test_sliders(self):
-        """By keys and by the pointer, within the family's tiles."""
-        self.browser.show("roofline")
-        slider = self.browser.find("#panel-roofline input[data-key=tile]")
-        slider.send_keys(Keys.ARROW_RIGHT)
-        self.assertEqual(self.browser.read_state()["tile"], "32")
-        slider.send_keys(Keys.HOME)
-        self.assertEqual(self.browser.read_state()["tile"], "2")
-        ActionChains(self.browser.driver).drag_and_drop_by_offset(
-            slider, slider.size["width"] // 2, 0).perform()
-        self.assertIn(int(self.browser.read_state()["tile"]), (16, 32, 64))
-        registers = self.browser.find("#panel-roofline input[data-key=registers]")
-        registers.send_keys(Keys.END)
-        self.assertEqual(self.browser.read_state()["kernel"], "register_tile")
-        self.assertEqual(self.browser.read_state()["tile"], "128")
-        self.browser.show("reads")
-        size = self.browser.find("#panel-reads input[data-key=size]")
-        size.send_keys(Keys.END)
-        state = self.browser.read_state()
-        self.assertEqual((state["m"], state["n"], state["k"]), ("8192",) * 3)
+    def test_contrast(self):
+        """Every text stands out from the ground by 4.5 to 1 at least, in light and in dark."""
+        for theme in ("light", "dark"):
+            for view in VIEWS:
+                self.browser.open(self.path, f"view={view}&theme={theme}")
+                faint = self.browser.driver.execute_script("""
+                    const rgb = text => text.match(/[\\d.]+/g).map(Number);
+                    const part = one => one <= 0.04045 ? one / 12.92
+                        : ((one + 0.055) / 1.055) ** 2.4;
+                    const light = ([r, g, b]) => 0.2126 * part(r / 255) +
+                        0.7152 * part(g / 255) + 0.0722 * part(b / 255);
+                    const ground = one => {
+                        const colour = rgb(getComputedStyle(one).backgroundColor);
+                        return colour.length === 4 && colour[3] < 1 ? ground(one.parentElement)
+                                                                    : colour;
+                    };
+                    const isText = one => [...one.childNodes].some(
+                        node => node.nodeType === 3 && node.textContent.trim());
+                    return [...document.body.querySelectorAll('*')].filter(one => isText(one) &&
+                        one.checkVisibility() && !one.matches('.chosen, title, script, option'))
+                        .map(one => {
+                            const style = getComputedStyle(one);
+                            const [a, b] = [rgb(one.ownerSVGElement ? style.fill : style.color),
+                                            ground(one)].map(light).sort((x, y) => y - x);
+                            return [(a + 0.05) / (b + 0.05), one.textContent.slice(0, 30)];
+                        }).filter(([ratio]) => !(ratio >= 4.5));""")
+                self.assertEqual(faint, [], (view, theme))
 
     def test_keyboard_alone(self):
         """Tab reaches controls and tabs, arrows change tabs."""
@@ -330,14 +119,99 @@ class Page(unittest.TestCase):
         self.browser.driver.switch_to.active_element.send_keys(Keys.HOME)
         self.assertTrue(self.browser.find("[role=tabpanel]"))
 
+    def press(self, *keys):
+        ActionChains(self.browser.driver).send_keys(*keys).perform()
+
+    def test_every_control_by_keyboard(self):
+        """Tab reaches each control of each view, and keys work it."""
+        run = self.browser.driver.execute_script
+        for view in VIEWS:
+            self.browser.open(self.path, f"view={view}")
+            wanted = run("""
+                const all = [...document.querySelectorAll(
+                    `#panel-${arguments[0]} :is(${arguments[1]})`)].filter(
+                    one => one.checkVisibility() && !one.disabled);
+                all.forEach((one, i) => { one.dataset.place = i; });
+                document.getElementById(`tab-${arguments[0]}`).focus();
+                return all.length;""", view, CONTROLS)
+            reached = set()
+            for _ in range(wanted + 20):
+                self.press(Keys.TAB)
+                reached.add(run("return document.activeElement.dataset.place"))
+            self.assertLessEqual({str(place) for place in range(wanted)}, reached, view)
+        self.browser.open(self.path, "view=reads")
+        run("document.querySelector('#panel-reads summary').focus()")
+        self.press(Keys.ENTER)
+        self.assertTrue(self.browser.find("#panel-reads details[open] table"))
+        self.browser.open(self.path, "view=ladder")
+        run("document.querySelector('#panel-ladder select[data-key=sweep]').focus()")
+        self.press(Keys.ARROW_DOWN)
+        self.assertEqual(self.browser.read_state()["sweep"], "m")
+        self.browser.open(self.path, "view=accesses")
+        run("document.querySelector('#panel-accesses button').focus()")
+        self.press(Keys.SPACE)
+        self.assertEqual(self.browser.read_state()["kernel"], "naive")
+
     def test_state_in_the_address(self):
         self.browser.open(self.path, "view=ladder&m=77&kernel=padded&chip=t4&tile=bogus&x=1")
         self.assertEqual(self.browser.find("select[data-key=kernel]").get_attribute("value"),
                          "padded")
         self.assertEqual(self.browser.find("h1").text, "D = A B: 77 x 52 x 44 on T4")
         self.assertEqual(self.browser.find("[role=tab][aria-selected=true]").text, "The ladder")
-        self.browser.open(self.path, "view=none&m=-5&n=1e99&kernel=%3Cb%3E&chip=none")
+        self.assertIn("tile = bogus, pass a whole number from 1 to 128; 32 is shown",
+                      self.browser.find("header").text)
+        self.browser.choose("tile", 32)
+        self.browser.type_number("m", 78)
+        self.assertNotIn("Refused", self.browser.find("header").text)
+        self.browser.open(self.path, "view=none&m=-5&n=1e99&kernel=%3Cb%3E&chip=none&tile=17")
         self.assertEqual(len(self.browser.find_all("[role=tabpanel]")), 1)
+        told = self.browser.find("header").text
+        for text in ("m = -5, pass a whole number from 1 to 1,000,000; 60 is shown", "n = 1e99",
+                     "kernel = <b>, pass one of naive", "chip = none", "tile = 17; 16 is shown"):
+            self.assertIn(text, told)
+
+    def test_fields_refuse(self):
+        """What is no size stays as it was typed, with the range; the page stays as it was."""
+        for key, text in (("m", "1e9"), ("n", "3.7"), ("k", "0"), ("m", "-4"), ("k", "1000001")):
+            self.browser.type_number(key, text)
+            field = self.browser.find(f"input[data-key={key}]")
+            self.assertEqual((field.get_attribute("value"), field.get_attribute("aria-invalid")),
+                             (text, "true"))
+            reason = self.browser.find("#" + field.get_attribute("aria-describedby")).text
+            self.assertIn(f"{text} is refused: pass a whole number from 1 to 1,000,000", reason)
+            self.assertEqual(self.browser.find("h1").text, "D = A B: 60 x 52 x 44 on H200 SXM")
+            self.browser.type_number(key, dict(zip("mnk", SHAPE))[key])
+            self.assertEqual(self.browser.find_all(".refusal"), [])
+        for view in ("walk", "owners"):
+            self.browser.show(view)
+            self.browser.type_number("blockRow", 99999)
+            self.assertIn("99999 is refused: pass a whole number from 0 to 3. 0 is shown",
+                          self.browser.find(".refusal").text)
+            self.browser.type_number("blockRow", 3)
+            self.assertEqual(self.browser.find_all(".refusal"), [])
+            self.browser.type_number("m", 20)  # which has two rows of tiles
+            self.assertIn("3 is refused", self.browser.find(".refusal").text)
+            self.type_sizes(*SHAPE)
+            self.browser.type_number("blockRow", 0)
+
+    def test_labels_of_axes(self):
+        """Titles of axes stand clear of the numbers, however long those are."""
+        run = self.browser.driver.execute_script
+        for state in ("view=roofline", "view=ladder&chip=b200&m=4096&n=4096&k=4096"):
+            self.browser.open(self.path, state)
+            overlaps = run("""
+                const meets = (a, b) => a.left < b.right && b.left < a.right &&
+                                        a.top < b.bottom && b.top < a.bottom;
+                return [...document.querySelectorAll('[role=tabpanel]:not([hidden]) svg.plot')]
+                    .map(plot => {
+                        const place = one => one.getBoundingClientRect();
+                        const ticks = [...plot.querySelectorAll('.tick text')].filter(
+                            tick => tick.textContent);
+                        return ticks.filter(tick => tick.textContent.length >= 6).length && ticks
+                            .filter(tick => [...plot.querySelectorAll('text.title')]
+                                .some(title => meets(place(title), place(tick)))).length;
+                    });""")
+            self.assertEqual(set(overlaps), {0}, state)
 
     def test_every_chart_has_a_table(self):
         for tab in self.browser.find_all("[role=tab]"):
@@ -368,5 +242,5 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    TILEGEMM = os.path.abspath(sys.argv.pop(1))
+    tilegemm[0] = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

@@ -207,8 +207,35 @@ class Walk(PictureCase):
         self.assertEqual(self.read_count("block"), "row 2, column 2 of 3 x 4")
         self.browser.type_number("blockRow", 1)
         self.assertEqual(self.read_count("block"), "row 1, column 2 of 3 x 4")
-        self.browser.type_number("blockCol", 99)
+        self.browser.type_number("blockCol", 3)
         self.assertEqual(self.read_count("block"), "row 1, column 3 of 3 x 4")
+
+    def find_wide(self):
+        """Of drawings and tables of numbers those that a screen must scroll."""
+        return self.driver.execute_script(
+            "return [...document.querySelectorAll('#panel-walk :is(.scroll, .grid-of-numbers)')]"
+            ".filter(one => one.scrollWidth > one.clientWidth + 1)"
+            ".map(one => `${one.ariaLabel} ${one.scrollWidth}`)")
+
+    def test_fits(self):
+        """Tiles of 16 columns fit on a desk, beside the picture; on a phone the picture does."""
+        for sizes in ((256, 256, 256), (55, 43, 48), (1000, 1200, 800)):
+            state = dict(zip("mnk", sizes), kernel="edges", tile=16, at=2, blockRow=10 ** 6)
+            self.link(**state)
+            self.assertEqual(self.find_wide(), [], sizes)
+            picture, grid = (self.browser.find(name).rect for name in
+                             ("svg.walk-picture", "table.tile-a"))
+            if sizes[0] < 1000:  # whose numbers have six digits
+                self.assertGreater(grid["x"], picture["x"] + picture["width"], sizes)
+                self.assertLess(grid["y"], picture["y"] + picture["height"], sizes)
+            self.browser.resize(360, 740)
+            try:
+                self.link(**state, speed=4)
+                self.assertNotIn("drawing", " ".join(self.find_wide()))
+                self.link(**FOUR)
+                self.assertEqual(self.find_wide(), [])
+            finally:
+                self.browser.resize(1200, 1000)
 
     def test_refusal(self):
         self.link(m=5, n=3, k=7, kernel="tiled", tile=2)

@@ -3,6 +3,7 @@
  * whose elements are contiguous are moved as words, shifted where they start between two; others
  * are read along their shorter stride and transposed in shared memory.
  */
+#include "kernels/ptx.cuh"
 #include "kernels/repack/args.h"
 #include "kernels/rows.cuh"
 
@@ -130,6 +131,8 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
     extern "C" __global__ void __launch_bounds__(TGI_REPACK_THREADS)                               \
         name(const __grid_constant__ tgi_repack_args args)                                         \
     {                                                                                              \
+        tgi_start_next();                                                                          \
+        tgi_wait_for_stream();                                                                     \
         repack<type>(args);                                                                        \
     }
 

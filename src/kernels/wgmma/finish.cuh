@@ -1,6 +1,6 @@
 /*
- * From the sums of a warpgroup, 64 rows, to D or to parts of k: 64 columns at a time through shared
- * memory, so that D is written in whole lines.
+ * From the sums of a warpgroup, 64 rows, to D: 64 columns at a time through shared memory, so that
+ * D is written in whole lines.
  */
 #ifndef TGI_WGMMA_FINISH_CUH
 #define TGI_WGMMA_FINISH_CUH
@@ -8,16 +8,10 @@
 #include "kernels/epilogue.cuh"
 #include "kernels/hopper.cuh"
 #include "kernels/tile_shape.h"
-#include "kernels/wgmma/args.h"
+#include "kernels/wgmma/place.cuh"
 
 #define TGI_WGMMA_PART_COLS 64 /* of 64 rows: one part in FP32, or half of one in 16 bits */
 #define TGI_BOX_BYTES 8192     /* 64 lines of 128 bytes, under the 128-byte swizzle */
-
-/* Where a block works; row and column of its first element of D. */
-typedef struct tgi_wgmma_tile {
-    int row, col, batch, part;
-    int step, step_end; /* of k */
-} tgi_wgmma_tile;
 
 /* Address of 16-byte unit `unit` (0..7) of line `line` in a box. */
 static __device__ __forceinline__ uint32_t tgi_find_unit(uint32_t box, int line, int unit)
@@ -109,23 +103,13 @@ static __device__ __forceinline__ tgi_wgmma_target tgi_find_target(const tgi_wgm
     tgi_wgmma_target target;
     target.rows = static_cast<int>(min(p.m - tile.row, static_cast<int64_t>(64)));
     target.cols = static_cast<int>(min(p.n - tile.col, static_cast<int64_t>(cols)));
-    if (gemm.k_part_count > 1) {
-        const int64_t plane = static_cast<int64_t>(tile.batch) * gemm.k_part_count + tile.part;
-        target.type = TG_TYPE_FP32;
-        target.row = p.n;
-        target.col = 1;
-        target.data =
-            static_cast<float *>(gemm.workspace) + (plane * p.m + tile.row) * p.n + tile.col;
-    } else {
-        target.type = p.d_type;
-        target.row = p.d.row;
-        target.col = p.d.col;
-        target.data =
-            static_cast<char *>(gemm.d) +
-            tgi_offset(p.d, tile.batch, tile.row, tile.col) * (p.d_type == TG_TYPE_FP32 ? 4
-                                                               : tgi_is_fp8(p.d_type)   ? 1
-                                                                                        : 2);
-    }
+    target.type = p.d_type;
+    target.row = p.d.row;
+    target.col = p.d.col;
+    target.data = static_cast<char *>(gemm.d) +
+                  tgi_offset(p.d, tile.batch, tile.row, tile.col) * (p.d_type == TG_TYPE_FP32 ? 4
+                                                                     : tgi_is_fp8(p.d_type)   ? 1
+                                                                                              : 2);
     return target;
 }
 
@@ -247,9 +231,8 @@ static __device__ __forceinline__ void tgi_finish(const tgi_wgmma_args &args, tg
                                                   int barrier)
 {
     const int is_leader = threadIdx.x % 128 == 0;
-    const tg_type type = args.gemm.k_part_count > 1 ? TG_TYPE_FP32 : args.gemm.problem.d_type;
+    const tg_type type = args.gemm.problem.d_type;
     const int is_16bit = args.is_d_boxed && type != TG_TYPE_FP32;
-    const int plane = tile.batch * args.gemm.k_part_count + tile.part;
     constexpr int cols = 2 * Count < TGI_WGMMA_PART_COLS ? 2 * Count : TGI_WGMMA_PART_COLS;
 #pragma unroll
     for (int first = 0; first < Count / 4; first += 8, tile.col += cols) {
@@ -268,14 +251,14 @@ static __device__ __forceinline__ void tgi_finish(const tgi_wgmma_args &args, tg
         tgi_meet(barrier, 128); /* the box has been written */
         if (!args.is_d_boxed) {
             const tgi_wgmma_target target = tgi_find_target(args, tile, cols);
-            if (!args.is_sum_alone && args.gemm.k_part_count == 1)
+            if (!args.is_sum_alone)
                 tgi_apply_epilogue(args.gemm, tile, part);
             tgi_meet(barrier, 128); /* the epilogue has been applied */
             tgi_store_part(target, part);
         } else if (is_leader) {
-            tgi_store_box(&args.d, box, tile.col, tile.row, plane);
+            tgi_store_box(&args.d, box, tile.col, tile.row, tile.batch);
             if (!is_16bit && cols > 32)
-                tgi_store_box(&args.d, box + TGI_BOX_BYTES, tile.col + 32, tile.row, plane);
+                tgi_store_box(&args.d, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
         }
     }
 }

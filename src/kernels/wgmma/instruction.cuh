@@ -56,7 +56,8 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
 #define TGI_SUMS_96(i) TGI_SUMS_64(i), TGI_SUMS_32(i + 64)
 #define TGI_SUMS_128(i) TGI_SUMS_64(i), TGI_SUMS_64(i + 64)
 
-#define TGI_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define TGI_NAMES_8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define TGI_NAMES_16 TGI_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define TGI_NAMES_32                                                                               \
     TGI_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define TGI_NAMES_64                                                                               \
@@ -105,6 +106,7 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
             TGI_WGMMA(n, count, "k32.f32.e5m2.e5m2", a_name, b_name, is_sum_name, "");             \
     }
 
+TGI_WGMMA_OF_TYPE(16, 8, "%8", "%9", "%10", "%11", "%12")
 TGI_WGMMA_OF_TYPE(32, 16, "%16", "%17", "%18", "%19", "%20")
 TGI_WGMMA_OF_TYPE(64, 32, "%32", "%33", "%34", "%35", "%36")
 TGI_WGMMA_OF_TYPE(128, 64, "%64", "%65", "%66", "%67", "%68")

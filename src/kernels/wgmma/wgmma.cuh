@@ -7,13 +7,15 @@
  *     setup()    barriers
  *     produce()  for each tile, for each step of k: wait until a stage is empty, fill it
  *     consume()  for each tile, for each step of k: wait until a stage is full, multiply it
- *     finish()   sums to D (finish.cuh)
+ *     finish()   sums to D (finish.cuh), or of a tile whose k is cut to the workspace (pieces.cuh)
  */
 #ifndef TGI_WGMMA_CUH
 #define TGI_WGMMA_CUH
 
 #include "kernels/wgmma/finish.cuh"
 #include "kernels/wgmma/instruction.cuh"
+#include "kernels/wgmma/pieces.cuh"
+#include "kernels/wgmma/place.cuh"
 
 #define TGI_BLOCK_LINES 64 /* rows of one instruction; lines of a block of an operand across k */
 #define TGI_WARPGROUP 128
@@ -73,28 +75,21 @@ template <int Stages> struct tgi_ring {
     }
 };
 
-/* Unit `index` of the list: a tile, its batch entry and its part of k. Tiles are numbered down
- * groups of rows, so that those under way together share operands in L2. */
+/* Unit `index` of the list: a whole tile or, behind those, a part of k of a tile that is cut. */
 template <class Shape>
 static __device__ __forceinline__ tgi_wgmma_tile tgi_find_tile(const tgi_wgmma_args &args,
                                                                int index, int rank)
 {
-    const int row_count = args.row_tile_count / Shape::cluster_rows;
-    const int col_count = args.col_tile_count / Shape::cluster_cols;
-    const int tiles = row_count * col_count, height = args.gemm.tile_rows_per_group;
-    const int plane = index / tiles, in_plane = index % tiles;
-    const int group = in_plane / (height * col_count), in_group = in_plane % (height * col_count);
-    const int group_height = min(height, row_count - group * height);
-    tgi_wgmma_tile tile;
-    tile.row = ((group * height + in_group % group_height) * Shape::cluster_rows +
-                rank % Shape::cluster_rows) *
-               Shape::rows;
-    tile.col =
-        (in_group / group_height * Shape::cluster_cols + rank / Shape::cluster_rows) * Shape::cols;
-    tile.part = plane % args.gemm.k_part_count;
-    tile.batch = plane / args.gemm.k_part_count;
-    tile.step = tile.part * args.steps_per_part;
-    tile.step_end = min(args.step_count, tile.step + args.steps_per_part);
+    const int cut = index - args.whole_count;
+    tgi_wgmma_tile tile =
+        tgi_find_place(args, cut < 0 ? index : args.whole_count + cut % args.cut_count, rank,
+                       Shape::rows, Shape::cols, Shape::cluster_rows, Shape::cluster_cols);
+    if (cut >= 0) {
+        tile.cut = cut % args.cut_count * Shape::cluster + rank;
+        tile.part = cut / args.cut_count;
+        tile.step = tile.part * args.steps_per_part;
+        tile.step_end = min(args.step_count, tile.step + args.steps_per_part);
+    }
     return tile;
 }
 
@@ -146,6 +141,7 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
                 args.b, a + Shape::a_bytes, full, tile.col, step, tile.batch, row, col_ranks);
         }
     }
+    tgi_start_next();
     /* Blocks of the cluster still signal this one's barriers. */
     for (int i = 0; Shape::cluster > 1 && i < Shape::stages; i++, ring.advance())
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
@@ -256,9 +252,15 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         tgi_sum_tile(memory, tile, rank, group, ring, sum);
         tile.row += group * Shape::group_rows;
 #pragma unroll
-        for (int block = 0; block < Shape::blocks; block++, tile.row += TGI_BLOCK_LINES)
-            tgi_finish(args, tile, sum[block], memory.parts + group * TGI_WGMMA_PART_BYTES,
-                       group + 1);
+        for (int block = 0; block < Shape::blocks; block++, tile.row += TGI_BLOCK_LINES) {
+            if (tile.cut < 0)
+                tgi_finish(args, tile, sum[block], memory.parts + group * TGI_WGMMA_PART_BYTES,
+                           group + 1);
+            else
+                tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part,
+                                              group * Shape::blocks + block,
+                                              Shape::rows / TGI_BLOCK_LINES, sum[block]);
+        }
     }
     if (threadIdx.x % TGI_WARPGROUP == 0)
         tgi_store_box_wait<0>();
@@ -291,6 +293,7 @@ static __device__ __forceinline__ void tgi_wgmma_multiply(const tgi_wgmma_args &
     const int group = static_cast<int>(threadIdx.x) / TGI_WARPGROUP;
     const int rank = Shape::cluster > 1 ? tgi_cluster_rank() : 0;
     tgi_setup(args, memory);
+    tgi_wait_for_stream();
     if (group == 0) {
         if (Shape::group_count > 1)
             tgi_lower_registers<40>();

@@ -1,0 +1,29 @@
+/* What the rows of the kernel table make of a problem on a machine, and which of them is chosen. */
+#ifndef TGI_CANDIDATES_H
+#define TGI_CANDIDATES_H
+
+#include "plan/backend.h"
+
+/* 1 if the row is one of the backend's. */
+int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel);
+
+/* Notes whether A and B, pointers of the canonical problem, are as aligned as kernels may ask; NULL
+ * is. */
+void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, const void *a,
+                           const void *b);
+
+/* VALIDATE, and what pointers tell already. */
+tg_status tgi_plan_canonicalize(const tgi_backend *backend, const tg_problem *problem,
+                                tgi_problem *canonical);
+
+/* The legal row with the shortest prediction among those that `name` (NULL: any) matches: first the
+ * bits, as if there were one thread, then the row. Errors: UNKNOWN_NAME, UNSUPPORTED. */
+tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
+                          const tgi_problem *problem, const char *name, tgi_proposal *best);
+
+/* tg_list_candidates on that machine. */
+tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
+                        const tg_problem *problem, tg_candidate *candidates, int capacity,
+                        int *count);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * What the CUDA backend plans: the same for a chip that is here and for its figures alone, again
+ * for operands that lie otherwise than was planned for, and for as many tiles as can be counted.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake_control.h"
+#include "tilegemm_lab.h"
+
+static tg_problem parse(const char *text)
+{
+    tg_problem problem;
+    if (tg_parse_problem(text, &problem) != TG_STATUS_OK)
+        fail_msg("%s: %s", text, tg_get_error_detail());
+    return problem;
+}
+
+/* Fails unless both are the same but for `reason`, whose bytes behind its end say nothing. */
+static void assert_same_candidate(const tg_candidate *one, const tg_candidate *other)
+{
+    assert_string_equal(one->kernel, other->kernel);
+    assert_string_equal(one->reason, other->reason);
+    assert_int_equal(one->is_legal, other->is_legal);
+    assert_int_equal(one->is_chosen, other->is_chosen);
+    assert_int_equal(one->block_count, other->block_count);
+    assert_int_equal(one->k_part_count, other->k_part_count);
+    assert_true(one->predicted_s == other->predicted_s);
+    assert_true(one->issued_flops == other->issued_flops);
+    assert_true(one->occupancy == other->occupancy);
+}
+
+static void test_chip_plans_as_its_context_does(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"1000x1200x800",
+                                         "64x64x65536:tn",
+                                         "1x4096x4096:nt:bf16",
+                                         "2048x2048x2048:nt:fp8_e4m3:b=fp8_e5m2:d=bf16",
+                                         "4095x4097x4099:fp16",
+                                         "512x512x512:fp64:batch=3",
+                                         "1024x1024x1024:prec=tf32",
+                                         "256x256x256:bf16:batch_invariant",
+                                         "64x64x64:alpha=0"};
+    fake_reset();
+    tg_chip chip;
+    tg_context *context = fake_open_context("cuda");
+    assert_int_equal(tg_describe_chip(context, &chip), 0);
+    const int capacity = tg_get_kernel_count();
+    tg_candidate *here = calloc((size_t)capacity, sizeof *here);
+    tg_candidate *there = calloc((size_t)capacity, sizeof *there);
+    assert_true(here && there);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        const tg_problem problem = parse(shapes[i]);
+        int here_count = 0, there_count = 0, chosen_count = 0;
+        assert_int_equal(tg_list_candidates(context, &problem, here, capacity, &here_count), 0);
+        assert_int_equal(tg_list_chip_candidates(&chip, &problem, there, capacity, &there_count),
+                         0);
+        assert_int_equal(here_count, capacity);
+        assert_int_equal(there_count, capacity);
+        for (int row = 0; row < capacity; row++) {
+            assert_same_candidate(&here[row], &there[row]);
+            chosen_count += there[row].is_chosen;
+        }
+        assert_int_equal(chosen_count, 1);
+    }
+    free(here);
+    free(there);
+    tg_destroy_context(context);
+}
+
+/* Calls a plan, made without pointers, with A at a multiple of 16 bytes and an element behind one.
+ * `kernels` has the launches of the second call. */
+static void call_with_offset(tg_context *context, const char *kernel, char kernels[512])
+{
+    static uint16_t a[16 * 512 + 16], b[512 * 512], d[16 * 512];
+    const tg_problem problem = parse("16x512x512:nt:bf16:d=bf16");
+    const tg_plan_options options = {.kernel = kernel};
+    tg_plan *plan = NULL;
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+    for (int shift = 0; shift < 2; shift++) {
+        const uintptr_t start = ((uintptr_t)a + 15) / 16 * 16 + 2 * (uintptr_t)shift;
+        const tg_buffers buffers = {.a = (const void *)start, .b = b, .d = d};
+        fake_driver *fake = fake_reset();
+        fake->kernels[0] = '\0';
+        assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+        strcpy(kernels, fake->kernels);
+        if (shift == 0)
+            assert_true(strncmp(kernels, "cuda_wgmma", 10) == 0);
+    }
+    tg_destroy_plan(plan);
+}
+
+/* The last line of the log tells that kernel. */
+static void assert_logged(FILE *log, const char *kernel)
+{
+    char line[1024] = "", key[256];
+    clearerr(log);
+    while (fgets(line, sizeof line, log))
+        continue;
+    snprintf(key, sizeof key, " kernel=%s", kernel);
+    if (!strstr(line, key))
+        fail_msg("\"%s\" lacks \"%s\"", line, key);
+}
+
+static void test_offset_operands_are_planned_for_again(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/tilegemm-test-XXXXXX", kernels[512];
+    int descriptor = mkstemp(path);
+    assert_true(descriptor >= 0);
+    FILE *log = fdopen(descriptor, "r");
+    setenv("TILEGEMM_LOG", path, 1);
+    tg_context *context = fake_open_context("cuda");
+    unsetenv("TILEGEMM_LOG");
+    /* Another kernel is quicker, where A would have to be repacked; that one ran. */
+    call_with_offset(context, NULL, kernels);
+    assert_true(strncmp(kernels, "cuda_dot_", 9) == 0);
+    assert_logged(log, "cuda_dot_");
+    /* Not so where the caller has said which. */
+    call_with_offset(context, "cuda_wgmma", kernels);
+    assert_true(strncmp(kernels, "tgi_repack_2,cuda_wgmma_sm90a_bf16_64x16x64_kk,", 47) == 0);
+    assert_logged(log, "cuda_wgmma_sm90a_bf16_64x16x64 ");
+    tg_destroy_context(context);
+    fclose(log);
+    unlink(path);
+}
+
+/* 3 million tiles are no obstacle; what the kernel cannot count is refused. */
+static void test_many_tiles(void **state)
+{
+    (void)state;
+    static const tg_plan_options options = {.kernel = "cuda_wgmma_sm90a_bf16_64x32x64"};
+    fake_reset();
+    tg_plan *plan = NULL;
+    tg_context *context = fake_open_context("cuda");
+    tg_problem problem = parse("100000x64000x64:nt:bf16");
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+    tg_destroy_plan(plan);
+    problem = parse("10000000x1000000x64:nt:bf16");
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("4882812500 tiles of 64 x 32", "larger tile");
+    problem = parse("2147483000x64x64:nt:bf16");
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("2147483000");
+    tg_destroy_context(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_chip_plans_as_its_context_does),
+        cmocka_unit_test(test_offset_operands_are_planned_for_again),
+        cmocka_unit_test(test_many_tiles),
+    };
+    return cmocka_run_group_tests(tests, fake_open, NULL);
+}

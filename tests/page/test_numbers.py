@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Numbers of the page in a browser: roofline, reads and the ladder's sources beside what the
+command prints.
+
+usage: test_numbers.py TILEGEMM
+"""
+import json
+import os
+import random
+import sys
+import unittest
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from browser import read_json, write_report
+from page_case import PageCase, SHAPE, VIEWS, make_file, make_record, tilegemm
+
+FAMILIES = ("naive", "coalesced", "tiled", "edges", "transposed", "padded", "register_column",
+            "register_tile", "vector", "buffered", "warp_tile")
+CHIPS = ("t4", "a100", "h200", "rtx4090")
+
+
+def make_profile(folder, name, rate, **gpu):
+    kernel = {"kernel": "cuda_edges_sm75_fp32_16x16x16",
+              "counted": {"global_load_sectors": rate, "dram_read_bytes": 5678.0,
+                          "load_conflicts": None}}
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(dict(zip("mnk", SHAPE)) | gpu | {"kernels": [kernel]}, file)
+    return path
+
+
+class Numbers(PageCase):
+    @classmethod
+    def make_files(cls):
+        bench = make_file(cls.folder, "bench.json", [
+            make_record("cuda_naive_sm75_fp32_16x16x1", "kernel", SHAPE, 100.0),
+            make_record("cublas", "peer", SHAPE, 1000.0)])
+        here = make_profile(cls.folder, "here.json", 1234, gpu="cuda:0", gpu_title="NVIDIA H200")
+        other = make_profile(cls.folder, "other.json", 99, gpu="a100", gpu_title="A100 SXM 80GB")
+        return ["--bench", bench, "--profile", other, "--profile", here]
+
+    def test_model_is_the_commands(self):
+        """30 random cases typed in: the tables show what explain prints."""
+        choose = random.Random(1)
+        for _ in range(30):
+            m, n, k = (choose.choice((choose.randint(1, 70), choose.randint(1, 3000)))
+                       for _ in range(3))
+            family, chip = choose.choice(FAMILIES), choose.choice(CHIPS)
+            self.type_sizes(m, n, k)
+            self.browser.choose("kernel", family)
+            self.browser.choose("chip", chip)
+            tile = int(self.browser.find("select[data-key=tile]").get_attribute("value"))
+            told = self.explain(m, n, k, family, tile, chip)
+            case = (m, n, k, family, tile, chip)
+            self.browser.show("roofline")
+            values = dict(self.browser.read_tables("roofline")[1])
+            self.assert_near(values["FLOP a byte asked for"], told["flop_per_byte"], case)
+            self.assertEqual(values["threads a block"], told["threads_per_block"], case)
+            self.assertEqual(values["registers a thread"], told["registers_per_thread"], case)
+            self.assertEqual(values["blocks a multiprocessor"], told["resident_blocks"], case)
+            chosen = [row for row in self.browser.read_tables("roofline")[0]
+                      if row[0].endswith("(chosen)")]
+            self.assertEqual(len(chosen), 1, case)
+            self.assertEqual(chosen[0][4], told["shared_bytes"], case)
+            times = [row for row in values if row.startswith("predicted")]
+            if told["is_legal"]:
+                self.assert_near(chosen[0][3], told["useful_flops"] / told["predicted_s"] / 1e9,
+                                 case)
+                self.assertEqual(len(times), 2, case)
+            else:  # nothing is predicted of what cannot run
+                self.assertEqual((chosen[0][3], times), ("-", []), case)
+            self.assertEqual(chosen[0][7],
+                             told["bound"] if told["is_legal"] else told["reason"], case)
+            self.check_reads(told, case)
+
+    def check_reads(self, told, case):
+        self.browser.show("reads")
+        tables = self.browser.read_tables("reads")
+        name = f"{told['family']} {told['tile_rows']} x {told['tile_cols']}"
+        levels = (told["global_read_bytes"], 32 * told["global_load_sectors"],
+                  told["dram_read_bytes"])
+        for table, bytes_read in zip(tables, levels):
+            self.assert_near({row[0]: row for row in table}[name][1], bytes_read, case)
+        row = {row[0]: row for row in tables[3]}[name]
+        self.assertEqual([row[1], row[3], row[5]],
+                         [told["shared_load_requests"], told["bank_conflicts"], told["barriers"]],
+                         case)
+
+    def test_counts_are_the_simulators(self):
+        """30 random small sizes: what the page counts is what simulate counts."""
+        choose = random.Random(2)
+        self.browser.show("reads")
+        for _ in range(30):
+            m, n, k = (choose.randint(1, 40) for _ in range(3))
+            family, tile = choose.choice(("naive", "coalesced", "edges")), choose.choice((2, 4))
+            self.type_sizes(m, n, k)
+            self.browser.choose("kernel", family)
+            self.browser.choose("tile", tile)
+            told = read_json(tilegemm[0], "simulate", f"{m}x{n}x{k}", "--kernel", family, "--tile",
+                             str(tile))
+            name = f"{family} {tile} x {tile}"
+            tables = self.browser.read_tables("reads")
+            found = [row for row in tables[0] if row[0] == name]
+            self.assertEqual(found[0][1], told["global_read_bytes"], (m, n, k, name))
+            row = [row for row in tables[1] if row[0] == name][0]
+            self.assertEqual(row[1], 32 * told["global_load_sectors"], (m, n, k, name))
+
+    def test_simulated_columns(self):
+        """At the report's shape the simulator's figures stand beside the model's."""
+        self.browser.show("reads")
+        for family in FAMILIES[3:]:
+            self.browser.choose("kernel", family)
+            tables = self.browser.read_tables("reads")
+            for row in tables[0] + tables[1]:
+                self.assertEqual(row[1], row[2], row)
+        self.browser.type_number("m", 61)
+        self.assertEqual({row[2] for row in self.browser.read_tables("reads")[0]}, {"-"})
+
+    def test_counted_columns(self):
+        """What the counters of the chip at hand counted stands beside it."""
+        self.browser.show("reads")
+        asked, sectors, dram = ({row[0]: row for row in table}["edges 16 x 16"][3]
+                                for table in self.browser.read_tables("reads")[:3])
+        self.assertEqual((asked, sectors, dram), ("-", 32 * 1234, 5678))
+        figures = [one.text for one in self.browser.find_all("#panel-reads figure svg")]
+        self.assertIn("edges 16 x 16; simulated", figures[0])
+        self.assertIn("; counted 38.56 KiB", figures[1])
+        self.assertIn("; counted 5.545 KiB", figures[2])
+        self.browser.choose("chip", "a100")
+        sectors = {row[0]: row for row in self.browser.read_tables("reads")[1]}["edges 16 x 16"][3]
+        self.assertEqual(sectors, 32 * 99)
+        self.browser.choose("chip", "t4")
+        self.assertEqual({row[3] for row in self.browser.read_tables("reads")[1]}, {"-"})
+
+    def test_source_margin(self):
+        """Counts in the margin of a source are those of simulate."""
+        self.browser.show("ladder")
+        told = read_json(tilegemm[0], "simulate", "x".join(map(str, SHAPE)), "--kernel",
+                         "cuda_transposed_sm75_fp32_32x32x32")
+        self.browser.choose("kernel", "transposed")
+        margin = {row[4]: row for row in self.browser.read_tables("ladder")[-1]
+                  if any(row[:4])}
+        counted = [line for line in told["lines"] if line["global_load_sectors"]
+                   + line["global_store_sectors"] + line["shared_load_requests"]
+                   + line["shared_store_requests"]]
+        self.assertTrue(counted)
+        self.assertEqual(set(margin), {str(line["line"]) for line in counted})
+        for line in counted:
+            row = margin[str(line["line"])]
+            self.assertEqual(row[5].strip(), line["source"].strip())
+            expected = (line["global_read_bytes"] + line["global_write_bytes"],
+                        line["global_load_sectors"] + line["global_store_sectors"],
+                        line["shared_load_requests"] + line["shared_store_requests"],
+                        line["bank_conflicts"])
+            self.assertEqual([value or 0 for value in row[:4]], list(expected), line["line"])
+
+    def test_source_margin_says_of_what(self):
+        """Whose counts the margin has: of the product above, of it with k cut, of another."""
+        self.browser.show("ladder")
+
+        def read():
+            return self.browser.find("#panel-ladder .origin").text
+
+        self.assertIn("in 60 x 52 x 44 by cuda_edges_sm75_fp32_16x16x16", read())
+        self.assertIn("All its blocks ran. That is the product above.", read())
+        self.browser.type_number("m", 61)
+        self.assertIn("It is not the product above: tilegemm report 61x52x44 simulates", read())
+        self.browser.type_number("m", 60)
+        self.browser.choose("counts", "cuda_edges_sm75_fp32_8x8x8 64x64x64")
+        self.assertIn("in 64 x 64 x 64 by cuda_edges_sm75_fp32_8x8x8", read())
+        path = os.path.join(self.folder, "deep.html")
+        write_report(tilegemm[0], path, "600x500x9003", "--gpu", "h200")
+        self.browser.open(path, "view=ladder&kernel=register_tile")
+        self.assertRegex(read(), r"in 600 x 500 x \d+ by cuda_register_tile.* of its 20 blocks "
+                         "ran, and their counts were scaled up. It is the product above with k cut "
+                         r"from 9,003 to [\d,]+,")
+
+    def press_right(self, slider):
+        slider.send_keys(Keys.ARROW_RIGHT)
+        return slider.get_attribute("aria-valuetext")
+
+    def test_sliders(self):
+        """By keys and by the pointer, within the family's tiles."""
+        self.browser.show("roofline")
+        slider = self.browser.find("#panel-roofline input[data-key=tile]")
+        slider.send_keys(Keys.ARROW_RIGHT)
+        self.assertEqual(self.browser.read_state()["tile"], "32")
+        slider.send_keys(Keys.HOME)
+        self.assertEqual(self.browser.read_state()["tile"], "2")
+        ActionChains(self.browser.driver).drag_and_drop_by_offset(
+            slider, slider.size["width"] // 2, 0).perform()
+        self.assertIn(int(self.browser.read_state()["tile"]), (16, 32, 64))
+        # Register tiles: those of the ladder, and of the planner's kernels.
+        registers = self.browser.find("#panel-roofline input[data-key=registers]")
+        shown = [registers.get_attribute("aria-valuetext")]
+        while self.press_right(registers) != shown[-1]:
+            shown.append(registers.get_attribute("aria-valuetext"))
+        self.assertEqual((shown[0], shown[-1]), ("1 x 1", "8 x 16"))
+        self.assertGreaterEqual(len(shown), 7)
+        name = self.browser.read_state()["row"]
+        told = read_json(tilegemm[0], "explain", "x".join(map(str, SHAPE)), "--device", "cuda",
+                         "--gpu", "h200")
+        row = [row for row in told["candidates"] if row["kernel"] == name][0]
+        values = dict(self.browser.read_tables("roofline")[1])
+        self.assertEqual((values["kernel"], values["threads a block"]),
+                         (name, row["threads_per_block"]))
+        chosen = [row for row in self.browser.read_tables("roofline")[0]
+                  if row[0].endswith("(chosen)")][0]
+        self.assertEqual(chosen[4], row["shared_bytes"])
+        self.assert_near(chosen[3], row["gflop_per_s"], name)
+        registers.send_keys(Keys.HOME)
+        self.assertEqual(self.browser.read_state().get("kernel", "edges"), "edges")
+        self.browser.show("reads")
+        size = self.browser.find("#panel-reads input[data-key=size]")
+        self.assertIn("60 x 52 x 44; moving this makes them equal",
+                      size.get_attribute("aria-valuetext"))
+        size.send_keys(Keys.END)
+        state = self.browser.read_state()
+        self.assertEqual(size.get_attribute("aria-valuetext"), "8,192")
+        self.assertEqual((state["m"], state["n"], state["k"]), ("8192",) * 3)
+
+    def test_no_chart_of_another_size(self):
+        self.browser.show("roofline")
+        for key in "mnk":
+            self.browser.type_number(key, 1000000)
+        self.assertIn("no kernel at this size", self.browser.find("#panel-roofline").text)
+        self.assertEqual(self.browser.find_all("#panel-roofline figure svg"), [])
+        self.browser.open(self.path, "m=61")
+        self.browser.show("ladder")
+        self.assertIn("Not measured at this size", self.browser.find("#panel-ladder").text)
+
+    def test_size_beyond_the_simulator(self):
+        """Every view opens on matrices that the simulator does not count."""
+        path = os.path.join(self.folder, "huge.html")
+        write_report(tilegemm[0], path, "70000x70000x8", "--gpu", "h200")
+        self.browser.open(path)
+        for view in VIEWS:
+            self.browser.show(view)
+            self.assertTrue(self.browser.find(f"#panel-{view}").text)
+            self.assertEqual(self.browser.list_faults(), [], view)
+
+
+if __name__ == "__main__":
+    tilegemm[0] = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
