@@ -34,9 +34,12 @@ typedef struct tgi_cuda_family {
 extern const tgi_cuda_family tgi_cuda_ladder, tgi_cuda_simt, tgi_cuda_small, tgi_cuda_dmma,
     tgi_cuda_skinny, tgi_cuda_wgmma;
 
+/* A function's name, with its end. */
+#define TGI_CUDA_SYMBOL_BYTES 80
+
 /* launch.c, THE launch: function `symbol` (a row's name, or another function) of the embedded image
  * `image` (a row's image), which is loaded at its first use on the device. `arguments[i]` points to
- * the i-th argument of the function, as for cuLaunchKernel. Both names live as long as the process.
+ * the i-th argument of the function, as for cuLaunchKernel.
  * Errors: NO_DEVICE (no image for this chip), OUT_OF_MEMORY, DEVICE_FAILURE. */
 tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const char *symbol,
                        const tgi_cuda_launch *launch, void **arguments);

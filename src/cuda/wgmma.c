@@ -8,7 +8,6 @@
 #include "cuda/device.h"
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
-#include "cuda/variants.h"
 #include "kernels/tile_shape.h"
 #include "kernels/wgmma/args.h"
 #include "model/wgmma_model.h"
@@ -226,9 +225,9 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
         .block = {(unsigned)kernel->thread_count, 1, 1},
         .shared_bytes = (unsigned)count_shared_bytes(kernel)};
     void *arguments[] = {&args};
-    status =
-        tgi_cuda_run(queue, kernel->image, tgi_cuda_find_variant(kernel, find_suffix(p, operand)),
-                     &shape, arguments);
+    char symbol[TGI_CUDA_SYMBOL_BYTES];
+    snprintf(symbol, sizeof symbol, "%s_%s", kernel->name, find_suffix(p, operand));
+    status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args.gemm);
 }
 
