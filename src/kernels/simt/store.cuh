@@ -10,16 +10,16 @@
 /* Called, not inlined, a store is one function for all kernels of a row. In PTX that is half of the
  * text. On Hopper, where the passes of the store are unrolled, the elements' store alone is called,
  * a fourth of the image: a call in the way of every product may give sums other registers, of which
- * two meet in one bank. On earlier chips calls make images larger. */
+ * two meet in one bank. Before Hopper, with cp.async, calls make the image larger. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TGI_STORE_SUMS __forceinline__
 #define TGI_STORE_ELEMENTS __noinline__
-#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define TGI_STORE_SUMS __noinline__
-#define TGI_STORE_ELEMENTS __noinline__
-#else
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
 #define TGI_STORE_SUMS __forceinline__
 #define TGI_STORE_ELEMENTS __forceinline__
+#else
+#define TGI_STORE_SUMS __noinline__
+#define TGI_STORE_ELEMENTS __noinline__
 #endif
 
 /* Word of sum (row, col) in a tile `Cols` wide: groups of four columns are permuted by the group of
