@@ -44,9 +44,12 @@ typedef tg_status tgi_cuda_launch_call(const tgi_cuda_queue *queue, const tgi_ca
 void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                       tgi_proposal *proposal);
 
+/* A function's name, with its end. */
+#define TGI_CUDA_SYMBOL_BYTES 80
+
 /* launch.c, THE launch: function `symbol` (a row's name, or another function) of the embedded image
  * `image` (a row's image), which is loaded at its first use on the device. `arguments[i]` points to
- * the i-th argument of the function, as for cuLaunchKernel. Both names live as long as the process.
+ * the i-th argument of the function, as for cuLaunchKernel.
  * Errors: NO_DEVICE (no image for this chip), OUT_OF_MEMORY, DEVICE_FAILURE. */
 tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const char *symbol,
                        const tgi_cuda_launch *launch, void **arguments);

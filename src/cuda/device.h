@@ -12,9 +12,10 @@
 #define TGI_CUDA_IMAGE_COUNT 64
 #define TGI_CUDA_FUNCTION_COUNT 1024 /* a power of two, several times the functions there are */
 
-/* A kernel of a loaded image. `symbol` is set last: who sees it sees the rest. */
+/* A kernel of a loaded image. `symbol`, which is `name`, is set last: who sees it sees the rest. */
 typedef struct tgi_cuda_function {
     const char *_Atomic symbol;
+    char name[TGI_CUDA_SYMBOL_BYTES];
     void *function;
     atomic_uint shared_bytes; /* dynamic shared memory it may use so far */
 } tgi_cuda_function;

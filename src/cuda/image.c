@@ -78,13 +78,16 @@ static tg_status load_function(tgi_cuda_device *device, const char *image, const
             return fail_loading(device, image, error);
         device->modules[i] = module;
     }
-    int error = driver->find_function(&slot->function, device->modules[i], symbol);
+    const int length = snprintf(slot->name, sizeof slot->name, "%s", symbol);
+    int error = length < (int)sizeof slot->name
+                    ? driver->find_function(&slot->function, device->modules[i], symbol)
+                    : TGI_CUDA_ERROR_NOT_FOUND;
     if (error) {
         snprintf(what, sizeof what, "image \"%.40s\" on cuda:%d has no function %.90s", image,
                  device->ordinal, symbol);
         return tgi_driver_fail(driver, error, what);
     }
-    atomic_store_explicit(&slot->symbol, symbol, memory_order_release);
+    atomic_store_explicit(&slot->symbol, slot->name, memory_order_release);
     return TG_STATUS_OK;
 }
 
@@ -103,7 +106,7 @@ static tgi_cuda_function *find_slot(tgi_cuda_device *device, const char *symbol)
     for (unsigned i = 0; i < TGI_CUDA_FUNCTION_COUNT; i++) {
         tgi_cuda_function *slot = &device->functions[(hash + i) % TGI_CUDA_FUNCTION_COUNT];
         const char *found = atomic_load_explicit(&slot->symbol, memory_order_acquire);
-        if (!found || found == symbol || strcmp(found, symbol) == 0)
+        if (!found || strcmp(found, symbol) == 0)
             return slot;
     }
     return NULL;

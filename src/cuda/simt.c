@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cuda/gemm.h"
-#include "cuda/variants.h"
 #include "kernels/tile_shape.h"
 
 #define PARTS_MAX 512
@@ -82,13 +81,14 @@ static char choose_copy(int along_k, int vector_elems, int is_pair, int64_t line
     return vector_elems == 4 && line_count % 4 == 0 ? 'v' : is_pair ? 'p' : 's';
 }
 
-static const char *find_symbol(const tgi_kernel *kernel, char a_copy, char b_copy)
+/* The row's kernel for these copies, as kernels/simt/simt.cu names it. */
+static void name_kernel(char symbol[TGI_CUDA_SYMBOL_BYTES], const tgi_kernel *kernel, char a_copy,
+                        char b_copy)
 {
     /* Across lines, the shorter copies serve both operands. */
     if (a_copy != 'k' && b_copy != 'k' && a_copy != b_copy)
-        a_copy = b_copy = a_copy == 's' || b_copy == 's' ? 's' : 'p';
-    const char suffix[] = {a_copy, b_copy, 0};
-    return tgi_cuda_find_variant(kernel, suffix);
+        a_copy = b_copy = 's';
+    snprintf(symbol, TGI_CUDA_SYMBOL_BYTES, "%s_%c%c", kernel->name, a_copy, b_copy);
 }
 
 tg_status tgi_cuda_launch_simt(const tgi_cuda_queue *queue, const tgi_call *call)
@@ -109,11 +109,10 @@ tg_status tgi_cuda_launch_simt(const tgi_cuda_queue *queue, const tgi_call *call
         .shared_bytes = (unsigned)count_shared_bytes(kernel)};
     void *arguments[] = {&args};
     const int pairs = has_pairs(call->machine);
-    const int a_pair = pairs && is_paired(args.a, p->a.row, p->a.col, p->a.batch, p->m);
     const int b_pair = pairs && is_paired(args.b, p->b.col, p->b.row, p->b.batch, p->n);
-    const char *symbol =
-        find_symbol(kernel, choose_copy(args.a_along_k, args.a_vector_elems, a_pair, p->m),
-                    choose_copy(args.b_along_k, args.b_vector_elems, b_pair, p->n));
+    char symbol[TGI_CUDA_SYMBOL_BYTES];
+    name_kernel(symbol, kernel, choose_copy(args.a_along_k, args.a_vector_elems, 0, p->m),
+                choose_copy(args.b_along_k, args.b_vector_elems, b_pair, p->n));
     tg_status status = tgi_cuda_run(queue, kernel->image, symbol, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);
 }

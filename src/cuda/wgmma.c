@@ -8,7 +8,6 @@
 
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
-#include "cuda/variants.h"
 #include "kernels/tile_shape.h"
 #include "kernels/wgmma/args.h"
 #include "model/wgmma_model.h"
@@ -323,8 +322,8 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
                                    .shared_bytes = (unsigned)count_shared_bytes(kernel),
                                    .is_early = 1};
     void *arguments[] = {&args};
-    status =
-        tgi_cuda_run(queue, kernel->image, tgi_cuda_find_variant(kernel, find_suffix(p, operand)),
-                     &shape, arguments);
+    char symbol[TGI_CUDA_SYMBOL_BYTES];
+    snprintf(symbol, sizeof symbol, "%s_%s", kernel->name, find_suffix(p, operand));
+    status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
     return status ? status : add_pieces(queue, &args);
 }

@@ -49,18 +49,6 @@ static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, i
     return batch * layout.batch + row * layout.row + col * layout.col;
 }
 
-/* Out of line, for store loops that hold several elements, of which each would bring all
- * activations. */
-static __device__ __noinline__ float tgi_activate_call_fp32(float value, tg_activation kind)
-{
-    return tgi_activate_fp32(value, kind);
-}
-
-static __device__ __noinline__ double tgi_activate_call_fp64(double value, tg_activation kind)
-{
-    return tgi_activate_fp64(value, kind);
-}
-
 /* C's element, 0 where C does not count. Apart from the write, so that a thread can read several
  * elements before it writes the first. */
 static __device__ __forceinline__ float tgi_read_c_fp32(const tgi_gemm_args &args, int64_t batch,
@@ -86,10 +74,8 @@ static __device__ __forceinline__ float tgi_find_alpha(const tgi_gemm_args &args
     return tgi_scale_alpha_fp32(alpha, a, b);
 }
 
-template <int Is_called = 1>
-static __device__ __forceinline__ void tgi_write_d_fp32(const tgi_gemm_args &args, int64_t batch,
-                                                        int64_t row, int64_t col, float sum,
-                                                        float c)
+static __device__ __forceinline__ void tgi_finish_fp32(const tgi_gemm_args &args, int64_t batch,
+                                                       int64_t row, int64_t col, float sum, float c)
 {
     const tgi_problem &problem = args.problem;
     float bias = 0.0f;
@@ -97,19 +83,23 @@ static __device__ __forceinline__ void tgi_write_d_fp32(const tgi_gemm_args &arg
         bias = tgi_read_element(args.bias, problem.bias == TG_BIAS_ROW ? row : col, problem.d_type);
     float value =
         tgi_epilogue_fp32(sum, tgi_find_alpha(args, row, col), static_cast<float>(problem.beta), c,
-                          problem.bias != TG_BIAS_NONE, bias, TG_ACTIVATION_NONE);
-    if (problem.activation != TG_ACTIVATION_NONE)
-        value = Is_called ? tgi_activate_call_fp32(value, problem.activation)
-                          : tgi_activate_fp32(value, problem.activation);
+                          problem.bias != TG_BIAS_NONE, bias, problem.activation);
     if (args.d_scale)
         value = TGI_MULTIPLY_FP32(value, *args.d_scale);
     tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);
 }
 
-static __device__ __forceinline__ void tgi_store_fp32(const tgi_gemm_args &args, int64_t batch,
-                                                      int64_t row, int64_t col, float sum)
+/* The stores are out of line, once an image, as an element brings all types and activations. */
+static __device__ __noinline__ void tgi_write_d_fp32(const tgi_gemm_args &args, int64_t batch,
+                                                     int64_t row, int64_t col, float sum, float c)
 {
-    tgi_write_d_fp32<0>(args, batch, row, col, sum, tgi_read_c_fp32(args, batch, row, col));
+    tgi_finish_fp32(args, batch, row, col, sum, c);
+}
+
+static __device__ __noinline__ void tgi_store_fp32(const tgi_gemm_args &args, int64_t batch,
+                                                   int64_t row, int64_t col, float sum)
+{
+    tgi_finish_fp32(args, batch, row, col, sum, tgi_read_c_fp32(args, batch, row, col));
 }
 
 static __device__ __forceinline__ double tgi_read_c_fp64(const tgi_gemm_args &args, int64_t batch,
@@ -120,18 +110,15 @@ static __device__ __forceinline__ double tgi_read_c_fp64(const tgi_gemm_args &ar
     return static_cast<const double *>(args.c)[tgi_offset(args.problem.c, batch, row, col)];
 }
 
-static __device__ __forceinline__ void tgi_write_d_fp64(const tgi_gemm_args &args, int64_t batch,
-                                                        int64_t row, int64_t col, double sum,
-                                                        double c)
+static __device__ __noinline__ void tgi_write_d_fp64(const tgi_gemm_args &args, int64_t batch,
+                                                     int64_t row, int64_t col, double sum, double c)
 {
     const tgi_problem &problem = args.problem;
     double bias = 0.0;
     if (problem.bias != TG_BIAS_NONE)
         bias = static_cast<const double *>(args.bias)[problem.bias == TG_BIAS_ROW ? row : col];
-    double value = tgi_epilogue_fp64(sum, problem.alpha, problem.beta, c,
-                                     problem.bias != TG_BIAS_NONE, bias, TG_ACTIVATION_NONE);
-    if (problem.activation != TG_ACTIVATION_NONE)
-        value = tgi_activate_call_fp64(value, problem.activation);
+    const double value = tgi_epilogue_fp64(sum, problem.alpha, problem.beta, c,
+                                           problem.bias != TG_BIAS_NONE, bias, problem.activation);
     static_cast<double *>(args.d)[tgi_offset(problem.d, batch, row, col)] = value;
 }
 

@@ -52,7 +52,7 @@ static __device__ __forceinline__ double read_c(const tgi_gemm_args &args, int64
 static __device__ __forceinline__ void write_d(const tgi_gemm_args &args, int64_t batch,
                                                int64_t row, int64_t col, float sum, float c)
 {
-    tgi_write_d_fp32(args, batch, row, col, sum, c);
+    tgi_finish_fp32(args, batch, row, col, sum, c);
 }
 
 static __device__ __forceinline__ void write_d(const tgi_gemm_args &args, int64_t batch,

@@ -7,6 +7,21 @@
 
 #include "kernels/epilogue.cuh"
 
+/* Called, not inlined, a store is one function for all kernels of a row. In PTX that is half of the
+ * text. On Hopper, where the passes of the store are unrolled, the elements' store alone is called,
+ * a fourth of the image: a call in the way of every product may give sums other registers, of which
+ * two meet in one bank. Before Hopper, with cp.async, calls make the image larger. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define TGI_STORE_SUMS __forceinline__
+#define TGI_STORE_ELEMENTS __noinline__
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
+#define TGI_STORE_SUMS __forceinline__
+#define TGI_STORE_ELEMENTS __forceinline__
+#else
+#define TGI_STORE_SUMS __noinline__
+#define TGI_STORE_ELEMENTS __noinline__
+#endif
+
 /* Word of sum (row, col) in a tile `Cols` wide: groups of four columns are permuted by the group of
  * four rows, so that a warp's writes, which run down rows, spread over the banks. */
 template <int Cols> static __device__ __forceinline__ int find_word(int row, int col)
@@ -18,14 +33,15 @@ template <int Cols> static __device__ __forceinline__ int find_word(int row, int
  * `RowStep` rows further down. The first row_skip rows (of the tile from the pass on, may be
  * negative) and col_skip columns are another block's. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads, int Vector>
-static __device__ __forceinline__ void store_sums(const float *sums, float *d, int64_t d_row,
-                                                  int64_t row_count, int64_t col_count,
-                                                  int row_skip, int col_skip)
+static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int64_t d_row,
+                                                 int64_t row_count, int64_t col_count, int row_skip,
+                                                 int col_skip)
 {
     /* A thread keeps its columns, so that from row to row only addresses move on. */
     constexpr int lanes = Cols / Vector, step = Threads / lanes;
     static_assert(Threads % lanes == 0 && Rows % step == 0, "equal rows");
     const int col = threadIdx.x % lanes * Vector;
+    const float *sums = static_cast<const float *>(__cvta_shared_to_generic(address));
     if (col < col_skip || col >= col_count)
         return;
     d += col;
@@ -63,13 +79,23 @@ static __device__ __forceinline__ void store_sums(const float *sums, float *d, i
     }
 }
 
+/* C's element; C and D of this family are FP32. */
+static __device__ __forceinline__ float read_c(const tgi_gemm_args &args, int64_t batch,
+                                               int64_t row, int64_t col)
+{
+    if (args.problem.beta == 0.0)
+        return 0.0f;
+    return static_cast<const float *>(args.c)[tgi_offset(args.problem.c, batch, row, col)];
+}
+
 /* Through the epilogue, or with gaps between columns: some 90 instructions an element. `row_0`,
  * `col_0`: where the first row of the pass and column 0 of the tile lie in D. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads>
-static __device__ __forceinline__ void store_elements(const float *sums, const tgi_gemm_args &args,
-                                                      int64_t batch, int64_t row_0, int64_t col_0,
-                                                      int row_skip, int col_skip)
+static __device__ TGI_STORE_ELEMENTS void
+store_elements(uint32_t address, const tgi_gemm_args &args, int64_t batch, int64_t row_0,
+               int64_t col_0, int row_skip, int col_skip)
 {
+    const float *sums = static_cast<const float *>(__cvta_shared_to_generic(address));
     const int64_t row_least = row_0 + row_skip, col_least = col_0 + col_skip;
     constexpr int at_once = 4;
 #pragma unroll 1
@@ -88,7 +114,7 @@ static __device__ __forceinline__ void store_elements(const float *sums, const t
             c[i] = 0.0f;
             if (d_row >= row_least && d_row < args.problem.m && d_col >= col_least &&
                 d_col < args.problem.n)
-                c[i] = tgi_read_c_fp32(args, batch, d_row, d_col);
+                c[i] = read_c(args, batch, d_row, d_col);
         }
 #pragma unroll
         for (int i = 0; i < at_once; i++) {

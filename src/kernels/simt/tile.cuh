@@ -303,7 +303,8 @@ store_tile(const tgi_gemm_args &args, const tgi_tile_place &place, float *sums,
         int row_skip = place.row_skip - pass * run;
         if (!is_sum) {
             store_elements<rows, Cols, run, step, Shape::slices, Threads>(
-                sums, args, place.batch, first, place.col, row_skip, place.col_skip);
+                tgi_shared_address(sums), args, place.batch, first, place.col, row_skip,
+                place.col_skip);
             continue;
         }
         float *d = static_cast<float *>(args.d) + tgi_offset(p.d, place.batch, first, place.col);
@@ -314,10 +315,12 @@ store_tile(const tgi_gemm_args &args, const tgi_tile_place &place, float *sums,
         }
         if (is_vector)
             store_sums<rows, Cols, run, step, Shape::slices, Threads, 4>(
-                sums, d, d_row, p.m - first, p.n - place.col, row_skip, place.col_skip);
+                tgi_shared_address(sums), d, d_row, p.m - first, p.n - place.col, row_skip,
+                place.col_skip);
         else
             store_sums<rows, Cols, run, step, Shape::slices, Threads, 1>(
-                sums, d, d_row, p.m - first, p.n - place.col, row_skip, place.col_skip);
+                tgi_shared_address(sums), d, d_row, p.m - first, p.n - place.col, row_skip,
+                place.col_skip);
     }
 }
 
