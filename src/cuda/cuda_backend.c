@@ -26,6 +26,8 @@ static const tgi_cuda_family *const families[TGI_FAMILY_COUNT] = {
     [TGI_FAMILY_cuda_dot] = &tgi_cuda_skinny,
     [TGI_FAMILY_cuda_simt] = &tgi_cuda_simt,
     [TGI_FAMILY_cuda_wgmma] = &tgi_cuda_wgmma,
+    [TGI_FAMILY_cuda_bf16x] = &tgi_cuda_wgmma,
+    [TGI_FAMILY_cuda_fp16x] = &tgi_cuda_wgmma,
 };
 
 static tg_status open_cuda(tgi_machine *machine, int ordinal)

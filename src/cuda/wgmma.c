@@ -1,6 +1,7 @@
 /*
- * Family wgmma: Hopper's matrix instructions. Legality, which operands are repacked, which of D's
- * sides the tiles' rows lie along, parts of k, tensor maps, launch.
+ * Families wgmma, bf16x and fp16x: Hopper's matrix instructions. Legality, which operands are
+ * repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
+ * maps, launch.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "cuda/device.h"
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
+#include "cuda/slices.h"
 #include "cuda/variants.h"
 #include "kernels/tile_shape.h"
 #include "kernels/wgmma/args.h"
@@ -17,6 +19,10 @@
 #define TILE_ROWS_PER_GROUP 16
 #define BOX_ROWS 64 /* of D */
 #define BOX_BYTES 128
+#define SLICED_K_LEAST 64 /* from which on sums by slices keep the bound of precision default */
+#define SLICED_K_MAX ((int64_t)1 << 30)
+#define SLICED_BYTES_LEAST ((int64_t)256 << 20) /* of workspace, that may be asked for */
+#define SLICED_MEMORY_SHARE 16                  /* or this part of the GPU's memory */
 
 typedef long long ll; /* for printf */
 
@@ -25,10 +31,18 @@ static int is_16bit(tg_type type)
     return type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
 }
 
+static int is_sliced(const tgi_kernel *kernel)
+{
+    return kernel->family != TGI_FAMILY_cuda_wgmma;
+}
+
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
-    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->stage_count,
-                                  kernel->thread_count);
+    const int line_bytes = !is_sliced(kernel) ? TGI_WGMMA_STEP_BYTES
+                           : kernel->family == TGI_FAMILY_cuda_bf16x ? 3 * TGI_CHUNK_BYTES
+                                                                     : 2 * TGI_CHUNK_BYTES;
+    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, line_bytes,
+                                  kernel->stage_count, kernel->thread_count);
 }
 
 /* Blocks along D's rows and columns, whole clusters. */
@@ -51,12 +65,19 @@ static void describe(const tgi_problem *p, tgi_operand operand[2])
     tgi_operand_describe(p, 1, is_16bit(p->type), is_rounded, p->is_b_offset, &operand[1]);
 }
 
+static int64_t count_sliced_bytes(const tgi_machine *machine, const tgi_problem *p)
+{
+    tgi_slice_job a, b;
+    tgi_slices_describe(p, 0, machine->gpu.sm_count, &a);
+    tgi_slices_describe(p, 1, machine->gpu.sm_count, &b);
+    return tgi_slices_workspace_bytes(&a, p->precision) +
+           tgi_slices_workspace_bytes(&b, p->precision);
+}
+
 /* The proposal for the problem as it stands; its parts of k come first in the workspace. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    tgi_operand operand[2];
-    describe(p, operand);
     const tgi_tile_work work = {.block_count = (double)count_row_tiles(kernel, p) *
                                                (double)count_col_tiles(kernel, p) *
                                                (double)p->batch_count,
@@ -73,11 +94,59 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     } else {
         tgi_gemm_cut_k(machine, p, &work, tgi_model_wgmma_seconds, proposal);
     }
+    proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
+    if (is_sliced(kernel)) {
+        proposal->workspace_bytes += count_sliced_bytes(machine, p);
+        proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, p);
+        return;
+    }
+    tgi_operand operand[2];
+    describe(p, operand);
     const int64_t repacked_bytes =
         tgi_operand_workspace_bytes(&operand[0]) + tgi_operand_workspace_bytes(&operand[1]);
-    proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
     proposal->workspace_bytes += repacked_bytes;
     proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)repacked_bytes);
+}
+
+/* Refuses, with the reason, a precision that the kernel does not compute in. */
+static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_family family = proposal->kernel->family;
+    const tg_precision precision = p->precision;
+    const char *names = p->type == TG_TYPE_FP32 ? "tf32" : "default";
+    int takes = precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT);
+    if (family == TGI_FAMILY_cuda_bf16x) {
+        names = "default, bf16x3, bf16x6 or bf16x9";
+        takes = precision == TG_PRECISION_DEFAULT ||
+                (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
+    } else if (family == TGI_FAMILY_cuda_fp16x) {
+        names = "fp16x3";
+        takes = precision == TG_PRECISION_FP16X3;
+    }
+    if (!takes)
+        snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
+                 tg_get_type_name(p->type), names);
+    return takes;
+}
+
+/* The same for problems that slices do not serve. */
+static int can_slice(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const int64_t bytes = count_sliced_bytes(machine, p);
+    int64_t limit = machine->gpu.memory_bytes / SLICED_MEMORY_SHARE;
+    limit = limit > SLICED_BYTES_LEAST ? limit : SLICED_BYTES_LEAST;
+    if (p->precision == TG_PRECISION_DEFAULT && p->k < SLICED_K_LEAST)
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "keeps the bound of default from k = %d on, k is %lld", SLICED_K_LEAST, (ll)p->k);
+    else if (p->is_batch_invariant)
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "its order of summation may depend on neighbouring rows");
+    else if (bytes > limit || p->k > SLICED_K_MAX)
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "its slices need %lld bytes of workspace, more than %lld", (ll)bytes, (ll)limit);
+    else
+        return 1;
+    return 0;
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
@@ -86,12 +155,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
-    if (p->type == TG_TYPE_FP32 ? p->precision != TG_PRECISION_TF32
-                                : p->precision != TG_PRECISION_DEFAULT) {
-        snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
-                 tg_get_type_name(p->type), p->type == TG_TYPE_FP32 ? "tf32" : "default");
+    if (!takes_precision(p, proposal) ||
+        (is_sliced(kernel) && !can_slice(machine, p, proposal)))
         return;
-    }
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > INT32_MAX) {
             snprintf(proposal->reason, sizeof proposal->reason,
@@ -106,7 +172,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                  kernel->tile_cols);
         return;
     }
-    proposal->needs_alignment = 1;
+    proposal->needs_alignment = !is_sliced(kernel);
     propose_one(machine, p, proposal);
     /* The transposed problem: tiles whose rows lie along D's columns. */
     tgi_problem transposed = *p;
@@ -146,14 +212,47 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
         const int box[2] = {step, o->is_across ? step : lines};
         tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
         mapped->has_batch = o->batch_count > 1;
-        tg_status status =
-            tgi_operand_encode(queue, &mapped->map, data, o->elem_bytes, count, stride_bytes, box);
+        tg_status status = tgi_operand_encode(queue, &mapped->map, data, o->elem_bytes, count,
+                                              stride_bytes, box, 1);
         if (status)
             return status;
     }
     return is_repacked ? tgi_operand_repack(queue, call->machine->gpu.sm_count, &repack,
                                             operand[0].elem_bytes)
                        : TG_STATUS_OK;
+}
+
+/* The same of slices, which are made in the workspace. */
+static tg_status map_slices(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,
+                            tgi_wgmma_args *args)
+{
+    const tgi_kernel *kernel = call->kernel;
+    const tgi_problem *p = &args->gemm.problem;
+    const int sm_count = call->machine->gpu.sm_count;
+    tgi_slice_args slices;
+    memset(&slices, 0, sizeof slices);
+    args->slice_count = tgi_slices_count(p->precision);
+    args->first_product = TGI_SLICE_PRODUCTS - tgi_slices_count_products(p->precision);
+    for (int i = 0; i < 2; i++) {
+        tgi_slice_job *job = &slices.job[i];
+        tgi_slices_describe(p, i, sm_count, job);
+        tgi_slices_place(p->precision, i ? args->gemm.b : args->gemm.a, memory, job);
+        memory += tgi_slices_workspace_bytes(job, p->precision);
+        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
+        mapped->has_batch = job->batch_count > 1;
+        *(i ? &args->b_slices : &args->a_slices) =
+            (tgi_wgmma_slices){.ranges = job->ranges,
+                               .line_scale = job->line_scale,
+                               .line_count = (int32_t)job->line_count,
+                               .block_count = job->block_count,
+                               .segment_count = job->segment_count};
+        const int lines =
+            i ? kernel->tile_cols / kernel->thread_rows : kernel->tile_rows / kernel->thread_cols;
+        tg_status status = tgi_slices_encode(queue, job, args->slice_count, lines, &mapped->map);
+        if (status)
+            return status;
+    }
+    return tgi_slices_make(queue, sm_count, p->precision, &slices);
 }
 
 /* The map of D or of the parts of k, where boxes can be written: rows of whole units, since the
@@ -178,7 +277,7 @@ static tg_status map_result(const tgi_cuda_queue *queue, const tgi_kernel *kerne
                        stride_bytes[0] % UNIT_BYTES == 0 && stride_bytes[1] % UNIT_BYTES == 0 &&
                        batch > 0 && (uintptr_t)data % UNIT_BYTES == 0;
     return args->is_d_boxed
-               ? tgi_operand_encode(queue, &args->d, data, elem_bytes, count, stride_bytes, box)
+               ? tgi_operand_encode(queue, &args->d, data, elem_bytes, count, stride_bytes, box, 1)
                : TG_STATUS_OK;
 }
 
@@ -215,7 +314,8 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
     memory += tgi_divide_up(tgi_gemm_part_bytes(p, args.gemm.k_part_count), 256) * 256;
     tgi_operand operand[2];
     describe(p, operand);
-    tg_status status = map_operands(queue, call, memory, operand, &args);
+    tg_status status = is_sliced(kernel) ? map_slices(queue, call, memory, &args)
+                                         : map_operands(queue, call, memory, operand, &args);
     if (!status)
         status = map_result(queue, kernel, &args);
     if (status)
@@ -226,9 +326,10 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
         .block = {(unsigned)kernel->thread_count, 1, 1},
         .shared_bytes = (unsigned)count_shared_bytes(kernel)};
     void *arguments[] = {&args};
-    status =
-        tgi_cuda_run(queue, kernel->image, tgi_cuda_find_variant(kernel, find_suffix(p, operand)),
-                     &shape, arguments);
+    const char *symbol = is_sliced(kernel)
+                             ? kernel->name
+                             : tgi_cuda_find_variant(kernel, find_suffix(p, operand));
+    status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args.gemm);
 }
 

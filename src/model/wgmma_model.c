@@ -4,6 +4,7 @@
 
 /* Measured on an H200. */
 #define STEP_BYTES 128.0
+#define CHUNK_BYTES 64.0 /* of a slice's line, in a step */
 #define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
 #define ISSUE_SHARE 0.92          /* of the instructions' rate in the middle of a tile */
 #define FILL_BYTES_PER_CYCLE 53.0 /* of the copy engine into one multiprocessor's shared memory */
@@ -20,29 +21,47 @@
 #define REPACK_S 2.5e-6
 #define CACHE_RATIO 1.3
 
-/* Cycles of the matrix instructions of one step of a tile: 8 columns of 64 rows and 32 bytes of k
- * take 4. */
-static double count_step_cycles(const tgi_kernel *kernel)
+/* What one step of k reads of a line, in how many slices, and how often it multiplies. */
+typedef struct step_work {
+    double slice_bytes, slice_count, product_count;
+} step_work;
+
+static step_work find_step_work(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return kernel->tile_rows / 64.0 * kernel->tile_cols / 8.0 * (STEP_BYTES / 32.0) * 4.0;
+    if (kernel->family == TGI_FAMILY_cuda_wgmma)
+        return (step_work){STEP_BYTES, 1.0, 1.0};
+    if (p->precision == TG_PRECISION_BF16X3 || p->precision == TG_PRECISION_FP16X3)
+        return (step_work){CHUNK_BYTES, 2.0, 3.0};
+    return (step_work){CHUNK_BYTES, 3.0, p->precision == TG_PRECISION_BF16X9 ? 9.0 : 6.0};
 }
 
-/* Of `lines` of an operand that `sharer_count` blocks read at the same time. */
-static double find_stream_seconds(double lines, double sharer_count)
+/* Cycles of the matrix instructions of one step of a tile: 8 columns of 64 rows and 32 bytes of k
+ * take 4. */
+static double count_step_cycles(const tgi_kernel *kernel, const step_work *step)
+{
+    return kernel->tile_rows / 64.0 * kernel->tile_cols / 8.0 * (step->slice_bytes / 32.0) * 4.0 *
+           step->product_count;
+}
+
+/* Of `lines` of an operand, of `line_bytes` each, that `sharer_count` blocks read at the same
+ * time. */
+static double find_stream_seconds(double lines, double line_bytes, double sharer_count)
 {
     const double bytes_per_s = STREAM_BYTES_PER_S + STREAM_BYTES_PER_LINE_S * lines;
-    return lines * STEP_BYTES / fmax(sharer_count, 1.0) / bytes_per_s;
+    return lines * line_bytes / fmax(sharer_count, 1.0) / bytes_per_s;
 }
 
 static double find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                 double busy_share)
 {
     const double rows = kernel->tile_rows, cols = kernel->tile_cols;
-    const double stream_s = find_stream_seconds(rows, ceil((double)p->n / cols)) +
-                            find_stream_seconds(cols, ceil((double)p->m / rows));
+    const step_work step = find_step_work(kernel, p);
+    const double line_bytes = step.slice_bytes * step.slice_count;
+    const double stream_s = find_stream_seconds(rows, line_bytes, ceil((double)p->n / cols)) +
+                            find_stream_seconds(cols, line_bytes, ceil((double)p->m / rows));
     const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - CLOCK_SHARE) * busy_share);
-    const double multiply_s = count_step_cycles(kernel) / (ISSUE_SHARE * clock_hz);
-    const double fill_s = (rows + cols) * STEP_BYTES / (FILL_BYTES_PER_CYCLE * gpu->clock_hz);
+    const double multiply_s = count_step_cycles(kernel, &step) / (ISSUE_SHARE * clock_hz);
+    const double fill_s = (rows + cols) * line_bytes / (FILL_BYTES_PER_CYCLE * gpu->clock_hz);
     const double wait_s = LATENCY_S / (kernel->stage_count - 1);
     return fmax(fmax(multiply_s, fill_s), fmax(stream_s, wait_s));
 }
@@ -65,6 +84,15 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
         seconds += PARTS_S + 8.0 * elems / (CACHE_RATIO * gpu->memory_bytes_per_s);
     }
     return seconds;
+}
+
+double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_problem *p)
+{
+    const double elems = ((double)p->m + (double)p->n) * (double)p->k * (double)p->batch_count;
+    const double passes = p->precision == TG_PRECISION_FP16X3 ? 2.0 : 1.0; /* that read */
+    const double slices = p->precision == TG_PRECISION_BF16X3 || passes > 1.0 ? 2.0 : 3.0;
+    return passes * REPACK_S + elems * (4.0 * passes + 2.0 * slices) /
+                                   (MEMORY_SHARE * gpu->memory_bytes_per_s);
 }
 
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
