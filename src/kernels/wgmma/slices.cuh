@@ -84,6 +84,7 @@ static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_wgmma_slice
     const tgi_range *ranges = slices.ranges + static_cast<int64_t>(batch) * slices.block_count *
                                                   slices.segment_count;
     uint32_t largest = 0, least = TGI_BITS_LARGEST;
+#pragma unroll 1 /* the sums leave few registers */
     for (int i = line / TGI_RANGE_LINES * slices.segment_count + threadIdx.x % 32;
          i < block_end * slices.segment_count; i += 32) {
         largest = max(largest, ranges[i].largest);
@@ -134,18 +135,20 @@ static __device__ __forceinline__ void tgi_sum_in_fp32(const tgi_gemm_args &gemm
 #pragma unroll 1
     for (int k = tile.step * TGI_CHUNK_ELEMS; k < end; k++) {
         int row = tile.row + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-        int col = tile.col + threadIdx.x % 4 * 2, batch = tile.batch;
-        /* Addresses of all lines, kept from step to step, would not fit in registers. */
-        asm volatile("" : "+r"(row), "+r"(batch));
-        const float *a = static_cast<const float *>(gemm.a) + tgi_offset(p.a, batch, 0, k);
-        const float *b = static_cast<const float *>(gemm.b) + tgi_offset(p.b, batch, k, 0);
+        int col = tile.col + threadIdx.x % 4 * 2;
+        /* Neither the addresses of all lines, kept from step to step, nor the elements of all
+         * columns at once would fit in registers. */
+        asm volatile("" : "+r"(row), "+r"(col));
+        const float *a = static_cast<const float *>(gemm.a) + tgi_offset(p.a, tile.batch, 0, k);
+        const float *b = static_cast<const float *>(gemm.b) + tgi_offset(p.b, tile.batch, k, 0);
         const float low = a[min(row, m - 1) * p.a.row], high = a[min(row + 8, m - 1) * p.a.row];
 #pragma unroll
-        for (int i = 0; i < Count; i += 4, col += 8) {
-            asm volatile("" : "+r"(col));
+        for (int i = 0; i < Count; i += 4) {
+            if (i % 32 == 0)
+                __syncwarp();
 #pragma unroll
             for (int j = 0; j < 2; j++) {
-                const float value = b[min(col + j, n - 1) * p.b.col];
+                const float value = b[min(col + 2 * i + j, n - 1) * p.b.col];
                 sum[i + j] = fmaf(low, value, sum[i + j]);
                 sum[i + j + 2] = fmaf(high, value, sum[i + j + 2]);
             }
