@@ -5,6 +5,11 @@
 /* Measured on an H200. */
 #define STEP_BYTES 128.0
 #define CHUNK_BYTES 64.0 /* of a slice's line, in a step */
+/* Between the products of a chunk, for each 128 columns, and the next ones: sums are waited for and
+ * added. Of two warpgroups one multiplies meanwhile, or some of the time. */
+#define ADD_CYCLES_OF_ONE 550.0
+#define ADD_CYCLES_OF_TWO 340.0
+#define SLICED_CLOCK_SHARE 0.97 /* as CLOCK_SHARE: less power a product */
 #define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
 #define ISSUE_SHARE 0.92          /* of the instructions' rate in the middle of a tile */
 #define FILL_BYTES_PER_CYCLE 53.0 /* of the copy engine into one multiprocessor's shared memory */
@@ -21,18 +26,22 @@
 #define REPACK_S 2.5e-6
 #define CACHE_RATIO 1.3
 
-/* What one step of k reads of a line, in how many slices, and how often it multiplies. */
+/* What one step of k reads of a line, in how many slices, how often it multiplies, and the cycles
+ * in which sums are added. */
 typedef struct step_work {
-    double slice_bytes, slice_count, product_count;
+    double slice_bytes, slice_count, product_count, add_cycles;
 } step_work;
 
 static step_work find_step_work(const tgi_kernel *kernel, const tgi_problem *p)
 {
     if (kernel->family == TGI_FAMILY_cuda_wgmma)
-        return (step_work){STEP_BYTES, 1.0, 1.0};
+        return (step_work){STEP_BYTES, 1.0, 1.0, 0.0};
+    const double add_cycles = ceil(kernel->tile_cols / 128.0) *
+                              (kernel->thread_count > 256 ? ADD_CYCLES_OF_TWO : ADD_CYCLES_OF_ONE);
     if (p->precision == TG_PRECISION_BF16X3 || p->precision == TG_PRECISION_FP16X3)
-        return (step_work){CHUNK_BYTES, 2.0, 3.0};
-    return (step_work){CHUNK_BYTES, 3.0, p->precision == TG_PRECISION_BF16X9 ? 9.0 : 6.0};
+        return (step_work){CHUNK_BYTES, 2.0, 3.0, add_cycles};
+    return (step_work){CHUNK_BYTES, 3.0, p->precision == TG_PRECISION_BF16X9 ? 9.0 : 6.0,
+                       add_cycles};
 }
 
 /* Cycles of the matrix instructions of one step of a tile: 8 columns of 64 rows and 32 bytes of k
@@ -59,8 +68,11 @@ static double find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     const double line_bytes = step.slice_bytes * step.slice_count;
     const double stream_s = find_stream_seconds(rows, line_bytes, ceil((double)p->n / cols)) +
                             find_stream_seconds(cols, line_bytes, ceil((double)p->m / rows));
-    const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - CLOCK_SHARE) * busy_share);
-    const double multiply_s = count_step_cycles(kernel, &step) / (ISSUE_SHARE * clock_hz);
+    const double clock_share = step.add_cycles > 0.0 ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
+    const double issue_share = step.add_cycles > 0.0 ? 1.0 : ISSUE_SHARE;
+    const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
+    const double multiply_s =
+        (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
     const double fill_s = (rows + cols) * line_bytes / (FILL_BYTES_PER_CYCLE * gpu->clock_hz);
     const double wait_s = LATENCY_S / (kernel->stage_count - 1);
     return fmax(fmax(multiply_s, fill_s), fmax(stream_s, wait_s));

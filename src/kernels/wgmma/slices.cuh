@@ -9,10 +9,6 @@
 #include "kernels/wgmma/finish.cuh"
 #include "kernels/wgmma/instruction.cuh"
 
-/* Slices of A and of B of each product, two bits for each, from the lowest on. */
-#define TGI_PRODUCTS_A 0x119au /* 2 2 1 2 1 0 1 0 0 */
-#define TGI_PRODUCTS_B 0x4926u /* 2 1 2 0 1 2 0 1 0 */
-
 #define TGI_BITS_INFINITE 0x7f800000u
 #define TGI_BITS_LARGEST 0x7f7fffffu
 
@@ -35,45 +31,52 @@ tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, ui
     }
 }
 
-/* The products of one full chunk of two slices: in place of `sum`, or added to it where IsSum
- * is 1. */
-template <class Shape, int IsSum>
+/* Puts the products of one full stage under way, from number First on, those of B's lines from
+ * `line` on, in place of `sum`. Unrolled: across the turns of a loop an instruction would wait for
+ * the last one's sums. */
+template <class Shape, int First>
 static __device__ __forceinline__ void
-tgi_multiply_pair(uint64_t a, uint64_t b, float (&sum)[Shape::blocks][Shape::part_cols / 2])
+tgi_multiply_products(uint32_t stage, int group, int line,
+                      float (&sum)[Shape::blocks][Shape::part_cols / 2])
 {
+    /* Slices of A and of B. */
+    constexpr int pairs[TGI_SLICE_PRODUCTS][2] = {{2, 2}, {2, 1}, {1, 2}, {2, 0}, {1, 1},
+                                                  {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+    constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* of a slice */
+    constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16;
     constexpr int block_units = 64 * TGI_CHUNK_BYTES / 16, step_units = 2; /* 32 bytes of k */
+    const uint64_t a = tgi_describe_slices(stage + group * Shape::group_rows * TGI_CHUNK_BYTES);
+    const uint64_t b = tgi_describe_slices(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
+    tgi_wgmma_fence();
 #pragma unroll
-    for (int j = 0; j < TGI_CHUNK_BYTES / 32; j++)
+    for (int i = First; i < TGI_SLICE_PRODUCTS; i++)
 #pragma unroll
-        for (int block = 0; block < Shape::blocks; block++) {
-            if (IsSum || j > 0)
-                tgi_multiply_lines<Shape, 1>(sum[block], a + block * block_units + j * step_units,
-                                             b + j * step_units);
-            else
-                tgi_multiply_lines<Shape, 0>(sum[block], a + block * block_units + j * step_units,
-                                             b + j * step_units);
-        }
+        for (int j = 0; j < TGI_CHUNK_BYTES / 32; j++)
+#pragma unroll
+            for (int block = 0; block < Shape::blocks; block++) {
+                const uint64_t a_lines = a + pairs[i][0] * a_units +
+                                         block * block_units + j * step_units;
+                const uint64_t b_lines = b + pairs[i][1] * b_units + j * step_units;
+                if (i > First || j > 0)
+                    tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b_lines);
+                else
+                    tgi_multiply_lines<Shape, 0>(sum[block], a_lines, b_lines);
+            }
+    tgi_wgmma_commit();
 }
 
-/* Puts the products of one full stage under way, from number `first` on, those of B's lines from
- * `line` on, in place of `sum`. */
+/* The same of the products that the precision takes. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_multiply_slices(uint32_t stage, int group, int line, int first,
                     float (&sum)[Shape::blocks][Shape::part_cols / 2])
 {
-    constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* of a slice */
-    constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16;
-    const uint64_t a = tgi_describe_slices(stage + group * Shape::group_rows * TGI_CHUNK_BYTES);
-    const uint64_t b = tgi_describe_slices(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
-    tgi_wgmma_fence();
-    tgi_multiply_pair<Shape, 0>(a + (TGI_PRODUCTS_A >> 2 * first & 3) * a_units,
-                                b + (TGI_PRODUCTS_B >> 2 * first & 3) * b_units, sum);
-#pragma unroll 1
-    for (int i = first + 1; i < TGI_SLICE_PRODUCTS; i++)
-        tgi_multiply_pair<Shape, 1>(a + (TGI_PRODUCTS_A >> 2 * i & 3) * a_units,
-                                    b + (TGI_PRODUCTS_B >> 2 * i & 3) * b_units, sum);
-    tgi_wgmma_commit();
+    if (Shape::slices == 3 && first == 3)
+        tgi_multiply_products<Shape, 3>(stage, group, line, sum);
+    else if (Shape::slices == 3 && first == 0)
+        tgi_multiply_products<Shape, 0>(stage, group, line, sum);
+    else
+        tgi_multiply_products<Shape, 6>(stage, group, line, sum);
 }
 
 /* The range of `lines` lines from a multiple of TGI_RANGE_LINES on, in every lane. */
