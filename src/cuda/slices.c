@@ -34,8 +34,8 @@ void tgi_slices_describe(const tgi_problem *p, int is_b, int sm_count, tgi_slice
                            .batch_stride = layout->batch};
     job->chunk_count = tgi_divide_up(p->k, TGI_CHUNK_ELEMS);
     job->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_RANGE_LINES);
-    int64_t wanted = tgi_divide_up((int64_t)sm_count * BLOCKS_PER_SM,
-                                   2 * job->block_count * job->batch_count);
+    int64_t wanted =
+        tgi_divide_up((int64_t)sm_count * BLOCKS_PER_SM, 2 * job->block_count * job->batch_count);
     wanted = wanted < SEGMENTS_MAX ? wanted : SEGMENTS_MAX;
     job->chunks_per_segment = tgi_divide_up(job->chunk_count, wanted);
     job->segment_count = (int32_t)tgi_divide_up(job->chunk_count, job->chunks_per_segment);
@@ -49,9 +49,8 @@ static int64_t count_slice_bytes(const tgi_slice_job *job, tg_precision precisio
 
 static int64_t count_range_bytes(const tgi_slice_job *job)
 {
-    return round_up(job->batch_count * job->block_count * job->segment_count *
-                        (int64_t)sizeof(tgi_range),
-                    256);
+    return round_up(
+        job->batch_count * job->block_count * job->segment_count * (int64_t)sizeof(tgi_range), 256);
 }
 
 /* The largest of each line's segments, and its scale. */
@@ -107,8 +106,8 @@ tg_status tgi_slices_make(const tgi_cuda_queue *queue, int sm_count, tg_precisio
                                  &launch, arguments);
 }
 
-tg_status tgi_slices_encode(const tgi_cuda_queue *queue, const tgi_slice_job *job,
-                            int slice_count, int lines, tgi_tensor_map *map)
+tg_status tgi_slices_encode(const tgi_cuda_queue *queue, const tgi_slice_job *job, int slice_count,
+                            int lines, tgi_tensor_map *map)
 {
     const int64_t groups = tgi_divide_up(job->line_count, TGI_GROUP_LINES);
     const int64_t count[3] = {GROUP_ELEMS, groups,

@@ -26,7 +26,7 @@ tg_status tgi_slices_make(const tgi_cuda_queue *queue, int sm_count, tg_precisio
                           tgi_slice_args *args);
 
 /* The map of the slices, read in boxes of `lines` lines of one slice and chunk. */
-tg_status tgi_slices_encode(const tgi_cuda_queue *queue, const tgi_slice_job *job,
-                            int slice_count, int lines, tgi_tensor_map *map);
+tg_status tgi_slices_encode(const tgi_cuda_queue *queue, const tgi_slice_job *job, int slice_count,
+                            int lines, tgi_tensor_map *map);
 
 #endif

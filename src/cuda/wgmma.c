@@ -38,7 +38,7 @@ static int is_sliced(const tgi_kernel *kernel)
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
-    const int line_bytes = !is_sliced(kernel) ? TGI_WGMMA_STEP_BYTES
+    const int line_bytes = !is_sliced(kernel)                        ? TGI_WGMMA_STEP_BYTES
                            : kernel->family == TGI_FAMILY_cuda_bf16x ? 3 * TGI_CHUNK_BYTES
                                                                      : 2 * TGI_CHUNK_BYTES;
     return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, line_bytes,
@@ -155,8 +155,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
-    if (!takes_precision(p, proposal) ||
-        (is_sliced(kernel) && !can_slice(machine, p, proposal)))
+    if (!takes_precision(p, proposal) || (is_sliced(kernel) && !can_slice(machine, p, proposal)))
         return;
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > INT32_MAX) {
@@ -326,9 +325,8 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call)
         .block = {(unsigned)kernel->thread_count, 1, 1},
         .shared_bytes = (unsigned)count_shared_bytes(kernel)};
     void *arguments[] = {&args};
-    const char *symbol = is_sliced(kernel)
-                             ? kernel->name
-                             : tgi_cuda_find_variant(kernel, find_suffix(p, operand));
+    const char *symbol =
+        is_sliced(kernel) ? kernel->name : tgi_cuda_find_variant(kernel, find_suffix(p, operand));
     status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args.gemm);
 }

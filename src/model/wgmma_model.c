@@ -9,7 +9,7 @@
  * added. Of two warpgroups one multiplies meanwhile, or some of the time. */
 #define ADD_CYCLES_OF_ONE 550.0
 #define ADD_CYCLES_OF_TWO 340.0
-#define SLICED_CLOCK_SHARE 0.97 /* as CLOCK_SHARE: less power a product */
+#define SLICED_CLOCK_SHARE 0.97   /* as CLOCK_SHARE: less power a product */
 #define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
 #define ISSUE_SHARE 0.92          /* of the instructions' rate in the middle of a tile */
 #define FILL_BYTES_PER_CYCLE 53.0 /* of the copy engine into one multiprocessor's shared memory */
@@ -103,8 +103,8 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_problem *p)
     const double elems = ((double)p->m + (double)p->n) * (double)p->k * (double)p->batch_count;
     const double passes = p->precision == TG_PRECISION_FP16X3 ? 2.0 : 1.0; /* that read */
     const double slices = p->precision == TG_PRECISION_BF16X3 || passes > 1.0 ? 2.0 : 3.0;
-    return passes * REPACK_S + elems * (4.0 * passes + 2.0 * slices) /
-                                   (MEMORY_SHARE * gpu->memory_bytes_per_s);
+    return passes * REPACK_S +
+           elems * (4.0 * passes + 2.0 * slices) / (MEMORY_SHARE * gpu->memory_bytes_per_s);
 }
 
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)

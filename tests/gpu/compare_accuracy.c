@@ -10,12 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "check.h"
+#include "json_output.h"
 #include "peer.h"
 
-#define SIDE 2048      /* of D */
+#define SIDE 2048       /* of D */
 #define CHECKED_SIDE 64 /* of its part that is looked at; A's and B's lines repeat it */
 
 static const int64_t depths[] = {64, 2048, 16384, 60000};
@@ -74,12 +73,9 @@ static const struct {
     const char *name;
     data_function *get;
     int is_cancelling; /* the second half of A is the first, negated, that of B nearly the first */
-} kinds[] = {{"normal", get_normal, 0},
-             {"uniform(0,1)", get_positive, 0},
-             {"uniform(-1,1)", get_uniform, 0},
-             {"normal x 2^(10 normal)", get_wide, 0},
-             {"1/(i+j+1)", get_hilbert, 0},
-             {"cancelling", get_normal, 1}};
+} kinds[] = {{"normal", get_normal, 0},         {"uniform(0,1)", get_positive, 0},
+             {"uniform(-1,1)", get_uniform, 0}, {"normal x 2^(10 normal)", get_wide, 0},
+             {"1/(i+j+1)", get_hilbert, 0},     {"cancelling", get_normal, 1}};
 
 static const tg_precision precisions[] = {TG_PRECISION_IEEE_FP32, TG_PRECISION_BF16X6,
                                           TG_PRECISION_BF16X9, TG_PRECISION_BF16X3,
@@ -140,8 +136,7 @@ static check_result judge(accuracy_case *c, int is_run)
     check_result result = {.max_error = NAN};
     tg_synchronize(c->context, NULL);
     if (is_run && tg_copy_from_device(c->context, c->problem.d.data, c->device[2],
-                                      (int64_t)SIDE * SIDE * 4) == TG_STATUS_OK)
-    {
+                                      (int64_t)SIDE * SIDE * 4) == TG_STATUS_OK) {
         tg_problem part = c->problem;
         part.a.row_count = part.b.row_count = CHECKED_SIDE;
         part.d.row_count = part.d.col_count = CHECKED_SIDE;
@@ -192,14 +187,14 @@ static json_t *compare(accuracy_case *c, int kind, const cli_peer *peer, int *is
         c->problem.precision = precisions[i];
         check_result result = judge(c, run_ours(c, find_kernel(precisions[i])));
         *is_right &= result.is_ok;
-        json_object_set_new(errors, tg_get_precision_name(precisions[i]),
-                            isnan(result.max_error) ? json_null() : json_real(result.max_error));
+        cli_set_json(errors, tg_get_precision_name(precisions[i]),
+                     isnan(result.max_error) ? json_null() : json_real(result.max_error));
     }
     c->problem.precision = TG_PRECISION_IEEE_FP32;
     if (peer) {
         check_result result = judge(c, run_peer(c, peer));
-        json_object_set_new(errors, peer->name,
-                            isnan(result.max_error) ? json_null() : json_real(result.max_error));
+        cli_set_json(errors, peer->name,
+                     isnan(result.max_error) ? json_null() : json_real(result.max_error));
     }
     return json_pack("{s:s, s:I, s:o}", "data", kinds[kind].name, "k", (json_int_t)c->k,
                      "max_error", errors);
@@ -224,8 +219,7 @@ int main(int argc, char **argv)
         for (int kind = 0; kind < (int)(sizeof kinds / sizeof kinds[0]); kind++) {
             accuracy_case c = {0};
             if (open_case(context, kind, depths[i], &c))
-                json_array_append_new(records,
-                                      compare(&c, kind, has_peer ? peer : NULL, &is_right));
+                cli_append_json(records, compare(&c, kind, has_peer ? peer : NULL, &is_right));
             close_case(&c);
         }
     json_t *root = json_pack("{s:s, s:s, s:i, s:o}", "device", info.name, "version",

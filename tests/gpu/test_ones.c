@@ -1,6 +1,6 @@
 /*
- * test_ones [TYPE [SHAPES [SECONDS]]]: A = B = 1 of the type (default fp32; tf32, bf16x6, ...:
- * fp32 in that precision) give D = k exactly, rounded to D's type, on random shapes and layouts: m and n
+ * test_ones [TYPE [SHAPES [SECONDS]]]: A = B = 1 of the type (default fp32; tf32, bf16x6, ...: fp32
+ * in that precision) give D = k exactly, rounded to D's type, on random shapes and layouts: m and n
  * log-uniform in 1..4096, k in 1..60000. D is FP32, or one time in two what 16-bit and FP8 inputs
  * may have. Ends after SECONDS, but not before a tenth of the shapes.
  *

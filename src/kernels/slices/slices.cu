@@ -84,7 +84,9 @@ static __device__ __forceinline__ uint32_t pack_fp16(float low, float high)
 static __device__ __forceinline__ float unpack_fp16(uint32_t bits)
 {
     float value;
-    asm("{ .reg .b16 half; cvt.u16.u32 half, %1; cvt.f32.f16 %0, half; }" : "=f"(value) : "r"(bits));
+    asm("{ .reg .b16 half; cvt.u16.u32 half, %1; cvt.f32.f16 %0, half; }"
+        : "=f"(value)
+        : "r"(bits));
     return value;
 }
 
@@ -92,9 +94,8 @@ static __device__ __forceinline__ float unpack_fp16(uint32_t bits)
  * largest number instead. */
 static __device__ __forceinline__ uint32_t cut_bf16(float &low, float &high)
 {
-    const uint32_t pair =
-        pack_bf16(fminf(fmaxf(low, -TGI_LARGEST_BF16), TGI_LARGEST_BF16),
-                  fminf(fmaxf(high, -TGI_LARGEST_BF16), TGI_LARGEST_BF16));
+    const uint32_t pair = pack_bf16(fminf(fmaxf(low, -TGI_LARGEST_BF16), TGI_LARGEST_BF16),
+                                    fminf(fmaxf(high, -TGI_LARGEST_BF16), TGI_LARGEST_BF16));
     low -= __uint_as_float(pair << 16);
     high -= __uint_as_float(pair & 0xffff0000u);
     return pair;
@@ -118,10 +119,10 @@ static __device__ __forceinline__ void write_unit(const tgi_slice_job &job,
     const int row = static_cast<int>(place.line % TGI_GROUP_LINES);
     if (group >= groups)
         return;
-    char *target = job.slices +
-                   ((place.batch * job.chunk_count + chunk) * slice_count * groups + group) *
-                       TGI_GROUP_BYTES +
-                   row * TGI_CHUNK_BYTES + ((place.unit ^ row / 2) << 4);
+    char *target =
+        job.slices +
+        ((place.batch * job.chunk_count + chunk) * slice_count * groups + group) * TGI_GROUP_BYTES +
+        row * TGI_CHUNK_BYTES + ((place.unit ^ row / 2) << 4);
     for (int slice = 0; slice < slice_count; slice++, target += groups * TGI_GROUP_BYTES) {
         uint32_t pair[4];
 #pragma unroll

@@ -12,9 +12,10 @@
         __launch_bounds__(threads, 1) name##suffix(const __grid_constant__ tgi_wgmma_args args)    \
     {                                                                                              \
         extern __shared__ __align__(128) char shared[];                                            \
-        tgi_wgmma_multiply<tgi_wgmma_shape<a_type, b_type, rows, cols, stages, threads,            \
-                                           cluster_rows, cluster_cols, across_a,                   \
-                                           across_b __VA_OPT__(, ) __VA_ARGS__>>(args, shared);    \
+        tgi_wgmma_multiply<                                                                        \
+            tgi_wgmma_shape<a_type, b_type, rows, cols, stages, threads, cluster_rows,             \
+                            cluster_cols, across_a, across_b __VA_OPT__(, ) __VA_ARGS__>>(args,    \
+                                                                                          shared); \
     }
 
 /* A name that is a macro must be expanded before it is joined. */

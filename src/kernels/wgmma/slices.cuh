@@ -54,8 +54,8 @@ tgi_multiply_products(uint32_t stage, int group, int line,
         for (int j = 0; j < TGI_CHUNK_BYTES / 32; j++)
 #pragma unroll
             for (int block = 0; block < Shape::blocks; block++) {
-                const uint64_t a_lines = a + pairs[i][0] * a_units +
-                                         block * block_units + j * step_units;
+                const uint64_t a_lines =
+                    a + pairs[i][0] * a_units + block * block_units + j * step_units;
                 const uint64_t b_lines = b + pairs[i][1] * b_units + j * step_units;
                 if (i > First || j > 0)
                     tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b_lines);
@@ -84,8 +84,8 @@ static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_wgmma_slice
                                                            int batch, int line, int lines)
 {
     const int block_end = min((line + lines - 1) / TGI_RANGE_LINES + 1, slices.block_count);
-    const tgi_range *ranges = slices.ranges + static_cast<int64_t>(batch) * slices.block_count *
-                                                  slices.segment_count;
+    const tgi_range *ranges =
+        slices.ranges + static_cast<int64_t>(batch) * slices.block_count * slices.segment_count;
     uint32_t largest = 0, least = TGI_BITS_LARGEST;
 #pragma unroll 1 /* the sums leave few registers */
     for (int i = line / TGI_RANGE_LINES * slices.segment_count + threadIdx.x % 32;
@@ -98,12 +98,12 @@ static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_wgmma_slice
 
 /* Sums of this magnitude or less may have lost more than FP32 would: 0 where none has, infinite
  * where any may. What is below 2^-126 may be taken as zero: a slice, whose last bit is 2^-23 of its
- * number's, a product or a sum. Docs/numerics.md has the derivation. */
+ * number's, a product or a sum. docs/numerics.md has the derivation. */
 static __device__ __forceinline__ float tgi_find_doubt(const tgi_wgmma_args &args,
                                                        const tgi_wgmma_tile &tile, int cols)
 {
-    const tgi_range a = tgi_find_range(args.a_slices, args.a.has_batch ? tile.batch : 0, tile.row,
-                                       TGI_RANGE_LINES);
+    const tgi_range a =
+        tgi_find_range(args.a_slices, args.a.has_batch ? tile.batch : 0, tile.row, TGI_RANGE_LINES);
     const tgi_range b =
         tgi_find_range(args.b_slices, args.b.has_batch ? tile.batch : 0, tile.col, cols);
     const float infinite = __uint_as_float(TGI_BITS_INFINITE);
@@ -125,9 +125,8 @@ static __device__ __forceinline__ float tgi_find_doubt(const tgi_wgmma_args &arg
 /* The thread's sums by FP32 multiply-adds along k, from the operands as they lie. Lines outside D
  * repeat the last. */
 template <int Count>
-static __device__ __forceinline__ void tgi_sum_in_fp32(const tgi_gemm_args &gemm,
-                                                       const tgi_wgmma_tile &tile,
-                                                       float (&sum)[Count])
+static __device__ __forceinline__ void
+tgi_sum_in_fp32(const tgi_gemm_args &gemm, const tgi_wgmma_tile &tile, float (&sum)[Count])
 {
     const tgi_problem &p = gemm.problem;
     const int m = static_cast<int>(p.m), n = static_cast<int>(p.n);
@@ -146,12 +145,14 @@ static __device__ __forceinline__ void tgi_sum_in_fp32(const tgi_gemm_args &gemm
         const float *b = static_cast<const float *>(gemm.b) + tgi_offset(p.b, tile.batch, k, 0);
         const float low = a[min(row, m - 1) * p.a.row], high = a[min(row + 8, m - 1) * p.a.row];
 #pragma unroll
-        for (int i = 0; i < Count; i += 4) {
-            if (i % 32 == 0)
+        for (int i = 0; i < Count; i += 4, col += 8) {
+            if (i % 16 == 0) {
                 __syncwarp();
+                asm volatile("" : "+r"(col));
+            }
 #pragma unroll
             for (int j = 0; j < 2; j++) {
-                const float value = b[min(col + 2 * i + j, n - 1) * p.b.col];
+                const float value = b[min(col + j, n - 1) * p.b.col];
                 sum[i + j] = fmaf(low, value, sum[i + j]);
                 sum[i + j + 2] = fmaf(high, value, sum[i + j + 2]);
             }
@@ -161,12 +162,12 @@ static __device__ __forceinline__ void tgi_sum_in_fp32(const tgi_gemm_args &gemm
 
 /* Takes back the scales of the lines: powers of two. */
 template <int Count>
-static __device__ __forceinline__ void tgi_scale_sums(const tgi_wgmma_args &args,
-                                                      const tgi_wgmma_tile &tile,
-                                                      float (&sum)[Count])
+static __device__ __forceinline__ void
+tgi_scale_sums(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&sum)[Count])
 {
     const tgi_wgmma_slices &a = args.a_slices, &b = args.b_slices;
-    const int lane = threadIdx.x % 32, row = tile.row + threadIdx.x / 32 % 4 * 16 + lane / 4;
+    const int row = tile.row + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+    int col = tile.col + threadIdx.x % 4 * 2;
     const float *a_scale =
         a.line_scale + (args.a.has_batch ? static_cast<int64_t>(tile.batch) * a.line_count : 0);
     const float *b_scale =
@@ -174,14 +175,18 @@ static __device__ __forceinline__ void tgi_scale_sums(const tgi_wgmma_args &args
     const float low = a_scale[min(row, a.line_count - 1)];
     const float high = a_scale[min(row + 8, a.line_count - 1)];
 #pragma unroll
-    for (int i = 0; i < Count; i += 4)
+    for (int i = 0; i < Count; i += 4, col += 8) {
+        if (i % 16 == 0) { /* the scales of all columns at once would not fit in registers */
+            __syncwarp();
+            asm volatile("" : "+r"(col));
+        }
 #pragma unroll
         for (int j = 0; j < 2; j++) {
-            const float scale =
-                b_scale[min(tile.col + lane % 4 * 2 + 2 * i + j, b.line_count - 1)];
+            const float scale = b_scale[min(col + j, b.line_count - 1)];
             sum[i + j] = sum[i + j] * low * scale;
             sum[i + j + 2] = sum[i + j + 2] * high * scale;
         }
+    }
 }
 
 /* 1 in all lanes of a warp where one of its sums that lie in D is not larger than `doubt`. */
@@ -203,9 +208,8 @@ static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p,
 
 /* Makes the sums of 64 rows right where the slices did not hold the operands. */
 template <int Count>
-static __device__ __forceinline__ void tgi_mend_sums(const tgi_wgmma_args &args,
-                                                     const tgi_wgmma_tile &tile,
-                                                     float (&sum)[Count])
+static __device__ __forceinline__ void
+tgi_mend_sums(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&sum)[Count])
 {
     const float doubt = tgi_find_doubt(args, tile, 2 * Count);
     if (doubt > 0.0f && tgi_has_doubtful(args.gemm.problem, tile, doubt, sum))

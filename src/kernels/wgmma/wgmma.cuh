@@ -145,11 +145,11 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
             if constexpr (Shape::slices > 0) {
                 tgi_barrier_expect(full, args.slice_count * (Shape::rows + Shape::cols) *
                                              TGI_CHUNK_BYTES);
-                tgi_load_slices<Shape::rows, Shape::cluster_cols>(
-                    args, args.a, a, full, tile.row, step, tile.batch, col, row_ranks);
-                tgi_load_slices<Shape::cols, Shape::cluster_rows>(
-                    args, args.b, a + Shape::a_bytes, full, tile.col, step, tile.batch, row,
-                    col_ranks);
+                tgi_load_slices<Shape::rows, Shape::cluster_cols>(args, args.a, a, full, tile.row,
+                                                                  step, tile.batch, col, row_ranks);
+                tgi_load_slices<Shape::cols, Shape::cluster_rows>(args, args.b, a + Shape::a_bytes,
+                                                                  full, tile.col, step, tile.batch,
+                                                                  row, col_ranks);
                 continue;
             }
             tgi_barrier_expect(full, Shape::stage_bytes);
