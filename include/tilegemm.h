@@ -105,9 +105,10 @@ typedef enum tg_precision {
                                    fraction bits: 1.001 * 2^-10 |alpha| (|A||B|) may come on top.
                                    Those above 2^128 - 2^116 may become infinite, subnormal ones
                                    zero (underflow as for BF16) */
-    /* Inputs FP32, which may be multiplied as sums of numbers of 16 bits. A name is a bound, as any
-       other is: hardware without such instructions serves it with FP32. Inf, NaN and zeros are
-       those of FP32 */
+    /* Inputs FP32, which may be multiplied as sums of numbers of 16 bits, by the products that the
+       name counts (docs/numerics.md). A name is a bound: FP32 operations serve it too, as they do
+       on the CPU. Inf and NaN are those that FP32 gives. DEFAULT may be served by bf16x6, where
+       that keeps its own bound; fp16x3 alone is not per element of A and B */
     TG_PRECISION_BF16X3 = 4, /* 2^-14 |alpha| (|A||B|) may come on top */
     TG_PRECISION_BF16X6 = 5, /* 2^-18 |alpha| (|A||B|) may come on top */
     TG_PRECISION_BF16X9 = 6, /* as bf16x6, every product of parts formed */

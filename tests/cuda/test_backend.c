@@ -305,6 +305,56 @@ static void test_skinny_rows_of_narrow_types(void **state)
     tg_destroy_context(context);
 }
 
+static tg_problem make_cube(int64_t side, tg_precision precision)
+{
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, NULL, side, side),
+                                         tg_make_matrix(TG_TYPE_FP32, NULL, side, side),
+                                         tg_make_matrix(TG_TYPE_FP32, NULL, side, side));
+    problem.precision = precision;
+    return problem;
+}
+
+/* FP32 by slices: which precisions take it, and with how much workspace. */
+static void test_sliced_rows(void **state)
+{
+    (void)state;
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    static const struct {
+        tg_precision precision;
+        const char *family;
+        int64_t elem_bytes; /* of workspace */
+    } cases[] = {{TG_PRECISION_DEFAULT, "cuda_bf16x", 6},
+                 {TG_PRECISION_IEEE_FP32, "cuda_simt", 0},
+                 {TG_PRECISION_BF16X3, "cuda_bf16x", 4},
+                 {TG_PRECISION_BF16X6, "cuda_bf16x", 6},
+                 {TG_PRECISION_FP16X3, "cuda_fp16x", 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_problem problem = make_cube(2048, cases[i].precision);
+        tg_plan_info info;
+        tg_plan *plan;
+        assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), 0);
+        assert_int_equal(tg_get_plan_info(plan, &info), 0);
+        assert_memory_equal(info.kernel, cases[i].family, strlen(cases[i].family));
+        const int64_t slice_bytes = 2 * 2048 * 2048 * cases[i].elem_bytes;
+        assert_true(info.workspace_bytes >= slice_bytes);
+        assert_true(info.workspace_bytes <= slice_bytes + slice_bytes / 16);
+        tg_destroy_plan(plan);
+    }
+    const tg_plan_options options = {.kernel = "cuda_bf16x"};
+    tg_plan *plan = NULL;
+    tg_problem problem = make_cube(63, TG_PRECISION_DEFAULT);
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("from k = 64 on");
+    problem = make_cube(2048, TG_PRECISION_IEEE_FP32);
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("in precision default, bf16x3, bf16x6 or bf16x9 alone");
+    problem = make_cube(65536, TG_PRECISION_BF16X6); /* 52 GB of slices */
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("bytes of workspace");
+    tg_destroy_context(context);
+}
+
 static void test_instruction_sets(void **state)
 {
     (void)state;
@@ -340,6 +390,7 @@ int main(void)
         cmocka_unit_test(test_calls_are_timed),
         cmocka_unit_test(test_every_row_has_its_family),
         cmocka_unit_test(test_skinny_rows_of_narrow_types),
+        cmocka_unit_test(test_sliced_rows),
         cmocka_unit_test(test_instruction_sets),
     };
     return cmocka_run_group_tests(tests, fake_open, NULL);
