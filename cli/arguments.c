@@ -117,8 +117,9 @@ int cli_parse_precision(const char *option, const char *text, tg_precision *prec
             return 1;
         }
     }
-    cli_print_error("%s = '%s' is no precision; pass default, ieee_fp32, ieee_fp64 or tf32", option,
-                    text);
+    cli_print_error("%s = '%s' is no precision; pass default, ieee_fp32, ieee_fp64, tf32, bf16x3, "
+                    "bf16x6, bf16x9 or fp16x3",
+                    option, text);
     return 0;
 }
 

@@ -27,8 +27,7 @@ enum option_key {
 };
 
 static const struct argp_option option_list[] = {
-    {"shape", 's', "SPEC", 0, "Measure MxNxK, or a longer description such as 512x512x64:nt:bf16",
-     0},
+    {"shape", 's', "SPEC", 0, "Measure MxNxK, or a longer text such as 512x512x64:nt:bf16", 0},
     {"suite", 'S', "NAME|FILE", 0,
      "Measure the shapes of a suite (square, cubes, layouts, odd, skinny, llm, cliff, seeds) or of "
      "a file with one a line; a suite's name comes first, so write ./square for a file; the "
@@ -38,7 +37,8 @@ static const struct argp_option option_list[] = {
      "fp32, fp64, bf16, fp16, fp8_e4m3 or fp8_e5m2 (with D in bf16), or several with commas, in "
      "place of the shape's own",
      0},
-    {"precision", key_precision, "NAME", 0, "default, ieee_fp32, ieee_fp64 or tf32", 0},
+    {"precision", key_precision, "NAME", 0,
+     "default, ieee_fp32, ieee_fp64, tf32, bf16x3, bf16x6, bf16x9 or fp16x3", 0},
     {"batch-invariant", key_batch_invariant, NULL, 0, "Ask for sums whose order depends on k alone",
      0},
     {"kernel", 'k', "NAME", 0,

@@ -48,7 +48,7 @@ static const struct argp_option options_table[] = {
     {.name = "precision",
      .key = KEY_PRECISION,
      .arg = "NAME",
-     .doc = "default, ieee_fp32, ieee_fp64 or tf32"},
+     .doc = "default, ieee_fp32, ieee_fp64, tf32, bf16x3, bf16x6, bf16x9 or fp16x3"},
     {.name = "threads", .key = 't', .arg = "N", .doc = "CPU threads, 1 to 1024 (default: all)"},
     {.name = "device",
      .key = KEY_DEVICE,

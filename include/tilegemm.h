@@ -101,10 +101,19 @@ typedef enum tg_precision {
     TG_PRECISION_IEEE_FP32 = 1, /* the bound above with every product and sum an IEEE binary32
                                    operation, subnormals kept; inputs FP32, BF16, FP16 or FP8 */
     TG_PRECISION_IEEE_FP64 = 2, /* the same in binary64; inputs FP64 */
-    TG_PRECISION_TF32 = 3       /* inputs FP32, which may be rounded to the nearest numbers of 10
+    TG_PRECISION_TF32 = 3,      /* inputs FP32, which may be rounded to the nearest numbers of 10
                                    fraction bits: 1.001 * 2^-10 |alpha| (|A||B|) may come on top.
                                    Those above 2^128 - 2^116 may become infinite, subnormal ones
                                    zero (underflow as for BF16) */
+    /* Inputs FP32, which may be multiplied as sums of numbers of 16 bits, by the products that the
+       name counts (docs/numerics.md). A name is a bound: FP32 operations serve it too, as they do
+       on the CPU. Inf and NaN are those that FP32 gives. DEFAULT may be served by bf16x6, where
+       that keeps its own bound; fp16x3 alone is not per element of A and B */
+    TG_PRECISION_BF16X3 = 4, /* 2^-14 |alpha| (|A||B|) may come on top */
+    TG_PRECISION_BF16X6 = 5, /* 2^-18 |alpha| (|A||B|) may come on top */
+    TG_PRECISION_BF16X9 = 6, /* as bf16x6, every product of parts formed */
+    TG_PRECISION_FP16X3 = 7  /* |alpha| (2^-18 |A||B| + 2^-37 k max|a of the row| max|b of the
+                                column|) may come on top */
 } tg_precision;
 
 typedef enum tg_operation { TG_OPERATION_NONE = 0, TG_OPERATION_TRANSPOSE = 1 } tg_operation;

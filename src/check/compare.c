@@ -171,6 +171,8 @@ static long double bound_activated(const comparison *run, const check_expected *
     /* Each product and each step of the epilogue may underflow once. */
     long double error = run->gamma * expected->magnitude + 2 * (size + 3) * sums->underflow;
     error += run->product_error * expected->scale * expected->product_size;
+    if (run->problem->precision == TG_PRECISION_FP16X3)
+        error += size * 0x1p-37L * expected->row_max_a * expected->col_max_b;
     if (run->may_flush)
         error += size * FLUSH_LIMIT * ((long double)expected->row_max_a + expected->col_max_b + 1);
     error *= run->slope;

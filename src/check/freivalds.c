@@ -124,7 +124,7 @@ static void set_rounding(freivalds_run *run)
         run->limit = 65504.0 / 4;
 }
 
-/* eta: what underflow may add to one element of a row. */
+/* eta: what underflow, of slices of fp16 too, may add to one element of a row. */
 static double bound_underflow(const freivalds_run *run, const row_sums *sums)
 {
     const tg_problem *problem = run->problem;
@@ -135,6 +135,8 @@ static double bound_underflow(const freivalds_run *run, const row_sums *sums)
         eta += 0x1p-25;
     if (problem->d.type == TG_TYPE_BF16)
         eta += 0x1p-134;
+    if (problem->precision == TG_PRECISION_FP16X3)
+        eta += step_count * 0x1p-37 * sums->a_max * run->b_max;
     if (check_may_flush(problem))
         eta += (step_count * (sums->a_max + run->b_max + 1) + 1) * BF16_FLUSH;
     return eta;

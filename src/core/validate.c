@@ -71,7 +71,7 @@ static tg_status check_precision(const tg_problem *p)
                                "ieee_fp64, or convert the matrices");
     }
     int needs_fp64 = p->precision == TG_PRECISION_IEEE_FP64 && type != TG_TYPE_FP64;
-    int needs_fp32 = p->precision == TG_PRECISION_TF32 && type != TG_TYPE_FP32;
+    int needs_fp32 = p->precision >= TG_PRECISION_TF32 && type != TG_TYPE_FP32;
     if (needs_fp64 || needs_fp32) {
         return tgi_status_fail(
             TG_STATUS_INVALID_ARGUMENT,

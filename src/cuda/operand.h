@@ -35,9 +35,9 @@ tg_status tgi_operand_repack(const tgi_cuda_queue *queue, int sm_count, const tg
                              int64_t elem_bytes);
 
 /* Encodes the map of a matrix of `x_count` contiguous elements x `y_count` runs x `z_count` batch
- * entries, read in boxes of box_x x box_y under the 128-byte swizzle. */
+ * entries, read in boxes of box_x x box_y, under the 128-byte swizzle or as they lie. */
 tg_status tgi_operand_encode(const tgi_cuda_queue *queue, tgi_tensor_map *map, const void *data,
                              int64_t elem_bytes, const int64_t count[3],
-                             const int64_t stride_bytes[2], const int box[2]);
+                             const int64_t stride_bytes[2], const int box[2], int is_swizzled);
 
 #endif

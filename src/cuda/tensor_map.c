@@ -6,7 +6,7 @@
 
 tg_status tgi_operand_encode(const tgi_cuda_queue *queue, tgi_tensor_map *map, const void *data,
                              int64_t elem_bytes, const int64_t count[3],
-                             const int64_t stride_bytes[2], const int box[2])
+                             const int64_t stride_bytes[2], const int box[2], int is_swizzled)
 {
     const tgi_driver *driver = queue->device->driver;
     const uint64_t counts[3] = {(uint64_t)count[0], (uint64_t)count[1], (uint64_t)count[2]};
@@ -17,7 +17,8 @@ tg_status tgi_operand_encode(const tgi_cuda_queue *queue, tgi_tensor_map *map, c
                                        : TGI_CUDA_TENSOR_UINT32;
     int error =
         driver->encode_map(map, type, 3, (void *)(uintptr_t)data, counts, strides, boxes, steps,
-                           TGI_CUDA_TENSOR_NO_INTERLEAVE, TGI_CUDA_TENSOR_SWIZZLE_128,
+                           TGI_CUDA_TENSOR_NO_INTERLEAVE,
+                           is_swizzled ? TGI_CUDA_TENSOR_SWIZZLE_128 : TGI_CUDA_TENSOR_NO_SWIZZLE,
                            TGI_CUDA_TENSOR_PROMOTE_128, TGI_CUDA_TENSOR_FILL_ZERO);
     if (!error)
         return TG_STATUS_OK;

@@ -1,6 +1,7 @@
 /*
- * Family wgmma: Hopper's matrix instructions. Legality, which operands are repacked, which of D's
- * sides the tiles' rows lie along, parts of k, tensor maps, launch.
+ * Families wgmma, bf16x and fp16x: Hopper's matrix instructions. Legality, which operands are
+ * repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
+ * maps, launch.
  */
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
+#include "cuda/slices.h"
 #include "kernels/tile_shape.h"
 #include "kernels/wgmma/args.h"
 #include "model/wgmma_model.h"
@@ -31,10 +33,18 @@ static int is_16bit(tg_type type)
     return type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
 }
 
+static int is_sliced(const tgi_kernel *kernel)
+{
+    return kernel->family != TGI_FAMILY_cuda_wgmma;
+}
+
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
-    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->stage_count,
-                                  kernel->thread_count);
+    const int line_bytes = !is_sliced(kernel)                        ? TGI_WGMMA_STEP_BYTES
+                           : kernel->family == TGI_FAMILY_cuda_bf16x ? 3 * TGI_CHUNK_BYTES
+                                                                     : 2 * TGI_CHUNK_BYTES;
+    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, line_bytes,
+                                  kernel->stage_count, kernel->thread_count);
 }
 
 /* Blocks along D's rows and columns, whole clusters. */
@@ -125,17 +135,43 @@ static void choose_cut(const tgi_machine *machine, const tgi_problem *p, tgi_pro
 /* The proposal for the problem as it stands; sums of cut tiles come first in the workspace. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
-    tgi_operand operand[2];
-    describe(p, operand);
     proposal->resident_blocks = 1;
     choose_cut(machine, p, proposal);
     if (p->is_batch_invariant)
         proposal->sum_order = TGI_SUM_ALONG_K;
+    proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
+    if (is_sliced(proposal->kernel)) {
+        proposal->workspace_bytes += tgi_slices_workspace_bytes(machine, p);
+        proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, p);
+        return;
+    }
+    tgi_operand operand[2];
+    describe(p, operand);
     const int64_t repacked_bytes =
         tgi_operand_workspace_bytes(&operand[0]) + tgi_operand_workspace_bytes(&operand[1]);
-    proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
     proposal->workspace_bytes += repacked_bytes;
     proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)repacked_bytes);
+}
+
+/* Refuses, with the reason, a precision that the kernel does not compute in. */
+static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_family family = proposal->kernel->family;
+    const tg_precision precision = p->precision;
+    const char *names = p->type == TG_TYPE_FP32 ? "tf32" : "default";
+    int takes = precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT);
+    if (family == TGI_FAMILY_cuda_bf16x) {
+        names = "default, bf16x3, bf16x6 or bf16x9";
+        takes = precision == TG_PRECISION_DEFAULT ||
+                (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
+    } else if (family == TGI_FAMILY_cuda_fp16x) {
+        names = "fp16x3";
+        takes = precision == TG_PRECISION_FP16X3;
+    }
+    if (!takes)
+        snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
+                 tg_get_type_name(p->type), names);
+    return takes;
 }
 
 void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
@@ -145,12 +181,9 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
-    if (p->type == TG_TYPE_FP32 ? p->precision != TG_PRECISION_TF32
-                                : p->precision != TG_PRECISION_DEFAULT) {
-        snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
-                 tg_get_type_name(p->type), p->type == TG_TYPE_FP32 ? "tf32" : "default");
+    if (!takes_precision(p, proposal) ||
+        (is_sliced(kernel) && !tgi_slices_can_serve(machine, p, proposal)))
         return;
-    }
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > COUNT_MAX) {
             snprintf(proposal->reason, sizeof proposal->reason,
@@ -167,7 +200,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
                  kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
         return;
     }
-    proposal->needs_alignment = 1;
+    proposal->needs_alignment = !is_sliced(kernel);
     propose_one(machine, p, proposal);
     /* The transposed problem: tiles whose rows lie along D's columns. */
     tgi_problem transposed = *p;
@@ -207,8 +240,8 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
         const int box[2] = {step, o->is_across ? step : lines};
         tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
         mapped->has_batch = o->batch_count > 1;
-        tg_status status =
-            tgi_operand_encode(queue, &mapped->map, data, o->elem_bytes, count, stride_bytes, box);
+        tg_status status = tgi_operand_encode(queue, &mapped->map, data, o->elem_bytes, count,
+                                              stride_bytes, box, 1);
         if (status)
             return status;
     }
@@ -235,16 +268,16 @@ static tg_status map_result(const tgi_cuda_queue *queue, const tgi_kernel *kerne
                        p->n * elem_bytes % UNIT_BYTES == 0 && stride_bytes[0] % UNIT_BYTES == 0 &&
                        stride_bytes[1] % UNIT_BYTES == 0 && batch > 0 &&
                        (uintptr_t)gemm->d % UNIT_BYTES == 0;
-    return args->is_d_boxed
-               ? tgi_operand_encode(queue, &args->d, gemm->d, elem_bytes, count, stride_bytes, box)
-               : TG_STATUS_OK;
+    return args->is_d_boxed ? tgi_operand_encode(queue, &args->d, gemm->d, elem_bytes, count,
+                                                 stride_bytes, box, 1)
+                            : TG_STATUS_OK;
 }
 
 static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2])
 {
-    static const char *const names[] = {"kk", "kn", "mk", "mn"};
+    static const char *const names[] = {"_kk", "_kn", "_mk", "_mn"};
     if (tgi_type_is_fp8(p->type))
-        return p->b_type == TG_TYPE_FP8_E4M3 ? "e4m3" : "e5m2";
+        return p->b_type == TG_TYPE_FP8_E4M3 ? "_e4m3" : "_e5m2";
     return names[2 * operand[0].is_across + operand[1].is_across];
 }
 
@@ -309,7 +342,8 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
     memory += tgi_divide_up(count_piece_bytes(kernel, p, call->blocking), 256) * 256;
     tgi_operand operand[2];
     describe(p, operand);
-    tg_status status = map_operands(queue, call, memory, operand, &args);
+    tg_status status = is_sliced(kernel) ? tgi_slices_map(queue, call, memory, &args)
+                                         : map_operands(queue, call, memory, operand, &args);
     if (!status)
         status = map_result(queue, kernel, &args);
     if (status)
@@ -323,7 +357,8 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
                                    .is_early = 1};
     void *arguments[] = {&args};
     char symbol[TGI_CUDA_SYMBOL_BYTES];
-    snprintf(symbol, sizeof symbol, "%s_%s", kernel->name, find_suffix(p, operand));
+    snprintf(symbol, sizeof symbol, "%s%s", kernel->name,
+             is_sliced(kernel) ? "" : find_suffix(p, operand));
     status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
     return status ? status : add_pieces(queue, &args);
 }

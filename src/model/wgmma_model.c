@@ -21,11 +21,38 @@
 #define REPACK_S 2.5e-6
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
 
+/* FP32 by slices, by runs at 2048 and 4096 cubed. Between the products of a chunk, for each 128
+ * columns, and the next ones: sums are waited for and added. Of two warpgroups one multiplies
+ * meanwhile, or some of the time. */
+#define CHUNK_BYTES 64.0 /* of a slice's line, in a step */
+#define ADD_CYCLES_OF_ONE 550.0
+#define ADD_CYCLES_OF_TWO 340.0
+#define SLICED_CLOCK_SHARE 0.97 /* as CLOCK_SHARE: less power a product */
+
+/* What one step of k reads of a line, in how many slices, how often it multiplies, and the cycles
+ * in which sums are added. */
+typedef struct step_work {
+    double slice_bytes, slice_count, product_count, add_cycles;
+} step_work;
+
+static step_work find_step_work(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    if (kernel->family == TGI_FAMILY_cuda_wgmma)
+        return (step_work){STEP_BYTES, 1.0, 1.0, 0.0};
+    const double add_cycles = ceil(kernel->tile_cols / 128.0) *
+                              (kernel->thread_count > 256 ? ADD_CYCLES_OF_TWO : ADD_CYCLES_OF_ONE);
+    if (p->precision == TG_PRECISION_BF16X3 || p->precision == TG_PRECISION_FP16X3)
+        return (step_work){CHUNK_BYTES, 2.0, 3.0, add_cycles};
+    return (step_work){CHUNK_BYTES, 3.0, p->precision == TG_PRECISION_BF16X9 ? 9.0 : 6.0,
+                       add_cycles};
+}
+
 /* Cycles of the matrix instructions of one step of a tile: 8 columns of 64 rows and 32 bytes of k
  * take 4. */
-static double count_step_cycles(const tgi_kernel *kernel)
+static double count_step_cycles(const tgi_kernel *kernel, const step_work *step)
 {
-    return kernel->tile_rows / 64.0 * kernel->tile_cols / 8.0 * (STEP_BYTES / 32.0) * 4.0;
+    return kernel->tile_rows / 64.0 * kernel->tile_cols / 8.0 * (step->slice_bytes / 32.0) * 4.0 *
+           step->product_count;
 }
 
 /* Lines of a cluster's tile that lie outside the operands, for one block. */
@@ -44,9 +71,14 @@ static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
 {
     const double lines = kernel->tile_rows + kernel->tile_cols;
     const double outside = count_outside_lines(kernel, p);
-    const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - CLOCK_SHARE) * busy_share);
-    const double multiply_s = count_step_cycles(kernel) / (ISSUE_SHARE * clock_hz);
-    const double line_s = STEP_BYTES / (FILL_BYTES_PER_CYCLE * gpu->clock_hz);
+    const step_work step = find_step_work(kernel, p);
+    const double clock_share = step.add_cycles > 0.0 ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
+    const double issue_share = step.add_cycles > 0.0 ? 1.0 : ISSUE_SHARE;
+    const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
+    const double multiply_s =
+        (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
+    const double line_s =
+        step.slice_bytes * step.slice_count / (FILL_BYTES_PER_CYCLE * gpu->clock_hz);
     const double fill_s =
         fmax(lines * line_s, (lines - outside) * line_s + outside * OUTSIDE_LINE_S);
     const double latency_s =
@@ -86,6 +118,15 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     }
     /* The slower of the two, and yet every kernel a time of its own. */
     return seconds * pow(1.0 + pow(CALL_S / seconds, 8.0), 1.0 / 8.0);
+}
+
+double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_problem *p)
+{
+    const double elems = ((double)p->m + (double)p->n) * (double)p->k * (double)p->batch_count;
+    const double passes = p->precision == TG_PRECISION_FP16X3 ? 2.0 : 1.0; /* that read */
+    const double slices = p->precision == TG_PRECISION_BF16X3 || passes > 1.0 ? 2.0 : 3.0;
+    return passes * REPACK_S +
+           elems * (4.0 * passes + 2.0 * slices) / (MEMORY_SHARE * gpu->memory_bytes_per_s);
 }
 
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)

@@ -58,12 +58,15 @@ static void test_names(void **state)
     assert_string_equal(tg_get_precision_name(TG_PRECISION_DEFAULT), "default");
     assert_string_equal(tg_get_precision_name(TG_PRECISION_IEEE_FP64), "ieee_fp64");
     assert_string_equal(tg_get_precision_name(TG_PRECISION_TF32), "tf32");
+    assert_string_equal(tg_get_precision_name(TG_PRECISION_BF16X6), "bf16x6");
+    assert_string_equal(tg_get_precision_name(TG_PRECISION_FP16X3), "fp16x3");
+    assert_null(tg_get_type_name((tg_type)6));
     assert_string_equal(tg_get_scale_name(TG_SCALE_VECTOR), "vector");
     assert_string_equal(tg_get_bias_name(TG_BIAS_NONE), "none");
     assert_string_equal(tg_get_bias_name(TG_BIAS_COL), "col");
     assert_string_equal(tg_get_activation_name(TG_ACTIVATION_RELU), "relu");
     assert_string_equal(tg_get_activation_name(TG_ACTIVATION_SILU), "silu");
-    static const int outside[] = {-1, 6, 1 << 30};
+    static const int outside[] = {-1, 8, 1 << 30};
     for (int i = 0; i < 3; i++) {
         assert_null(tg_get_type_name((tg_type)outside[i]));
         assert_null(tg_get_precision_name((tg_precision)outside[i]));

@@ -211,6 +211,10 @@ static void test_scales_and_tf32(void **state)
     problem.d_scale = TG_SCALE_NONE;
     problem.precision = TG_PRECISION_TF32;
     assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "precision = tf32 needs fp32");
+    problem.precision = TG_PRECISION_BF16X6;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "precision = bf16x6 needs fp32");
+    problem.precision = TG_PRECISION_FP16X3;
+    assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "precision = fp16x3 needs fp32");
     for (int is_b = 0; is_b <= 1; is_b++) { /* named by the caller's operand in either role */
         for (int is_transposed = 0; is_transposed <= 1; is_transposed++) {
             problem = make_valid();

@@ -106,7 +106,7 @@ static tg_problem random_problem(uint64_t *state)
     p.batch_count = pick(state, 4);
     p.alpha = random_factor(state);
     p.beta = random_factor(state);
-    p.precision = (tg_precision)pick(state, 4);
+    p.precision = (tg_precision)pick(state, 8);
     p.bias = (tg_bias)pick(state, 3);
     p.activation = (tg_activation)pick(state, 5);
     if (type >= TG_TYPE_FP8_E4M3) {

@@ -1,6 +1,7 @@
 /*
  * What the CUDA backend plans: the same for a chip that is here and for its figures alone, again
- * for operands that lie otherwise than was planned for, and for as many tiles as can be counted.
+ * for operands that lie otherwise than was planned for, for as many tiles as can be counted, and
+ * FP32 by slices.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -51,6 +52,7 @@ static void test_chip_plans_as_its_context_does(void **state)
                                          "4095x4097x4099:fp16",
                                          "512x512x512:fp64:batch=3",
                                          "1024x1024x1024:prec=tf32",
+                                         "1024x2000x1000:prec=fp16x3",
                                          "256x256x256:bf16:batch_invariant",
                                          "64x64x64:alpha=0"};
     fake_reset();
@@ -157,12 +159,53 @@ static void test_many_tiles(void **state)
     tg_destroy_context(context);
 }
 
+/* FP32 by slices: which precisions take it, and with how much workspace. */
+static void test_sliced_rows(void **state)
+{
+    (void)state;
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    static const struct {
+        const char *problem, *family;
+        int64_t elem_bytes; /* of workspace */
+    } cases[] = {{"2048x2048x2048", "cuda_bf16x", 6},
+                 {"2048x2048x2048:prec=ieee_fp32", "cuda_simt", 0},
+                 {"2048x2048x2048:prec=bf16x3", "cuda_bf16x", 4},
+                 {"2048x2048x2048:prec=bf16x6", "cuda_bf16x", 6},
+                 {"2048x2048x2048:prec=fp16x3", "cuda_fp16x", 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_problem problem = parse(cases[i].problem);
+        tg_plan_info info;
+        tg_plan *plan;
+        assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), 0);
+        assert_int_equal(tg_get_plan_info(plan, &info), 0);
+        assert_memory_equal(info.kernel, cases[i].family, strlen(cases[i].family));
+        const int64_t slice_bytes = 2 * 2048 * 2048 * cases[i].elem_bytes;
+        assert_true(info.workspace_bytes >= slice_bytes);
+        assert_true(info.workspace_bytes <= slice_bytes + slice_bytes / 16);
+        tg_destroy_plan(plan);
+    }
+    const tg_plan_options options = {.kernel = "cuda_bf16x"};
+    tg_plan *plan = NULL;
+    tg_problem problem = parse("63x63x63");
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("from k = 64 on");
+    problem = parse("2048x2048x2048:prec=ieee_fp32");
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("in precision default, bf16x3, bf16x6 or bf16x9 alone");
+    problem = parse("65536x65536x65536:prec=bf16x6"); /* 52 GB of slices */
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("bytes of workspace");
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chip_plans_as_its_context_does),
         cmocka_unit_test(test_offset_operands_are_planned_for_again),
         cmocka_unit_test(test_many_tiles),
+        cmocka_unit_test(test_sliced_rows),
     };
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

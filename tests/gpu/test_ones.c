@@ -1,6 +1,6 @@
 /*
- * test_ones [TYPE [SHAPES [SECONDS]]]: A = B = 1 of the type (default fp32; tf32: fp32 in that
- * precision) give D = k exactly, rounded to D's type, on random shapes and layouts: m and n
+ * test_ones [TYPE [SHAPES [SECONDS]]]: A = B = 1 of the type (default fp32; tf32, bf16x6, ...: fp32
+ * in that precision) give D = k exactly, rounded to D's type, on random shapes and layouts: m and n
  * log-uniform in 1..4096, k in 1..60000. D is FP32, or one time in two what 16-bit and FP8 inputs
  * may have. Ends after SECONDS, but not before a tenth of the shapes.
  *
@@ -144,9 +144,11 @@ static void test_ones(void **state)
 static int choose_kind(const char *name)
 {
     kind = name;
-    if (strcmp(name, tg_get_precision_name(TG_PRECISION_TF32)) == 0) {
-        precision = TG_PRECISION_TF32;
-        return 1;
+    for (int i = TG_PRECISION_TF32; tg_get_precision_name((tg_precision)i); i++) {
+        if (strcmp(name, tg_get_precision_name((tg_precision)i)) == 0) {
+            precision = (tg_precision)i;
+            return 1;
+        }
     }
     for (int i = 0; tg_get_type_name((tg_type)i); i++) {
         if (strcmp(name, tg_get_type_name((tg_type)i)) == 0) {
@@ -160,7 +162,7 @@ static int choose_kind(const char *name)
 int main(int argc, char **argv)
 {
     if (argc > 1 && !choose_kind(argv[1])) {
-        fprintf(stderr, "usage: %s [TYPE|tf32 [SHAPES [SECONDS]]]\n", argv[0]);
+        fprintf(stderr, "usage: %s [TYPE|PRECISION [SHAPES [SECONDS]]]\n", argv[0]);
         return 2;
     }
     if (argc > 2)

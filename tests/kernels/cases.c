@@ -129,8 +129,11 @@ static void draw_precision(tg_problem *problem, uint64_t *random)
     tg_type type = problem->a.type;
     if (happens(random, 4))
         problem->precision = type == TG_TYPE_FP64 ? TG_PRECISION_IEEE_FP64 : TG_PRECISION_IEEE_FP32;
-    if (type == TG_TYPE_FP32 && happens(random, 4))
-        problem->precision = TG_PRECISION_TF32;
+    static const tg_precision of_fp32[] = {TG_PRECISION_TF32, TG_PRECISION_BF16X3,
+                                           TG_PRECISION_BF16X6, TG_PRECISION_BF16X9,
+                                           TG_PRECISION_FP16X3};
+    if (type == TG_TYPE_FP32 && happens(random, 2))
+        problem->precision = of_fp32[draw(random, COUNT_OF(of_fp32))];
     problem->is_batch_invariant = happens(random, 8);
 }
 

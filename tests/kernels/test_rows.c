@@ -1,7 +1,7 @@
 /*
- * test_rows TYPE [DEVICE [CASES]]: every row of the kernel table for one input type on one device,
- * and the library's own choice: random cases against the oracle. Exits with 77 where there is no
- * such device.
+ * test_rows TYPE [DEVICE [CASES [NAME]]]: every row of the kernel table for one input type on one
+ * device, and the library's own choice: random cases against the oracle. With NAME the rows alone
+ * whose names begin with it. Exits with 77 where there is no such device.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -24,7 +24,7 @@
 #define LEAST_SHARE 20           /* a row must take one case in this many, or it goes untested */
 
 static tg_type type;
-static const char *device = "cpu";
+static const char *device = "cpu", *name_start = "";
 static int is_on_gpu, cases_per_row = CASES_PER_ROW;
 static int64_t work_limit = WORK_LIMIT;
 
@@ -59,7 +59,8 @@ static void test_rows(void **state)
         tg_kernel_info info;
         run_summary summary;
         assert_int_equal(tg_get_kernel_info(context, i, &info), TG_STATUS_OK);
-        if (info.type != type || !is_of_device(&info))
+        if (info.type != type || !is_of_device(&info) ||
+            strncmp(info.name, name_start, strlen(name_start)) != 0)
             continue;
         if (!info.is_available) {
             printf("%-32s skipped: this machine lacks %s\n", info.name, info.isa);
@@ -126,14 +127,14 @@ static int choose_device(const char *name, const char *cases)
 int main(int argc, char **argv)
 {
     int is_known = 0;
-    for (int i = TG_TYPE_FP32; argc >= 2 && argc <= 4 && tg_get_type_name((tg_type)i); i++) {
+    for (int i = TG_TYPE_FP32; argc >= 2 && argc <= 5 && tg_get_type_name((tg_type)i); i++) {
         if (strcmp(argv[1], tg_get_type_name((tg_type)i)) != 0)
             continue;
         type = (tg_type)i;
         is_known = 1;
     }
     if (!is_known) {
-        fprintf(stderr, "usage: %s fp32|fp64|bf16|fp16|fp8_e4m3|fp8_e5m2 [DEVICE [CASES]]\n",
+        fprintf(stderr, "usage: %s fp32|fp64|bf16|fp16|fp8_e4m3|fp8_e5m2 [DEVICE [CASES [NAME]]]\n",
                 argv[0]);
         return 2;
     }
@@ -141,6 +142,7 @@ int main(int argc, char **argv)
         int code = choose_device(argv[2], argc > 3 ? argv[3] : NULL);
         if (code)
             return code;
+        name_start = argc > 4 ? argv[4] : name_start;
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),

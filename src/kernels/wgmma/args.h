@@ -6,13 +6,26 @@
 #define TGI_WGMMA_ARGS_H
 
 #include "kernels/gemm_args.h"
+#include "kernels/slices/args.h"
 #include "kernels/tensor_map.h"
 
-/* An operand: (x, y, z) of its map are x elements along its lines, line y, batch entry z. */
+/* An operand: (x, y, z) of its map are x elements along its lines, line y, batch entry z; of slices
+ * x elements of group y, slice z of all chunks and batch entries. */
 typedef struct tgi_wgmma_operand {
     tgi_tensor_map map;
     int32_t has_batch; /* 0: every batch entry reads entry 0 */
 } tgi_wgmma_operand;
+
+/* What the slices of an FP32 operand were found to hold (kernels/slices/args.h). */
+typedef struct tgi_wgmma_slices {
+    const tgi_range *ranges;
+    const float *line_scale; /* NULL: none */
+    int32_t line_count, block_count, segment_count;
+} tgi_wgmma_slices;
+
+/* Products of slices, by number: of the least first. Of two slices an operand the last three are
+ * there, of three the last six suffice for FP32. */
+#define TGI_SLICE_PRODUCTS 9
 
 typedef struct tgi_wgmma_args {
     tgi_wgmma_operand a, b;
@@ -26,8 +39,10 @@ typedef struct tgi_wgmma_args {
     /* In clusters of tiles, over all batch entries: the first whole_count are computed whole, the
      * cut_count behind them in k_part_count parts of k; unit_count is both. */
     int32_t whole_count, cut_count, unit_count;
-    int32_t step_count;     /* of whole k; a step is 128 bytes */
+    int32_t step_count;     /* of whole k; a step is 128 bytes, or a chunk of slices */
     int32_t steps_per_part; /* of a tile that is cut */
+    tgi_wgmma_slices a_slices, b_slices;
+    int32_t slice_count, first_product; /* of TGI_SLICE_PRODUCTS */
 } tgi_wgmma_args;
 
 #endif

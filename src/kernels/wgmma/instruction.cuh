@@ -8,6 +8,7 @@
 #define TGI_WGMMA_INSTRUCTION_CUH
 
 #include "kernels/hopper.cuh"
+#include "kernels/slices/args.h"
 #include "tilegemm.h"
 
 /* Shared memory of an operand under the 128-byte swizzle, as the instruction takes it. Along k:
@@ -20,6 +21,14 @@ static __device__ __forceinline__ uint64_t tgi_describe(uint32_t shared, uint32_
     const uint64_t swizzle_128 = static_cast<uint64_t>(1) << 62;
     return swizzle_128 | static_cast<uint64_t>(group_bytes >> 4) << 32 |
            static_cast<uint64_t>(block_bytes >> 4) << 16 | (shared & 0x3ffff) >> 4;
+}
+
+/* The same of slices, under the 64-byte swizzle: lines of 64 bytes of k, groups of eight lines. */
+static __device__ __forceinline__ uint64_t tgi_describe_slices(uint32_t shared)
+{
+    const uint64_t swizzle_64 = static_cast<uint64_t>(2) << 62;
+    return swizzle_64 | static_cast<uint64_t>(TGI_GROUP_BYTES >> 4) << 32 |
+           static_cast<uint64_t>(1) << 16 | (shared & 0x3ffff) >> 4;
 }
 
 /* Before the first instruction that reads or adds to registers which this thread has written. */

@@ -16,13 +16,15 @@
 #include "kernels/wgmma/instruction.cuh"
 #include "kernels/wgmma/pieces.cuh"
 #include "kernels/wgmma/place.cuh"
+#include "kernels/wgmma/slices.cuh"
 
 #define TGI_BLOCK_LINES 64 /* rows of one instruction; lines of a block of an operand across k */
 #define TGI_WARPGROUP 128
 
-/* AType FP32: as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k. */
+/* AType FP32: as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k. Slices: room for
+ * so many of each operand, or 0 where A and B are of the types themselves. */
 template <tg_type AType, tg_type BType, int Rows, int Cols, int Stages, int Threads,
-          int ClusterRows, int ClusterCols, int AcrossA, int AcrossB>
+          int ClusterRows, int ClusterCols, int AcrossA, int AcrossB, int Slices = 0>
 struct tgi_wgmma_shape {
     static constexpr tg_type a_type = AType, b_type = BType;
     static constexpr int rows = Rows, cols = Cols, stages = Stages;
@@ -33,17 +35,18 @@ struct tgi_wgmma_shape {
     static constexpr int group_rows = Rows / group_count;
     static constexpr int blocks = group_rows / TGI_BLOCK_LINES; /* instructions one below another */
     static constexpr int b_lines = AcrossB && Cols < TGI_BLOCK_LINES ? TGI_BLOCK_LINES : Cols;
-    static constexpr int a_bytes = Rows * TGI_WGMMA_STEP_BYTES,
-                         b_bytes = b_lines * TGI_WGMMA_STEP_BYTES;
+    static constexpr int slices = Slices;
+    static constexpr int line_bytes = Slices ? Slices * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
+    static constexpr int a_bytes = Rows * line_bytes, b_bytes = b_lines * line_bytes;
     static constexpr int stage_bytes = a_bytes + b_bytes;
     static constexpr int elem_bytes = AType == TG_TYPE_FP32                            ? 4
                                       : AType == TG_TYPE_BF16 || AType == TG_TYPE_FP16 ? 2
                                                                                        : 1;
-    /* The instruction keeps sums of FP8 products to 13 bits: those of each step are added in
-     * FP32. */
-    static constexpr int is_promoted = elem_bytes == 1;
+    /* The instruction keeps sums of FP8 products to 13 bits, and rounds all sums toward zero: those
+     * of each step of FP8 or of slices are added in FP32. */
+    static constexpr int is_promoted = elem_bytes == 1 || Slices > 0;
     /* Columns of one instruction: promoted sums need registers for their parts. */
-    static constexpr int part_cols = is_promoted && Cols > 128 ? 128 : Cols;
+    static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
     static constexpr int block_bytes = TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES;
 };
@@ -134,6 +137,16 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
             const uint32_t full = memory.full + ring.stage * 8;
             const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
             tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+            if constexpr (Shape::slices > 0) {
+                tgi_barrier_expect(full, args.slice_count * (Shape::rows + Shape::cols) *
+                                             TGI_CHUNK_BYTES);
+                tgi_load_slices<Shape::rows, Shape::cluster_cols>(args, args.a, a, full, tile.row,
+                                                                  step, tile.batch, col, row_ranks);
+                tgi_load_slices<Shape::cols, Shape::cluster_rows>(args, args.b, a + Shape::a_bytes,
+                                                                  full, tile.col, step, tile.batch,
+                                                                  row, col_ranks);
+                continue;
+            }
             tgi_barrier_expect(full, Shape::stage_bytes);
             tgi_load_tile<Shape::across_a, Shape::rows, Shape::step_elems, Shape::cluster_cols>(
                 args.a, a, full, tile.row, step, tile.batch, col, row_ranks);
@@ -192,12 +205,16 @@ tgi_multiply_stage(uint32_t stage, int group, int line,
 /* Adds the products of one full stage in FP32. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_promote_stage(uint32_t stage, int group, float (&sum)[Shape::blocks][Shape::cols / 2])
+tgi_promote_stage(const tgi_wgmma_args &args, uint32_t stage, int group,
+                  float (&sum)[Shape::blocks][Shape::cols / 2])
 {
 #pragma unroll
     for (int line = 0; line < Shape::cols; line += Shape::part_cols) {
         float part[Shape::blocks][Shape::part_cols / 2];
-        tgi_multiply_stage<Shape, 0>(stage, group, line, part);
+        if constexpr (Shape::slices > 0)
+            tgi_multiply_slices<Shape>(stage, group, line, args.first_product, part);
+        else
+            tgi_multiply_stage<Shape, 0>(stage, group, line, part);
         tgi_wgmma_wait<0>();
 #pragma unroll
         for (int block = 0; block < Shape::blocks; block++)
@@ -210,8 +227,9 @@ tgi_promote_stage(uint32_t stage, int group, float (&sum)[Shape::blocks][Shape::
 /* The sums of a tile. A stage is given back as soon as the next one's products are under way. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_sum_tile(const tgi_wgmma_memory<Shape> &memory, const tgi_wgmma_tile &tile, int rank, int group,
-             tgi_ring<Shape::stages> &ring, float (&sum)[Shape::blocks][Shape::cols / 2])
+tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+             const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
+             float (&sum)[Shape::blocks][Shape::cols / 2])
 {
     const int thread = threadIdx.x % TGI_WARPGROUP;
     uint32_t used = 0; /* the barrier of the stage that is being multiplied */
@@ -220,7 +238,7 @@ tgi_sum_tile(const tgi_wgmma_memory<Shape> &memory, const tgi_wgmma_tile &tile, 
         const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
         tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
         if constexpr (Shape::is_promoted) {
-            tgi_promote_stage<Shape>(stage, group, sum);
+            tgi_promote_stage<Shape>(args, stage, group, sum);
             tgi_release<Shape>(memory.empty + ring.stage * 8, rank, thread);
         } else {
             tgi_multiply_stage<Shape, 1>(stage, group, 0, sum);
@@ -249,10 +267,13 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
     for (int i = blockIdx.x / Shape::cluster; i < args.unit_count; i += cluster_count) {
         tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
         float sum[Shape::blocks][Shape::cols / 2] = {};
-        tgi_sum_tile(memory, tile, rank, group, ring, sum);
+        tgi_sum_tile(args, memory, tile, rank, group, ring, sum);
         tile.row += group * Shape::group_rows;
 #pragma unroll
         for (int block = 0; block < Shape::blocks; block++, tile.row += TGI_BLOCK_LINES) {
+            /* Parts of k are mended each for itself: a sum of sums that are right is right. */
+            if constexpr (Shape::slices > 0)
+                tgi_mend_sums(args, tile, sum[block]);
             if (tile.cut < 0)
                 tgi_finish(args, tile, sum[block], memory.parts + group * TGI_WGMMA_PART_BYTES,
                            group + 1);

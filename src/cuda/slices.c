@@ -1,0 +1,191 @@
+#include "cuda/slices.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/gemm.h"
+#include "cuda/operand.h"
+
+#define BLOCKS_PER_SM 8
+#define SEGMENTS_MAX 64 /* each has a range of every block, which tiles read */
+#define UNIT_BYTES 16
+#define GROUP_ELEMS (TGI_GROUP_BYTES / 2)
+#define K_LEAST 64 /* from which on sums by slices keep the bound of precision default */
+#define K_MAX ((int64_t)1 << 30)
+#define WORKSPACE_BYTES_LEAST ((int64_t)256 << 20) /* that may be asked for, */
+#define MEMORY_SHARE 16                            /* or this part of the GPU's memory */
+
+typedef long long ll; /* for printf */
+
+/* Slices of each operand, and products of them, that a precision takes. */
+static int count_slices(tg_precision precision)
+{
+    return precision == TG_PRECISION_BF16X3 || precision == TG_PRECISION_FP16X3 ? 2 : 3;
+}
+
+static int count_products(tg_precision precision)
+{
+    return count_slices(precision) == 2 ? 3 : precision == TG_PRECISION_BF16X9 ? 9 : 6;
+}
+
+static int64_t round_up(int64_t count, int64_t unit)
+{
+    return tgi_divide_up(count, unit) * unit;
+}
+
+/* How A, or B where is_b is 1, is cut; pointers are NULL. `sm_count` blocks should find work. */
+static void describe(const tgi_problem *p, int is_b, int sm_count, tgi_slice_job *job)
+{
+    const tgi_layout *layout = is_b ? &p->b : &p->a;
+    *job = (tgi_slice_job){.line_count = is_b ? p->n : p->m,
+                           .k = p->k,
+                           .batch_count = layout->batch == 0 ? 1 : p->batch_count,
+                           .line_stride = is_b ? layout->col : layout->row,
+                           .k_stride = is_b ? layout->row : layout->col,
+                           .batch_stride = layout->batch};
+    job->chunk_count = tgi_divide_up(p->k, TGI_CHUNK_ELEMS);
+    job->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_RANGE_LINES);
+    int64_t wanted =
+        tgi_divide_up((int64_t)sm_count * BLOCKS_PER_SM, 2 * job->block_count * job->batch_count);
+    wanted = wanted < SEGMENTS_MAX ? wanted : SEGMENTS_MAX;
+    job->chunks_per_segment = tgi_divide_up(job->chunk_count, wanted);
+    job->segment_count = (int32_t)tgi_divide_up(job->chunk_count, job->chunks_per_segment);
+}
+
+static int64_t count_slice_bytes(const tgi_slice_job *job, tg_precision precision)
+{
+    return job->batch_count * job->chunk_count * count_slices(precision) *
+           tgi_divide_up(job->line_count, TGI_GROUP_LINES) * TGI_GROUP_BYTES;
+}
+
+static int64_t count_range_bytes(const tgi_slice_job *job)
+{
+    return round_up(
+        job->batch_count * job->block_count * job->segment_count * (int64_t)sizeof(tgi_range), 256);
+}
+
+/* The largest of each line's segments, and its scale. */
+static int64_t count_largest_bytes(const tgi_slice_job *job)
+{
+    return round_up(job->batch_count * job->line_count * job->segment_count * 4, 256);
+}
+
+static int64_t count_job_bytes(const tgi_slice_job *job, tg_precision precision)
+{
+    const int64_t scale_bytes = round_up(job->batch_count * job->line_count * 4, 256);
+    return round_up(count_slice_bytes(job, precision), 256) + count_range_bytes(job) +
+           (precision == TG_PRECISION_FP16X3 ? count_largest_bytes(job) + scale_bytes : 0);
+}
+
+int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_problem *p)
+{
+    tgi_slice_job a, b;
+    describe(p, 0, machine->gpu.sm_count, &a);
+    describe(p, 1, machine->gpu.sm_count, &b);
+    return count_job_bytes(&a, p->precision) + count_job_bytes(&b, p->precision);
+}
+
+int tgi_slices_can_serve(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const int64_t bytes = tgi_slices_workspace_bytes(machine, p);
+    int64_t limit = machine->gpu.memory_bytes / MEMORY_SHARE;
+    limit = limit > WORKSPACE_BYTES_LEAST ? limit : WORKSPACE_BYTES_LEAST;
+    if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "keeps the bound of default from k = %d on, k is %lld", K_LEAST, (ll)p->k);
+    else if (p->is_batch_invariant)
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "its order of summation may depend on neighbouring rows");
+    else if (bytes > limit || p->k > K_MAX)
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "its slices need %lld bytes of workspace, more than %lld", (ll)bytes, (ll)limit);
+    else
+        return 1;
+    return 0;
+}
+
+/* Gives the job its operand and its places in `memory`. */
+static void place(tg_precision precision, const void *source, char *memory, tgi_slice_job *job)
+{
+    job->source = source;
+    job->has_vectors = job->k_stride == 1 && (uintptr_t)source % UNIT_BYTES == 0 &&
+                       (job->line_count == 1 || job->line_stride % 4 == 0) &&
+                       (job->batch_count == 1 || job->batch_stride % 4 == 0);
+    job->slices = memory;
+    memory += round_up(count_slice_bytes(job, precision), 256);
+    job->ranges = (tgi_range *)(void *)memory;
+    memory += count_range_bytes(job);
+    if (precision == TG_PRECISION_FP16X3) {
+        job->line_largest = (uint32_t *)(void *)memory;
+        job->line_scale = (float *)(void *)(memory + count_largest_bytes(job));
+    }
+}
+
+static int64_t count_pieces(const tgi_slice_job *job)
+{
+    return job->batch_count * job->block_count * job->segment_count;
+}
+
+/* Puts the kernels that make the slices into the queue. */
+static tg_status make(const tgi_cuda_queue *queue, int sm_count, tg_precision precision,
+                      tgi_slice_args *args)
+{
+    const int is_scaled = precision == TG_PRECISION_FP16X3;
+    const int64_t count = count_pieces(&args->job[0]) + count_pieces(&args->job[1]);
+    const int64_t limit = (int64_t)sm_count * BLOCKS_PER_SM;
+    const tgi_cuda_launch launch = {.grid = {(unsigned)(count < limit ? count : limit), 1, 1},
+                                    .block = {TGI_SLICE_THREADS, 1, 1},
+                                    .is_early = 1};
+    void *arguments[] = {args};
+    args->slice_count = count_slices(precision);
+    tg_status status = TG_STATUS_OK;
+    if (is_scaled)
+        status = tgi_cuda_run(queue, "slices", "tgi_find_line_largest", &launch, arguments);
+    return status ? status
+                  : tgi_cuda_run(queue, "slices", is_scaled ? "tgi_slice_fp16" : "tgi_slice_bf16",
+                                 &launch, arguments);
+}
+
+/* The map of the slices, read in boxes of `lines` lines of one slice and chunk. */
+static tg_status encode(const tgi_cuda_queue *queue, const tgi_slice_job *job, int slice_count,
+                        int lines, tgi_tensor_map *map)
+{
+    const int64_t groups = tgi_divide_up(job->line_count, TGI_GROUP_LINES);
+    const int64_t count[3] = {GROUP_ELEMS, groups,
+                              job->batch_count * job->chunk_count * slice_count};
+    const int64_t stride_bytes[2] = {TGI_GROUP_BYTES, groups * TGI_GROUP_BYTES};
+    const int box[2] = {GROUP_ELEMS, lines / TGI_GROUP_LINES};
+    return tgi_operand_encode(queue, map, job->slices, 2, count, stride_bytes, box, 0);
+}
+
+tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,
+                         tgi_wgmma_args *args)
+{
+    const tgi_kernel *kernel = call->kernel;
+    const tgi_problem *p = &args->gemm.problem;
+    const int sm_count = call->machine->gpu.sm_count;
+    tgi_slice_args slices;
+    memset(&slices, 0, sizeof slices);
+    args->slice_count = count_slices(p->precision);
+    args->first_product = TGI_SLICE_PRODUCTS - count_products(p->precision);
+    for (int i = 0; i < 2; i++) {
+        tgi_slice_job *job = &slices.job[i];
+        describe(p, i, sm_count, job);
+        place(p->precision, i ? args->gemm.b : args->gemm.a, memory, job);
+        memory += count_job_bytes(job, p->precision);
+        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
+        mapped->has_batch = job->batch_count > 1;
+        *(i ? &args->b_slices : &args->a_slices) =
+            (tgi_wgmma_slices){.ranges = job->ranges,
+                               .line_scale = job->line_scale,
+                               .line_count = (int32_t)job->line_count,
+                               .block_count = job->block_count,
+                               .segment_count = job->segment_count};
+        const int lines =
+            i ? kernel->tile_cols / kernel->thread_rows : kernel->tile_rows / kernel->thread_cols;
+        tg_status status = encode(queue, job, args->slice_count, lines, &mapped->map);
+        if (status)
+            return status;
+    }
+    return make(queue, sm_count, p->precision, &slices);
+}

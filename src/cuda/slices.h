@@ -1,0 +1,21 @@
+/* FP32 operands as slices of 16 bits in the workspace (kernels/slices/args.h). */
+#ifndef TGI_CUDA_SLICES_H
+#define TGI_CUDA_SLICES_H
+
+#include "core/problem.h"
+#include "cuda/cuda.h"
+#include "kernels/wgmma/args.h"
+
+/* Of A and B, a multiple of 256. */
+int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_problem *problem);
+
+/* Refuses, with the reason, a problem that slices do not serve. */
+int tgi_slices_can_serve(const tgi_machine *machine, const tgi_problem *problem,
+                         tgi_proposal *proposal);
+
+/* Fills what `args` says of the slices, in the workspace from `memory` on, and puts the kernels
+ * that make them into the queue. */
+tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,
+                         tgi_wgmma_args *args);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * FP32 operands as slices, sums of 2 or 3 numbers of 16 bits: how they lie in the workspace, and
+ * the argument of the kernels that make them. Filled by the host (C11), read by device code.
+ *
+ * A chunk is 32 steps of k. For each batch entry and chunk the slices follow one another, largest
+ * first, each with all lines (rows of A, columns of B) in groups of eight: 512 bytes, in which unit
+ * u (0..3) of line r (0..7), eight elements of k, lies at 64 r + 16 (u ^ r / 2). That is how the
+ * matrix instruction reads them from shared memory under its 64-byte swizzle, so that whole groups
+ * are copied as they are. Lines and steps of k behind the last are zeros.
+ */
+#ifndef TGI_SLICES_ARGS_H
+#define TGI_SLICES_ARGS_H
+
+#include <stdint.h>
+
+#define TGI_CHUNK_ELEMS 32
+#define TGI_CHUNK_BYTES 64 /* of a line of a slice */
+#define TGI_GROUP_LINES 8
+#define TGI_GROUP_BYTES 512
+#define TGI_RANGE_LINES 64
+#define TGI_SLICE_THREADS 256 /* a warp for each group of TGI_RANGE_LINES */
+
+/* Bits of the largest magnitude and of the least that is not 0, of some elements; of none 0 and
+ * UINT32_MAX. Inf and NaN are larger than any number. */
+typedef struct tgi_range {
+    uint32_t largest, least;
+} tgi_range;
+
+/* Element (line, k) of batch entry p is read at p * batch_stride + line * line_stride + k *
+ * k_stride. A piece is TGI_RANGE_LINES lines and chunks_per_segment chunks of a batch entry. */
+typedef struct tgi_slice_job {
+    const float *source;
+    int64_t line_stride, k_stride, batch_stride;
+    int64_t line_count, k, batch_count;
+    int64_t chunk_count, chunks_per_segment;
+    int32_t block_count, segment_count; /* of lines, of chunks */
+    int32_t has_vectors;                /* elements along k are contiguous, in units of 16 bytes */
+    /* Results. Ranges of batch entry p, block b, segment s: (p * block_count + b) * segment_count
+     * + s. FP16: the range's `largest` for each line, and the power of two that its sums are
+     * multiplied by. */
+    char *slices;
+    tgi_range *ranges;
+    uint32_t *line_largest; /* (p * line_count + line) * segment_count + s */
+    float *line_scale;      /* p * line_count + line */
+} tgi_slice_job;
+
+typedef struct tgi_slice_args {
+    tgi_slice_job job[2]; /* of A, of B */
+    int32_t slice_count;  /* 1..3 */
+} tgi_slice_args;
+
+#endif

@@ -1,0 +1,242 @@
+/*
+ * FP32 operands become slices (args.h): a = a_0 + a_1 + a_2, each slice what is left rounded to 16
+ * bits. A lane has a unit of a line, a warp a group of lines, a block the groups of a piece. Reads
+ * take lines of any strides: neighbouring lanes have neighbouring units of k and lines, so that
+ * whole sectors of 32 bytes are used whichever of the two is contiguous.
+ */
+#include "kernels/ptx.cuh"
+#include "kernels/rows.cuh"
+#include "kernels/slices/args.h"
+
+#define TGI_LARGEST_BF16 0x1.fep127f
+
+/* Of FP16 slices: the line's largest magnitude lies in 2^TOP .. 2^(TOP + 1). Lines with larger or
+ * smaller exponents than this are not scaled further, and their tiles are not used. */
+#define TGI_TOP_FP16 14
+#define TGI_EXPONENT_LIMIT 60
+
+/* Where a lane works. */
+struct slice_place {
+    int64_t batch, line, first_chunk, last_chunk;
+    int segment, unit;
+    int64_t entry; /* of ranges */
+};
+
+static __device__ __forceinline__ slice_place find_place(const tgi_slice_job &job, int64_t piece)
+{
+    const int lane = threadIdx.x % 32;
+    slice_place place;
+    const int64_t in_batch = piece % (static_cast<int64_t>(job.block_count) * job.segment_count);
+    place.batch = piece / (static_cast<int64_t>(job.block_count) * job.segment_count);
+    place.segment = static_cast<int>(in_batch / job.block_count);
+    const int64_t block = in_batch % job.block_count;
+    place.line = block * TGI_RANGE_LINES + threadIdx.x / 32 * TGI_GROUP_LINES + lane / 4;
+    place.unit = lane % 4;
+    place.first_chunk = place.segment * job.chunks_per_segment;
+    place.last_chunk = min(place.first_chunk + job.chunks_per_segment, job.chunk_count);
+    place.entry = (place.batch * job.block_count + block) * job.segment_count + place.segment;
+    return place;
+}
+
+/* The eight elements of the lane's unit; 0 outside the operand. */
+static __device__ __forceinline__ void read_unit(const tgi_slice_job &job, const slice_place &place,
+                                                 int64_t chunk, float (&value)[8])
+{
+    const int64_t first = chunk * TGI_CHUNK_ELEMS + place.unit * 8;
+    const float *source = job.source + place.batch * job.batch_stride +
+                          place.line * job.line_stride + first * job.k_stride;
+    const int is_line = place.line < job.line_count;
+    if (is_line && job.has_vectors && first + 8 <= job.k) {
+        const float4 low = *reinterpret_cast<const float4 *>(source);
+        const float4 high = *reinterpret_cast<const float4 *>(source + 4);
+        value[0] = low.x, value[1] = low.y, value[2] = low.z, value[3] = low.w;
+        value[4] = high.x, value[5] = high.y, value[6] = high.z, value[7] = high.w;
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        value[i] = is_line && first + i < job.k ? source[i * job.k_stride] : 0.0f;
+}
+
+static __device__ __forceinline__ void widen(tgi_range &range, const float (&value)[8])
+{
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        const uint32_t bits = __float_as_uint(value[i]) & 0x7fffffffu;
+        range.largest = max(range.largest, bits);
+        range.least = min(range.least, bits - 1u); /* 0 becomes UINT32_MAX */
+    }
+}
+
+static __device__ __forceinline__ uint32_t pack_bf16(float low, float high)
+{
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+static __device__ __forceinline__ uint32_t pack_fp16(float low, float high)
+{
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+static __device__ __forceinline__ float unpack_fp16(uint32_t bits)
+{
+    float value;
+    asm("{ .reg .b16 half; cvt.u16.u32 half, %1; cvt.f32.f16 %0, half; }"
+        : "=f"(value)
+        : "r"(bits));
+    return value;
+}
+
+/* The next slice of two numbers, which are left what it lacks. What rounds to Inf becomes the
+ * largest number instead. */
+static __device__ __forceinline__ uint32_t cut_bf16(float &low, float &high)
+{
+    const uint32_t pair = pack_bf16(fminf(fmaxf(low, -TGI_LARGEST_BF16), TGI_LARGEST_BF16),
+                                    fminf(fmaxf(high, -TGI_LARGEST_BF16), TGI_LARGEST_BF16));
+    low -= __uint_as_float(pair << 16);
+    high -= __uint_as_float(pair & 0xffff0000u);
+    return pair;
+}
+
+static __device__ __forceinline__ uint32_t cut_fp16(float &low, float &high)
+{
+    const uint32_t pair = pack_fp16(low, high);
+    low -= unpack_fp16(pair);
+    high -= unpack_fp16(pair >> 16);
+    return pair;
+}
+
+template <int IsFp16>
+static __device__ __forceinline__ void write_unit(const tgi_slice_job &job,
+                                                  const slice_place &place, int64_t chunk,
+                                                  int slice_count, float (&value)[8])
+{
+    const int64_t groups = (job.line_count + TGI_GROUP_LINES - 1) / TGI_GROUP_LINES;
+    const int64_t group = place.line / TGI_GROUP_LINES;
+    const int row = static_cast<int>(place.line % TGI_GROUP_LINES);
+    if (group >= groups)
+        return;
+    char *target =
+        job.slices +
+        ((place.batch * job.chunk_count + chunk) * slice_count * groups + group) * TGI_GROUP_BYTES +
+        row * TGI_CHUNK_BYTES + ((place.unit ^ row / 2) << 4);
+    for (int slice = 0; slice < slice_count; slice++, target += groups * TGI_GROUP_BYTES) {
+        uint32_t pair[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            pair[i] = IsFp16 ? cut_fp16(value[2 * i], value[2 * i + 1])
+                             : cut_bf16(value[2 * i], value[2 * i + 1]);
+        *reinterpret_cast<uint4 *>(target) = {pair[0], pair[1], pair[2], pair[3]};
+    }
+}
+
+/* The range of the block, from those of its lanes. `least` has been counted from -1. */
+static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
+                                                   const slice_place &place, tgi_range range)
+{
+    __shared__ tgi_range ranges[TGI_SLICE_THREADS / 32];
+    range.largest = __reduce_max_sync(~0u, range.largest);
+    range.least = __reduce_min_sync(~0u, range.least);
+    if (threadIdx.x % 32 == 0)
+        ranges[threadIdx.x / 32] = range;
+    __syncthreads(); /* all warps have put theirs */
+    if (threadIdx.x == 0) {
+        for (int i = 1; i < TGI_SLICE_THREADS / 32; i++) {
+            range.largest = max(range.largest, ranges[i].largest);
+            range.least = min(range.least, ranges[i].least);
+        }
+        range.least += range.least != UINT32_MAX;
+        job.ranges[place.entry] = range;
+    }
+    __syncthreads(); /* they may be put again */
+}
+
+/* The power of two that brings the line's largest magnitude to the top of FP16's range; the line's
+ * sums are multiplied by its inverse. The line's range comes out too. */
+static __device__ __forceinline__ float find_scale(const tgi_slice_job &job,
+                                                   const slice_place &place, tgi_range &range)
+{
+    range = {0, UINT32_MAX};
+    if (place.line >= job.line_count)
+        return 1.0f;
+    const int64_t line = place.batch * job.line_count + place.line;
+    uint32_t largest = 0;
+    for (int i = 0; i < job.segment_count; i++)
+        largest = max(largest, job.line_largest[line * job.segment_count + i]);
+    range.largest = largest;
+    range.least = largest - 1u; /* as widen has it */
+    const int limit = TGI_EXPONENT_LIMIT;
+    const int exponent =
+        largest ? min(max(static_cast<int>(largest >> 23) - 127, -limit), limit) - TGI_TOP_FP16 : 0;
+    if (place.segment == 0 && place.unit == 0)
+        job.line_scale[line] = __uint_as_float(static_cast<uint32_t>(127 + exponent) << 23);
+    return __uint_as_float(static_cast<uint32_t>(127 - exponent) << 23);
+}
+
+template <int IsFp16>
+static __device__ __forceinline__ void slice_piece(const tgi_slice_job &job, int64_t piece,
+                                                   int slice_count)
+{
+    const slice_place place = find_place(job, piece);
+    tgi_range range = {0, UINT32_MAX};
+    const float scale = IsFp16 ? find_scale(job, place, range) : 1.0f;
+#pragma unroll 2
+    for (int64_t chunk = place.first_chunk; chunk < place.last_chunk; chunk++) {
+        float value[8];
+        read_unit(job, place, chunk, value);
+        if (!IsFp16)
+            widen(range, value);
+#pragma unroll
+        for (int i = 0; IsFp16 && i < 8; i++)
+            value[i] *= scale;
+        write_unit<IsFp16>(job, place, chunk, slice_count, value);
+    }
+    write_range(job, place, range);
+}
+
+/* The largest magnitude of each line of a piece. */
+static __device__ __forceinline__ void find_line_largest(const tgi_slice_job &job, int64_t piece)
+{
+    const slice_place place = find_place(job, piece);
+    tgi_range range = {0, UINT32_MAX};
+#pragma unroll 2
+    for (int64_t chunk = place.first_chunk; chunk < place.last_chunk; chunk++) {
+        float value[8];
+        read_unit(job, place, chunk, value);
+        widen(range, value);
+    }
+    for (int lanes = 1; lanes < 4; lanes *= 2)
+        range.largest = max(range.largest, __shfl_xor_sync(~0u, range.largest, lanes));
+    if (place.line < job.line_count && place.unit == 0)
+        job.line_largest[(place.batch * job.line_count + place.line) * job.segment_count +
+                         place.segment] = range.largest;
+}
+
+static __device__ __forceinline__ int64_t count_pieces(const tgi_slice_job &job)
+{
+    return job.batch_count * job.block_count * job.segment_count;
+}
+
+#define TGI_SLICE_KERNEL(name, call)                                                               \
+    extern "C" __global__ void __launch_bounds__(TGI_SLICE_THREADS)                                \
+        name(const __grid_constant__ tgi_slice_args args)                                          \
+    {                                                                                              \
+        tgi_start_next();                                                                          \
+        tgi_wait_for_stream();                                                                     \
+        const int64_t of_a = count_pieces(args.job[0]), of_b = count_pieces(args.job[1]);          \
+        for (int64_t i = blockIdx.x; i < of_a + of_b; i += gridDim.x) {                            \
+            const tgi_slice_job &job = args.job[i >= of_a];                                        \
+            const int64_t piece = i < of_a ? i : i - of_a;                                         \
+            call;                                                                                  \
+        }                                                                                          \
+    }
+
+#if defined(TGI_HAS_sm90a)
+TGI_SLICE_KERNEL(tgi_slice_bf16, slice_piece<0>(job, piece, args.slice_count))
+TGI_SLICE_KERNEL(tgi_slice_fp16, slice_piece<1>(job, piece, args.slice_count))
+TGI_SLICE_KERNEL(tgi_find_line_largest, find_line_largest(job, piece))
+#endif

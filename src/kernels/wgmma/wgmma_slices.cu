@@ -1,0 +1,17 @@
+/* Families bf16x and fp16x: FP32 by products of slices of 16 bits, which lie along k. */
+#include "kernels/wgmma/rows.cuh"
+
+#define TGI_SLICE_TYPE_bf16x TG_TYPE_BF16
+#define TGI_SLICE_TYPE_fp16x TG_TYPE_FP16
+#define TGI_SLICE_ROOM_bf16x 3
+#define TGI_SLICE_ROOM_fp16x 2
+
+#define TGI_IMAGE_wgmma_slices TGI_CHOSEN
+#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
+                        stages, threads)                                                           \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_WGMMA_EXPAND(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), ,                \
+                             TGI_SLICE_TYPE_##family, TGI_SLICE_TYPE_##family, rows, cols,         \
+                             thread_rows, thread_cols, stages, threads, 0, 0,                      \
+                             TGI_SLICE_ROOM_##family))
+#include "core/kernels.def"

@@ -1,0 +1,213 @@
+/*
+ * test_special: what FP32 makes of infinities, NaN, zeros of both signs, numbers near the largest
+ * and near the least, products by slices of 16 bits make too: every element of D is of the class
+ * (NaN, Inf, zero, and of what sign) that the triple loop of FP32 multiply-adds gives, and within
+ * the bound of the precision.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/check.h"
+#include "gpu.h"
+
+/* Tiles of 64 and 128 with an edge, several chunks of k with a rest. */
+enum { rows = 150, cols = 140, depth = 200 };
+/* Copies of the problem, all of the same operands: so many that no kernel cuts k into parts, whose
+ * sums would be added in another order than the loop's. The last one is looked at. */
+enum { copies = 64 };
+/* Where a case puts its numbers: row and column of D, steps of k. */
+enum { special_row = 70, special_col = 131, first_step = 3, second_step = 199 };
+
+static const float values[] = {INFINITY,
+                               -INFINITY,
+                               NAN,
+                               0.0f,
+                               -0.0f,
+                               1.0f,
+                               FLT_MAX,
+                               -FLT_MAX,
+                               0x1.ffp127f,
+                               0x1p100f,
+                               -0x1p64f,
+                               0x1.fffffep62f,
+                               0x1p-126f,
+                               -0x1p-149f,
+                               0x1.8p-140f,
+                               0x1.fffffep-63f,
+                               -0x1.555556p-90f,
+                               0x1.234568p-110f};
+
+static const char *const kernels[] = {"cuda_bf16x_sm90a_fp32_128x256x32",
+                                      "cuda_bf16x_sm90a_fp32_64x64x32", NULL};
+
+typedef struct special_case {
+    tg_context *context;
+    tg_problem problem;
+    float *a, *b, *d, *loop;
+    void *device[3];
+} special_case;
+
+/* Of D, by the triple loop. */
+static void multiply_by_loop(special_case *c)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < cols; j++) {
+            float sum = 0.0f;
+            for (int l = 0; l < depth; l++)
+                sum = fmaf(c->a[i * depth + l], c->b[l * cols + j], sum);
+            c->loop[i * cols + j] = sum;
+        }
+}
+
+static const char *name_class(float x)
+{
+    if (isnan(x))
+        return "NaN";
+    if (isinf(x))
+        return x > 0 ? "Inf" : "-Inf";
+    return x == 0.0f ? signbit(x) ? "-0" : "0" : x > 0 ? "positive" : "negative";
+}
+
+/* 1 where every product of element i of D is a zero: the sum is one of a sign that is told. */
+static int is_zero(const special_case *c, int i)
+{
+    for (int l = 0; l < depth; l++)
+        if (c->a[i / cols * depth + l] != 0.0f && c->b[l * cols + i % cols] != 0.0f)
+            return 0;
+    return 1;
+}
+
+/* Element i is of the class that the loop gives. Of finite sums, which depend on the order of
+ * summation, down to their signs where they cancel, the bound judges. */
+static int is_alike(const special_case *c, int i)
+{
+    if (isfinite(c->d[i]) && isfinite(c->loop[i]) && !is_zero(c, i))
+        return 1;
+    return strcmp(name_class(c->d[i]), name_class(c->loop[i])) == 0;
+}
+
+static void assert_right(special_case *c, const char *kernel, float a, float b)
+{
+    const tg_plan_options options = {.kernel = kernel};
+    const tg_buffers buffers = {.a = c->device[0], .b = c->device[1], .d = c->device[2]};
+    tg_plan *plan;
+    check_result result;
+    assert_int_equal(tg_create_plan(c->context, &c->problem, &options, &plan), TG_STATUS_OK);
+    assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
+    tg_destroy_plan(plan);
+    assert_int_equal(tg_copy_from_device(c->context, c->d,
+                                         (float *)c->device[2] + (copies - 1) * rows * cols,
+                                         sizeof(float) * rows * cols),
+                     0);
+    for (int i = 0; i < rows * cols; i++)
+        if (!is_alike(c, i))
+            fail_msg("%s, %g times %g: element (%d, %d) is %g, a triple loop gives %g",
+                     kernel ? kernel : "(the library's choice)", (double)a, (double)b, i / cols,
+                     i % cols, (double)c->d[i], (double)c->loop[i]);
+    tg_problem one = c->problem;
+    one.batch_count = 1;
+    check_compare(&one, INFINITY, &result);
+    if (!result.is_ok)
+        fail_msg("%s, %g times %g: element (%lld, %lld) is %g, not %g",
+                 kernel ? kernel : "(the library's choice)", (double)a, (double)b,
+                 (long long)result.bad_row, (long long)result.bad_col, result.bad_value,
+                 result.bad_expected);
+}
+
+/* a meets b, once alone and once beside a second product of the two, in a row and a column that
+ * are otherwise zeros or random. */
+static void place(special_case *c, float a, float b, int variant)
+{
+    uint64_t random = 7;
+    for (int i = 0; i < rows * depth; i++)
+        c->a[i] = (float)check_next_uniform(&random);
+    for (int i = 0; i < depth * cols; i++)
+        c->b[i] = (float)check_next_uniform(&random);
+    for (int l = 0; l < depth; l++) {
+        if (variant & 1)
+            continue;
+        c->a[special_row * depth + l] = 0.0f;
+        c->b[l * cols + special_col] = 0.0f;
+    }
+    c->a[special_row * depth + first_step] = a;
+    c->b[first_step * cols + special_col] = b;
+    if (variant & 2) {
+        c->a[special_row * depth + second_step] = -b;
+        c->b[second_step * cols + special_col] = a;
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            tg_copy_to_device(c->context, c->device[i], i ? c->b : c->a,
+                              (int64_t)sizeof(float) * (i ? depth * cols : rows * depth)),
+            0);
+    multiply_by_loop(c);
+}
+
+static void test_special(void **state)
+{
+    special_case *c = *state;
+    const int count = (int)(sizeof values / sizeof values[0]);
+    int case_count = 0;
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < count; j++, case_count++) {
+            place(c, values[i], values[j], (i + j) % 4);
+            for (size_t kernel = 0; kernel < sizeof kernels / sizeof kernels[0]; kernel++)
+                assert_right(c, kernels[kernel], values[i], values[j]);
+        }
+    printf("%d pairs of special values right\n", case_count);
+}
+
+static int open_case(void **state)
+{
+    static special_case c;
+    const int64_t counts[3] = {rows * depth, depth * cols, copies * rows * cols};
+    float **host[3] = {&c.a, &c.b, &c.d};
+    c.context = gpu_open_context();
+    c.loop = malloc(sizeof(float) * rows * cols);
+    for (int i = 0; i < 3; i++) {
+        *host[i] = malloc(sizeof(float) * (size_t)counts[i]);
+        if (tg_allocate_memory(c.context, (int64_t)sizeof(float) * counts[i], &c.device[i]) ||
+            !*host[i] || !c.loop)
+            return 1;
+    }
+    c.problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, c.a, rows, depth),
+                                tg_make_matrix(TG_TYPE_FP32, c.b, depth, cols),
+                                tg_make_matrix(TG_TYPE_FP32, c.d, rows, cols));
+    c.problem.batch_count = copies;
+    c.problem.d.batch_stride = rows * cols;
+    *state = &c;
+    return 0;
+}
+
+static int close_case(void **state)
+{
+    special_case *c = *state;
+    for (int i = 0; i < 3; i++)
+        tg_release_memory(c->context, c->device[i]);
+    free(c->a);
+    free(c->b);
+    free(c->d);
+    free(c->loop);
+    tg_destroy_context(c->context);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_special, open_case, close_case)};
+    if (!gpu_is_there((int)(sizeof tests / sizeof tests[0])))
+        return GPU_SKIPPED;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
