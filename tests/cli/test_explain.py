@@ -81,7 +81,7 @@ class Explain(unittest.TestCase):
         for chip, shape, family in (("h200", "4096x4096x4096:nt:bf16", "wgmma"),
                                     ("a100", "1000x1000x1000:fp64", "dmma"),
                                     ("t4", "1000x1000x1000", "simt"),
-                                    ("h100", "1x4096x4096:nt:fp8_e4m3:d=bf16", "dot"),
+                                    ("h100", "1x4096x4097:nt:fp8_e4m3:d=bf16", "dot"),
                                     ("b200", "16x4096x4096:fp16", "rank")):
             found = self.read(shape, "--gpu", chip)
             self.assertEqual(found["device"]["device"], chip)
