@@ -146,7 +146,7 @@ static tg_status make(const tgi_cuda_queue *queue, int sm_count, tg_precision pr
                                  &launch, arguments);
 }
 
-/* The map of the slices, read in boxes of `lines` lines of one slice and chunk. */
+/* The map of the slices, read in boxes of `lines` lines of one slice and chunk, whole groups. */
 static tg_status encode(const tgi_cuda_queue *queue, const tgi_slice_job *job, int slice_count,
                         int lines, tgi_tensor_map *map)
 {
@@ -161,7 +161,6 @@ static tg_status encode(const tgi_cuda_queue *queue, const tgi_slice_job *job, i
 tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,
                          tgi_wgmma_args *args)
 {
-    const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = &args->gemm.problem;
     const int sm_count = call->machine->gpu.sm_count;
     tgi_slice_args slices;
@@ -178,12 +177,9 @@ tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char
         *(i ? &args->b_slices : &args->a_slices) =
             (tgi_wgmma_slices){.ranges = job->ranges,
                                .line_scale = job->line_scale,
-                               .line_count = (int32_t)job->line_count,
                                .block_count = job->block_count,
                                .segment_count = job->segment_count};
-        const int lines =
-            i ? kernel->tile_cols / kernel->thread_rows : kernel->tile_rows / kernel->thread_cols;
-        tg_status status = encode(queue, job, args->slice_count, lines, &mapped->map);
+        tg_status status = encode(queue, job, args->slice_count, mapped->box_lines, &mapped->map);
         if (status)
             return status;
     }

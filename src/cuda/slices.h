@@ -13,8 +13,8 @@ int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_problem
 int tgi_slices_can_serve(const tgi_machine *machine, const tgi_problem *problem,
                          tgi_proposal *proposal);
 
-/* Fills what `args` says of the slices, in the workspace from `memory` on, and puts the kernels
- * that make them into the queue. */
+/* Fills what `args`, whose boxes are known, says of the slices, in the workspace from `memory` on,
+ * and puts the kernels that make them into the queue. */
 tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,
                          tgi_wgmma_args *args);
 

@@ -16,7 +16,9 @@
 
 #define UNIT_BYTES 16 /* that addresses of the copy engine are multiples of */
 #define TILE_ROWS_PER_GROUP 16
-#define BOX_ROWS 64 /* of D */
+#define BOX_ROWS 64    /* of D */
+#define BLOCK_LINES 64 /* of a box of an operand across k */
+#define GROUP_LINES 8  /* that the swizzles keep together */
 #define BOX_BYTES 128
 #define SUM_BYTES 4
 #define PIECE_THREADS 128
@@ -72,6 +74,16 @@ static int64_t count_cluster(const tgi_kernel *kernel)
     return (int64_t)kernel->thread_rows * kernel->thread_cols;
 }
 
+/* Lines of a box of A, or of B where is_b is 1: along k what each of the blocks that share a tile's
+ * lines brings of them, no more than exist. */
+static int count_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across)
+{
+    const int sharers = is_b ? kernel->thread_rows : kernel->thread_cols;
+    const int share = (is_b ? kernel->tile_cols : kernel->tile_rows) / sharers;
+    const int64_t wanted = tgi_divide_up(is_b ? p->n : p->m, sharers * GROUP_LINES) * GROUP_LINES;
+    return is_across ? BLOCK_LINES : (int)(wanted < share ? wanted : share);
+}
+
 /* Of the workspace, for the sums of tiles whose k is cut. */
 static int64_t count_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
                                  const tgi_blocking *blocking)
@@ -103,14 +115,17 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_
 
 /* Tiles that would leave multiprocessors idle in the last rounds are cut along k, into parts that
  * fill whole rounds. */
-static void choose_cut(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+static void choose_cut(const tgi_machine *machine, const tgi_problem *p,
+                       const tgi_operand operand[2], tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const double slots = floor((double)machine->gpu.sm_count / (double)count_cluster(kernel));
     const double units = (double)count_row_tiles(kernel, p) * (double)count_col_tiles(kernel, p) *
                          (double)p->batch_count / (double)count_cluster(kernel);
     const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
-    tgi_wgmma_work work = {.slot_count = slots,
+    tgi_wgmma_work work = {.a_box_lines = count_box_lines(kernel, p, 0, operand[0].is_across),
+                           .b_box_lines = count_box_lines(kernel, p, 1, operand[1].is_across),
+                           .slot_count = slots,
                            .whole_count = units,
                            .step_count = steps,
                            .part_count = 1.0,
@@ -135,8 +150,10 @@ static void choose_cut(const tgi_machine *machine, const tgi_problem *p, tgi_pro
 /* The proposal for the problem as it stands; sums of cut tiles come first in the workspace. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
+    tgi_operand operand[2];
+    describe(p, operand);
     proposal->resident_blocks = 1;
-    choose_cut(machine, p, proposal);
+    choose_cut(machine, p, operand, proposal);
     if (p->is_batch_invariant)
         proposal->sum_order = TGI_SUM_ALONG_K;
     proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
@@ -145,8 +162,6 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
         proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, p);
         return;
     }
-    tgi_operand operand[2];
-    describe(p, operand);
     const int64_t repacked_bytes =
         tgi_operand_workspace_bytes(&operand[0]) + tgi_operand_workspace_bytes(&operand[1]);
     proposal->workspace_bytes += repacked_bytes;
@@ -218,7 +233,6 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
 static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,
                               const tgi_operand operand[2], tgi_wgmma_args *args)
 {
-    const tgi_kernel *kernel = call->kernel;
     const tgi_gemm_args *gemm = &args->gemm;
     tgi_repack_args repack = {.is_rounded = gemm->problem.type == TG_TYPE_FP32};
     int is_repacked = 0;
@@ -231,14 +245,12 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
             memory += tgi_operand_workspace_bytes(o);
             is_repacked = 1;
         }
-        const int lines =
-            i ? kernel->tile_cols / kernel->thread_rows : kernel->tile_rows / kernel->thread_cols;
+        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
         const int step = (int)(TGI_WGMMA_STEP_BYTES / o->elem_bytes);
         const int64_t count[3] = {o->is_across ? o->line_count : o->k,
                                   o->is_across ? o->k : o->line_count, o->batch_count};
         const int64_t stride_bytes[2] = {o->pitch_bytes, o->batch_bytes};
-        const int box[2] = {step, o->is_across ? step : lines};
-        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
+        const int box[2] = {step, o->is_across ? step : mapped->box_lines};
         mapped->has_batch = o->batch_count > 1;
         tg_status status = tgi_operand_encode(queue, &mapped->map, data, o->elem_bytes, count,
                                               stride_bytes, box, 1);
@@ -281,8 +293,8 @@ static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2
     return names[2 * operand[0].is_across + operand[1].is_across];
 }
 
-/* How the tiles are shared out. */
-static void set_tiles(const tgi_call *call, tgi_wgmma_args *args)
+/* How the tiles are shared out, and their lines. */
+static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wgmma_args *args)
 {
     const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = &args->gemm.problem;
@@ -304,6 +316,10 @@ static void set_tiles(const tgi_call *call, tgi_wgmma_args *args)
     args->unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
     args->step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
     args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
+    args->a.line_count = (int32_t)p->m;
+    args->b.line_count = (int32_t)p->n;
+    args->a.box_lines = count_box_lines(kernel, p, 0, operand[0].is_across);
+    args->b.box_lines = count_box_lines(kernel, p, 1, operand[1].is_across);
 }
 
 /* Adds the parts of the tiles that are cut. */
@@ -337,11 +353,11 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
     const tgi_problem *p = &args.gemm.problem;
     args.is_sum_alone = p->alpha == 1.0 && p->beta == 0.0 && p->bias == TG_BIAS_NONE &&
                         p->activation == TG_ACTIVATION_NONE && !tgi_problem_has_scale(p);
-    set_tiles(call, &args);
-    char *memory = call->workspace;
-    memory += tgi_divide_up(count_piece_bytes(kernel, p, call->blocking), 256) * 256;
     tgi_operand operand[2];
     describe(p, operand);
+    set_tiles(call, operand, &args);
+    char *memory = call->workspace;
+    memory += tgi_divide_up(count_piece_bytes(kernel, p, call->blocking), 256) * 256;
     tg_status status = is_sliced(kernel) ? tgi_slices_map(queue, call, memory, &args)
                                          : map_operands(queue, call, memory, operand, &args);
     if (!status)

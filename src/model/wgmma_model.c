@@ -55,22 +55,30 @@ static double count_step_cycles(const tgi_kernel *kernel, const step_work *step)
            step->product_count;
 }
 
-/* Lines of a cluster's tile that lie outside the operands, for one block. */
-static double count_outside_lines(const tgi_kernel *kernel, const tgi_problem *p)
+/* Of one operand, as copied for a step of a block's tile. */
+typedef struct tile_lines {
+    double inside, outside;
+} tile_lines;
+
+/* `count` lines, of which each of a cluster's `tile_count` tiles takes lines_per_tile: where they
+ * would take more than there are, the last box reaches beyond. */
+static tile_lines count_lines(double count, double lines_per_tile, double tile_count,
+                              double box_lines)
 {
-    const double rows = (double)kernel->tile_rows * kernel->thread_rows;
-    const double cols = (double)kernel->tile_cols * kernel->thread_cols;
-    return fmax(rows - (double)p->m, 0.0) / kernel->thread_rows +
-           fmax(cols - (double)p->n, 0.0) / kernel->thread_cols;
+    const double all = lines_per_tile * tile_count, inside = fmin(all, count);
+    const double copied = fmin(all, ceil(inside / box_lines) * box_lines);
+    return (tile_lines){inside / tile_count, (copied - inside) / tile_count};
 }
 
 /* `steps` of k of one tile, apart from memory's rate: the instructions, the copy engine, or the
  * wait for stages, of which all but one are under way. */
 static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                                double steps, double busy_share)
+                                const tgi_wgmma_work *work, double steps, double busy_share)
 {
-    const double lines = kernel->tile_rows + kernel->tile_cols;
-    const double outside = count_outside_lines(kernel, p);
+    const tile_lines a =
+        count_lines((double)p->m, kernel->tile_rows, kernel->thread_rows, work->a_box_lines);
+    const tile_lines b =
+        count_lines((double)p->n, kernel->tile_cols, kernel->thread_cols, work->b_box_lines);
     const step_work step = find_step_work(kernel, p);
     const double clock_share = step.add_cycles > 0.0 ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
     const double issue_share = step.add_cycles > 0.0 ? 1.0 : ISSUE_SHARE;
@@ -79,8 +87,7 @@ static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
     const double line_s =
         step.slice_bytes * step.slice_count / (FILL_BYTES_PER_CYCLE * gpu->clock_hz);
-    const double fill_s =
-        fmax(lines * line_s, (lines - outside) * line_s + outside * OUTSIDE_LINE_S);
+    const double fill_s = (a.inside + b.inside) * line_s + (a.outside + b.outside) * OUTSIDE_LINE_S;
     const double latency_s =
         kernel->thread_rows * kernel->thread_cols > 1 ? CLUSTER_LATENCY_S : LATENCY_S;
     return fmax(steps * fmax(multiply_s, fill_s),
@@ -102,8 +109,8 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double cut_units = work->cut_count * parts;
     const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
     const double sums = (double)kernel->tile_rows * kernel->tile_cols;
-    const double whole_s = find_tile_seconds(gpu, kernel, p, work->step_count, busy_share);
-    const double part_s = find_tile_seconds(gpu, kernel, p, work->part_steps, busy_share);
+    const double whole_s = find_tile_seconds(gpu, kernel, p, work, work->step_count, busy_share);
+    const double part_s = find_tile_seconds(gpu, kernel, p, work, work->part_steps, busy_share);
     const double store_s = TILE_S + sums * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
     const double memory_s = tgi_model_tile_bytes(p) / (MEMORY_SHARE * gpu->memory_bytes_per_s) /

@@ -6,6 +6,7 @@
 
 /* How D's tiles are shared out, in clusters of them, over all batch entries. */
 typedef struct tgi_wgmma_work {
+    int a_box_lines, b_box_lines;  /* of A and B, that the copy engine brings together */
     double slot_count;             /* clusters that run at once */
     double whole_count, cut_count; /* tiles computed whole, and in parts of k */
     double step_count;             /* of k */

@@ -224,10 +224,12 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t dimension_count, void *
                            const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,
                            int promotion, int fill)
 {
-    (void)type, (void)dimension_count, (void)data, (void)counts, (void)stride_bytes, (void)box;
+    (void)type, (void)dimension_count, (void)data, (void)counts, (void)stride_bytes;
     (void)steps, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
     RETURN_FAILURE();
     memset(map, 0x5a, 128);
+    const size_t length = strlen(state.boxes);
+    snprintf(state.boxes + length, sizeof state.boxes - length, "%ux%u,", box[0], box[1]);
     return 0;
 }
 

@@ -25,6 +25,7 @@ typedef struct fake_driver {
     int shared_attribute_count, wait_count;
     char kernel[128];  /* of the last launch */
     char kernels[512]; /* of all since it was emptied, a comma behind each */
+    char boxes[128];   /* of all maps since it was emptied: "64x8," elements of as many lines */
     unsigned grid[3], block[3], shared_bytes;
     int is_early; /* the last launch may start before the stream's earlier kernel has ended */
     void *stream;

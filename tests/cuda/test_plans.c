@@ -1,7 +1,7 @@
 /*
  * What the CUDA backend plans: the same for a chip that is here and for its figures alone, again
  * for operands that lie otherwise than was planned for, for as many tiles as can be counted, and
- * FP32 by slices.
+ * FP32 by slices; and how many lines of its operands the copy engine is told to bring.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -199,6 +199,40 @@ static void test_sliced_rows(void **state)
     tg_destroy_context(context);
 }
 
+/* The copy engine brings no more lines than an operand has, in groups of eight: shares of them
+ * where two blocks have a tile's lines in common; across k blocks of 64. */
+static void test_boxes_end_with_their_operand(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem, *kernel, *boxes; /* of A, of B, of D */
+    } cases[] = {
+        {"5x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x8,64x64,64x64,"},
+        {"37x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x40,64x64,64x64,"},
+        {"4096x40x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x128x64", "64x128,64x24,64x64,"},
+        {"300x300x512:tn:bf16:d=fp32", "cuda_wgmma_sm90a_bf16_128x128x64", "64x64,64x64,32x64,"},
+        {"4096x8x512:tt:fp8_e4m3:d=bf16", "cuda_wgmma_sm90a_fp8_e4m3_64x16x128",
+         "128x64,128x8,16x64,"},
+        {"72x40x512:prec=bf16x6", "cuda_bf16x_sm90a_fp32_128x128x32", "256x9,256x3,32x64,"},
+    };
+    static float a[4096 * 512], b[4096 * 512], d[4096 * 512];
+    fake_driver *fake = fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_problem problem = parse(cases[i].problem);
+        const tg_plan_options options = {.kernel = cases[i].kernel};
+        const tg_buffers buffers = {.a = a, .b = b, .d = d};
+        tg_plan *plan = NULL;
+        if (tg_create_plan(context, &problem, &options, &plan) != TG_STATUS_OK)
+            fail_msg("%s: %s", cases[i].problem, tg_get_error_detail());
+        fake->boxes[0] = '\0';
+        assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+        assert_string_equal(fake->boxes, cases[i].boxes);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_offset_operands_are_planned_for_again),
         cmocka_unit_test(test_many_tiles),
         cmocka_unit_test(test_sliced_rows),
+        cmocka_unit_test(test_boxes_end_with_their_operand),
     };
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

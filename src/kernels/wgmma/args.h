@@ -13,14 +13,16 @@
  * x elements of group y, slice z of all chunks and batch entries. */
 typedef struct tgi_wgmma_operand {
     tgi_tensor_map map;
-    int32_t has_batch; /* 0: every batch entry reads entry 0 */
+    int32_t has_batch;  /* 0: every batch entry reads entry 0 */
+    int32_t line_count; /* rows of A, columns of B */
+    int32_t box_lines;  /* of a box: along k those of a block's share, a multiple of 8; across 64 */
 } tgi_wgmma_operand;
 
 /* What the slices of an FP32 operand were found to hold (kernels/slices/args.h). */
 typedef struct tgi_wgmma_slices {
     const tgi_range *ranges;
     const float *line_scale; /* NULL: none */
-    int32_t line_count, block_count, segment_count;
+    int32_t block_count, segment_count;
 } tgi_wgmma_slices;
 
 /* Products of slices, by number: of the least first. Of two slices an operand the last three are

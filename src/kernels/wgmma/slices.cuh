@@ -12,14 +12,16 @@
 #define TGI_BITS_INFINITE 0x7f800000u
 #define TGI_BITS_LARGEST 0x7f7fffffu
 
-/* Fills the operand's tile of one step with lines from `line` on, slice after slice. */
+/* Fills the operand's tile of one step with lines from `line` on, slice after slice: the boxes of
+ * those of the Sharers blocks whose number is less than `boxes`. */
 template <int Lines, int Sharers>
 static __device__ __forceinline__ void
 tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, uint32_t shared,
-                uint32_t barrier, int line, int step, int batch, int share, int ranks)
+                uint32_t barrier, int line, int boxes, int step, int batch, int share, int ranks)
 {
-    constexpr int lines = Lines / Sharers;
-    const int first = share * lines;
+    const int first = share * operand.box_lines;
+    if (share >= boxes)
+        return;
     const int chunk = (operand.has_batch ? batch : 0) * args.step_count + step;
     for (int slice = 0; slice < args.slice_count; slice++) {
         const uint32_t target = shared + (slice * Lines + first) * TGI_CHUNK_BYTES;
@@ -165,13 +167,13 @@ template <int Count>
 static __device__ __forceinline__ void
 tgi_scale_sums(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&sum)[Count])
 {
-    const tgi_wgmma_slices &a = args.a_slices, &b = args.b_slices;
     const int row = tile.row + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
     int col = tile.col + threadIdx.x % 4 * 2;
-    const float *a_scale =
-        a.line_scale + (args.a.has_batch ? static_cast<int64_t>(tile.batch) * a.line_count : 0);
-    const float *b_scale =
-        b.line_scale + (args.b.has_batch ? static_cast<int64_t>(tile.batch) * b.line_count : 0);
+    const tgi_wgmma_operand &a = args.a, &b = args.b;
+    const float *a_scale = args.a_slices.line_scale +
+                           (a.has_batch ? static_cast<int64_t>(tile.batch) * a.line_count : 0);
+    const float *b_scale = args.b_slices.line_scale +
+                           (b.has_batch ? static_cast<int64_t>(tile.batch) * b.line_count : 0);
     const float low = a_scale[min(row, a.line_count - 1)];
     const float high = a_scale[min(row + 8, a.line_count - 1)];
 #pragma unroll

@@ -96,21 +96,37 @@ static __device__ __forceinline__ tgi_wgmma_tile tgi_find_tile(const tgi_wgmma_a
     return tile;
 }
 
-/* Fills the operand's tile of one step with lines from `line` on. The `Sharers` blocks that
- * need the same lines each bring their share, number `share`, to all of them, the blocks in
- * `ranks`. */
+/* Boxes of the operand's tile from `line` on that have lines of the operand. The others are not
+ * loaded: the copy engine takes longer to fill lines outside an operand with zeros than to copy
+ * lines that exist. The stage then keeps there what an earlier step left, any bits: a line of A
+ * counts in one row of sums and a line of B in one column, and those outside D are not stored. */
+template <int Across, int Lines, int Sharers>
+static __device__ __forceinline__ int tgi_count_boxes(const tgi_wgmma_operand &operand, int line)
+{
+    constexpr int boxes = Across ? Lines / TGI_BLOCK_LINES : Sharers;
+    const int box_lines = Across ? TGI_BLOCK_LINES : operand.box_lines;
+    int count = 0;
+#pragma unroll
+    for (int i = 0; i < boxes; i++)
+        count += line + i * box_lines < operand.line_count;
+    return count;
+}
+
+/* Fills the operand's tile of one step with lines from `line` on, those of the first `boxes` boxes.
+ * The `Sharers` blocks that need the same lines each bring their share, number `share`, to all of
+ * them, the blocks in `ranks`. */
 template <int Across, int Lines, int StepElems, int Sharers>
-static __device__ __forceinline__ void tgi_load_tile(const tgi_wgmma_operand &operand,
-                                                     uint32_t shared, uint32_t barrier, int line,
-                                                     int step, int batch, int share, int ranks)
+static __device__ __forceinline__ void
+tgi_load_tile(const tgi_wgmma_operand &operand, uint32_t shared, uint32_t barrier, int line,
+              int boxes, int step, int batch, int share, int ranks)
 {
     const int z = operand.has_batch ? batch : 0, k = step * StepElems;
-    constexpr int boxes = Across ? Lines / TGI_BLOCK_LINES : Sharers;
-    constexpr int box_lines = Lines / boxes;
+    const int box_lines = Across ? TGI_BLOCK_LINES : operand.box_lines;
+    constexpr int boxes_max = Across ? Lines / TGI_BLOCK_LINES : Sharers;
 #pragma unroll
-    for (int i = 0; i < (boxes + Sharers - 1) / Sharers; i++) {
+    for (int i = 0; i < (boxes_max + Sharers - 1) / Sharers; i++) {
         const int box = i * Sharers + share, first = box * box_lines;
-        if (boxes % Sharers != 0 && box >= boxes)
+        if (box >= boxes)
             break;
         const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
         const int x = Across ? line + first : k, y = Across ? k : line + first;
@@ -133,25 +149,32 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
     const int cluster_count = gridDim.x / Shape::cluster;
     for (int i = blockIdx.x / Shape::cluster; i < args.unit_count; i += cluster_count) {
         const tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
+        /* Of a whole tile, alike for all blocks that share it. */
+        const int a_boxes =
+            tgi_count_boxes<Shape::across_a, Shape::rows, Shape::cluster_cols>(args.a, tile.row);
+        const int b_boxes =
+            tgi_count_boxes<Shape::across_b, Shape::b_lines, Shape::cluster_rows>(args.b, tile.col);
+        const int byte_count =
+            (a_boxes * args.a.box_lines + b_boxes * args.b.box_lines) *
+            (Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES);
         for (int step = tile.step; step < tile.step_end; step++, ring.advance()) {
             const uint32_t full = memory.full + ring.stage * 8;
             const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
             tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+            tgi_barrier_expect(full, byte_count);
             if constexpr (Shape::slices > 0) {
-                tgi_barrier_expect(full, args.slice_count * (Shape::rows + Shape::cols) *
-                                             TGI_CHUNK_BYTES);
-                tgi_load_slices<Shape::rows, Shape::cluster_cols>(args, args.a, a, full, tile.row,
-                                                                  step, tile.batch, col, row_ranks);
+                tgi_load_slices<Shape::rows, Shape::cluster_cols>(
+                    args, args.a, a, full, tile.row, a_boxes, step, tile.batch, col, row_ranks);
                 tgi_load_slices<Shape::cols, Shape::cluster_rows>(args, args.b, a + Shape::a_bytes,
-                                                                  full, tile.col, step, tile.batch,
-                                                                  row, col_ranks);
-                continue;
+                                                                  full, tile.col, b_boxes, step,
+                                                                  tile.batch, row, col_ranks);
+            } else {
+                tgi_load_tile<Shape::across_a, Shape::rows, Shape::step_elems, Shape::cluster_cols>(
+                    args.a, a, full, tile.row, a_boxes, step, tile.batch, col, row_ranks);
+                tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems,
+                              Shape::cluster_rows>(args.b, a + Shape::a_bytes, full, tile.col,
+                                                   b_boxes, step, tile.batch, row, col_ranks);
             }
-            tgi_barrier_expect(full, Shape::stage_bytes);
-            tgi_load_tile<Shape::across_a, Shape::rows, Shape::step_elems, Shape::cluster_cols>(
-                args.a, a, full, tile.row, step, tile.batch, col, row_ranks);
-            tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems, Shape::cluster_rows>(
-                args.b, a + Shape::a_bytes, full, tile.col, step, tile.batch, row, col_ranks);
         }
     }
     tgi_start_next();
