@@ -13,9 +13,13 @@ export function table(columns, rows) {
             rows.every(row => isNumber(row[i]) || row[i] === '-')}));
     const align = (head, value) => head.isRight || isNumber(value) ? 'number' :
         head.isWide && 'wide';
+    // Names may break behind an underscore: on paper and on a phone nothing else would end them.
+    const breakNames = value => typeof value === 'string' && value.includes('_')
+        ? value.split(/(?<=_)/).flatMap(part => [part, html('wbr')]) : value;
     const cell = (value, head) => html('td', {
         class: align(head, value), 'data-value': isNumber(value) && value},
-        [isNumber(value) ? (head.format || formatCount)(value) : value ?? '-']);
+        [isNumber(value) ? (head.format || formatCount)(value) :
+            breakNames(value ?? '-')]);
     return html('div', {class: 'table', tabindex: 0, role: 'region', 'aria-label': 'table'},
         html('table', {}, [
             html('thead', {}, html('tr', {}, heads.map(head =>

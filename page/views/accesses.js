@@ -139,8 +139,7 @@ export default {
             shown.hidden = !simulation;
             missing.replaceChildren();
             if (!simulation) {
-                missing.append(explained.error ? html('p', {class: 'warn'}, explained.error) :
-                               explainMissing(app, explained.kernel));
+                missing.append(explainMissing(app));
                 return;
             }
             request.show();

@@ -85,7 +85,8 @@ function predict(app, sizes) {
     const explained = app.explain(sizes);
     const chosen = app.model.choose({...app.state, ...sizes});
     const flops = explained.useful_flops;
-    return {rate: explained.error || !explained.is_legal ? null : predictRate(explained) / 1e9,
+    return {error: explained.error,
+            rate: explained.error || !explained.is_legal ? null : predictRate(explained) / 1e9,
             planned: explained.error || !chosen.kernel ? null : flops / chosen.predicted_s / 1e9,
             chosen: chosen.kernel};
 }
@@ -115,6 +116,11 @@ function drawChart(app, {sweep, first, predicted, groups}, width) {
     });
     return chart.node;
 }
+
+// Why there is no chart.
+const sayEmpty = ({error}, isPredicted) => isPredicted
+    ? error ?? 'The model has no kernel that can run at these sizes.'
+    : 'No such product of these sizes was measured; estimates are of FP32 by rows alone.';
 
 function drawLegend(app, names, isPredicted) {
     return legend(app, [
@@ -149,9 +155,11 @@ export function drawCliffs(app) {
         const names = [...groups.keys()];
         const predicted = Array.from({length: SPAN + 1}, (_, i) => ({size: first + i,
             ...isPredicted ? predict(app, place(app.state, sweep, first + i)) : {}}));
-        shown.show(app.html('div', {}, [
-            drawChart(app, {sweep, first, predicted, groups}, width),
-            drawLegend(app, names, isPredicted)]),
+        const isEmpty = !names.length && !predicted.some(one => one.rate || one.planned);
+        shown.show(isEmpty ? app.html('p', {class: 'hint'}, sayEmpty(predicted[0], isPredicted))
+            : app.html('div', {}, [
+                drawChart(app, {sweep, first, predicted, groups}, width),
+                drawLegend(app, names, isPredicted)]),
             [nameSweep(sweep), `${app.state.kernel}, GFLOP/s (estimate)`,
              'the planner\'s choice, GFLOP/s (estimate)', 'the planner\'s choice', ...names],
             predicted.map(({size, rate, planned, chosen}) => [size,

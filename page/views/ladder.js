@@ -88,7 +88,9 @@ function drawPredicted(app, width) {
         list.push({name: `the planner's choice: ${chosen.kernel}`, isHatched: true, series: 3,
                    value: rate, text: formatRate(rate)});
     }
-    return {drawing: bars({label: 'Predicted GFLOP/s of the ladder', width, list}), rows};
+    return {rows, drawing: rows.length
+        ? bars({label: 'Predicted GFLOP/s of the ladder', width, list})
+        : app.html('p', {class: 'hint'}, app.explain().error)};
 }
 
 const listFields = (app, family) => Object.entries(app.sources[family]?.fields ?? {});

@@ -69,7 +69,8 @@ export function drawSource(app) {
             const line = counts.get(number);
             const cells = COLUMNS.map(column => {
                 const value = line ? column.read(line) : 0;
-                return app.html('td', {class: 'number', 'data-value': value || null},
+                return app.html('td', {class: 'number', 'data-value': value || null,
+                                       'data-label': column.label},
                                 value ? column.format(value) : '');
             });
             return app.html('tr', {class: line ? 'counted' : null},

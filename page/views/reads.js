@@ -102,7 +102,8 @@ function listShared(app, kernels) {
 function say(app, kernels) {
     const chosen = kernels.find(one => one.family === app.state.kernel);
     const simulated = findCounts(app.data.simulations, chosen);
-    const note = !simulated ? 'This size is not among those that were simulated for the page.' :
+    const note = !chosen.is_legal ? `It cannot run: ${chosen.reason}.` :
+        !simulated ? 'This size is not among those that were simulated for the page.' :
         simulated.is_exact ? 'All blocks of this size were simulated.' :
             `Of this size ${formatCount(simulated.simulated_block_count)} blocks were simulated, ` +
             'and their counts scaled up.';

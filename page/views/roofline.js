@@ -16,6 +16,7 @@ const LOOKS = {
     other: {shape: 'square', series: 4, size: 5, isHollow: true},
 };
 const NAME_PIXELS = 6.6; // of a letter
+const NAME_RISE = 14;    // of a name above its point
 const findLook = point => point.isChosen ? LOOKS.chosen : LOOKS[point.kind] ??
     (point.isCounted ? LOOKS.counted : LOOKS.other);
 
@@ -56,9 +57,12 @@ function drawChart(app, points, chip, width) {
     const chosen = points.find(point => point.isChosen);
     if (chosen) {
         const half = NAME_PIXELS / 2 * chosen.name.length;
+        const above = chart.y(chosen.rate) - NAME_RISE;
+        const isAtPeak = Math.abs(above - chart.y(chip.peak)) < 2 * NAME_RISE; // which has a name
         chart.add(app.svg('text', {
             x: Math.min(Math.max(half, chart.x(chosen.intensity)), chart.inner.width - half),
-            y: chart.y(chosen.rate) - 14, 'text-anchor': 'middle', class: 'note'}, chosen.name));
+            y: isAtPeak ? above + 3 * NAME_RISE : above, 'text-anchor': 'middle', class: 'note'},
+        chosen.name));
     }
     const has = look => points.some(point => findLook(point) === look);
     return app.html('div', {}, [chart.node, legend(app, [

@@ -17,12 +17,10 @@ export function findOwners(app) {
                                      one.owners[0].length === cols) ?? null;
 }
 
-// How to get what the report does not hold.
-export function explainMissing(app, kernel) {
-    const {html} = app;
-    const {m, n, k, tile} = app.state;
-    return html('p', {}, ['This report holds no simulation of ', html('b', {}, kernel),
-        ' that tells it. Choose another tile, or run ', html('code', {},
-            `tilegemm simulate ${m}x${n}x${k} --kernel ${app.state.kernel} --tile ${tile} ` +
-            '--requests'), '.']);
+// Why nothing is shown of a kernel that the report has no simulation of.
+export function explainMissing(app) {
+    const {kernel, error, is_legal: isLegal, reason} = app.explain();
+    return app.html('p', {class: 'warn'}, error ?? (isLegal
+        ? `This report holds no simulation of ${kernel}: choose another tile.`
+        : `${kernel} cannot run: ${reason}`));
 }

@@ -151,17 +151,21 @@ export default {
             const table = listMoves(view);
             picture.show(makeScroll(html, drawing), table.columns, table.rows,
                          `A, B and D: ${label}`);
+            const registers = html('div', {}, [
+                html('h2', {}, 'Registers'), showSums(html, view), showTerms(html, view)]);
+            const isWide = tiling.cols > 8;
             shown.replaceChildren(
                 explained.is_legal ? '' : html('p', {class: 'warn'}, explained.reason),
                 showClock(html, view), showCounters(html, app, view),
                 html('div', {class: 'walk'}, [
                     picture.node,
-                    html('h2', {}, 'Shared memory'),
-                    html('div', {class: place.phase === 'load' ? 'filling' : null},
-                         showShared(html, view)),
-                    html('div', {class: tiling.cols > 8 ? 'below' : null}, [
-                        html('h2', {}, 'Registers'), showSums(html, view), showTerms(html, view)]),
+                    html('div', {class: 'held'}, [
+                        html('h2', {}, 'Shared memory'),
+                        html('div', {class: place.phase === 'load' ? 'filling' : null},
+                             showShared(html, view)),
+                        isWide ? null : registers]),
                 ]),
+                isWide ? registers : '',
                 describeSource(html, app, view),
                 html('p', {class: 'hint'}, [
                     'A is 0, 1, 2, ... by rows, B 100, 101, .... ', values.isTraced ?

@@ -11,6 +11,7 @@ const PICTURE = 760;
 const AXIS_MOST = 240;
 const CELLS_SIDE_MOST = 16; // elements side by side that keep their numbers on a narrow screen
 const AXIS_LEAST = 44;
+const TILE_LEAST = 7; // pixels: smaller tiles are drawn so large, to be seen
 
 // Pixels an element along m, n and k, in a picture of `width` at most. Small products have cells;
 // in others each axis has a length that tells which is longer, without one of them vanishing. Cells
@@ -91,8 +92,23 @@ function drawOutside(svg, plane, row, col, rows, cols) {
         part => svg('rect', {...plane.getBox(...part), class: 'outside'}));
 }
 
+// A tile's box, of a size that can be seen, about the same middle and within its matrix.
+function widen(box, all) {
+    const stretch = (start, length, from, most) => {
+        const shown = Math.max(length, Math.min(TILE_LEAST, most));
+        const place = start - (shown - length) / 2;
+        return [shown > length ? Math.max(from, Math.min(place, from + most - shown)) : start,
+                shown];
+    };
+    const [x, width] = stretch(box.x, box.width, all.x, all.width);
+    const [y, height] = stretch(box.y, box.height, all.y, all.height);
+    return {x, y, width, height};
+}
+
 function drawTile(svg, plane, kind, row, col, rows, cols) {
-    return [svg('rect', {...plane.getBox(row, col, rows, cols), class: `tile tile-${kind}`}),
+    const all = plane.getBox(0, 0, plane.rowCount, plane.colCount);
+    const box = widen(plane.getBox(row, col, rows, cols), all);
+    return [svg('rect', {...box, class: `tile tile-${kind}`}),
             drawOutside(svg, plane, row, col, rows, cols)];
 }
 

@@ -18,7 +18,7 @@
 #define SIMT_PARTS_RATIO 0.73 /* and not all of them stay in L2 */
 /* Cycles of a block of simt that its own products do not hide: first stages in, sums out. */
 #define BLOCK_CYCLES 3000.0
-#define MULTIPLIERS_PER_SM 128
+#define MULTIPLIERS_PER_SM 128 /* of the chip that the shares of simt were measured on */
 #define SCHEDULERS_PER_SM 4
 
 /* Of types narrower than 4 bytes: shares of the bus's rate, and the multiply-adds a
@@ -232,10 +232,13 @@ static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const t
     const double warps = block_count * kernel->thread_count / 32 / SCHEDULERS_PER_SM;
     const double bytes_per_cycle =
         SIMT_SHARE * gpu->memory_bytes_per_s / gpu->clock_hz / gpu->sm_count;
+    /* Fewer multipliers take longer for the products; what else a step waits for stays. */
+    const double further_cycles = 1.0 / find_rate(gpu, TG_TYPE_FP32) - 1.0 / MULTIPLIERS_PER_SM;
     return BLOCK_CYCLES +
            sums * 4.0 / bytes_per_cycle * find_exposed_stores(gpu, kernel, p, block_count) +
            sums * depth / MULTIPLIERS_PER_SM / find_share(kernel, warps) *
-               find_copy_factor(kernel, p);
+               find_copy_factor(kernel, p) +
+           sums * depth * further_cycles;
 }
 
 double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

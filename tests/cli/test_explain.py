@@ -98,6 +98,15 @@ class Explain(unittest.TestCase):
         none = self.read("64x64x64:bf16", "--gpu", "t4")
         self.assertEqual(none["chosen_kernel"], "")
 
+    def test_no_prediction_above_the_peak(self):
+        for chip in CHIPS:
+            for shape in ("1000x1200x800", "4096x4096x4096", "128x128x65536"):
+                found = self.read(shape, "--device", "cuda", "--gpu", chip)
+                peak = found["device"]["peak_flop_per_s"]
+                above = [row["kernel"] for row in found["candidates"]
+                         if row["is_legal"] and 1e9 * row["gflop_per_s"] > peak]
+                self.assertEqual(above, [], (chip, shape))
+
     def test_chips(self):
         times = set()
         for name in CHIPS:

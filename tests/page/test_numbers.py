@@ -227,9 +227,24 @@ class Numbers(PageCase):
             self.browser.type_number(key, 1000000)
         self.assertIn("no kernel at this size", self.browser.find("#panel-roofline").text)
         self.assertEqual(self.browser.find_all("#panel-roofline figure svg"), [])
+        self.browser.show("ladder")
+        for text in (one.text for one in self.browser.find_all("#panel-ladder figure")):
+            self.assertEqual(text.startswith(("Predicted", "Cliff map")),
+                             "exceed 63 bits" in text, text)
         self.browser.open(self.path, "m=61")
         self.browser.show("ladder")
         self.assertIn("Not measured at this size", self.browser.find("#panel-ladder").text)
+
+    def test_what_cannot_run_is_called_so(self):
+        """Of tiles with too many threads, and of sizes too large to count, each view says why."""
+        for state, reason in (("tile=64", "the limit is 1024 threads"),
+                              ("m=1000000&n=1000000&k=1000000", "exceed 63 bits")):
+            for view in ("walk", "owners", "roofline", "reads", "accesses"):
+                self.browser.open(self.path, f"view={view}&{state}")
+                text = self.browser.find(f"#panel-{view}").text
+                self.assertIn("no kernel at this size" if view == "roofline" and "m=" in state
+                              else reason, text, view)
+                self.assertNotIn("tilegemm simulate", text, view)
 
     def test_size_beyond_the_simulator(self):
         """Every view opens on matrices that the simulator does not count."""

@@ -92,9 +92,11 @@ class Owners(PictureCase):
         self.assertEqual((lines.count("h"), lines.count("v")), (3 * 128, 128))  # 4 x 2 warps
 
     def test_missing(self):
-        self.link(kernel="edges", tile=64)
-        self.assertIn("tilegemm simulate 1000x1200x800 --kernel edges --tile 64 --requests",
+        self.link(kernel="naive", tile=8)
+        self.assertIn("no simulation of cuda_naive_sm75_fp32_8x8x1: choose another tile",
                       self.read("#panel-owners"))
+        self.link(kernel="edges", tile=64)
+        self.assertIn("cannot run: 4096 threads a block", self.read("#panel-owners"))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,22 @@ from page_case import PageCase, SHAPE, VIEWS, tilegemm
 
 CONTROLS = "input, select, button, summary, [tabindex='0']"
 
+# Words of tables that lie on more than one line; names may break behind an underscore.
+BROKEN_WORDS = """
+    const broken = [], range = document.createRange();
+    for (const cell of document.querySelectorAll(`#panel-${arguments[0]} .table :is(td, th)`)) {
+        const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+        while (texts.nextNode()) {
+            for (const {0: word, index} of texts.currentNode.data.matchAll(/[A-Za-z]+/g)) {
+                range.setStart(texts.currentNode, index);
+                range.setEnd(texts.currentNode, index + word.length);
+                if (range.getClientRects().length > 1)
+                    broken.push(word);
+            }
+        }
+    }
+    return broken;"""
+
 
 class Page(PageCase):
     def test_faults_are_seen(self):
@@ -68,6 +84,7 @@ class Page(PageCase):
                         .map(one => `${one.textContent.slice(0, 40)}: ${one.scrollWidth}`);""")
                 self.assertEqual(wide, [], view)
                 self.assertEqual(self.browser.find_all(".controls, .control"), [], view)
+                self.assertEqual(run(BROKEN_WORDS, view), [], view)
         finally:
             self.browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
             self.browser.resize(1200, 1000)
@@ -197,7 +214,8 @@ class Page(PageCase):
     def test_labels_of_axes(self):
         """Titles of axes stand clear of the numbers, however long those are."""
         run = self.browser.driver.execute_script
-        for state in ("view=roofline", "view=ladder&chip=b200&m=4096&n=4096&k=4096"):
+        for state in ("view=roofline", "view=ladder&chip=b200&m=4096&n=4096&k=4096",
+                      "view=roofline&m=4096&n=4096&k=4096&row=cuda_simt_sm80_fp32_128x256x16"):
             self.browser.open(self.path, state)
             overlaps = run("""
                 const meets = (a, b) => a.left < b.right && b.left < a.right &&
@@ -212,6 +230,10 @@ class Page(PageCase):
                                 .some(title => meets(place(title), place(tick)))).length;
                     });""")
             self.assertEqual(set(overlaps), {0}, state)
+        # That of the chosen point stands clear of that of the peak, which it is near.
+        name, peak = (next(one for one in self.browser.find_all("svg.plot text")
+                           if one.text.startswith(word)).rect for word in ("cuda_simt", "peak"))
+        self.assertGreater(name["y"], peak["y"] + peak["height"])
 
     def test_every_chart_has_a_table(self):
         for tab in self.browser.find_all("[role=tab]"):
@@ -237,6 +259,14 @@ class Page(PageCase):
                                      tab.get_attribute("id"))
                 grounds.add(read("return getComputedStyle(document.body).backgroundColor"))
             self.assertEqual(len(grounds), 2)
+            self.browser.show("ladder")
+            hidden = read("""
+                const listing = document.querySelector('.source');
+                const right = listing.getBoundingClientRect().left + listing.clientWidth;
+                return [...listing.querySelectorAll('.counted > *')].filter(
+                    cell => cell.getBoundingClientRect().right > right + 1)
+                    .map(cell => cell.textContent);""")
+            self.assertEqual(hidden, [])  # counts and source are on the screen together
         finally:
             self.browser.resize(1200, 1000)
 

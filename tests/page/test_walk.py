@@ -237,6 +237,44 @@ class Walk(PictureCase):
             finally:
                 self.browser.resize(1200, 1000)
 
+    def test_tiles_of_large_matrices_are_seen(self):
+        """Tiles of less than a pixel too, at every corner, within their matrices."""
+        read = self.driver.execute_script
+        for corner in (0, 10 ** 6):
+            self.link(m=8192, n=8192, k=8192, kernel="edges", tile=16, blockRow=corner,
+                      blockCol=corner, at=2 if corner == 0 else 4 * 511)
+            boxes = read("""
+                const box = one => {
+                    const {x, y, width, height} = one.getBBox();
+                    return [x, y, width, height];
+                };
+                const all = name => [...document.querySelectorAll(`.walk-picture ${name}`)];
+                return ['.matrix', '.tile'].map(name => all(name).map(box));""")
+            for (x, y, width, height), tile in zip(*boxes):
+                self.assertGreaterEqual(min(tile[2:]), 6)
+                self.assertGreaterEqual(tile[0], x - 0.01)
+                self.assertGreaterEqual(tile[1], y - 0.01)
+                self.assertLessEqual(tile[0] + tile[2], x + width + 0.01)
+                self.assertLessEqual(tile[1] + tile[3], y + height + 0.01)
+
+    def test_headings_stand_above_what_they_name(self):
+        """Beside the picture or below it, shared memory and its tiles go together."""
+        for state in (dict(m=8192, n=8192, k=8192, kernel="edges", tile=16),
+                      dict(m=55, n=43, k=48, kernel="edges", tile=16), dict(FOUR),
+                      dict(m=4, n=4, k=4, kernel="naive", tile=16)):
+            self.link(**state)
+            gaps = self.driver.execute_script("""
+                const text = document.createRange();
+                return [...document.querySelectorAll('#panel-walk h2')].map(heading => {
+                    text.selectNodeContents(heading.nextElementSibling);
+                    const [first] = text.getClientRects();
+                    const {left, bottom} = heading.getBoundingClientRect();
+                    return [first.left - left, first.top - bottom];
+                });""")
+            for across, down in gaps:
+                self.assertLess(abs(across), 2, state)
+                self.assertLess(down, 40, state)
+
     def test_refusal(self):
         self.link(m=5, n=3, k=7, kernel="tiled", tile=2)
         self.assertIn("must divide", self.read(".warn"))
