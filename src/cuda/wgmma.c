@@ -62,6 +62,14 @@ static int64_t count_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
            kernel->thread_cols;
 }
 
+/* Of D, over all batch entries. Cut into parts of k, whose sums are in the workspace, it has far
+ * fewer. */
+static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return (double)count_row_tiles(kernel, p) * (double)count_col_tiles(kernel, p) *
+           (double)p->batch_count;
+}
+
 static void describe(const tgi_problem *p, tgi_operand operand[2])
 {
     const int is_rounded = p->type == TG_TYPE_FP32;
@@ -206,13 +214,10 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
             return;
         }
     }
-    /* Cut into parts of k, whose sums are in the workspace, D has far fewer. */
-    const double tiles = (double)count_row_tiles(kernel, p) * (double)count_col_tiles(kernel, p) *
-                         (double)p->batch_count;
-    if (tiles > COUNT_MAX) {
+    if (count_tiles(kernel, p) > COUNT_MAX) {
         snprintf(proposal->reason, sizeof proposal->reason,
-                 "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile", tiles,
-                 kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
+                 "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile",
+                 count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
         return;
     }
     proposal->needs_alignment = !is_sliced(kernel);
@@ -223,7 +228,8 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
     tgi_proposal other = *proposal;
     other.is_legal = 0;
     propose_one(machine, &transposed, &other);
-    if (p->type == p->b_type && p->m < p->n && other.predicted_s < proposal->predicted_s) {
+    if (p->type == p->b_type && p->m < p->n && count_tiles(kernel, &transposed) <= COUNT_MAX &&
+        other.predicted_s < proposal->predicted_s) {
         *proposal = other;
         proposal->blocking.is_along_rows = 1;
     }

@@ -16,8 +16,9 @@ typedef struct tgi_gemm_args {
      * without gaps, from element (p * k_part_count + s) * m * n. Unused where k_part_count is 1. */
     void *workspace;
 
-    /* Part s sums over k from s * k_part_elems to min(k, (s + 1) * k_part_elems) - 1. The parts are
-     * added in order by the kernel of parts.cu, which applies the epilogue. */
+    /* Family wgmma cuts some tiles alone, and keeps their sums otherwise (wgmma/args.h). Of the
+     * others part s sums over k from s * k_part_elems to min(k, (s + 1) * k_part_elems) - 1; the
+     * parts are added in order by the kernel of parts.cu, which applies the epilogue. */
     int64_t k_part_elems;
     int32_t k_part_count;
 
