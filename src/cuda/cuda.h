@@ -18,6 +18,7 @@ typedef struct tgi_cuda_queue {
 typedef struct tgi_cuda_launch {
     unsigned grid[3], block[3];
     unsigned shared_bytes; /* dynamic shared memory of a block */
+    unsigned cluster;      /* blocks of the grid's first dimension that form a cluster; 0: none */
     /* 1: starts while the stream's kernel before it still runs, for which it waits itself by
      * tgi_wait_for_stream: what starting costs is hidden. For kernels of which a multiprocessor
      * holds one block, or whose work is small: others would crowd where there is room first. */

@@ -42,7 +42,10 @@ enum {
     TGI_CUDA_TENSOR_FILL_ZERO = 0
 };
 enum { TGI_CUDA_CAPTURE_MODE_RELAXED = 2 };
-enum { TGI_CUDA_LAUNCH_EARLY = 6 }; /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
+enum {
+    TGI_CUDA_LAUNCH_CLUSTER = 4, /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
+    TGI_CUDA_LAUNCH_EARLY = 6    /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
+};
 
 /* CUlaunchAttribute and CUlaunchConfig. */
 typedef struct tgi_driver_attribute {
@@ -50,6 +53,7 @@ typedef struct tgi_driver_attribute {
     int padding;
     union {
         int is_on;
+        unsigned size[3];
         char bytes[64];
     } value;
 } tgi_driver_attribute;

@@ -57,14 +57,21 @@ tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const cha
     if (launch->shared_bytes > SHARED_BYTES_FREE &&
         atomic_load_explicit(&function->shared_bytes, memory_order_acquire) < launch->shared_bytes)
         error = allow_shared_bytes(device, function, launch->shared_bytes);
-    tgi_driver_attribute early = {.name = TGI_CUDA_LAUNCH_EARLY, .value.is_on = 1};
+    tgi_driver_attribute attributes[2];
+    unsigned attribute_count = 0;
+    if (launch->is_early && can_start_early(device))
+        attributes[attribute_count++] =
+            (tgi_driver_attribute){.name = TGI_CUDA_LAUNCH_EARLY, .value.is_on = 1};
+    if (launch->cluster > 1)
+        attributes[attribute_count++] = (tgi_driver_attribute){
+            .name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {launch->cluster, 1, 1}};
     const tgi_driver_launch asked = {
         .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
         .block = {launch->block[0], launch->block[1], launch->block[2]},
         .shared_bytes = launch->shared_bytes,
         .stream = queue->stream,
-        .attributes = &early,
-        .attribute_count = launch->is_early && can_start_early(device)};
+        .attributes = attributes,
+        .attribute_count = attribute_count};
     if (!error)
         error = device->driver->launch(&asked, function->function, arguments, NULL);
     return error ? fail_launch(queue, symbol, launch, error) : TG_STATUS_OK;

@@ -3,27 +3,22 @@
  * repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
  * maps, launch.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
 #include "cuda/slices.h"
+#include "cuda/wgmma_cut.h"
 #include "kernels/tile_shape.h"
 #include "kernels/wgmma/args.h"
 #include "model/wgmma_model.h"
 
 #define UNIT_BYTES 16 /* that addresses of the copy engine are multiples of */
 #define TILE_ROWS_PER_GROUP 16
-#define BOX_ROWS 64    /* of D */
-#define BLOCK_LINES 64 /* of a box of an operand across k */
-#define GROUP_LINES 8  /* that the swizzles keep together */
+#define BOX_ROWS 64 /* of D */
 #define BOX_BYTES 128
-#define SUM_BYTES 4
 #define PIECE_THREADS 128
-#define CUT_ROUNDS 4.0 /* of parts, at most */
-#define PARTS_MAX 64.0
 /* Of elements along a side and of tiles: the kernel adds a tile, or the number of blocks, to either
  * in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
@@ -35,39 +30,19 @@ static int is_16bit(tg_type type)
     return type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
 }
 
-static int is_sliced(const tgi_kernel *kernel)
-{
-    return kernel->family != TGI_FAMILY_cuda_wgmma;
-}
-
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
-    const int line_bytes = !is_sliced(kernel)                        ? TGI_WGMMA_STEP_BYTES
-                           : kernel->family == TGI_FAMILY_cuda_bf16x ? 3 * TGI_CHUNK_BYTES
-                                                                     : 2 * TGI_CHUNK_BYTES;
-    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, line_bytes,
-                                  kernel->stage_count, kernel->thread_count);
-}
-
-/* Blocks along D's rows and columns, whole clusters. */
-static int64_t count_row_tiles(const tgi_kernel *kernel, const tgi_problem *p)
-{
-    return tgi_divide_up(p->m, (int64_t)kernel->tile_rows * kernel->thread_rows) *
-           kernel->thread_rows;
-}
-
-static int64_t count_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
-{
-    return tgi_divide_up(p->n, (int64_t)kernel->tile_cols * kernel->thread_cols) *
-           kernel->thread_cols;
+    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
+                                  tgi_wgmma_line_bytes(kernel), kernel->stage_count,
+                                  kernel->thread_count);
 }
 
 /* Of D, over all batch entries. Cut into parts of k, whose sums are in the workspace, it has far
  * fewer. */
 static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return (double)count_row_tiles(kernel, p) * (double)count_col_tiles(kernel, p) *
-           (double)p->batch_count;
+    return (double)(tgi_wgmma_row_clusters(kernel, p, kernel->thread_rows) * kernel->thread_rows) *
+           (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count;
 }
 
 static void describe(const tgi_problem *p, tgi_operand operand[2])
@@ -77,95 +52,17 @@ static void describe(const tgi_problem *p, tgi_operand operand[2])
     tgi_operand_describe(p, 1, is_16bit(p->type), is_rounded, p->is_b_offset, &operand[1]);
 }
 
-static int64_t count_cluster(const tgi_kernel *kernel)
-{
-    return (int64_t)kernel->thread_rows * kernel->thread_cols;
-}
-
-/* Lines of a box of A, or of B where is_b is 1: along k what each of the blocks that share a tile's
- * lines brings of them, no more than exist. */
-static int count_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across)
-{
-    const int sharers = is_b ? kernel->thread_rows : kernel->thread_cols;
-    const int share = (is_b ? kernel->tile_cols : kernel->tile_rows) / sharers;
-    const int64_t wanted = tgi_divide_up(is_b ? p->n : p->m, sharers * GROUP_LINES) * GROUP_LINES;
-    return is_across ? BLOCK_LINES : (int)(wanted < share ? wanted : share);
-}
-
-/* Of the workspace, for the sums of tiles whose k is cut. */
-static int64_t count_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
-                                 const tgi_blocking *blocking)
-{
-    const int64_t tiles = count_row_tiles(kernel, p) * count_col_tiles(kernel, p) * p->batch_count;
-    const int64_t bytes =
-        (tiles - blocking->whole_tiles) * kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
-    return blocking->k_parts > 1 ? bytes * blocking->k_parts : 0;
-}
-
-/* Takes this cut where it is predicted to be the fastest so far. */
-static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
-                    tgi_proposal *proposal)
-{
-    const tgi_kernel *kernel = proposal->kernel;
-    const tgi_blocking blocking = {.kc = (int64_t)work.part_steps * kernel->tile_depth,
-                                   .k_parts = (int64_t)work.part_count,
-                                   .whole_tiles =
-                                       (int64_t)work.whole_count * count_cluster(kernel)};
-    const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
-    const int64_t bytes = count_piece_bytes(kernel, p, &blocking);
-    if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
-        return;
-    proposal->is_legal = 1;
-    proposal->predicted_s = seconds;
-    proposal->workspace_bytes = bytes;
-    proposal->blocking = blocking;
-}
-
-/* Tiles that would leave multiprocessors idle in the last rounds are cut along k, into parts that
- * fill whole rounds. */
-static void choose_cut(const tgi_machine *machine, const tgi_problem *p,
-                       const tgi_operand operand[2], tgi_proposal *proposal)
-{
-    const tgi_kernel *kernel = proposal->kernel;
-    const double slots = floor((double)machine->gpu.sm_count / (double)count_cluster(kernel));
-    const double units = (double)count_row_tiles(kernel, p) * (double)count_col_tiles(kernel, p) *
-                         (double)p->batch_count / (double)count_cluster(kernel);
-    const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
-    tgi_wgmma_work work = {.a_box_lines = count_box_lines(kernel, p, 0, operand[0].is_across),
-                           .b_box_lines = count_box_lines(kernel, p, 1, operand[1].is_across),
-                           .slot_count = slots,
-                           .whole_count = units,
-                           .step_count = steps,
-                           .part_count = 1.0,
-                           .part_steps = steps};
-    try_cut(machine, p, work, proposal);
-    const double rounds = floor(units / slots);
-    for (double whole = rounds; !p->is_batch_invariant && whole >= 0.0 && whole >= rounds - 1.0;
-         whole -= 1.0) {
-        work.whole_count = whole * slots;
-        work.cut_count = units - work.whole_count;
-        for (double round = 1.0; work.cut_count > 0.0 && round <= CUT_ROUNDS; round += 1.0) {
-            const double wanted = floor(round * slots / work.cut_count);
-            if (wanted < 2.0 || wanted > fmin(steps, PARTS_MAX))
-                continue;
-            work.part_steps = ceil(steps / wanted);
-            work.part_count = ceil(steps / work.part_steps);
-            try_cut(machine, p, work, proposal);
-        }
-    }
-}
-
 /* The proposal for the problem as it stands; sums of cut tiles come first in the workspace. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     tgi_operand operand[2];
     describe(p, operand);
     proposal->resident_blocks = 1;
-    choose_cut(machine, p, operand, proposal);
+    tgi_wgmma_choose_cut(machine, p, operand, proposal);
     if (p->is_batch_invariant)
         proposal->sum_order = TGI_SUM_ALONG_K;
     proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
-    if (is_sliced(proposal->kernel)) {
+    if (tgi_wgmma_is_sliced(proposal->kernel)) {
         proposal->workspace_bytes += tgi_slices_workspace_bytes(machine, p);
         proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, p);
         return;
@@ -205,7 +102,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
     if (!takes_precision(p, proposal) ||
-        (is_sliced(kernel) && !tgi_slices_can_serve(machine, p, proposal)))
+        (tgi_wgmma_is_sliced(kernel) && !tgi_slices_can_serve(machine, p, proposal)))
         return;
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > COUNT_MAX) {
@@ -220,7 +117,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
                  count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
         return;
     }
-    proposal->needs_alignment = !is_sliced(kernel);
+    proposal->needs_alignment = !tgi_wgmma_is_sliced(kernel);
     propose_one(machine, p, proposal);
     /* The transposed problem: tiles whose rows lie along D's columns. */
     tgi_problem transposed = *p;
@@ -281,7 +178,8 @@ static tg_status map_result(const tgi_cuda_queue *queue, const tgi_kernel *kerne
     const int64_t batch = p->batch_count == 1 ? p->m * row : p->d.batch;
     const int64_t stride_bytes[2] = {row * elem_bytes, batch * elem_bytes};
     const int box_cols = (int)(BOX_BYTES / elem_bytes);
-    const int box[2] = {box_cols < kernel->tile_cols ? box_cols : kernel->tile_cols, BOX_ROWS};
+    const int part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
+    const int box[2] = {box_cols < part_cols ? box_cols : part_cols, BOX_ROWS};
     args->is_d_boxed = args->is_sum_alone && p->d.col == 1 && row >= p->n && elem_bytes > 1 &&
                        p->n * elem_bytes % UNIT_BYTES == 0 && stride_bytes[0] % UNIT_BYTES == 0 &&
                        stride_bytes[1] % UNIT_BYTES == 0 && batch > 0 &&
@@ -304,19 +202,19 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
 {
     const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = &args->gemm.problem;
-    const int64_t cluster = count_cluster(kernel);
+    const int cluster_rows = call->blocking->cluster_rows;
+    const int64_t row_clusters = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
     tgi_gemm_set_parts(call, &args->gemm);
-    args->gemm.tile_rows_per_group = TILE_ROWS_PER_GROUP / kernel->thread_rows;
-    args->row_tile_count = (int32_t)count_row_tiles(kernel, p);
-    args->col_tile_count = (int32_t)count_col_tiles(kernel, p);
+    args->gemm.tile_rows_per_group = TILE_ROWS_PER_GROUP / cluster_rows;
+    args->row_cluster_count = (int32_t)row_clusters;
+    args->col_tile_count = (int32_t)tgi_wgmma_col_tiles(kernel, p);
     args->tile_rows = kernel->tile_rows;
     args->tile_cols = kernel->tile_cols;
-    args->cluster_rows = kernel->thread_rows;
-    args->cluster_cols = kernel->thread_cols;
-    const int64_t units =
-        (int64_t)args->row_tile_count * args->col_tile_count * p->batch_count / cluster;
+    args->cluster_rows = cluster_rows;
+    args->cluster_parts = call->blocking->cluster_parts;
+    const int64_t units = row_clusters * args->col_tile_count * p->batch_count;
     const int64_t whole =
-        args->gemm.k_part_count > 1 ? call->blocking->whole_tiles / cluster : units;
+        args->gemm.k_part_count > 1 ? call->blocking->whole_tiles / cluster_rows : units;
     args->whole_count = (int32_t)whole;
     args->cut_count = (int32_t)(units - whole);
     args->unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
@@ -324,8 +222,8 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
-    args->a.box_lines = count_box_lines(kernel, p, 0, operand[0].is_across);
-    args->b.box_lines = count_box_lines(kernel, p, 1, operand[1].is_across);
+    args->a.box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
+    args->b.box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
 }
 
 /* Adds the parts of the tiles that are cut. */
@@ -333,9 +231,9 @@ static tg_status add_pieces(const tgi_cuda_queue *queue, tgi_wgmma_args *args)
 {
     if (args->cut_count == 0)
         return TG_STATUS_OK;
-    const int cols = args->tile_cols < 64 ? args->tile_cols : 64;
-    const int64_t pieces = (int64_t)args->cut_count * args->cluster_rows * args->cluster_cols *
-                           (args->tile_rows / 64) * (args->tile_cols / cols);
+    const int cols = TGI_WGMMA_PART_COLS(args->tile_cols);
+    const int64_t pieces = (int64_t)args->cut_count * args->cluster_rows * (args->tile_rows / 64) *
+                           (args->tile_cols / cols);
     const tgi_cuda_launch launch = {.grid = {(unsigned)pieces, 1, 1},
                                     .block = {PIECE_THREADS, 1, 1},
                                     .shared_bytes = 1024 + TGI_WGMMA_PART_BYTES,
@@ -363,24 +261,28 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
     describe(p, operand);
     set_tiles(call, operand, &args);
     char *memory = call->workspace;
-    memory += tgi_divide_up(count_piece_bytes(kernel, p, call->blocking), 256) * 256;
-    tg_status status = is_sliced(kernel) ? tgi_slices_map(queue, call, memory, &args)
-                                         : map_operands(queue, call, memory, operand, &args);
+    memory += tgi_divide_up(tgi_wgmma_piece_bytes(kernel, p, call->blocking), 256) * 256;
+    tg_status status = tgi_wgmma_is_sliced(kernel)
+                           ? tgi_slices_map(queue, call, memory, &args)
+                           : map_operands(queue, call, memory, operand, &args);
     if (!status)
         status = map_result(queue, kernel, &args);
     if (status)
         return status;
-    const int64_t cluster = count_cluster(kernel);
+    /* Parts of k in clusters: as many clusters as tiles, which need not run at once. */
+    const int cluster = args.cluster_rows * args.cluster_parts;
     const int64_t slots = call->machine->gpu.sm_count / cluster;
-    const int64_t clusters = args.unit_count < slots ? args.unit_count : slots;
+    const int64_t clusters =
+        args.cluster_parts > 1 || args.unit_count < slots ? args.unit_count : slots;
     const tgi_cuda_launch shape = {.grid = {(unsigned)(cluster * clusters), 1, 1},
+                                   .cluster = (unsigned)cluster,
                                    .block = {(unsigned)kernel->thread_count, 1, 1},
                                    .shared_bytes = (unsigned)count_shared_bytes(kernel),
                                    .is_early = 1};
     void *arguments[] = {&args};
     char symbol[TGI_CUDA_SYMBOL_BYTES];
     snprintf(symbol, sizeof symbol, "%s%s", kernel->name,
-             is_sliced(kernel) ? "" : find_suffix(p, operand));
+             tgi_wgmma_is_sliced(kernel) ? "" : find_suffix(p, operand));
     status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
     return status ? status : add_pieces(queue, &args);
 }

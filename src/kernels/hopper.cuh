@@ -70,6 +70,36 @@ static __device__ __forceinline__ int tgi_cluster_rank(void)
     return static_cast<int>(rank);
 }
 
+/* Number of this cluster, and of clusters, along the grid's first dimension. */
+static __device__ __forceinline__ int tgi_cluster_index(void)
+{
+    uint32_t index;
+    asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(index));
+    return static_cast<int>(index);
+}
+
+static __device__ __forceinline__ int tgi_cluster_count(void)
+{
+    uint32_t count;
+    asm volatile("mov.u32 %0, %%nclusterid.x;" : "=r"(count));
+    return static_cast<int>(count);
+}
+
+/* Address of the same place in block `rank` of the cluster. */
+static __device__ __forceinline__ uint32_t tgi_find_remote(uint32_t shared, int rank)
+{
+    uint32_t remote;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(shared), "r"(rank));
+    return remote;
+}
+
+static __device__ __forceinline__ void tgi_write_remote_16(uint32_t remote, const float *value)
+{
+    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(remote), "f"(value[0]),
+                 "f"(value[1]), "f"(value[2]), "f"(value[3])
+                 : "memory");
+}
+
 /* PTX bar.sync: `thread_count` threads, a multiple of 32, meet at barrier 1..15. */
 static __device__ __forceinline__ void tgi_meet(int barrier, int thread_count)
 {

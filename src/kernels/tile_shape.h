@@ -61,11 +61,15 @@
 
 /* Families wgmma, bf16x and fp16x: a step of k is 128 bytes of each line, or a chunk of its slices;
  * stages of A and B, a part of D for each warpgroup that multiplies (all but one), the alignment of
- * the first stage, two barriers a stage. */
+ * the first stage, two barriers a stage. Of B's lines across k there are whole boxes of 64. */
 #define TGI_WGMMA_STEP_BYTES 128
 #define TGI_WGMMA_PART_BYTES 16384
+#define TGI_WGMMA_LINES(cols) (((cols) + 63) / 64 * 64)
 #define TGI_WGMMA_SHARED_BYTES(rows, cols, line_bytes, stages, threads)                            \
-    (1024 + (stages) * (((rows) + ((cols) < 64 ? 64 : (cols))) * (line_bytes) + 16) +              \
+    (1024 + (stages) * (((rows) + TGI_WGMMA_LINES(cols)) * (line_bytes) + 16) +                    \
      ((threads) / 128 - 1) * TGI_WGMMA_PART_BYTES)
+
+/* Columns of D that a warpgroup stores together. */
+#define TGI_WGMMA_PART_COLS(cols) ((cols) % 64 == 0 ? 64 : (cols) % 32 == 0 ? 32 : 16)
 
 #endif

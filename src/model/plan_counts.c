@@ -46,10 +46,11 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double cut_tiles = cut->k_part_count > 1 ? tiles - (double)cut->whole_tiles : 0.0;
     const double part_bytes =
         cut_tiles / tiles * (double)cut->k_part_count * m * n * batch * sum_bytes;
-    const double block_count = tiles + cut_tiles * (double)(cut->k_part_count - 1);
+    const double block_count =
+        (tiles + cut_tiles * (double)(cut->k_part_count - 1)) * (double)cut->cluster_parts;
     return (tgi_plan_counts){
         .block_count = cut->block_count ? cut->block_count : (int64_t)block_count,
-        .k_part_count = cut->k_part_count,
+        .k_part_count = cut->k_part_count * cut->cluster_parts,
         .global_read_bytes = in_bytes * batch * k * (m * cols + n * rows) + part_bytes +
                              (p->beta != 0.0 ? d_bytes : 0.0),
         .global_write_bytes = d_bytes + part_bytes,

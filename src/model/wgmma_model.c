@@ -10,12 +10,14 @@
 #define FILL_BYTES_PER_CYCLE 41.6 /* of the copy engine into one multiprocessor's shared memory */
 #define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
 #define MEMORY_SHARE 0.81         /* of the bus's rate, where all multiprocessors read, */
-#define MEMORY_EXPONENT 0.15      /* and how it falls with the share of them that do */
+#define MEMORY_EXPONENT 0.20      /* and how it falls with the share of them that do */
 #define TILE_S 0.09e-6            /* between the sums of a tile and the next one's first products */
 #define STORE_BYTES_PER_S 60e9    /* of a block, through shared memory */
 #define PIECE_BYTES_PER_S 100e9   /* of a block's sums into the workspace */
 #define LATENCY_S 1.25e-6         /* from the request for a stage to its use, */
 #define CLUSTER_LATENCY_S 2.07e-6 /* where two blocks wait for each other */
+#define SHARE_S 1.6e-6            /* of a cluster's blocks with parts of k: they wait twice, */
+#define SHARE_BYTES_PER_S 25e9    /* and what each sends to the others */
 #define PIECES_S 2.7e-6           /* a second kernel, that adds parts of k, */
 #define PIECES_RATIO 0.36         /* and its rate over that of memory */
 #define REPACK_S 2.5e-6
@@ -76,9 +78,8 @@ static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
                                 const tgi_wgmma_work *work, double steps, double busy_share)
 {
     const tile_lines a =
-        count_lines((double)p->m, kernel->tile_rows, kernel->thread_rows, work->a_box_lines);
-    const tile_lines b =
-        count_lines((double)p->n, kernel->tile_cols, kernel->thread_cols, work->b_box_lines);
+        count_lines((double)p->m, kernel->tile_rows, work->cluster_rows, work->a_box_lines);
+    const tile_lines b = count_lines((double)p->n, kernel->tile_cols, 1.0, work->b_box_lines);
     const step_work step = find_step_work(kernel, p);
     const double clock_share = step.add_cycles > 0.0 ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
     const double issue_share = step.add_cycles > 0.0 ? 1.0 : ISSUE_SHARE;
@@ -88,8 +89,7 @@ static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     const double line_s =
         step.slice_bytes * step.slice_count / (FILL_BYTES_PER_CYCLE * gpu->clock_hz);
     const double fill_s = (a.inside + b.inside) * line_s + (a.outside + b.outside) * OUTSIDE_LINE_S;
-    const double latency_s =
-        kernel->thread_rows * kernel->thread_cols > 1 ? CLUSTER_LATENCY_S : LATENCY_S;
+    const double latency_s = work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S;
     return fmax(steps * fmax(multiply_s, fill_s),
                 latency_s * fmax(1.0, steps / (kernel->stage_count - 1)));
 }
@@ -109,18 +109,24 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double cut_units = work->cut_count * parts;
     const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
     const double sums = (double)kernel->tile_rows * kernel->tile_cols;
-    const double whole_s = find_tile_seconds(gpu, kernel, p, work, work->step_count, busy_share);
+    const double whole_steps = work->cluster_parts > 1 ? work->part_steps : work->step_count;
+    const double whole_s = find_tile_seconds(gpu, kernel, p, work, whole_steps, busy_share);
     const double part_s = find_tile_seconds(gpu, kernel, p, work, work->part_steps, busy_share);
-    const double store_s = TILE_S + sums * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
+    const double store_s =
+        TILE_S + sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
+    const double share_s = work->cluster_parts > 1
+                               ? SHARE_S + sums * 4.0 * (work->cluster_parts - 1) /
+                                               work->cluster_parts / SHARE_BYTES_PER_S
+                               : 0.0;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
     const double memory_s = tgi_model_tile_bytes(p) / (MEMORY_SHARE * gpu->memory_bytes_per_s) /
                             (work->whole_count + work->cut_count);
     double seconds = LAUNCH_S + find_rounds_seconds(work->whole_count, slots, whole_s, memory_s) +
                      find_rounds_seconds(cut_units, slots, part_s, memory_s / parts) +
-                     ceil(work->whole_count / slots) * store_s + ceil(cut_units / slots) * put_s;
+                     ceil(work->whole_count / slots) * (store_s + share_s) +
+                     ceil(cut_units / slots) * put_s;
     if (work->cut_count > 0.0) {
-        const double piece_bytes =
-            cut_units * kernel->thread_rows * kernel->thread_cols * sums * 4.0;
+        const double piece_bytes = cut_units * work->cluster_rows * sums * 4.0;
         seconds += PIECES_S + piece_bytes / (PIECES_RATIO * gpu->memory_bytes_per_s);
     }
     /* The slower of the two, and yet every kernel a time of its own. */

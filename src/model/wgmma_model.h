@@ -4,13 +4,15 @@
 
 #include "model/tile_model.h"
 
-/* How D's tiles are shared out, in clusters of them, over all batch entries. */
+/* How D's tiles are shared out, in clusters, over all batch entries. */
 typedef struct tgi_wgmma_work {
     int a_box_lines, b_box_lines;  /* of A and B, that the copy engine brings together */
+    int cluster_rows;              /* tiles of a cluster, one below the other */
+    int cluster_parts;             /* of k, of each of them */
     double slot_count;             /* clusters that run at once */
-    double whole_count, cut_count; /* tiles computed whole, and in parts of k */
+    double whole_count, cut_count; /* clusters of tiles not cut, and cut, by the workspace */
     double step_count;             /* of k */
-    double part_count, part_steps; /* of each tile that is cut */
+    double part_count, part_steps; /* of each tile that is cut, by either */
 } tgi_wgmma_work;
 
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

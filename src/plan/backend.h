@@ -12,6 +12,7 @@ typedef struct tgi_blocking {
     int64_t row_parts;  /* D is cut into row_parts x col_parts x k_parts tasks */
     int64_t col_parts, k_parts;
     int64_t whole_tiles; /* of D, whose k is not cut; those behind them are cut into k_parts */
+    int cluster_rows, cluster_parts; /* of a GPU's blocks: tiles of D, and parts of k of each */
     int is_a_packed, is_b_packed;
     int is_along_rows; /* tiles follow D's rows rather than its columns */
     int is_d_far;      /* D does not fit beside the operands in L2 */

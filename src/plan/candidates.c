@@ -147,6 +147,8 @@ static void count_plan(const tgi_machine *machine, const tgi_problem *problem,
     const tgi_blocking *blocking = &proposal->blocking;
     const tgi_plan_cut cut = {.k_part_count = blocking->k_parts ? blocking->k_parts : 1,
                               .whole_tiles = blocking->whole_tiles,
+                              .cluster_parts =
+                                  blocking->cluster_parts ? blocking->cluster_parts : 1,
                               .is_turned = blocking->is_along_rows,
                               .block_count = blocking->col_parts,
                               .resident_count = proposal->resident_blocks};

@@ -3,6 +3,7 @@
 
 usage: test_explain.py TILEGEMM
 """
+import itertools
 import json
 import os
 import subprocess
@@ -100,7 +101,10 @@ class Explain(unittest.TestCase):
 
     def test_no_prediction_above_the_peak(self):
         for chip in CHIPS:
-            for shape in ("1000x1200x800", "4096x4096x4096", "128x128x65536"):
+            for size, parts in itertools.product(
+                    ("1000x1200x800", "4096x4096x4096", "128x128x65536"),
+                    (":prec=ieee_fp32", ":nt:bf16")):
+                shape = size + parts
                 found = self.read(shape, "--device", "cuda", "--gpu", chip)
                 peak = found["device"]["peak_flop_per_s"]
                 above = [row["kernel"] for row in found["candidates"]

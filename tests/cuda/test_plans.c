@@ -209,13 +209,15 @@ static void test_boxes_end_with_their_operand(void **state)
     } cases[] = {
         {"5x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x8,64x64,64x64,"},
         {"37x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x40,64x64,64x64,"},
-        {"4096x40x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x128x64", "64x128,64x24,64x64,"},
+        {"4096x40x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x128x64", "64x128,64x40,64x64,"},
+        {"4096x4096x4096:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x256x64",
+         "64x128,64x128,64x64,"},
         {"300x300x512:tn:bf16:d=fp32", "cuda_wgmma_sm90a_bf16_128x128x64", "64x64,64x64,32x64,"},
         {"4096x8x512:tt:fp8_e4m3:d=bf16", "cuda_wgmma_sm90a_fp8_e4m3_64x16x128",
          "128x64,128x8,16x64,"},
         {"72x40x512:prec=bf16x6", "cuda_bf16x_sm90a_fp32_128x128x32", "256x9,256x3,32x64,"},
     };
-    static float a[4096 * 512], b[4096 * 512], d[4096 * 512];
+    static float a[4096 * 2048], b[4096 * 2048], d[4096 * 2048];
     fake_driver *fake = fake_reset();
     tg_context *context = fake_open_context("cuda");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -16,7 +16,7 @@
 #include "check/check.h"
 #include "gpu.h"
 
-enum { rows = 2600, cols = 328, depth = 1056 };
+enum { rows = 2600, cols = 328, depth = 2112 };
 
 static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2};
 static const int64_t row_counts[] = {1, 2, 7, 16, 17, 33, 64, 100, 128, 300, 777, 1500, 2047};

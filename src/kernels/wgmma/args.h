@@ -33,16 +33,18 @@ typedef struct tgi_wgmma_args {
     tgi_wgmma_operand a, b;
     tgi_tensor_map d; /* where is_d_boxed */
     tgi_gemm_args gemm;
-    int32_t is_sum_alone;   /* alpha = 1, beta = 0 and nothing else: D is the sum, converted */
-    int32_t is_d_boxed;     /* D takes sums as they are, in boxes */
-    int32_t row_tile_count; /* of one batch entry, multiples of the cluster's */
-    int32_t col_tile_count;
-    int32_t tile_rows, tile_cols, cluster_rows, cluster_cols;
-    /* In clusters of tiles, over all batch entries: the first whole_count are computed whole, the
-     * cut_count behind them in k_part_count parts of k; unit_count is both. */
+    int32_t is_sum_alone; /* alpha = 1, beta = 0 and nothing else: D is the sum, converted */
+    int32_t is_d_boxed;   /* D takes sums as they are, in boxes */
+    int32_t row_cluster_count, col_tile_count; /* of one batch entry */
+    int32_t tile_rows, tile_cols;
+    /* Blocks of a cluster: tiles one below the other, 1 or 2, and of each so many parts of k, which
+     * the blocks add among themselves. */
+    int32_t cluster_rows, cluster_parts;
+    /* In clusters, over all batch entries: the first whole_count are not cut but within clusters,
+     * the cut_count behind them are in k_part_count parts of k; unit_count is both. */
     int32_t whole_count, cut_count, unit_count;
     int32_t step_count;     /* of whole k; a step is 128 bytes, or a chunk of slices */
-    int32_t steps_per_part; /* of a tile that is cut */
+    int32_t steps_per_part; /* of a tile that is cut, within a cluster or not */
     tgi_wgmma_slices a_slices, b_slices;
     int32_t slice_count, first_product; /* of TGI_SLICE_PRODUCTS */
 } tgi_wgmma_args;

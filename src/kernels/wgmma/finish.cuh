@@ -1,6 +1,6 @@
 /*
- * From the sums of a warpgroup, 64 rows, to D: 64 columns at a time through shared memory, so that
- * D is written in whole lines.
+ * From the sums of a warpgroup, 64 rows, to D: at most 64 columns at a time through shared memory,
+ * so that D is written in whole lines.
  */
 #ifndef TGI_WGMMA_FINISH_CUH
 #define TGI_WGMMA_FINISH_CUH
@@ -10,8 +10,7 @@
 #include "kernels/tile_shape.h"
 #include "kernels/wgmma/place.cuh"
 
-#define TGI_WGMMA_PART_COLS 64 /* of 64 rows: one part in FP32, or half of one in 16 bits */
-#define TGI_BOX_BYTES 8192     /* 64 lines of 128 bytes, under the 128-byte swizzle */
+#define TGI_BOX_BYTES 8192 /* 64 lines of 128 bytes, under the 128-byte swizzle */
 
 /* Address of 16-byte unit `unit` (0..7) of line `line` in a box. */
 static __device__ __forceinline__ uint32_t tgi_find_unit(uint32_t box, int line, int unit)
@@ -46,15 +45,14 @@ static __device__ __forceinline__ float tgi_read_shared_4(uint32_t shared)
     return value;
 }
 
-/* Sums of 64 columns as 16-bit numbers: one box. */
-template <int Count>
+/* Sums of Cols columns, from number `first` on of every eight, as 16-bit numbers: one box. */
+template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (&sum)[Count],
                                                      int first, tg_type type)
 {
     const int lane = threadIdx.x % 32, line = threadIdx.x / 32 % 4 * 16 + lane % 16;
-    const int tiles = Count / 4 - first < 8 ? Count / 4 - first : 8; /* of eight columns */
 #pragma unroll
-    for (int t = 0; t < tiles; t += 2) {
+    for (int t = 0; t < Cols / 8; t += 2) {
         const int i = 4 * (first + t);
         const uint32_t pairs[4] = {
             tgi_pack(type, sum[i], sum[i + 1]), tgi_pack(type, sum[i + 2], sum[i + 3]),
@@ -63,15 +61,14 @@ static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (
     }
 }
 
-/* Sums of 64 columns as FP32: two boxes of 32 columns. */
-template <int Count>
+/* The same as FP32: boxes of 32 columns. */
+template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&sum)[Count],
                                                     int first)
 {
     const int lane = threadIdx.x % 32, line = threadIdx.x / 32 % 4 * 16 + lane / 4;
-    const int tiles = Count / 4 - first < 8 ? Count / 4 - first : 8;
 #pragma unroll
-    for (int t = 0; t < tiles; t++)
+    for (int t = 0; t < Cols / 8; t++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const int i = 4 * (first + t) + 2 * h;
@@ -224,43 +221,72 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_wgmma_target &ta
     }
 }
 
-/* Stores the 64 rows of a warpgroup; `part` is its shared memory, `barrier` its barrier. */
-template <int Count>
-static __device__ __forceinline__ void tgi_finish(const tgi_wgmma_args &args, tgi_wgmma_tile tile,
-                                                  const float (&sum)[Count], uint32_t part,
-                                                  int barrier)
+/* Puts sums of Cols columns into the box and has it stored, after at most `Pending` stores before
+ * it; all that tgi_finish_part does where D takes boxes. */
+template <int Cols, int Pending, int Count>
+static __device__ __forceinline__ void
+tgi_store_boxes(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, const float (&sum)[Count],
+                int first, uint32_t box, int barrier)
 {
     const int is_leader = threadIdx.x % 128 == 0;
-    const tg_type type = args.gemm.problem.d_type;
-    const int is_16bit = args.is_d_boxed && type != TG_TYPE_FP32;
-    constexpr int cols = 2 * Count < TGI_WGMMA_PART_COLS ? 2 * Count : TGI_WGMMA_PART_COLS;
-#pragma unroll
-    for (int first = 0; first < Count / 4; first += 8, tile.col += cols) {
-        const uint32_t box = is_16bit ? part + first / 8 % 2 * TGI_BOX_BYTES : part;
-        if (is_leader && is_16bit)
-            tgi_store_box_wait<1>();
-        else if (is_leader)
-            tgi_store_box_wait<0>();
-        tgi_meet(barrier, 128); /* the box has been read */
-        if (is_16bit)
-            tgi_put_16bit(box, sum, first, type);
-        else
-            tgi_put_fp32(box, sum, first);
-        if (args.is_d_boxed)
-            tgi_fence_bulk_copy();
-        tgi_meet(barrier, 128); /* the box has been written */
-        if (!args.is_d_boxed) {
-            const tgi_wgmma_target target = tgi_find_target(args, tile, cols);
-            if (!args.is_sum_alone)
-                tgi_apply_epilogue(args.gemm, tile, part);
-            tgi_meet(barrier, 128); /* the epilogue has been applied */
-            tgi_store_part(target, part);
-        } else if (is_leader) {
-            tgi_store_box(&args.d, box, tile.col, tile.row, tile.batch);
-            if (!is_16bit && cols > 32)
-                tgi_store_box(&args.d, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
-        }
+    const int is_16bit = args.gemm.problem.d_type != TG_TYPE_FP32;
+    if (is_leader && is_16bit)
+        tgi_store_box_wait<Pending>();
+    else if (is_leader)
+        tgi_store_box_wait<0>();
+    tgi_meet(barrier, 128); /* the box has been read */
+    if (is_16bit)
+        tgi_put_16bit<Cols>(box, sum, first, args.gemm.problem.d_type);
+    else
+        tgi_put_fp32<Cols>(box, sum, first);
+    tgi_fence_bulk_copy();
+    tgi_meet(barrier, 128); /* the box has been written */
+    if (is_leader) {
+        tgi_store_box(&args.d, box, tile.col, tile.row, tile.batch);
+        if (!is_16bit && Cols > 32)
+            tgi_store_box(&args.d, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
     }
+}
+
+/* Stores the 64 rows of a warpgroup where D takes boxes; `part` is its shared memory, with two
+ * boxes, `barrier` its barrier. */
+template <int Count>
+static __device__ __forceinline__ void
+tgi_store_tile(const tgi_wgmma_args &args, tgi_wgmma_tile tile, const float (&sum)[Count],
+               uint32_t part, int barrier)
+{
+    constexpr int cols = TGI_WGMMA_PART_COLS(2 * Count);
+    const int is_16bit = args.gemm.problem.d_type != TG_TYPE_FP32;
+    /* The last store may be of the first box. */
+    tgi_store_boxes<cols, 0>(args, tile, sum, 0, part, barrier);
+#pragma unroll
+    for (int first = cols / 8; first < Count / 4; first += cols / 8) {
+        tile.col += cols;
+        tgi_store_boxes<cols, 1>(args, tile, sum, first,
+                                 part + is_16bit * (8 * first / cols % 2) * TGI_BOX_BYTES, barrier);
+    }
+}
+
+/* Stores 64 rows of as many columns as lie together, any D: part number `index` of several, which
+ * may still be read from the memory of the one before. */
+template <int Count>
+static __device__ __forceinline__ void
+tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, const float (&sum)[Count],
+                int index, uint32_t part, int barrier)
+{
+    if (args.is_d_boxed) {
+        const int is_16bit = args.gemm.problem.d_type != TG_TYPE_FP32;
+        tgi_store_boxes<2 * Count, 1>(args, tile, sum, 0,
+                                      part + is_16bit * (index & 1) * TGI_BOX_BYTES, barrier);
+        return;
+    }
+    tgi_meet(barrier, 128); /* the last part has been read */
+    tgi_put_fp32<2 * Count>(part, sum, 0);
+    tgi_meet(barrier, 128); /* this one has been written */
+    if (!args.is_sum_alone)
+        tgi_apply_epilogue(args.gemm, tile, part);
+    tgi_meet(barrier, 128); /* the epilogue has been applied */
+    tgi_store_part(tgi_find_target(args, tile, 2 * Count), part);
 }
 
 #endif

@@ -62,6 +62,7 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
 #define TGI_SUMS_16(i) TGI_SUMS_8(i), TGI_SUMS_8(i + 8)
 #define TGI_SUMS_32(i) TGI_SUMS_16(i), TGI_SUMS_16(i + 16)
 #define TGI_SUMS_64(i) TGI_SUMS_32(i), TGI_SUMS_32(i + 32)
+#define TGI_SUMS_80(i) TGI_SUMS_64(i), TGI_SUMS_16(i + 64)
 #define TGI_SUMS_96(i) TGI_SUMS_64(i), TGI_SUMS_32(i + 64)
 #define TGI_SUMS_128(i) TGI_SUMS_64(i), TGI_SUMS_64(i + 64)
 
@@ -73,10 +74,10 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
     TGI_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, "   \
                  "%47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "     \
                  "%62, %63"
+#define TGI_NAMES_80                                                                               \
+    TGI_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define TGI_NAMES_96                                                                               \
-    TGI_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, "   \
-                 "%79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, "     \
-                 "%94, %95"
+    TGI_NAMES_80 ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define TGI_NAMES_128                                                                              \
     TGI_NAMES_96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, "    \
                  "%109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, "  \
@@ -119,6 +120,7 @@ TGI_WGMMA_OF_TYPE(16, 8, "%8", "%9", "%10", "%11", "%12")
 TGI_WGMMA_OF_TYPE(32, 16, "%16", "%17", "%18", "%19", "%20")
 TGI_WGMMA_OF_TYPE(64, 32, "%32", "%33", "%34", "%35", "%36")
 TGI_WGMMA_OF_TYPE(128, 64, "%64", "%65", "%66", "%67", "%68")
+TGI_WGMMA_OF_TYPE(160, 80, "%80", "%81", "%82", "%83", "%84")
 TGI_WGMMA_OF_TYPE(192, 96, "%96", "%97", "%98", "%99", "%100")
 TGI_WGMMA_OF_TYPE(256, 128, "%128", "%129", "%130", "%131", "%132")
 

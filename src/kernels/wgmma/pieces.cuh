@@ -1,7 +1,7 @@
 /*
- * Sums of tiles whose k is cut, on their way through the workspace: pieces of 64 rows x at most 64
- * columns, as a warpgroup's threads hold them. Tile t of those, part s, 64 rows r, 64 columns c is
- * piece ((t * parts + s) * row_count + r) * col_count + c.
+ * Sums of tiles whose k is cut, on their way through the workspace: pieces of 64 rows x
+ * TGI_WGMMA_PART_COLS columns, as a warpgroup's threads hold them. Of tile t of those, part s, the
+ * rows number r and columns number c are piece ((t * parts + s) * row_count + r) * col_count + c.
  */
 #ifndef TGI_WGMMA_PIECES_CUH
 #define TGI_WGMMA_PIECES_CUH
@@ -10,7 +10,7 @@
 #include "kernels/wgmma/finish.cuh"
 
 /* Sums of a thread of a warpgroup that computes tiles of `cols` columns. */
-#define TGI_PIECE_SUMS(cols) ((cols) < 64 ? (cols) / 2 : 32)
+#define TGI_PIECE_SUMS(cols) (TGI_WGMMA_PART_COLS(cols) / 2)
 
 /* This thread's share of the piece; 16 bytes of each thread of the warpgroup lie side by side. */
 template <int Sums>

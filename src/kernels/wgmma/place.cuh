@@ -11,28 +11,51 @@ typedef struct tgi_wgmma_tile {
     int step, step_end; /* of k */
 } tgi_wgmma_tile;
 
-/* Place of tile `rank` of cluster `index` of D, over all batch entries. Clusters are numbered down
+/* A cluster has one row of tiles or two. */
+static __device__ __forceinline__ int tgi_find_cluster_row(const tgi_wgmma_args &args, int rank)
+{
+    return rank & (args.cluster_rows - 1);
+}
+
+static __device__ __forceinline__ int tgi_find_cluster_part(const tgi_wgmma_args &args, int rank)
+{
+    return rank >> (args.cluster_rows - 1);
+}
+
+/* Place of tile `row` of cluster `index` of D, over all batch entries. Clusters are numbered down
  * groups of rows, so that those under way together share operands in L2. */
 static __device__ __forceinline__ tgi_wgmma_tile tgi_find_place(const tgi_wgmma_args &args,
-                                                                int index, int rank, int rows,
-                                                                int cols, int cluster_rows,
-                                                                int cluster_cols)
+                                                                int index, int row, int rows,
+                                                                int cols)
 {
-    const int row_count = args.row_tile_count / cluster_rows;
-    const int col_count = args.col_tile_count / cluster_cols;
+    const int row_count = args.row_cluster_count;
+    const int col_count = args.col_tile_count;
     const int tiles = row_count * col_count, height = args.gemm.tile_rows_per_group;
     const int in_plane = index % tiles;
     const int group = in_plane / (height * col_count), in_group = in_plane % (height * col_count);
     const int group_height = min(height, row_count - group * height);
     tgi_wgmma_tile tile;
-    tile.row =
-        ((group * height + in_group % group_height) * cluster_rows + rank % cluster_rows) * rows;
-    tile.col = (in_group / group_height * cluster_cols + rank / cluster_rows) * cols;
+    tile.row = ((group * height + in_group % group_height) * args.cluster_rows + row) * rows;
+    tile.col = in_group / group_height * cols;
     tile.batch = index / tiles;
     tile.cut = tile.part = -1;
     tile.step = 0;
     tile.step_end = args.step_count;
     return tile;
+}
+
+/* The blocks of the cluster that need the same lines of an operand, and which of them this is. */
+struct tgi_wgmma_sharers {
+    int count, share;
+    uint16_t ranks; /* a bit each */
+};
+
+/* Of B: tiles one below the other, at the same part of k. */
+template <int ClusterRows>
+static __device__ __forceinline__ tgi_wgmma_sharers tgi_find_sharers(int rank)
+{
+    const int row = rank % ClusterRows;
+    return {ClusterRows, row, static_cast<uint16_t>(((1 << ClusterRows) - 1) << (rank - row))};
 }
 
 #endif

@@ -6,16 +6,15 @@
 #include "kernels/rows.cuh"
 #include "kernels/wgmma/wgmma.cuh"
 
-#define TGI_WGMMA_KERNEL(name, suffix, a_type, b_type, rows, cols, cluster_rows, cluster_cols,     \
-                         stages, threads, across_a, across_b, ...)                                 \
-    extern "C" __global__ void __cluster_dims__((cluster_rows) * (cluster_cols), 1, 1)             \
-        __launch_bounds__(threads, 1) name##suffix(const __grid_constant__ tgi_wgmma_args args)    \
+#define TGI_WGMMA_KERNEL(name, suffix, a_type, b_type, rows, cols, cluster_rows, stages, threads,  \
+                         across_a, across_b, ...)                                                  \
+    extern "C" __global__ void __launch_bounds__(threads, 1)                                       \
+        name##suffix(const __grid_constant__ tgi_wgmma_args args)                                  \
     {                                                                                              \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wgmma_multiply<                                                                        \
-            tgi_wgmma_shape<a_type, b_type, rows, cols, stages, threads, cluster_rows,             \
-                            cluster_cols, across_a, across_b __VA_OPT__(, ) __VA_ARGS__>>(args,    \
-                                                                                          shared); \
+            tgi_wgmma_shape<a_type, b_type, rows, cols, cluster_rows, stages, threads, across_a,   \
+                            across_b __VA_OPT__(, ) __VA_ARGS__>>(args, shared);                   \
     }
 
 /* A name that is a macro must be expanded before it is joined. */

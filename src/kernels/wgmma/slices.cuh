@@ -13,21 +13,22 @@
 #define TGI_BITS_LARGEST 0x7f7fffffu
 
 /* Fills the operand's tile of one step with lines from `line` on, slice after slice: the boxes of
- * those of the Sharers blocks whose number is less than `boxes`. */
-template <int Lines, int Sharers>
+ * those of the sharers whose number is less than `boxes`. */
+template <int Lines>
 static __device__ __forceinline__ void
 tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, uint32_t shared,
-                uint32_t barrier, int line, int boxes, int step, int batch, int share, int ranks)
+                uint32_t barrier, int line, int boxes, int step, int batch,
+                tgi_wgmma_sharers sharers)
 {
-    const int first = share * operand.box_lines;
-    if (share >= boxes)
+    const int first = sharers.share * operand.box_lines;
+    if (sharers.share >= boxes)
         return;
     const int chunk = (operand.has_batch ? batch : 0) * args.step_count + step;
     for (int slice = 0; slice < args.slice_count; slice++) {
         const uint32_t target = shared + (slice * Lines + first) * TGI_CHUNK_BYTES;
         const int y = (line + first) / TGI_GROUP_LINES, z = chunk * args.slice_count + slice;
-        if (Sharers > 1)
-            tgi_load_box_to(static_cast<uint16_t>(ranks), target, &operand.map, barrier, 0, y, z);
+        if (sharers.count > 1)
+            tgi_load_box_to(sharers.ranks, target, &operand.map, barrier, 0, y, z);
         else
             tgi_load_box(target, &operand.map, barrier, 0, y, z);
     }

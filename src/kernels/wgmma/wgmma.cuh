@@ -2,19 +2,21 @@
  * Products by the matrix instructions of a warpgroup, operands brought by the copy engine. A block
  * is a producer warp, which fills stages of A and B in shared memory, and one or two warpgroups,
  * which multiply them and store; it works through a list of tiles. Blocks of a cluster have tiles
- * one below the other and bring each other their shares of B.
+ * one below the other and bring each other their shares of B, or have parts of k of one tile, which
+ * they add among themselves (cluster.cuh).
  *
  *     setup()    barriers
  *     produce()  for each tile, for each step of k: wait until a stage is empty, fill it
  *     consume()  for each tile, for each step of k: wait until a stage is full, multiply it
- *     finish()   sums to D (finish.cuh), or of a tile whose k is cut to the workspace (pieces.cuh)
+ *     finish()   sums to D (finish.cuh), or of a tile whose k is cut to the cluster's blocks
+ *                (cluster.cuh) or to the workspace (pieces.cuh)
  */
 #ifndef TGI_WGMMA_CUH
 #define TGI_WGMMA_CUH
 
+#include "kernels/wgmma/cluster.cuh"
 #include "kernels/wgmma/finish.cuh"
 #include "kernels/wgmma/instruction.cuh"
-#include "kernels/wgmma/pieces.cuh"
 #include "kernels/wgmma/place.cuh"
 #include "kernels/wgmma/slices.cuh"
 
@@ -23,18 +25,17 @@
 
 /* AType FP32: as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k. Slices: room for
  * so many of each operand, or 0 where A and B are of the types themselves. */
-template <tg_type AType, tg_type BType, int Rows, int Cols, int Stages, int Threads,
-          int ClusterRows, int ClusterCols, int AcrossA, int AcrossB, int Slices = 0>
+template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int Stages,
+          int Threads, int AcrossA, int AcrossB, int Slices = 0>
 struct tgi_wgmma_shape {
     static constexpr tg_type a_type = AType, b_type = BType;
     static constexpr int rows = Rows, cols = Cols, stages = Stages;
-    static constexpr int cluster_rows = ClusterRows, cluster_cols = ClusterCols;
-    static constexpr int cluster = ClusterRows * ClusterCols;
+    static constexpr int cluster_rows = ClusterRows; /* 1, or 2: one or two */
     static constexpr int across_a = AcrossA, across_b = AcrossB;
     static constexpr int group_count = Threads / TGI_WARPGROUP - 1; /* that multiply */
     static constexpr int group_rows = Rows / group_count;
     static constexpr int blocks = group_rows / TGI_BLOCK_LINES; /* instructions one below another */
-    static constexpr int b_lines = AcrossB && Cols < TGI_BLOCK_LINES ? TGI_BLOCK_LINES : Cols;
+    static constexpr int b_lines = AcrossB ? TGI_WGMMA_LINES(Cols) : Cols;
     static constexpr int slices = Slices;
     static constexpr int line_bytes = Slices ? Slices * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
     static constexpr int a_bytes = Rows * line_bytes, b_bytes = b_lines * line_bytes;
@@ -78,18 +79,22 @@ template <int Stages> struct tgi_ring {
     }
 };
 
-/* Unit `index` of the list: a whole tile or, behind those, a part of k of a tile that is cut. */
+/* Unit `index` of the list: a tile or, behind those, a part of k of a tile that is cut. */
 template <class Shape>
 static __device__ __forceinline__ tgi_wgmma_tile tgi_find_tile(const tgi_wgmma_args &args,
                                                                int index, int rank)
 {
-    const int cut = index - args.whole_count;
+    const int cut = index - args.whole_count, row = tgi_find_cluster_row(args, rank);
     tgi_wgmma_tile tile =
-        tgi_find_place(args, cut < 0 ? index : args.whole_count + cut % args.cut_count, rank,
-                       Shape::rows, Shape::cols, Shape::cluster_rows, Shape::cluster_cols);
+        tgi_find_place(args, cut < 0 ? index : args.whole_count + cut % args.cut_count, row,
+                       Shape::rows, Shape::cols);
     if (cut >= 0) {
-        tile.cut = cut % args.cut_count * Shape::cluster + rank;
+        tile.cut = cut % args.cut_count * args.cluster_rows + row;
         tile.part = cut / args.cut_count;
+    } else if (args.cluster_parts > 1) {
+        tile.part = tgi_find_cluster_part(args, rank);
+    }
+    if (tile.part >= 0) {
         tile.step = tile.part * args.steps_per_part;
         tile.step_end = min(args.step_count, tile.step + args.steps_per_part);
     }
@@ -100,60 +105,55 @@ static __device__ __forceinline__ tgi_wgmma_tile tgi_find_tile(const tgi_wgmma_a
  * loaded: the copy engine takes longer to fill lines outside an operand with zeros than to copy
  * lines that exist. The stage then keeps there what an earlier step left, any bits: a line of A
  * counts in one row of sums and a line of B in one column, and those outside D are not stored. */
-template <int Across, int Lines, int Sharers>
-static __device__ __forceinline__ int tgi_count_boxes(const tgi_wgmma_operand &operand, int line)
+template <int Across, int Lines>
+static __device__ __forceinline__ int tgi_count_boxes(const tgi_wgmma_operand &operand, int line,
+                                                      int sharer_count)
 {
-    constexpr int boxes = Across ? Lines / TGI_BLOCK_LINES : Sharers;
-    const int box_lines = Across ? TGI_BLOCK_LINES : operand.box_lines;
+    if (!Across)
+        return (line < operand.line_count) +
+               (sharer_count > 1 && line + operand.box_lines < operand.line_count);
     int count = 0;
 #pragma unroll
-    for (int i = 0; i < boxes; i++)
-        count += line + i * box_lines < operand.line_count;
+    for (int i = 0; i < Lines / TGI_BLOCK_LINES; i++)
+        count += line + i * TGI_BLOCK_LINES < operand.line_count;
     return count;
 }
 
 /* Fills the operand's tile of one step with lines from `line` on, those of the first `boxes` boxes.
- * The `Sharers` blocks that need the same lines each bring their share, number `share`, to all of
- * them, the blocks in `ranks`. */
-template <int Across, int Lines, int StepElems, int Sharers>
+ * The blocks that need the same lines each bring their share of them to all. */
+template <int Across, int Lines, int StepElems>
 static __device__ __forceinline__ void
 tgi_load_tile(const tgi_wgmma_operand &operand, uint32_t shared, uint32_t barrier, int line,
-              int boxes, int step, int batch, int share, int ranks)
+              int boxes, int step, int batch, tgi_wgmma_sharers sharers)
 {
     const int z = operand.has_batch ? batch : 0, k = step * StepElems;
-    const int box_lines = Across ? TGI_BLOCK_LINES : operand.box_lines;
-    constexpr int boxes_max = Across ? Lines / TGI_BLOCK_LINES : Sharers;
 #pragma unroll
-    for (int i = 0; i < (boxes_max + Sharers - 1) / Sharers; i++) {
-        const int box = i * Sharers + share, first = box * box_lines;
+    for (int i = 0; i < (Across ? Lines / TGI_BLOCK_LINES : 1); i++) {
+        const int box = sharers.share + i * sharers.count, first = box * operand.box_lines;
         if (box >= boxes)
             break;
         const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
         const int x = Across ? line + first : k, y = Across ? k : line + first;
-        if (Sharers > 1)
-            tgi_load_box_to(static_cast<uint16_t>(ranks), target, &operand.map, barrier, x, y, z);
+        if (sharers.count > 1)
+            tgi_load_box_to(sharers.ranks, target, &operand.map, barrier, x, y, z);
         else
             tgi_load_box(target, &operand.map, barrier, x, y, z);
     }
 }
 
-template <class Shape>
+template <int ClusterRows, class Shape>
 static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
                                                    const tgi_wgmma_memory<Shape> &memory, int rank)
 {
-    /* Blocks of the cluster are numbered down columns: those of this row, those of this column. */
-    const int row = rank % Shape::cluster_rows, col = rank / Shape::cluster_rows;
-    const int row_ranks = (Shape::cluster_cols == 1 ? 1 : 1 | 1 << Shape::cluster_rows) << row;
-    const int col_ranks = ((1 << Shape::cluster_rows) - 1) << col * Shape::cluster_rows;
+    const tgi_wgmma_sharers alone = {1, 0, 0}, column = tgi_find_sharers<ClusterRows>(rank);
     tgi_ring<Shape::stages> ring;
-    const int cluster_count = gridDim.x / Shape::cluster;
-    for (int i = blockIdx.x / Shape::cluster; i < args.unit_count; i += cluster_count) {
+    for (int i = tgi_cluster_index(); i < args.unit_count; i += tgi_cluster_count()) {
         const tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
         /* Of a whole tile, alike for all blocks that share it. */
         const int a_boxes =
-            tgi_count_boxes<Shape::across_a, Shape::rows, Shape::cluster_cols>(args.a, tile.row);
+            tgi_count_boxes<Shape::across_a, Shape::rows>(args.a, tile.row, alone.count);
         const int b_boxes =
-            tgi_count_boxes<Shape::across_b, Shape::b_lines, Shape::cluster_rows>(args.b, tile.col);
+            tgi_count_boxes<Shape::across_b, Shape::b_lines>(args.b, tile.col, column.count);
         const int byte_count =
             (a_boxes * args.a.box_lines + b_boxes * args.b.box_lines) *
             (Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES);
@@ -163,37 +163,33 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
             tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
             tgi_barrier_expect(full, byte_count);
             if constexpr (Shape::slices > 0) {
-                tgi_load_slices<Shape::rows, Shape::cluster_cols>(
-                    args, args.a, a, full, tile.row, a_boxes, step, tile.batch, col, row_ranks);
-                tgi_load_slices<Shape::cols, Shape::cluster_rows>(args, args.b, a + Shape::a_bytes,
-                                                                  full, tile.col, b_boxes, step,
-                                                                  tile.batch, row, col_ranks);
+                tgi_load_slices<Shape::rows>(args, args.a, a, full, tile.row, a_boxes, step,
+                                             tile.batch, alone);
+                tgi_load_slices<Shape::cols>(args, args.b, a + Shape::a_bytes, full, tile.col,
+                                             b_boxes, step, tile.batch, column);
             } else {
-                tgi_load_tile<Shape::across_a, Shape::rows, Shape::step_elems, Shape::cluster_cols>(
-                    args.a, a, full, tile.row, a_boxes, step, tile.batch, col, row_ranks);
-                tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems,
-                              Shape::cluster_rows>(args.b, a + Shape::a_bytes, full, tile.col,
-                                                   b_boxes, step, tile.batch, row, col_ranks);
+                tgi_load_tile<Shape::across_a, Shape::rows, Shape::step_elems>(
+                    args.a, a, full, tile.row, a_boxes, step, tile.batch, alone);
+                tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems>(
+                    args.b, a + Shape::a_bytes, full, tile.col, b_boxes, step, tile.batch, column);
             }
         }
     }
     tgi_start_next();
     /* Blocks of the cluster still signal this one's barriers. */
-    for (int i = 0; Shape::cluster > 1 && i < Shape::stages; i++, ring.advance())
+    for (int i = 0; column.count > 1 && i < Shape::stages; i++, ring.advance())
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
 
-/* Lets the producers that fill this stage have it back: those of this row and of this column. */
-template <class Shape>
-static __device__ __forceinline__ void tgi_release(uint32_t empty, int rank, int thread)
+/* Lets the producers that fill this stage have it back, from rank `first` on. */
+static __device__ __forceinline__ void tgi_release(uint32_t empty, int sharer_count, int first,
+                                                   int thread)
 {
-    if (Shape::cluster == 1) {
-        if (thread == 0)
-            tgi_barrier_arrive(empty);
-    } else if (thread < Shape::cluster &&
-               (thread % Shape::cluster_rows == rank % Shape::cluster_rows ||
-                thread / Shape::cluster_rows == rank / Shape::cluster_rows)) {
-        tgi_barrier_arrive_at(empty, thread);
+    if (sharer_count > 1) {
+        if (thread < sharer_count)
+            tgi_barrier_arrive_at(empty, first + thread);
+    } else if (thread == 0) {
+        tgi_barrier_arrive(empty);
     }
 }
 
@@ -254,7 +250,9 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
              const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
              float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    const int thread = threadIdx.x % TGI_WARPGROUP;
+    const int thread = threadIdx.x % TGI_WARPGROUP,
+              sharer_count = Shape::cluster_rows > 1 ? args.cluster_rows : 1;
+    const int first_sharer = rank - tgi_find_cluster_row(args, rank);
     uint32_t used = 0; /* the barrier of the stage that is being multiplied */
     int step = tile.step;
     do {
@@ -262,19 +260,19 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
         tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
         if constexpr (Shape::is_promoted) {
             tgi_promote_stage<Shape>(args, stage, group, sum);
-            tgi_release<Shape>(memory.empty + ring.stage * 8, rank, thread);
+            tgi_release(memory.empty + ring.stage * 8, sharer_count, first_sharer, thread);
         } else {
             tgi_multiply_stage<Shape, 1>(stage, group, 0, sum);
             tgi_wgmma_wait<1>();
             if (used)
-                tgi_release<Shape>(used, rank, thread);
+                tgi_release(used, sharer_count, first_sharer, thread);
             used = memory.empty + ring.stage * 8;
         }
         ring.advance();
     } while (++step < tile.step_end);
     if (!Shape::is_promoted) {
         tgi_wgmma_wait<0>();
-        tgi_release<Shape>(used, rank, thread);
+        tgi_release(used, sharer_count, first_sharer, thread);
     }
 #pragma unroll
     for (int block = 0; block < Shape::blocks; block++)
@@ -286,24 +284,31 @@ static __device__ __forceinline__ void
 tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank, int group)
 {
     tgi_ring<Shape::stages> ring;
-    const int cluster_count = gridDim.x / Shape::cluster;
-    for (int i = blockIdx.x / Shape::cluster; i < args.unit_count; i += cluster_count) {
+    for (int i = tgi_cluster_index(); i < args.unit_count; i += tgi_cluster_count()) {
         tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
         float sum[Shape::blocks][Shape::cols / 2] = {};
         tgi_sum_tile(args, memory, tile, rank, group, ring, sum);
-        tile.row += group * Shape::group_rows;
-#pragma unroll
-        for (int block = 0; block < Shape::blocks; block++, tile.row += TGI_BLOCK_LINES) {
-            /* Parts of k are mended each for itself: a sum of sums that are right is right. */
-            if constexpr (Shape::slices > 0)
-                tgi_mend_sums(args, tile, sum[block]);
-            if (tile.cut < 0)
-                tgi_finish(args, tile, sum[block], memory.parts + group * TGI_WGMMA_PART_BYTES,
-                           group + 1);
-            else
-                tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part,
-                                              group * Shape::blocks + block,
-                                              Shape::rows / TGI_BLOCK_LINES, sum[block]);
+        static_assert(Shape::blocks == 1, "a warpgroup has 64 rows");
+        const int row = tile.row;
+        tile.row += group * TGI_BLOCK_LINES;
+        /* Parts of k are mended each for itself: a sum of sums that are right is right. */
+        if constexpr (Shape::slices > 0)
+            tgi_mend_sums(args, tile, sum[0]);
+        if (args.cluster_parts > 1) {
+            tgi_cluster_barrier(); /* the stages of all its blocks have been read */
+            tgi_send_pieces<Shape::cols>(args, tile.part, rank, group, memory.stages, sum[0]);
+            tgi_cluster_barrier(); /* the pieces are there */
+        }
+        const uint32_t part = memory.parts + group * TGI_WGMMA_PART_BYTES;
+        if (tile.cut >= 0) {
+            tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part, group, Shape::group_count,
+                                          sum[0]);
+        } else if (args.is_d_boxed && args.cluster_parts == 1) {
+            tgi_store_tile(args, tile, sum[0], part, group + 1);
+        } else {
+            tile.row = row;
+            tgi_finish_pieces<Shape::rows, Shape::cols, Shape::group_count>(
+                args, tile, group, memory.stages, part, sum[0]);
         }
     }
     if (threadIdx.x % TGI_WARPGROUP == 0)
@@ -317,14 +322,13 @@ static __device__ __forceinline__ void tgi_setup(const tgi_wgmma_args &args,
     if (threadIdx.x == 0) {
         for (int i = 0; i < Shape::stages; i++) {
             tgi_barrier_init(memory.full + i * 8, 1);
-            tgi_barrier_init(memory.empty + i * 8,
-                             Shape::group_count * (Shape::cluster_rows + Shape::cluster_cols - 1));
+            tgi_barrier_init(memory.empty + i * 8, Shape::group_count * args.cluster_rows);
         }
         tgi_fence_barrier_init();
         tgi_prefetch_map(&args.a.map);
         tgi_prefetch_map(&args.b.map);
     }
-    if (Shape::cluster > 1)
+    if (args.cluster_rows * args.cluster_parts > 1)
         tgi_cluster_barrier();
     else
         __syncthreads();
@@ -335,14 +339,16 @@ static __device__ __forceinline__ void tgi_wgmma_multiply(const tgi_wgmma_args &
 {
     const tgi_wgmma_memory<Shape> memory(shared);
     const int group = static_cast<int>(threadIdx.x) / TGI_WARPGROUP;
-    const int rank = Shape::cluster > 1 ? tgi_cluster_rank() : 0;
+    const int rank = tgi_cluster_rank();
     tgi_setup(args, memory);
     tgi_wait_for_stream();
     if (group == 0) {
         if (Shape::group_count > 1)
             tgi_lower_registers<40>();
-        if (threadIdx.x == 0)
-            tgi_produce(args, memory, rank);
+        if (threadIdx.x == 0 && Shape::cluster_rows > 1 && args.cluster_rows > 1)
+            tgi_produce<Shape::cluster_rows>(args, memory, rank);
+        else if (threadIdx.x == 0)
+            tgi_produce<1>(args, memory, rank);
     } else {
         if (Shape::group_count > 1)
             tgi_raise_registers<232>();

@@ -12,18 +12,16 @@ static __device__ __forceinline__ void add_pieces(const tgi_wgmma_args &args, ch
     const int col_count = args.tile_cols / Cols, row_count = args.tile_rows / 64;
     const int pieces_per_tile = row_count * col_count;
     const int cut = blockIdx.x / pieces_per_tile, piece = blockIdx.x % pieces_per_tile;
-    const int cluster = args.cluster_rows * args.cluster_cols;
     const int64_t first =
         static_cast<int64_t>(cut) * args.gemm.k_part_count * pieces_per_tile + piece;
     float sum[TGI_PIECE_SUMS(Cols)] = {};
     tgi_add_pieces(args, first, pieces_per_tile, sum);
-    tgi_wgmma_tile tile =
-        tgi_find_place(args, args.whole_count + cut / cluster, cut % cluster, args.tile_rows,
-                       args.tile_cols, args.cluster_rows, args.cluster_cols);
+    tgi_wgmma_tile tile = tgi_find_place(args, args.whole_count + cut / args.cluster_rows,
+                                         cut % args.cluster_rows, args.tile_rows, args.tile_cols);
     tile.row += piece / col_count * 64;
     tile.col += piece % col_count * Cols;
     const uint32_t part = (tgi_shared_address(shared) + 1023) & ~1023u;
-    tgi_finish(args, tile, sum, part, 1);
+    tgi_finish_part(args, tile, sum, 0, part, 1);
     if (threadIdx.x == 0)
         tgi_store_box_wait<0>();
 }

@@ -6,5 +6,5 @@
                         stages, threads)                                                           \
     TGI_ROW(image, isa,                                                                            \
             TGI_WGMMA_16BIT(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TG_TYPE_##type,   \
-                            rows, cols, thread_rows, thread_cols, stages, threads))
+                            rows, cols, thread_rows, stages, threads))
 #include "core/kernels.def"

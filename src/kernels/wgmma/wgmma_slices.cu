@@ -12,6 +12,5 @@
     TGI_ROW(image, isa,                                                                            \
             TGI_WGMMA_EXPAND(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), ,                \
                              TGI_SLICE_TYPE_##family, TGI_SLICE_TYPE_##family, rows, cols,         \
-                             thread_rows, thread_cols, stages, threads, 0, 0,                      \
-                             TGI_SLICE_ROOM_##family))
+                             thread_rows, stages, threads, 0, 0, TGI_SLICE_ROOM_##family))
 #include "core/kernels.def"

@@ -6,6 +6,6 @@
                         stages, threads)                                                           \
     TGI_ROW(image, isa,                                                                            \
             TGI_WGMMA_EXPAND(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), _kk,             \
-                             TG_TYPE_##type, TG_TYPE_##type, rows, cols, thread_rows, thread_cols, \
-                             stages, threads, 0, 0))
+                             TG_TYPE_##type, TG_TYPE_##type, rows, cols, thread_rows, stages,      \
+                             threads, 0, 0))
 #include "core/kernels.def"

@@ -1,0 +1,163 @@
+/*
+ * Families wgmma, bf16x and fp16x: how a problem is shared out in tiles, clusters of blocks and
+ * parts of k, by predicted time.
+ */
+#include "cuda/wgmma_cut.h"
+
+#include <math.h>
+
+#include "cuda/gemm.h"
+#include "kernels/slices/args.h"
+#include "kernels/tile_shape.h"
+#include "model/wgmma_model.h"
+
+#define GROUP_LINES 8  /* that the swizzles keep together */
+#define BLOCK_LINES 64 /* of a box of an operand across k */
+#define SUM_BYTES 4
+#define CUT_ROUNDS 4.0 /* of parts, at most */
+#define PARTS_MAX 64.0
+#define CLUSTER_MAX 8 /* blocks */
+#define PIECE_ROWS 64
+
+int tgi_wgmma_is_sliced(const tgi_kernel *kernel)
+{
+    return kernel->family != TGI_FAMILY_cuda_wgmma;
+}
+
+/* Of a line of A or B, in a stage. */
+int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
+{
+    return !tgi_wgmma_is_sliced(kernel)              ? TGI_WGMMA_STEP_BYTES
+           : kernel->family == TGI_FAMILY_cuda_bf16x ? 3 * TGI_CHUNK_BYTES
+                                                     : 2 * TGI_CHUNK_BYTES;
+}
+
+/* Clusters of tiles along D's rows, and tiles along its columns. */
+int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
+{
+    return tgi_divide_up(p->m, (int64_t)kernel->tile_rows * cluster_rows);
+}
+
+int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return tgi_divide_up(p->n, kernel->tile_cols);
+}
+
+/* Lines of a box of A, or of B where is_b is 1: along k what each of the blocks that share a tile's
+ * lines brings of them, no more than exist. */
+int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
+                        int cluster_rows)
+{
+    const int sharers = is_b ? cluster_rows : 1;
+    const int share = (is_b ? kernel->tile_cols : kernel->tile_rows) / sharers;
+    const int64_t wanted = tgi_divide_up(is_b ? p->n : p->m, sharers * GROUP_LINES) * GROUP_LINES;
+    return is_across ? BLOCK_LINES : (int)(wanted < share ? wanted : share);
+}
+
+/* Of the workspace, for the sums of tiles whose k is cut. */
+int64_t tgi_wgmma_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
+                              const tgi_blocking *blocking)
+{
+    const int64_t tiles = tgi_wgmma_row_clusters(kernel, p, blocking->cluster_rows) *
+                          blocking->cluster_rows * tgi_wgmma_col_tiles(kernel, p) * p->batch_count;
+    const int64_t bytes =
+        (tiles - blocking->whole_tiles) * kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
+    return blocking->k_parts > 1 ? bytes * blocking->k_parts : 0;
+}
+
+/* Takes this cut where it is predicted to be the fastest so far. */
+static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                    tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const tgi_blocking blocking = {.kc = (int64_t)work.part_steps * kernel->tile_depth,
+                                   .k_parts = work.cluster_parts > 1 ? 1 : (int64_t)work.part_count,
+                                   .whole_tiles = (int64_t)work.whole_count * work.cluster_rows,
+                                   .cluster_rows = work.cluster_rows,
+                                   .cluster_parts = work.cluster_parts};
+    const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
+    const int64_t bytes = tgi_wgmma_piece_bytes(kernel, p, &blocking);
+    if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
+        return;
+    proposal->is_legal = 1;
+    proposal->predicted_s = seconds;
+    proposal->workspace_bytes = bytes;
+    proposal->blocking = blocking;
+}
+
+/* Clusters of `blocks` blocks that run at once. A cluster lies within one of the chip's groups of
+ * multiprocessors, which differ in size: so many are used of an H200's, as its driver counts. */
+static double count_slots(const tgi_machine *machine, int blocks)
+{
+    static const int64_t used[] = {0, 132, 132, 117, 120, 110, 102, 105, 120};
+    return (double)(machine->gpu.sm_count * used[blocks] / used[1] / blocks);
+}
+
+/* The parts of k of every tile to the blocks of a cluster, where their sums find room in the stages
+ * and all clusters run at once. */
+static void try_cluster_cuts(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                             tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int piece_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
+    const int pieces = kernel->tile_rows / 64 * kernel->tile_cols / piece_cols;
+    const int64_t room = (int64_t)(kernel->tile_rows + kernel->tile_cols) *
+                         tgi_wgmma_line_bytes(kernel) * kernel->stage_count;
+    for (int wanted = 2; wanted * work.cluster_rows <= CLUSTER_MAX; wanted++) {
+        work.part_steps = ceil(work.step_count / wanted);
+        work.cluster_parts = (int)ceil(work.step_count / work.part_steps);
+        work.slot_count = count_slots(machine, wanted * work.cluster_rows);
+        const int64_t bytes =
+            tgi_divide_up(pieces, wanted) * wanted * PIECE_ROWS * piece_cols * SUM_BYTES;
+        if (work.cluster_parts == wanted && work.whole_count <= work.slot_count && bytes <= room)
+            try_cut(machine, p, work, proposal);
+    }
+}
+
+/* Tiles that would leave multiprocessors idle in the last rounds are cut along k, into parts that
+ * fill whole rounds. */
+static void try_workspace_cuts(const tgi_machine *machine, const tgi_problem *p,
+                               tgi_wgmma_work work, tgi_proposal *proposal)
+{
+    const double slots = work.slot_count, units = work.whole_count, steps = work.step_count;
+    const double rounds = floor(units / slots);
+    for (double whole = rounds; whole >= 0.0 && whole >= rounds - 1.0; whole -= 1.0) {
+        work.whole_count = whole * slots;
+        work.cut_count = units - work.whole_count;
+        for (double round = 1.0; work.cut_count > 0.0 && round <= CUT_ROUNDS; round += 1.0) {
+            const double wanted = floor(round * slots / work.cut_count);
+            if (wanted < 2.0 || wanted > fmin(steps, PARTS_MAX))
+                continue;
+            work.part_steps = ceil(steps / wanted);
+            work.part_count = ceil(steps / work.part_steps);
+            try_cut(machine, p, work, proposal);
+        }
+    }
+}
+
+/* The cluster, and whether and how k is cut. */
+void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
+                          const tgi_operand operand[2], tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
+    /* Of equals the cluster that shares B: it reads less. */
+    for (int cluster_rows = kernel->thread_rows; cluster_rows >= 1; cluster_rows--) {
+        const tgi_wgmma_work work = {
+            .a_box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
+            .b_box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
+            .cluster_rows = cluster_rows,
+            .cluster_parts = 1,
+            .slot_count = count_slots(machine, cluster_rows),
+            .whole_count = (double)tgi_wgmma_row_clusters(kernel, p, cluster_rows) *
+                           (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count,
+            .step_count = steps,
+            .part_count = 1.0,
+            .part_steps = steps};
+        try_cut(machine, p, work, proposal);
+        if (p->is_batch_invariant)
+            continue;
+        try_workspace_cuts(machine, p, work, proposal);
+        try_cluster_cuts(machine, p, work, proposal);
+    }
+}

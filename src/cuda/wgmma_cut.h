@@ -1,0 +1,32 @@
+/* How families wgmma, bf16x and fp16x share a problem out in tiles, clusters and parts of k. */
+#ifndef TGI_WGMMA_CUT_H
+#define TGI_WGMMA_CUT_H
+
+#include "cuda/operand.h"
+#include "plan/backend.h"
+
+/* 1: multiplies slices of FP32 operands. */
+int tgi_wgmma_is_sliced(const tgi_kernel *kernel);
+
+/* Of a line of A or B, in a stage of shared memory. */
+int tgi_wgmma_line_bytes(const tgi_kernel *kernel);
+
+/* Clusters of cluster_rows tiles along D's rows, and tiles along its columns. */
+int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *problem,
+                               int cluster_rows);
+int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *problem);
+
+/* Lines of a box of A, or of B where is_b is 1. */
+int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,
+                        int is_across, int cluster_rows);
+
+/* Of the workspace, for the sums of tiles whose k is cut. */
+int64_t tgi_wgmma_piece_bytes(const tgi_kernel *kernel, const tgi_problem *problem,
+                              const tgi_blocking *blocking);
+
+/* Fills the proposal's legality, blocking, workspace_bytes and predicted_s: the cluster, and
+ * whether and how k is cut. */
+void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *problem,
+                          const tgi_operand operand[2], tgi_proposal *proposal);
+
+#endif
