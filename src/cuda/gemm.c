@@ -134,7 +134,8 @@ void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *p, const tgi_
 {
     const int64_t steps = tgi_divide_up(p->k, proposal->kernel->tile_depth);
     proposal->resident_blocks = whole->blocks_per_sm;
-    for (int64_t wanted = 1; wanted <= steps && wanted <= PARTS_MAX; wanted *= 2)
+    const int64_t most = p->is_batch_invariant ? 1 : steps < PARTS_MAX ? steps : PARTS_MAX;
+    for (int64_t wanted = 1; wanted <= most; wanted *= 2)
         if (!tgi_gemm_try_parts(machine, p, whole, predict, wanted, proposal))
             break;
 }

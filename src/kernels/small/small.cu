@@ -1,4 +1,6 @@
 /* The kernels of family small, one for each row of kernels.def. */
+#define TGI_HAS_NARROW_D 0
+
 #include "kernels/rows.cuh"
 #include "kernels/tile_shape.h"
 #include "kernels/small/small.cuh"
