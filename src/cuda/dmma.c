@@ -54,7 +54,8 @@ tg_status tgi_cuda_launch_dmma(const tgi_cuda_queue *queue, const tgi_call *call
     const tgi_cuda_launch launch = {
         .grid = {(unsigned)count_tiles(kernel, p), (unsigned)args.k_part_count, (unsigned)batches},
         .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel)};
+        .shared_bytes = (unsigned)count_shared_bytes(kernel),
+        .is_early = 1};
     void *arguments[] = {&args};
     tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);

@@ -168,7 +168,8 @@ tg_status tgi_gemm_add_parts(const tgi_cuda_queue *queue, tgi_gemm_args *args)
     const int64_t batches = p->batch_count < GRID_HEIGHT_MAX ? p->batch_count : GRID_HEIGHT_MAX;
     const tgi_cuda_launch launch = {
         .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
-        .block = {TGI_PART_COLS, row_count, 1}};
+        .block = {TGI_PART_COLS, row_count, 1},
+        .is_early = 1};
     void *arguments[] = {args};
     return tgi_cuda_run(queue, "parts", symbol, &launch, arguments);
 }

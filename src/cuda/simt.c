@@ -106,7 +106,8 @@ tg_status tgi_cuda_launch_simt(const tgi_cuda_queue *queue, const tgi_call *call
         .grid = {(unsigned)(tgi_divide_up(p->m, kernel->tile_rows) * col_tiles * p->batch_count),
                  (unsigned)args.k_part_count, 1},
         .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel)};
+        .shared_bytes = (unsigned)count_shared_bytes(kernel),
+        .is_early = 1};
     void *arguments[] = {&args};
     const int pairs = has_pairs(call->machine);
     const int b_pair = pairs && is_paired(args.b, p->b.col, p->b.row, p->b.batch, p->n);

@@ -19,7 +19,6 @@
         threads, TGI_SIMT_BLOCKS_PER_SM((thread_rows) * (thread_cols), threads))                   \
         TGI_MODES_NAME(name, a_mode, b_mode)(const __grid_constant__ tgi_gemm_args args)           \
     {                                                                                              \
-        tgi_start_next();                                                                          \
         tgi_wait_for_stream();                                                                     \
         multiply<rows, cols, depth, thread_rows, thread_cols, stages, threads, TGI_COPY_##a_mode,  \
                  TGI_COPY_##b_mode>(args);                                                         \

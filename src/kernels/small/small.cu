@@ -19,7 +19,6 @@
                               TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, sizeof(elem)),     \
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
-        tgi_start_next();                                                                          \
         tgi_wait_for_stream();                                                                     \
         tgi_small_multiply<elem, rows, cols, thread_rows, thread_cols, stages, threads>(args,      \
                                                                                         shared);   \
