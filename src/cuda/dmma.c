@@ -38,7 +38,7 @@ void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi
                                 .blocks_per_sm = resident > 0 ? resident : 1,
                                 .access = tgi_gemm_find_access(p)};
     tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
-    /* The rows of all chips that have the instruction: one of Hopper alone would be the one taken. */
+    /* Rows of all chips that have the instruction; Hopper's own would be the only one taken. */
     if (p->is_batch_invariant && kernel->isa == TGI_ISA_sm80)
         proposal->sum_order = TGI_SUM_ALONG_K;
 }

@@ -15,8 +15,8 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                  kernel->thread_count);
 }
 
-/* Tries k whole, then, unless the order of sums is to depend on k alone, cut so that no block is left
- * over: one on each multiprocessor, or full rounds of all that run at once. */
+/* Tries k whole, then, unless the order of sums is to depend on k alone, cut so that no block is
+ * left over: one on each multiprocessor, or full rounds of all that run at once. */
 static void choose_parts(const tgi_machine *machine, const tgi_problem *p,
                          const tgi_tile_work *whole, tgi_proposal *proposal)
 {

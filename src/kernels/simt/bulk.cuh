@@ -27,9 +27,9 @@ static __device__ __forceinline__ void store_row(float *d, const float *sums, in
     }
 }
 
-/* Sums to shared memory and on to D by the copy engine, row by row. Stores of threads would wait for
- * memory in the queue through which the multiprocessor's other blocks read shared memory. Rows lie
- * in shared memory as far behind a multiple of 16 bytes as they do in D. */
+/* Sums to shared memory and on to D by the copy engine, row by row. Stores of threads would wait
+ * for memory in the queue through which the multiprocessor's other blocks read shared memory. Rows
+ * lie in shared memory as far behind a multiple of 16 bytes as they do in D. */
 template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
 static __device__ __forceinline__ void
 store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int row_skip,
@@ -37,13 +37,15 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
 {
     /* Lanes before a lane's own rows, so that eight lanes' 16 bytes lie in different banks. */
     int slot = row / Shape::warp_rows * Shape::warp_rows + row % Shape::warp_rows / 4;
-    /* Words by which a row is shifted: as many more with each row of four, the same in all fours. */
+    /* Words by which row 0 is shifted, and how many more each row is than the one above: a
+     * thread's rows are the same there as those of others, as all come in fours. */
     const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(d) / 4 % 4);
     const unsigned shift_step = static_cast<unsigned>(d_row % 4);
     /* Else sums overwrite a stage that is still to be read. */
     __syncthreads();
     if (shift == 0 && shift_step == 0) {
-        /* Adding it copies a sum; sums themselves would be tied to runs of registers (store_tile). */
+        /* Adding it copies a sum; sums themselves would be tied to runs of registers, as
+         * store_tile tells. */
         float zero = -0.0f;
         asm volatile("" : "+f"(zero));
 #pragma unroll
