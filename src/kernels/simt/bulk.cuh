@@ -70,15 +70,23 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
     tgi_fence_bulk_copy();
     /* Else a row is copied before all its threads have written it. */
     __syncthreads();
-    int end = static_cast<int>(min(static_cast<int64_t>(Cols), col_count));
+    const int end = static_cast<int>(min(static_cast<int64_t>(Cols), col_count));
+    /* Then no row begins or ends within a unit, and none need be asked. */
+    const int has_units = shift == 0 && shift_step == 0 && col_skip % 4 == 0 && end % 4 == 0;
     for (slot = threadIdx.x; slot < Rows; slot += Threads) {
         int i = slot / Shape::lane_rows % ThreadRows;
         int down = slot / Shape::warp_rows * Shape::warp_rows + slot % Shape::lane_rows * 4 +
                    i / 4 * Shape::lane_rows * 4 + i % 4;
-        int row_shift = static_cast<int>((shift + i % 4 * shift_step) % 4);
-        if (down >= row_skip && down < row_count)
-            store_row(d + down * d_row, sums + slot * Shape::bulk_words + row_shift, row_shift,
-                      col_skip, end);
+        if (down < row_skip || down >= row_count)
+            continue;
+        const float *from = sums + slot * Shape::bulk_words;
+        if (has_units) {
+            tgi_copy_bulk(d + down * d_row + col_skip, tgi_shared_address(from + col_skip),
+                          (end - col_skip) * 4);
+            continue;
+        }
+        const int row_shift = static_cast<int>((shift + i % 4 * shift_step) % 4);
+        store_row(d + down * d_row, from + row_shift, row_shift, col_skip, end);
     }
     tgi_copy_bulk_wait();
 }
