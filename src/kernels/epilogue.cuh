@@ -11,7 +11,7 @@
 #include "kernels/ptx.cuh"
 
 /* 0 in a source all of whose kernels multiply FP32 or FP64: C, D and bias are then no narrower and
- * nothing has a scale, which spares two thirds of an element's code. */
+ * nothing has a scale, which spares nearly half of an element's code. */
 #ifndef TGI_HAS_NARROW_D
 #define TGI_HAS_NARROW_D 1
 #endif
