@@ -49,14 +49,20 @@ LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, cons
     int rest = (int)(n - j);
     if (rest == 0)
         return;
+    ACC(vec) sum[2];
 #pragma GCC unroll 2
-    for (int r = 0; r < rows; r++) {
-        ACC(vec) sum = ACC(load_some)(sums + r * sums_row + j, rest);
+    for (int r = 0; r < rows; r++)
+        sum[r] = ACC(load_some)(sums + r * sums_row + j, rest);
 #pragma GCC unroll 8
-        for (int q = 0; q < depth; q++)
-            sum = ACC(dot)(left[r][q], IN(load_some)(b + q * b_stride + j, rest), sum);
-        ACC(store_some)(sums + r * sums_row + j, sum, rest);
+    for (int q = 0; q < depth; q++) {
+        ACC(vec) right = IN(load_some)(b + q * b_stride + j, rest);
+#pragma GCC unroll 2
+        for (int r = 0; r < rows; r++)
+            sum[r] = ACC(dot)(left[r][q], right, sum[r]);
     }
+#pragma GCC unroll 2
+    for (int r = 0; r < rows; r++)
+        ACC(store_some)(sums + r * sums_row + j, sum[r], rest);
 }
 
 /* All rows of A against RANK_DEPTH rows of B. The next rows of B are asked for little by little,
@@ -137,16 +143,24 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
         }
     }
     int rest = (int)(k - p);
+    if (rest) {
+        ACC(vec) left[DOT_ROWS];
 #pragma GCC unroll 4
-    for (int r = 0; r < rows; r++) {
+        for (int r = 0; r < rows; r++)
+            left[r] = ACC(load_some)(a + r * a_row + p, rest);
 #pragma GCC unroll 6
         for (int c = 0; c < cols; c++) {
-            if (rest)
-                accum[r][c] = ACC(dot)(ACC(load_some)(a + r * a_row + p, rest),
-                                       IN(load_some)(b + c * b_stride + p, rest), accum[r][c]);
-            ((ACC(elem) *)s->sums)[(i + r) * s->sums_row + j + c] += ACC(sum)(accum[r][c]);
+            ACC(vec) right = IN(load_some)(b + c * b_stride + p, rest);
+#pragma GCC unroll 4
+            for (int r = 0; r < rows; r++)
+                accum[r][c] = ACC(dot)(left[r], right, accum[r][c]);
         }
     }
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 6
+        for (int c = 0; c < cols; c++)
+            ((ACC(elem) *)s->sums)[(i + r) * s->sums_row + j + c] += ACC(sum)(accum[r][c]);
 }
 
 /* All rows of A with `cols` columns. Each group of rows asks for its share of the next columns,

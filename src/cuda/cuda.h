@@ -19,9 +19,8 @@ typedef struct tgi_cuda_launch {
     unsigned grid[3], block[3];
     unsigned shared_bytes; /* dynamic shared memory of a block */
     unsigned cluster;      /* blocks of the grid's first dimension that form a cluster; 0: none */
-    /* 1: starts while the stream's kernel before it still runs, for which it waits itself by
-     * tgi_wait_for_stream: what starting costs is hidden. For kernels of which a multiprocessor
-     * holds one block, or whose work is small: others would crowd where there is room first. */
+    /* 1: may start before the stream's kernel ahead of it has ended, for which it waits itself by
+     * tgi_wait_for_stream: part of what starting costs is hidden. */
     unsigned is_early;
 } tgi_cuda_launch;
 

@@ -36,8 +36,10 @@ static tg_status run_scale_only(const tgi_cuda_queue *queue, const tgi_call *cal
         .problem = *p, .c = call->c, .bias = call->bias, .d = call->d, .k_part_count = 1};
     args.d_scale = call->d_scale;
     void *arguments[] = {&args};
-    tgi_cuda_launch launch = {.grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
-                              .block = {SCALE_THREADS, 1, 1}};
+    const tgi_cuda_launch launch = {
+        .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
+        .block = {SCALE_THREADS, 1, 1},
+        .is_early = 1};
     return tgi_cuda_run(queue, "scale", symbol, &launch, arguments);
 }
 

@@ -38,6 +38,9 @@ void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi
                                 .blocks_per_sm = resident > 0 ? resident : 1,
                                 .access = tgi_gemm_find_access(p)};
     tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
+    /* Rows of all chips that have the instruction; Hopper's own would be the only one taken. */
+    if (p->is_batch_invariant && kernel->isa == TGI_ISA_sm80)
+        proposal->sum_order = TGI_SUM_ALONG_K;
 }
 
 tg_status tgi_cuda_launch_dmma(const tgi_cuda_queue *queue, const tgi_call *call)
@@ -51,7 +54,8 @@ tg_status tgi_cuda_launch_dmma(const tgi_cuda_queue *queue, const tgi_call *call
     const tgi_cuda_launch launch = {
         .grid = {(unsigned)count_tiles(kernel, p), (unsigned)args.k_part_count, (unsigned)batches},
         .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel)};
+        .shared_bytes = (unsigned)count_shared_bytes(kernel),
+        .is_early = 1};
     void *arguments[] = {&args};
     tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);

@@ -134,7 +134,8 @@ void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *p, const tgi_
 {
     const int64_t steps = tgi_divide_up(p->k, proposal->kernel->tile_depth);
     proposal->resident_blocks = whole->blocks_per_sm;
-    for (int64_t wanted = 1; wanted <= steps && wanted <= PARTS_MAX; wanted *= 2)
+    const int64_t most = p->is_batch_invariant ? 1 : steps < PARTS_MAX ? steps : PARTS_MAX;
+    for (int64_t wanted = 1; wanted <= most; wanted *= 2)
         if (!tgi_gemm_try_parts(machine, p, whole, predict, wanted, proposal))
             break;
 }
@@ -167,7 +168,8 @@ tg_status tgi_gemm_add_parts(const tgi_cuda_queue *queue, tgi_gemm_args *args)
     const int64_t batches = p->batch_count < GRID_HEIGHT_MAX ? p->batch_count : GRID_HEIGHT_MAX;
     const tgi_cuda_launch launch = {
         .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
-        .block = {TGI_PART_COLS, row_count, 1}};
+        .block = {TGI_PART_COLS, row_count, 1},
+        .is_early = 1};
     void *arguments[] = {args};
     return tgi_cuda_run(queue, "parts", symbol, &launch, arguments);
 }

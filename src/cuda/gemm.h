@@ -36,7 +36,7 @@ int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *problem,
                        const tgi_tile_work *work, tgi_gemm_predict *predict, int64_t wanted,
                        tgi_proposal *proposal);
 
-/* Tries 1, 2, 4 ... parts. */
+/* Tries 1, 2, 4 ... parts; 1 alone where the order of sums is to depend on k alone. */
 void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *problem,
                     const tgi_tile_work *work, tgi_gemm_predict *predict, tgi_proposal *proposal);
 

@@ -15,15 +15,15 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                  kernel->thread_count);
 }
 
-/* Tries k whole, then cut so that no block is left over: one on each multiprocessor, or full rounds
- * of all that run at once. */
+/* Tries k whole, then, unless the order of sums is to depend on k alone, cut so that no block is
+ * left over: one on each multiprocessor, or full rounds of all that run at once. */
 static void choose_parts(const tgi_machine *machine, const tgi_problem *p,
                          const tgi_tile_work *whole, tgi_proposal *proposal)
 {
     const double slots = (double)machine->gpu.sm_count * whole->blocks_per_sm;
     proposal->resident_blocks = whole->blocks_per_sm;
     tgi_gemm_try_parts(machine, p, whole, tgi_model_simt_seconds, 1, proposal);
-    for (int rounds = 0; rounds <= ROUNDS_MAX; rounds++) {
+    for (int rounds = 0; !p->is_batch_invariant && rounds <= ROUNDS_MAX; rounds++) {
         double blocks = rounds == 0 ? (double)machine->gpu.sm_count : rounds * slots;
         double wanted = blocks / whole->block_count;
         if (wanted >= 2.0)
@@ -39,10 +39,6 @@ void tgi_cuda_propose_simt(const tgi_machine *machine, const tgi_problem *p, tgi
                          (double)tgi_divide_up(p->n, kernel->tile_cols) * (double)p->batch_count;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
-    if (p->d_type != TG_TYPE_FP32) {
-        snprintf(proposal->reason, sizeof proposal->reason, "simt writes FP32 D alone");
-        return;
-    }
     if (tiles > (double)INT32_MAX) {
         snprintf(proposal->reason, sizeof proposal->reason,
                  "the grid would be %.0f blocks; %d is the limit: take a larger tile", tiles,
@@ -56,6 +52,10 @@ void tgi_cuda_propose_simt(const tgi_machine *machine, const tgi_problem *p, tgi
     const int resident = by_registers < by_shared ? by_registers : by_shared;
     const tgi_tile_work work = {.block_count = tiles, .blocks_per_sm = resident > 0 ? resident : 1};
     choose_parts(machine, p, &work, proposal);
+    /* The rows of all chips cut each stage into the same four slices, and add their sums in order;
+     * the others sum otherwise. */
+    if (p->is_batch_invariant && kernel->isa == TGI_ISA_sm75)
+        proposal->sum_order = TGI_SUM_ALONG_K;
 }
 
 /* Can copies run by 8 bytes? On Hopper alone are there kernels for it (kernels/simt/simt.cu). */
@@ -106,7 +106,8 @@ tg_status tgi_cuda_launch_simt(const tgi_cuda_queue *queue, const tgi_call *call
         .grid = {(unsigned)(tgi_divide_up(p->m, kernel->tile_rows) * col_tiles * p->batch_count),
                  (unsigned)args.k_part_count, 1},
         .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel)};
+        .shared_bytes = (unsigned)count_shared_bytes(kernel),
+        .is_early = 1};
     void *arguments[] = {&args};
     const int pairs = has_pairs(call->machine);
     const int b_pair = pairs && is_paired(args.b, p->b.col, p->b.row, p->b.batch, p->n);

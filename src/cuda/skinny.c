@@ -150,7 +150,8 @@ tg_status tgi_cuda_launch_skinny(const tgi_cuda_queue *queue, const tgi_call *ca
     tgi_gemm_set_parts(call, &args);
     const tgi_cuda_launch launch = {.grid = {(unsigned)call->blocking->col_parts, 1, 1},
                                     .block = {(unsigned)kernel->thread_count, 1, 1},
-                                    .shared_bytes = (unsigned)count_shared_bytes(kernel)};
+                                    .shared_bytes = (unsigned)count_shared_bytes(kernel),
+                                    .is_early = 1};
     void *arguments[] = {&args};
     tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);

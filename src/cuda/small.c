@@ -55,7 +55,8 @@ tg_status tgi_cuda_launch_small(const tgi_cuda_queue *queue, const tgi_call *cal
                  (unsigned)tgi_divide_up(p->m, kernel->tile_rows),
                  (unsigned)(entries < GRID_HEIGHT_MAX ? entries : GRID_HEIGHT_MAX)},
         .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel)};
+        .shared_bytes = (unsigned)count_shared_bytes(kernel),
+        .is_early = 1};
     void *arguments[] = {&args};
     tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
     return status ? status : tgi_gemm_add_parts(queue, &args);

@@ -120,7 +120,6 @@ template <typename T> static __device__ __forceinline__ void add_parts(const tgi
 extern "C" __global__ void __launch_bounds__(TGI_PART_COLS *TGI_PART_ROWS_MAX)
     tgi_add_parts_fp32(const __grid_constant__ tgi_gemm_args args)
 {
-    tgi_start_next();
     tgi_wait_for_stream();
     add_parts<float>(args);
 }
@@ -128,7 +127,6 @@ extern "C" __global__ void __launch_bounds__(TGI_PART_COLS *TGI_PART_ROWS_MAX)
 extern "C" __global__ void __launch_bounds__(TGI_PART_COLS *TGI_PART_ROWS_MAX)
     tgi_add_parts_fp64(const __grid_constant__ tgi_gemm_args args)
 {
-    tgi_start_next();
     tgi_wait_for_stream();
     add_parts<double>(args);
 }

@@ -34,7 +34,9 @@ static __device__ __forceinline__ void tgi_wait_for_stream(void)
 }
 
 /* PTX griddepcontrol.launch_dependents: the stream's next kernel may start where there is room,
- * once every block has called this or ended. */
+ * once every block has called this or ended. For kernels of which a multiprocessor holds one block,
+ * or whose work is small: after others the next one's blocks would crowd where there is room first;
+ * without the call they start when all blocks have ended. */
 static __device__ __forceinline__ void tgi_start_next(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

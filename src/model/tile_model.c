@@ -218,7 +218,7 @@ static double find_copy_factor(const tgi_kernel *kernel, const tgi_problem *p)
 static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, double block_count)
 {
-    int has_bulk = gpu->capability >= 90 && p->d.col == 1 && p->n % 4 == 0 &&
+    int has_bulk = gpu->capability >= 90 && p->d.col == 1 &&
                    kernel->thread_rows * kernel->thread_cols <= 64 && !is_sliced(kernel);
     return has_bulk && block_count > 1.0 ? 0.4 : 1.0;
 }

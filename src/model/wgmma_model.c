@@ -15,7 +15,7 @@
 #define STORE_BYTES_PER_S 60e9    /* of a block, through shared memory */
 #define PIECE_BYTES_PER_S 100e9   /* of a block's sums into the workspace */
 #define LATENCY_S 1.25e-6         /* from the request for a stage to its use, */
-#define CLUSTER_LATENCY_S 2.07e-6 /* where two blocks wait for each other */
+#define CLUSTER_LATENCY_S 1.70e-6 /* where two blocks wait for each other */
 #define SHARE_S 1.6e-6            /* of a cluster's blocks with parts of k: they wait twice, */
 #define SHARE_BYTES_PER_S 25e9    /* and what each sends to the others */
 #define PIECES_S 2.7e-6           /* a second kernel, that adds parts of k, */

@@ -179,13 +179,15 @@ static int is_launched_early(tg_context *context, tg_type type, const char *kern
     return status == TG_STATUS_OK ? fake_reach()->is_early : -1;
 }
 
-/* A kernel of family wgmma waits for the stream itself; the others do not. */
+/* Kernels wait for the stream themselves, but for those of the ladder. */
 static void test_kernels_that_start_early(void **state)
 {
     (void)state;
     fake_reset();
     tg_context *context = fake_open_context("cuda:0");
     assert_int_not_equal(is_launched_early(context, TG_TYPE_BF16, "cuda_wgmma_sm90a_bf16_64x64x64"),
+                         0);
+    assert_int_not_equal(is_launched_early(context, TG_TYPE_FP32, "cuda_simt_sm75_fp32_32x64x32"),
                          0);
     assert_int_not_equal(is_launched_early(context, TG_TYPE_FP32, "cuda_naive_sm75_fp32_16x16x1"),
                          1);

@@ -1,6 +1,6 @@
 /*
  * test_batch: batch-invariant products on a GPU: row i of D has the same bits for every m and
- * position, of every type that matrix instructions multiply.
+ * position, of every type.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,8 @@
 
 enum { rows = 2600, cols = 328, depth = 2112 };
 
-static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2};
+static const tg_type types[] = {TG_TYPE_FP32, TG_TYPE_FP64,     TG_TYPE_BF16,
+                                TG_TYPE_FP16, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2};
 static const int64_t row_counts[] = {1, 2, 7, 16, 17, 33, 64, 100, 128, 300, 777, 1500, 2047};
 
 typedef struct device_matrix {
@@ -40,37 +41,44 @@ static device_matrix make_random(const tg_context *context, tg_type type, int64_
     return made;
 }
 
+static tg_type find_d_type(tg_type type)
+{
+    return type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
+}
+
 /* m rows of A from `first` on times B, to the host. */
 static void compute(tg_context *context, tg_type type, const device_matrix operands[3],
-                    int64_t first, int64_t m, int is_invariant, float *d)
+                    int64_t first, int64_t m, int is_invariant, char *d)
 {
+    const tg_type d_type = find_d_type(type);
     char *a = (char *)operands[0].memory + first * depth * tg_get_type_bytes(type);
     tg_problem problem = tg_make_problem(tg_make_matrix(type, a, m, depth),
                                          tg_make_matrix(type, operands[1].memory, cols, depth),
-                                         tg_make_matrix(TG_TYPE_FP32, operands[2].memory, m, cols));
+                                         tg_make_matrix(d_type, operands[2].memory, m, cols));
     problem.op_b = TG_OPERATION_TRANSPOSE;
     problem.is_batch_invariant = is_invariant;
     if (tg_multiply(context, &problem) != TG_STATUS_OK)
         fail_msg("%s: %s", tg_get_type_name(type), tg_get_error_detail());
     assert_int_equal(
-        tg_copy_from_device(context, d, operands[2].memory, m * cols * (int64_t)sizeof *d), 0);
+        tg_copy_from_device(context, d, operands[2].memory, m * cols * tg_get_type_bytes(d_type)),
+        0);
 }
 
 static int count_differences(tg_context *context, tg_type type, int is_invariant)
 {
-    const size_t d_bytes = (size_t)rows * cols * sizeof(float);
+    const tg_type d_type = find_d_type(type);
+    const int64_t row_bytes = cols * tg_get_type_bytes(d_type);
     const device_matrix operands[3] = {make_random(context, type, (int64_t)rows * depth, 1),
                                        make_random(context, type, (int64_t)cols * depth, 2),
-                                       make_random(context, TG_TYPE_FP32, (int64_t)rows * cols, 3)};
-    float *whole = malloc(d_bytes), *part = malloc(d_bytes);
+                                       make_random(context, d_type, (int64_t)rows * cols, 3)};
+    char *whole = malloc((size_t)(rows * row_bytes)), *part = malloc((size_t)(rows * row_bytes));
     assert_true(whole && part);
     int difference_count = 0;
     compute(context, type, operands, 0, rows, is_invariant, whole);
     for (size_t i = 0; i < sizeof row_counts / sizeof *row_counts; i++) {
         const int64_t m = row_counts[i], first = (rows - m) / 2;
         compute(context, type, operands, first, m, is_invariant, part);
-        difference_count +=
-            memcmp(part, whole + first * cols, (size_t)(m * cols) * sizeof *part) != 0;
+        difference_count += memcmp(part, whole + first * row_bytes, (size_t)(m * row_bytes)) != 0;
     }
     free(whole);
     free(part);

@@ -215,7 +215,7 @@ class Page(PageCase):
         """Titles of axes stand clear of the numbers, however long those are."""
         run = self.browser.driver.execute_script
         for state in ("view=roofline", "view=ladder&chip=b200&m=4096&n=4096&k=4096",
-                      "view=roofline&m=4096&n=4096&k=4096&row=cuda_simt_sm80_fp32_128x256x16"):
+                      "view=roofline&m=4096&n=4096&k=4096&row=cuda_simt_sm80_fp32_64x128x16"):
             self.browser.open(self.path, state)
             overlaps = run("""
                 const meets = (a, b) => a.left < b.right && b.left < a.right &&

@@ -9,7 +9,6 @@
         name(const __grid_constant__ tgi_gemm_args args)                                           \
     {                                                                                              \
         extern __shared__ __align__(128) char shared[];                                            \
-        tgi_start_next();                                                                          \
         tgi_wait_for_stream();                                                                     \
         tgi_dmma_multiply<rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols), stages,         \
                           threads>(args, shared);                                                  \

@@ -79,15 +79,6 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
     }
 }
 
-/* C's element; C and D of this family are FP32. */
-static __device__ __forceinline__ float read_c(const tgi_gemm_args &args, int64_t batch,
-                                               int64_t row, int64_t col)
-{
-    if (args.problem.beta == 0.0)
-        return 0.0f;
-    return static_cast<const float *>(args.c)[tgi_offset(args.problem.c, batch, row, col)];
-}
-
 /* Through the epilogue, or with gaps between columns: some 90 instructions an element. `row_0`,
  * `col_0`: where the first row of the pass and column 0 of the tile lie in D. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads>
@@ -114,7 +105,7 @@ store_elements(uint32_t address, const tgi_gemm_args &args, int64_t batch, int64
             c[i] = 0.0f;
             if (d_row >= row_least && d_row < args.problem.m && d_col >= col_least &&
                 d_col < args.problem.n)
-                c[i] = read_c(args, batch, d_row, d_col);
+                c[i] = tgi_read_c_fp32(args, batch, d_row, d_col);
         }
 #pragma unroll
         for (int i = 0; i < at_once; i++) {

@@ -15,6 +15,7 @@
 #ifndef TGI_SIMT_TILE_CUH
 #define TGI_SIMT_TILE_CUH
 
+#include "kernels/simt/bulk.cuh"
 #include "kernels/simt/copy.cuh"
 #include "kernels/simt/store.cuh"
 
@@ -197,49 +198,6 @@ static __device__ __forceinline__ void multiply_step(float sum[ThreadRows][Threa
         }
 }
 
-#if TGI_HAS_BULK_COPY
-/* Sums to shared memory and on to D by the copy engine, row by row, where D's rows allow 16 bytes.
- * Stores of threads would wait for memory in the queue through which the multiprocessor's other
- * blocks read shared memory. */
-template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
-static __device__ __forceinline__ void
-store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count,
-           const tgi_tile_place &place, float *sums, const float sum[ThreadRows][ThreadCols],
-           int row, int col)
-{
-    /* Lanes before a lane's own rows, so that eight lanes' 16 bytes lie in different banks. */
-    int slot = row / Shape::warp_rows * Shape::warp_rows + row % Shape::warp_rows / 4;
-    /* Adding it copies a sum; sums themselves would be tied to runs of registers (store_tile). */
-    float zero = -0.0f;
-    asm volatile("" : "+f"(zero));
-    /* Else sums overwrite a stage that is still to be read. */
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < ThreadRows; i++)
-#pragma unroll
-        for (int j = 0; j < ThreadCols; j += 4) {
-            const float *from = sum[i] + j;
-            float4 four = {from[0] + zero, from[1] + zero, from[2] + zero, from[3] + zero};
-            float *to = sums + (slot + i * Shape::lane_rows) * Shape::bulk_words + col;
-            *reinterpret_cast<float4 *>(to + j * Shape::lane_cols) = four;
-        }
-    tgi_fence_bulk_copy();
-    /* Else a row is copied before all its threads have written it. */
-    __syncthreads();
-    int count = static_cast<int>(min(static_cast<int64_t>(Cols), col_count)) - place.col_skip;
-    for (slot = threadIdx.x; slot < Rows; slot += Threads) {
-        int i = slot / Shape::lane_rows % ThreadRows;
-        int down = slot / Shape::warp_rows * Shape::warp_rows + slot % Shape::lane_rows * 4 +
-                   i / 4 * Shape::lane_rows * 4 + i % 4;
-        if (down >= place.row_skip && down < row_count)
-            tgi_copy_bulk(d + down * d_row + place.col_skip,
-                          tgi_shared_address(sums + slot * Shape::bulk_words + place.col_skip),
-                          count * 4);
-    }
-    tgi_copy_bulk_wait();
-}
-#endif
-
 /* Sums to shared memory and on to D, four rows of each thread a pass. */
 template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
 static __device__ __forceinline__ void
@@ -255,14 +213,14 @@ store_tile(const tgi_gemm_args &args, const tgi_tile_place &place, float *sums,
     int is_vector = is_sum && p.n % 4 == 0 && (is_partial || args.d_vector_elems == 4);
     int pass_row = row / Shape::warp_rows * run + row % Shape::warp_rows;
 #if TGI_HAS_BULK_COPY
-    if (Shape::has_bulk && is_vector) {
+    if (Shape::has_bulk && is_sum) {
         float *d =
             static_cast<float *>(args.d) + tgi_offset(p.d, place.batch, place.row, place.col);
         if (is_partial)
             d = partial + place.row * p.n + place.col;
         store_bulk<Shape, Rows, Cols, ThreadRows, ThreadCols, Threads>(
-            d, is_partial ? p.n : p.d.row, p.m - place.row, p.n - place.col, place, sums, sum, row,
-            col);
+            d, is_partial ? p.n : p.d.row, p.m - place.row, p.n - place.col, place.row_skip,
+            place.col_skip, sums, sum, row, col);
         return;
     }
 #endif

@@ -51,7 +51,6 @@
                                                   threads, TGI_BYTES_##type),                      \
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
-        tgi_start_next();                                                                          \
         tgi_wait_for_stream();                                                                     \
         body::multiply(args, shared);                                                              \
     }

@@ -1,4 +1,6 @@
 /* The kernels of family small, one for each row of kernels.def. */
+#define TGI_HAS_NARROW_D 0
+
 #include "kernels/rows.cuh"
 #include "kernels/tile_shape.h"
 #include "kernels/small/small.cuh"
@@ -17,7 +19,6 @@
                               TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, sizeof(elem)),     \
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
-        tgi_start_next();                                                                          \
         tgi_wait_for_stream();                                                                     \
         tgi_small_multiply<elem, rows, cols, thread_rows, thread_cols, stages, threads>(args,      \
                                                                                         shared);   \

@@ -9,6 +9,21 @@
 
 #include "kernels/tile_io.cuh"
 
+/* The four bodies of a kernel share one store, a tenth less code; on Hopper the call would cost 6 %
+ * of the time at 512 cubed. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define TGI_SMALL_STORE __forceinline__
+#else
+#define TGI_SMALL_STORE __noinline__
+#endif
+
+template <typename T, int Rows, int Cols, int Parts, int Threads>
+static __device__ TGI_SMALL_STORE void tgi_small_store(const tgi_gemm_args &args,
+                                                       const tgi_tile_place &place, const T *sums)
+{
+    tgi_store_tile<T, Rows, Cols, Cols, Parts, Threads>(args, place, sums);
+}
+
 /* Tile Rows x Cols of a block, Lane_rows x Lane_cols of a lane. A slice is 64 bytes of k. */
 template <typename T, int Rows, int Cols, int Lane_rows, int Lane_cols, int Stages, int Threads,
           int A_along_k, int B_along_k>
@@ -187,7 +202,7 @@ struct tgi_small {
             gather(sums, tile + warp * Rows * Cols);
             /* Without it elements would be stored before the other warps have put theirs. */
             __syncthreads();
-            tgi_store_tile<T, Rows, Cols, Cols, warps, Threads>(args, place, tile);
+            tgi_small_store<T, Rows, Cols, warps, Threads>(args, place, tile);
             /* Without it the next entry's slices would overwrite sums not yet stored. */
             __syncthreads();
         }
