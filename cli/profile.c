@@ -14,6 +14,8 @@
 
 enum { key_device = 0x100, key_gpu, key_launch };
 
+static const char example[] = "256x256x256";
+
 /* Multiply-adds that a person waits for. */
 static const double simulated_products_most = (double)(1 << 25);
 
@@ -51,13 +53,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->is_launch = 1;
         return 0;
     case ARGP_KEY_ARG:
-        if (options->shape)
-            argp_error(state, "'%s' is one shape too many; pass one, such as 256x256x256", arg);
-        options->shape = arg;
+        cli_take_shape(state, arg, example, &options->shape);
         return 0;
     case ARGP_KEY_END:
-        if (!options->shape)
-            argp_error(state, "name a shape, such as 256x256x256");
+        cli_require_shape(state, options->shape, example);
         if (!options->kernels)
             argp_error(state, "name kernels, such as --kernel edges,warp_tile");
         return 0;
@@ -263,7 +262,7 @@ int cli_run_profile(int argc, char **argv)
                "  tilegemm profile 256x256x256 --kernel edges,transposed --device sim",
     };
     profile_options options = {.device = "cuda"};
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     tg_status status = tg_parse_problem(options.shape, &options.problem);
     if (status != TG_STATUS_OK)

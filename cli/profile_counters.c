@@ -130,17 +130,20 @@ static double read_number(const char *text)
 }
 
 typedef struct columns {
-    int kernel_name; /* -1: no header yet */
+    int kernel_name, grid; /* kernel_name -1: no header yet */
     int counter[PROFILE_COUNTER_COUNT];
 } columns;
 
 static void read_header(char *fields[column_capacity], int count, columns *found)
 {
+    found->grid = -1;
     for (int i = 0; i < PROFILE_COUNTER_COUNT; i++)
         found->counter[i] = -1;
     for (int column = 0; column < count; column++) {
         if (strcmp(fields[column], "Kernel Name") == 0)
             found->kernel_name = column;
+        if (strcmp(fields[column], "Grid Size") == 0)
+            found->grid = column;
         for (int i = 0; i < PROFILE_COUNTER_COUNT; i++) {
             if (strcmp(fields[column], counters[i].metric) == 0)
                 found->counter[i] = column;
@@ -206,11 +209,19 @@ static int read_output(FILE *stream, profile_report *report, char message[messag
             values[i] = column >= 0 && column < count ? read_number(fields[column]) : (double)NAN;
         }
         entry = find_entry(report, entry, fields[found.kernel_name]);
+        if (entry && entry->launch_count == 0 && found.grid >= 0 && found.grid < count)
+            snprintf(entry->grid, sizeof entry->grid, "%s", fields[found.grid]);
         if (entry)
             add_launch(entry, values);
     }
     free(line);
     return feof(stream);
+}
+
+int cli_read_counters(FILE *stream, profile_report *report)
+{
+    char message[message_bytes];
+    return read_output(stream, report, message);
 }
 
 /* Starts the command with its output in a pipe. 0, or the reason why it did not start. */

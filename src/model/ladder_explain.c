@@ -141,6 +141,11 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
     check_legality(chip, row, m, n, k, prediction);
 }
 
+static double round_up(int64_t count, int part)
+{
+    return (double)((count + part - 1) / part) * part;
+}
+
 tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m, int64_t n,
                             int64_t k, tg_explanation *explanation)
 {
@@ -162,20 +167,22 @@ tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, i
     if ((status = tgi_chips_check(chip)) ||
         (status = tgi_model_ladder_choose(kernel, tile, &chosen)))
         return status;
-    const double whole = (double)(chosen.row.tile_rows > 64 ? chosen.row.tile_rows : 64);
+    const tgi_kernel *row = &chosen.row;
     if (m > SIZE_MAX_ELEMS || n > SIZE_MAX_ELEMS || k > SIZE_MAX_ELEMS ||
-        ((double)m + whole) * ((double)n + whole) * ((double)k + whole) > PRODUCTS_MAX) {
-        return tgi_status_fail(
-            TG_STATUS_SIZE_OVERFLOW,
-            "m = %lld, n = %lld, k = %lld: the counts exceed 63 bits; pass sizes "
-            "whose product is at most 1e18",
-            (long long)m, (long long)n, (long long)k);
+        round_up(m, row->tile_rows) * round_up(n, row->tile_cols) * round_up(k, row->tile_depth) >
+            PRODUCTS_MAX) {
+        return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
+                               "m = %lld, n = %lld, k = %lld: the counts exceed 63 bits; pass "
+                               "sizes of at most 2^40 whose product, each rounded up to whole "
+                               "tiles of %d x %d x %d, is at most 1e18",
+                               (long long)m, (long long)n, (long long)k, row->tile_rows,
+                               row->tile_cols, row->tile_depth);
     }
     snprintf(explanation->kernel, sizeof explanation->kernel, "%s", chosen.name);
-    explanation->family = chosen.row.family_name;
-    explanation->ladder_rung = tgi_kernels_rung(chosen.row.family);
+    explanation->family = row->family_name;
+    explanation->ladder_rung = tgi_kernels_rung(row->family);
     explanation->is_in_table = chosen.is_in_table;
-    tgi_model_ladder_count(&chosen.row, m, n, k, &explanation->traffic);
-    predict(chip, &chosen.row, m, n, k, &explanation->traffic, &explanation->prediction);
+    tgi_model_ladder_count(row, m, n, k, &explanation->traffic);
+    predict(chip, row, m, n, k, &explanation->traffic, &explanation->prediction);
     return TG_STATUS_OK;
 }

@@ -22,6 +22,7 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel);
 /* Rungs 1 to 6 are explained with tiles of a side up to this; from 33 on they have more threads than
  * a block may have. */
 #define TGI_LADDER_SQUARE_MAX 64
+#define TGI_LADDER_TILE_MAX 128 /* of all rungs */
 
 /* 1 if the rung's source can be compiled with a tile of that side, and which sides those are. */
 int tgi_model_ladder_has_tile(const tgi_kernel *kernel, int tile);

@@ -23,7 +23,8 @@ int tgi_model_ladder_has_tile(const tgi_kernel *kernel, int tile)
     /* Rungs 7 and 8: the threads bring in whole rows of B's tile, an equal number each. */
     if (kernel->family == TGI_FAMILY_cuda_register_column ||
         kernel->family == TGI_FAMILY_cuda_register_tile)
-        return tile > 0 && tile <= 128 && tile % sums == 0 && kernel->tile_depth * sums % tile == 0;
+        return tile > 0 && tile <= TGI_LADDER_TILE_MAX && tile % sums == 0 &&
+               kernel->tile_depth * sums % tile == 0;
     return tile == 128; /* rungs 9 to 11: each thread a float4 of A and one of B */
 }
 

@@ -34,7 +34,7 @@ typedef struct queue {
     access_kind kind;
     request *requests;
     int count, capacity;
-    uint32_t first_number;                       /* of requests[0] */
+    uint32_t first_number;                   /* of requests[0] */
     uint32_t lane_numbers[TGI_WARP_THREADS]; /* of each lane's next access */
 } queue;
 
@@ -229,7 +229,8 @@ static void merge_reads(sim_run *run, queue *open, tgi_sim_counts *counts)
             continue;
         for (int j = 0; j < MERGED_WORDS; j++)
             parts[j]->is_merged = 1;
-        add_counted(counts, tgi_model_count_turns(first->addresses, first->mask, 16), run->weight, 1);
+        add_counted(counts, tgi_model_count_turns(first->addresses, first->mask, 16), run->weight,
+                    1);
     }
 }
 
