@@ -46,8 +46,8 @@ json_t *cli_make_explanations_json(const explain_case *shown, const tg_explanati
                                    int count);
 json_t *cli_make_tiles_json(const explain_case *shown, const tg_explanation *list, int count);
 
-/* Names that stand for what `kernel` does of the ladder of GPUs, with that tile (0: none was given):
- * of "all" its rows, or its families where there is a tile; of a family its rows, or itself where
+/* Names that stand for what `kernel` does of the ladder of GPUs, with that tile (0: none given): of
+ * "all" its rows, or its families where there is a tile; of a family its rows, or itself where
  * there is a tile; of any other name that. Returns how many; they are the table's or `kernel`. */
 int cli_list_ladder(const char *kernel, int tile, const char *names[LADDER_CAPACITY]);
 

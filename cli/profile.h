@@ -57,8 +57,8 @@ int cli_launch_kernels(const profile_options *options);
  * are given. Returns a cli_exit; where it is not installed, the command has been printed. */
 int cli_count_kernels(const profile_options *options, profile_report *report);
 
-/* Reads Nsight Compute's raw CSV into the entries, whose kernels are given. Returns 0 where memory
- * ran out. */
+/* Reads Nsight Compute's raw CSV into the entries, whose kernels are given: of each its first
+ * launch. Returns 0 where memory ran out. */
 int cli_read_counters(FILE *stream, profile_report *report);
 
 /* What the counters tell together: turns of shared memory that instructions need, those that the

@@ -182,9 +182,10 @@ static profile_entry *find_entry(profile_report *report, profile_entry *last, co
     return last;
 }
 
-/* Reads what the profiler prints; keeps the last line that tells of an error. Returns 0 where
- * memory ran out. */
-static int read_output(FILE *stream, profile_report *report, char message[message_bytes])
+/* Reads what the profiler prints; keeps the last line that tells of an error. Of calls (has_calls)
+ * all launches count, else each entry's first alone. Returns 0 where memory ran out. */
+static int read_output(FILE *stream, profile_report *report, int has_calls,
+                       char message[message_bytes])
 {
     static char *fields[column_capacity];
     columns found = {.kernel_name = -1};
@@ -208,7 +209,9 @@ static int read_output(FILE *stream, profile_report *report, char message[messag
             int column = found.counter[i];
             values[i] = column >= 0 && column < count ? read_number(fields[column]) : (double)NAN;
         }
-        entry = find_entry(report, entry, fields[found.kernel_name]);
+        entry = find_entry(report, has_calls ? entry : NULL, fields[found.kernel_name]);
+        if (entry && entry->launch_count > 0 && !has_calls)
+            continue;
         if (entry && entry->launch_count == 0 && found.grid >= 0 && found.grid < count)
             snprintf(entry->grid, sizeof entry->grid, "%s", fields[found.grid]);
         if (entry)
@@ -221,7 +224,7 @@ static int read_output(FILE *stream, profile_report *report, char message[messag
 int cli_read_counters(FILE *stream, profile_report *report)
 {
     char message[message_bytes];
-    return read_output(stream, report, message);
+    return read_output(stream, report, 0, message);
 }
 
 /* Starts the command with its output in a pipe. 0, or the reason why it did not start. */
@@ -277,7 +280,7 @@ int cli_count_kernels(const profile_options *options, profile_report *report)
                             line.words[0], strerror(error), report->command);
             exit_code = CLI_EXIT_MISSING;
         } else {
-            int is_read = output && read_output(output, report, message);
+            int is_read = output && read_output(output, report, 1, message);
             if (output)
                 fclose(output);
             waitpid(child, &state, 0);

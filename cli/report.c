@@ -29,14 +29,14 @@ static const struct argp_option option_list[] = {
     {"gpu", key_gpu, "NAME|FILE", 0,
      "Chip to open with, as `tilegemm explain` takes it (default: the GPU here, else h200)", 0},
     {"tile", key_tile, "T", 0,
-     "Side of the tile to open with, 1 to 32, of which the page then holds what the simulator counts "
-     "(default: 16, or 8, 4 or 2 where D is small)",
+     "Side of the tile to open with, 1 to 32, of which the page then holds what the simulator "
+     "counts (default: 16, or 8, 4 or 2 where D is small)",
      0},
     {"bench", key_bench, "FILE", 0,
      "Show what `tilegemm bench --json FILE` measured; may be given 16 times", 0},
     {"profile", key_profile, "FILE", 0,
-     "Show what `tilegemm profile --json` counted on a GPU, or Nsight Compute's CSV of kernels that "
-     "ran at the report's sizes; may be given 16 times",
+     "Show what `tilegemm profile --json` counted on a GPU, or Nsight Compute's CSV of kernels "
+     "that ran at the report's sizes; may be given 16 times",
      0},
     {"output", 'o', "FILE", 0, "Where the page is written (default: report.html)", 0},
     {0},

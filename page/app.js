@@ -26,16 +26,19 @@ function makeApp(model, data) {
     defaults.mode = modes[0] ?? 'cold';
     const tiles = new Map(families.map(row => [row.family, model.listTiles(row)]));
     const listTiles = family => tiles.get(family);
-    // The tile of a row of the table, of several this page's first choice or the first.
+    const listRowTiles = family => model.kernels.filter(row => row.device === 'cuda' &&
+        (family ? row.family === family : row.ladder_rung >= 0)).map(row => row.tile_rows);
+    // Of the table's tiles this page's first choice, or the family's first.
     const findRowTile = family => {
-        const rows = model.kernels.filter(row => row.device === 'cuda' && row.family === family);
-        return (rows.find(row => row.tile_rows === OWN_TILE) ?? rows[0]).tile_rows;
+        const rowTiles = listRowTiles(family);
+        return rowTiles.includes(OWN_TILE) ? OWN_TILE : rowTiles[0];
     };
-    // A rung that has its own tiles begins with the table's.
+    // A tile of the table gives way to one of the table where another rung has no row of it.
     const settle = (changed, keys) => {
-        const taken = listTiles(changed.kernel);
-        const isNewRung = keys.includes('kernel') && !keys.includes('tile') && !taken.includes(1);
-        if (isNewRung || !taken.includes(changed.tile))
+        const isRowLeft = keys.includes('kernel') && !keys.includes('tile') &&
+            listRowTiles().includes(changed.tile) &&
+            !listRowTiles(changed.kernel).includes(changed.tile);
+        if (isRowLeft || !listTiles(changed.kernel).includes(changed.tile))
             changed.tile = findRowTile(changed.kernel);
     };
     const {state, set, listen, listRefusals} = makeState(defaults, {
@@ -155,7 +158,7 @@ async function start() {
     const title = html('h1');
     const choice = html('p', {class: 'on-paper'}); // what the controls say, which are not printed
     const refused = html('p', {class: 'warn', role: 'status', hidden: true});
-    const tileNote = html('p', {class: 'hint kernel-note', hidden: true});
+    const tileNote = html('p', {class: 'kernel-note', hidden: true});
     const head = () => {
         const {m, n, k, chip, kernel, tile, view} = app.state;
         choice.textContent = `${views.find(one => one.id === view).title}; ${kernel}, tile ${tile}`;

@@ -119,9 +119,9 @@ function saySimulated(app, chosen) {
         `Of this size ${formatCount(simulated.simulated_block_count)} blocks were simulated, ` +
         'and their counts scaled up' + (chosen.tile_rows % 8 ?
             ' (about: the sectors of a block depend on where it lies)' : '');
-    return simulated.isCut ? `${blocks}; k was cut to ${formatCount(simulated.cutK)}, and to less, ` +
-        `and the counts continued to ${formatCount(k)}: every further step counts the same.` :
-        `${blocks}.`;
+    return simulated.isCut ? `${blocks}; k was cut to ${formatCount(simulated.cutK)}, and to ` +
+        `less, and the counts continued to ${formatCount(k)}: every further step counts the same.`
+        : `${blocks}.`;
 }
 
 function say(app, kernels) {

@@ -80,7 +80,7 @@ static void check_legality(const tg_chip *chip, const tgi_kernel *row, int64_t m
     const size_t bytes = sizeof prediction->reason;
     const int64_t registers = (int64_t)prediction->registers_per_thread * row->thread_count;
     if (row->thread_count > TGI_BLOCK_THREADS_MAX) {
-        snprintf(reason, bytes, "%d threads a block; the limit is %d: take a smaller tile",
+        snprintf(reason, bytes, "%d threads a block; the limit is %d threads: take a smaller tile",
                  row->thread_count, TGI_BLOCK_THREADS_MAX);
     } else if (prediction->shared_bytes > chip->shared_bytes_per_block) {
         snprintf(reason, bytes,

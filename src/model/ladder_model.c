@@ -211,8 +211,8 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
     return fmax(d_bytes - kept_bytes, 0.0);
 }
 
-/* 1 where copies keep no warp waiting. Before sm_80 a copy is a load, for which its thread waits, and
- * a store. */
+/* 1 where copies keep no warp waiting. Before sm_80 a copy is a load, for which its thread waits,
+ * and a store. */
 static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
     return kernel->stage_count == 2 && gpu->capability >= 80;

@@ -19,8 +19,8 @@ typedef struct tgi_ladder_step {
 
 tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel);
 
-/* Rungs 1 to 6 are explained with tiles of a side up to this; from 33 on they have more threads than
- * a block may have. */
+/* Rungs 1 to 6 are explained with tiles of a side up to this; from 33 on they have more threads
+ * than a block may have. */
 #define TGI_LADDER_SQUARE_MAX 64
 #define TGI_LADDER_TILE_MAX 128 /* of all rungs */
 

@@ -136,8 +136,8 @@ static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers 
                          0};
 }
 
-/* Rungs 1 and 2: each thread reads for itself. A column of A is read by the blocks of each column of
- * blocks, of which the last has fewer threads; a row of B likewise. */
+/* Rungs 1 and 2: each thread reads for itself. A column of A is read by the blocks of each column
+ * of blocks, of which the last has fewer threads; a row of B likewise. */
 static tgi_sweep sweep_direct(const tgi_span *span, const tgi_cover *cover, int64_t used_count)
 {
     const int64_t whole_count = used_count / cover->col_count;
