@@ -16,8 +16,11 @@ enum { key_device = 0x100, key_gpu, key_launch };
 
 static const char example[] = "256x256x256";
 
-/* Multiply-adds that a person waits for. */
+/* Multiply-adds that a person waits for, and those up to which all blocks run: beyond them some
+ * stand for the others, whose counts are the same where the tile is of whole sectors, as in every
+ * row of the table. */
 static const double simulated_products_most = (double)(1 << 25);
+static const int64_t whole_products_most = 1 << 20;
 
 static const struct argp_option option_list[] = {
     {"kernel", 'k', "NAMES", 0,
@@ -166,7 +169,8 @@ static int simulate(const explain_case *shown, profile_entry *entry)
                                            .a = operands.memory[0],
                                            .b = operands.memory[1],
                                            .d = operands.memory[2],
-                                           .l2_bytes = shown->chip.l2_bytes};
+                                           .l2_bytes = shown->chip.l2_bytes,
+                                           .work_limit = whole_products_most};
     tg_status status = tg_simulate_kernel(&options, shown->m, shown->n, shown->k, &simulation);
     if (status == TG_STATUS_OK) {
         entry->is_simulated = 1;

@@ -28,10 +28,10 @@ json_t *cli_read_bench_file(const char *path, int *exit_code);
 int cli_append_profile(const char *path, const explain_case *shown, json_t *list, int *exit_code);
 
 /* What `simulate --json` prints: of every row of the ladder, and of the rungs with the report's
- * tile, with the requests of a warp at the shape of the report and where every kernel takes the size,
- * without them at small ones; and of small products with their phases and requests. Where k was cut
- * "whole_k" has k and the counts of the whole. NULL on failure: *exit_code is then as it was where
- * memory ran out, else a cli_exit, after printing what is wrong. */
+ * tile, with the requests of a warp at the shape of the report and where every kernel takes the
+ * size, without them at small ones; and of small products with their phases and requests. Where k
+ * was cut "whole_k" has k and the counts of the whole. NULL on failure: *exit_code is then as it
+ * was where memory ran out, else a cli_exit, after printing what is wrong. */
 json_t *cli_make_simulations(const report_case *report, int *exit_code);
 json_t *cli_make_traces(const report_case *report, int *exit_code);
 

@@ -11,8 +11,10 @@
 
 /* Work that keeps a report within seconds: multiply-adds up to which all blocks run, and in the
  * blocks that stand for the others. Longer k is cut; rows stay as aligned as they are. */
-enum { whole_products = 1 << 20, block_products = 1 << 22, block_count_most = 9 };
-enum { row_unit = 32, sector_elems = 8 }; /* row_unit: of steps of all rows, and of sectors */
+enum { whole_products = 1 << 20, block_products = 1 << 21, block_count_most = 9 };
+enum { sector_elems = 8 };
+/* Units of k (job) from which on a step's rows never meet in a sector. */
+enum { less_units = 2 };
 
 static const struct {
     int m, n, k;
@@ -116,7 +118,7 @@ static int set_whole(const report_case *report, const job *work, const tg_traffi
     job less_work = *work;
     const tg_simulation *less = NULL;
     tg_traffic whole;
-    less_work.k = work->k_unit + work->whole_k % work->k_unit;
+    less_work.k = less_units * work->k_unit + work->whole_k % work->k_unit;
     less_work.log = NULL;
     if (!run(report, &less_work, &less, exit_code) || !less)
         return 0;
@@ -152,15 +154,16 @@ static int64_t min_count(int64_t left, int64_t right)
 }
 
 /* Sets k: the whole, or less where the blocks that run would take too long. */
-static void cut_depth(int tile_rows, int tile_cols, job *work)
+static void cut_depth(const tg_traffic *traffic, job *work)
 {
-    const int64_t block_rows = (work->m + tile_rows - 1) / tile_rows;
-    const int64_t block_cols = (work->n + tile_cols - 1) / tile_cols;
+    const int64_t depth = traffic->tile_depth, tile_rows = traffic->tile_rows;
+    const int64_t powers_of_two = depth & -depth;
     /* Whole tiles are multiplied, however little of D lies in them. */
     const int64_t area =
-        min_count(block_rows * block_cols, block_count_most) * tile_rows * tile_cols;
+        min_count(traffic->block_count, block_count_most) * tile_rows * traffic->tile_cols;
+    work->k_unit = powers_of_two < sector_elems ? depth * (sector_elems / powers_of_two) : depth;
     const int64_t units = block_products / area / work->k_unit;
-    const int64_t cut = (units < 2 ? 2 : units) * work->k_unit;
+    const int64_t cut = (units > less_units ? units : less_units + 1) * work->k_unit;
     const int is_whole = area * work->whole_k <= block_products || cut >= work->whole_k;
     work->k = is_whole ? work->whole_k : cut + work->whole_k % work->k_unit;
 }
@@ -172,71 +175,38 @@ static int is_countable(const job *work)
     return counts[0] <= INT32_MAX && counts[1] <= INT32_MAX && counts[2] <= INT32_MAX;
 }
 
-/* Sizes beyond what the simulator counts are left out: the page then has what the model says. */
-static int append_job(const report_case *report, job *work, int has_requests, json_t *list,
-                      int *exit_code)
+/* A kernel of the ladder, unless it has no such tile, or has a row of it, or sizes are beyond what
+ * the simulator counts: the page then has what the model says. 0 on failure. */
+static int append_kernel(const report_case *report, job work, int has_requests, json_t *list,
+                         int *exit_code)
 {
+    tg_explanation explained;
     int is_done = 1;
-    if (!is_countable(work))
+    if (tg_explain_kernel(&report->shown.chip, work.kernel, work.tile, work.m, work.n, work.whole_k,
+                          &explained) != TG_STATUS_OK ||
+        (work.tile && explained.is_in_table))
+        return 1;
+    cut_depth(&explained.traffic, &work);
+    if (!is_countable(&work))
         return 1;
     if (has_requests)
-        is_done = (work->log = cli_open_request_log(work->n)) != NULL;
-    is_done = is_done && append(report, work, list, exit_code);
-    cli_close_request_log(work->log);
+        is_done = (work.log = cli_open_request_log(work.n)) != NULL;
+    is_done = is_done && append(report, &work, list, exit_code);
+    cli_close_request_log(work.log);
     return is_done;
 }
 
-static int append_rows(const report_case *report, const explain_case *sizes, int has_requests,
-                       json_t *list, int *exit_code)
-{
-    int is_done = 1;
-    for (int i = 0; i < tg_get_kernel_count() && is_done; i++) {
-        tg_kernel_info info;
-        if (tg_get_kernel_info(NULL, i, &info) != TG_STATUS_OK || info.ladder_rung < 0 ||
-            strcmp(info.device, "cuda") != 0)
-            continue;
-        job work = {.kernel = info.name,
-                    .m = sizes->m,
-                    .n = sizes->n,
-                    .whole_k = sizes->k,
-                    .k_unit = row_unit};
-        cut_depth(info.tile_rows, info.tile_cols, &work);
-        is_done = append_job(report, &work, has_requests, list, exit_code);
-    }
-    return is_done;
-}
-
-/* 1 if the table has a row of the family with that tile. */
-static int has_row(const char *family, int tile)
-{
-    for (int i = 0; i < tg_get_kernel_count(); i++) {
-        tg_kernel_info info;
-        if (tg_get_kernel_info(NULL, i, &info) == TG_STATUS_OK &&
-            strcmp(info.device, "cuda") == 0 && strcmp(info.family, family) == 0 &&
-            info.tile_rows == tile)
-            return 1;
-    }
-    return 0;
-}
-
-/* A tile of every family of the ladder that can have it without having a row of it. */
-static int append_tile(const report_case *report, int tile, const explain_case *sizes, json_t *list,
-                       int *exit_code)
+/* Every row of the ladder (tile 0), or every rung with a tile that it has no row of. */
+static int append_ladder(const report_case *report, int tile, const explain_case *sizes,
+                         int has_requests, json_t *list, int *exit_code)
 {
     const char *names[LADDER_CAPACITY];
     const int count = cli_list_ladder("all", tile, names);
     int is_done = 1;
     for (int i = 0; i < count && is_done; i++) {
-        if (has_row(names[i], tile))
-            continue;
-        job work = {.kernel = names[i],
-                    .tile = tile,
-                    .m = sizes->m,
-                    .n = sizes->n,
-                    .whole_k = sizes->k,
-                    .k_unit = tile * sector_elems};
-        cut_depth(tile, tile, &work);
-        is_done = append_job(report, &work, 1, list, exit_code);
+        const job work = {
+            .kernel = names[i], .tile = tile, .m = sizes->m, .n = sizes->n, .whole_k = sizes->k};
+        is_done = append_kernel(report, work, has_requests, list, exit_code);
     }
     return is_done;
 }
@@ -244,15 +214,15 @@ static int append_tile(const report_case *report, int tile, const explain_case *
 json_t *cli_make_simulations(const report_case *report, int *exit_code)
 {
     json_t *list = json_array();
-    int is_done = list && append_rows(report, &report->shown, 1, list, exit_code) &&
-                  append_tile(report, report->tile, &report->shown, list, exit_code) &&
-                  append_rows(report, &whole_tiles, 1, list, exit_code);
+    int is_done = list && append_ladder(report, 0, &report->shown, 1, list, exit_code) &&
+                  append_ladder(report, report->tile, &report->shown, 1, list, exit_code) &&
+                  append_ladder(report, 0, &whole_tiles, 1, list, exit_code);
     for (size_t i = 0; i < sizeof further_tiles / sizeof further_tiles[0] && is_done; i++)
-        is_done = append_tile(report, further_tiles[i], &further_sizes, list, exit_code);
+        is_done = append_ladder(report, further_tiles[i], &further_sizes, 1, list, exit_code);
     for (size_t i = 0; i < sizeof small_sizes / sizeof small_sizes[0] && is_done; i++) {
         const explain_case sizes = {
             .m = small_sizes[i].m, .n = small_sizes[i].n, .k = small_sizes[i].k};
-        is_done = append_rows(report, &sizes, 0, list, exit_code);
+        is_done = append_ladder(report, 0, &sizes, 0, list, exit_code);
     }
     return cli_keep_whole_json(list, is_done);
 }

