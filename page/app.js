@@ -167,9 +167,9 @@ async function start() {
         const refusals = app.listRefusals();
         const explained = app.explain();
         tileNote.hidden = Boolean(explained.error) || explained.is_in_table;
-        tileNote.textContent = `The library has no compiled kernel ${explained.kernel}: what is ` +
-            'said of it is by the model, whose formulas hold for every tile' +
-            (explained.is_legal === false ? `; it cannot run: ${explained.reason}.` : '.');
+        tileNote.textContent = `No GPU kernel is compiled with this tile (${explained.kernel}): ` +
+            'what is said of it is by the model, whose formulas hold for every tile, or by the ' +
+            `simulator.${explained.is_legal ? '' : ` It cannot run: ${explained.reason}.`}`;
         refused.hidden = refusals.length === 0;
         refused.textContent = `Refused in the address: ${refusals.join('; ')}.`;
     };

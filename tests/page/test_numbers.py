@@ -141,7 +141,7 @@ class Numbers(PageCase):
     def test_tiles_without_a_row(self):
         """What no compiled kernel has is said to be the model's; other views name what there is."""
         self.browser.open(self.path, "view=reads&tile=13&m=55&n=43&k=48")
-        self.assertIn("no compiled kernel cuda_edges_sm75_fp32_13x13x13",
+        self.assertIn("No GPU kernel is compiled with this tile (cuda_edges_sm75_fp32_13x13x13)",
                       self.browser.find("header .kernel-note").text)
         self.assertIn("tilegemm simulate 55x43x48 --kernel edges --tile 13 counts them",
                       self.browser.find("#panel-reads .verdict").text)
