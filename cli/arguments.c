@@ -2,6 +2,7 @@
  * Error lines, exit codes, and option values: one way for every command.
  */
 #include "cli.h"
+#include "tilegemm_lab.h"
 
 #include <errno.h>
 #include <float.h>
@@ -92,7 +93,45 @@ int cli_parse_query(int argc, char **argv, const struct argp_option *options, co
 {
     const struct argp argp = {.options = options, .parser = parse_query_option, .doc = doc};
     *query = (cli_query){NULL, NULL, 0};
-    return argp_parse(&argp, argc, argv, 0, NULL, query) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    return cli_parse_words(argc, argv, &argp, query);
+}
+
+int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input)
+{
+    return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+}
+
+void cli_take_shape(struct argp_state *state, const char *word, const char *example,
+                    const char **shape)
+{
+    if (*shape)
+        argp_error(state, "'%s' is one shape too many; pass one, such as %s", word, example);
+    *shape = word;
+}
+
+void cli_require_shape(struct argp_state *state, const char *shape, const char *example)
+{
+    if (!shape)
+        argp_error(state, "name a shape, such as %s", example);
+}
+
+int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem)
+{
+    char plain[80], given[512];
+    tg_status status = tg_parse_problem(shape, problem);
+    if (status == TG_STATUS_OK)
+        status = tg_format_problem(problem, given, sizeof given);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    const int64_t m = problem->d.row_count, n = problem->d.col_count, k = problem->a.col_count;
+    snprintf(plain, sizeof plain, "%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
+    if (strcmp(plain, given) == 0 && m >= 1 && n >= 1 && k >= 1 && m <= most && n <= most &&
+        k <= most)
+        return CLI_EXIT_OK;
+    cli_print_error("shape = '%s', but %s D = A B of row-major FP32; pass MxNxK alone, each from 1 "
+                    "to %lld",
+                    shape, what, (long long)most);
+    return CLI_EXIT_USAGE;
 }
 
 int cli_parse_type(const char *option, const char *text, tg_type *type)

@@ -52,6 +52,19 @@ enum cli_query_key { CLI_KEY_ISA = 0x100, CLI_KEY_DEVICE, CLI_KEY_JSON = 'j' };
 int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
                     cli_query *query);
 
+/* argp_parse, in order or not, for a command whose input is `input`. Returns a cli_exit. */
+int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input);
+
+/* For the parser of a command that takes one shape: its word, and, at the end, whether there was
+ * one. `example` is for the error lines. */
+void cli_take_shape(struct argp_state *state, const char *word, const char *example,
+                    const char **shape);
+void cli_require_shape(struct argp_state *state, const char *shape, const char *example);
+
+/* Reads a shape that is MxNxK alone: D = A B of row-major FP32, each size from 1 to `most`. `what`
+ * ("the page shows") is for the error line. Returns a cli_exit. */
+int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem);
+
 /* Read an option's value; `option` ("--threads") names it in the error line. Return 1, or 0 after
  * printing what is wrong, the limits and the remedy. */
 int cli_parse_type(const char *option, const char *text, tg_type *type);

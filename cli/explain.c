@@ -12,15 +12,14 @@
 
 typedef struct explain_options {
     const char *shape, *kernel, *gpu, *device;
-    int tile; /* 0: every tile of the table */
+    int tile; /* 0: every row of the table */
     int is_advice, has_json;
 } explain_options;
 
 enum { key_tile = 0x100, key_gpu, key_device };
-enum { tile_count = 6, tile_least = 2, tile_most = 128 };
 
 static const char default_chip[] = "h200";
-static const char default_advice[] = "edges";
+static const char default_advice[] = "edges", example[] = "1000x1200x800";
 
 static const struct argp_option option_list[] = {
     {"kernel", 'k', "NAME", 0,
@@ -28,8 +27,9 @@ static const struct argp_option option_list[] = {
      "its family (edges), or all; of other kernels (simt) what the planner knows",
      0},
     {"tile", key_tile, "T", 0,
-     "Side of the tile, 2 to 128; auto lists the tiles, says why each is not legal, and recommends "
-     "one",
+     "Side of the tile, whether the table has a row of it or not: 1 to 64 for rungs 1 to 6, 8, 16, "
+     "32 or 64 for rung 7, 64 or 128 for rung 8; auto lists the tiles, says from where on they are "
+     "not legal, and recommends one",
      0},
     {"gpu", key_gpu, "NAME|FILE", 0,
      "Chip to predict for: t4, a40, l4, a100, rtx3090, rtx4090, h100, h100_pcie, h200, b200, "
@@ -57,8 +57,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case key_tile:
         options->is_advice = strcmp(arg, "auto") == 0;
         options->tile = 0;
-        if (!options->is_advice &&
-            !cli_parse_int("--tile", arg, tile_least, tile_most, &options->tile))
+        if (!options->is_advice && !cli_parse_int("--tile", arg, 1, TILE_MOST, &options->tile))
             return EINVAL;
         return 0;
     case key_gpu:
@@ -68,13 +67,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->device = arg;
         return 0;
     case ARGP_KEY_ARG:
-        if (options->shape)
-            argp_error(state, "'%s' is one shape too many; pass one, such as 1000x1200x800", arg);
-        options->shape = arg;
+        cli_take_shape(state, arg, example, &options->shape);
         return 0;
     case ARGP_KEY_END:
-        if (!options->shape)
-            argp_error(state, "name a shape, such as 1000x1200x800");
+        cli_require_shape(state, options->shape, example);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -113,61 +109,44 @@ int cli_find_chip(const char *gpu, explain_case *shown)
     return CLI_EXIT_MISSING;
 }
 
-/* 1 if --kernel stands for the row, which is one of the ladder of GPUs. */
-static int is_chosen(const tg_kernel_info *info, const explain_options *options)
+/* Fills `list` with the kernels that the options stand for. */
+static int explain_kernels(const explain_case *shown, const explain_options *options,
+                           tg_explanation list[EXPLAIN_CAPACITY], int *count)
 {
-    const char *name = options->kernel ? options->kernel : "all";
-    const char *family = strncmp(name, "cuda_", 5) == 0 ? name + 5 : name;
-    if (strcmp(info->device, "cuda") != 0 || info->ladder_rung < 0)
-        return 0;
-    if (options->tile && info->tile_rows != options->tile)
-        return 0;
-    return strcmp(name, "all") == 0 || strcmp(name, info->name) == 0 ||
-           strcmp(family, info->family) == 0;
-}
-
-/* Fills `list` with the rows that the options stand for, or with one that the table has not. */
-static int explain_rows(const explain_case *shown, const explain_options *options,
-                        tg_explanation list[EXPLAIN_CAPACITY], int *count)
-{
+    const char *names[LADDER_CAPACITY];
+    const char *kernel = options->kernel ? options->kernel : "all";
+    const int name_count = cli_list_ladder(kernel, options->tile, names);
     tg_status status = TG_STATUS_OK;
-    for (int i = 0; i < tg_get_kernel_count() && status == TG_STATUS_OK; i++) {
-        tg_kernel_info info;
-        status = tg_get_kernel_info(NULL, i, &info);
-        if (status != TG_STATUS_OK || !is_chosen(&info, options) || *count == EXPLAIN_CAPACITY)
-            continue;
-        status = tg_explain_kernel(&shown->chip, info.name, 0, shown->m, shown->n, shown->k,
-                                   &list[*count]);
+    for (int i = 0; i < name_count; i++) {
+        status = tg_explain_kernel(&shown->chip, names[i], options->tile, shown->m, shown->n,
+                                   shown->k, &list[*count]);
         *count += status == TG_STATUS_OK;
+        if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
+            return cli_report_status(status);
     }
-    if (status != TG_STATUS_OK)
-        return cli_report_status(status);
     if (*count > 0)
         return CLI_EXIT_OK;
-    if (!options->kernel || strcmp(options->kernel, "all") == 0) {
-        cli_print_error("--tile = %d: no kernel of the ladder has that tile; pass 8, 16, 32, 64 or "
-                        "128, or a family of any tile by --kernel (edges)",
-                        options->tile);
-        return CLI_EXIT_USAGE;
-    }
-    status = tg_explain_kernel(&shown->chip, options->kernel, options->tile, shown->m, shown->n,
-                               shown->k, &list[0]);
-    *count = status == TG_STATUS_OK;
-    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+    if (strcmp(kernel, "all") != 0)
+        return cli_report_status(status);
+    cli_print_error("--tile = %d: no kernel of the ladder has that tile; pass 1 to 64, or 128",
+                    options->tile);
+    return CLI_EXIT_USAGE;
 }
 
 /* Every tile of a family. */
 static int explain_tiles(const explain_case *shown, const explain_options *options,
-                         tg_explanation list[tile_count])
+                         tg_explanation list[EXPLAIN_CAPACITY], int *count)
 {
     const char *family = options->kernel ? options->kernel : default_advice;
-    for (int i = 0; i < tile_count; i++) {
-        tg_status status = tg_explain_kernel(&shown->chip, family, tile_least << i, shown->m,
-                                             shown->n, shown->k, &list[i]);
-        if (status != TG_STATUS_OK)
+    tg_status status = TG_STATUS_OK;
+    for (int tile = 1; tile <= TILE_MOST && *count < EXPLAIN_CAPACITY; tile++) {
+        status = tg_explain_kernel(&shown->chip, family, tile, shown->m, shown->n, shown->k,
+                                   &list[*count]);
+        *count += status == TG_STATUS_OK;
+        if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
             return cli_report_status(status);
     }
-    return CLI_EXIT_OK;
+    return *count > 0 ? CLI_EXIT_OK : cli_report_status(status);
 }
 
 /* The ladder on a chip. */
@@ -185,16 +164,16 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
     }
     int exit_code = cli_find_chip(options->gpu, &shown);
     if (exit_code == CLI_EXIT_OK)
-        exit_code = options->is_advice ? explain_tiles(&shown, options, list)
-                                       : explain_rows(&shown, options, list, &count);
+        exit_code = options->is_advice ? explain_tiles(&shown, options, list, &count)
+                                       : explain_kernels(&shown, options, list, &count);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     if (options->has_json)
-        return cli_print_json(options->is_advice ? cli_make_tiles_json(&shown, list, tile_count)
+        return cli_print_json(options->is_advice ? cli_make_tiles_json(&shown, list, count)
                               : count == 1       ? cli_make_explanation_json(&shown, &list[0])
                                                  : cli_make_explanations_json(&shown, list, count));
     if (options->is_advice)
-        cli_print_tiles(&shown, list, tile_count);
+        cli_print_tiles(&shown, list, count);
     else if (count == 1)
         cli_print_explanation(&shown, &list[0]);
     else
@@ -257,7 +236,7 @@ int cli_run_explain(int argc, char **argv)
                "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json",
     };
     explain_options options = {NULL, NULL, NULL, NULL, 0, 0, 0};
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     tg_problem problem;
     tg_status status = tg_parse_problem(options.shape, &problem);

@@ -9,7 +9,8 @@
 
 #include <jansson.h>
 
-enum { EXPLAIN_CAPACITY = 64, COUNT_TEXT_BYTES = 32 };
+/* Explanations of one call, sides of a tile, kernels of the ladder: at most. */
+enum { EXPLAIN_CAPACITY = 64, TILE_MOST = 128, LADDER_CAPACITY = 64, COUNT_TEXT_BYTES = 32 };
 
 /* Sizes and chip that kernels are explained for. */
 typedef struct explain_case {
@@ -44,6 +45,11 @@ json_t *cli_make_explanation_json(const explain_case *shown, const tg_explanatio
 json_t *cli_make_explanations_json(const explain_case *shown, const tg_explanation *list,
                                    int count);
 json_t *cli_make_tiles_json(const explain_case *shown, const tg_explanation *list, int count);
+
+/* Names that stand for what `kernel` does of the ladder of GPUs, with that tile (0: none given): of
+ * "all" its rows, or its families where there is a tile; of a family its rows, or itself where
+ * there is a tile; of any other name that. Returns how many; they are the table's or `kernel`. */
+int cli_list_ladder(const char *kernel, int tile, const char *names[LADDER_CAPACITY]);
 
 /* 1 if `kernel` is the row's name, or its first words, or its family. */
 int cli_is_named(const tg_kernel_info *info, const char *kernel);

@@ -16,6 +16,7 @@ typedef struct candidate_list {
     tg_device_info device;
     tg_candidate *candidates; /* in the order of the table; owned */
     int count;
+    const char *chosen; /* of all candidates; "" where none can run */
     double flops, peak_flop_per_s;
 } candidate_list;
 
@@ -163,13 +164,10 @@ static json_t *make_list_json(const char *shape, const tg_problem *problem,
                               const candidate_list *list)
 {
     json_t *candidates = json_array();
-    const char *chosen = "";
     int is_whole = candidates != NULL;
     for (int i = 0; i < list->count; i++) {
         json_t *made = is_whole ? make_candidate_json(&list->candidates[i], list->flops) : NULL;
         is_whole = is_whole && cli_append_json(candidates, made);
-        if (list->candidates[i].is_chosen)
-            chosen = list->candidates[i].kernel;
     }
     candidates = cli_keep_whole_json(candidates, is_whole);
     return json_pack(
@@ -180,7 +178,7 @@ static json_t *make_list_json(const char *shape, const tg_problem *problem,
         cli_make_text_json(list->device.name), "isa", list->device.isa, "thread_count",
         list->device.thread_count, "l1_bytes", (json_int_t)list->device.l1_bytes, "l2_bytes",
         (json_int_t)list->device.l2_bytes, "l3_bytes", (json_int_t)list->device.l3_bytes,
-        "peak_flop_per_s", list->peak_flop_per_s, "chosen_kernel", chosen, "candidates",
+        "peak_flop_per_s", list->peak_flop_per_s, "chosen_kernel", list->chosen, "candidates",
         candidates);
 }
 
@@ -202,6 +200,11 @@ static int list_candidates(const tg_problem *problem, const char *device, const 
         status = fill_for_chip(problem, chip, list);
     else if ((status = tg_create_context(&options, &list->context)) == TG_STATUS_OK)
         status = fill(problem, list);
+    list->chosen = "";
+    for (int i = 0; i < list->count; i++) {
+        if (list->candidates[i].is_chosen)
+            list->chosen = list->candidates[i].kernel;
+    }
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
@@ -217,6 +220,26 @@ int cli_is_named(const tg_kernel_info *info, const char *kernel)
     return strcmp(info->family, kernel) == 0 ||
            (strncmp(info->name, kernel, length) == 0 &&
             (info->name[length] == '_' || info->name[length] == '\0'));
+}
+
+int cli_list_ladder(const char *kernel, int tile, const char *names[LADDER_CAPACITY])
+{
+    const char *family = strncmp(kernel, "cuda_", 5) == 0 ? kernel + 5 : kernel;
+    const int is_all = strcmp(kernel, "all") == 0;
+    int count = 0;
+    for (int i = 0; i < tg_get_kernel_count() && count < LADDER_CAPACITY; i++) {
+        tg_kernel_info info;
+        if (tg_get_kernel_info(NULL, i, &info) != TG_STATUS_OK || info.ladder_rung < 0 ||
+            strcmp(info.device, "cuda") != 0 || !(is_all || strcmp(info.family, family) == 0))
+            continue;
+        if (!tile)
+            names[count++] = info.name;
+        else if (count == 0 || strcmp(names[count - 1], info.family) != 0)
+            names[count++] = info.family;
+    }
+    if (count == 0)
+        names[count++] = kernel;
+    return count;
 }
 
 /* Leaves those that `kernel` names; they come in the order of the table. */

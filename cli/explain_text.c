@@ -173,6 +173,9 @@ void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int 
         const tg_traffic *t = &list[i].traffic;
         const tg_prediction *p = &list[i].prediction;
         char time[COUNT_TEXT_BYTES];
+        /* Of tiles that are not legal, one after another, the first tells why. */
+        if (i > 0 && !p->is_legal && !list[i - 1].prediction.is_legal)
+            continue;
         printf("%4d %8d %8lld %8.0f%% %7.4g %9s %9s  %s%s\n", t->tile_rows, t->threads_per_block,
                (long long)p->shared_bytes, 100.0 * p->occupancy, t->flop_per_byte, p->bound,
                p->is_legal ? cli_format_time(p->predicted_s, time) : "-",
@@ -183,4 +186,7 @@ void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int 
     else
         printf("Recommended: tile %d%s\n", list[best].traffic.tile_rows,
                list[best].is_in_table ? "" : ", which the kernel table has no row of");
+    if (count > 1 && !list[count - 1].prediction.is_legal && !list[count - 2].prediction.is_legal)
+        printf("Larger tiles, up to %d, are not legal for the same reason\n",
+               list[count - 1].traffic.tile_rows);
 }

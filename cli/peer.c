@@ -11,6 +11,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Where peers that share a package come from. */
+#define FROM_ONEDNN                                                                                \
+    .remedy = "apt-get install libdnnl2, or set TILEGEMM_ONEDNN to its folder",                    \
+    .path_variable = "TILEGEMM_ONEDNN", .libraries = {"libdnnl.so.2", "libdnnl.so"}
+#define FROM_CUBLAS(library)                                                                       \
+    .remedy = "install the CUDA toolkit, or set TILEGEMM_CUBLAS to the library's folder",          \
+    .path_variable = "TILEGEMM_CUBLAS", .is_on_gpu = 1,                                            \
+    .libraries = {library ".so.13", library ".so.12", library ".so.11"}
+
 /* OpenBLAS and BLIS come in an OpenMP and a pthread build. The OpenMP one is first: it shares its
  * threads with this process, so that no second pool spins beside the contender being timed. */
 static cli_peer peers[] = {
@@ -41,9 +50,7 @@ static cli_peer peers[] = {
     },
     {
         .name = "onednn",
-        .remedy = "apt-get install libdnnl2, or set TILEGEMM_ONEDNN to its folder",
-        .path_variable = "TILEGEMM_ONEDNN",
-        .libraries = {"libdnnl.so.2", "libdnnl.so"},
+        FROM_ONEDNN,
         .bind = cli_bind_onednn,
         .set_thread_count = cli_set_peer_threads_int,
 #ifdef TG_HAVE_ONEDNN_HEADER
@@ -55,9 +62,7 @@ static cli_peer peers[] = {
     },
     {
         .name = "onednn_sgemm",
-        .remedy = "apt-get install libdnnl2, or set TILEGEMM_ONEDNN to its folder",
-        .path_variable = "TILEGEMM_ONEDNN",
-        .libraries = {"libdnnl.so.2", "libdnnl.so"},
+        FROM_ONEDNN,
         .bind = cli_bind_onednn_sgemm,
         .set_thread_count = cli_set_peer_threads_int,
         .explain_unsupported = cli_explain_onednn_sgemm,
@@ -79,10 +84,7 @@ static cli_peer peers[] = {
     },
     {
         .name = "cublas",
-        .remedy = "install the CUDA toolkit, or set TILEGEMM_CUBLAS to the library's folder",
-        .path_variable = "TILEGEMM_CUBLAS",
-        .libraries = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"},
-        .is_on_gpu = 1,
+        FROM_CUBLAS("libcublas"),
         .bind = cli_bind_cublas,
         .explain_unsupported = cli_explain_cublas,
         .prepare = cli_prepare_cublas,
@@ -91,10 +93,7 @@ static cli_peer peers[] = {
     },
     {
         .name = "cublas_lt",
-        .remedy = "install the CUDA toolkit, or set TILEGEMM_CUBLAS to the library's folder",
-        .path_variable = "TILEGEMM_CUBLAS",
-        .libraries = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"},
-        .is_on_gpu = 1,
+        FROM_CUBLAS("libcublasLt"),
         .bind = cli_bind_cublas_lt,
         .explain_unsupported = cli_explain_cublas_lt,
         .prepare = cli_prepare_cublas_lt,
@@ -103,10 +102,7 @@ static cli_peer peers[] = {
     },
     {
         .name = "cublas_best",
-        .remedy = "install the CUDA toolkit, or set TILEGEMM_CUBLAS to the library's folder",
-        .path_variable = "TILEGEMM_CUBLAS",
-        .libraries = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"},
-        .is_on_gpu = 1,
+        FROM_CUBLAS("libcublasLt"),
         .bind = cli_bind_cublas_lt,
         .explain_unsupported = cli_explain_cublas_lt,
         .prepare = cli_prepare_cublas_best,

@@ -14,8 +14,13 @@
 
 enum { key_device = 0x100, key_gpu, key_launch };
 
-/* Multiply-adds that a person waits for. */
+static const char example[] = "256x256x256";
+
+/* Multiply-adds that a person waits for, and those up to which all blocks run: beyond them some
+ * stand for the others, whose counts are the same where the tile is of whole sectors, as in every
+ * row of the table. */
 static const double simulated_products_most = (double)(1 << 25);
+static const int64_t whole_products_most = 1 << 20;
 
 static const struct argp_option option_list[] = {
     {"kernel", 'k', "NAMES", 0,
@@ -51,13 +56,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->is_launch = 1;
         return 0;
     case ARGP_KEY_ARG:
-        if (options->shape)
-            argp_error(state, "'%s' is one shape too many; pass one, such as 256x256x256", arg);
-        options->shape = arg;
+        cli_take_shape(state, arg, example, &options->shape);
         return 0;
     case ARGP_KEY_END:
-        if (!options->shape)
-            argp_error(state, "name a shape, such as 256x256x256");
+        cli_require_shape(state, options->shape, example);
         if (!options->kernels)
             argp_error(state, "name kernels, such as --kernel edges,warp_tile");
         return 0;
@@ -167,7 +169,8 @@ static int simulate(const explain_case *shown, profile_entry *entry)
                                            .a = operands.memory[0],
                                            .b = operands.memory[1],
                                            .d = operands.memory[2],
-                                           .l2_bytes = shown->chip.l2_bytes};
+                                           .l2_bytes = shown->chip.l2_bytes,
+                                           .work_limit = whole_products_most};
     tg_status status = tg_simulate_kernel(&options, shown->m, shown->n, shown->k, &simulation);
     if (status == TG_STATUS_OK) {
         entry->is_simulated = 1;
@@ -263,7 +266,7 @@ int cli_run_profile(int argc, char **argv)
                "  tilegemm profile 256x256x256 --kernel edges,transposed --device sim",
     };
     profile_options options = {.device = "cuda"};
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     tg_status status = tg_parse_problem(options.shape, &options.problem);
     if (status != TG_STATUS_OK)

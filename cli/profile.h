@@ -9,6 +9,7 @@
 #include "tilegemm_lab.h"
 
 #include <jansson.h>
+#include <stdio.h>
 
 enum { PROFILE_KERNEL_CAPACITY = 64 };
 
@@ -34,6 +35,7 @@ typedef struct profile_options {
 typedef struct profile_entry {
     const char *kernel;
     int launch_count;                      /* of its call; 0 where none was counted */
+    char grid[32];                         /* of its first launch, "(16, 16, 1)" */
     double counted[PROFILE_COUNTER_COUNT]; /* NaN where the profiler knows no such metric */
     int has_model, is_simulated;
     tg_explanation model;
@@ -54,6 +56,10 @@ int cli_launch_kernels(const profile_options *options);
 /* Runs Nsight Compute on that and fills command and counted values of the entries, whose kernels
  * are given. Returns a cli_exit; where it is not installed, the command has been printed. */
 int cli_count_kernels(const profile_options *options, profile_report *report);
+
+/* Reads Nsight Compute's raw CSV into the entries, whose kernels are given: of each its first
+ * launch. Returns 0 where memory ran out. */
+int cli_read_counters(FILE *stream, profile_report *report);
 
 /* What the counters tell together: turns of shared memory that instructions need, those that the
  * hardware added while another access had the banks, and conflicts of addresses. */

@@ -130,17 +130,20 @@ static double read_number(const char *text)
 }
 
 typedef struct columns {
-    int kernel_name; /* -1: no header yet */
+    int kernel_name, grid; /* kernel_name -1: no header yet */
     int counter[PROFILE_COUNTER_COUNT];
 } columns;
 
 static void read_header(char *fields[column_capacity], int count, columns *found)
 {
+    found->grid = -1;
     for (int i = 0; i < PROFILE_COUNTER_COUNT; i++)
         found->counter[i] = -1;
     for (int column = 0; column < count; column++) {
         if (strcmp(fields[column], "Kernel Name") == 0)
             found->kernel_name = column;
+        if (strcmp(fields[column], "Grid Size") == 0)
+            found->grid = column;
         for (int i = 0; i < PROFILE_COUNTER_COUNT; i++) {
             if (strcmp(fields[column], counters[i].metric) == 0)
                 found->counter[i] = column;
@@ -179,9 +182,10 @@ static profile_entry *find_entry(profile_report *report, profile_entry *last, co
     return last;
 }
 
-/* Reads what the profiler prints; keeps the last line that tells of an error. Returns 0 where
- * memory ran out. */
-static int read_output(FILE *stream, profile_report *report, char message[message_bytes])
+/* Reads what the profiler prints; keeps the last line that tells of an error. Of calls (has_calls)
+ * all launches count, else each entry's first alone. Returns 0 where memory ran out. */
+static int read_output(FILE *stream, profile_report *report, int has_calls,
+                       char message[message_bytes])
 {
     static char *fields[column_capacity];
     columns found = {.kernel_name = -1};
@@ -205,12 +209,22 @@ static int read_output(FILE *stream, profile_report *report, char message[messag
             int column = found.counter[i];
             values[i] = column >= 0 && column < count ? read_number(fields[column]) : (double)NAN;
         }
-        entry = find_entry(report, entry, fields[found.kernel_name]);
+        entry = find_entry(report, has_calls ? entry : NULL, fields[found.kernel_name]);
+        if (entry && entry->launch_count > 0 && !has_calls)
+            continue;
+        if (entry && entry->launch_count == 0 && found.grid >= 0 && found.grid < count)
+            snprintf(entry->grid, sizeof entry->grid, "%s", fields[found.grid]);
         if (entry)
             add_launch(entry, values);
     }
     free(line);
     return feof(stream);
+}
+
+int cli_read_counters(FILE *stream, profile_report *report)
+{
+    char message[message_bytes];
+    return read_output(stream, report, 0, message);
 }
 
 /* Starts the command with its output in a pipe. 0, or the reason why it did not start. */
@@ -266,7 +280,7 @@ int cli_count_kernels(const profile_options *options, profile_report *report)
                             line.words[0], strerror(error), report->command);
             exit_code = CLI_EXIT_MISSING;
         } else {
-            int is_read = output && read_output(output, report, message);
+            int is_read = output && read_output(output, report, 1, message);
             if (output)
                 fclose(output);
             waitpid(child, &state, 0);

@@ -13,25 +13,31 @@
 #include <string.h>
 #include <time.h>
 
-enum { file_capacity = 16, page_bytes_most = 3000000, size_most = 1000000 };
-enum { key_gpu = 0x100, key_bench, key_profile };
+enum { file_capacity = 16, page_bytes_most = 3000000, size_most = 1000000, tile_most = 32 };
+enum { key_gpu = 0x100, key_tile, key_bench, key_profile };
 
-static const char default_shape[] = "256x256x256";
+static const char default_shape[] = "256x256x256", example[] = "1000x1200x800";
 static const char default_path[] = "report.html";
 
 typedef struct report_options {
     const char *shape, *gpu, *path;
     const char *bench_paths[file_capacity], *profile_paths[file_capacity];
-    int bench_count, profile_count;
+    int bench_count, profile_count, tile;
 } report_options;
 
 static const struct argp_option option_list[] = {
     {"gpu", key_gpu, "NAME|FILE", 0,
      "Chip to open with, as `tilegemm explain` takes it (default: the GPU here, else h200)", 0},
+    {"tile", key_tile, "T", 0,
+     "Side of the tile to open with, 1 to 32, of which the page then holds what the simulator "
+     "counts (default: 16, or 8, 4 or 2 where D is small)",
+     0},
     {"bench", key_bench, "FILE", 0,
      "Show what `tilegemm bench --json FILE` measured; may be given 16 times", 0},
     {"profile", key_profile, "FILE", 0,
-     "Show what `tilegemm profile --json` counted on a GPU; may be given 16 times", 0},
+     "Show what `tilegemm profile --json` counted on a GPU, or Nsight Compute's CSV of kernels "
+     "that ran at the report's sizes; may be given 16 times",
+     0},
     {"output", 'o', "FILE", 0, "Where the page is written (default: report.html)", 0},
     {0},
 };
@@ -53,6 +59,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case key_gpu:
         options->gpu = arg;
         return 0;
+    case key_tile:
+        return cli_parse_int("--tile", arg, 1, tile_most, &options->tile) ? 0 : EINVAL;
     case key_bench:
         append_path(state, "--bench", arg, options->bench_paths, &options->bench_count);
         return 0;
@@ -63,19 +71,19 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->path = arg;
         return 0;
     case ARGP_KEY_ARG:
-        if (options->shape)
-            argp_error(state, "'%s' is one shape too many; pass one, such as 1000x1200x800", arg);
-        options->shape = arg;
+        cli_take_shape(state, arg, example, &options->shape);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-static json_t *make_state(const explain_case *shown)
+static json_t *make_state(const report_case *report)
 {
-    return json_pack("{s:I, s:I, s:I, s:o}", "m", (json_int_t)shown->m, "n", (json_int_t)shown->n,
-                     "k", (json_int_t)shown->k, "chip", cli_make_text_json(shown->chip.name));
+    const explain_case *shown = &report->shown;
+    return json_pack("{s:I, s:I, s:I, s:i, s:o}", "m", (json_int_t)shown->m, "n",
+                     (json_int_t)shown->n, "k", (json_int_t)shown->k, "tile", report->tile, "chip",
+                     cli_make_text_json(shown->chip.name));
 }
 
 static json_t *make_chip(const tg_chip *chip)
@@ -98,7 +106,7 @@ static json_t *make_counted(const report_case *report, int *exit_code)
     json_t *list = json_array();
     int is_done = list != NULL;
     for (int i = 0; i < report->profile_count && is_done; i++)
-        is_done = cli_append_profile(report->profile_paths[i], list, exit_code);
+        is_done = cli_append_profile(report->profile_paths[i], &report->shown, list, exit_code);
     return cli_keep_whole_json(list, is_done);
 }
 
@@ -115,7 +123,7 @@ static json_t *make_data(const report_case *report, int *exit_code)
     json_t *bench = make_bench(report, exit_code);
     json_t *counted = bench ? make_counted(report, exit_code) : NULL;
     json_t *data = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "version", tg_get_version(), "date",
-                             date, "state", make_state(&report->shown), "chip",
+                             date, "state", make_state(report), "chip",
                              make_chip(&report->shown.chip), "bench", bench, "counted", counted);
     const int is_done =
         data && cli_set_json(data, "simulations", cli_make_simulations(report, exit_code)) &&
@@ -172,28 +180,27 @@ static int write_page(cli_output *output, const char *text)
     return exit_code;
 }
 
+/* Of 16, 8, 4 and 2 the largest of which D has two both ways. */
+static int choose_tile(const explain_case *shown)
+{
+    int tile = 16;
+    while (tile > 2 && (2 * tile > shown->m || 2 * tile > shown->n))
+        tile /= 2;
+    return tile;
+}
+
 static int parse_shape(report_case *report)
 {
-    char plain[80], given[512];
-    tg_problem *problem = &report->problem;
-    tg_status status = tg_parse_problem(report->shape, problem);
-    if (status == TG_STATUS_OK)
-        status = tg_format_problem(problem, given, sizeof given);
-    if (status != TG_STATUS_OK)
-        return cli_report_status(status);
     explain_case *shown = &report->shown;
-    shown->m = problem->d.row_count;
-    shown->n = problem->d.col_count;
-    shown->k = problem->a.col_count;
-    snprintf(plain, sizeof plain, "%lldx%lldx%lld", (long long)shown->m, (long long)shown->n,
-             (long long)shown->k);
-    if (strcmp(plain, given) != 0 || shown->m < 1 || shown->n < 1 || shown->k < 1 ||
-        shown->m > size_most || shown->n > size_most || shown->k > size_most) {
-        cli_print_error("shape = '%s', but the page shows D = A B of row-major FP32; pass MxNxK "
-                        "alone, each from 1 to %d",
-                        report->shape, size_most);
-        return CLI_EXIT_USAGE;
-    }
+    const int exit_code =
+        cli_parse_plain_shape(report->shape, "the page shows", size_most, &report->problem);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    shown->m = report->problem.d.row_count;
+    shown->n = report->problem.d.col_count;
+    shown->k = report->problem.a.col_count;
+    if (!report->tile)
+        report->tile = choose_tile(shown);
     return CLI_EXIT_OK;
 }
 
@@ -202,6 +209,7 @@ static int run_report(const report_options *options, cli_output *output)
     cli_file_error error = {""};
     cli_progress progress = cli_make_progress(0);
     report_case report = {.shape = options->shape ? options->shape : default_shape,
+                          .tile = options->tile,
                           .bench_paths = options->bench_paths,
                           .bench_count = options->bench_count,
                           .profile_paths = options->profile_paths,
@@ -247,11 +255,12 @@ int cli_run_report(int argc, char **argv)
             "Examples:\n"
             "  tilegemm report 1000x1200x800 -o report.html\n"
             "  tilegemm report 512x512x512 --gpu a100\n"
+            "  tilegemm report 55x43x48 --tile 12\n"
             "  tilegemm bench --kernel ladder --shape 512x512x512 --json mine.json\n"
             "  tilegemm report 512x512x512 --bench mine.json",
     };
     report_options options = {.shape = NULL};
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     cli_output output = {.path = NULL};
     int exit_code = run_report(&options, &output);

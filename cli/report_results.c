@@ -2,6 +2,7 @@
  * Results of `tilegemm bench` and `tilegemm profile` for the page. A file may come from anybody: it
  * is checked, cut to the fields that the page shows, and its texts stay texts.
  */
+#include "profile.h"
 #include "report.h"
 
 #include "json_output.h"
@@ -17,7 +18,7 @@ static int refuse(const char *path, const char *why, int *exit_code)
 {
     cli_print_error(
         "'%s' %s; pass --bench a file of `tilegemm bench --json FILE`, --profile one of "
-        "`tilegemm profile --json`",
+        "`tilegemm profile --json` or Nsight Compute's raw CSV of the report's sizes",
         path, why);
     *exit_code = CLI_EXIT_USAGE;
     return 0;
@@ -99,20 +100,24 @@ static json_t *take_text(const json_t *object, const char *key)
     return text ? text : json_string("");
 }
 
-/* NULL after printing what is wrong. */
-static json_t *load(const char *path, int *exit_code)
+static int check_file(const char *path, int *exit_code)
 {
     struct stat status;
-    json_error_t error;
     if (stat(path, &status) != 0) {
         cli_print_error("'%s': %s", path, strerror(errno));
         *exit_code = CLI_EXIT_MISSING;
-        return NULL;
+        return 0;
     }
-    if (!S_ISREG(status.st_mode) || status.st_size > file_bytes_most) {
-        refuse(path, "is no regular file of at most 32 MiB", exit_code);
+    return (S_ISREG(status.st_mode) && status.st_size <= file_bytes_most) ||
+           refuse(path, "is no regular file of at most 32 MiB", exit_code);
+}
+
+/* NULL after printing what is wrong. */
+static json_t *load(const char *path, int *exit_code)
+{
+    json_error_t error;
+    if (!check_file(path, exit_code))
         return NULL;
-    }
     json_t *root = json_load_file(path, 0, &error);
     if (!root) {
         char why[JSON_ERROR_TEXT_LENGTH + 40];
@@ -168,9 +173,70 @@ static json_t *take_counts(const json_t *root, const json_t *kernel, const char 
     return cli_keep_whole_json(taken, is_done);
 }
 
-int cli_append_profile(const char *path, json_t *list, int *exit_code)
+/* 1 if the file begins as Nsight Compute's CSV does, with a quoted name or its own messages. */
+static int is_csv(const char *path)
 {
-    json_t *root = load(path, exit_code);
+    FILE *stream = fopen(path, "r");
+    const int first = stream ? getc(stream) : EOF;
+    if (stream)
+        fclose(stream);
+    return first == '"' || first == '=';
+}
+
+/* Leaves the entries that were counted. CSV tells no sizes, but the grid, which is that of the
+ * report's. Returns 0 after printing what is wrong. */
+static int keep_counted(const char *path, profile_report *report, int *exit_code)
+{
+    int kept_count = 0;
+    for (int i = 0; i < report->entry_count; i++) {
+        profile_entry *entry = &report->entries[i];
+        const explain_case *shown = &report->shown;
+        char grid[sizeof entry->grid], why[200];
+        if (entry->launch_count == 0)
+            continue;
+        const tg_status status = tg_explain_kernel(&shown->chip, entry->kernel, 0, shown->m,
+                                                   shown->n, shown->k, &entry->model);
+        if (status != TG_STATUS_OK) {
+            *exit_code = cli_report_status(status);
+            return 0;
+        }
+        snprintf(grid, sizeof grid, "(%lld, %lld, 1)", (long long)entry->model.traffic.grid_x,
+                 (long long)entry->model.traffic.grid_y);
+        snprintf(why, sizeof why, "has %s with a grid of %s, but the report's sizes make it %s",
+                 entry->kernel, entry->grid, grid);
+        if (strcmp(grid, entry->grid) != 0)
+            return refuse(path, why, exit_code);
+        report->entries[kept_count++] = *entry;
+    }
+    report->entry_count = kept_count;
+    return kept_count > 0 || refuse(path, "counts no kernel of the ladder", exit_code);
+}
+
+/* What `profile --json` would print of the CSV; NULL after printing what is wrong. */
+static json_t *load_csv(const char *path, const explain_case *shown, int *exit_code)
+{
+    static profile_report report;
+    const char *names[LADDER_CAPACITY];
+    if (!check_file(path, exit_code))
+        return NULL;
+    FILE *stream = fopen(path, "r");
+    report = (profile_report){.shown = *shown, .entry_count = cli_list_ladder("all", 0, names)};
+    for (int i = 0; i < report.entry_count; i++)
+        report.entries[i].kernel = names[i];
+    const int is_read = stream && cli_read_counters(stream, &report);
+    if (stream)
+        fclose(stream);
+    if (!is_read) {
+        cli_print_error("'%s': out of memory, or it cannot be read", path);
+        *exit_code = CLI_EXIT_WRONG;
+        return NULL;
+    }
+    return keep_counted(path, &report, exit_code) ? cli_make_profile_json(&report) : NULL;
+}
+
+int cli_append_profile(const char *path, const explain_case *shown, json_t *list, int *exit_code)
+{
+    json_t *root = is_csv(path) ? load_csv(path, shown, exit_code) : load(path, exit_code);
     const json_t *kernels = json_object_get(root, "kernels");
     int is_right = root != NULL;
     if (root && !json_is_array(kernels))

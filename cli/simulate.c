@@ -21,14 +21,15 @@ typedef struct simulate_options {
 enum { key_tile = 0x100, key_gpu, key_trace, key_lines, key_requests };
 enum { trace_elems_most = 4096 }; /* of D: a trace is for reading */
 
-static const char default_chip[] = "h200";
+static const char default_chip[] = "h200", example[] = "256x256x256";
 
 static const struct argp_option option_list[] = {
     {"kernel", 'k', "NAME", 0,
      "Kernel of the ladder of GPUs: a name that `tilegemm kernels` lists, its family (edges), or "
      "all",
      0},
-    {"tile", key_tile, "T", 0, "Side of the tile: of the table, or 2 or 4 for the first four rungs",
+    {"tile", key_tile, "T", 0,
+     "Side of the tile: 1 to 32 for rungs 1 to 6, 8, 16, 32 or 64 for rung 7, 64 or 128 for rung 8",
      0},
     {"gpu", key_gpu, "NAME|FILE", 0, "Chip whose L2 is modelled (default: h200)", 0},
     {"trace", key_trace, NULL, 0,
@@ -55,7 +56,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->kernel = arg;
         return 0;
     case key_tile:
-        return cli_parse_int("--tile", arg, 2, 128, &options->tile) ? 0 : EINVAL;
+        return cli_parse_int("--tile", arg, 1, TILE_MOST, &options->tile) ? 0 : EINVAL;
     case key_gpu:
         options->gpu = arg;
         return 0;
@@ -69,13 +70,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->has_requests = 1;
         return 0;
     case ARGP_KEY_ARG:
-        if (options->shape)
-            argp_error(state, "'%s' is one shape too many; pass one, such as 256x256x256", arg);
-        options->shape = arg;
+        cli_take_shape(state, arg, example, &options->shape);
         return 0;
     case ARGP_KEY_END:
-        if (!options->shape)
-            argp_error(state, "name a shape, such as 256x256x256");
+        cli_require_shape(state, options->shape, example);
         if (!options->kernel)
             argp_error(state, "name a kernel, such as --kernel edges, or --kernel all");
         return 0;
@@ -197,18 +195,14 @@ static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *k
     return status;
 }
 
-/* Every row of the ladder that takes the sizes; the others are named with the reason. */
+/* Every kernel of the ladder that takes the tile and the sizes; the others are named with the
+ * reason. */
 static int simulate_all(simulate_case *run, const tg_chip *chip)
 {
-    for (int i = 0; i < tg_get_kernel_count(); i++) {
-        tg_kernel_info info;
-        tg_status status = tg_get_kernel_info(NULL, i, &info);
-        if (status != TG_STATUS_OK)
-            return cli_report_status(status);
-        if (strcmp(info.device, "cuda") != 0 || info.ladder_rung < 0 ||
-            (run->options->tile && info.tile_rows != run->options->tile))
-            continue;
-        status = simulate(run, chip, info.name);
+    const char *names[LADDER_CAPACITY];
+    const int count = cli_list_ladder("all", run->options->tile, names);
+    for (int i = 0; i < count; i++) {
+        const tg_status status = simulate(run, chip, names[i]);
         if (status == TG_STATUS_UNSUPPORTED && !run->options->has_json)
             printf("%s\n\n", tg_get_error_detail());
         else if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
@@ -220,24 +214,13 @@ static int simulate_all(simulate_case *run, const tg_chip *chip)
 static int parse_shape(simulate_case *run)
 {
     tg_problem problem;
-    char plain[80], given[640];
-    tg_status status = tg_parse_problem(run->options->shape, &problem);
-    if (status != TG_STATUS_OK)
-        return cli_report_status(status);
+    const int exit_code = cli_parse_plain_shape(run->options->shape, "the ladder's kernels form",
+                                                INT32_MAX, &problem);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
     run->m = problem.d.row_count;
     run->n = problem.d.col_count;
-    run->k = problem.op_a == TG_OPERATION_NONE ? problem.a.col_count : problem.a.row_count;
-    snprintf(plain, sizeof plain, "%lldx%lldx%lld", (long long)run->m, (long long)run->n,
-             (long long)run->k);
-    status = tg_format_problem(&problem, given, sizeof given);
-    if (status != TG_STATUS_OK)
-        return cli_report_status(status);
-    if (strcmp(plain, given) != 0 || run->m < 1 || run->n < 1 || run->k < 1) {
-        cli_print_error("shape = '%s', but the ladder's kernels form D = A B of row-major FP32; "
-                        "pass MxNxK alone, each at least 1",
-                        run->options->shape);
-        return CLI_EXIT_USAGE;
-    }
+    run->k = problem.a.col_count;
     if (run->options->has_trace && (double)run->m * (double)run->n > trace_elems_most) {
         cli_print_error("shape = '%s' is too large for --trace, which prints every step; pass one "
                         "with at most %d elements of D",
@@ -305,7 +288,7 @@ int cli_run_simulate(int argc, char **argv)
             "  tilegemm simulate 4x4x4 --kernel tiled --tile 2 --trace",
     };
     simulate_options options = {.shape = NULL};
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     simulate_case run = {.options = &options, .progress = cli_make_progress(options.has_json)};
     int exit_code = run_case(&run);

@@ -145,9 +145,10 @@ typedef struct tg_explanation {
 
 /* Explains a kernel of the ladder of GPUs on a chip. `kernel` is a row of the kernel table, or a
  * family ("edges", "cuda_edges") with the side of its tile; tile = 0 is the row's own, a family's
- * first. Naive, coalesced, tiled and edges may have any tile of 2, 4 .. 64, whether the table has a
- * row of it or not. m, n, k >= 1. Errors: INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED (a kernel
- * outside that ladder, a tile that its family has not), SIZE_OVERFLOW (a count over 63 bits). */
+ * first. Rungs 1 to 6 may have any tile of 1 .. 64, rung 7 8, 16, 32 or 64, rung 8 64 or 128,
+ * whether the table has a row of it or not. m, n, k >= 1. Errors: INVALID_ARGUMENT, UNKNOWN_NAME,
+ * UNSUPPORTED (a kernel outside that ladder, a tile that its family has not), SIZE_OVERFLOW (a
+ * count over 63 bits). */
 TG_API tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m,
                                    int64_t n, int64_t k, tg_explanation *explanation);
 
@@ -245,7 +246,7 @@ typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t bloc
 
 /* Zero or NULL in any field but kernel, a, b and d means its default. */
 typedef struct tg_simulation_options {
-    const char *kernel; /* as tg_explain_kernel takes it, but tiles of 2 and 4 or of the table */
+    const char *kernel; /* as tg_explain_kernel takes it, but tiles of 1 .. 32 in rungs 1 to 6 */
     int tile;
     const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
     float *d;           /* m x n; holds the product where all blocks ran */

@@ -8,8 +8,7 @@ import {makeState} from './state.js';
 import {figure, table} from './table.js';
 import {views} from './views.js';
 
-const FAMILIES_OF_ANY_TILE = ['naive', 'coalesced', 'tiled', 'edges'];
-const EVERY_TILE = [2, 4, 8, 16, 32, 64];
+const OWN_TILE = 16;
 const THEMES = ['auto', 'light', 'dark'];
 
 function readData() {
@@ -25,14 +24,22 @@ function makeApp(model, data) {
     const modes = [...new Set(data.bench.map(file => file.mode))].sort(); // cold before hot
     defaults.view = views[0].id;
     defaults.mode = modes[0] ?? 'cold';
-    // Tiles of a family of the ladder: any of them for the first four, else its rows'.
-    const listTiles = family => FAMILIES_OF_ANY_TILE.includes(family) ? EVERY_TILE :
-        [...new Set(model.kernels.filter(row => row.device === 'cuda' && row.family === family)
-            .map(row => row.tile_rows))];
-    const settle = changed => {
-        const tiles = listTiles(changed.kernel);
-        if (!tiles.includes(changed.tile))
-            changed.tile = tiles.includes(16) ? 16 : tiles[0];
+    const tiles = new Map(families.map(row => [row.family, model.listTiles(row)]));
+    const listTiles = family => tiles.get(family);
+    const listRowTiles = family => model.kernels.filter(row => row.device === 'cuda' &&
+        (family ? row.family === family : row.ladder_rung >= 0)).map(row => row.tile_rows);
+    // Of the table's tiles this page's first choice, or the family's first.
+    const findRowTile = family => {
+        const rowTiles = listRowTiles(family);
+        return rowTiles.includes(OWN_TILE) ? OWN_TILE : rowTiles[0];
+    };
+    // A tile of the table gives way to one of the table where another rung has no row of it.
+    const settle = (changed, keys) => {
+        const isRowLeft = keys.includes('kernel') && !keys.includes('tile') &&
+            listRowTiles().includes(changed.tile) &&
+            !listRowTiles(changed.kernel).includes(changed.tile);
+        if (isRowLeft || !listTiles(changed.kernel).includes(changed.tile))
+            changed.tile = findRowTile(changed.kernel);
     };
     const {state, set, listen, listRefusals} = makeState(defaults, {
         view: views.map(view => view.id), kernel: families.map(row => row.family),
@@ -41,7 +48,7 @@ function makeApp(model, data) {
     const heard = []; // {view, listener, isDue}
     let mounting = null;
     const app = {
-        state, model, data, figure, html, svg, table, families, modes, set, listTiles,
+        state, model, data, figure, html, svg, table, families, modes, set, listTiles, findRowTile,
         listRefusals,
         sources: readSources(data),
         records: readRecords(data, model.chips),
@@ -151,12 +158,18 @@ async function start() {
     const title = html('h1');
     const choice = html('p', {class: 'on-paper'}); // what the controls say, which are not printed
     const refused = html('p', {class: 'warn', role: 'status', hidden: true});
+    const tileNote = html('p', {class: 'kernel-note', hidden: true});
     const head = () => {
         const {m, n, k, chip, kernel, tile, view} = app.state;
         choice.textContent = `${views.find(one => one.id === view).title}; ${kernel}, tile ${tile}`;
         title.textContent = `D = A B: ${m} x ${n} x ${k} on ${app.findChip(chip).title}`;
         document.title = `tilegemm ${m}x${n}x${k}`;
         const refusals = app.listRefusals();
+        const explained = app.explain();
+        tileNote.hidden = Boolean(explained.error) || explained.is_in_table;
+        tileNote.textContent = `No GPU kernel is compiled with this tile (${explained.kernel}): ` +
+            'what is said of it is by the model, whose formulas hold for every tile, or by the ' +
+            `simulator.${explained.is_legal ? '' : ` It cannot run: ${explained.reason}.`}`;
         refused.hidden = refusals.length === 0;
         refused.textContent = `Refused in the address: ${refusals.join('; ')}.`;
     };
@@ -169,7 +182,7 @@ async function start() {
         tabindex: 0, hidden: true}));
     const tabs = makeTabs(app, panels);
     root.replaceChildren(
-        html('header', {}, [title, choice, makeShape(app), refused]),
+        html('header', {}, [title, choice, makeShape(app), tileNote, refused]),
         html('nav', {}, tabs.bar),
         html('main', {}, panels),
         html('footer', {}, `tilegemm ${data.version ?? ''}: written ${data.date ?? ''}. Counts ` +

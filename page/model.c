@@ -10,6 +10,7 @@
 #include "../cli/fields.h"
 #include "core/kernels.h"
 #include "model/cpu_model.h"
+#include "model/ladder_model.h"
 
 #define EXPORT(name) __attribute__((export_name(#name))) name
 #define IMPORT(name) __attribute__((import_module("page"), import_name(#name))) name
@@ -109,6 +110,30 @@ void EXPORT(tell_explanation)(int tile, double m, double n, double k)
     tell(cli_count_fields, &explanation.traffic);
     tell(cli_reuse_fields, &explanation.traffic);
     tell(cli_prediction_fields, &explanation.prediction);
+}
+
+/* Numbers of the threads that form the elements of a block's tile, by rows, by the kernel named by
+ * the text; tells how the threads stand. NULL where there is no such kernel. */
+const int *EXPORT(find_owners)(int tile)
+{
+    static int owners[TGI_LADDER_TILE_MAX * TGI_LADDER_TILE_MAX];
+    tgi_ladder_choice choice = {.name = ""};
+    if (tgi_model_ladder_choose(text, tile, &choice) != TG_STATUS_OK)
+        return NULL;
+    const tgi_kernel *row = &choice.row;
+    for (int i = 0; i < row->tile_rows * row->tile_cols; i++)
+        owners[i] = tgi_model_ladder_owner(row, i / row->tile_cols, i % row->tile_cols);
+    tell_number("threads_x", row->tile_cols / row->thread_cols);
+    tell_number("threads_y", row->tile_rows / row->thread_rows);
+    tell_number("tile_rows", row->tile_rows);
+    tell_number("tile_cols", row->tile_cols);
+    return owners;
+}
+
+/* 1 if a kernel of the ladder like that row of the table can have the tile. */
+int EXPORT(has_tile)(int index, int tile)
+{
+    return tgi_model_ladder_has_tile(tgi_kernels_get(index), tile);
 }
 
 /* Plans D = A B of FP32 by rows on the chip; returns how many candidates there are to tell, 0 where

@@ -4,6 +4,7 @@ import bytes from 'model.wasm';
 
 const TEXT = new TextEncoder();
 const NAME = new TextDecoder();
+const TILE_MAX = 128; // of the ladder
 
 // FLOP/s that the model expects of an explanation.
 export const predictRate = explained => explained.useful_flops / explained.predicted_s;
@@ -97,6 +98,22 @@ export async function loadModel() {
             return {m, n, k, gpu: current,
                     ...ask(() => exports.tell_explanation(tile, m, n, k))};
         },
+        // {threads_x, threads_y, owners} of a kernel of the ladder: of each row of a block's tile
+        // the numbers of the threads that form its elements. null where there is no such kernel.
+        findOwners({kernel, tile = 0}) {
+            put(kernel);
+            let address = 0;
+            const {tile_rows: rows, tile_cols: cols, ...threads} =
+                ask(() => { address = exports.find_owners(tile); });
+            if (!address)
+                return null;
+            const all = new Int32Array(exports.memory.buffer, address, rows * cols);
+            return {...threads, owners: Array.from({length: rows},
+                (_, row) => Array.from(all.subarray(row * cols, (row + 1) * cols)))};
+        },
+        // Sides of a tile that the source of a row of the ladder can be compiled with.
+        listTiles: row => Array.from({length: TILE_MAX}, (_, i) => i + 1)
+            .filter(tile => exports.has_tile(kernels.indexOf(row), tile)),
         // {kernel, predicted_s} of the planner's choice; {} where no kernel can run.
         choose({m, n, k, chip}) {
             return chooseChip(chip) ? ask(() => exports.tell_choice(m, n, k)) : {};

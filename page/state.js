@@ -32,8 +32,8 @@ function readValue(key, text, fallback, options) {
     return text.trim() !== '' && Math.abs(value) <= 1e9 ? {value} : {refusal: 'a number'};
 }
 
-// `options`: for keys of which few values are allowed, a list of them. settle(state) changes what
-// does not go with the rest.
+// `options`: for keys of which few values are allowed, a list of them. settle(state, keys) changes
+// what does not go with the rest, where those keys were set.
 export function makeState(defaults, options, settle) {
     const base = {...SHARED, ...defaults};
     const state = {...base};
@@ -47,7 +47,7 @@ export function makeState(defaults, options, settle) {
         const answers = Object.fromEntries(asked.map(key => [key, take(key, given.get(key))]));
         for (const key of Object.keys(base))
             state[key] = answers[key]?.value ?? base[key];
-        settle(state);
+        settle(state, Object.keys(base));
         refusals = asked.filter(key => answers[key].value !== state[key]).map(key =>
             `${key} = ${given.get(key).slice(0, TEXT_SHOWN)}` +
             (answers[key].refusal ? `, pass ${answers[key].refusal}` : '') +
@@ -75,7 +75,7 @@ export function makeState(defaults, options, settle) {
             const before = {...state};
             for (const key of keys)
                 state[key] = take(key, String(changes[key])).value ?? state[key];
-            settle(state);
+            settle(state, keys);
             const changed = Object.keys(base).filter(key => state[key] !== before[key]);
             if (changed.length === 0)
                 return;

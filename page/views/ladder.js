@@ -74,7 +74,8 @@ function listRunRows(app, run) {
 // Without a measurement the model's estimates stand in, and are called so.
 function drawPredicted(app, width) {
     const rows = app.families.map(({family}) => app.explain({
-        kernel: family, tile: app.listTiles(family).includes(app.state.tile) ? app.state.tile : 0}))
+        kernel: family, tile: app.listTiles(family).includes(app.state.tile) ? app.state.tile
+            : app.findRowTile(family)}))
         .filter(one => !one.error);
     const list = rows.map(one => ({
         name: `rung ${one.ladder_rung}: ${one.family} ${one.tile_rows} x ${one.tile_cols}`,

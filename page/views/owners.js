@@ -1,10 +1,8 @@
-// Who computes what: a tile of D, its threads and warps, and the elements of each, as the
-// simulator saw the kernel store them.
+// Who computes what: a tile of D, its threads and warps, and the elements of each.
 import {formatCount} from '../format.js';
 import {addPatterns, listenToArrows, listenToClicks} from './drawing.js';
 import {drawOwners, drawTiles, getTileCell, makeGridScale} from './owners_picture.js';
 import {makeRange} from './range.js';
-import {explainMissing, findOwners} from './simulated.js';
 import {formatRange, makeTileFields, makeTiling} from './tiling.js';
 
 const WARP_THREADS = 32;
@@ -46,11 +44,11 @@ function listWarps(owners) {
         warp, formatRange(warp * WARP_THREADS, WARP_THREADS), formatSet(rows), formatSet(cols)]);
 }
 
-function showFacts(html, {explained, tiling, block, owned, thread, simulation}) {
+function showFacts(html, {explained, tiling, block, owned, thread, threads}) {
     const fact = (label, name, text) => html('div', {}, [
         html('dt', {}, label), html('dd', {'data-fact': name}, text)]);
-    const x = thread % simulation.threads_x;
-    const y = Math.floor(thread / simulation.threads_x);
+    const x = thread % threads.threads_x;
+    const y = Math.floor(thread / threads.threads_x);
     const rows = shift(owned.rows, block.firstRow, tiling.m);
     const cols = shift(owned.cols, block.firstCol, tiling.n);
     const stored = owned.elements.filter(
@@ -58,7 +56,7 @@ function showFacts(html, {explained, tiling, block, owned, thread, simulation}) 
     return html('dl', {class: 'counters'}, [
         fact('tile of D', 'tile', `rows ${formatRange(block.firstRow, block.rowCount)}, columns ` +
             formatRange(block.firstCol, block.colCount)),
-        fact('threads of a block', 'threads', `${simulation.threads_x} x ${simulation.threads_y} ` +
+        fact('threads of a block', 'threads', `${threads.threads_x} x ${threads.threads_y} ` +
             `= ${formatCount(explained.threads_per_block)}, ` +
             `${formatCount(Math.ceil(explained.threads_per_block / WARP_THREADS))} warps`),
         fact('registers a thread', 'registers', formatCount(explained.registers_per_thread)),
@@ -125,19 +123,21 @@ export default {
 
         const draw = () => {
             const explained = app.explain();
-            const simulation = explained.error ? null : findOwners(app);
-            shown.hidden = !simulation;
-            missing.replaceChildren();
-            if (!simulation) {
-                missing.append(explainMissing(app));
+            shown.hidden = Boolean(explained.error);
+            missing.replaceChildren(...explained.error
+                ? [html('p', {class: 'warn'}, explained.error)]
+                : explained.is_legal ? []
+                : [html('p', {class: 'warn'}, `${explained.kernel} cannot run: ` +
+                        `${explained.reason}. This is who would compute what.`)]);
+            if (explained.error)
                 return;
-            }
             const tiling = makeTiling(explained);
             const block = tiling.getBlock(app.state.blockRow, app.state.blockCol);
             threadCount = explained.threads_per_block;
             thread.show();
-            const {owners} = simulation;
-            const view = {explained, tiling, block, simulation, owners, thread: thread.get(),
+            const threads = app.model.findOwners(app.state);
+            const {owners} = threads;
+            const view = {explained, tiling, block, threads, owners, thread: thread.get(),
                           owned: findOwned(owners, thread.get())};
             facts.replaceChildren(showFacts(html, view));
             // Drawn anew, so the focus must be given back.
@@ -165,9 +165,11 @@ export default {
                 html('details', {}, [html('summary', {}, 'Every warp'),
                     app.table(['warp', 'threads', 'rows in the tile', 'columns in the tile'],
                               listWarps(owners))]),
-                html('p', {class: 'hint'}, 'Owners are the threads that the simulator saw store ' +
-                    `each element, ${explained.kernel}. Marks beside the tile: the thread's rows ` +
-                    'of A, at the left, and columns of B, above.'));
+                html('p', {class: 'hint'}, `Owners are the threads of ${explained.kernel} that ` +
+                    'store each element, by the model. Marks beside the tile: the thread\'s rows ' +
+                    'of A, at the left, and columns of B, above.' + (explained.is_in_table ? '' :
+                    ' The kernel table has no row with this tile: its registers are those of the ' +
+                    'next smaller one.')));
             if (name)
                 root.querySelector(`.${name}`).focus({preventScroll: true});
         };

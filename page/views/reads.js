@@ -44,6 +44,15 @@ function findCounts(list, explained) {
     return list.find(one => one.kernel === kernel && one.m === m && one.n === n && one.k === k);
 }
 
+// What the simulator counted at this size; of the whole k where it ran with parts of it (isCut).
+function findSimulated(app, explained) {
+    const {m, n, k, kernel} = explained;
+    const cut = app.data.simulations.find(one => one.kernel === kernel && one.m === m &&
+                                                 one.n === n && one.whole_k?.k === k);
+    return cut ? {...cut, ...cut.whole_k, isCut: true, cutK: cut.k}
+               : findCounts(app.data.simulations, explained);
+}
+
 // Counted on the chip that the page is at.
 const listCounted = ({data, state, model}) => data.counted.filter(({gpu, gpu_title: title}) =>
     (title ? findChip(model.chips, title) : gpu) === state.chip);
@@ -64,17 +73,16 @@ function listKernels(app) {
 
 const nameKernel = one => `${one.family} ${one.tile_rows} x ${one.tile_cols}`;
 
-// "; simulated 8 MiB", where the list has that kernel at this size.
-function sayCounted(level, name, list, explained) {
-    const counted = findCounts(list, explained);
+// "; simulated 8 MiB", where there is a count.
+function sayCounted(level, name, counted) {
     const bytes = counted && level.readCounted(counted);
     return Number.isFinite(bytes) ? `; ${name} ${formatBytes(bytes)}` : '';
 }
 
 function drawLevel(app, level, kernels, width) {
     const list = kernels.map(one => ({
-        name: nameKernel(one) + sayCounted(level, 'simulated', app.data.simulations, one) +
-            sayCounted(level, 'counted', listCounted(app), one),
+        name: nameKernel(one) + sayCounted(level, 'simulated', findSimulated(app, one)) +
+            sayCounted(level, 'counted', findCounts(listCounted(app), one)),
         value: level.read(one), text: formatBytes(level.read(one)),
         series: one.family === app.state.kernel ? 2 : 1, isHatched: !level.isExact}));
     return app.html('div', {}, [
@@ -86,27 +94,40 @@ function listRows(app, level, kernels) {
     const least = kernels.length ? level.read(kernels[0]) : 0;
     const show = one => one ? level.readCounted(one) ?? '-' : '-';
     return kernels.map(one => [
-        nameKernel(one), level.read(one), show(findCounts(app.data.simulations, one)),
+        nameKernel(one), level.read(one), show(findSimulated(app, one)),
         show(findCounts(listCounted(app), one)), `${formatCount(least / level.read(one))} x`]);
 }
 
 function listShared(app, kernels) {
     return kernels.map(one => {
-        const simulated = findCounts(app.data.simulations, one);
+        const simulated = findSimulated(app, one);
         return [nameKernel(one), one.shared_load_requests, simulated?.shared_load_requests ?? '-',
                 one.bank_conflicts, simulated?.bank_conflicts ?? '-', one.barriers,
                 simulated?.barriers ?? '-', one.reuse];
     });
 }
 
+// What was simulated of this size, and so what the figures stand for.
+function saySimulated(app, chosen) {
+    const simulated = findSimulated(app, chosen);
+    const {m, n, k} = app.state;
+    if (!simulated)
+        return 'This size and tile are not among those that were simulated for the page: ' +
+            `tilegemm simulate ${m}x${n}x${k} --kernel ${chosen.family} --tile ` +
+            `${chosen.tile_rows} counts them.`;
+    const blocks = simulated.is_exact ? 'All blocks of this size were simulated' :
+        `Of this size ${formatCount(simulated.simulated_block_count)} blocks were simulated, ` +
+        'and their counts scaled up' + (chosen.tile_rows % 8 ?
+            ' (about: the sectors of a block depend on where it lies)' : '');
+    return simulated.isCut ? `${blocks}; k was cut to ${formatCount(simulated.cutK)}, and to ` +
+        `less, and the counts continued to ${formatCount(k)}: every further step counts the same.`
+        : `${blocks}.`;
+}
+
 function say(app, kernels) {
     const chosen = kernels.find(one => one.family === app.state.kernel);
-    const simulated = findCounts(app.data.simulations, chosen);
-    const note = !chosen.is_legal ? `It cannot run: ${chosen.reason}.` :
-        !simulated ? 'This size is not among those that were simulated for the page.' :
-        simulated.is_exact ? 'All blocks of this size were simulated.' :
-            `Of this size ${formatCount(simulated.simulated_block_count)} blocks were simulated, ` +
-            'and their counts scaled up.';
+    const note = chosen.is_legal ? saySimulated(app, chosen) :
+        `It cannot run: ${chosen.reason}.`;
     return `${nameKernel(chosen)} reads ${formatCount(chosen.global_read_elems)} elements, ` +
         `${formatCount(chosen.reads_saved_elems)} fewer than the textbook loop: each element it ` +
         `reads serves ${formatCount(chosen.reuse)} times as many products. ${note}`;
@@ -134,7 +155,7 @@ export default {
         const draw = () => {
             const kernels = listKernels(app);
             const width = app.measureWidth(root, 350);
-            summary.textContent = kernels.length ? say(app, kernels) : app.explain().error;
+            summary.textContent = app.explain().error ?? say(app, kernels);
             LEVELS.forEach((level, i) => figures[i].show(
                 kernels.length ? drawLevel(app, level, kernels, width) : app.html('p'),
                 ['kernel', level.isExact ? 'model, bytes' : 'model, bytes (estimate)', 'simulated',

@@ -74,7 +74,7 @@ function listRungs(app) {
     return app.families.flatMap(({family}) => {
         const isOwn = family === app.state.kernel;
         const tiles = app.listTiles(family);
-        return (isOwn ? tiles : tiles.includes(16) ? [16] : tiles.slice(-1)).flatMap(tile => {
+        return (isOwn ? tiles : [app.findRowTile(family)]).flatMap(tile => {
             const explained = app.explain({kernel: family, tile});
             const isChosen = !row && isOwn && tile === app.state.tile;
             return explained.error || !explained.is_legal && !isChosen

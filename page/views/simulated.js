@@ -1,5 +1,7 @@
 // The simulations that the report holds, by the kernel that the page is at.
 
+const REPORT_TILE_MAX = 32; // of tilegemm report --tile
+
 const listHeld = app => [...app.data.simulations, ...app.data.traces];
 const isOfSizes = ({m, n, k}) => one => one.m === m && one.n === n && one.k === k;
 
@@ -10,17 +12,18 @@ export function findRequests(app) {
     return held.find(isOfSizes(app.state)) ?? held[0] ?? null;
 }
 
-// One whose first block is not cut by an edge, so that it has an owner for each place of the tile.
-export function findOwners(app) {
-    const {kernel, tile_rows: rows, tile_cols: cols} = app.explain();
-    return listHeld(app).find(one => one.kernel === kernel && one.owners?.length === rows &&
-                                     one.owners[0].length === cols) ?? null;
-}
+// Tiles of the kernel's family of which the report holds requests.
+const listHeldTiles = (app, family) => [...new Set(listHeld(app)
+    .filter(one => one.family === family && one.requests?.length).map(one => one.tile_rows))]
+    .sort((a, b) => a - b);
 
 // Why nothing is shown of a kernel that the report has no simulation of.
 export function explainMissing(app) {
-    const {kernel, error, is_legal: isLegal, reason} = app.explain();
+    const {m, n, k, tile} = app.state;
+    const {kernel, family, error, is_legal: isLegal, reason} = app.explain();
     return app.html('p', {class: 'warn'}, error ?? (isLegal
-        ? `This report holds no simulation of ${kernel}: choose another tile.`
+        ? `This report holds no simulation of ${kernel}: choose tile ` +
+          listHeldTiles(app, family).join(', ') + (tile <= REPORT_TILE_MAX ? ', or make a report ' +
+          `that holds it: tilegemm report ${m}x${n}x${k} --tile ${tile}.` : '.')
         : `${kernel} cannot run: ${reason}`));
 }

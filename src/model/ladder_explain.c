@@ -11,19 +11,6 @@
 #define PRODUCTS_MAX 1e18
 #define SIZE_MAX_ELEMS (INT64_C(1) << 40)
 
-typedef struct chosen_kernel {
-    tgi_kernel row;
-    char name[64];
-    int is_in_table;
-} chosen_kernel;
-
-/* Families whose tile is the one number that their source depends on. */
-static int has_any_tile(tgi_family family)
-{
-    return family == TGI_FAMILY_cuda_naive || family == TGI_FAMILY_cuda_coalesced ||
-           family == TGI_FAMILY_cuda_tiled || family == TGI_FAMILY_cuda_edges;
-}
-
 static int is_family(const tgi_kernel *row, const char *name)
 {
     if (strncmp(name, "cuda_", 5) == 0)
@@ -31,18 +18,16 @@ static int is_family(const tgi_kernel *row, const char *name)
     return strcmp(row->device, "cuda") == 0 && strcmp(row->family_name, name) == 0;
 }
 
-static void set_tile(chosen_kernel *chosen, int tile)
+static void set_tile(tgi_ladder_choice *choice, int tile)
 {
-    tgi_kernel *row = &chosen->row;
-    row->tile_rows = row->tile_cols = tile;
-    row->tile_depth = row->stage_count ? tile : 1;
-    row->thread_count = tile * tile;
-    chosen->is_in_table = 0;
-    snprintf(chosen->name, sizeof chosen->name, "cuda_%s_%s_fp32_%dx%dx%d", row->family_name,
+    tgi_kernel *row = &choice->row;
+    tgi_model_ladder_set_tile(row, tile);
+    choice->is_in_table = 0;
+    snprintf(choice->name, sizeof choice->name, "cuda_%s_%s_fp32_%dx%dx%d", row->family_name,
              tgi_kernels_isa_name(row->isa), tile, tile, row->tile_depth);
 }
 
-static tg_status choose(const char *name, int tile, chosen_kernel *chosen)
+tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice *choice)
 {
     const tgi_kernel *first = NULL;
     for (int i = 0; i < tgi_kernels_count(); i++) {
@@ -51,8 +36,8 @@ static tg_status choose(const char *name, int tile, chosen_kernel *chosen)
         if (is_named && !first)
             first = row;
         if (is_named && (tile == 0 || row->tile_rows == tile)) {
-            *chosen = (chosen_kernel){.row = *row, .is_in_table = 1};
-            snprintf(chosen->name, sizeof chosen->name, "%s", row->name);
+            *choice = (tgi_ladder_choice){.row = *row, .is_in_table = 1};
+            snprintf(choice->name, sizeof choice->name, "%s", row->name);
             break;
         }
     }
@@ -68,18 +53,22 @@ static tg_status choose(const char *name, int tile, chosen_kernel *chosen)
                                "model counts; pass one of it, such as edges",
                                name);
     }
-    if (chosen->row.name)
+    if (choice->row.name)
         return TG_STATUS_OK;
-    const int is_power = tile >= 2 && tile <= 64 && (tile & (tile - 1)) == 0;
-    if (!has_any_tile(first->family) || !is_power || strcmp(first->name, name) == 0) {
-        return tgi_status_fail(
-            TG_STATUS_UNSUPPORTED, "tile = %d: %.64s has no such tile; pass %s, or 0 for its own",
-            tile, name,
-            has_any_tile(first->family) ? "the family with 2, 4, 8, 16, 32 or 64"
-                                        : "the tile of its rows in `tilegemm kernels`");
+    if (strcmp(first->name, name) == 0) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "tile = %d: kernel %.64s has the tile in its name; pass its family "
+                               "%s, or leave the tile out",
+                               tile, name, first->family_name);
     }
-    chosen->row = *first;
-    set_tile(chosen, tile);
+    if (!tgi_model_ladder_has_tile(first, tile)) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "tile = %d: the source of %.64s has no such tile; pass %s, or leave "
+                               "it out",
+                               tile, name, tgi_model_ladder_tiles(first));
+    }
+    choice->row = *first;
+    set_tile(choice, tile);
     return TG_STATUS_OK;
 }
 
@@ -91,11 +80,8 @@ static void check_legality(const tg_chip *chip, const tgi_kernel *row, int64_t m
     const size_t bytes = sizeof prediction->reason;
     const int64_t registers = (int64_t)prediction->registers_per_thread * row->thread_count;
     if (row->thread_count > TGI_BLOCK_THREADS_MAX) {
-        snprintf(reason, bytes,
-                 "%d threads a block, and %lld KiB of shared memory; the limit is %d threads: take "
-                 "a smaller tile",
-                 row->thread_count, (long long)prediction->shared_bytes / 1024,
-                 TGI_BLOCK_THREADS_MAX);
+        snprintf(reason, bytes, "%d threads a block; the limit is %d threads: take a smaller tile",
+                 row->thread_count, TGI_BLOCK_THREADS_MAX);
     } else if (prediction->shared_bytes > chip->shared_bytes_per_block) {
         snprintf(reason, bytes,
                  "%lld bytes of shared memory a block; %s has %lld: take a smaller tile",
@@ -155,10 +141,15 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
     check_legality(chip, row, m, n, k, prediction);
 }
 
+static double round_up(int64_t count, int part)
+{
+    return (double)((count + part - 1) / part) * part;
+}
+
 tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m, int64_t n,
                             int64_t k, tg_explanation *explanation)
 {
-    chosen_kernel chosen = {.name = ""};
+    tgi_ladder_choice chosen = {.name = ""};
     tg_status status;
     if (!chip || !kernel || !explanation) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
@@ -173,22 +164,25 @@ tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, i
                                "least 1",
                                (long long)m, (long long)n, (long long)k);
     }
-    if ((status = tgi_chips_check(chip)) || (status = choose(kernel, tile, &chosen)))
+    if ((status = tgi_chips_check(chip)) ||
+        (status = tgi_model_ladder_choose(kernel, tile, &chosen)))
         return status;
-    const double whole = (double)(chosen.row.tile_rows > 64 ? chosen.row.tile_rows : 64);
+    const tgi_kernel *row = &chosen.row;
     if (m > SIZE_MAX_ELEMS || n > SIZE_MAX_ELEMS || k > SIZE_MAX_ELEMS ||
-        ((double)m + whole) * ((double)n + whole) * ((double)k + whole) > PRODUCTS_MAX) {
-        return tgi_status_fail(
-            TG_STATUS_SIZE_OVERFLOW,
-            "m = %lld, n = %lld, k = %lld: the counts exceed 63 bits; pass sizes "
-            "whose product is at most 1e18",
-            (long long)m, (long long)n, (long long)k);
+        round_up(m, row->tile_rows) * round_up(n, row->tile_cols) * round_up(k, row->tile_depth) >
+            PRODUCTS_MAX) {
+        return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
+                               "m = %lld, n = %lld, k = %lld: the counts exceed 63 bits; pass "
+                               "sizes of at most 2^40 whose product, each rounded up to whole "
+                               "tiles of %d x %d x %d, is at most 1e18",
+                               (long long)m, (long long)n, (long long)k, row->tile_rows,
+                               row->tile_cols, row->tile_depth);
     }
     snprintf(explanation->kernel, sizeof explanation->kernel, "%s", chosen.name);
-    explanation->family = chosen.row.family_name;
-    explanation->ladder_rung = tgi_kernels_rung(chosen.row.family);
+    explanation->family = row->family_name;
+    explanation->ladder_rung = tgi_kernels_rung(row->family);
     explanation->is_in_table = chosen.is_in_table;
-    tgi_model_ladder_count(&chosen.row, m, n, k, &explanation->traffic);
-    predict(chip, &chosen.row, m, n, k, &explanation->traffic, &explanation->prediction);
+    tgi_model_ladder_count(row, m, n, k, &explanation->traffic);
+    predict(chip, row, m, n, k, &explanation->traffic, &explanation->prediction);
     return TG_STATUS_OK;
 }

@@ -39,6 +39,34 @@ static double count_lines(int elem_count, int row_elems)
     return lines > least ? lines : least;
 }
 
+/* Turns in which banks serve lanes whose words lie `stride` banks apart. */
+static double count_bank_turns(int lane_count, int bank_count, int stride)
+{
+    for (; bank_count > 1 && stride % 2 == 0; stride /= 2)
+        bank_count /= 2;
+    return (lane_count + bank_count - 1) / bank_count;
+}
+
+/* Turns of rungs 3 to 7. nvcc makes one read of four along a row of A where rows start at multiples
+ * of 16 bytes: a turn for each half of a warp. */
+static double count_turns(const tgi_kernel *kernel, int warp_threads, double stores)
+{
+    const int tile = kernel->tile_rows, depth = kernel->tile_depth;
+    const int lanes_x = tile < warp_threads ? tile : warp_threads;
+    const int is_merged = depth % 4 == 0;
+    const double a_turns = !is_merged ? 1.0 : warp_threads <= 16 ? 0.25 : 0.5;
+    if (kernel->family == TGI_FAMILY_cuda_transposed) { /* of B too, by quarters of a warp */
+        const double column = count_bank_turns(lanes_x, 32, depth);
+        const double b_turns = is_merged ? count_bank_turns(8, 8, depth / 4) : column;
+        return depth * (a_turns + b_turns) + 1.0 + column;
+    }
+    if (kernel->family == TGI_FAMILY_cuda_padded) {
+        const double column = count_bank_turns(lanes_x, 32, depth + 1);
+        return depth * (a_turns + column) + 1.0 + column;
+    }
+    return depth * (a_turns * kernel->thread_rows + 1.0) + stores; /* B in one turn each */
+}
+
 tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth;
@@ -48,24 +76,14 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     const int elems = tile * depth * warp_threads / kernel->thread_count;
     tgi_ladder_step step = {.line_count = count_lines(elems, depth) + count_lines(elems, tile),
                             .multiply_count = depth * rows * cols};
-    /* nvcc makes one read of four along a row of A: a turn for each half of a warp. */
-    const double merged = depth < 4 ? 1.0 : warp_threads <= 16 ? 0.25 : 0.5;
     const double stores = 2.0 * (elems > warp_threads ? elems / 32.0 : 1.0);
+    step.copy_turn_count = kernel->stage_count == 2 ? stores : 0.0;
     switch (kernel->family) {
     case TGI_FAMILY_cuda_naive: /* each lane its row of A; those in a row share B's element */
-        step.line_count = tile + 1.0;
+        step.line_count = (tile < warp_threads ? tile : warp_threads) + 1.0;
         break;
     case TGI_FAMILY_cuda_coalesced:
-        step.line_count = 32.0 / tile + 1.0;
-        break;
-    case TGI_FAMILY_cuda_transposed: /* B by float4 too: 32 turns for 4 steps, and for a write */
-        step.turn_count = depth * (merged + 8.0) + 1.0 + 32.0;
-        break;
-    case TGI_FAMILY_cuda_tiled: /* B in one turn each */
-    case TGI_FAMILY_cuda_edges:
-    case TGI_FAMILY_cuda_padded:
-    case TGI_FAMILY_cuda_register_column:
-        step.turn_count = depth * (merged * rows + 1.0) + stores;
+        step.line_count = (double)warp_threads / tile + 1.0;
         break;
     case TGI_FAMILY_cuda_register_tile:
         step.turn_count = depth * (rows + cols) + stores;
@@ -76,8 +94,11 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     case TGI_FAMILY_cuda_buffered: /* copied, not written by an instruction */
         step.turn_count = depth * (0.5 * rows + cols);
         break;
-    default: /* warp_tile: 2 turns each */
+    case TGI_FAMILY_cuda_warp_tile: /* 2 turns each */
         step.turn_count = depth * (0.5 * rows + 0.5 * cols);
+        break;
+    default:
+        step.turn_count = count_turns(kernel, warp_threads, stores);
         break;
     }
     return step;
@@ -190,16 +211,23 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
     return fmax(d_bytes - kept_bytes, 0.0);
 }
 
+/* 1 where copies keep no warp waiting. Before sm_80 a copy is a load, for which its thread waits,
+ * and a store. */
+static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
+{
+    return kernel->stage_count == 2 && gpu->capability >= 80;
+}
+
 /* Cycles in which a block that has a multiprocessor to itself goes through k, where the steps of
  * its warps take own_cycles. */
-static double count_chain_cycles(const tgi_kernel *kernel, int64_t k, double own_cycles,
-                                 double waves)
+static double count_chain_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t k,
+                                 double own_cycles, double waves)
 {
     const double steps = divide_up(k, kernel->tile_depth);
     if (kernel->stage_count == 0)
         return (double)k * fmax(LONE_CYCLES, waves * CROWDED_CYCLES);
-    const double step_cycles =
-        kernel->stage_count == 1 ? STEP_CYCLES + own_cycles : fmax(STEP_CYCLES, own_cycles);
+    const double step_cycles = copies_in_background(gpu, kernel) ? fmax(STEP_CYCLES, own_cycles)
+                                                                 : STEP_CYCLES + own_cycles;
     return fmax(waves, 1.0) * steps * step_cycles;
 }
 
@@ -215,10 +243,11 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
      * and other warps fill what each leaves free only in part: the three add up. */
     const double blocks = divide_up((int64_t)block_count, gpu->sm_count);
     const double step_s = blocks * warp_count * divide_up(k, kernel->tile_depth) / gpu->clock_hz;
-    /* Two stages: copies in the background keep no warp waiting. */
-    const double line_count = kernel->stage_count == 2 ? 0.0 : step.line_count;
+    const int is_in_background = copies_in_background(gpu, kernel);
+    const double line_count = is_in_background ? 0.0 : step.line_count;
+    const double turn_count = step.turn_count + (is_in_background ? 0.0 : step.copy_turn_count);
     const double multiply_cycles = step.multiply_count / multiplies_per_cycle;
-    const double own_cycles = warp_count * (line_count + step.turn_count + multiply_cycles);
+    const double own_cycles = warp_count * (line_count + turn_count + multiply_cycles);
     const double waves = block_count / ((double)gpu->sm_count * count_resident(gpu, kernel));
     const double read_s =
         tgi_model_ladder_dram_read_bytes(gpu, kernel, m, n, k) / gpu->memory_bytes_per_s;
@@ -226,10 +255,10 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
     const double store_s = 4.0 * (double)m * (double)n / gpu->memory_bytes_per_s;
     tgi_ladder_time time = {.launch_s = TGI_GPU_LAUNCH_S,
                             .l1_s = step_s * line_count,
-                            .shared_s = step_s * step.turn_count,
+                            .shared_s = step_s * turn_count,
                             .multiply_s = step_s * multiply_cycles,
-                            .chain_s =
-                                count_chain_cycles(kernel, k, own_cycles, waves) / gpu->clock_hz,
+                            .chain_s = count_chain_cycles(gpu, kernel, k, own_cycles, waves) /
+                                       gpu->clock_hz,
                             .dram_s = read_s + store_s};
     double longest_s = time.l1_s + time.shared_s + time.multiply_s;
     longest_s = longest_s > time.chain_s ? longest_s : time.chain_s;

@@ -10,13 +10,40 @@
 
 /* What one warp costs in one step of a rung, `depth` along k. */
 typedef struct tgi_ladder_step {
-    double line_count;     /* lines of 128 bytes that its loads from global memory touch */
-    double turn_count;     /* turns of shared memory that its reads and writes take, copies in the
+    double line_count;      /* lines of 128 bytes that its loads from global memory touch */
+    double turn_count;      /* turns of shared memory that its reads and writes take, copies in the
                             * background left out */
-    double multiply_count; /* multiply-adds of the whole warp */
+    double copy_turn_count; /* turns of those copies where a thread must store them itself */
+    double multiply_count;  /* multiply-adds of the whole warp */
 } tgi_ladder_step;
 
 tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel);
+
+/* Rungs 1 to 6 are explained with tiles of a side up to this; from 33 on they have more threads
+ * than a block may have. */
+#define TGI_LADDER_SQUARE_MAX 64
+#define TGI_LADDER_TILE_MAX 128 /* of all rungs */
+
+/* 1 if the rung's source can be compiled with a tile of that side, and which sides those are. */
+int tgi_model_ladder_has_tile(const tgi_kernel *kernel, int tile);
+const char *tgi_model_ladder_tiles(const tgi_kernel *kernel);
+
+/* Makes the row that of another tile, one that it has. Its name stays. */
+void tgi_model_ladder_set_tile(tgi_kernel *row, int tile);
+
+/* Number, within its block, of the thread that forms an element of the block's tile. */
+int tgi_model_ladder_owner(const tgi_kernel *kernel, int row, int col);
+
+/* A rung as tg_explain_kernel is told of it: a row of the kernel table, or one made of a family and
+ * a tile. */
+typedef struct tgi_ladder_choice {
+    tgi_kernel row;
+    char name[64];
+    int is_in_table;
+} tgi_ladder_choice;
+
+/* Errors: UNKNOWN_NAME, UNSUPPORTED. */
+tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice *choice);
 
 /* 1 where the grid runs along rows of D: rung 1 alone. */
 int tgi_model_ladder_is_on_side(const tgi_kernel *kernel);

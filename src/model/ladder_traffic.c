@@ -2,29 +2,18 @@
 
 #include <string.h>
 
-#define SECTOR_ELEMS 8 /* of 32 bytes */
-#define WARP_THREADS 32
-
-/* What a warp covers of a row-major matrix without gaps in one access: row_count x col_count
- * elements. lane_elems = 4: each lane has 4 neighbours and asks for them one by one, so that access
- * j takes the columns j, j + 4, ... */
-typedef struct cover {
-    int row_count, col_count, lane_elems;
-} cover;
-
-typedef struct sweep {
-    int64_t request_count, sector_count;
-} sweep;
+#include "model/banks.h"
+#include "model/ladder_sweep.h"
 
 typedef struct rung_covers {
-    cover a, b, d;
+    tgi_cover a, b, d;
 } rung_covers;
 
-/* What a warp asks of shared memory in one step along k. */
+/* What a block asks of shared memory in one step along k. */
 typedef struct shared_step {
-    int load_count, store_count, conflict_count;
+    int64_t load_count, store_count, conflict_count;
     /* As a GPU's counters see it: one read of four neighbours, no copies in the background. */
-    int counter_load_count, counter_conflict_count;
+    int64_t counter_load_count, counter_turn_count, counter_conflict_count;
 } shared_step;
 
 static int64_t divide_up(int64_t count, int64_t part)
@@ -32,142 +21,164 @@ static int64_t divide_up(int64_t count, int64_t part)
     return (count + part - 1) / part;
 }
 
-static int least(int a, int b)
+/* Rungs 9 to 11 move 16 bytes an access. */
+static int is_by_fours(const tgi_kernel *kernel)
 {
-    return a < b ? a : b;
+    return kernel->family == TGI_FAMILY_cuda_vector || kernel->family == TGI_FAMILY_cuda_buffered ||
+           kernel->family == TGI_FAMILY_cuda_warp_tile;
 }
 
-/* Sectors of row_count runs, the first `phase` elements behind the start of a sector, each ld on
- * from the one before, `reach` elements from the first to the last of each. */
-static int64_t count_sectors(int64_t row_count, int64_t ld, int64_t phase, int64_t reach)
+static int count_lanes(const tgi_kernel *kernel)
 {
-    int64_t count = 0, last_before = -1;
-    for (int64_t row = 0; row < row_count; row++) {
-        int64_t first = (phase + row * ld) / SECTOR_ELEMS;
-        int64_t last = (phase + row * ld + reach) / SECTOR_ELEMS;
-        count += last - first + (first != last_before); /* rows may meet in a sector */
-        last_before = last;
-    }
-    return count;
-}
-
-/* The same for all rows in groups of `group`, each group a request: where its first row starts in a
- * sector repeats after 8 groups. */
-static int64_t sum_row_groups(int64_t row_count, int64_t ld, int group, int64_t phase,
-                              int64_t reach)
-{
-    const int64_t whole_count = row_count / group, shift = group * (ld % SECTOR_ELEMS);
-    int64_t sum = 0;
-    for (int64_t i = 0; i < SECTOR_ELEMS && i < whole_count; i++) {
-        int64_t alike_count = divide_up(whole_count - i, SECTOR_ELEMS);
-        sum += alike_count * count_sectors(group, ld, (phase + i * shift) % SECTOR_ELEMS, reach);
-    }
-    phase = (phase + whole_count % SECTOR_ELEMS * shift) % SECTOR_ELEMS;
-    return sum + count_sectors(row_count % group, ld, phase, reach);
-}
-
-/* All requests that cover a matrix of row_count x col_count once. Where a group of columns starts
- * in a sector repeats after 8 groups as well. */
-static sweep sweep_matrix(int64_t row_count, int64_t col_count, cover part)
-{
-    const int64_t whole_count = col_count / part.col_count, rest = col_count % part.col_count;
-    const int64_t row_groups = divide_up(row_count, part.row_count);
-    sweep total = {0, 0};
-    for (int j = 0; j < part.lane_elems; j++) {
-        int64_t reach = (part.col_count - 1 - j) / part.lane_elems * part.lane_elems;
-        for (int64_t i = 0; i < SECTOR_ELEMS && i < whole_count; i++) {
-            int64_t alike_count = divide_up(whole_count - i, SECTOR_ELEMS);
-            int64_t phase = (i * part.col_count + j) % SECTOR_ELEMS;
-            total.sector_count +=
-                alike_count * sum_row_groups(row_count, col_count, part.row_count, phase, reach);
-        }
-        total.request_count += row_groups * whole_count;
-        if (rest > j) {
-            int64_t phase = (whole_count % SECTOR_ELEMS * part.col_count + j) % SECTOR_ELEMS;
-            reach = (rest - 1 - j) / part.lane_elems * part.lane_elems;
-            total.sector_count +=
-                sum_row_groups(row_count, col_count, part.row_count, phase, reach);
-            total.request_count += row_groups;
-        }
-    }
-    return total;
+    return kernel->thread_count < TGI_WARP_THREADS ? kernel->thread_count : TGI_WARP_THREADS;
 }
 
 static rung_covers find_covers(const tgi_kernel *kernel, int64_t n, int64_t k)
 {
-    const int tile = kernel->tile_rows;
-    /* A warp of a T x T block spans min(T, 32) threads along x and 32 / T along y. */
-    const int along_x = least(tile, WARP_THREADS);
-    const int along_y = tile < WARP_THREADS ? least(tile, WARP_THREADS / tile) : 1;
+    const int tile = kernel->tile_rows, depth = kernel->tile_depth, lanes = count_lanes(kernel);
+    const int is_naive = kernel->family == TGI_FAMILY_cuda_naive;
     /* 16 bytes at once where rows start at multiples of 16 bytes. */
     const int a_elems = k % 4 == 0 ? 1 : 4, b_elems = n % 4 == 0 ? 1 : 4;
-    switch (kernel->family) {
-    case TGI_FAMILY_cuda_naive:
-        return (rung_covers){{along_x, 1, 1}, {1, along_y, 1}, {along_x, along_y, 1}};
-    case TGI_FAMILY_cuda_coalesced:
-        return (rung_covers){{along_y, 1, 1}, {1, along_x, 1}, {along_y, along_x, 1}};
-    case TGI_FAMILY_cuda_register_column:
-        return (rung_covers){{4, 8, 1}, {1, 32, 1}, {1, 32, 1}};
-    case TGI_FAMILY_cuda_register_tile:
-        return (rung_covers){{4, 8, 1}, {1, 32, 1}, {2, 16, 1}};
-    case TGI_FAMILY_cuda_vector:
-    case TGI_FAMILY_cuda_buffered:
-        return (rung_covers){{16, 8, a_elems}, {1, 128, b_elems}, {2, 64, b_elems}};
-    case TGI_FAMILY_cuda_warp_tile:
-        return (rung_covers){{16, 8, a_elems}, {1, 128, b_elems}, {4, 32, b_elems}};
-    default: /* tiled, edges, transposed, padded */
-        return (rung_covers){{along_y, along_x, 1}, {along_y, along_x, 1}, {along_y, along_x, 1}};
+    rung_covers covers = {{tile, depth, lanes, 1, 0, 0},
+                          {depth, tile, lanes, 1, 0, 0},
+                          {tile, tile, lanes, 1, is_naive, 0}};
+    if (kernel->stage_count == 0) { /* A by the rows of D, B by its columns */
+        covers.a = (tgi_cover){tile, tile, lanes, 1, is_naive, 1};
+        covers.b = (tgi_cover){tile, tile, lanes, 1, !is_naive, 1};
+    } else if (is_by_fours(kernel)) { /* a request of D: 2 x 64 elements, or 4 x 32 */
+        const int d_rows = kernel->family == TGI_FAMILY_cuda_warp_tile ? 4 : 2;
+        covers.a = (tgi_cover){tile, depth, 4 * lanes, a_elems, 0, 0};
+        covers.b = (tgi_cover){depth, tile, 4 * lanes, b_elems, 0, 0};
+        covers.d = (tgi_cover){d_rows, 4 * lanes / d_rows, 4 * lanes, b_elems, 0, 0};
+    } else if (kernel->thread_cols > 1) { /* rung 8: a thread's elements are that far apart */
+        covers.d.line_count = covers.d.col_count = tile / kernel->thread_rows;
     }
+    return covers;
+}
+
+/* An access of each thread to the word y * y_words + x * x_words of shared memory, made `count`
+ * times a step at places that are a number of words apart. */
+typedef struct shared_access {
+    int y_words, x_words, count;
+    int is_write;
+    int is_merged; /* four reads at neighbouring places are one */
+} shared_access;
+
+static void add_access(const tgi_kernel *kernel, const shared_access *access, shared_step *step)
+{
+    const int threads_x = kernel->tile_cols / kernel->thread_cols;
+    for (int first = 0; first < kernel->thread_count; first += TGI_WARP_THREADS) {
+        uintptr_t addresses[TGI_WARP_THREADS] = {0};
+        uint32_t mask = 0;
+        for (int lane = 0; lane < TGI_WARP_THREADS && first + lane < kernel->thread_count; lane++) {
+            const int y = (first + lane) / threads_x, x = (first + lane) % threads_x;
+            addresses[lane] = 4 * (uintptr_t)(y * access->y_words + x * access->x_words);
+            mask |= UINT32_C(1) << lane;
+        }
+        const tgi_turns turns = tgi_model_count_turns(addresses, mask, 4);
+        const tgi_turns counted =
+            access->is_merged ? tgi_model_count_turns(addresses, mask, 16) : turns;
+        const int counted_count = access->is_merged ? access->count / 4 : access->count;
+        step->load_count += access->is_write ? 0 : access->count;
+        step->store_count += access->is_write ? access->count : 0;
+        step->conflict_count += (int64_t)access->count * turns.conflict_count;
+        step->counter_load_count += access->is_write ? 0 : counted_count;
+        step->counter_turn_count += (int64_t)counted_count * counted.count;
+        step->counter_conflict_count += (int64_t)counted_count * counted.conflict_count;
+    }
+}
+
+/* Rungs 3 to 8: element by element. */
+static shared_step add_accesses(const tgi_kernel *kernel)
+{
+    const int depth = kernel->tile_depth, threads_x = kernel->tile_cols / kernel->thread_cols;
+    const int is_turned =
+        kernel->family == TGI_FAMILY_cuda_transposed || kernel->family == TGI_FAMILY_cuda_padded;
+    const int b_words = depth + (kernel->family == TGI_FAMILY_cuda_padded); /* of a turned row */
+    /* nvcc merges where rows start at multiples of 16 bytes; in rung 8 not at all. */
+    const int is_merged = depth % 4 == 0 && kernel->family != TGI_FAMILY_cuda_register_tile;
+    /* Elements of one tile that a thread brings in. */
+    const int elems = kernel->tile_rows * depth / kernel->thread_count;
+    const shared_access accesses[] = {
+        {depth, 0, depth * kernel->thread_rows, 0, is_merged},
+        {0, is_turned ? b_words : 1, depth * kernel->thread_cols, 0,
+         is_merged && kernel->family == TGI_FAMILY_cuda_transposed},
+        {threads_x, 1, elems, 1, 0},
+        {is_turned ? 1 : threads_x, is_turned ? b_words : 1, elems, 1, 0},
+    };
+    shared_step step = {0, 0, 0, 0, 0, 0};
+    for (int i = 0; i < 4; i++)
+        add_access(kernel, &accesses[i], &step);
+    return step;
 }
 
 static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers *covers)
 {
-    const int tile = kernel->tile_rows, depth = kernel->tile_depth;
-    const int rows = kernel->thread_rows, cols = kernel->thread_cols;
-    /* Elements of one tile that a thread brings in, one an access. */
-    const int elems = tile * depth / kernel->thread_count;
+    const int64_t warps = divide_up(kernel->thread_count, TGI_WARP_THREADS);
+    const int depth = kernel->tile_depth, rows = kernel->thread_rows, cols = kernel->thread_cols;
+    if (kernel->stage_count == 0)
+        return (shared_step){0, 0, 0, 0, 0, 0};
+    if (!is_by_fours(kernel))
+        return add_accesses(kernel);
     /* 4 steps of A and 4 columns of B in a float4. */
-    const int vector_loads = depth / 4 * rows + depth * (cols / 4);
-    const int merged_loads = (depth < 4 ? depth : depth / 4) * rows; /* of A, by nvcc */
-    switch (kernel->family) {
-    case TGI_FAMILY_cuda_naive:
-    case TGI_FAMILY_cuda_coalesced:
-        return (shared_step){0, 0, 0, 0, 0};
-    case TGI_FAMILY_cuda_transposed: /* 32 words of one bank in each access to B's tile */
-        /* B's are merged too: 32 turns where a float4 needs 4. */
-        return (shared_step){2 * depth, 2, (WARP_THREADS - 1) * (depth + 1), 2 * merged_loads,
-                             depth / 4 * (WARP_THREADS - 4) + WARP_THREADS - 1};
-    case TGI_FAMILY_cuda_register_column:
-        return (shared_step){depth * (rows + cols), 2 * elems, 0, merged_loads + depth * cols, 0};
-    case TGI_FAMILY_cuda_register_tile:
-        return (shared_step){depth * (rows + cols), 2 * elems, 0, depth * (rows + cols), 0};
-    case TGI_FAMILY_cuda_vector:
-        return (shared_step){vector_loads, 2, 0, vector_loads, 0};
-    case TGI_FAMILY_cuda_buffered:
-    case TGI_FAMILY_cuda_warp_tile: /* copied one by one, lanes lie 4 words apart: 4 turns */
-        return (shared_step){vector_loads, covers->a.lane_elems + covers->b.lane_elems,
-                             (covers->a.lane_elems == 4 ? 4 * 3 : 0) +
-                                 (covers->b.lane_elems == 4 ? 4 * 3 : 0),
-                             vector_loads, 0};
-    default: /* tiled, edges, padded */
-        return (shared_step){2 * depth, 2, 0, merged_loads + depth, 0};
+    const int64_t loads = warps * (depth / 4 * rows + depth * (cols / 4));
+    const int64_t turns = warps * (int64_t)tgi_model_ladder_step(kernel).turn_count;
+    if (kernel->family == TGI_FAMILY_cuda_vector)
+        return (shared_step){loads, warps * 2, 0, loads, turns, 0};
+    /* Copied one by one, lanes lie 4 words apart: 4 turns. */
+    const int slow_count =
+        (covers->a.lane_elems == 4 ? 4 : 0) + (covers->b.lane_elems == 4 ? 4 : 0);
+    return (shared_step){loads,
+                         warps * (covers->a.lane_elems + covers->b.lane_elems),
+                         warps * slow_count * 3,
+                         loads,
+                         turns,
+                         0};
+}
+
+/* Rungs 1 and 2: each thread reads for itself. A column of A is read by the blocks of each column
+ * of blocks, of which the last has fewer threads; a row of B likewise. */
+static tgi_sweep sweep_direct(const tgi_span *span, const tgi_cover *cover, int64_t used_count)
+{
+    const int64_t whole_count = used_count / cover->col_count;
+    const int rest = (int)(used_count % cover->col_count);
+    tgi_sweep sweep = tgi_model_sweep(span, cover, cover->col_count);
+    sweep.request_count *= whole_count;
+    sweep.sector_count *= whole_count;
+    if (rest > 0) {
+        const tgi_sweep last = tgi_model_sweep(span, cover, rest);
+        sweep.request_count += last.request_count;
+        sweep.sector_count += last.sector_count;
     }
+    return sweep;
+}
+
+/* All blocks of a column (row) of blocks bring in A (B) once. */
+static tgi_sweep sweep_tiles(const tgi_span *span, const tgi_cover *cover, int64_t block_count)
+{
+    tgi_sweep sweep = tgi_model_sweep(span, cover, 0);
+    sweep.request_count *= block_count;
+    sweep.sector_count *= block_count;
+    return sweep;
 }
 
 static void count_global(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k,
                          const rung_covers *covers, tg_traffic *traffic)
 {
     const int is_direct = kernel->stage_count == 0;
-    /* How often A and B are walked: once for each column (row) of blocks; where threads read for
-     * themselves, for each column (row) of warps, and each thread is alone in asking. */
-    const int64_t a_count = divide_up(n, is_direct ? covers->d.col_count : kernel->tile_cols);
-    const int64_t b_count = divide_up(m, is_direct ? covers->d.row_count : kernel->tile_rows);
-    const sweep a = sweep_matrix(m, k, covers->a), b = sweep_matrix(k, n, covers->b);
-    const sweep d = sweep_matrix(m, n, covers->d);
+    const int64_t a_count = divide_up(n, kernel->tile_cols);
+    const int64_t b_count = divide_up(m, kernel->tile_rows);
+    const tgi_span a_span = {m, k, k, 1}, b_span = {k, n, n, 1}, d_span = {m, n, n, 1};
+    const tgi_span b_lines = {n, 1, k, n}; /* where the columns of D are the lines */
+    const tgi_sweep a = is_direct ? sweep_direct(&a_span, &covers->a, n)
+                                  : sweep_tiles(&a_span, &covers->a, a_count);
+    const tgi_sweep b = is_direct ? sweep_direct(&b_lines, &covers->b, m)
+                                  : sweep_tiles(&b_span, &covers->b, b_count);
+    const tgi_sweep d = tgi_model_sweep(&d_span, &covers->d, 0);
     traffic->global_read_elems = is_direct ? 2 * m * n * k : m * k * a_count + k * n * b_count;
     traffic->global_write_elems = m * n;
-    traffic->global_load_requests = a_count * a.request_count + b_count * b.request_count;
-    traffic->global_load_sectors = a_count * a.sector_count + b_count * b.sector_count;
+    traffic->global_load_requests = a.request_count + b.request_count;
+    traffic->global_load_sectors = a.sector_count + b.sector_count;
     traffic->global_store_requests = d.request_count;
     traffic->global_store_sectors = d.sector_count;
     traffic->block_read_elems = is_direct ? 2 * (int64_t)kernel->tile_rows * kernel->tile_cols * k
@@ -204,13 +215,12 @@ void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int6
     traffic->global_write_bytes = 4 * traffic->global_write_elems;
 
     const int64_t block_steps = traffic->block_count * steps;
-    const int64_t warp_steps = block_steps * divide_up(kernel->thread_count, WARP_THREADS);
-    traffic->shared_load_requests = warp_steps * shared.load_count;
-    traffic->shared_store_requests = warp_steps * shared.store_count;
-    traffic->bank_conflicts = warp_steps * shared.conflict_count;
-    traffic->counter_shared_loads = warp_steps * shared.counter_load_count;
-    traffic->counter_shared_turns = warp_steps * (int64_t)tgi_model_ladder_step(kernel).turn_count;
-    traffic->counter_bank_conflicts = warp_steps * shared.counter_conflict_count;
+    traffic->shared_load_requests = block_steps * shared.load_count;
+    traffic->shared_store_requests = block_steps * shared.store_count;
+    traffic->bank_conflicts = block_steps * shared.conflict_count;
+    traffic->counter_shared_loads = block_steps * shared.counter_load_count;
+    traffic->counter_shared_turns = block_steps * shared.counter_turn_count;
+    traffic->counter_bank_conflicts = block_steps * shared.counter_conflict_count;
     traffic->barriers = is_direct ? 0 : block_steps * (kernel->stage_count == 1 ? 2 : 1);
 
     traffic->useful_flops = traffic->naive_read_elems = 2 * m * n * k;

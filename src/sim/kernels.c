@@ -60,6 +60,7 @@ void tgi_sim_set_grid(const tgi_kernel *row, int64_t m, int64_t n, tgi_sim_launc
     const unsigned rows = divide_up(m, row->tile_rows), cols = divide_up(n, row->tile_cols);
     launch->grid[0] = is_on_side ? rows : cols;
     launch->grid[1] = is_on_side ? cols : rows;
+    launch->has_aligned_rows = row->tile_depth % 4 == 0;
     launch->block[0] = (unsigned)(row->tile_cols / row->thread_cols);
     launch->block[1] = (unsigned)(row->tile_rows / row->thread_rows);
 }

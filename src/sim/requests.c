@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "model/banks.h"
 #include "sim/hooks.h"
 #include "sim/run.h"
 
@@ -21,7 +22,7 @@ typedef struct request {
     uint32_t mask; /* lanes that take part */
     int size_bytes;
     int is_merged; /* into one of 16 bytes */
-    uintptr_t addresses[TGI_SIM_WARP_THREADS];
+    uintptr_t addresses[TGI_WARP_THREADS];
 } request;
 
 /* Open requests of one call and one kind of access, in the order of their numbers. */
@@ -33,8 +34,8 @@ typedef struct queue {
     access_kind kind;
     request *requests;
     int count, capacity;
-    uint32_t first_number;                       /* of requests[0] */
-    uint32_t lane_numbers[TGI_SIM_WARP_THREADS]; /* of each lane's next access */
+    uint32_t first_number;                   /* of requests[0] */
+    uint32_t lane_numbers[TGI_WARP_THREADS]; /* of each lane's next access */
 } queue;
 
 /* Queues of an interval of a warp, a hash table. They keep their room for requests. */
@@ -107,7 +108,7 @@ void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int s
 {
     const sim_thread *thread = run->thread;
     const int depth = thread->depth < TGI_SIM_FRAMES ? thread->depth : TGI_SIM_FRAMES;
-    const int lane = thread->index % TGI_SIM_WARP_THREADS;
+    const int lane = thread->index % TGI_WARP_THREADS;
     queue *open = find_queue(run, thread->paths[depth] ^ thread->own_place, site, kind);
     open->is_kept = thread->own_place != 0;
     int place = (int)(open->lane_numbers[lane]++ - open->first_number);
@@ -130,7 +131,7 @@ static int count_sectors(sim_run *run, const request *one, tgi_sim_counts *count
     uint64_t used[SECTOR_SLOTS / 64] = {0};
     uintptr_t last = 0;
     int count = 0;
-    for (int lane = 0; lane < TGI_SIM_WARP_THREADS; lane++) {
+    for (int lane = 0; lane < TGI_WARP_THREADS; lane++) {
         if (!(one->mask >> lane & 1))
             continue;
         uintptr_t sector = one->addresses[lane] / SECTOR_BYTES; /* aligned: never two */
@@ -178,7 +179,7 @@ static int count_global(sim_run *run, const request *one, int is_write, tgi_sim_
 }
 
 /* What a GPU's counters see of one access. */
-static void add_counted(tgi_sim_counts *counts, sim_turns turns, int64_t weight, int is_read)
+static void add_counted(tgi_sim_counts *counts, tgi_turns turns, int64_t weight, int is_read)
 {
     counts->counter_shared_loads += is_read ? weight : 0;
     counts->counter_shared_turns += weight * turns.count;
@@ -188,7 +189,7 @@ static void add_counted(tgi_sim_counts *counts, sim_turns turns, int64_t weight,
 static void count_shared(sim_run *run, const request *one, access_kind kind, tgi_sim_counts *counts)
 {
     const int64_t weight = run->weight;
-    const sim_turns turns = tgi_sim_count_turns(one->addresses, one->mask, one->size_bytes);
+    const tgi_turns turns = tgi_model_count_turns(one->addresses, one->mask, one->size_bytes);
     counts->bank_conflicts += weight * turns.conflict_count;
     if (kind == ACCESS_SHARED_READ)
         counts->shared_load_requests += weight;
@@ -203,7 +204,7 @@ static int follows(const request *one, const request *next, int step)
 {
     if (next->is_merged || next->mask != one->mask)
         return 0;
-    for (int lane = 0; lane < TGI_SIM_WARP_THREADS; lane++) {
+    for (int lane = 0; lane < TGI_WARP_THREADS; lane++) {
         if ((one->mask >> lane & 1) &&
             next->addresses[lane] != one->addresses[lane] + 4 * (uintptr_t)step)
             return 0;
@@ -218,7 +219,7 @@ static void merge_reads(sim_run *run, queue *open, tgi_sim_counts *counts)
         request *parts[MERGED_WORDS] = {&open->requests[i]};
         const request *first = parts[0];
         int found = 1, is_aligned = first->size_bytes == 4 && !first->is_merged;
-        for (int lane = 0; lane < TGI_SIM_WARP_THREADS; lane++)
+        for (int lane = 0; lane < TGI_WARP_THREADS; lane++)
             is_aligned &= !(first->mask >> lane & 1) || first->addresses[lane] % 16 == 0;
         for (int j = i + 1; is_aligned && found < MERGED_WORDS && j < open->count; j++) {
             if (follows(first, &open->requests[j], found))
@@ -228,7 +229,8 @@ static void merge_reads(sim_run *run, queue *open, tgi_sim_counts *counts)
             continue;
         for (int j = 0; j < MERGED_WORDS; j++)
             parts[j]->is_merged = 1;
-        add_counted(counts, tgi_sim_count_turns(first->addresses, first->mask, 16), run->weight, 1);
+        add_counted(counts, tgi_model_count_turns(first->addresses, first->mask, 16), run->weight,
+                    1);
     }
 }
 
@@ -257,13 +259,13 @@ static void tell(const sim_run *run, const queue *open, const request *one, int 
         .sector_count = sector_count,
     };
     told.source = tgi_sim_get_source(told.file, told.line, &told.source_length);
-    for (int lane = 0; lane < TGI_SIM_WARP_THREADS; lane++) {
+    for (int lane = 0; lane < TGI_WARP_THREADS; lane++) {
         if (one->mask >> lane & 1)
             told.space = tgi_sim_find_element(run, one->addresses[lane], &told.indices[lane]);
     }
     if (kind != ACCESS_GLOBAL_READ && kind != ACCESS_GLOBAL_WRITE)
         told.part_count =
-            tgi_sim_split_request(one->addresses, one->mask, one->size_bytes, told.parts);
+            tgi_model_split_request(one->addresses, one->mask, one->size_bytes, told.parts);
     run->launch->watch(run->launch->watch_state, &told);
 }
 
@@ -271,7 +273,7 @@ static void count_queue(sim_run *run, queue *open, int count)
 {
     const access_kind kind = open->kind;
     tgi_sim_counts *counts = &run->record->counts[open->site];
-    if (kind == ACCESS_SHARED_READ && !open->is_kept)
+    if (kind == ACCESS_SHARED_READ && !open->is_kept && run->launch->has_aligned_rows)
         merge_reads(run, open, counts);
     for (int i = 0; i < count; i++) {
         const request *one = &open->requests[i];
@@ -293,7 +295,7 @@ static void count_queue(sim_run *run, queue *open, int count)
 void tgi_sim_count_requests(sim_run *run, const sim_thread *lanes, int lane_count, int is_end)
 {
     sim_requests *all = run->requests;
-    all->warp = lanes[0].index / TGI_SIM_WARP_THREADS;
+    all->warp = lanes[0].index / TGI_WARP_THREADS;
     for (int i = 0; i < all->used_count; i++) {
         queue *open = &all->queues[all->used[i]];
         int count = open->count;

@@ -107,10 +107,9 @@ static void run_block(sim_run *run, const tgi_sim_block *block)
 {
     prepare_block(run, block);
     for (int is_waiting = 1; is_waiting && !run->is_stopped;) {
-        for (int i = 0; i < run->thread_count && !run->is_stopped; i += TGI_SIM_WARP_THREADS) {
+        for (int i = 0; i < run->thread_count && !run->is_stopped; i += TGI_WARP_THREADS) {
             int left = run->thread_count - i;
-            run_warp(run, &run->threads[i],
-                     left < TGI_SIM_WARP_THREADS ? left : TGI_SIM_WARP_THREADS);
+            run_warp(run, &run->threads[i], left < TGI_WARP_THREADS ? left : TGI_WARP_THREADS);
         }
         is_waiting = run->is_stopped ? 0 : meet(run);
         int site = is_waiting ? run->threads[0].wait_site : -1;

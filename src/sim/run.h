@@ -114,23 +114,11 @@ void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int s
 /* Counts the requests of the warp that no lane can join any more; at the end of an interval all. */
 void tgi_sim_count_requests(sim_run *run, const sim_thread *lanes, int lane_count, int is_end);
 
-/* banks.c: the parts in which a request is served, at most 4, and how many they are. */
-int tgi_sim_split_request(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
-                          int size_bytes, tg_bank_part *parts);
-
-/* Turns of shared memory that a request takes, and those beyond the least it can. */
-typedef struct sim_turns {
-    int count, conflict_count;
-} sim_turns;
-sim_turns tgi_sim_count_turns(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
-                              int size_bytes);
-
 /* l2.c */
 sim_l2 *tgi_sim_open_l2(int64_t size_bytes);
 void tgi_sim_close_l2(sim_l2 *l2);
 int tgi_sim_touch_sector(sim_l2 *l2, uintptr_t sector); /* 1 for a hit */
 
-/* trace.c */
 /* trace.c */
 /* A, B, D or S, and the element there or the word of shared memory; as in tg_trace_access. */
 char tgi_sim_find_element(const sim_run *run, uintptr_t address, int64_t *index);

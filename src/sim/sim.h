@@ -3,11 +3,11 @@
 #define TGI_SIM_H
 
 #include "core/kernels.h"
+#include "model/banks.h"
 #include "tilegemm_lab.h"
 #include "sim/fiber.h"
 #include "sim/sites.h"
 
-#define TGI_SIM_WARP_THREADS 32
 #define TGI_SIM_BLOCK_THREADS 1024 /* at most */
 #define TGI_SIM_FRAMES 16          /* calls inside each other in a kernel, at most */
 #define TGI_SIM_FINDINGS 32        /* kept; each stands for all of its kind at its line */
@@ -55,6 +55,7 @@ typedef struct tgi_sim_launch {
     float *d;
     int m, n, k;
     unsigned grid[2], block[2];
+    int has_aligned_rows; /* in the tiles: they start at multiples of 16 bytes, as nvcc knows */
     const tgi_sim_block *blocks;      /* NULL: all of the grid */
     int64_t block_count;              /* of `blocks` */
     tg_simulation_progress *progress; /* may be NULL */

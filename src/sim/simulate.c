@@ -23,10 +23,30 @@ static int is_named(const tgi_sim_kernel *kernel, const char *name)
             strcmp(name + strlen(prefix), family) == 0);
 }
 
+enum { TILE_MOST = 128 };
+
+/* "1 to 32, 64" of the sides that are set. */
+static void list_tiles(const char has_tile[TILE_MOST + 2], char *text, size_t text_bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int first = 1; first <= TILE_MOST && used < text_bytes; first++) {
+        int last = first;
+        if (!has_tile[first])
+            continue;
+        while (has_tile[last + 1])
+            last++;
+        used +=
+            (size_t)snprintf(text + used, text_bytes - used, last > first ? "%s%d to %d" : "%s%d",
+                             used ? ", " : "", first, last);
+        first = last;
+    }
+}
+
 static tg_status choose(const char *name, int tile, const tgi_sim_kernel **chosen)
 {
     const tgi_sim_kernel *kernel;
-    char tiles[96] = "";
+    char has_tile[TILE_MOST + 2] = "", tiles[96];
     for (int i = 0; (kernel = tgi_sim_get_kernel(i)); i++) {
         int is_exact = strcmp(name, kernel->row.name) == 0;
         if (!is_named(kernel, name))
@@ -35,13 +55,13 @@ static tg_status choose(const char *name, int tile, const tgi_sim_kernel **chose
             *chosen = kernel;
             return TG_STATUS_OK;
         }
-        size_t used = strlen(tiles);
-        snprintf(tiles + used, sizeof tiles - used, "%s%d", used ? ", " : "",
-                 kernel->row.tile_rows);
+        has_tile[kernel->row.tile_rows] = 1;
     }
+    list_tiles(has_tile, tiles, sizeof tiles);
     if (tiles[0]) {
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                               "tile = %d: the simulator has %.64s with %s; pass one of them, or 0",
+                               "tile = %d: the simulator has %.64s with tiles of %s; pass one of "
+                               "them, or 0",
                                tile, name, tiles);
     }
     return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,

@@ -18,6 +18,22 @@ namespace edges
 {
 #include "kernels/ladder/l4_edges.cu"
 }
+namespace transposed
+{
+#include "kernels/ladder/l5_transposed.cu"
+}
+namespace padded
+{
+#include "kernels/ladder/l6_padded.cu"
+}
+namespace register_column
+{
+#include "kernels/ladder/l7_register_column.cu"
+}
+namespace register_tile
+{
+#include "kernels/ladder/l8_register_tile.cu"
+}
 
 #define TGI_IMAGE_lesson TGI_CHOSEN
 #define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \

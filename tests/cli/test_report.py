@@ -69,10 +69,12 @@ class Report(unittest.TestCase):
         self.assertEqual(os.listdir(), ["report.html"])
         self.assertLess(os.path.getsize("report.html"), 3000000)
         data, page = self.read_data("report.html")
-        self.assertEqual(data["state"], {"m": 20, "n": 16, "k": 12, "chip": "t4"})
+        self.assertEqual(data["state"], {"m": 20, "n": 16, "k": 12, "tile": 8, "chip": "t4"})
         of_shape = [one for one in data["simulations"]
                     if (one["m"], one["n"], one["k"]) == (20, 16, 12)]
-        self.assertEqual(len(of_shape), 14)  # 17 without tiled, whose tiles do not divide 20 rows
+        # 17 rows without tiled, whose tiles do not divide 20 rows, and five rungs with tile 8
+        self.assertEqual(len(of_shape), 14 + 5)
+        self.assertFalse([one for one in of_shape if "owners" in one or "whole_k" in one])
         self.assertTrue(all(one["is_exact"] and one["requests"] for one in of_shape))
         self.assertTrue(all(one["phases"] for one in data["traces"]))
         self.assertEqual(data["candidates"]["device"]["device"], "cpu")
@@ -89,14 +91,67 @@ class Report(unittest.TestCase):
 
     def test_large_shape(self):
         """Blocks are sampled and k cut, both said so."""
-        done = self.call("1000x1200x1003")
+        done = self.call("1000x1202x1003")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         data, _ = self.read_data("report.html")
         depths = {one["k"] for one in data["simulations"] if one["m"] == 1000}
         self.assertIn(1003, depths)
         self.assertLess(min(depths), 1003)
-        self.assertTrue(all(depth % 32 == 1003 % 32 for depth in depths), depths)
+        self.assertTrue(all(depth % 8 == 1003 % 8 for depth in depths), depths)
         self.assertFalse(any(one["is_exact"] for one in data["simulations"] if one["m"] == 1000))
+        self.check_whole([one for one in data["simulations"] if one["k"] < one["m"] == 1000])
+
+    def check_whole(self, cut):
+        """Of a k that was cut the counts of the whole are told: exact, as the model's are."""
+        self.assertTrue(cut)
+        for one in cut:
+            told = json.loads(subprocess.run(
+                [TILEGEMM, "explain", "1000x1202x1003", "--gpu", "h200", "--json", "--kernel",
+                 one["kernel"]], capture_output=True, text=True, timeout=60, check=True).stdout)
+            whole = dict(one["whole_k"])
+            self.assertEqual(whole.pop("k"), 1003)
+            self.assertEqual(whole, {key: told[key] for key in whole}, one["kernel"])
+            self.assertGreater(whole["useful_flops"], one["useful_flops"])
+
+    def test_tile(self):
+        """The page opens with a tile of which D has two both ways, or with the one given."""
+        for words, tile in ((["4x4x4"], 2), (["5x7x9", "--tile", "3"], 3), (["1x1x1"], 2)):
+            self.assertEqual(self.call(*words).returncode, 0)
+            data, _ = self.read_data("report.html")
+            self.assertEqual(data["state"]["tile"], tile)
+            rungs = [one["ladder_rung"] for one in data["simulations"]
+                     if one["tile_rows"] == tile and one["m"] == data["state"]["m"]]
+            self.assertLessEqual({1, 2, 4, 5, 6}, set(rungs), words)
+        self.refuse(2, "--tile = 33", "8x8x8", "--tile", "33")
+
+    def test_counters_of_nsight_compute(self):
+        """Its CSV is read as `profile` reads it, where the grids are those of the sizes."""
+        header = ["ID", "Kernel Name", "Block Size", "Grid Size",
+                  "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "dram__bytes_read.sum"]
+        rows = [header, ["", "", "", "", "sector", "byte"],
+                ["0", "cuda_edges_sm75_fp32_16x16x16", "(16, 16, 1)", "(2, 3, 1)", "1,234", "567"],
+                ["1", "void somebody_elses", "(1, 1, 1)", "(1, 1, 1)", "5", "6"],
+                ["3", "cuda_edges_sm75_fp32_16x16x16", "(16, 16, 1)", "(2, 3, 1)", "9", "9"],
+                ["2", "cuda_naive_sm75_fp32_16x16x1", "(16, 16, 1)", "(3, 2, 1)", "99", "1"]]
+
+        def write(rows):
+            with open("counters.csv", "w", encoding="utf-8") as file:
+                file.write("==PROF== Connected\n" + "".join(
+                    ",".join(f'"{field}"' for field in row) + "\n" for row in rows))
+
+        write(rows)
+        done = self.call("40x20x12", "--gpu", "t4", "--profile", "counters.csv")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        data, _ = self.read_data("report.html")
+        self.assertEqual([(one["kernel"], one["global_load_sectors"]) for one in data["counted"]],
+                         [("cuda_naive_sm75_fp32_16x16x1", 99),
+                          ("cuda_edges_sm75_fp32_16x16x16", 1234)])
+        self.assertEqual({(one["m"], one["n"], one["k"], one["gpu"]) for one in data["counted"]},
+                         {(40, 20, 12, "t4")})
+        self.refuse(2, "the report's sizes make it (5, 2, 1)", "70x20x12", "--profile",
+                    "counters.csv")
+        write(rows[:2])
+        self.refuse(2, "counts no kernel of the ladder", "40x20x12", "--profile", "counters.csv")
 
     def test_deep_shape_of_little_d(self):
         """k is cut by the tiles that are multiplied, however little of D lies in them."""
@@ -105,7 +160,7 @@ class Report(unittest.TestCase):
         data, _ = self.read_data("report.html")
         depths = {one["kernel"]: one["k"] for one in data["simulations"] if one["m"] == 7}
         self.assertEqual(depths["cuda_naive_sm75_fp32_16x16x1"], 1100)
-        self.assertEqual(depths["cuda_warp_tile_sm75_fp32_128x128x8"], 1036)
+        self.assertEqual(depths["cuda_warp_tile_sm75_fp32_128x128x8"], 132)
 
     def test_wrong_arguments(self):
         for text, *words in (("8x8", "8x8"), ("1 to 1000000", "0x8x8"),

@@ -115,7 +115,7 @@ class Simulate(Refusing):
     def test_refusals(self):
         self.refuse(2, "name a kernel", "simulate", "8x8x8")
         self.refuse(2, "pass MxNxK alone", "simulate", "8x8x8:nt", "-k", "edges")
-        self.refuse(2, "each at least 1", "simulate", "8x0x8", "-k", "edges")
+        self.refuse(2, "each from 1 to", "simulate", "8x0x8", "-k", "edges")
         self.refuse(3, "none of the ladder's GPU kernels", "simulate", "8x8x8", "-k", "nothing")
         self.refuse(2, "tile = 128", "simulate", "8x8x8", "-k", "edges", "--tile", "128")
         self.refuse(2, "too large for --trace", "simulate", "999x999x8", "-k", "edges", "--trace")

@@ -6,6 +6,8 @@ usage: test_compiler_report.py IMAGES_FOLDER KERNELS_DEF DISASSEMBLER_FOLDER
 """
 
 import functools
+import hashlib
+import json
 import os
 import pathlib
 import re
@@ -26,8 +28,10 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 ROW = re.compile(r"^TGI_CUDA_KERNEL\((.*)\)", re.M)
-# Of global memory.
-FIRST_ACCESS = re.compile(r"\b(LDG|LDGSTS|STG|UTMALDG|UTMASTG)\b")
+# Accesses of global memory; the wait for the kernel ahead; tensor cores.
+ACCESSES = ("LDG", "LDGSTS", "STG", "UTMALDG", "UTMASTG")
+WAIT = "ACQBULK"
+TOLD = re.compile(r"\b(" + "|".join((*ACCESSES, WAIT, "HGMMA", "QGMMA")) + r")\b")
 # FP8 has instructions of its own.
 INSTRUCTIONS = {"fp8_e4m3": "QGMMA", "fp8_e5m2": "QGMMA"}
 
@@ -57,9 +61,9 @@ def read_rows(text):
                 f"cuda_{family}_{isa}_{kind.lower()}_{rows}x{cols}x{depth}"
 
 
-@functools.lru_cache(maxsize=None)
-def find_instructions(image):
-    """{function: its instructions} of an image; None without the disassembler."""
+def disassemble(image):
+    """{function: which of the told instructions it has, in the order of their first}; None without
+    the disassembler."""
     folders = [os.environ.get("PATH", ""), "/usr/local/cuda/bin",
                *map(str, DISASSEMBLER.glob("lib/python3*/site-packages/nvidia/*/bin"))]
     path = os.pathsep.join(folders)  # it calls nvdisasm by its name
@@ -69,7 +73,24 @@ def find_instructions(image):
     text = subprocess.run([tool, "-sass", "-arch", CHIP, str(image)], capture_output=True,
                           text=True, check=True, env={**os.environ, "PATH": path}).stdout
     parts = re.split(r"Function : (\w+)", text)
-    return dict(zip(parts[1::2], parts[2::2]))
+    return {name: list(dict.fromkeys(TOLD.findall(part)))
+            for name, part in zip(parts[1::2], parts[2::2])}
+
+
+@functools.lru_cache(maxsize=None)
+def find_instructions(image):
+    """disassemble(image), which takes seconds: kept beside the image until that or this file
+    changes."""
+    state = hashlib.sha256(image.read_bytes() + pathlib.Path(__file__).read_bytes()).hexdigest()
+    kept = image.with_suffix(".instructions.json")
+    if kept.exists():
+        told = json.loads(kept.read_text(encoding="utf-8"))
+        if told["state"] == state:
+            return told["functions"]
+    functions = disassemble(image)
+    if functions is not None:
+        kept.write_text(json.dumps({"state": state, "functions": functions}), encoding="utf-8")
+    return functions
 
 
 class Report(unittest.TestCase):
@@ -97,10 +118,10 @@ class Report(unittest.TestCase):
             self.skipTest("this machine has no cuobjdump")
         for image, _, kind, name in rows:
             with self.subTest(name):
-                of_row = [text for entry, text in images[image].items() if entry.startswith(name)]
+                of_row = [told for entry, told in images[image].items() if entry.startswith(name)]
                 self.assertTrue(of_row)
-                for text in of_row:
-                    self.assertIn(INSTRUCTIONS.get(kind, "HGMMA"), text)
+                for told in of_row:
+                    self.assertIn(INSTRUCTIONS.get(kind, "HGMMA"), told)
 
     def test_kernels_wait_for_the_stream(self):
         """Every production kernel may be launched before the kernel ahead of it has ended."""
@@ -112,11 +133,11 @@ class Report(unittest.TestCase):
                 self.skipTest("this machine has no cuobjdump")
             functions.update(found)
         self.assertGreater(len(functions), len(self.rows))
-        for name, text in functions.items():
+        for name, told in functions.items():
             with self.subTest(name):
-                wait, read = text.find("ACQBULK"), FIRST_ACCESS.search(text)
-                self.assertGreater(wait, 0)
-                self.assertTrue(not read or wait < read.start(), "memory is used before the wait")
+                self.assertIn(WAIT, told)
+                self.assertFalse(set(told[:told.index(WAIT)]) & set(ACCESSES),
+                                 "memory is used before the wait")
 
     def test_reader_finds_spills(self):
         report = ("ptxas info    : Compiling entry function 'one' for 'sm_90a'\n"

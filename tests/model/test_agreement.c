@@ -130,17 +130,31 @@ static void test_rows(void **state)
     assert_true(row_count >= 2 && size_count >= 40);
 }
 
-/* Blocks of less than a warp: tiles of 2 in parts 0 and 1, of 4 in the others. */
-static void test_small_tiles(void **state)
+/* Tiles without a row in the table, of every side that a family takes; each at some of the sizes.
+ * Most of them are no power of two: a warp then covers parts of rows. */
+static void test_other_tiles(void **state)
 {
     (void)state;
-    static const char *const families[] = {"naive", "coalesced", "tiled", "edges"};
-    int wrong_count = 0;
-    for (int i = 0; i < 4; i++) {
-        for (int s = part % 2; s < size_count; s += 2 * size_step)
-            wrong_count += compare(families[i], part < 2 ? 2 : 4, sizes[s]);
+    static const char *const families[] = {"naive",           "coalesced",    "tiled",
+                                           "edges",           "transposed",   "padded",
+                                           "register_column", "register_tile"};
+    enum { family_count = sizeof families / sizeof families[0], sizes_apart = 7 };
+    int wrong_count = 0, tile_count = 0;
+    for (int i = 0; i < family_count; i++) {
+        for (int tile = 1; tile <= 64; tile++) {
+            const int is_taken = i < 6    ? tile <= 32
+                                 : i == 6 ? tile >= 8 && (tile & (tile - 1)) == 0
+                                          : tile == 64;
+            if (!is_taken || (tile + i) % part_count != part)
+                continue;
+            tile_count++;
+            for (int s = (3 * tile + i) % sizes_apart; s < size_count; s += sizes_apart * size_step)
+                wrong_count += compare(families[i], tile, sizes[s]);
+            wrong_count += compare(families[i], tile, (int[]){2 * tile, 3 * tile, 2 * tile});
+        }
     }
     assert_int_equal(wrong_count, 0);
+    assert_true(tile_count >= 6 * 32 / part_count);
 }
 
 int main(int argc, char **argv)
@@ -148,7 +162,7 @@ int main(int argc, char **argv)
     part = argc > 1 ? atoi(argv[1]) : 0;
     size_step = argc > 2 ? atoi(argv[2]) : 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_tiles),
+        cmocka_unit_test(test_other_tiles),
         cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

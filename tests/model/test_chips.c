@@ -98,6 +98,10 @@ static void test_legality(void **state)
     p = predict("t4", "edges", 64, 64, 64, 64);
     assert_false(p.is_legal);
     assert_non_null(strstr(p.reason, "limit is 1024 threads"));
+    assert_true(predict("t4", "edges", 32, 64, 64, 64).is_legal);
+    p = predict("t4", "edges", 33, 64, 64, 64);
+    assert_false(p.is_legal);
+    assert_non_null(strstr(p.reason, "1089 threads"));
     p = predict("t4", "edges", 8, 65535 * 8 + 1, 8, 8);
     assert_false(p.is_legal);
     assert_non_null(strstr(p.reason, "65536 blocks high"));

@@ -40,6 +40,15 @@ static void test_known_figures(void **state)
     assert_int_equal(t.edge_row_count, 8);
     assert_int_equal(t.edge_col_count, 0);
     assert_int_equal(t.edge_block_count, 75);
+    t = explain("edges", 12, 55, 43, 48);
+    assert_int_equal(t.block_count, 20);
+    assert_int_equal(t.edge_block_count, 8);
+    assert_int_equal(t.global_read_elems, 55 * 48 * 4 + 48 * 43 * 5);
+    assert_int_equal(t.issued_flops, 2 * 12 * 12 * 12 * 20 * 4);
+    t = explain("edges", 3, 5, 7, 9); /* 9 threads in one warp: a request a tile */
+    assert_int_equal(t.block_count, 6);
+    assert_int_equal(t.threads_per_block, 9);
+    assert_int_equal(t.global_load_requests, 2 * 6 * 3);
     t = explain("naive", 16, 1000, 1200, 800);
     assert_int_equal(t.grid_x, 63);
     assert_int_equal(t.grid_y, 75);
@@ -54,7 +63,7 @@ static void test_cubes(void **state)
         assert_int_equal(t.global_read_elems, 2 * cube);
         assert_true(t.flop_per_byte == 0.25 && t.reuse == 1.0);
         assert_int_equal(t.block_read_elems, 2 * size * 16 * 16);
-        for (int tile = 2; tile <= 64; tile *= 2) {
+        for (int tile = 1; tile <= 64; tile *= 2) {
             t = explain("tiled", tile, size, size, size);
             assert_int_equal(t.global_read_elems, 2 * cube / tile);
             assert_true(t.flop_per_byte == tile / 4.0 && t.reuse == tile);
@@ -89,14 +98,17 @@ static void test_refusals(void **state)
         const char *detail;
     } cases[] = {
         {"edges", 16, 0, TG_STATUS_INVALID_ARGUMENT, "m = 0"},
-        {"edges", 3, 8, TG_STATUS_UNSUPPORTED, "tile = 3"},
-        {"edges", 128, 8, TG_STATUS_UNSUPPORTED, "tile = 128"},
-        {"padded", 16, 8, TG_STATUS_UNSUPPORTED, "tile = 16"},
+        {"edges", 65, 8, TG_STATUS_UNSUPPORTED, "pass 1 to 64"},
+        {"padded", -1, 8, TG_STATUS_UNSUPPORTED, "tile = -1"},
+        {"register_column", 24, 8, TG_STATUS_UNSUPPORTED, "8, 16, 32 or 64"},
+        {"register_tile", 32, 8, TG_STATUS_UNSUPPORTED, "64 or 128"},
+        {"vector", 64, 8, TG_STATUS_UNSUPPORTED, "pass 128"},
         {"cuda_edges_sm75_fp32_8x8x8", 16, 8, TG_STATUS_UNSUPPORTED, "tile = 16"},
         {"simt", 0, 8, TG_STATUS_UNSUPPORTED, "ladder"},
         {"cpu_sequential_generic_fp32", 0, 8, TG_STATUS_UNSUPPORTED, "ladder"},
         {"nothing", 0, 8, TG_STATUS_UNKNOWN_NAME, "nothing"},
         {"edges", 16, INT64_C(1) << 60, TG_STATUS_SIZE_OVERFLOW, "63 bits"},
+        {"edges", 12, (INT64_C(1) << 40) + 1, TG_STATUS_SIZE_OVERFLOW, "tiles of 12 x 12 x 12"},
     };
     tg_chip chip;
     tg_explanation found;
@@ -107,6 +119,12 @@ static void test_refusals(void **state)
             cases[i].status);
         assert_non_null(strstr(tg_get_error_detail(), cases[i].detail));
     }
+    /* 1e18 products are counted where the tile divides, and refused where it does not. */
+    assert_int_equal(tg_explain_kernel(&chip, "edges", 16, 1000000, 1000000, 1000000, &found),
+                     TG_STATUS_OK);
+    assert_int_equal(found.traffic.issued_flops, INT64_C(2000000000000000000));
+    assert_int_equal(tg_explain_kernel(&chip, "edges", 12, 1000000, 1000000, 1000000, &found),
+                     TG_STATUS_SIZE_OVERFLOW);
     assert_int_equal(tg_explain_kernel(NULL, "edges", 16, 8, 8, 8, &found),
                      TG_STATUS_INVALID_ARGUMENT);
     chip.sm_count = 0;

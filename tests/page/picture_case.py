@@ -9,10 +9,11 @@ from selenium.webdriver.common.action_chains import ActionChains
 
 from browser import Browser, write_report
 
-# Tiles of which a report holds simulations; `tiled` takes few sizes and is tested by name.
-TILES = {"naive": (2, 4, 16, 32), "coalesced": (2, 4, 16, 32), "edges": (2, 4, 8, 16, 32),
-         "transposed": (32,), "padded": (32,), "register_column": (64,), "register_tile": (128,),
-         "vector": (128,), "buffered": (128,), "warp_tile": (128,)}
+# Tiles to look at: of the table's rows and others; `tiled` takes few sizes and is tested by name.
+TILES = {"naive": (2, 4, 7, 16, 32), "coalesced": (1, 2, 4, 12, 16, 32),
+         "edges": (2, 3, 4, 5, 8, 12, 16, 20, 32), "transposed": (12, 32), "padded": (9, 32),
+         "register_column": (8, 16, 64), "register_tile": (64, 128), "vector": (128,),
+         "buffered": (128,), "warp_tile": (128,)}
 tilegemm = ["tilegemm"]  # path of the command, which the program that runs the tests sets
 
 

@@ -12,6 +12,7 @@ import unittest
 
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 from browser import read_json, write_report
 from page_case import PageCase, SHAPE, VIEWS, make_file, make_record, tilegemm
@@ -51,7 +52,9 @@ class Numbers(PageCase):
             self.type_sizes(m, n, k)
             self.browser.choose("kernel", family)
             self.browser.choose("chip", chip)
-            tile = int(self.browser.find("select[data-key=tile]").get_attribute("value"))
+            tiles = Select(self.browser.find("select[data-key=tile]"))
+            tile = int(choose.choice(tiles.options).text)
+            tiles.select_by_value(str(tile))
             told = self.explain(m, n, k, family, tile, chip)
             case = (m, n, k, family, tile, chip)
             self.browser.show("roofline")
@@ -94,7 +97,8 @@ class Numbers(PageCase):
         self.browser.show("reads")
         for _ in range(30):
             m, n, k = (choose.randint(1, 40) for _ in range(3))
-            family, tile = choose.choice(("naive", "coalesced", "edges")), choose.choice((2, 4))
+            family = choose.choice(("naive", "coalesced", "edges", "transposed", "padded"))
+            tile = choose.randint(1, 32)
             self.type_sizes(m, n, k)
             self.browser.choose("kernel", family)
             self.browser.choose("tile", tile)
@@ -117,6 +121,46 @@ class Numbers(PageCase):
                 self.assertEqual(row[1], row[2], row)
         self.browser.type_number("m", 61)
         self.assertEqual({row[2] for row in self.browser.read_tables("reads")[0]}, {"-"})
+
+    def test_simulated_columns_of_a_cut_k(self):
+        """Where k is too large to simulate the counts are continued, and equal the model's."""
+        path = os.path.join(self.folder, "large.html")
+        write_report(tilegemm[0], path, "600x500x9003", "--gpu", "h200")
+        self.browser.open(path, "view=reads")
+        for family in ("edges", "padded", "register_tile", "warp_tile"):
+            self.browser.choose("kernel", family)
+            tables = self.browser.read_tables("reads")
+            for row in tables[0] + tables[1]:
+                self.assertEqual(row[1], row[2], row)
+            for row in tables[3]:
+                self.assertEqual((row[1], row[3], row[5]), (row[2], row[4], row[6]), row)
+            self.assertRegex(self.browser.find("#panel-reads .verdict").text,
+                             r"blocks were simulated, and their counts scaled up; k was cut to "
+                             r"[\d,]+, and to less, and the counts continued to 9,003")
+
+    def test_tiles_without_a_row(self):
+        """What no compiled kernel has is said to be the model's; other views name what there is."""
+        self.browser.open(self.path, "view=reads&tile=13&m=55&n=43&k=48")
+        self.assertIn("No GPU kernel is compiled with this tile (cuda_edges_sm75_fp32_13x13x13)",
+                      self.browser.find("header .kernel-note").text)
+        self.assertIn("tilegemm simulate 55x43x48 --kernel edges --tile 13 counts them",
+                      self.browser.find("#panel-reads .verdict").text)
+        self.browser.show("accesses")
+        self.assertIn("choose tile 2, 3, 4, 5, 8, 12, 16, 20, 32, or make a report that holds it: "
+                      "tilegemm report 55x43x48 --tile 13",
+                      self.browser.find("#panel-accesses .warn").text)
+        self.browser.choose("tile", 12)
+        self.assertIn("cuda_edges_sm75_fp32_12x12x12",
+                      self.browser.find("#panel-accesses").text)
+        self.browser.choose("tile", 16)
+        self.assertEqual(self.browser.find_all("header .kernel-note"), [])
+        # Another rung keeps a tile of one's own, and gives its own for one of the table.
+        for tile, kernel, shown in ((12, "padded", "12"), (16, "padded", "32"),
+                                    (16, "register_column", "64"), (12, "register_tile", "128")):
+            self.browser.open(self.path, f"tile={tile}")
+            self.browser.choose("kernel", kernel)
+            self.assertEqual(self.browser.find("select[data-key=tile]").get_attribute("value"),
+                             shown, (tile, kernel))
 
     def test_counted_columns(self):
         """What the counters of the chip at hand counted stands beside it."""
@@ -186,12 +230,12 @@ class Numbers(PageCase):
         self.browser.show("roofline")
         slider = self.browser.find("#panel-roofline input[data-key=tile]")
         slider.send_keys(Keys.ARROW_RIGHT)
-        self.assertEqual(self.browser.read_state()["tile"], "32")
+        self.assertEqual(self.browser.read_state()["tile"], "17")
         slider.send_keys(Keys.HOME)
-        self.assertEqual(self.browser.read_state()["tile"], "2")
+        self.assertEqual(self.browser.read_state()["tile"], "1")
         ActionChains(self.browser.driver).drag_and_drop_by_offset(
             slider, slider.size["width"] // 2, 0).perform()
-        self.assertIn(int(self.browser.read_state()["tile"]), (16, 32, 64))
+        self.assertGreater(int(self.browser.read_state()["tile"]), 24)
         # Register tiles: those of the ladder, and of the planner's kernels.
         registers = self.browser.find("#panel-roofline input[data-key=registers]")
         shown = [registers.get_attribute("aria-valuetext")]
@@ -223,14 +267,11 @@ class Numbers(PageCase):
 
     def test_no_chart_of_another_size(self):
         self.browser.show("roofline")
+        self.browser.choose("tile", 12)
         for key in "mnk":
             self.browser.type_number(key, 1000000)
         self.assertIn("no kernel at this size", self.browser.find("#panel-roofline").text)
         self.assertEqual(self.browser.find_all("#panel-roofline figure svg"), [])
-        self.browser.show("ladder")
-        for text in (one.text for one in self.browser.find_all("#panel-ladder figure")):
-            self.assertEqual(text.startswith(("Predicted", "Cliff map")),
-                             "exceed 63 bits" in text, text)
         self.browser.open(self.path, "m=61")
         self.browser.show("ladder")
         self.assertIn("Not measured at this size", self.browser.find("#panel-ladder").text)
@@ -238,7 +279,7 @@ class Numbers(PageCase):
     def test_what_cannot_run_is_called_so(self):
         """Of tiles with too many threads, and of sizes too large to count, each view says why."""
         for state, reason in (("tile=64", "the limit is 1024 threads"),
-                              ("m=1000000&n=1000000&k=1000000", "exceed 63 bits")):
+                              ("tile=12&m=1000000&n=1000000&k=1000000", "exceed 63 bits")):
             for view in ("walk", "owners", "roofline", "reads", "accesses"):
                 self.browser.open(self.path, f"view={view}&{state}")
                 text = self.browser.find(f"#panel-{view}").text

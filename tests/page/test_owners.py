@@ -91,12 +91,12 @@ class Owners(PictureCase):
             "return document.querySelector('.warp-edge').getAttribute('d')")
         self.assertEqual((lines.count("h"), lines.count("v")), (3 * 128, 128))  # 4 x 2 warps
 
-    def test_missing(self):
-        self.link(kernel="naive", tile=8)
-        self.assertIn("no simulation of cuda_naive_sm75_fp32_8x8x1: choose another tile",
-                      self.read("#panel-owners"))
-        self.link(kernel="edges", tile=64)
-        self.assertIn("cannot run: 4096 threads a block", self.read("#panel-owners"))
+    def test_what_cannot_run(self):
+        """Who would compute what is shown of tiles with too many threads too, and called so."""
+        self.link(kernel="edges", tile=33)
+        text = self.read("#panel-owners")
+        self.assertIn("cannot run: 1089 threads a block; the limit is 1024 threads", text)
+        self.assertEqual(self.read_fact("threads"), "33 x 33 = 1,089, 35 warps")
 
 
 if __name__ == "__main__":

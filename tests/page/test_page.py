@@ -175,16 +175,16 @@ class Page(PageCase):
                          "padded")
         self.assertEqual(self.browser.find("h1").text, "D = A B: 77 x 52 x 44 on T4")
         self.assertEqual(self.browser.find("[role=tab][aria-selected=true]").text, "The ladder")
-        self.assertIn("tile = bogus, pass a whole number from 1 to 128; 32 is shown",
+        self.assertIn("tile = bogus, pass a whole number from 1 to 128; 16 is shown",
                       self.browser.find("header").text)
         self.browser.choose("tile", 32)
         self.browser.type_number("m", 78)
         self.assertNotIn("Refused", self.browser.find("header").text)
-        self.browser.open(self.path, "view=none&m=-5&n=1e99&kernel=%3Cb%3E&chip=none&tile=17")
+        self.browser.open(self.path, "view=none&m=-5&n=1e99&kernel=%3Cb%3E&chip=none&tile=65")
         self.assertEqual(len(self.browser.find_all("[role=tabpanel]")), 1)
         told = self.browser.find("header").text
         for text in ("m = -5, pass a whole number from 1 to 1,000,000; 60 is shown", "n = 1e99",
-                     "kernel = <b>, pass one of naive", "chip = none", "tile = 17; 16 is shown"):
+                     "kernel = <b>, pass one of naive", "chip = none", "tile = 65; 16 is shown"):
             self.assertIn(text, told)
 
     def test_fields_refuse(self):

@@ -59,7 +59,7 @@ class Walk(PictureCase):
         self.assertEqual(self.read_phase(), "store")
         self.assertEqual(read_numbers(self.read_count("issued")), [32, 128])
         self.assertEqual(read_numbers(self.read_count("loaded")), [16, 64])
-        self.assertIn("simulator", self.read(".hint"))
+        self.assertIn("simulator", self.read("#panel-walk .hint"))
 
     def test_sums_and_tiles_are_the_simulators(self):
         """The last block, which edges cut; the report holds the first three cases."""

@@ -73,7 +73,7 @@ _tilegemm_complete()
     simulate) options="--kernel --tile --gpu --trace --lines --requests --json" ;;
     profile) options="--kernel --device --gpu --json --launch" ;;
     explain) options="--kernel --tile --gpu --device --json" ;;
-    report) options="--gpu --bench --profile --output" ;;
+    report) options="--gpu --tile --bench --profile --output" ;;
     kernels) options="--json --device --isa" ;;
     info) options="--json" ;;
     *) return ;;

@@ -7,14 +7,14 @@
  * The pairs are inferred from counts of 16-byte reads on an H200, and assumed for 8 bytes. They
  * change no count of the ladder but the turns that are no conflicts.
  */
-#include "sim/run.h"
+#include "model/banks.h"
 
 enum { BANK_COUNT = 32 };
 
 /* Turns that lanes first .. first + count - 1 take together. */
 static int count_turns(const uintptr_t *addresses, uint32_t mask, int first, int count, int words)
 {
-    uintptr_t seen[BANK_COUNT][TGI_SIM_WARP_THREADS];
+    uintptr_t seen[BANK_COUNT][TGI_WARP_THREADS];
     int used[BANK_COUNT] = {0};
     int turns = 0;
     for (int lane = first; lane < first + count; lane++) {
@@ -45,13 +45,13 @@ static int are_pairs_alike(const uintptr_t *addresses, uint32_t mask, int first,
     return 1;
 }
 
-int tgi_sim_split_request(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
-                          int size_bytes, tg_bank_part *parts)
+int tgi_model_split_request(const uintptr_t addresses[TGI_WARP_THREADS], uint32_t mask,
+                            int size_bytes, tg_bank_part *parts)
 {
     const int words = size_bytes < 4 ? 1 : size_bytes / 4;
-    const int part = TGI_SIM_WARP_THREADS / words; /* lanes served at once */
+    const int part = TGI_WARP_THREADS / words; /* lanes served at once */
     int used = 0;
-    for (int first = 0; first < TGI_SIM_WARP_THREADS; first += parts[used++].lane_count) {
+    for (int first = 0; first < TGI_WARP_THREADS; first += parts[used++].lane_count) {
         int count = part;
         if (words > 1 && first % (2 * part) == 0 &&
             (are_pairs_alike(addresses, mask, first, 2 * part, 1) ||
@@ -63,12 +63,12 @@ int tgi_sim_split_request(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint3
     return used;
 }
 
-sim_turns tgi_sim_count_turns(const uintptr_t addresses[TGI_SIM_WARP_THREADS], uint32_t mask,
-                              int size_bytes)
+tgi_turns tgi_model_count_turns(const uintptr_t addresses[TGI_WARP_THREADS], uint32_t mask,
+                                int size_bytes)
 {
     tg_bank_part parts[4];
-    sim_turns total = {0, 0};
-    int count = tgi_sim_split_request(addresses, mask, size_bytes, parts);
+    tgi_turns total = {0, 0};
+    int count = tgi_model_split_request(addresses, mask, size_bytes, parts);
     for (int i = 0; i < count; i++) {
         total.count += parts[i].turns;
         total.conflict_count += parts[i].turns > 1 ? parts[i].turns - 1 : 0;

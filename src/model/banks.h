@@ -1,0 +1,23 @@
+/* Turns of shared memory that the requests of a warp take. */
+#ifndef TGI_BANKS_H
+#define TGI_BANKS_H
+
+#include <stdint.h>
+
+#include "tilegemm_lab.h"
+
+#define TGI_WARP_THREADS 32
+
+/* The parts in which a request is served, at most 4, and how many they are. Addresses are in bytes;
+ * bit i of the mask: lane i takes part. */
+int tgi_model_split_request(const uintptr_t addresses[TGI_WARP_THREADS], uint32_t mask,
+                            int size_bytes, tg_bank_part *parts);
+
+/* Turns that a request takes, and those beyond the least it can. */
+typedef struct tgi_turns {
+    int count, conflict_count;
+} tgi_turns;
+tgi_turns tgi_model_count_turns(const uintptr_t addresses[TGI_WARP_THREADS], uint32_t mask,
+                                int size_bytes);
+
+#endif

@@ -1,0 +1,62 @@
+/* Which tiles the source of a rung can be compiled with, and which thread forms which element. */
+#include "model/ladder_model.h"
+
+/* Rungs 1 to 6: T x T threads, one element each. */
+static int is_square(const tgi_kernel *kernel)
+{
+    return kernel->thread_rows * kernel->thread_cols == 1;
+}
+
+const char *tgi_model_ladder_tiles(const tgi_kernel *kernel)
+{
+    return is_square(kernel)                                   ? "1 to 64"
+           : kernel->family == TGI_FAMILY_cuda_register_column ? "8, 16, 32 or 64"
+           : kernel->family == TGI_FAMILY_cuda_register_tile   ? "64 or 128"
+                                                               : "128";
+}
+
+int tgi_model_ladder_has_tile(const tgi_kernel *kernel, int tile)
+{
+    const int sums = kernel->thread_rows * kernel->thread_cols;
+    if (is_square(kernel))
+        return tile >= 1 && tile <= TGI_LADDER_SQUARE_MAX;
+    /* Rungs 7 and 8: the threads bring in whole rows of B's tile, an equal number each. */
+    if (kernel->family == TGI_FAMILY_cuda_register_column ||
+        kernel->family == TGI_FAMILY_cuda_register_tile)
+        return tile > 0 && tile <= TGI_LADDER_TILE_MAX && tile % sums == 0 &&
+               kernel->tile_depth * sums % tile == 0;
+    return tile == 128; /* rungs 9 to 11: each thread a float4 of A and one of B */
+}
+
+void tgi_model_ladder_set_tile(tgi_kernel *row, int tile)
+{
+    row->tile_rows = row->tile_cols = tile;
+    row->thread_count = tile * tile / (row->thread_rows * row->thread_cols);
+    if (is_square(row))
+        row->tile_depth = row->stage_count ? tile : 1;
+}
+
+/* Within a warp of rung 11, whose threads stand in 2 x 2 quads: the comment of its source. */
+static int find_quad_thread(const tgi_kernel *kernel, int row, int col)
+{
+    const int u = row % 4, v = col % 32 / 4;
+    const int lane = v % 2 + u % 2 * 2 + v / 2 % 2 * 4 + u / 2 * 8 + v / 4 * 16;
+    return (row / 32 * (kernel->tile_cols / 64) + col / 64) * 32 + lane;
+}
+
+int tgi_model_ladder_owner(const tgi_kernel *kernel, int row, int col)
+{
+    const int threads_x = kernel->tile_cols / kernel->thread_cols;
+    const int threads_y = kernel->tile_rows / kernel->thread_rows;
+    switch (kernel->family) {
+    case TGI_FAMILY_cuda_naive:
+        return col * threads_x + row;
+    case TGI_FAMILY_cuda_vector:
+    case TGI_FAMILY_cuda_buffered: /* four columns of each half */
+        return row % threads_y * threads_x + col % (kernel->tile_cols / 2) / 4;
+    case TGI_FAMILY_cuda_warp_tile:
+        return find_quad_thread(kernel, row, col);
+    default:
+        return row % threads_y * threads_x + col % threads_x;
+    }
+}

@@ -1,0 +1,118 @@
+/*
+ * Where a part of a matrix starts in a sector decides what its requests touch, and there are 8 such
+ * places. So the parts are counted by place, whole ones and those that an edge cuts, and the
+ * requests of one of each are gone through: no loop runs over the matrix.
+ */
+#include "model/ladder_sweep.h"
+
+#define SECTOR_ELEMS 8 /* of 32 bytes */
+
+/* Columns first .. last; none where first > last. */
+typedef struct run {
+    int first, last;
+} run;
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* What the request of elements first .. last, in the threads' order, takes of a line. */
+static run find_run(const tgi_cover *cover, int first, int last, int line)
+{
+    if (cover->is_by_columns) {
+        const int lines = cover->line_count;
+        return (run){first / lines + (line < first % lines), last / lines - (line > last % lines)};
+    }
+    const int cols = cover->col_count;
+    return (run){line == first / cols ? first % cols : 0,
+                 line == last / cols ? last % cols : cols - 1};
+}
+
+/* Sectors of a request in the first line_count lines and col_count columns of a part that starts
+ * `phase` elements behind the start of a sector; 0 where no lane is active. Addresses grow from
+ * line to line, so that only neighbouring runs can meet in a sector. */
+static int64_t count_sectors(const tgi_cover *cover, int first, int last, int turn, int line_count,
+                             int col_count, int64_t line_stride, int64_t phase)
+{
+    const int from = cover->is_by_columns ? 0 : first / cover->col_count;
+    const int to = cover->is_by_columns ? line_count - 1 : last / cover->col_count;
+    int64_t count = 0, last_before = -1;
+    for (int line = from; line <= least(to, line_count - 1); line++) {
+        run part = find_run(cover, first, last, line);
+        part.first += turn;
+        part.last = least(part.last, col_count - 1);
+        if (part.first > part.last)
+            continue;
+        const int reach = (part.last - part.first) / cover->lane_elems * cover->lane_elems;
+        const int64_t start = phase + line * line_stride + (cover->is_of_line ? 0 : part.first);
+        const int64_t end = start + (cover->is_of_line ? 0 : reach);
+        count += end / SECTOR_ELEMS - start / SECTOR_ELEMS + (start / SECTOR_ELEMS != last_before);
+        last_before = end / SECTOR_ELEMS;
+    }
+    return count;
+}
+
+/* Adds parts, down_count x across_count of them, by where they start in a sector. */
+static void add_places(int64_t phase, int64_t down_count, int64_t down_stride, int64_t across_count,
+                       int64_t across_stride, int64_t places[SECTOR_ELEMS])
+{
+    for (int64_t i = 0; i < SECTOR_ELEMS && i < down_count; i++) {
+        for (int64_t j = 0; j < SECTOR_ELEMS && j < across_count; j++) {
+            const int64_t alike_down = (down_count - i + SECTOR_ELEMS - 1) / SECTOR_ELEMS;
+            const int64_t alike_across = (across_count - j + SECTOR_ELEMS - 1) / SECTOR_ELEMS;
+            const int64_t place =
+                phase + i * (down_stride % SECTOR_ELEMS) + j * (across_stride % SECTOR_ELEMS);
+            places[place % SECTOR_ELEMS] += alike_down * alike_across;
+        }
+    }
+}
+
+/* The requests of parts of line_count x col_count, places[i] of which start i elements behind the
+ * start of a sector. */
+static void add_parts(const tgi_cover *cover, int line_count, int col_count, int64_t line_stride,
+                      const int64_t places[SECTOR_ELEMS], tgi_sweep *sweep)
+{
+    const int elem_count = cover->line_count * cover->col_count;
+    for (int first = 0; first < elem_count; first += cover->request_elems) {
+        const int last = least(first + cover->request_elems, elem_count) - 1;
+        for (int turn = 0; turn < cover->lane_elems; turn++) {
+            for (int place = 0; place < SECTOR_ELEMS; place++) {
+                if (places[place] == 0)
+                    continue;
+                const int64_t sectors = count_sectors(cover, first, last, turn, line_count,
+                                                      col_count, line_stride, place);
+                sweep->request_count += sectors ? places[place] : 0;
+                sweep->sector_count += places[place] * sectors;
+            }
+        }
+    }
+}
+
+tgi_sweep tgi_model_sweep(const tgi_span *span, const tgi_cover *cover, int used_col_count)
+{
+    const int lines = cover->line_count, cols = cover->is_of_line ? 1 : cover->col_count;
+    const int64_t line_stride = span->line_stride;
+    tgi_sweep sweep = {0, 0};
+    for (int is_last_down = 0; is_last_down < 2; is_last_down++) {
+        for (int is_last_across = 0; is_last_across < 2; is_last_across++) {
+            const int64_t whole_down = span->line_count / lines;
+            const int64_t whole_across = span->col_count / cols;
+            const int line_count = is_last_down ? (int)(span->line_count % lines) : lines;
+            const int col_count = is_last_across ? (int)(span->col_count % cols) : cols;
+            if (line_count == 0 || col_count == 0)
+                continue;
+            const int64_t down_stride = lines * line_stride,
+                          across_stride = cols * span->col_stride;
+            const int64_t phase =
+                (is_last_down ? whole_down % SECTOR_ELEMS * (down_stride % SECTOR_ELEMS) : 0) +
+                (is_last_across ? whole_across % SECTOR_ELEMS * (across_stride % SECTOR_ELEMS) : 0);
+            int64_t places[SECTOR_ELEMS] = {0};
+            add_places(phase, is_last_down ? 1 : whole_down, down_stride,
+                       is_last_across ? 1 : whole_across, across_stride, places);
+            add_parts(cover, line_count, cover->is_of_line ? used_col_count : col_count,
+                      line_stride, places, &sweep);
+        }
+    }
+    return sweep;
+}

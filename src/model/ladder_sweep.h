@@ -1,0 +1,35 @@
+/* Requests and sectors of a rung's accesses to a matrix: what model/ladder_traffic.c adds up. */
+#ifndef TGI_LADDER_SWEEP_H
+#define TGI_LADDER_SWEEP_H
+
+#include <stdint.h>
+
+/*
+ * How the threads of a block go through a part of a matrix, of line_count x col_count elements: one
+ * after another, request_elems of them in a request of a warp, along the lines or down the columns.
+ */
+typedef struct tgi_cover {
+    int line_count, col_count, request_elems;
+    int lane_elems; /* 4: each lane has 4 neighbours and asks for them one by one, so that request
+                        * j takes the columns j, j + 4, ... of what it would take at once; else 1 */
+    int is_by_columns; /* the warps' lanes run down the columns */
+    /* The elements are those of D, and each of their threads asks for one of its line: all that
+     * are in a line of the part for the same, which stands in the matrix once. */
+    int is_of_line;
+} tgi_cover;
+
+/* Where the elements of a matrix lie: line l, column c at l * line_stride + c * col_stride. The
+ * columns of a part follow each other. */
+typedef struct tgi_span {
+    int64_t line_count, line_stride, col_count, col_stride;
+} tgi_span;
+
+typedef struct tgi_sweep {
+    int64_t request_count, sector_count;
+} tgi_sweep;
+
+/* All requests that cover the matrix once. is_of_line: of the parts' columns those below
+ * used_col_count have a thread. */
+tgi_sweep tgi_model_sweep(const tgi_span *span, const tgi_cover *cover, int used_col_count);
+
+#endif
