@@ -261,7 +261,7 @@ static void test_lists_and_instruments(void **state)
         {"info", "--json"},
         {"explain", "9x8x7", "--json"},
         {"explain", "9x8x7", "--gpu", "t4", "--json"},
-        {"explain", "9x8x7", "--tile", "auto", "--gpu", "t4", "--json"},
+        {"explain", "9x8x7", "-k", "register_column", "--tile", "auto", "--gpu", "t4", "--json"},
         {"simulate", "9x8x7", "--kernel", "edges", "--json"},
         {"profile", "9x8x7", "--kernel", "edges,simt", "--gpu", "t4", "--json"},
         {"profile", "9x8x7", "--kernel", "edges,simt", "--gpu", "t4", "--device", "sim"},
