@@ -332,7 +332,7 @@ int cli_run_bench(int argc, char **argv)
     bench_options options = {
         .min_time_s = 0.005, .max_time_s = -1.0 /* not given */, .round_count = 15};
     int exit_code = CLI_EXIT_OK;
-    if (argp_parse(&argp, argc, argv, 0, NULL, &options) != 0)
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         exit_code = options.refused_code != CLI_EXIT_OK ? options.refused_code : CLI_EXIT_USAGE;
     cli_read_machine(&options.machine);
     if (exit_code == CLI_EXIT_OK)

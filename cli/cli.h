@@ -52,7 +52,7 @@ enum cli_query_key { CLI_KEY_ISA = 0x100, CLI_KEY_DEVICE, CLI_KEY_JSON = 'j' };
 int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
                     cli_query *query);
 
-/* argp_parse, in order or not, for a command whose input is `input`. Returns a cli_exit. */
+/* argp_parse for a command whose input is `input`. Returns a cli_exit. */
 int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input);
 
 /* For the parser of a command that takes one shape: its word, and, at the end, whether there was

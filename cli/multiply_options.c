@@ -183,5 +183,5 @@ int cli_parse_multiply(int argc, char **argv, cli_multiply_options *options)
     const struct argp argp = {
         .options = options_table, .parser = parse_option, .args_doc = "A B -o D", .doc = doc};
     *options = (cli_multiply_options){.alpha = 1};
-    return argp_parse(&argp, argc, argv, 0, NULL, options) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    return cli_parse_words(argc, argv, &argp, options);
 }

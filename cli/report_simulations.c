@@ -9,10 +9,11 @@
 
 #include <string.h>
 
-/* Work that keeps a report within seconds: multiply-adds up to which all blocks run, and in the
- * blocks that stand for the others. Longer k is cut; rows stay as aligned as they are. */
-enum { whole_products = 1 << 20, block_products = 1 << 21, block_count_most = 9 };
-enum { sector_elems = 8 };
+/* Work that keeps a report within seconds: multiply-adds up to which all blocks run, those of the
+ * blocks that stand for the others up to which k is whole, and those that are left where it is cut.
+ * A row of a matrix then starts as far into a sector as it does. */
+enum { whole_products = 1 << 20, deep_products = 1 << 23, block_products = 1 << 21 };
+enum { block_count_most = 9, sector_elems = 8 };
 /* Units of k (job) from which on a step's rows never meet in a sector. */
 enum { less_units = 2 };
 
@@ -26,14 +27,14 @@ static const explain_case whole_tiles = {.m = 256, .n = 256, .k = 32};
 /* Sides without a row of their own whose accesses the page shows beside those of the rows: with
  * families of any tile, at sizes that all of them divide. */
 static const int further_tiles[] = {3, 5, 8, 12, 16, 20};
-static const explain_case further_sizes = {.m = 240, .n = 240, .k = 120};
+static const explain_case further_sizes = {.m = 120, .n = 120, .k = 120};
 
 static const struct {
     const char *kernel;
     int tile, m, n, k;
 } walks[] = {{"tiled", 2, 4, 4, 4},     {"tiled", 4, 4, 4, 4},    {"edges", 2, 3, 5, 3},
-             {"edges", 4, 6, 7, 5},     {"naive", 2, 4, 4, 4},    {"naive", 4, 4, 4, 4},
-             {"coalesced", 2, 4, 4, 4}, {"coalesced", 4, 4, 4, 4}};
+             {"edges", 4, 6, 7, 5},     {"edges", 3, 5, 7, 9},    {"naive", 2, 4, 4, 4},
+             {"naive", 4, 4, 4, 4},     {"coalesced", 2, 4, 4, 4}, {"coalesced", 4, 4, 4, 4}};
 
 typedef struct job {
     const char *kernel; /* with `tile`, as tg_simulate_kernel takes them */
@@ -164,7 +165,7 @@ static void cut_depth(const tg_traffic *traffic, job *work)
     work->k_unit = powers_of_two < sector_elems ? depth * (sector_elems / powers_of_two) : depth;
     const int64_t units = block_products / area / work->k_unit;
     const int64_t cut = (units > less_units ? units : less_units + 1) * work->k_unit;
-    const int is_whole = area * work->whole_k <= block_products || cut >= work->whole_k;
+    const int is_whole = area * work->whole_k <= deep_products || cut >= work->whole_k;
     work->k = is_whole ? work->whole_k : cut + work->whole_k % work->k_unit;
 }
 

@@ -12,6 +12,7 @@ import {makeTiling} from './tiling.js';
 const PRESETS = [
     {label: '4 x 4, tile 2: the walkthrough', state: {m: 4, n: 4, k: 4, kernel: 'tiled', tile: 2}},
     {label: 'Edges: 6 x 7 x 5, tile 4', state: {m: 6, n: 7, k: 5, kernel: 'edges', tile: 4}},
+    {label: '5 x 7 x 9, tile 3', state: {m: 5, n: 7, k: 9, kernel: 'edges', tile: 3}},
     {label: '55 x 43 x 48, tile 16', state: {m: 55, n: 43, k: 48, kernel: 'edges', tile: 16}},
 ];
 

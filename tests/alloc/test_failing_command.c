@@ -261,7 +261,7 @@ static void test_lists_and_instruments(void **state)
         {"info", "--json"},
         {"explain", "9x8x7", "--json"},
         {"explain", "9x8x7", "--gpu", "t4", "--json"},
-        {"explain", "9x8x7", "--tile", "auto", "--gpu", "t4", "--json"},
+        {"explain", "9x8x7", "-k", "register_column", "--tile", "auto", "--gpu", "t4", "--json"},
         {"simulate", "9x8x7", "--kernel", "edges", "--json"},
         {"profile", "9x8x7", "--kernel", "edges,simt", "--gpu", "t4", "--json"},
         {"profile", "9x8x7", "--kernel", "edges,simt", "--gpu", "t4", "--device", "sim"},
@@ -349,7 +349,7 @@ static void write_inputs(void)
     static const char profiler[] = /* in the place of Nsight Compute */
         "#!/bin/sh\nprintf '\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\\n"
         "\"0\",\"cuda_edges_sm75_fp32_8x8x8\",\"3,000\"\\n"
-        "\"1\",\"cuda_simt_sm80_fp32_64x128x16\",\"3,000\"\\n'\n";
+        "\"1\",\"cuda_simt_sm90a_fp32_128x256x16\",\"3,000\"\\n'\n";
     char dense[2000] = "%%MatrixMarket matrix array real general\n20 10\n";
     for (int i = 0; i < 200; i++)
         strcat(dense, i % 3 ? "1\n" : "-2\n");

@@ -107,7 +107,8 @@ class Report(unittest.TestCase):
         for one in cut:
             told = json.loads(subprocess.run(
                 [TILEGEMM, "explain", "1000x1202x1003", "--gpu", "h200", "--json", "--kernel",
-                 one["kernel"]], capture_output=True, text=True, timeout=60, check=True).stdout)
+                 one["family"], "--tile", str(one["tile_rows"])],
+                capture_output=True, text=True, timeout=60, check=True).stdout)
             whole = dict(one["whole_k"])
             self.assertEqual(whole.pop("k"), 1003)
             self.assertEqual(whole, {key: told[key] for key in whole}, one["kernel"])

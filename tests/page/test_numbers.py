@@ -122,11 +122,16 @@ class Numbers(PageCase):
         self.browser.type_number("m", 61)
         self.assertEqual({row[2] for row in self.browser.read_tables("reads")[0]}, {"-"})
 
+    def write_deep(self):
+        """A report of a product whose k is too large to simulate; its path."""
+        path = os.path.join(self.folder, "deep.html")
+        if not os.path.exists(path):
+            write_report(tilegemm[0], path, "600x500x9003", "--gpu", "h200")
+        return path
+
     def test_simulated_columns_of_a_cut_k(self):
         """Where k is too large to simulate the counts are continued, and equal the model's."""
-        path = os.path.join(self.folder, "large.html")
-        write_report(tilegemm[0], path, "600x500x9003", "--gpu", "h200")
-        self.browser.open(path, "view=reads")
+        self.browser.open(self.write_deep(), "view=reads")
         for family in ("edges", "padded", "register_tile", "warp_tile"):
             self.browser.choose("kernel", family)
             tables = self.browser.read_tables("reads")
@@ -214,9 +219,7 @@ class Numbers(PageCase):
         self.browser.type_number("m", 60)
         self.browser.choose("counts", "cuda_edges_sm75_fp32_8x8x8 64x64x64")
         self.assertIn("in 64 x 64 x 64 by cuda_edges_sm75_fp32_8x8x8", read())
-        path = os.path.join(self.folder, "deep.html")
-        write_report(tilegemm[0], path, "600x500x9003", "--gpu", "h200")
-        self.browser.open(path, "view=ladder&kernel=register_tile")
+        self.browser.open(self.write_deep(), "view=ladder&kernel=register_tile")
         self.assertRegex(read(), r"in 600 x 500 x \d+ by cuda_register_tile.* of its 20 blocks "
                          "ran, and their counts were scaled up. It is the product above with k cut "
                          r"from 9,003 to [\d,]+,")

@@ -62,10 +62,11 @@ class Walk(PictureCase):
         self.assertIn("simulator", self.read("#panel-walk .hint"))
 
     def test_sums_and_tiles_are_the_simulators(self):
-        """The last block, which edges cut; the report holds the first three cases."""
+        """The last block, which edges cut; the report holds the first four cases."""
         for m, n, k, kernel, tile in ((4, 4, 4, "tiled", 2), (6, 7, 5, "edges", 4),
-                                      (3, 5, 3, "edges", 2), (5, 9, 6, "edges", 2),
-                                      (11, 6, 9, "edges", 4)):
+                                      (3, 5, 3, "edges", 2), (5, 7, 9, "edges", 3),
+                                      (5, 9, 6, "edges", 2), (11, 6, 9, "edges", 4),
+                                      (13, 11, 8, "edges", 5)):
             told = read_json(tilegemm[0], "simulate", f"{m}x{n}x{k}", "--kernel", kernel, "--tile",
                              str(tile), "--trace")
             row, col = (m - 1) // tile, (n - 1) // tile
