@@ -93,9 +93,6 @@ int tgi_slices_can_serve(const tgi_machine *machine, const tgi_problem *p, tgi_p
     if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
         snprintf(proposal->reason, sizeof proposal->reason,
                  "keeps the bound of default from k = %d on, k is %lld", K_LEAST, (ll)p->k);
-    else if (p->is_batch_invariant)
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "its order of summation may depend on neighbouring rows");
     else if (bytes > limit || p->k > K_MAX)
         snprintf(proposal->reason, sizeof proposal->reason,
                  "its slices need %lld bytes of workspace, more than %lld", (ll)bytes, (ll)limit);

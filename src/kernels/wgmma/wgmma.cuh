@@ -247,7 +247,35 @@ tgi_promote_stage(const tgi_wgmma_args &args, uint32_t stage, int group,
     }
 }
 
-/* The sums of a tile. A stage is given back as soon as the next one's products are under way. */
+/* Adds what the tile's runs of k so far have come to. */
+template <class Shape>
+static __device__ __forceinline__ void tgi_add_runs(const tgi_wgmma_args &args, int group,
+                                                    float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const int first = (static_cast<int>(blockIdx.x) * Shape::group_count + group) * Shape::blocks;
+#pragma unroll
+    for (int block = 0; block < Shape::blocks; block++)
+        tgi_add_sums(tgi_find_sums<Shape::cols / 2>(args.run_sums, first + block), sum[block]);
+}
+
+/* Puts the sums of all runs so far in that place, and starts another. */
+template <class Shape>
+static __device__ __forceinline__ void tgi_start_run(const tgi_wgmma_args &args, int group,
+                                                     float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const int first = (static_cast<int>(blockIdx.x) * Shape::group_count + group) * Shape::blocks;
+#pragma unroll
+    for (int block = 0; block < Shape::blocks; block++) {
+        tgi_write_sums(tgi_find_sums<Shape::cols / 2>(args.run_sums, first + block), sum[block]);
+#pragma unroll
+        for (int i = 0; i < Shape::cols / 2; i++)
+            sum[block][i] = 0.0f;
+    }
+}
+
+/* The sums of a tile. A stage is given back as soon as the next one's products are under way.
+ * Promoted sums: a run of k starts from zero, and what it has come to is added to the runs before
+ * it, so that rounding errors grow with the root of k. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
@@ -256,9 +284,15 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
 {
     const int thread = threadIdx.x % TGI_WARPGROUP;
     uint32_t used = 0; /* the barrier of the stage that is being multiplied */
-    int step = tile.step;
+    int step = tile.step, has_runs = 0;
     do {
         const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+        if (Shape::slices > 0 && step % args.run_chunks == 0 && step > tile.step) {
+            if (has_runs)
+                tgi_add_runs<Shape>(args, group, sum);
+            tgi_start_run<Shape>(args, group, sum);
+            has_runs = 1;
+        }
         tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
         if constexpr (Shape::is_promoted) {
             tgi_promote_stage<Shape>(args, stage, group, sum);
@@ -276,6 +310,8 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
         tgi_wgmma_wait<0>();
         tgi_release<Shape>(used, rank, thread);
     }
+    if (Shape::slices > 0 && has_runs)
+        tgi_add_runs<Shape>(args, group, sum);
 #pragma unroll
     for (int block = 0; block < Shape::blocks; block++)
         tgi_pin_sums(sum[block]);
@@ -294,12 +330,11 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         tile.row += group * Shape::group_rows;
 #pragma unroll
         for (int block = 0; block < Shape::blocks; block++, tile.row += TGI_BLOCK_LINES) {
-            /* Parts of k are mended each for itself: a sum of sums that are right is right. */
             if constexpr (Shape::slices > 0)
-                tgi_mend_sums(args, tile, sum[block]);
+                tgi_scale_sums(args, tile, sum[block]);
             if (tile.cut < 0)
-                tgi_finish(args, tile, sum[block], memory.parts + group * TGI_WGMMA_PART_BYTES,
-                           group + 1);
+                tgi_finish<(Shape::slices > 0)>(
+                    args, tile, sum[block], memory.parts + group * TGI_WGMMA_PART_BYTES, group + 1);
             else
                 tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part,
                                               group * Shape::blocks + block,

@@ -23,7 +23,7 @@ static __device__ __forceinline__ void add_pieces(const tgi_wgmma_args &args, ch
     tile.row += piece / col_count * 64;
     tile.col += piece % col_count * Cols;
     const uint32_t part = (tgi_shared_address(shared) + 1023) & ~1023u;
-    tgi_finish(args, tile, sum, part, 1);
+    tgi_finish<(Cols == 64)>(args, tile, sum, part, 1);
     if (threadIdx.x == 0)
         tgi_store_box_wait<0>();
 }
