@@ -5,7 +5,6 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cuda/gemm.h"
@@ -378,7 +377,6 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
     memory += tgi_divide_up(count_piece_bytes(kernel, p, call->blocking), 256) * 256;
     args.run_sums = memory;
     memory += count_run_bytes(call->machine, kernel, p);
-    args.run_chunks = getenv("TG_RUN") ? atoi(getenv("TG_RUN")) : TGI_RUN_CHUNKS; /* EXPERIMENT */
     tg_status status = is_sliced(kernel) ? tgi_slices_map(queue, call, memory, &args)
                                          : map_operands(queue, call, memory, operand, &args);
     if (!status)

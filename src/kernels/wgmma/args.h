@@ -46,7 +46,6 @@ typedef struct tgi_wgmma_args {
     tgi_wgmma_slices a_slices, b_slices;
     int32_t slice_count, first_product; /* of TGI_SLICE_PRODUCTS */
     void *run_sums; /* a tile of FP32 sums for each block, where k has more than one run */
-    int32_t run_chunks;
 } tgi_wgmma_args;
 
 #endif

@@ -287,7 +287,7 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
     int step = tile.step, has_runs = 0;
     do {
         const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
-        if (Shape::slices > 0 && step % args.run_chunks == 0 && step > tile.step) {
+        if (Shape::slices > 0 && step % TGI_RUN_CHUNKS == 0 && step > tile.step) {
             if (has_runs)
                 tgi_add_runs<Shape>(args, group, sum);
             tgi_start_run<Shape>(args, group, sum);
