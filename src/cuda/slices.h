@@ -6,8 +6,12 @@
 #include "cuda/cuda.h"
 #include "kernels/wgmma/args.h"
 
-/* Of A and B, a multiple of 256. */
-int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_problem *problem);
+/* 1 where the kernel cuts A in registers. */
+int tgi_slices_are_held(const tgi_kernel *kernel);
+
+/* What k_part_count parts of k need, a multiple of 256. */
+int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
+                                   const tgi_problem *problem, int64_t k_part_count);
 
 /* Refuses, with the reason, a problem that slices do not serve. */
 int tgi_slices_can_serve(const tgi_machine *machine, const tgi_problem *problem,

@@ -1,5 +1,5 @@
 /*
- * Families wgmma, bf16x and fp16x: Hopper's matrix instructions. Legality, which operands are
+ * Families wgmma, bf16x, bf16r and fp16x: Hopper's matrix instructions. Legality, which operands are
  * repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
  * maps, launch.
  */
@@ -43,9 +43,10 @@ static int is_sliced(const tgi_kernel *kernel)
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
     const int line_bytes = !is_sliced(kernel)                        ? TGI_WGMMA_STEP_BYTES
-                           : kernel->family == TGI_FAMILY_cuda_bf16x ? 3 * TGI_CHUNK_BYTES
-                                                                     : 2 * TGI_CHUNK_BYTES;
-    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, line_bytes,
+                           : kernel->family == TGI_FAMILY_cuda_fp16x ? 2 * TGI_CHUNK_BYTES
+                                                                     : 3 * TGI_CHUNK_BYTES;
+    const int row_bytes = tgi_slices_are_held(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
+    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
                                   kernel->stage_count, kernel->thread_count);
 }
 
@@ -168,6 +169,8 @@ static void choose_cut(const tgi_machine *machine, const tgi_problem *p,
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     tgi_operand operand[2];
+    if (is_sliced(proposal->kernel) && !tgi_slices_can_serve(machine, p, proposal))
+        return;
     describe(p, operand);
     proposal->resident_blocks = 1;
     choose_cut(machine, p, operand, proposal);
@@ -176,8 +179,9 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
     if (is_sliced(proposal->kernel)) {
         proposal->workspace_bytes +=
-            count_run_bytes(machine, proposal->kernel, p) + tgi_slices_workspace_bytes(machine, p);
-        proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, p);
+            count_run_bytes(machine, proposal->kernel, p) +
+            tgi_slices_workspace_bytes(machine, proposal->kernel, p, proposal->blocking.k_parts);
+        proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, proposal->kernel, p);
         return;
     }
     const int64_t repacked_bytes =
@@ -197,6 +201,9 @@ static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
         names = "default, bf16x3, bf16x6 or bf16x9";
         takes = precision == TG_PRECISION_DEFAULT ||
                 (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
+    } else if (family == TGI_FAMILY_cuda_bf16r) {
+        names = "default or bf16x6";
+        takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
     } else if (family == TGI_FAMILY_cuda_fp16x) {
         names = "fp16x3";
         takes = precision == TG_PRECISION_FP16X3;
@@ -214,8 +221,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
-    if (!takes_precision(p, proposal) ||
-        (is_sliced(kernel) && !tgi_slices_can_serve(machine, p, proposal)))
+    if (!takes_precision(p, proposal))
         return;
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > COUNT_MAX) {
@@ -230,7 +236,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
                  count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
         return;
     }
-    proposal->needs_alignment = !is_sliced(kernel);
+    proposal->needs_alignment = !is_sliced(kernel) || tgi_slices_are_held(kernel);
     propose_one(machine, p, proposal);
     /* The transposed problem: tiles whose rows lie along D's columns. */
     tgi_problem transposed = *p;
@@ -239,8 +245,8 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
     other.is_legal = 0;
     propose_one(machine, &transposed, &other);
     const int may_turn = p->type == p->b_type && !(is_sliced(kernel) && p->is_batch_invariant);
-    if (may_turn && p->m < p->n && count_tiles(kernel, &transposed) <= COUNT_MAX &&
-        other.predicted_s < proposal->predicted_s) {
+    if (may_turn && other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
+        (!proposal->is_legal || (p->m < p->n && other.predicted_s < proposal->predicted_s))) {
         *proposal = other;
         proposal->blocking.is_along_rows = 1;
     }

@@ -147,11 +147,11 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_wgmma_target &ta
 }
 
 /* Stores the 64 rows of a warpgroup; `part` is its shared memory, `barrier` its barrier. IsSliced:
- * 1 where these may be sums of slices. */
+ * 1 where these may be sums of slices, a_range then that of the warp's rows of A. */
 template <int IsSliced, int Count>
 static __device__ __forceinline__ void tgi_finish(const tgi_wgmma_args &args, tgi_wgmma_tile tile,
                                                   const float (&sum)[Count], uint32_t part,
-                                                  int barrier)
+                                                  int barrier, tgi_range a_range = {})
 {
     const int is_leader = threadIdx.x % 128 == 0;
     const tg_type type = args.gemm.problem.d_type;
@@ -169,8 +169,8 @@ static __device__ __forceinline__ void tgi_finish(const tgi_wgmma_args &args, tg
             tgi_put_16bit(box, sum, first, type);
         else
             tgi_put_fp32(box, sum, first);
-        if (IsSliced && args.a_slices.ranges)
-            tgi_mend_part(args, tile.row, tile.col, tile.batch, part);
+        if (IsSliced && args.b_slices.ranges)
+            tgi_mend_part(args, a_range, tile.row, tile.col, tile.batch, part);
         if (args.is_d_boxed)
             tgi_fence_bulk_copy();
         tgi_meet(barrier, 128); /* the box has been written */

@@ -1,6 +1,6 @@
 /*
  * Sums of FP32 operands that slices of 16 bits (kernels/slices/args.h) might have spoiled: they are
- * found by the ranges of 64 lines of A and of B, which tell of most tiles that none is, and formed
+ * found by the ranges of blocks of lines of A and of B, which tell of most tiles that none is, and formed
  * anew from the operands. Which are depends on an element's own row and column alone.
  */
 #ifndef TGI_WGMMA_MEND_CUH
@@ -11,15 +11,16 @@
 #include "kernels/wgmma/place.cuh"
 
 #define TGI_BITS_INFINITE 0x7f800000u
+#define TGI_BITS_TOO_LARGE 0x7f7f8000u /* from here on BF16 is infinite */
 #define TGI_BITS_LARGEST 0x7f7fffffu
-#define TGI_MEND_ROWS 4 /* whose sums are formed together */
+#define TGI_MEND_ROWS 2 /* whose sums are formed together */
 
-/* The range of the TGI_RANGE_LINES lines that `line` is one of, in every lane. */
+/* The range of the block of lines that `line` is one of, in every lane. */
 static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_wgmma_slices &slices,
                                                            int batch, int line)
 {
     const tgi_range *ranges = slices.ranges + (static_cast<int64_t>(batch) * slices.block_count +
-                                               line / TGI_RANGE_LINES) *
+                                               line / slices.block_lines) *
                                                   slices.segment_count;
     tgi_range range = {0, TGI_BITS_LARGEST};
 #pragma unroll 1 /* the sums leave few registers */
@@ -46,6 +47,15 @@ static __device__ __forceinline__ tgi_range tgi_scan_line(const tgi_wgmma_slices
     return range;
 }
 
+/* That of this warp's rows of the warpgroup's 64 rows from tile.row on. */
+static __device__ __forceinline__ tgi_range tgi_find_row_range(const tgi_wgmma_args &args,
+                                                               const tgi_wgmma_tile &tile)
+{
+    return tgi_find_range(args.a_slices, args.a.has_batch ? tile.batch : 0,
+                          min(tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * TGI_HELD_LINES,
+                              args.a.line_count - 1));
+}
+
 /* Sums of this magnitude or less may have lost more than FP32 would: 0 where none has, infinite
  * where any may. What is below 2^-126 may be taken as zero: a slice, whose last bit is 2^-23 of its
  * number's, a product or a sum. docs/numerics.md has the derivation. */
@@ -56,8 +66,7 @@ static __device__ __forceinline__ float tgi_find_doubt(const tgi_wgmma_args &arg
     const float a_largest = __uint_as_float(a.largest), b_largest = __uint_as_float(b.largest);
     const float a_least = __uint_as_float(a.least), b_least = __uint_as_float(b.least);
     const float k = static_cast<float>(args.gemm.problem.k);
-    if (a.largest >= TGI_BITS_INFINITE || b.largest >= TGI_BITS_INFINITE ||
-        a_largest * b_largest * k >= 0x1p126f)
+    if (max(a.largest, b.largest) >= TGI_BITS_TOO_LARGE || a_largest * b_largest * k >= 0x1p126f)
         return infinite;
     if (args.a_slices.line_scale) /* FP16: beyond its scales */
         return fmaxf(a_largest, b_largest) >= 0x1p60f || fminf(a_least, b_least) < 0x1p-60f
@@ -85,15 +94,15 @@ static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int
 
 /* Makes the warp's 16 rows right of 64 x 64 sums in shared memory, which it has written: doubtful
  * ones become those of FP32 multiply-adds along k. A lane has columns 32 apart; lines outside D
- * repeat the last. A call, by values: in line this would take the registers of sums that wait. */
-static __device__ __noinline__ void tgi_mend_part(const tgi_wgmma_args &args, int first_row,
-                                                  int first_col, int batch, uint32_t part)
+ * repeat the last. a_block: the range of these rows, or more. A call, by values: in line this would take the registers of sums that wait. */
+static __device__ __noinline__ void tgi_mend_part(const tgi_wgmma_args &args, tgi_range a_block,
+                                                  int first_row, int first_col, int batch,
+                                                  uint32_t part)
 {
     const tgi_problem &p = args.gemm.problem;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    const float doubt =
-        tgi_find_doubt(args, tgi_find_range(args.a_slices, args.a.has_batch ? batch : 0, first_row),
-                       tgi_find_range(args.b_slices, args.b.has_batch ? batch : 0, first_col));
+    const float doubt = tgi_find_doubt(
+        args, a_block, tgi_find_range(args.b_slices, args.b.has_batch ? batch : 0, first_col));
     if (doubt == 0.0f)
         return;
     __syncwarp(); /* the warp's sums are there */

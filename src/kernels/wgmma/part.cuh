@@ -38,6 +38,14 @@ static __device__ __forceinline__ void tgi_write_shared_4(uint32_t shared, float
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
 }
 
+static __device__ __forceinline__ void tgi_read_shared_8(uint32_t shared, float (&value)[2])
+{
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(value[0]), "=f"(value[1])
+                 : "r"(shared)
+                 : "memory");
+}
+
 static __device__ __forceinline__ float tgi_read_shared_4(uint32_t shared)
 {
     float value;

@@ -29,6 +29,18 @@ tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, ui
     }
 }
 
+/* Slices of A and of B whose product has this number, 0..8. */
+struct tgi_slice_pair {
+    int a, b;
+};
+
+static __device__ constexpr tgi_slice_pair tgi_find_pair(int product)
+{
+    constexpr tgi_slice_pair pairs[TGI_SLICE_PRODUCTS] = {{2, 2}, {2, 1}, {1, 2}, {2, 0}, {1, 1},
+                                                          {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+    return pairs[product];
+}
+
 /* Puts the products of one full stage under way, from number First on, those of B's lines from
  * `line` on, in place of `sum`. Unrolled: across the turns of a loop an instruction would wait for
  * the last one's sums. */
@@ -37,9 +49,6 @@ static __device__ __forceinline__ void
 tgi_multiply_products(uint32_t stage, int group, int line,
                       float (&sum)[Shape::blocks][Shape::part_cols / 2])
 {
-    /* Slices of A and of B. */
-    constexpr int pairs[TGI_SLICE_PRODUCTS][2] = {{2, 2}, {2, 1}, {1, 2}, {2, 0}, {1, 1},
-                                                  {0, 2}, {1, 0}, {0, 1}, {0, 0}};
     constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* of a slice */
     constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16;
     constexpr int block_units = 64 * TGI_CHUNK_BYTES / 16, step_units = 2; /* 32 bytes of k */
@@ -53,8 +62,8 @@ tgi_multiply_products(uint32_t stage, int group, int line,
 #pragma unroll
             for (int block = 0; block < Shape::blocks; block++) {
                 const uint64_t a_lines =
-                    a + pairs[i][0] * a_units + block * block_units + j * step_units;
-                const uint64_t b_lines = b + pairs[i][1] * b_units + j * step_units;
+                    a + tgi_find_pair(i).a * a_units + block * block_units + j * step_units;
+                const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * step_units;
                 if (i > First || j > 0)
                     tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b_lines);
                 else
