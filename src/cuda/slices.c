@@ -89,15 +89,23 @@ static int64_t count_held_bytes(const tgi_slice_job *job, int64_t k_part_count)
     return round_up(blocks * k_part_count * (int64_t)sizeof(tgi_range), 256);
 }
 
+/* Sums of runs of k, a tile for each block. */
+static int64_t count_run_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
+                               const tgi_problem *p)
+{
+    const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
+    return p->k > TGI_RUN_CHUNKS * TGI_CHUNK_ELEMS ? machine->gpu.sm_count * tile_bytes : 0;
+}
+
 int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                                    const tgi_problem *p, int64_t k_part_count)
 {
     tgi_slice_job a, b;
     describe(p, 0, machine->gpu.sm_count, &a);
     describe(p, 1, machine->gpu.sm_count, &b);
-    return count_job_bytes(&b, p->precision) + (tgi_slices_are_held(kernel)
-                                                    ? count_held_bytes(&a, k_part_count)
-                                                    : count_job_bytes(&a, p->precision));
+    return count_run_bytes(machine, kernel, p) + count_job_bytes(&b, p->precision) +
+           (tgi_slices_are_held(kernel) ? count_held_bytes(&a, k_part_count)
+                                        : count_job_bytes(&a, p->precision));
 }
 
 int tgi_slices_can_serve(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
@@ -228,6 +236,8 @@ tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char
     memset(&slices, 0, sizeof slices);
     args->slice_count = count_slices(p->precision);
     args->first_product = TGI_SLICE_PRODUCTS - count_products(p->precision);
+    args->run_sums = memory;
+    memory += count_run_bytes(call->machine, call->kernel, p);
     tg_status status = set_operand(queue, call, 1, memory, args, &slices.job[1]);
     if (status)
         return status;

@@ -103,15 +103,6 @@ static int64_t count_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
     return blocking->k_parts > 1 ? bytes * blocking->k_parts : 0;
 }
 
-/* Of the workspace, for the sums of runs of k, a tile for each block. */
-static int64_t count_run_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
-                               const tgi_problem *p)
-{
-    const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
-    const int has_runs = is_sliced(kernel) && p->k > TGI_RUN_CHUNKS * TGI_CHUNK_ELEMS;
-    return has_runs ? machine->gpu.sm_count * tile_bytes : 0;
-}
-
 /* Takes this cut where it is predicted to be the fastest so far. */
 static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
                     tgi_proposal *proposal)
@@ -179,7 +170,6 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
     if (is_sliced(proposal->kernel)) {
         proposal->workspace_bytes +=
-            count_run_bytes(machine, proposal->kernel, p) +
             tgi_slices_workspace_bytes(machine, proposal->kernel, p, proposal->blocking.k_parts);
         proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, proposal->kernel, p);
         return;
@@ -381,8 +371,6 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
     set_tiles(call, operand, &args);
     char *memory = call->workspace;
     memory += tgi_divide_up(count_piece_bytes(kernel, p, call->blocking), 256) * 256;
-    args.run_sums = memory;
-    memory += count_run_bytes(call->machine, kernel, p);
     tg_status status = is_sliced(kernel) ? tgi_slices_map(queue, call, memory, &args)
                                          : map_operands(queue, call, memory, operand, &args);
     if (!status)

@@ -18,7 +18,9 @@
 
 enum { rows = 2600, cols = 328, depth = 1056 };
 
-static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2};
+/* FP32 by slices. */
+static const tg_type types[] = {TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2,
+                                TG_TYPE_FP32};
 static const int64_t row_counts[] = {1, 2, 7, 16, 17, 33, 64, 100, 128, 300, 777, 1500, 2047};
 
 typedef struct device_matrix {

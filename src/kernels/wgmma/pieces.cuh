@@ -67,4 +67,30 @@ static __device__ __forceinline__ void tgi_add_pieces(const tgi_wgmma_args &args
         tgi_add_sums(tgi_find_sums<Count>(args.gemm.workspace, first + part * stride), sum);
 }
 
+/* Adds what the tile's runs of k so far have come to. */
+template <class Shape>
+static __device__ __forceinline__ void tgi_add_runs(const tgi_wgmma_args &args, int group,
+                                                    float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const int first = (static_cast<int>(blockIdx.x) * Shape::group_count + group) * Shape::blocks;
+#pragma unroll
+    for (int block = 0; block < Shape::blocks; block++)
+        tgi_add_sums(tgi_find_sums<Shape::cols / 2>(args.run_sums, first + block), sum[block]);
+}
+
+/* Puts the sums of all runs so far in that place, and starts another. */
+template <class Shape>
+static __device__ __forceinline__ void tgi_start_run(const tgi_wgmma_args &args, int group,
+                                                     float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const int first = (static_cast<int>(blockIdx.x) * Shape::group_count + group) * Shape::blocks;
+#pragma unroll
+    for (int block = 0; block < Shape::blocks; block++) {
+        tgi_write_sums(tgi_find_sums<Shape::cols / 2>(args.run_sums, first + block), sum[block]);
+#pragma unroll
+        for (int i = 0; i < Shape::cols / 2; i++)
+            sum[block][i] = 0.0f;
+    }
+}
+
 #endif

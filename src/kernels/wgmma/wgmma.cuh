@@ -266,32 +266,6 @@ tgi_promote_stage(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, uint32
     }
 }
 
-/* Adds what the tile's runs of k so far have come to. */
-template <class Shape>
-static __device__ __forceinline__ void tgi_add_runs(const tgi_wgmma_args &args, int group,
-                                                    float (&sum)[Shape::blocks][Shape::cols / 2])
-{
-    const int first = (static_cast<int>(blockIdx.x) * Shape::group_count + group) * Shape::blocks;
-#pragma unroll
-    for (int block = 0; block < Shape::blocks; block++)
-        tgi_add_sums(tgi_find_sums<Shape::cols / 2>(args.run_sums, first + block), sum[block]);
-}
-
-/* Puts the sums of all runs so far in that place, and starts another. */
-template <class Shape>
-static __device__ __forceinline__ void tgi_start_run(const tgi_wgmma_args &args, int group,
-                                                     float (&sum)[Shape::blocks][Shape::cols / 2])
-{
-    const int first = (static_cast<int>(blockIdx.x) * Shape::group_count + group) * Shape::blocks;
-#pragma unroll
-    for (int block = 0; block < Shape::blocks; block++) {
-        tgi_write_sums(tgi_find_sums<Shape::cols / 2>(args.run_sums, first + block), sum[block]);
-#pragma unroll
-        for (int i = 0; i < Shape::cols / 2; i++)
-            sum[block][i] = 0.0f;
-    }
-}
-
 /* The sums of a tile. A stage is given back as soon as the next one's products are under way.
  * Promoted sums: a run of k starts from zero, and what it has come to is added to the runs before
  * it, so that rounding errors grow with the root of k. */
