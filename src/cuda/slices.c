@@ -12,8 +12,6 @@
 #define GROUP_ELEMS (TGI_GROUP_BYTES / 2)
 #define K_LEAST 64 /* from which on sums by slices keep the bound of precision default */
 #define K_MAX ((int64_t)1 << 30)
-#define WORKSPACE_BYTES_LEAST ((int64_t)256 << 20) /* that may be asked for, */
-#define MEMORY_SHARE 16                            /* or this part of the GPU's memory */
 
 typedef long long ll; /* for printf */
 
@@ -108,20 +106,37 @@ int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel 
                                         : count_job_bytes(&a, p->precision));
 }
 
-int tgi_slices_can_serve(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_family family = proposal->kernel->family;
+    const tg_precision precision = p->precision;
+    const char *names = "fp16x3";
+    int takes = precision == TG_PRECISION_FP16X3;
+    if (family == TGI_FAMILY_cuda_bf16x) {
+        names = "default, bf16x3, bf16x6 or bf16x9";
+        takes = precision == TG_PRECISION_DEFAULT ||
+                (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
+    } else if (family == TGI_FAMILY_cuda_bf16r) {
+        names = "default or bf16x6";
+        takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
+    }
+    if (!takes)
+        snprintf(proposal->reason, sizeof proposal->reason, "computes fp32 in precision %s alone",
+                 names);
+    return takes;
+}
+
+int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
 {
     const int is_held = tgi_slices_are_held(proposal->kernel);
-    const int64_t bytes = tgi_slices_workspace_bytes(machine, proposal->kernel, p, 1);
-    int64_t limit = machine->gpu.memory_bytes / MEMORY_SHARE;
     tgi_operand a;
     tgi_operand_describe(p, 0, 0, 0, p->is_a_offset, &a);
-    limit = limit > WORKSPACE_BYTES_LEAST ? limit : WORKSPACE_BYTES_LEAST;
     if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
         snprintf(proposal->reason, sizeof proposal->reason,
                  "keeps the bound of default from k = %d on, k is %lld", K_LEAST, (ll)p->k);
-    else if (bytes > limit || p->k > K_MAX)
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "its slices need %lld bytes of workspace, more than %lld", (ll)bytes, (ll)limit);
+    else if (p->k > K_MAX)
+        snprintf(proposal->reason, sizeof proposal->reason, "k is %lld, at most %lld", (ll)p->k,
+                 (ll)K_MAX);
     else if (is_held && p->is_batch_invariant)
         snprintf(proposal->reason, sizeof proposal->reason, "sums no batch-invariant products");
     else if (is_held && a.is_repacked)
@@ -199,10 +214,10 @@ static tg_status encode_held(const tgi_cuda_queue *queue, const tgi_problem *p, 
     return tgi_operand_encode(queue, map, data, o.elem_bytes, count, stride_bytes, box, 1);
 }
 
-/* Fills what `args` says of A, or B where i is 1, in the workspace from `memory` on, and the job
- * that makes its slices. */
-static tg_status set_operand(const tgi_cuda_queue *queue, const tgi_call *call, int i, char *memory,
-                             tgi_wgmma_args *args, tgi_slice_job *job)
+/* Fills what `args` says of A, or B where i is 1, in the workspace from *memory on, which moves
+ * behind it, and the job that makes its slices. */
+static tg_status set_operand(const tgi_cuda_queue *queue, const tgi_call *call, int i,
+                             char **memory, tgi_wgmma_args *args, tgi_slice_job *job)
 {
     const tgi_problem *p = &args->gemm.problem;
     const void *data = i ? args->gemm.b : args->gemm.a;
@@ -211,15 +226,17 @@ static tg_status set_operand(const tgi_cuda_queue *queue, const tgi_call *call, 
     describe(p, i, call->machine->gpu.sm_count, job);
     mapped->has_batch = job->batch_count > 1;
     if (i == 0 && tgi_slices_are_held(call->kernel)) {
-        *slices = (tgi_wgmma_slices){.ranges = (tgi_range *)(void *)memory,
+        *slices = (tgi_wgmma_slices){.ranges = (tgi_range *)(void *)*memory,
                                      .block_lines = TGI_HELD_LINES,
                                      .block_count =
                                          (int32_t)tgi_divide_up(job->line_count, TGI_HELD_LINES),
                                      .segment_count = args->gemm.k_part_count};
+        *memory += count_held_bytes(job, args->gemm.k_part_count);
         job->batch_count = 0; /* there is nothing to do */
         return encode_held(queue, p, data, mapped->box_lines, &mapped->map);
     }
-    place(p->precision, data, memory, job);
+    place(p->precision, data, *memory, job);
+    *memory += count_job_bytes(job, p->precision);
     *slices = (tgi_wgmma_slices){.ranges = job->ranges,
                                  .line_scale = job->line_scale,
                                  .block_lines = TGI_RANGE_LINES,
@@ -238,10 +255,8 @@ tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char
     args->first_product = TGI_SLICE_PRODUCTS - count_products(p->precision);
     args->run_sums = memory;
     memory += count_run_bytes(call->machine, call->kernel, p);
-    tg_status status = set_operand(queue, call, 1, memory, args, &slices.job[1]);
-    if (status)
-        return status;
-    memory += count_job_bytes(&slices.job[1], p->precision);
-    status = set_operand(queue, call, 0, memory, args, &slices.job[0]);
+    tg_status status = TG_STATUS_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        status = set_operand(queue, call, i, &memory, args, &slices.job[i]);
     return status ? status : make(queue, call->machine->gpu.sm_count, p->precision, &slices);
 }

@@ -1,6 +1,6 @@
 /*
- * Families wgmma, bf16x, bf16r and fp16x: Hopper's matrix instructions. Legality, which operands are
- * repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
+ * Families wgmma, bf16x, bf16r and fp16x: Hopper's matrix instructions. Legality, which operands
+ * are repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
  * maps, launch.
  */
 #include <math.h>
@@ -9,6 +9,7 @@
 
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
+#include "cuda/panels.h"
 #include "cuda/slices.h"
 #include "kernels/tile_shape.h"
 #include "kernels/wgmma/args.h"
@@ -22,13 +23,9 @@
 #define BOX_BYTES 128
 #define SUM_BYTES 4
 #define PIECE_THREADS 128
-#define CUT_ROUNDS 4.0 /* of parts, at most */
-#define PARTS_MAX 64.0
 /* Of elements along a side and of tiles: the kernel adds a tile, or the number of blocks, to either
  * in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
-
-typedef long long ll; /* for printf */
 
 static int is_16bit(tg_type type)
 {
@@ -108,10 +105,10 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_
                     tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const tgi_blocking blocking = {.kc = (int64_t)work.part_steps * kernel->tile_depth,
-                                   .k_parts = (int64_t)work.part_count,
-                                   .whole_tiles =
-                                       (int64_t)work.whole_count * count_cluster(kernel)};
+    tgi_blocking blocking = proposal->blocking;
+    blocking.kc = (int64_t)work.part_steps * kernel->tile_depth;
+    blocking.k_parts = (int64_t)work.part_count;
+    blocking.whole_tiles = (int64_t)work.whole_count * count_cluster(kernel);
     const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
     const int64_t bytes = count_piece_bytes(kernel, p, &blocking);
     if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
@@ -145,9 +142,10 @@ static void choose_cut(const tgi_machine *machine, const tgi_problem *p,
          whole -= 1.0) {
         work.whole_count = whole * slots;
         work.cut_count = units - work.whole_count;
-        for (double round = 1.0; work.cut_count > 0.0 && round <= CUT_ROUNDS; round += 1.0) {
+        for (double round = 1.0; work.cut_count > 0.0 && round <= TGI_WGMMA_CUT_ROUNDS;
+             round += 1.0) {
             const double wanted = floor(round * slots / work.cut_count);
-            if (wanted < 2.0 || wanted > fmin(steps, PARTS_MAX))
+            if (wanted < 2.0 || wanted > fmin(steps, TGI_WGMMA_PARTS_MAX))
                 continue;
             work.part_steps = ceil(steps / wanted);
             work.part_count = ceil(steps / work.part_steps);
@@ -160,7 +158,7 @@ static void choose_cut(const tgi_machine *machine, const tgi_problem *p,
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     tgi_operand operand[2];
-    if (is_sliced(proposal->kernel) && !tgi_slices_can_serve(machine, p, proposal))
+    if (is_sliced(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
         return;
     describe(p, operand);
     proposal->resident_blocks = 1;
@@ -183,40 +181,39 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
 /* Refuses, with the reason, a precision that the kernel does not compute in. */
 static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
 {
-    const tgi_family family = proposal->kernel->family;
-    const tg_precision precision = p->precision;
-    const char *names = p->type == TG_TYPE_FP32 ? "tf32" : "default";
-    int takes = precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT);
-    if (family == TGI_FAMILY_cuda_bf16x) {
-        names = "default, bf16x3, bf16x6 or bf16x9";
-        takes = precision == TG_PRECISION_DEFAULT ||
-                (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
-    } else if (family == TGI_FAMILY_cuda_bf16r) {
-        names = "default or bf16x6";
-        takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
-    } else if (family == TGI_FAMILY_cuda_fp16x) {
-        names = "fp16x3";
-        takes = precision == TG_PRECISION_FP16X3;
-    }
-    if (!takes)
-        snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
-                 tg_get_type_name(p->type), names);
-    return takes;
+    const char *name = p->type == TG_TYPE_FP32 ? "tf32" : "default";
+    if (is_sliced(proposal->kernel))
+        return tgi_slices_take_precision(p, proposal);
+    if (p->precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT))
+        return 1;
+    snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
+             tg_get_type_name(p->type), name);
+    return 0;
 }
 
-void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
+void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *given,
                             tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
+    const tgi_problem *p = given;
+    tgi_problem panel;
+    double panel_count = 1.0;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
     if (!takes_precision(p, proposal))
         return;
+    if (is_sliced(kernel)) {
+        panel_count = tgi_panels_choose(machine, given, proposal, &panel);
+        p = &panel;
+        if (panel_count == 0.0)
+            return;
+    }
+    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > COUNT_MAX) {
             snprintf(proposal->reason, sizeof proposal->reason,
-                     "the copy engine counts to %d, a size is %lld", COUNT_MAX, (ll)sizes[i]);
+                     "the copy engine counts to %d, a size is %lld", COUNT_MAX,
+                     (long long)sizes[i]);
             return;
         }
     }
@@ -240,6 +237,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
         *proposal = other;
         proposal->blocking.is_along_rows = 1;
     }
+    proposal->predicted_s *= panel_count;
 }
 
 /* Maps of A and B, in the workspace from `memory` on where they are repacked. */
@@ -354,7 +352,7 @@ static tg_status add_pieces(const tgi_cuda_queue *queue, tgi_wgmma_args *args)
     return tgi_cuda_run(queue, "wgmma_add", symbol, &launch, arguments);
 }
 
-tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *call)
+static tg_status launch_one(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     tgi_wgmma_args args;
@@ -390,4 +388,9 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
              is_sliced(kernel) ? "" : find_suffix(p, operand));
     status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
     return status ? status : add_pieces(queue, &args);
+}
+
+tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *call)
+{
+    return tgi_panels_launch(queue, call, launch_one);
 }

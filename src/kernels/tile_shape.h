@@ -59,9 +59,9 @@
          ? TGI_DMMA_STAGE_BYTES(rows, cols, depth) * (stages)                                      \
          : TGI_DMMA_TILE_BYTES(rows, cols))
 
-/* Families wgmma, bf16x, bf16r and fp16x: a step of k is 128 bytes of each line, or a chunk of its slices;
- * stages of A and B, a part of D for each warpgroup that multiplies (all but one), the alignment of
- * the first stage, two barriers a stage. */
+/* Families wgmma, bf16x, bf16r and fp16x: a step of k is 128 bytes of each line, or a chunk of its
+ * slices; stages of A and B, a part of D for each warpgroup that multiplies (all but one), the
+ * alignment of the first stage, two barriers a stage. */
 #define TGI_WGMMA_STEP_BYTES 128
 #define TGI_WGMMA_PART_BYTES 16384
 #define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads)                  \

@@ -122,8 +122,8 @@ TGI_WGMMA_OF_TYPE(128, 64, "%64", "%65", "%66", "%67", "%68")
 TGI_WGMMA_OF_TYPE(192, 96, "%96", "%97", "%98", "%99", "%100")
 TGI_WGMMA_OF_TYPE(256, 128, "%128", "%129", "%130", "%131", "%132")
 
-/* The same of BF16 with A in registers: rows g and g + 8 of the warp's 16, steps of k 2 c and 2 c + 1,
- * then both rows' steps from 2 c + 8 on. */
+/* The same of BF16 with A in registers: rows g and g + 8 of the warp's 16, steps of k 2 c and
+ * 2 c + 1, then both rows' steps from 2 c + 8 on. */
 #define TGI_WGMMA_HELD(n, count, a0, a1, a2, a3, b_name, is_sum_name)                              \
     template <int IsSum>                                                                           \
     static __device__ __forceinline__ void tgi_multiply_held(float(&sum)[count],                   \

@@ -1,7 +1,7 @@
 /*
  * Sums of FP32 operands that slices of 16 bits (kernels/slices/args.h) might have spoiled: they are
- * found by the ranges of blocks of lines of A and of B, which tell of most tiles that none is, and formed
- * anew from the operands. Which are depends on an element's own row and column alone.
+ * found by the ranges of blocks of lines of A and of B, which tell of most tiles that none is, and
+ * formed anew from the operands. Which are depends on an element's own row and column alone.
  */
 #ifndef TGI_WGMMA_MEND_CUH
 #define TGI_WGMMA_MEND_CUH
@@ -94,7 +94,8 @@ static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int
 
 /* Makes the warp's 16 rows right of 64 x 64 sums in shared memory, which it has written: doubtful
  * ones become those of FP32 multiply-adds along k. A lane has columns 32 apart; lines outside D
- * repeat the last. a_block: the range of these rows, or more. A call, by values: in line this would take the registers of sums that wait. */
+ * repeat the last. a_block: the range of these rows, or more. A call, by values: in line this would
+ * take the registers of sums that wait. */
 static __device__ __noinline__ void tgi_mend_part(const tgi_wgmma_args &args, tgi_range a_block,
                                                   int first_row, int first_col, int batch,
                                                   uint32_t part)

@@ -86,7 +86,8 @@ tgi_multiply_slices(uint32_t stage, int group, int line, int first,
         tgi_multiply_products<Shape, 6>(stage, group, line, sum);
 }
 
-/* Takes back the scales of the lines, powers of two, from the sums of 64 rows, where there are any. */
+/* Takes back the scales of the lines, powers of two, from the sums of 64 rows, where there are
+ * any. */
 template <int Count>
 static __device__ __forceinline__ void
 tgi_scale_sums(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&sum)[Count])
