@@ -166,6 +166,9 @@ typedef struct tg_context_options {
                            "avx512_bf16" on the CPU, "sm75", "sm80", "sm90a" on a GPU (default:
                            TILEGEMM_ISA, else all that the device has) */
     int thread_count;   /* CPU threads, 1..1024 (default: TILEGEMM_THREADS, else OpenMP's own) */
+    int64_t workspace_limit_bytes; /* on a GPU, of the workspace for slices of FP32 operands: D is
+                           computed in panels whose slices fit (default: a sixteenth of the GPU's
+                           memory, at least 256 MiB) */
 } tg_context_options;
 
 /* Makes a context. `options` may be NULL; its strings are copied. On success the caller owns

@@ -8,12 +8,10 @@
 
 #define BLOCKS_PER_SM 8
 #define SEGMENTS_MAX 64 /* each has a range of every block, which tiles read */
-#define UNIT_BYTES 16
+#define UNIT_BYTES 16   /* that addresses of the copy engine are multiples of */
 #define GROUP_ELEMS (TGI_GROUP_BYTES / 2)
 #define K_LEAST 64 /* from which on sums by slices keep the bound of precision default */
 #define K_MAX ((int64_t)1 << 30)
-#define WORKSPACE_BYTES_LEAST ((int64_t)256 << 20) /* that may be asked for, */
-#define MEMORY_SHARE 16                            /* or this part of the GPU's memory */
 
 typedef long long ll; /* for printf */
 
@@ -77,28 +75,74 @@ static int64_t count_job_bytes(const tgi_slice_job *job, tg_precision precision)
            (precision == TG_PRECISION_FP16X3 ? count_largest_bytes(job) + scale_bytes : 0);
 }
 
-int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_problem *p)
+int tgi_slices_are_held(const tgi_kernel *kernel)
+{
+    return kernel->family == TGI_FAMILY_cuda_bf16r;
+}
+
+/* Ranges that the kernel finds of rows it cuts itself, for tiles that are cut. */
+static int64_t count_held_bytes(const tgi_slice_job *job, int64_t k_part_count)
+{
+    const int64_t blocks = tgi_divide_up(job->line_count, TGI_HELD_LINES) * job->batch_count;
+    return round_up(blocks * k_part_count * (int64_t)sizeof(tgi_range), 256);
+}
+
+/* Sums of runs of k, a tile for each block. */
+static int64_t count_run_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
+                               const tgi_problem *p)
+{
+    const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
+    return p->k > TGI_RUN_CHUNKS * TGI_CHUNK_ELEMS ? machine->gpu.sm_count * tile_bytes : 0;
+}
+
+int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
+                                   const tgi_problem *p, int64_t k_part_count)
 {
     tgi_slice_job a, b;
     describe(p, 0, machine->gpu.sm_count, &a);
     describe(p, 1, machine->gpu.sm_count, &b);
-    return count_job_bytes(&a, p->precision) + count_job_bytes(&b, p->precision);
+    return count_run_bytes(machine, kernel, p) + count_job_bytes(&b, p->precision) +
+           (tgi_slices_are_held(kernel) ? count_held_bytes(&a, k_part_count)
+                                        : count_job_bytes(&a, p->precision));
 }
 
-int tgi_slices_can_serve(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)
 {
-    const int64_t bytes = tgi_slices_workspace_bytes(machine, p);
-    int64_t limit = machine->gpu.memory_bytes / MEMORY_SHARE;
-    limit = limit > WORKSPACE_BYTES_LEAST ? limit : WORKSPACE_BYTES_LEAST;
+    const tgi_family family = proposal->kernel->family;
+    const tg_precision precision = p->precision;
+    const char *names = "fp16x3";
+    int takes = precision == TG_PRECISION_FP16X3;
+    if (family == TGI_FAMILY_cuda_bf16x) {
+        names = "default, bf16x3, bf16x6 or bf16x9";
+        takes = precision == TG_PRECISION_DEFAULT ||
+                (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
+    } else if (family == TGI_FAMILY_cuda_bf16r) {
+        names = "default or bf16x6";
+        takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
+    }
+    if (!takes)
+        snprintf(proposal->reason, sizeof proposal->reason, "computes fp32 in precision %s alone",
+                 names);
+    return takes;
+}
+
+int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
+{
+    const int is_held = tgi_slices_are_held(proposal->kernel);
+    tgi_operand a;
+    tgi_operand_describe(p, 0, 0, 0, p->is_a_offset, &a);
     if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
         snprintf(proposal->reason, sizeof proposal->reason,
                  "keeps the bound of default from k = %d on, k is %lld", K_LEAST, (ll)p->k);
-    else if (p->is_batch_invariant)
+    else if (p->k > K_MAX)
+        snprintf(proposal->reason, sizeof proposal->reason, "k is %lld, at most %lld", (ll)p->k,
+                 (ll)K_MAX);
+    else if (is_held && p->is_batch_invariant)
+        snprintf(proposal->reason, sizeof proposal->reason, "sums no batch-invariant products");
+    else if (is_held && a.is_repacked)
         snprintf(proposal->reason, sizeof proposal->reason,
-                 "its order of summation may depend on neighbouring rows");
-    else if (bytes > limit || p->k > K_MAX)
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "its slices need %lld bytes of workspace, more than %lld", (ll)bytes, (ll)limit);
+                 "reads one operand along k, in lines that are multiples of %d bytes apart",
+                 UNIT_BYTES);
     else
         return 1;
     return 0;
@@ -158,30 +202,61 @@ static tg_status encode(const tgi_cuda_queue *queue, const tgi_slice_job *job, i
     return tgi_operand_encode(queue, map, job->slices, 2, count, stride_bytes, box, 0);
 }
 
+/* The map of rows that the kernel cuts itself. */
+static tg_status encode_held(const tgi_cuda_queue *queue, const tgi_problem *p, const void *data,
+                             int lines, tgi_tensor_map *map)
+{
+    tgi_operand o;
+    tgi_operand_describe(p, 0, 0, 0, 0, &o);
+    const int64_t count[3] = {o.k, o.line_count, o.batch_count};
+    const int64_t stride_bytes[2] = {o.pitch_bytes, o.batch_bytes};
+    const int box[2] = {TGI_CHUNK_ELEMS, lines};
+    return tgi_operand_encode(queue, map, data, o.elem_bytes, count, stride_bytes, box, 1);
+}
+
+/* Fills what `args` says of A, or B where i is 1, in the workspace from *memory on, which moves
+ * behind it, and the job that makes its slices. */
+static tg_status set_operand(const tgi_cuda_queue *queue, const tgi_call *call, int i,
+                             char **memory, tgi_wgmma_args *args, tgi_slice_job *job)
+{
+    const tgi_problem *p = &args->gemm.problem;
+    const void *data = i ? args->gemm.b : args->gemm.a;
+    tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
+    tgi_wgmma_slices *slices = i ? &args->b_slices : &args->a_slices;
+    describe(p, i, call->machine->gpu.sm_count, job);
+    mapped->has_batch = job->batch_count > 1;
+    if (i == 0 && tgi_slices_are_held(call->kernel)) {
+        *slices = (tgi_wgmma_slices){.ranges = (tgi_range *)(void *)*memory,
+                                     .block_lines = TGI_HELD_LINES,
+                                     .block_count =
+                                         (int32_t)tgi_divide_up(job->line_count, TGI_HELD_LINES),
+                                     .segment_count = args->gemm.k_part_count};
+        *memory += count_held_bytes(job, args->gemm.k_part_count);
+        job->batch_count = 0; /* there is nothing to do */
+        return encode_held(queue, p, data, mapped->box_lines, &mapped->map);
+    }
+    place(p->precision, data, *memory, job);
+    *memory += count_job_bytes(job, p->precision);
+    *slices = (tgi_wgmma_slices){.ranges = job->ranges,
+                                 .line_scale = job->line_scale,
+                                 .block_lines = TGI_RANGE_LINES,
+                                 .block_count = job->block_count,
+                                 .segment_count = job->segment_count};
+    return encode(queue, job, args->slice_count, mapped->box_lines, &mapped->map);
+}
+
 tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,
                          tgi_wgmma_args *args)
 {
     const tgi_problem *p = &args->gemm.problem;
-    const int sm_count = call->machine->gpu.sm_count;
     tgi_slice_args slices;
     memset(&slices, 0, sizeof slices);
     args->slice_count = count_slices(p->precision);
     args->first_product = TGI_SLICE_PRODUCTS - count_products(p->precision);
-    for (int i = 0; i < 2; i++) {
-        tgi_slice_job *job = &slices.job[i];
-        describe(p, i, sm_count, job);
-        place(p->precision, i ? args->gemm.b : args->gemm.a, memory, job);
-        memory += count_job_bytes(job, p->precision);
-        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
-        mapped->has_batch = job->batch_count > 1;
-        *(i ? &args->b_slices : &args->a_slices) =
-            (tgi_wgmma_slices){.ranges = job->ranges,
-                               .line_scale = job->line_scale,
-                               .block_count = job->block_count,
-                               .segment_count = job->segment_count};
-        tg_status status = encode(queue, job, args->slice_count, mapped->box_lines, &mapped->map);
-        if (status)
-            return status;
-    }
-    return make(queue, sm_count, p->precision, &slices);
+    args->run_sums = memory;
+    memory += count_run_bytes(call->machine, call->kernel, p);
+    tg_status status = TG_STATUS_OK;
+    for (int i = 0; i < 2 && !status; i++)
+        status = set_operand(queue, call, i, &memory, args, &slices.job[i]);
+    return status ? status : make(queue, call->machine->gpu.sm_count, p->precision, &slices);
 }

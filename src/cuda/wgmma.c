@@ -1,6 +1,6 @@
 /*
- * Families wgmma, bf16x and fp16x: Hopper's matrix instructions. Legality, which operands are
- * repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
+ * Families wgmma, bf16x, bf16r and fp16x: Hopper's matrix instructions. Legality, which operands
+ * are repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
  * maps, launch.
  */
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
+#include "cuda/panels.h"
 #include "cuda/slices.h"
 #include "cuda/wgmma_cut.h"
 #include "kernels/tile_shape.h"
@@ -23,8 +24,6 @@
  * in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
 
-typedef long long ll; /* for printf */
-
 static int is_16bit(tg_type type)
 {
     return type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
@@ -32,9 +31,10 @@ static int is_16bit(tg_type type)
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
-    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
-                                  tgi_wgmma_line_bytes(kernel), kernel->stage_count,
-                                  kernel->thread_count);
+    const int line_bytes = tgi_wgmma_line_bytes(kernel);
+    const int row_bytes = tgi_slices_are_held(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
+    return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
+                                  kernel->stage_count, kernel->thread_count);
 }
 
 /* Of D, over all batch entries. Cut into parts of k, whose sums are in the workspace, it has far
@@ -56,6 +56,8 @@ static void describe(const tgi_problem *p, tgi_operand operand[2])
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     tgi_operand operand[2];
+    if (tgi_wgmma_is_sliced(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
+        return;
     describe(p, operand);
     proposal->resident_blocks = 1;
     tgi_wgmma_choose_cut(machine, p, operand, proposal);
@@ -63,8 +65,9 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
         proposal->sum_order = TGI_SUM_ALONG_K;
     proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
     if (tgi_wgmma_is_sliced(proposal->kernel)) {
-        proposal->workspace_bytes += tgi_slices_workspace_bytes(machine, p);
-        proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, p);
+        proposal->workspace_bytes +=
+            tgi_slices_workspace_bytes(machine, proposal->kernel, p, proposal->blocking.k_parts);
+        proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, proposal->kernel, p);
         return;
     }
     const int64_t repacked_bytes =
@@ -76,38 +79,39 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
 /* Refuses, with the reason, a precision that the kernel does not compute in. */
 static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
 {
-    const tgi_family family = proposal->kernel->family;
-    const tg_precision precision = p->precision;
-    const char *names = p->type == TG_TYPE_FP32 ? "tf32" : "default";
-    int takes = precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT);
-    if (family == TGI_FAMILY_cuda_bf16x) {
-        names = "default, bf16x3, bf16x6 or bf16x9";
-        takes = precision == TG_PRECISION_DEFAULT ||
-                (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
-    } else if (family == TGI_FAMILY_cuda_fp16x) {
-        names = "fp16x3";
-        takes = precision == TG_PRECISION_FP16X3;
-    }
-    if (!takes)
-        snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
-                 tg_get_type_name(p->type), names);
-    return takes;
+    const char *name = p->type == TG_TYPE_FP32 ? "tf32" : "default";
+    if (tgi_wgmma_is_sliced(proposal->kernel))
+        return tgi_slices_take_precision(p, proposal);
+    if (p->precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT))
+        return 1;
+    snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
+             tg_get_type_name(p->type), name);
+    return 0;
 }
 
-void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
+void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *given,
                             tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
+    const tgi_problem *p = given;
+    tgi_problem panel;
+    double panel_count = 1.0;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
-    if (!takes_precision(p, proposal) ||
-        (tgi_wgmma_is_sliced(kernel) && !tgi_slices_can_serve(machine, p, proposal)))
+    if (!takes_precision(p, proposal))
         return;
+    if (tgi_wgmma_is_sliced(kernel)) {
+        panel_count = tgi_panels_choose(machine, given, proposal, &panel);
+        p = &panel;
+        if (panel_count == 0.0)
+            return;
+    }
+    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > COUNT_MAX) {
             snprintf(proposal->reason, sizeof proposal->reason,
-                     "the copy engine counts to %d, a size is %lld", COUNT_MAX, (ll)sizes[i]);
+                     "the copy engine counts to %d, a size is %lld", COUNT_MAX,
+                     (long long)sizes[i]);
             return;
         }
     }
@@ -117,7 +121,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
                  count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
         return;
     }
-    proposal->needs_alignment = !tgi_wgmma_is_sliced(kernel);
+    proposal->needs_alignment = !tgi_wgmma_is_sliced(kernel) || tgi_slices_are_held(kernel);
     propose_one(machine, p, proposal);
     /* The transposed problem: tiles whose rows lie along D's columns. */
     tgi_problem transposed = *p;
@@ -125,11 +129,14 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *p,
     tgi_proposal other = *proposal;
     other.is_legal = 0;
     propose_one(machine, &transposed, &other);
-    if (p->type == p->b_type && p->m < p->n && count_tiles(kernel, &transposed) <= COUNT_MAX &&
-        other.predicted_s < proposal->predicted_s) {
+    const int may_turn =
+        p->type == p->b_type && !(tgi_wgmma_is_sliced(kernel) && p->is_batch_invariant);
+    if (may_turn && other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
+        (!proposal->is_legal || (p->m < p->n && other.predicted_s < proposal->predicted_s))) {
         *proposal = other;
         proposal->blocking.is_along_rows = 1;
     }
+    proposal->predicted_s *= panel_count;
 }
 
 /* Maps of A and B, in the workspace from `memory` on where they are repacked. */
@@ -245,7 +252,7 @@ static tg_status add_pieces(const tgi_cuda_queue *queue, tgi_wgmma_args *args)
     return tgi_cuda_run(queue, "wgmma_add", symbol, &launch, arguments);
 }
 
-tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *call)
+static tg_status launch_one(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
     tgi_wgmma_args args;
@@ -285,4 +292,9 @@ tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *cal
              tgi_wgmma_is_sliced(kernel) ? "" : find_suffix(p, operand));
     status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
     return status ? status : add_pieces(queue, &args);
+}
+
+tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *call)
+{
+    return tgi_panels_launch(queue, call, launch_one);
 }

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "cuda/gemm.h"
+#include "cuda/slices.h"
 #include "kernels/slices/args.h"
 #include "kernels/tile_shape.h"
 #include "model/wgmma_model.h"
@@ -14,8 +15,6 @@
 #define GROUP_LINES 8  /* that the swizzles keep together */
 #define BLOCK_LINES 64 /* of a box of an operand across k */
 #define SUM_BYTES 4
-#define CUT_ROUNDS 4.0 /* of parts, at most */
-#define PARTS_MAX 64.0
 #define CLUSTER_MAX 8 /* blocks */
 #define PIECE_ROWS 64
 
@@ -28,8 +27,8 @@ int tgi_wgmma_is_sliced(const tgi_kernel *kernel)
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
 {
     return !tgi_wgmma_is_sliced(kernel)              ? TGI_WGMMA_STEP_BYTES
-           : kernel->family == TGI_FAMILY_cuda_bf16x ? 3 * TGI_CHUNK_BYTES
-                                                     : 2 * TGI_CHUNK_BYTES;
+           : kernel->family == TGI_FAMILY_cuda_fp16x ? 2 * TGI_CHUNK_BYTES
+                                                     : 3 * TGI_CHUNK_BYTES;
 }
 
 /* Clusters of tiles along D's rows, and tiles along its columns. */
@@ -70,11 +69,12 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_
                     tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const tgi_blocking blocking = {.kc = (int64_t)work.part_steps * kernel->tile_depth,
-                                   .k_parts = work.cluster_parts > 1 ? 1 : (int64_t)work.part_count,
-                                   .whole_tiles = (int64_t)work.whole_count * work.cluster_rows,
-                                   .cluster_rows = work.cluster_rows,
-                                   .cluster_parts = work.cluster_parts};
+    tgi_blocking blocking = proposal->blocking;
+    blocking.kc = (int64_t)work.part_steps * kernel->tile_depth;
+    blocking.k_parts = work.cluster_parts > 1 ? 1 : (int64_t)work.part_count;
+    blocking.whole_tiles = (int64_t)work.whole_count * work.cluster_rows;
+    blocking.cluster_rows = work.cluster_rows;
+    blocking.cluster_parts = work.cluster_parts;
     const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
     const int64_t bytes = tgi_wgmma_piece_bytes(kernel, p, &blocking);
     if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
@@ -124,9 +124,10 @@ static void try_workspace_cuts(const tgi_machine *machine, const tgi_problem *p,
     for (double whole = rounds; whole >= 0.0 && whole >= rounds - 1.0; whole -= 1.0) {
         work.whole_count = whole * slots;
         work.cut_count = units - work.whole_count;
-        for (double round = 1.0; work.cut_count > 0.0 && round <= CUT_ROUNDS; round += 1.0) {
+        for (double round = 1.0; work.cut_count > 0.0 && round <= TGI_WGMMA_CUT_ROUNDS;
+             round += 1.0) {
             const double wanted = floor(round * slots / work.cut_count);
-            if (wanted < 2.0 || wanted > fmin(steps, PARTS_MAX))
+            if (wanted < 2.0 || wanted > fmin(steps, TGI_WGMMA_PARTS_MAX))
                 continue;
             work.part_steps = ceil(steps / wanted);
             work.part_count = ceil(steps / work.part_steps);
@@ -158,6 +159,8 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
         if (p->is_batch_invariant)
             continue;
         try_workspace_cuts(machine, p, work, proposal);
-        try_cluster_cuts(machine, p, work, proposal);
+        /* The ranges of rows held in registers are not known in the block that adds. */
+        if (!tgi_slices_are_held(kernel))
+            try_cluster_cuts(machine, p, work, proposal);
     }
 }

@@ -22,12 +22,13 @@ typedef struct tgi_gpu {
 
 typedef struct tgi_machine {
     char name[64];
-    tgi_isa isa;                /* highest in use */
-    int thread_count;           /* of the context */
-    int64_t l1_bytes, l2_bytes; /* data caches of one core */
-    int64_t l3_bytes;           /* shared */
-    tgi_gpu gpu;                /* of a CUDA context; l2_bytes above is its L2 too */
-    void *device;               /* the backend's own, NULL on the CPU */
+    tgi_isa isa;                   /* highest in use */
+    int thread_count;              /* of the context */
+    int64_t l1_bytes, l2_bytes;    /* data caches of one core */
+    int64_t l3_bytes;              /* shared */
+    int64_t workspace_limit_bytes; /* of the context; 0: the default */
+    tgi_gpu gpu;                   /* of a CUDA context; l2_bytes above is its L2 too */
+    void *device;                  /* the backend's own, NULL on the CPU */
 } tgi_machine;
 
 #endif

@@ -23,30 +23,46 @@
 #define REPACK_S 2.5e-6
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
 
-/* FP32 by slices, by runs at 2048 and 4096 cubed. Between the products of a chunk, for each 128
- * columns, and the next ones: sums are waited for and added. Of two warpgroups one multiplies
- * meanwhile, or some of the time. */
+/* FP32 by slices, fitted to 45 runs on an H200 from 64x10240x8192 to 4096 cubed. Between the
+ * products of a chunk, for each 128 columns, and the next ones: sums are waited for and added. Of
+ * two warpgroups one multiplies meanwhile, or some of the time. */
 #define CHUNK_BYTES 64.0 /* of a slice's line, in a step */
-#define ADD_CYCLES_OF_ONE 550.0
+#define ADD_CYCLES_OF_ONE 700.0
 #define ADD_CYCLES_OF_TWO 340.0
+#define ADD_CYCLES_OF_PARTS 480.0 /* of two, in two parts of 128 columns */
+#define CUT_CYCLES 180.0 /* of cutting FP32 rows in registers, while the other multiplies */
+#define NARROW_SHARE 0.9 /* as ISSUE_SHARE, of 64 columns */
+#define RUN_CHUNKS 32.0
+#define RUN_BYTES_PER_S 33e9    /* of a block's sums, at the end of each run of k but the last */
 #define SLICED_CLOCK_SHARE 0.97 /* as CLOCK_SHARE: less power a product */
 
-/* What one step of k reads of a line, in how many slices, how often it multiplies, and the cycles
- * in which sums are added. */
+/* What one step of k multiplies of a line of a slice, how often, what it copies of a row of A and a
+ * column of B, and the cycles in which sums are added. */
 typedef struct step_work {
-    double slice_bytes, slice_count, product_count, add_cycles;
+    double slice_bytes, product_count, row_bytes, col_bytes, add_cycles;
 } step_work;
+
+static int is_held(const tgi_kernel *kernel)
+{
+    return kernel->family == TGI_FAMILY_cuda_bf16r;
+}
 
 static step_work find_step_work(const tgi_kernel *kernel, const tgi_problem *p)
 {
     if (kernel->family == TGI_FAMILY_cuda_wgmma)
-        return (step_work){STEP_BYTES, 1.0, 1.0, 0.0};
-    const double add_cycles = ceil(kernel->tile_cols / 128.0) *
-                              (kernel->thread_count > 256 ? ADD_CYCLES_OF_TWO : ADD_CYCLES_OF_ONE);
-    if (p->precision == TG_PRECISION_BF16X3 || p->precision == TG_PRECISION_FP16X3)
-        return (step_work){CHUNK_BYTES, 2.0, 3.0, add_cycles};
-    return (step_work){CHUNK_BYTES, 3.0, p->precision == TG_PRECISION_BF16X9 ? 9.0 : 6.0,
-                       add_cycles};
+        return (step_work){STEP_BYTES, 1.0, STEP_BYTES, STEP_BYTES, 0.0};
+    const double part_cycles = kernel->thread_count > 256 ? ADD_CYCLES_OF_TWO : ADD_CYCLES_OF_ONE;
+    const double add_cycles = kernel->tile_cols > 192
+                                  ? ADD_CYCLES_OF_PARTS
+                                  : ceil(kernel->tile_cols / 128.0) * part_cycles;
+    const int is_of_two =
+        p->precision == TG_PRECISION_BF16X3 || p->precision == TG_PRECISION_FP16X3;
+    const double line_bytes = (is_of_two ? 2.0 : 3.0) * CHUNK_BYTES;
+    const double product_count = is_of_two ? 3.0 : p->precision == TG_PRECISION_BF16X9 ? 9.0 : 6.0;
+    if (is_held(kernel))
+        return (step_work){CHUNK_BYTES, product_count, STEP_BYTES, line_bytes,
+                           add_cycles + CUT_CYCLES};
+    return (step_work){CHUNK_BYTES, product_count, line_bytes, line_bytes, add_cycles};
 }
 
 /* Cycles of the matrix instructions of one step of a tile: 8 columns of 64 rows and 32 bytes of k
@@ -82,16 +98,20 @@ static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     const tile_lines b = count_lines((double)p->n, kernel->tile_cols, 1.0, work->b_box_lines);
     const step_work step = find_step_work(kernel, p);
     const double clock_share = step.add_cycles > 0.0 ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
-    const double issue_share = step.add_cycles > 0.0 ? 1.0 : ISSUE_SHARE;
+    const double issue_share = step.add_cycles <= 0.0    ? ISSUE_SHARE
+                               : kernel->tile_cols <= 64 ? NARROW_SHARE
+                                                         : 1.0;
     const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
     const double multiply_s =
         (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
-    const double line_s =
-        step.slice_bytes * step.slice_count / (FILL_BYTES_PER_CYCLE * gpu->clock_hz);
-    const double fill_s = (a.inside + b.inside) * line_s + (a.outside + b.outside) * OUTSIDE_LINE_S;
+    const double fill_s = (a.inside * step.row_bytes + b.inside * step.col_bytes) /
+                              (FILL_BYTES_PER_CYCLE * gpu->clock_hz) +
+                          (a.outside + b.outside) * OUTSIDE_LINE_S;
     const double latency_s = work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S;
-    return fmax(steps * fmax(multiply_s, fill_s),
-                latency_s * fmax(1.0, steps / (kernel->stage_count - 1)));
+    const double run_count = step.add_cycles > 0.0 ? ceil(steps / RUN_CHUNKS) - 1.0 : 0.0;
+    const double run_s = (double)kernel->tile_rows * kernel->tile_cols * 4.0 / RUN_BYTES_PER_S;
+    return run_count * run_s + fmax(steps * fmax(multiply_s, fill_s),
+                                    latency_s * fmax(1.0, steps / (kernel->stage_count - 1)));
 }
 
 /* `count` clusters of tiles in rounds: each takes own_s, or what memory gives to all of a round. */
@@ -133,9 +153,10 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     return seconds * pow(1.0 + pow(CALL_S / seconds, 8.0), 1.0 / 8.0);
 }
 
-double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_problem *p)
+double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)
 {
-    const double elems = ((double)p->m + (double)p->n) * (double)p->k * (double)p->batch_count;
+    const double lines = (is_held(kernel) ? 0.0 : (double)p->m) + (double)p->n;
+    const double elems = lines * (double)p->k * (double)p->batch_count;
     const double passes = p->precision == TG_PRECISION_FP16X3 ? 2.0 : 1.0; /* that read */
     const double slices = p->precision == TG_PRECISION_BF16X3 || passes > 1.0 ? 2.0 : 3.0;
     return passes * REPACK_S +

@@ -18,8 +18,9 @@ typedef struct tgi_wgmma_work {
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_wgmma_work *work);
 
-/* Kernels of their own that make slices of FP32 operands. */
-double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_problem *problem);
+/* Kernels of their own that make the slices of FP32 operands that the kernel takes. */
+double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                               const tgi_problem *problem);
 
 /* A kernel of its own that reads and writes `bytes` of operands. */
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);

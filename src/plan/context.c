@@ -85,6 +85,16 @@ static tg_status open_log(FILE **log)
     return TG_STATUS_OK;
 }
 
+static tg_status check_limit(const tg_context_options *options, tgi_machine *machine)
+{
+    if (options->workspace_limit_bytes < 0)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "workspace_limit_bytes = %lld; pass 0 for the default or more",
+                               (long long)options->workspace_limit_bytes);
+    machine->workspace_limit_bytes = options->workspace_limit_bytes;
+    return TG_STATUS_OK;
+}
+
 tg_status tg_create_context(const tg_context_options *options, tg_context **context)
 {
     static const tg_context_options defaults = {0};
@@ -113,7 +123,7 @@ tg_status tg_create_context(const tg_context_options *options, tg_context **cont
     }
     if ((status = choose_isa(options, backend->row_device, &made->machine)) ||
         (status = choose_thread_count(options, &made->machine)) ||
-        (status = open_log(&made->log))) {
+        (status = check_limit(options, &made->machine)) || (status = open_log(&made->log))) {
         if (backend->close)
             backend->close(&made->machine);
         tgi_alloc_free(made);

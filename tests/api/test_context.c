@@ -33,6 +33,8 @@ static void test_bad_options(void **state)
     assert_refused(&(tg_context_options){.isa = "avx3"}, TG_STATUS_UNKNOWN_NAME, "avx3");
     assert_refused(&(tg_context_options){.isa = "AVX2"}, TG_STATUS_UNKNOWN_NAME, "AVX2");
     assert_refused(&(tg_context_options){.thread_count = -1}, TG_STATUS_INVALID_ARGUMENT, "-1");
+    assert_refused(&(tg_context_options){.workspace_limit_bytes = -2}, TG_STATUS_INVALID_ARGUMENT,
+                   "workspace_limit_bytes = -2");
     assert_refused(&(tg_context_options){.thread_count = 1025}, TG_STATUS_INVALID_ARGUMENT, "1025");
     assert_int_equal(tg_create_context(NULL, NULL), TG_STATUS_INVALID_ARGUMENT);
 }
@@ -43,7 +45,7 @@ static void test_options(void **state)
     tg_context *context;
     tg_device_info info;
     char device[] = "cpu", isa[] = "generic";
-    tg_context_options options = {device, isa, 5};
+    tg_context_options options = {device, isa, 5, 0};
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
     memset(device, '#', sizeof device - 1); /* the strings were copied */
     memset(isa, '#', sizeof isa - 1);

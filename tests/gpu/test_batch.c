@@ -1,6 +1,7 @@
 /*
  * test_batch: batch-invariant products on a GPU: row i of D has the same bits for every m and
- * position, of every type.
+ * position, of every type; and FP32 by slices the same bits panel by panel, where the workspace is
+ * limited, as in one call.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -103,9 +104,79 @@ static void test_batch_bits(void **state)
     tg_destroy_context(context);
 }
 
+enum { panel_rows = 700, panel_cols = 900, panel_depth = 3000, panel_batch = 2 };
+
+/* D in panels of which some are cut short, its rows apart, with C, a bias and a batch. */
+static void multiply_limited(int64_t limit_bytes, const device_matrix operands[4], float *d)
+{
+    const tg_context_options context_options = {.device = "cuda",
+                                                .workspace_limit_bytes = limit_bytes};
+    const tg_plan_options options = {.kernel = "cuda_bf16x_sm90a_fp32_128x128x32"};
+    const int64_t count = panel_batch * panel_rows * (panel_cols + 4);
+    tg_context *context;
+    tg_plan *plan;
+    tg_plan_info info;
+    assert_int_equal(tg_create_context(&context_options, &context), 0);
+    tg_problem p =
+        tg_make_problem(tg_make_matrix(TG_TYPE_FP32, operands[0].memory, panel_rows, panel_depth),
+                        tg_make_matrix(TG_TYPE_FP32, operands[1].memory, panel_depth, panel_cols),
+                        tg_make_matrix(TG_TYPE_FP32, operands[2].memory, panel_rows, panel_cols));
+    p.batch_count = panel_batch;
+    p.a.batch_stride = panel_rows * panel_depth;
+    p.d.row_stride = panel_cols + 4;
+    p.d.batch_stride = panel_rows * p.d.row_stride;
+    p.c = p.d;
+    p.beta = 0.5;
+    p.bias = TG_BIAS_ROW;
+    p.bias_data = operands[3].memory;
+    p.is_batch_invariant = 1;
+    const tg_buffers buffers = {
+        .a = p.a.data, .b = p.b.data, .c = p.c.data, .d = p.d.data, .bias = p.bias_data};
+    if (tg_create_plan(context, &p, &options, &plan) != TG_STATUS_OK)
+        fail_msg("%s", tg_get_error_detail());
+    assert_int_equal(tg_get_plan_info(plan, &info), 0);
+    assert_true(limit_bytes == 0 || info.workspace_bytes <= limit_bytes);
+    assert_int_equal(tg_copy_to_device(context, p.d.data, d, count * (int64_t)sizeof *d), 0);
+    if (tg_execute_plan(plan, &buffers) != TG_STATUS_OK)
+        fail_msg("%s", tg_get_error_detail());
+    assert_int_equal(tg_copy_from_device(context, d, p.d.data, count * (int64_t)sizeof *d), 0);
+    tg_destroy_plan(plan);
+    tg_destroy_context(context);
+}
+
+static void test_panels(void **state)
+{
+    tg_context *context = gpu_open_context();
+    const int64_t count = panel_batch * panel_rows * (panel_cols + 4);
+    const device_matrix operands[4] = {
+        make_random(context, TG_TYPE_FP32, panel_batch * panel_rows * panel_depth, 4),
+        make_random(context, TG_TYPE_FP32, panel_depth * panel_cols, 5),
+        make_random(context, TG_TYPE_FP32, count, 6),
+        make_random(context, TG_TYPE_FP32, panel_rows, 7)};
+    float *whole = calloc((size_t)count, sizeof *whole),
+          *part = calloc((size_t)count, sizeof *part);
+    (void)state;
+    assert_true(whole && part);
+    for (int64_t i = 0; i < count; i++)
+        whole[i] = part[i] = (float)(i % 7);
+    multiply_limited(0, operands, whole);
+    for (int64_t limit_bytes = 64000000; limit_bytes > 54000000; limit_bytes -= 4000000) {
+        for (int64_t i = 0; i < count; i++)
+            part[i] = (float)(i % 7);
+        multiply_limited(limit_bytes, operands, part);
+        assert_memory_equal(part, whole, (size_t)count * sizeof *part);
+    }
+    free(whole);
+    free(part);
+    for (int i = 0; i < 4; i++)
+        tg_release_memory(context, operands[i].memory);
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_batch_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_batch_bits),
+                                       cmocka_unit_test(test_panels)};
     if (!gpu_is_there((int)(sizeof tests / sizeof tests[0])))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,8 @@ static const float values[] = {INFINITY,
                                0x1.234568p-110f};
 
 static const char *const kernels[] = {"cuda_bf16x_sm90a_fp32_128x256x32",
-                                      "cuda_bf16x_sm90a_fp32_64x64x32", NULL};
+                                      "cuda_bf16x_sm90a_fp32_64x64x32",
+                                      "cuda_bf16r_sm90a_fp32_128x64x32", NULL};
 
 typedef struct special_case {
     tg_context *context;

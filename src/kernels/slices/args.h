@@ -15,6 +15,7 @@
 
 #define TGI_CHUNK_ELEMS 32
 #define TGI_CHUNK_BYTES 64 /* of a line of a slice */
+#define TGI_RUN_CHUNKS 32  /* whose sums are added before they are added to those before them */
 #define TGI_GROUP_LINES 8
 #define TGI_GROUP_BYTES 512
 #define TGI_RANGE_LINES 64

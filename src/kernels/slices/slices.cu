@@ -8,8 +8,6 @@
 #include "kernels/rows.cuh"
 #include "kernels/slices/args.h"
 
-#define TGI_LARGEST_BF16 0x1.fep127f
-
 /* Of FP16 slices: the line's largest magnitude lies in 2^TOP .. 2^(TOP + 1). Lines with larger or
  * smaller exponents than this are not scaled further, and their tiles are not used. */
 #define TGI_TOP_FP16 14
@@ -91,12 +89,10 @@ static __device__ __forceinline__ float unpack_fp16(uint32_t bits)
     return value;
 }
 
-/* The next slice of two numbers, which are left what it lacks. What rounds to Inf becomes the
- * largest number instead. */
+/* The next slice of two numbers, which are left what it lacks. */
 static __device__ __forceinline__ uint32_t cut_bf16(float &low, float &high)
 {
-    const uint32_t pair = pack_bf16(fminf(fmaxf(low, -TGI_LARGEST_BF16), TGI_LARGEST_BF16),
-                                    fminf(fmaxf(high, -TGI_LARGEST_BF16), TGI_LARGEST_BF16));
+    const uint32_t pair = pack_bf16(low, high);
     low -= __uint_as_float(pair << 16);
     high -= __uint_as_float(pair & 0xffff0000u);
     return pair;

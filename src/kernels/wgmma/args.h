@@ -18,12 +18,16 @@ typedef struct tgi_wgmma_operand {
     int32_t box_lines;  /* of a box: along k those of a block's share, a multiple of 8; across 64 */
 } tgi_wgmma_operand;
 
-/* What the slices of an FP32 operand were found to hold (kernels/slices/args.h). */
+/* What the slices of an FP32 operand were found to hold (kernels/slices/args.h): ranges of blocks
+ * of lines and segments of k. Of rows held in registers, found by the kernel, a segment for each
+ * part of k of the tiles that are cut. */
 typedef struct tgi_wgmma_slices {
-    const tgi_range *ranges;
+    tgi_range *ranges;
     const float *line_scale; /* NULL: none */
-    int32_t block_count, segment_count;
+    int32_t block_lines, block_count, segment_count;
 } tgi_wgmma_slices;
+
+#define TGI_HELD_LINES 16 /* block_lines of rows held in registers: a warp's */
 
 /* Products of slices, by number: of the least first. Of two slices an operand the last three are
  * there, of three the last six suffice for FP32. */
@@ -47,6 +51,7 @@ typedef struct tgi_wgmma_args {
     int32_t steps_per_part; /* of a tile that is cut, within a cluster or not */
     tgi_wgmma_slices a_slices, b_slices;
     int32_t slice_count, first_product; /* of TGI_SLICE_PRODUCTS */
+    void *run_sums; /* a tile of FP32 sums for each block, where k has more than one run */
 } tgi_wgmma_args;
 
 #endif

@@ -51,18 +51,17 @@ static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int part_co
 }
 
 /* Finishes piece after piece: this warpgroup's own, from `sum`, or of those of a cluster's tile
- * that this block owns every Groups-th, as they were sent to it. */
-template <int Rows, int Cols, int Groups, int Count>
+ * that this block owns every group_count-th, as they were sent to it. a_range: of own rows. */
+template <class Shape, int Count>
 static __device__ __forceinline__ void
 tgi_finish_pieces(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, int group,
-                  uint32_t stages, uint32_t part_memory, float (&sum)[Count])
+                  uint32_t stages, uint32_t part_memory, float (&sum)[Count], tgi_range a_range)
 {
-    constexpr int sums = TGI_PIECE_SUMS(Cols), col_count = Cols / 2 / sums;
-    constexpr int group_count = Rows / 64 * col_count / Groups;
+    constexpr int sums = TGI_PIECE_SUMS(Shape::cols), col_count = Count / sums;
     const int parts = args.cluster_parts, is_sent = parts > 1;
-    const int stride = is_sent ? Groups * parts : 1;
-    const int end = is_sent ? Rows / 64 * col_count : (group + 1) * group_count;
-    int i = is_sent ? tile.part + group * parts : group * group_count;
+    const int stride = is_sent ? Shape::group_count * parts : 1;
+    const int end = is_sent ? Shape::group_count * col_count : (group + 1) * col_count;
+    int i = is_sent ? tile.part + group * parts : group * col_count;
 #pragma unroll 1
     for (int index = 0; i < end; i += stride, index++) {
         float piece[sums] = {};
@@ -79,7 +78,10 @@ tgi_finish_pieces(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, int gr
         tgi_wgmma_tile place = tile;
         place.row += i / col_count * 64;
         place.col += i % col_count * 2 * sums;
-        tgi_finish_part(args, place, piece, index, part_memory, group + 1);
+        if (Shape::slices > 0 && is_sent)
+            a_range = tgi_find_row_range(args, place);
+        tgi_finish_part<(Shape::slices > 0)>(args, place, piece, index, part_memory, group + 1,
+                                             a_range);
     }
 }
 

@@ -5,83 +5,8 @@
 #ifndef TGI_WGMMA_FINISH_CUH
 #define TGI_WGMMA_FINISH_CUH
 
-#include "kernels/epilogue.cuh"
 #include "kernels/hopper.cuh"
-#include "kernels/tile_shape.h"
-#include "kernels/wgmma/place.cuh"
-
-#define TGI_BOX_BYTES 8192 /* 64 lines of 128 bytes, under the 128-byte swizzle */
-
-/* Address of 16-byte unit `unit` (0..7) of line `line` in a box. */
-static __device__ __forceinline__ uint32_t tgi_find_unit(uint32_t box, int line, int unit)
-{
-    return box + line * 128 + ((unit ^ (line & 7)) << 4);
-}
-
-static __device__ __forceinline__ uint32_t tgi_pack(tg_type type, float low, float high)
-{
-    uint32_t pair;
-    if (type == TG_TYPE_BF16)
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    else
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-
-static __device__ __forceinline__ void tgi_write_shared_8(uint32_t shared, float a, float b)
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(shared), "f"(a), "f"(b) : "memory");
-}
-
-static __device__ __forceinline__ void tgi_write_shared_4(uint32_t shared, float value)
-{
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
-}
-
-static __device__ __forceinline__ float tgi_read_shared_4(uint32_t shared)
-{
-    float value;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(shared) : "memory");
-    return value;
-}
-
-/* Sums of Cols columns, from number `first` on of every eight, as 16-bit numbers: one box. */
-template <int Cols, int Count>
-static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (&sum)[Count],
-                                                     int first, tg_type type)
-{
-    const int lane = threadIdx.x % 32, line = threadIdx.x / 32 % 4 * 16 + lane % 16;
-#pragma unroll
-    for (int t = 0; t < Cols / 8; t += 2) {
-        const int i = 4 * (first + t);
-        const uint32_t pairs[4] = {
-            tgi_pack(type, sum[i], sum[i + 1]), tgi_pack(type, sum[i + 2], sum[i + 3]),
-            tgi_pack(type, sum[i + 4], sum[i + 5]), tgi_pack(type, sum[i + 6], sum[i + 7])};
-        tgi_store_matrices(tgi_find_unit(box, line, t + lane / 16), pairs);
-    }
-}
-
-/* The same as FP32: boxes of 32 columns. */
-template <int Cols, int Count>
-static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&sum)[Count],
-                                                    int first)
-{
-    const int lane = threadIdx.x % 32, line = threadIdx.x / 32 % 4 * 16 + lane / 4;
-#pragma unroll
-    for (int t = 0; t < Cols / 8; t++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const int i = 4 * (first + t) + 2 * h;
-            const uint32_t unit =
-                tgi_find_unit(box + t / 4 * TGI_BOX_BYTES, line + 8 * h, t % 4 * 2 + lane % 4 / 2);
-            tgi_write_shared_8(unit + lane % 2 * 8, sum[i], sum[i + 1]);
-        }
-}
-
-static __device__ __forceinline__ uint32_t tgi_find_sum(uint32_t part, int row, int col)
-{
-    return tgi_find_unit(part + col / 32 * TGI_BOX_BYTES, row, col % 32 / 4) + col % 4 * 4;
-}
+#include "kernels/wgmma/mend.cuh"
 
 /* Where the 64 rows of a warpgroup go. */
 struct tgi_wgmma_target {
@@ -221,12 +146,12 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_wgmma_target &ta
     }
 }
 
-/* Puts sums of Cols columns into the box and has it stored, after at most `Pending` stores before
- * it; all that tgi_finish_part does where D takes boxes. */
-template <int Cols, int Pending, int Count>
+/* Puts sums of Cols columns into the box, mends those of slices, and has it stored, after at most
+ * `Pending` stores before it; all that tgi_finish_part does where D takes boxes. */
+template <int IsSliced, int Cols, int Pending, int Count>
 static __device__ __forceinline__ void
 tgi_store_boxes(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, const float (&sum)[Count],
-                int first, uint32_t box, int barrier)
+                int first, uint32_t box, int barrier, const tgi_range &a_range)
 {
     const int is_leader = threadIdx.x % 128 == 0;
     const int is_16bit = args.gemm.problem.d_type != TG_TYPE_FP32;
@@ -239,6 +164,8 @@ tgi_store_boxes(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, const fl
         tgi_put_16bit<Cols>(box, sum, first, args.gemm.problem.d_type);
     else
         tgi_put_fp32<Cols>(box, sum, first);
+    if (IsSliced && args.b_slices.ranges)
+        tgi_mend_part(args, a_range, tile.row, tile.col, tile.batch, box);
     tgi_fence_bulk_copy();
     tgi_meet(barrier, 128); /* the box has been written */
     if (is_leader) {
@@ -249,39 +176,42 @@ tgi_store_boxes(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, const fl
 }
 
 /* Stores the 64 rows of a warpgroup where D takes boxes; `part` is its shared memory, with two
- * boxes, `barrier` its barrier. */
-template <int Count>
+ * boxes, `barrier` its barrier. IsSliced: the sums are of slices, a_range the rows' range. */
+template <int IsSliced, int Count>
 static __device__ __forceinline__ void
 tgi_store_tile(const tgi_wgmma_args &args, tgi_wgmma_tile tile, const float (&sum)[Count],
-               uint32_t part, int barrier)
+               uint32_t part, int barrier, const tgi_range &a_range)
 {
     constexpr int cols = TGI_WGMMA_PART_COLS(2 * Count);
     const int is_16bit = args.gemm.problem.d_type != TG_TYPE_FP32;
     /* The last store may be of the first box. */
-    tgi_store_boxes<cols, 0>(args, tile, sum, 0, part, barrier);
+    tgi_store_boxes<IsSliced, cols, 0>(args, tile, sum, 0, part, barrier, a_range);
 #pragma unroll
     for (int first = cols / 8; first < Count / 4; first += cols / 8) {
         tile.col += cols;
-        tgi_store_boxes<cols, 1>(args, tile, sum, first,
-                                 part + is_16bit * (8 * first / cols % 2) * TGI_BOX_BYTES, barrier);
+        tgi_store_boxes<IsSliced, cols, 1>(args, tile, sum, first,
+                                           part + is_16bit * (8 * first / cols % 2) * TGI_BOX_BYTES,
+                                           barrier, a_range);
     }
 }
 
 /* Stores 64 rows of as many columns as lie together, any D: part number `index` of several, which
  * may still be read from the memory of the one before. */
-template <int Count>
+template <int IsSliced, int Count>
 static __device__ __forceinline__ void
 tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, const float (&sum)[Count],
-                int index, uint32_t part, int barrier)
+                int index, uint32_t part, int barrier, const tgi_range &a_range)
 {
     if (args.is_d_boxed) {
         const int is_16bit = args.gemm.problem.d_type != TG_TYPE_FP32;
-        tgi_store_boxes<2 * Count, 1>(args, tile, sum, 0,
-                                      part + is_16bit * (index & 1) * TGI_BOX_BYTES, barrier);
+        tgi_store_boxes<IsSliced, 2 * Count, 1>(
+            args, tile, sum, 0, part + is_16bit * (index & 1) * TGI_BOX_BYTES, barrier, a_range);
         return;
     }
     tgi_meet(barrier, 128); /* the last part has been read */
     tgi_put_fp32<2 * Count>(part, sum, 0);
+    if (IsSliced && args.b_slices.ranges)
+        tgi_mend_part(args, a_range, tile.row, tile.col, tile.batch, part);
     tgi_meet(barrier, 128); /* this one has been written */
     if (!args.is_sum_alone)
         tgi_apply_epilogue(args.gemm, tile, part);

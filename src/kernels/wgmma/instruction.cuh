@@ -124,4 +124,22 @@ TGI_WGMMA_OF_TYPE(160, 80, "%80", "%81", "%82", "%83", "%84")
 TGI_WGMMA_OF_TYPE(192, 96, "%96", "%97", "%98", "%99", "%100")
 TGI_WGMMA_OF_TYPE(256, 128, "%128", "%129", "%130", "%131", "%132")
 
+/* The same of BF16 with A in registers: rows g and g + 8 of the warp's 16, steps of k 2 c and
+ * 2 c + 1, then both rows' steps from 2 c + 8 on. */
+#define TGI_WGMMA_HELD(n, count, a0, a1, a2, a3, b_name, is_sum_name)                              \
+    template <int IsSum>                                                                           \
+    static __device__ __forceinline__ void tgi_multiply_held(float(&sum)[count],                   \
+                                                             const uint32_t(&a)[4], uint64_t b)    \
+    {                                                                                              \
+        asm volatile("{ .reg .pred is_sum; setp.ne.b32 is_sum, " is_sum_name ", 0;"                \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16 "                   \
+                     "{" TGI_NAMES_##count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b_name          \
+                                           ", is_sum, 1, 1, 0; }"                                  \
+                     : TGI_SUMS_##count(0)                                                         \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(IsSum));            \
+    }
+
+TGI_WGMMA_HELD(64, 32, "%32", "%33", "%34", "%35", "%36", "%37")
+TGI_WGMMA_HELD(128, 64, "%64", "%65", "%66", "%67", "%68", "%69")
+
 #endif

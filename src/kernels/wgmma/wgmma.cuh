@@ -16,6 +16,7 @@
 
 #include "kernels/wgmma/cluster.cuh"
 #include "kernels/wgmma/finish.cuh"
+#include "kernels/wgmma/held.cuh"
 #include "kernels/wgmma/instruction.cuh"
 #include "kernels/wgmma/place.cuh"
 #include "kernels/wgmma/slices.cuh"
@@ -24,9 +25,10 @@
 #define TGI_WARPGROUP 128
 
 /* AType FP32: as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k. Slices: room for
- * so many of each operand, or 0 where A and B are of the types themselves. */
+ * so many of each operand, or 0 where A and B are of the types themselves. IsHeld: 1 where A's
+ * are cut in registers. */
 template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int Stages,
-          int Threads, int AcrossA, int AcrossB, int Slices = 0>
+          int Threads, int AcrossA, int AcrossB, int Slices = 0, int IsHeld = 0>
 struct tgi_wgmma_shape {
     static constexpr tg_type a_type = AType, b_type = BType;
     static constexpr int rows = Rows, cols = Cols, stages = Stages;
@@ -36,9 +38,10 @@ struct tgi_wgmma_shape {
     static constexpr int group_rows = Rows / group_count;
     static constexpr int blocks = group_rows / TGI_BLOCK_LINES; /* instructions one below another */
     static constexpr int b_lines = AcrossB ? TGI_WGMMA_LINES(Cols) : Cols;
-    static constexpr int slices = Slices;
+    static constexpr int slices = Slices, is_held = IsHeld;
     static constexpr int line_bytes = Slices ? Slices * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
-    static constexpr int a_bytes = Rows * line_bytes, b_bytes = b_lines * line_bytes;
+    static constexpr int a_bytes = Rows * (IsHeld ? TGI_WGMMA_STEP_BYTES : line_bytes);
+    static constexpr int b_bytes = b_lines * line_bytes;
     static constexpr int stage_bytes = a_bytes + b_bytes;
     static constexpr int elem_bytes = AType == TG_TYPE_FP32                            ? 4
                                       : AType == TG_TYPE_BF16 || AType == TG_TYPE_FP16 ? 2
@@ -154,17 +157,23 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
             tgi_count_boxes<Shape::across_a, Shape::rows>(args.a, tile.row, alone.count);
         const int b_boxes =
             tgi_count_boxes<Shape::across_b, Shape::b_lines>(args.b, tile.col, column.count);
+        const int line_bytes =
+            Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
         const int byte_count =
-            (a_boxes * args.a.box_lines + b_boxes * args.b.box_lines) *
-            (Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES);
+            a_boxes * args.a.box_lines * (Shape::is_held ? TGI_WGMMA_STEP_BYTES : line_bytes) +
+            b_boxes * args.b.box_lines * line_bytes;
         for (int step = tile.step; step < tile.step_end; step++, ring.advance()) {
             const uint32_t full = memory.full + ring.stage * 8;
             const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
             tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
             tgi_barrier_expect(full, byte_count);
             if constexpr (Shape::slices > 0) {
-                tgi_load_slices<Shape::rows>(args, args.a, a, full, tile.row, a_boxes, step,
-                                             tile.batch, alone);
+                if constexpr (Shape::is_held)
+                    tgi_load_tile<0, Shape::rows, TGI_CHUNK_ELEMS>(
+                        args.a, a, full, tile.row, a_boxes, step, tile.batch, alone);
+                else
+                    tgi_load_slices<Shape::rows>(args, args.a, a, full, tile.row, a_boxes, step,
+                                                 tile.batch, alone);
                 tgi_load_slices<Shape::cols>(args, args.b, a + Shape::a_bytes, full, tile.col,
                                              b_boxes, step, tile.batch, column);
             } else {
@@ -224,13 +233,22 @@ tgi_multiply_stage(uint32_t stage, int group, int line,
 /* Adds the products of one full stage in FP32. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_promote_stage(const tgi_wgmma_args &args, uint32_t stage, int group,
-                  float (&sum)[Shape::blocks][Shape::cols / 2])
+tgi_promote_stage(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, uint32_t stage, int group,
+                  tgi_range &range, float (&sum)[Shape::blocks][Shape::cols / 2])
 {
+    tgi_held_rows held;
+    if constexpr (Shape::is_held) {
+        static_assert(Shape::blocks == 1, "a warpgroup holds 64 rows");
+        const int first = group * TGI_BLOCK_LINES;
+        tgi_cut_rows(stage + first * TGI_WGMMA_STEP_BYTES, args.a.line_count - tile.row - first,
+                     range, held);
+    }
 #pragma unroll
     for (int line = 0; line < Shape::cols; line += Shape::part_cols) {
         float part[Shape::blocks][Shape::part_cols / 2];
-        if constexpr (Shape::slices > 0)
+        if constexpr (Shape::is_held)
+            tgi_multiply_held_rows<Shape>(stage, line, held, part[0]);
+        else if constexpr (Shape::slices > 0)
             tgi_multiply_slices<Shape>(stage, group, line, args.first_product, part);
         else
             tgi_multiply_stage<Shape, 0>(stage, group, line, part);
@@ -243,23 +261,31 @@ tgi_promote_stage(const tgi_wgmma_args &args, uint32_t stage, int group,
     }
 }
 
-/* The sums of a tile. A stage is given back as soon as the next one's products are under way. */
+/* The sums of a tile. A stage is given back as soon as the next one's products are under way.
+ * Promoted sums: a run of k starts from zero, and what it has come to is added to the runs before
+ * it, so that rounding errors grow with the root of k. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
              const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
-             float (&sum)[Shape::blocks][Shape::cols / 2])
+             tgi_range &range, float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    const int thread = threadIdx.x % TGI_WARPGROUP,
-              sharer_count = Shape::cluster_rows > 1 ? args.cluster_rows : 1;
+    const int thread = threadIdx.x % TGI_WARPGROUP;
+    const int sharer_count = Shape::cluster_rows > 1 ? args.cluster_rows : 1;
     const int first_sharer = rank - tgi_find_cluster_row(args, rank);
     uint32_t used = 0; /* the barrier of the stage that is being multiplied */
-    int step = tile.step;
+    int step = tile.step, has_runs = 0;
     do {
         const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+        if (Shape::slices > 0 && step % TGI_RUN_CHUNKS == 0 && step > tile.step) {
+            if (has_runs)
+                tgi_add_runs<Shape>(args, group, sum);
+            tgi_start_run<Shape>(args, group, sum);
+            has_runs = 1;
+        }
         tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
         if constexpr (Shape::is_promoted) {
-            tgi_promote_stage<Shape>(args, stage, group, sum);
+            tgi_promote_stage<Shape>(args, tile, stage, group, range, sum);
             tgi_release(memory.empty + ring.stage * 8, sharer_count, first_sharer, thread);
         } else {
             tgi_multiply_stage<Shape, 1>(stage, group, 0, sum);
@@ -274,6 +300,8 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
         tgi_wgmma_wait<0>();
         tgi_release(used, sharer_count, first_sharer, thread);
     }
+    if (Shape::slices > 0 && has_runs)
+        tgi_add_runs<Shape>(args, group, sum);
 #pragma unroll
     for (int block = 0; block < Shape::blocks; block++)
         tgi_pin_sums(sum[block]);
@@ -287,13 +315,17 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
     for (int i = tgi_cluster_index(); i < args.unit_count; i += tgi_cluster_count()) {
         tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
         float sum[Shape::blocks][Shape::cols / 2] = {};
-        tgi_sum_tile(args, memory, tile, rank, group, ring, sum);
+        tgi_range a_range = {0, UINT32_MAX};
+        tgi_sum_tile(args, memory, tile, rank, group, ring, a_range, sum);
         static_assert(Shape::blocks == 1, "a warpgroup has 64 rows");
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
-        /* Parts of k are mended each for itself: a sum of sums that are right is right. */
-        if constexpr (Shape::slices > 0)
-            tgi_mend_sums(args, tile, sum[0]);
+        if constexpr (Shape::is_held) {
+            a_range = tgi_tell_range(args, tile, a_range);
+        } else if constexpr (Shape::slices > 0) {
+            a_range = tgi_find_row_range(args, tile);
+            tgi_scale_sums(args, tile, sum[0]);
+        }
         if (args.cluster_parts > 1) {
             tgi_cluster_barrier(); /* the stages of all its blocks have been read */
             tgi_send_pieces<Shape::cols>(args, tile.part, rank, group, memory.stages, sum[0]);
@@ -304,11 +336,10 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
             tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part, group, Shape::group_count,
                                           sum[0]);
         } else if (args.is_d_boxed && args.cluster_parts == 1) {
-            tgi_store_tile(args, tile, sum[0], part, group + 1);
+            tgi_store_tile<(Shape::slices > 0)>(args, tile, sum[0], part, group + 1, a_range);
         } else {
             tile.row = row;
-            tgi_finish_pieces<Shape::rows, Shape::cols, Shape::group_count>(
-                args, tile, group, memory.stages, part, sum[0]);
+            tgi_finish_pieces<Shape>(args, tile, group, memory.stages, part, sum[0], a_range);
         }
     }
     if (threadIdx.x % TGI_WARPGROUP == 0)

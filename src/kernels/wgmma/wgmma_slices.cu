@@ -1,10 +1,12 @@
-/* Families bf16x and fp16x: FP32 by products of slices of 16 bits, which lie along k. */
+/* Families bf16x, bf16r and fp16x: FP32 by products of slices of 16 bits, which lie along k. */
 #include "kernels/wgmma/rows.cuh"
 
 #define TGI_SLICE_TYPE_bf16x TG_TYPE_BF16
+#define TGI_SLICE_TYPE_bf16r TG_TYPE_BF16
 #define TGI_SLICE_TYPE_fp16x TG_TYPE_FP16
-#define TGI_SLICE_ROOM_bf16x 3
-#define TGI_SLICE_ROOM_fp16x 2
+#define TGI_SLICE_ROOM_bf16x 3, 0
+#define TGI_SLICE_ROOM_bf16r 3, 1
+#define TGI_SLICE_ROOM_fp16x 2, 0
 
 #define TGI_IMAGE_wgmma_slices TGI_CHOSEN
 #define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \

@@ -1,0 +1,93 @@
+/*
+ * A part of D in shared memory: 64 rows x at most 64 columns, as the warpgroup's threads that hold
+ * the sums write them.
+ */
+#ifndef TGI_WGMMA_PART_CUH
+#define TGI_WGMMA_PART_CUH
+
+#include "kernels/hopper.cuh"
+#include "kernels/tile_shape.h"
+#include "tilegemm.h"
+
+#define TGI_BOX_BYTES 8192 /* 64 lines of 128 bytes, under the 128-byte swizzle */
+
+/* Address of 16-byte unit `unit` (0..7) of line `line` in a box. */
+static __device__ __forceinline__ uint32_t tgi_find_unit(uint32_t box, int line, int unit)
+{
+    return box + line * 128 + ((unit ^ (line & 7)) << 4);
+}
+
+static __device__ __forceinline__ uint32_t tgi_pack(tg_type type, float low, float high)
+{
+    uint32_t pair;
+    if (type == TG_TYPE_BF16)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+static __device__ __forceinline__ void tgi_write_shared_8(uint32_t shared, float a, float b)
+{
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(shared), "f"(a), "f"(b) : "memory");
+}
+
+static __device__ __forceinline__ void tgi_write_shared_4(uint32_t shared, float value)
+{
+    asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
+}
+
+static __device__ __forceinline__ void tgi_read_shared_8(uint32_t shared, float (&value)[2])
+{
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(value[0]), "=f"(value[1])
+                 : "r"(shared)
+                 : "memory");
+}
+
+static __device__ __forceinline__ float tgi_read_shared_4(uint32_t shared)
+{
+    float value;
+    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(shared) : "memory");
+    return value;
+}
+
+/* Sums of Cols columns, from number `first` on of every eight, as 16-bit numbers: one box. */
+template <int Cols, int Count>
+static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (&sum)[Count],
+                                                     int first, tg_type type)
+{
+    const int lane = threadIdx.x % 32, line = threadIdx.x / 32 % 4 * 16 + lane % 16;
+#pragma unroll
+    for (int t = 0; t < Cols / 8; t += 2) {
+        const int i = 4 * (first + t);
+        const uint32_t pairs[4] = {
+            tgi_pack(type, sum[i], sum[i + 1]), tgi_pack(type, sum[i + 2], sum[i + 3]),
+            tgi_pack(type, sum[i + 4], sum[i + 5]), tgi_pack(type, sum[i + 6], sum[i + 7])};
+        tgi_store_matrices(tgi_find_unit(box, line, t + lane / 16), pairs);
+    }
+}
+
+/* The same as FP32: boxes of 32 columns. */
+template <int Cols, int Count>
+static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&sum)[Count],
+                                                    int first)
+{
+    const int lane = threadIdx.x % 32, line = threadIdx.x / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int t = 0; t < Cols / 8; t++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int i = 4 * (first + t) + 2 * h;
+            const uint32_t unit =
+                tgi_find_unit(box + t / 4 * TGI_BOX_BYTES, line + 8 * h, t % 4 * 2 + lane % 4 / 2);
+            tgi_write_shared_8(unit + lane % 2 * 8, sum[i], sum[i + 1]);
+        }
+}
+
+static __device__ __forceinline__ uint32_t tgi_find_sum(uint32_t part, int row, int col)
+{
+    return tgi_find_unit(part + col / 32 * TGI_BOX_BYTES, row, col % 32 / 4) + col % 4 * 4;
+}
+
+#endif
