@@ -32,9 +32,9 @@ static const explain_case further_sizes = {.m = 120, .n = 120, .k = 120};
 static const struct {
     const char *kernel;
     int tile, m, n, k;
-} walks[] = {{"tiled", 2, 4, 4, 4},     {"tiled", 4, 4, 4, 4},    {"edges", 2, 3, 5, 3},
-             {"edges", 4, 6, 7, 5},     {"edges", 3, 5, 7, 9},    {"naive", 2, 4, 4, 4},
-             {"naive", 4, 4, 4, 4},     {"coalesced", 2, 4, 4, 4}, {"coalesced", 4, 4, 4, 4}};
+} walks[] = {{"tiled", 2, 4, 4, 4}, {"tiled", 4, 4, 4, 4},     {"edges", 2, 3, 5, 3},
+             {"edges", 4, 6, 7, 5}, {"edges", 3, 5, 7, 9},     {"naive", 2, 4, 4, 4},
+             {"naive", 4, 4, 4, 4}, {"coalesced", 2, 4, 4, 4}, {"coalesced", 4, 4, 4, 4}};
 
 typedef struct job {
     const char *kernel; /* with `tile`, as tg_simulate_kernel takes them */
