@@ -183,7 +183,7 @@ static void test_sliced_rows(void **state)
         assert_memory_equal(info.kernel, cases[i].family, strlen(cases[i].family));
         const int64_t slice_bytes = 2 * 2048 * 2048 * cases[i].elem_bytes;
         assert_true(info.workspace_bytes >= slice_bytes);
-        assert_true(info.workspace_bytes <= slice_bytes + slice_bytes / 4); /* and sums of runs */
+        assert_true(info.workspace_bytes <= slice_bytes + 20000000); /* and sums of runs */
         tg_destroy_plan(plan);
     }
     const tg_plan_options options = {.kernel = "cuda_bf16x"};
@@ -250,7 +250,7 @@ static void test_panels(void **state)
     } cases[] = {{"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 0, 1},
                  {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 68000000, 4},
                  {"1000x900x4000", "cuda_bf16r_sm90a_fp32_128x128x32", 56000000, 2},
-                 {"1000x900x4000:b=3", "cuda_bf16x_sm90a_fp32_128x128x32", 120000000, 3},
+                 {"1000x900x4000:batch=3", "cuda_bf16x_sm90a_fp32_128x128x32", 120000000, 3},
                  {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 50000000, 0}};
     static float a[3 * 1000 * 4000], b[3 * 900 * 4000], d[3 * 1000 * 900];
     const tg_buffers buffers = {.a = a, .b = b, .d = d};

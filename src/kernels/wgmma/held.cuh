@@ -1,7 +1,9 @@
 /*
  * Rows of A that stay FP32 up to shared memory: the threads that multiply cut them into slices of
  * BF16 in their registers, whence the instruction takes them. So a large operand that few columns
- * meet is read once, and no pass writes its slices.
+ * meet is read once, and no pass writes its slices. A thread of the warpgroup gives the stage back
+ * when its own products are done: their fence is the whole warpgroup's, so that by then all warps
+ * have read their rows.
  */
 #ifndef TGI_WGMMA_HELD_CUH
 #define TGI_WGMMA_HELD_CUH
