@@ -220,9 +220,9 @@ static void test_batch_invariant_rows(void **state)
     (void)state;
     static const struct {
         const char *problem, *row;
-    } cases[] = {{"64x64x65536", "cuda_simt_sm75_fp32_"},
-                 {"1x8192x8192:nt", "cuda_simt_sm75_fp32_"},
-                 {"4096x4096x4096:prec=ieee_fp32", "cuda_simt_sm75_fp32_"},
+    } cases[] = {{"64x64x65536:prec=ieee_fp32", "cuda_simt_sm75_fp32_"},
+                 {"1x8192x8192:nt:prec=ieee_fp32", "cuda_simt_sm75_fp32_"},
+                 {"64x64x65536", "cuda_bf16x_sm90a_fp32_"},
                  {"64x64x65536:fp64", "cuda_dmma_sm80_fp64_"},
                  {"1x8192x8192:nt:fp64", "cuda_dmma_sm80_fp64_"}};
     fake_reset();
