@@ -65,24 +65,42 @@ LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, cons
         ACC(store_some)(sums + r * sums_row + j, sum[r], rest);
 }
 
+/* rank_rows of RANK_DEPTH rows of B; `ahead` is 0 or a divisor of them. */
+static inline __attribute__((always_inline)) TARGET void
+LOCAL(rank_ahead)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, int ahead,
+                  int64_t ahead_row)
+{
+    switch (ahead) {
+    case 1:
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 1, ahead_row);
+        break;
+    case 2:
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 2, ahead_row);
+        break;
+    case 4:
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 4, ahead_row);
+        break;
+    case RANK_DEPTH:
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, RANK_DEPTH, ahead_row);
+        break;
+    default:
+        LOCAL(rank_rows)(s, i, p, rows, RANK_DEPTH, 0, 0);
+        break;
+    }
+}
+
 /* All rows of A against RANK_DEPTH rows of B. The next rows of B are asked for little by little,
  * `ahead` of them for each pair of rows, so that memory works while the core multiplies. */
-static inline __attribute__((always_inline)) TARGET void
-LOCAL(rank_depth)(const tgi_skinny *s, int64_t p, const int ahead)
+static inline __attribute__((always_inline)) TARGET void LOCAL(rank_depth)(const tgi_skinny *s,
+                                                                           int64_t p, int ahead)
 {
     int64_t i = 0, ahead_row = 0;
-    for (; i + 2 <= s->m; i += 2) {
-        if (ahead && ahead_row < RANK_DEPTH) {
-            LOCAL(rank_rows)(s, i, p, 2, RANK_DEPTH, ahead, ahead_row);
-            ahead_row += ahead;
-        } else {
-            LOCAL(rank_rows)(s, i, p, 2, RANK_DEPTH, 0, 0);
-        }
-    }
+    for (; i + 2 <= s->m; i += 2, ahead_row += ahead)
+        LOCAL(rank_ahead)(s, i, p, 2, ahead_row < RANK_DEPTH ? ahead : 0, ahead_row);
     if (i == s->m)
         return;
     if (s->m == 1 && ahead) {
-        LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, ahead, 0);
+        LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, RANK_DEPTH, 0);
     } else {
         LOCAL(rank_rows)(s, i, p, 1, RANK_DEPTH, 0, 0);
     }
@@ -90,20 +108,10 @@ LOCAL(rank_depth)(const tgi_skinny *s, int64_t p, const int ahead)
 
 static TARGET void LOCAL(rank)(const tgi_skinny *s)
 {
+    const int ahead = s->m >= 16 ? 1 : s->m >= 8 ? 2 : s->m >= 4 ? 4 : RANK_DEPTH;
     int64_t p = 0;
-    for (; p + 2 * RANK_DEPTH <= s->k; p += RANK_DEPTH) {
-        if (s->m >= 16) {
-            LOCAL(rank_depth)(s, p, 1);
-        } else if (s->m >= 8) {
-            LOCAL(rank_depth)(s, p, 2);
-        } else if (s->m >= 4) {
-            LOCAL(rank_depth)(s, p, 4);
-        } else {
-            LOCAL(rank_depth)(s, p, RANK_DEPTH);
-        }
-    }
     for (; p + RANK_DEPTH <= s->k; p += RANK_DEPTH)
-        LOCAL(rank_depth)(s, p, 0);
+        LOCAL(rank_depth)(s, p, p + 2 * RANK_DEPTH <= s->k ? ahead : 0);
     for (; p < s->k; p++)
         for (int64_t i = 0; i < s->m; i++)
             LOCAL(rank_rows)(s, i, p, 1, 1, 0, 0);
@@ -142,35 +150,31 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
                 accum[r][c] = ACC(dot)(left[r], right, accum[r][c]);
         }
     }
-    int rest = (int)(k - p);
-    if (rest) {
-        ACC(vec) left[DOT_ROWS];
+    const int rest = (int)(k - p);
 #pragma GCC unroll 4
-        for (int r = 0; r < rows; r++)
-            left[r] = ACC(load_some)(a + r * a_row + p, rest);
+    for (int r = 0; r < rows; r++) {
+        ACC(vec) left = ACC(zero)();
+        if (rest)
+            left = ACC(load_some)(a + r * a_row + p, rest);
 #pragma GCC unroll 6
         for (int c = 0; c < cols; c++) {
-            ACC(vec) right = IN(load_some)(b + c * b_stride + p, rest);
-#pragma GCC unroll 4
-            for (int r = 0; r < rows; r++)
-                accum[r][c] = ACC(dot)(left[r], right, accum[r][c]);
+            if (rest)
+                accum[r][c] =
+                    ACC(dot)(left, IN(load_some)(b + c * b_stride + p, rest), accum[r][c]);
+            ((ACC(elem) *)s->sums)[(i + r) * s->sums_row + j + c] += ACC(sum)(accum[r][c]);
         }
     }
-#pragma GCC unroll 4
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 6
-        for (int c = 0; c < cols; c++)
-            ((ACC(elem) *)s->sums)[(i + r) * s->sums_row + j + c] += ACC(sum)(accum[r][c]);
 }
 
-/* All rows of A with `cols` columns. Each group of rows asks for its share of the next columns,
- * so that memory works while the core multiplies; past the last column no one asks. */
+/* All rows of A with `cols` columns. Where is_ahead each group of rows asks for its share of the
+ * next columns, so that memory works while the core multiplies; past the last one no one asks. */
 static inline __attribute__((always_inline)) TARGET void
-LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols, const int ahead)
+LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols, int is_ahead)
 {
+    const int ahead = cols / 3;
     int64_t i = 0, ahead_col = j + cols;
     for (; i + DOT_ROWS <= s->m; i += DOT_ROWS, ahead_col += ahead) {
-        if (ahead && ahead_col + ahead <= s->n) {
+        if (is_ahead && ahead_col + ahead <= s->n) {
             LOCAL(dot_tile)(s, i, j, DOT_ROWS, cols, ahead, ahead_col);
         } else {
             LOCAL(dot_tile)(s, i, j, DOT_ROWS, cols, 0, 0);
@@ -193,15 +197,11 @@ LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols, const int ahead)
 
 static TARGET void LOCAL(dot)(const tgi_skinny *s)
 {
-    int64_t j = 0;
     /* With few rows the hardware's own prefetching keeps up. */
-    if (s->m > 2 * DOT_ROWS) {
-        for (; j + DOT_COLS <= s->n; j += DOT_COLS)
-            LOCAL(dot_cols)(s, j, DOT_COLS, DOT_COLS / 3);
-    } else {
-        for (; j + DOT_COLS <= s->n; j += DOT_COLS)
-            LOCAL(dot_cols)(s, j, DOT_COLS, 0);
-    }
+    const int is_ahead = s->m > 2 * DOT_ROWS;
+    int64_t j = 0;
+    for (; j + DOT_COLS <= s->n; j += DOT_COLS)
+        LOCAL(dot_cols)(s, j, DOT_COLS, is_ahead);
     for (; j < s->n; j++)
         LOCAL(dot_cols)(s, j, 1, 0);
 }
