@@ -102,6 +102,8 @@ static __device__ __noinline__ void tgi_mend_part(const tgi_wgmma_args &args, tg
 {
     const tgi_problem &p = args.gemm.problem;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    if (first_col >= p.n)
+        return; /* there are no ranges */
     const float doubt = tgi_find_doubt(
         args, a_block, tgi_find_range(args.b_slices, args.b.has_batch ? batch : 0, first_col));
     if (doubt == 0.0f)
