@@ -11,6 +11,11 @@
 /* One cache line: kernels may load whole vectors of it. */
 #define ALLOCATION_ALIGNMENT 64
 
+/* Elements from which on several threads fill a matrix. */
+#define PARALLEL_COUNT ((int64_t)1 << 22)
+
+#define RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
+
 /* The elements that a view touches lie at offsets low .. low + count - 1 from its data. */
 typedef struct view_extent {
     int64_t low, count;
@@ -19,7 +24,7 @@ typedef struct view_extent {
 uint64_t check_next_random(uint64_t *state)
 {
     /* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    uint64_t z = (*state += RANDOM_STEP);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
@@ -110,11 +115,14 @@ static void *allocate_elements(tg_type type, int64_t count, check_operands *oper
     return block;
 }
 
+/* The same numbers whatever the thread count: the generator's state is a count of steps. */
 static void fill_uniform(tg_type type, void *data, int64_t count, uint64_t seed)
 {
-    uint64_t state = seed;
-    for (int64_t i = 0; i < count; i++)
+#pragma omp parallel for if (count >= PARALLEL_COUNT)
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t state = seed + (uint64_t)i * RANDOM_STEP;
         check_set_element(type, data, i, check_next_uniform(&state));
+    }
 }
 
 /* Gaps between the elements of a view are filled too. Returns 0 when out of memory. */
@@ -140,6 +148,7 @@ static int make_output(tg_matrix *view, int64_t batch_count, check_operands *ope
     char *block = allocate_elements(view->type, extent.count, operands, index);
     if (!block)
         return 0;
+#pragma omp parallel for if (extent.count >= PARALLEL_COUNT)
     for (int64_t i = 0; i < extent.count; i++)
         check_set_element(view->type, block, i, NAN);
     view->data = block - extent.low * tg_get_type_bytes(view->type);

@@ -1,6 +1,6 @@
 /*
  * The triple loop in a wider type. B is taken a panel of columns at a time, converted once, so
- * that long k stay affordable: memory is about (PANEL_COLS_MAX + 1) k doubles at most.
+ * that long k stay affordable: a thread's memory is about (PANEL_COLS_MAX + 1) k doubles at most.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -11,6 +11,8 @@
 
 #define PANEL_COLS_MAX 32
 #define PANEL_ELEMS 0x200000 /* 16 MiB of doubles: a huge k gets narrow panels */
+#define TASK_ROWS_MAX 512
+#define PARALLEL_FLOPS 1e8 /* multiply-adds from which on several threads are worth it */
 
 /* Panel of op(B), k x width, row-major, and the sums of one row of op(A) against it. */
 typedef struct reference_panel {
@@ -166,33 +168,68 @@ static int64_t get_read_k(const tg_problem *problem)
     return problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
 }
 
-int check_visit_reference(const tg_problem *problem, int64_t batch, check_indices rows,
-                          check_indices cols, check_visitor *visit, void *state)
+/* Some rows against one panel: a task, which is computed by one thread. */
+typedef struct reference_task {
+    int64_t first_row, row_count, first_col;
+    int64_t panel_cols; /* at most */
+} reference_task;
+
+/* The task's rows x columns, row by row. Returns the number of columns, or 0 without memory. */
+static int64_t compute_task(const tg_problem *problem, int64_t batch, check_indices rows,
+                            check_indices cols, reference_task task, check_expected *expected)
 {
-    reference_panel panel = {.k = get_read_k(problem)};
-    int64_t width = panel.k > 0 ? PANEL_ELEMS / panel.k : PANEL_COLS_MAX;
-    width = width < 1 ? 1 : width > PANEL_COLS_MAX ? PANEL_COLS_MAX : width;
-    panel.b = malloc((size_t)(panel.k * width + 1) * sizeof *panel.b);
+    const int64_t rest = cols.count - task.first_col;
+    reference_panel panel = {.k = get_read_k(problem),
+                             .width = rest < task.panel_cols ? rest : task.panel_cols};
+    panel.b = malloc((size_t)(panel.k * panel.width + 1) * sizeof *panel.b);
     panel.a = malloc((size_t)(panel.k + 1) * sizeof *panel.a);
-    int has_memory = panel.a && panel.b;
-    for (int64_t first = 0; has_memory && first < cols.count; first += width) {
-        panel.width = cols.count - first < width ? cols.count - first : width;
-        load_panel(problem, batch, cols, first, &panel);
-        for (int64_t i = 0; i < rows.count; i++) {
-            int64_t row = get_index(rows, i);
-            load_row(problem, batch, row, &panel);
-            if (problem->a.type == TG_TYPE_FP64)
-                sum_in_long_double(&panel);
-            else
-                sum_in_double(&panel);
-            for (int64_t j = 0; j < panel.width; j++) {
-                int64_t col = get_index(cols, first + j);
-                check_expected expected = finish(problem, batch, row, col, &panel, j);
-                visit(state, row, col, &expected);
-            }
-        }
+    const int64_t width = panel.a && panel.b && expected ? panel.width : 0;
+    if (width > 0)
+        load_panel(problem, batch, cols, task.first_col, &panel);
+    for (int64_t i = 0; width > 0 && i < task.row_count; i++) {
+        const int64_t row = get_index(rows, task.first_row + i);
+        load_row(problem, batch, row, &panel);
+        if (problem->a.type == TG_TYPE_FP64)
+            sum_in_long_double(&panel);
+        else
+            sum_in_double(&panel);
+        for (int64_t j = 0; j < width; j++)
+            expected[i * width + j] =
+                finish(problem, batch, row, get_index(cols, task.first_col + j), &panel, j);
     }
     free(panel.a);
     free(panel.b);
+    return width;
+}
+
+int check_visit_reference(const tg_problem *problem, int64_t batch, check_indices rows,
+                          check_indices cols, check_visitor *visit, void *state)
+{
+    const int64_t k = get_read_k(problem);
+    int64_t width = k > 0 ? PANEL_ELEMS / k : PANEL_COLS_MAX;
+    width = width < 1 ? 1 : width > PANEL_COLS_MAX ? PANEL_COLS_MAX : width;
+    const int64_t block_count = (rows.count + TASK_ROWS_MAX - 1) / TASK_ROWS_MAX;
+    const int64_t task_count = block_count * ((cols.count + width - 1) / width);
+    const double flops = (double)rows.count * (double)cols.count * (double)k;
+    int has_memory = 1;
+    /* Threads compute, and visit in the order of one thread. */
+#pragma omp parallel for ordered schedule(static, 1) if (flops >= PARALLEL_FLOPS)
+    for (int64_t i = 0; i < task_count; i++) {
+        const int64_t first_row = i % block_count * TASK_ROWS_MAX, rest = rows.count - first_row;
+        const reference_task task = {.first_row = first_row,
+                                     .row_count = rest < TASK_ROWS_MAX ? rest : TASK_ROWS_MAX,
+                                     .first_col = i / block_count * width,
+                                     .panel_cols = width};
+        check_expected *expected = malloc((size_t)(task.row_count * width) * sizeof *expected);
+        const int64_t task_cols = compute_task(problem, batch, rows, cols, task, expected);
+#pragma omp ordered
+        {
+            has_memory &= task_cols > 0;
+            for (int64_t j = 0; has_memory && j < task.row_count * task_cols; j++)
+                visit(state, get_index(rows, first_row + j / task_cols),
+                      get_index(cols, task.first_col + j % task_cols), &expected[j]);
+        }
+        free(expected);
+    }
     return has_memory;
 }
