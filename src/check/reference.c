@@ -11,7 +11,8 @@
 
 #define PANEL_COLS_MAX 32
 #define PANEL_ELEMS 0x200000 /* 16 MiB of doubles: a huge k gets narrow panels */
-#define TASK_ROWS_MAX 512
+#define TASK_ROWS_MAX 128
+#define TASK_COUNT 64      /* under way together */
 #define PARALLEL_FLOPS 1e8 /* multiply-adds from which on several threads are worth it */
 
 /* Panel of op(B), k x width, row-major, and the sums of one row of op(A) against it. */
@@ -168,26 +169,39 @@ static int64_t get_read_k(const tg_problem *problem)
     return problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
 }
 
-/* Some rows against one panel: a task, which is computed by one thread. */
+/* Some rows against one panel: what a thread computes at once. */
 typedef struct reference_task {
-    int64_t first_row, row_count, first_col;
-    int64_t panel_cols; /* at most */
+    int64_t first_row, row_count, first_col, col_count;
 } reference_task;
 
-/* The task's rows x columns, row by row. Returns the number of columns, or 0 without memory. */
-static int64_t compute_task(const tg_problem *problem, int64_t batch, check_indices rows,
-                            check_indices cols, reference_task task, check_expected *expected)
+static reference_task find_task(check_indices rows, check_indices cols, int64_t index,
+                                int64_t block_count, int64_t width)
 {
-    const int64_t rest = cols.count - task.first_col;
-    reference_panel panel = {.k = get_read_k(problem),
-                             .width = rest < task.panel_cols ? rest : task.panel_cols};
-    panel.b = malloc((size_t)(panel.k * panel.width + 1) * sizeof *panel.b);
+    reference_task task = {.first_row = index % block_count * TASK_ROWS_MAX,
+                           .first_col = index / block_count * width};
+    const int64_t row_count = rows.count - task.first_row, col_count = cols.count - task.first_col;
+    task.row_count = row_count < TASK_ROWS_MAX ? row_count : TASK_ROWS_MAX;
+    task.col_count = col_count < width ? col_count : width;
+    return task;
+}
+
+/* The task's rows x columns, row by row, which the caller frees; NULL without memory. */
+static check_expected *compute_task(const tg_problem *problem, int64_t batch, check_indices rows,
+                                    check_indices cols, const reference_task *task)
+{
+    const int64_t width = task->col_count;
+    reference_panel panel = {.k = get_read_k(problem), .width = width};
+    check_expected *expected = malloc((size_t)(task->row_count * width) * sizeof *expected);
+    panel.b = malloc((size_t)(panel.k * width + 1) * sizeof *panel.b);
     panel.a = malloc((size_t)(panel.k + 1) * sizeof *panel.a);
-    const int64_t width = panel.a && panel.b && expected ? panel.width : 0;
-    if (width > 0)
-        load_panel(problem, batch, cols, task.first_col, &panel);
-    for (int64_t i = 0; width > 0 && i < task.row_count; i++) {
-        const int64_t row = get_index(rows, task.first_row + i);
+    if (!expected || !panel.a || !panel.b) {
+        free(expected);
+        expected = NULL;
+    } else {
+        load_panel(problem, batch, cols, task->first_col, &panel);
+    }
+    for (int64_t i = 0; expected && i < task->row_count; i++) {
+        const int64_t row = get_index(rows, task->first_row + i);
         load_row(problem, batch, row, &panel);
         if (problem->a.type == TG_TYPE_FP64)
             sum_in_long_double(&panel);
@@ -195,11 +209,11 @@ static int64_t compute_task(const tg_problem *problem, int64_t batch, check_indi
             sum_in_double(&panel);
         for (int64_t j = 0; j < width; j++)
             expected[i * width + j] =
-                finish(problem, batch, row, get_index(cols, task.first_col + j), &panel, j);
+                finish(problem, batch, row, get_index(cols, task->first_col + j), &panel, j);
     }
     free(panel.a);
     free(panel.b);
-    return width;
+    return expected;
 }
 
 int check_visit_reference(const tg_problem *problem, int64_t batch, check_indices rows,
@@ -212,24 +226,23 @@ int check_visit_reference(const tg_problem *problem, int64_t batch, check_indice
     const int64_t task_count = block_count * ((cols.count + width - 1) / width);
     const double flops = (double)rows.count * (double)cols.count * (double)k;
     int has_memory = 1;
-    /* Threads compute, and visit in the order of one thread. */
-#pragma omp parallel for ordered schedule(static, 1) if (flops >= PARALLEL_FLOPS)
-    for (int64_t i = 0; i < task_count; i++) {
-        const int64_t first_row = i % block_count * TASK_ROWS_MAX, rest = rows.count - first_row;
-        const reference_task task = {.first_row = first_row,
-                                     .row_count = rest < TASK_ROWS_MAX ? rest : TASK_ROWS_MAX,
-                                     .first_col = i / block_count * width,
-                                     .panel_cols = width};
-        check_expected *expected = malloc((size_t)(task.row_count * width) * sizeof *expected);
-        const int64_t task_cols = compute_task(problem, batch, rows, cols, task, expected);
-#pragma omp ordered
-        {
-            has_memory &= task_cols > 0;
-            for (int64_t j = 0; has_memory && j < task.row_count * task_cols; j++)
-                visit(state, get_index(rows, first_row + j / task_cols),
-                      get_index(cols, task.first_col + j % task_cols), &expected[j]);
+    for (int64_t first = 0; has_memory && first < task_count; first += TASK_COUNT) {
+        const int64_t rest = task_count - first, count = rest < TASK_COUNT ? rest : TASK_COUNT;
+        check_expected *expected[TASK_COUNT];
+        reference_task tasks[TASK_COUNT];
+#pragma omp parallel for schedule(static, 1) if (flops >= PARALLEL_FLOPS)
+        for (int64_t i = 0; i < count; i++) {
+            tasks[i] = find_task(rows, cols, first + i, block_count, width);
+            expected[i] = compute_task(problem, batch, rows, cols, &tasks[i]);
         }
-        free(expected);
+        for (int64_t i = 0; i < count; i++) {
+            has_memory &= expected[i] != NULL;
+            for (int64_t j = 0; has_memory && j < tasks[i].row_count * tasks[i].col_count; j++)
+                visit(state, get_index(rows, tasks[i].first_row + j / tasks[i].col_count),
+                      get_index(cols, tasks[i].first_col + j % tasks[i].col_count),
+                      &expected[i][j]);
+            free(expected[i]);
+        }
     }
     return has_memory;
 }
