@@ -116,7 +116,7 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     panel.n = panel.n - col < blocking.nc ? panel.n - col : blocking.nc;
     if (panel.m < blocking.mc || panel.n < blocking.nc) { /* parts of k were chosen for others */
         blocking.kc = panel.k;
-        blocking.k_parts = 1;
+        blocking.k_parts = blocking.cluster_parts = 1;
     }
     part.problem = &panel;
     part.blocking = &blocking;

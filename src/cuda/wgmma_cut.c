@@ -1,6 +1,6 @@
 /*
- * Families wgmma, bf16x and fp16x: how a problem is shared out in tiles, clusters of blocks and
- * parts of k, by predicted time.
+ * Families wgmma, bf16x, bf16r and fp16x: how a problem is shared out in tiles, clusters of blocks
+ * and parts of k, by predicted time.
  */
 #include "cuda/wgmma_cut.h"
 

@@ -211,9 +211,10 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
     memcpy(state.block, launch->block, sizeof state.block);
     state.shared_bytes = launch->shared_bytes;
     state.stream = launch->stream;
-    state.is_early = launch->attribute_count == 1 &&
-                     launch->attributes[0].name == programmatic_stream_serialization &&
-                     launch->attributes[0].value[0];
+    state.is_early = 0;
+    for (unsigned i = 0; i < launch->attribute_count; i++)
+        if (launch->attributes[i].name == programmatic_stream_serialization)
+            state.is_early = launch->attributes[i].value[0];
     __atomic_fetch_add(&state.launch_count, 1, __ATOMIC_RELAXED);
     return 0;
 }
