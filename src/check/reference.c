@@ -39,7 +39,7 @@ double check_get_product_error(const tg_problem *problem)
     if (problem->precision == TG_PRECISION_BF16X6 || problem->precision == TG_PRECISION_BF16X9 ||
         problem->precision == TG_PRECISION_FP16X3)
         return 0x1p-18;
-    return is_fp8 && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-6 : 0;
+    return is_fp8 && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-5 : 0;
 }
 
 double check_get_step_count(const tg_problem *problem, int64_t k)

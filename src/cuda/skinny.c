@@ -69,15 +69,17 @@ static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int6
     return cut;
 }
 
-/* Narrow types need lines without gaps, wherever they begin. */
+/* Narrow types need lines without gaps, wherever they begin; of wider ones those are read element by
+ * element, and others a sector for each. */
 static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const int along_k = p->n == 1 || p->b.row == 1;
     const int64_t b_stride = is_dot(kernel) ? p->b.row : p->b.col;
     if (along_k == is_dot(kernel) && tgi_gemm_find_access(p) == TGI_ACCESS_VECTORS)
         return TGI_ACCESS_VECTORS;
-    return tgi_type_bytes(p->type) < 4 && b_stride == 1 && p->a.col == 1 ? TGI_ACCESS_SHIFTED
-                                                                         : TGI_ACCESS_ELEMENTS;
+    if (tgi_type_bytes(p->type) < 4)
+        return b_stride == 1 && p->a.col == 1 ? TGI_ACCESS_SHIFTED : TGI_ACCESS_ELEMENTS;
+    return b_stride == 1 ? TGI_ACCESS_ELEMENTS : TGI_ACCESS_STRIDED;
 }
 
 static double predict(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,

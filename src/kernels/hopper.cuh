@@ -56,11 +56,20 @@ static __device__ __forceinline__ void tgi_barrier_wait(uint32_t barrier, uint32
                  : "memory");
 }
 
-/* PTX barrier.cluster: all threads of the cluster. */
+/* PTX barrier.cluster: all threads of the cluster that have not ended. Relaxed: what they wrote
+ * before it they do not wait for, which would take a microsecond. */
 static __device__ __forceinline__ void tgi_cluster_barrier(void)
 {
-    asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::
+    asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;" ::
                      : "memory");
+}
+
+/* The first lane's value, of a warp whose lanes agree: so the compiler knows that they do, and keeps
+ * what follows from it in registers of the warp, where matrix instructions take their operands'
+ * places from. */
+static __device__ __forceinline__ int tgi_make_uniform(int value)
+{
+    return __shfl_sync(~0u, value, 0);
 }
 
 static __device__ __forceinline__ int tgi_cluster_rank(void)
@@ -93,10 +102,13 @@ static __device__ __forceinline__ uint32_t tgi_find_remote(uint32_t shared, int 
     return remote;
 }
 
-static __device__ __forceinline__ void tgi_write_remote_16(uint32_t remote, const float *value)
+/* PTX st.async: writes 16 bytes there, which are counted at the barrier, one of that block's. */
+static __device__ __forceinline__ void tgi_send_16(uint32_t remote, const float *value,
+                                                   uint32_t remote_barrier)
 {
-    asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(remote), "f"(value[0]),
-                 "f"(value[1]), "f"(value[2]), "f"(value[3])
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32"
+                 " [%0], {%1, %2, %3, %4}, [%5];" ::"r"(remote),
+                 "f"(value[0]), "f"(value[1]), "f"(value[2]), "f"(value[3]), "r"(remote_barrier)
                  : "memory");
 }
 

@@ -67,7 +67,7 @@
 #define TGI_WGMMA_PART_BYTES 16384
 #define TGI_WGMMA_LINES(cols) (((cols) + 63) / 64 * 64)
 #define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads)                  \
-    (1024 + (stages) * ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols) * (col_bytes) + 16) +         \
+    (1024 + 8 + (stages) * ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols) * (col_bytes) + 16) +     \
      ((threads) / 128 - 1) * TGI_WGMMA_PART_BYTES)
 
 /* Columns of D that a warpgroup stores together. */

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#define LAUNCH_S 2.1e-6       /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
 #define PARTS_S 3.5e-6        /* a second kernel, that adds the parts */
 #define SMALL_S 0.6e-6        /* of small: adding the warps' sums */
 #define DMMA_S 1.5e-6         /* of dmma: first stages and last stores */
@@ -29,8 +30,8 @@
 
 /* Time of a stage by each access over that by 16 bytes; [1]: of narrower types, whose elements
  * pass through registers. */
-static const double access_costs[2][3] = {
-    {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_ELEMENTS] = 1.7},
+static const double access_costs[2][4] = {
+    {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_ELEMENTS] = 1.7, [TGI_ACCESS_STRIDED] = 4.0},
     {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_SHIFTED] = 1.5, [TGI_ACCESS_ELEMENTS] = 10.0}};
 
 static int is_narrow(tg_type type)
@@ -73,8 +74,8 @@ static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work
 static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
-    return TGI_GPU_LAUNCH_S + find_parts_seconds(p, work, PARTS_S + PART_S * work->part_count,
-                                                 CACHE_RATIO * gpu->memory_bytes_per_s);
+    return LAUNCH_S + find_parts_seconds(p, work, PARTS_S + PART_S * work->part_count,
+                                         CACHE_RATIO * gpu->memory_bytes_per_s);
 }
 
 /* Blocks of `round_count` rounds each: a round takes latency_s, or compute_s of the multiprocessor
@@ -253,5 +254,5 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double memory_s = tgi_model_tile_bytes(p) / (SIMT_SHARE * gpu->memory_bytes_per_s);
     double parts_s =
         find_parts_seconds(p, work, SIMT_PARTS_S, SIMT_PARTS_RATIO * gpu->memory_bytes_per_s);
-    return TGI_GPU_LAUNCH_S + fmax(cycles / gpu->clock_hz, memory_s) + parts_s;
+    return LAUNCH_S + fmax(cycles / gpu->clock_hz, memory_s) + parts_s;
 }

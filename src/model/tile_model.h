@@ -11,7 +11,12 @@
 
 /* How the operand that is slower to read is read: by aligned 16 bytes, by 16 bytes that are then
  * shifted into place, or element by element. */
-typedef enum tgi_access { TGI_ACCESS_VECTORS, TGI_ACCESS_SHIFTED, TGI_ACCESS_ELEMENTS } tgi_access;
+typedef enum tgi_access {
+    TGI_ACCESS_VECTORS,
+    TGI_ACCESS_SHIFTED,
+    TGI_ACCESS_ELEMENTS,
+    TGI_ACCESS_STRIDED
+} tgi_access;
 
 /* How a kernel's blocks share out a problem. */
 typedef struct tgi_tile_work {

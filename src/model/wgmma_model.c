@@ -30,8 +30,9 @@
 #define ADD_CYCLES_OF_ONE 700.0
 #define ADD_CYCLES_OF_TWO 340.0
 #define ADD_CYCLES_OF_PARTS 480.0 /* of two, in two parts of 128 columns */
-#define CUT_CYCLES 180.0 /* of cutting FP32 rows in registers, while the other multiplies */
-#define NARROW_SHARE 0.9 /* as ISSUE_SHARE, of 64 columns */
+#define CUT_CYCLES 180.0  /* of cutting FP32 rows in registers, while the other multiplies */
+#define NARROW_SHARE 0.78 /* as ISSUE_SHARE, of 64 columns */
+#define SLICES_S 2.2e-6   /* from the slices' pass to the first products */
 #define RUN_CHUNKS 32.0
 #define RUN_BYTES_PER_S 33e9    /* of a block's sums, at the end of each run of k but the last */
 #define SLICED_CLOCK_SHARE 0.97 /* as CLOCK_SHARE: less power a product */
@@ -159,7 +160,7 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double elems = lines * (double)p->k * (double)p->batch_count;
     const double passes = p->precision == TG_PRECISION_FP16X3 ? 2.0 : 1.0; /* that read */
     const double slices = p->precision == TG_PRECISION_BF16X3 || passes > 1.0 ? 2.0 : 3.0;
-    return passes * REPACK_S +
+    return SLICES_S + passes * REPACK_S +
            elems * (4.0 * passes + 2.0 * slices) / (MEMORY_SHARE * gpu->memory_bytes_per_s);
 }
 

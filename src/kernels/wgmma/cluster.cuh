@@ -1,7 +1,9 @@
 /*
  * Sums of a tile whose k is cut among the blocks of a cluster: the pieces (pieces.cuh) go to shared
  * memory. Piece i is added and finished by the block with part i % parts of k, to whose stages the
- * others send theirs: part s of it lies at place i / parts * parts + s.
+ * others send theirs: part s of it lies at place i / parts * parts + s. What is sent is counted at a
+ * barrier of the block that gets it, which waits for nothing else. A cluster has one tile, so that
+ * nobody fills a stage meanwhile.
  */
 #ifndef TGI_WGMMA_CLUSTER_CUH
 #define TGI_WGMMA_CLUSTER_CUH
@@ -11,11 +13,24 @@
 
 #define TGI_PIECE_BYTES(sums) ((sums)*128 * 4)
 
+/* Tells the barrier how many bytes the block with this part is sent. Returns 0 where it is none. */
+template <class Shape>
+static __device__ __forceinline__ int tgi_expect_pieces(int part, int parts, uint32_t sent,
+                                                        int is_teller)
+{
+    constexpr int sums = TGI_PIECE_SUMS(Shape::cols);
+    constexpr int count = Shape::group_count * Shape::cols / (2 * sums);
+    const int owned = (count - part + parts - 1) / parts;
+    if (owned > 0 && is_teller)
+        tgi_barrier_expect(sent, owned * parts * TGI_PIECE_BYTES(sums));
+    return owned > 0;
+}
+
 /* Sends the 64 rows number `row` of the block's tile. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_send_pieces(const tgi_wgmma_args &args, int part,
                                                        int rank, int row, uint32_t stages,
-                                                       const float (&sum)[Count])
+                                                       uint32_t sent, const float (&sum)[Count])
 {
     constexpr int sums = TGI_PIECE_SUMS(Cols), col_count = Count / sums;
     const int parts = args.cluster_parts;
@@ -23,12 +38,12 @@ static __device__ __forceinline__ void tgi_send_pieces(const tgi_wgmma_args &arg
     for (int col = 0; col < col_count; col++) {
         const int piece = row * col_count + col, owner = piece % parts;
         const uint32_t place = stages + (piece - owner + part) * TGI_PIECE_BYTES(sums);
-        const uint32_t target =
-            tgi_find_remote(place + threadIdx.x % 128 * 16,
-                            owner * args.cluster_rows + tgi_find_cluster_row(args, rank));
+        const int owner_rank = owner * args.cluster_rows + tgi_find_cluster_row(args, rank);
+        const uint32_t target = tgi_find_remote(place + threadIdx.x % 128 * 16, owner_rank);
+        const uint32_t barrier = tgi_find_remote(sent, owner_rank);
 #pragma unroll
         for (int i = 0; i < sums / 4; i++)
-            tgi_write_remote_16(target + i * 2048, sum + col * sums + 4 * i);
+            tgi_send_16(target + i * 2048, sum + col * sums + 4 * i, barrier);
     }
 }
 

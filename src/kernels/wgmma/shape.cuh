@@ -1,0 +1,76 @@
+/*
+ * What a kernel of family wgmma is made of: its tile and types, its shared memory, and the ring of
+ * stages that produce() and consume() both go round.
+ */
+#ifndef TGI_WGMMA_SHAPE_CUH
+#define TGI_WGMMA_SHAPE_CUH
+
+#include "kernels/hopper.cuh"
+#include "kernels/slices/args.h"
+#include "kernels/tile_shape.h"
+#include "tilegemm.h"
+
+#define TGI_BLOCK_LINES 64 /* rows of one instruction; lines of a block of an operand across k */
+#define TGI_WARPGROUP 128
+
+/* AType FP32: as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k. Slices: room for
+ * so many of each operand, or 0 where A and B are of the types themselves. IsHeld: 1 where A's
+ * are cut in registers. */
+template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int Stages,
+          int Threads, int AcrossA, int AcrossB, int Slices = 0, int IsHeld = 0>
+struct tgi_wgmma_shape {
+    static constexpr tg_type a_type = AType, b_type = BType;
+    static constexpr int rows = Rows, cols = Cols, stages = Stages;
+    static constexpr int cluster_rows = ClusterRows; /* 1, or 2: one or two */
+    static constexpr int across_a = AcrossA, across_b = AcrossB;
+    static constexpr int group_count = Threads / TGI_WARPGROUP - 1; /* that multiply */
+    static constexpr int group_rows = Rows / group_count;
+    static constexpr int blocks = group_rows / TGI_BLOCK_LINES; /* instructions one below another */
+    static constexpr int b_lines = AcrossB ? TGI_WGMMA_LINES(Cols) : Cols;
+    static constexpr int slices = Slices, is_held = IsHeld;
+    static constexpr int line_bytes = Slices ? Slices * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
+    static constexpr int a_bytes = Rows * (IsHeld ? TGI_WGMMA_STEP_BYTES : line_bytes);
+    static constexpr int b_bytes = b_lines * line_bytes;
+    static constexpr int stage_bytes = a_bytes + b_bytes;
+    static constexpr int elem_bytes = AType == TG_TYPE_FP32                            ? 4
+                                      : AType == TG_TYPE_BF16 || AType == TG_TYPE_FP16 ? 2
+                                                                                       : 1;
+    /* The instruction keeps sums of FP8 products to 13 bits, and rounds all sums toward zero: those
+     * of each two steps of FP8, or of each of slices, are added in FP32. */
+    static constexpr int promoted_steps = elem_bytes == 1 ? 2 : Slices > 0 ? 1 : 0;
+    static constexpr int is_promoted = promoted_steps > 0;
+    /* Columns of one instruction: promoted sums need registers for their parts. */
+    static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
+    static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
+    static constexpr int block_bytes = TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES;
+};
+
+/* Shared memory: stages, then each warpgroup's part of D, then the barriers. */
+template <class Shape> struct tgi_wgmma_memory {
+    uint32_t stages, parts, full, empty, sent;
+
+    __device__ explicit tgi_wgmma_memory(char *shared)
+    {
+        stages = (tgi_shared_address(shared) + 1023) & ~1023u;
+        parts = stages + Shape::stages * Shape::stage_bytes;
+        full = parts + Shape::group_count * TGI_WGMMA_PART_BYTES;
+        empty = full + Shape::stages * 8;
+        sent = empty + Shape::stages * 8;
+    }
+};
+
+/* A stage and how often it has been used: the ring of both sides. */
+template <int Stages> struct tgi_ring {
+    int stage = 0;
+    uint32_t parity = 0;
+
+    __device__ void advance(void)
+    {
+        if (++stage == Stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+#endif

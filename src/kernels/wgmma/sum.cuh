@@ -1,0 +1,148 @@
+/* The sums of a tile: a warpgroup waits for stage after stage and multiplies its rows of it. */
+#ifndef TGI_WGMMA_SUM_CUH
+#define TGI_WGMMA_SUM_CUH
+
+#include "kernels/wgmma/held.cuh"
+#include "kernels/wgmma/instruction.cuh"
+#include "kernels/wgmma/pieces.cuh"
+#include "kernels/wgmma/place.cuh"
+#include "kernels/wgmma/shape.cuh"
+#include "kernels/wgmma/slices.cuh"
+
+/* Lets the producers that fill this stage have it back, from rank `first` on. */
+static __device__ __forceinline__ void tgi_release(uint32_t empty, int sharer_count, int first,
+                                                   int thread)
+{
+    if (sharer_count > 1) {
+        if (thread < sharer_count)
+            tgi_barrier_arrive_at(empty, first + thread);
+    } else if (thread == 0) {
+        tgi_barrier_arrive(empty);
+    }
+}
+
+/* Puts products of one full stage under way, those of B's lines from `line` on: added to `sum` or,
+ * where IsSum is 0, in its place. */
+template <class Shape, int IsSum>
+static __device__ __forceinline__ void
+tgi_multiply_stage(uint32_t stage, int group, int line,
+                   float (&sum)[Shape::blocks][Shape::part_cols / 2])
+{
+    constexpr int across_step = 32 * TGI_WGMMA_STEP_BYTES / Shape::elem_bytes; /* 32 bytes of k */
+    constexpr int a_step = Shape::across_a ? across_step : 32;
+    constexpr int b_step = Shape::across_b ? across_step : 32;
+    const uint64_t a = tgi_describe(stage + group * Shape::group_rows * TGI_WGMMA_STEP_BYTES,
+                                    Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    const uint64_t b = tgi_describe(stage + Shape::a_bytes + line * TGI_WGMMA_STEP_BYTES,
+                                    Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    tgi_wgmma_fence();
+#pragma unroll
+    for (int j = 0; j < TGI_WGMMA_STEP_BYTES / 32; j++)
+#pragma unroll
+        for (int block = 0; block < Shape::blocks; block++) {
+            const uint64_t a_lines = a + (block * Shape::block_bytes + j * a_step) / 16;
+            if (IsSum || j > 0)
+                tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b + j * b_step / 16);
+            else
+                tgi_multiply_lines<Shape, 0>(sum[block], a_lines, b + j * b_step / 16);
+        }
+    tgi_wgmma_commit();
+}
+
+/* Adds the products of one full stage, or of FP8 of `next` too (0: none), in FP32. release():
+ * called when they have been read. */
+template <class Shape, class Release>
+static __device__ __forceinline__ void
+tgi_promote_stages(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, uint32_t stage,
+                   uint32_t next, int group, tgi_range &range, const Release &release,
+                   float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    tgi_held_rows held;
+    if constexpr (Shape::is_held) {
+        static_assert(Shape::blocks == 1, "a warpgroup holds 64 rows");
+        const int first = group * TGI_BLOCK_LINES;
+        tgi_cut_rows(stage + first * TGI_WGMMA_STEP_BYTES, args.a.line_count - tile.row - first,
+                     range, held);
+    }
+#pragma unroll
+    for (int line = 0; line < Shape::cols; line += Shape::part_cols) {
+        float part[Shape::blocks][Shape::part_cols / 2];
+        if constexpr (Shape::is_held)
+            tgi_multiply_held_rows<Shape>(stage, line, held, part[0]);
+        else if constexpr (Shape::slices > 0)
+            tgi_multiply_slices<Shape>(stage, group, line, args.first_product, part);
+        else
+            tgi_multiply_stage<Shape, 0>(stage, group, line, part);
+        if (Shape::promoted_steps > 1 && next)
+            tgi_multiply_stage<Shape, 1>(next, group, line, part);
+        tgi_wgmma_wait<0>();
+        if (line + Shape::part_cols >= Shape::cols)
+            release();
+#pragma unroll
+        for (int block = 0; block < Shape::blocks; block++)
+#pragma unroll
+            for (int i = 0; i < Shape::part_cols / 2; i++)
+                sum[block][line / 2 + i] += part[block][i];
+    }
+}
+
+/* The sums of a tile. A stage is given back as soon as the next one's products are under way.
+ * Promoted sums: a run of k starts from zero, and what it has come to is added to the runs before
+ * it, so that rounding errors grow with the root of k. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+             const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
+             tgi_range &range, float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const int thread = threadIdx.x % TGI_WARPGROUP;
+    const int sharer_count = Shape::cluster_rows > 1 ? args.cluster_rows : 1;
+    const int first_sharer = rank - tgi_find_cluster_row(args, rank);
+    uint32_t used = 0; /* the barrier of the stage that is being multiplied */
+    int step = tile.step, has_runs = 0;
+    do {
+        const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+        if (Shape::slices > 0 && step % TGI_RUN_CHUNKS == 0 && step > tile.step) {
+            if (has_runs)
+                tgi_add_runs<Shape>(args, group, sum);
+            tgi_start_run<Shape>(args, group, sum);
+            has_runs = 1;
+        }
+        tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
+        if constexpr (Shape::is_promoted) {
+            const uint32_t empty = memory.empty + ring.stage * 8;
+            uint32_t next = 0, next_empty = 0;
+            if (Shape::promoted_steps > 1 && step + 1 < tile.step_end) {
+                step++;
+                ring.advance();
+                next = memory.stages + ring.stage * Shape::stage_bytes;
+                next_empty = memory.empty + ring.stage * 8;
+                tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
+            }
+            const auto release = [&] {
+                tgi_release(empty, sharer_count, first_sharer, thread);
+                if (Shape::promoted_steps > 1 && next)
+                    tgi_release(next_empty, sharer_count, first_sharer, thread);
+            };
+            tgi_promote_stages<Shape>(args, tile, stage, next, group, range, release, sum);
+        } else {
+            tgi_multiply_stage<Shape, 1>(stage, group, 0, sum);
+            tgi_wgmma_wait<1>();
+            if (used)
+                tgi_release(used, sharer_count, first_sharer, thread);
+            used = memory.empty + ring.stage * 8;
+        }
+        ring.advance();
+    } while (++step < tile.step_end);
+    if (!Shape::is_promoted) {
+        tgi_wgmma_wait<0>();
+        tgi_release(used, sharer_count, first_sharer, thread);
+    }
+    if (Shape::slices > 0 && has_runs)
+        tgi_add_runs<Shape>(args, group, sum);
+#pragma unroll
+    for (int block = 0; block < Shape::blocks; block++)
+        tgi_pin_sums(sum[block]);
+}
+
+#endif
