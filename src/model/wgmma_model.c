@@ -16,9 +16,11 @@
 #define PIECE_BYTES_PER_S 100e9   /* of a block's sums into the workspace */
 #define LATENCY_S 1.25e-6         /* from the request for a stage to its use, */
 #define CLUSTER_LATENCY_S 1.70e-6 /* where two blocks wait for each other */
-#define SHARE_S 1.6e-6            /* of a cluster's blocks with parts of k: they wait twice, */
+#define SHARE_S 0.9e-6            /* of two blocks with parts of k of a tile: they wait, */
+#define SHARE_PART_S 0.65e-6      /* for each more of them, */
 #define SHARE_BYTES_PER_S 25e9    /* and what each sends to the others */
 #define PIECES_S 2.7e-6           /* a second kernel, that adds parts of k, */
+#define PIECE_PART_S 0.2e-6       /* one part after another, */
 #define PIECES_RATIO 0.36         /* and its rate over that of memory */
 #define REPACK_S 2.5e-6
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
@@ -135,10 +137,11 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double part_s = find_tile_seconds(gpu, kernel, p, work, work->part_steps, busy_share);
     const double store_s =
         TILE_S + sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
-    const double share_s = work->cluster_parts > 1
-                               ? SHARE_S + sums * 4.0 * (work->cluster_parts - 1) /
-                                               work->cluster_parts / SHARE_BYTES_PER_S
-                               : 0.0;
+    const double share_s =
+        work->cluster_parts > 1
+            ? SHARE_S + SHARE_PART_S * (work->cluster_parts - 2) +
+                  sums * 4.0 * (work->cluster_parts - 1) / work->cluster_parts / SHARE_BYTES_PER_S
+            : 0.0;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
     const double memory_s = tgi_model_tile_bytes(p) / (MEMORY_SHARE * gpu->memory_bytes_per_s) /
                             (work->whole_count + work->cut_count);
@@ -148,7 +151,8 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
                      ceil(cut_units / slots) * put_s;
     if (work->cut_count > 0.0) {
         const double piece_bytes = cut_units * work->cluster_rows * sums * 4.0;
-        seconds += PIECES_S + piece_bytes / (PIECES_RATIO * gpu->memory_bytes_per_s);
+        seconds += PIECES_S + PIECE_PART_S * parts +
+                   piece_bytes / (PIECES_RATIO * gpu->memory_bytes_per_s);
     }
     /* The slower of the two, and yet every kernel a time of its own. */
     return seconds * pow(1.0 + pow(CALL_S / seconds, 8.0), 1.0 / 8.0);
