@@ -69,8 +69,8 @@ static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int6
     return cut;
 }
 
-/* Narrow types need lines without gaps, wherever they begin; of wider ones those are read element by
- * element, and others a sector for each. */
+/* Narrow types need lines without gaps, wherever they begin; of wider ones those are read element
+ * by element, and others a sector for each. */
 static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
 {
     const int along_k = p->n == 1 || p->b.row == 1;

@@ -64,9 +64,9 @@ static __device__ __forceinline__ void tgi_cluster_barrier(void)
                      : "memory");
 }
 
-/* The first lane's value, of a warp whose lanes agree: so the compiler knows that they do, and keeps
- * what follows from it in registers of the warp, where matrix instructions take their operands'
- * places from. */
+/* The first lane's value, of a warp whose lanes agree: so the compiler knows that they do, and
+ * keeps what follows from it in registers of the warp, from which matrix instructions take the
+ * places of their operands. */
 static __device__ __forceinline__ int tgi_make_uniform(int value)
 {
     return __shfl_sync(~0u, value, 0);

@@ -87,8 +87,8 @@ static void test_chip_plans_as_its_context_does(void **state)
  * `kernels` has the launches of the second call. */
 static void call_with_offset(tg_context *context, const char *kernel, char kernels[512])
 {
-    static uint16_t a[16 * 512 + 16], b[512 * 512], d[16 * 512];
-    const tg_problem problem = parse("16x512x512:nt:bf16:d=bf16");
+    static uint16_t a[16 * 1024 + 16], b[512 * 1024], d[16 * 512];
+    const tg_problem problem = parse("16x512x1024:nt:bf16:d=bf16");
     const tg_plan_options options = {.kernel = kernel};
     tg_plan *plan = NULL;
     assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);

@@ -1,9 +1,9 @@
 /*
  * Sums of a tile whose k is cut among the blocks of a cluster: the pieces (pieces.cuh) go to shared
  * memory. Piece i is added and finished by the block with part i % parts of k, to whose stages the
- * others send theirs: part s of it lies at place i / parts * parts + s. What is sent is counted at a
- * barrier of the block that gets it, which waits for nothing else. A cluster has one tile, so that
- * nobody fills a stage meanwhile.
+ * others send theirs: part s of it lies at place i / parts * parts + s. What is sent is counted at
+ * a barrier of the block that gets it, which waits for nothing else. A cluster has one tile, so
+ * that nobody fills a stage meanwhile.
  */
 #ifndef TGI_WGMMA_CLUSTER_CUH
 #define TGI_WGMMA_CLUSTER_CUH
