@@ -70,16 +70,34 @@ static const tgi_kernel *find_row_of_device(const tgi_backend *backend)
     return found;
 }
 
+static int is_of_kind(const tgi_backend *backend, const tgi_kernel *kernel, tg_type type)
+{
+    return kernel->type == type && tgi_plan_has_row(backend, kernel);
+}
+
+/* 1 where rows of other types and devices need not be asked: this device has some of this type.
+ * Telling why each is none takes longer than choosing. */
+static int has_kind(const tgi_backend *backend, tg_type type)
+{
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        if (is_of_kind(backend, tgi_kernels_get(i), type))
+            return 1;
+    }
+    return 0;
+}
+
 tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
                           const tgi_problem *problem, const char *name, tgi_proposal *best)
 {
     choice choices[BITS_COUNT] = {0};
     char reason[sizeof best->reason] = "";
     int match_count = 0, reason_rank = 0;
+    const int is_kind_alone = !name && has_kind(backend, problem->type);
     for (int i = 0; i < tgi_kernels_count(); i++) {
         const tgi_kernel *kernel = tgi_kernels_get(i);
         tgi_proposal proposal;
-        if (name && !tgi_kernels_match(kernel, name))
+        if (name ? !tgi_kernels_match(kernel, name)
+                 : is_kind_alone && !is_of_kind(backend, kernel, problem->type))
             continue;
         propose(backend, machine, problem, kernel, &proposal);
         match_count++;
