@@ -10,7 +10,8 @@
 #include "model/machine.h"
 
 /* How the operand that is slower to read is read: by aligned 16 bytes, by 16 bytes that are then
- * shifted into place, or element by element. */
+ * shifted into place, element by element along a line, or, by a family that streams, element by
+ * element across lines. */
 typedef enum tgi_access {
     TGI_ACCESS_VECTORS,
     TGI_ACCESS_SHIFTED,
