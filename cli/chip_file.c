@@ -14,8 +14,14 @@ static int read_field(const char *path, const json_t *root, const cli_field *fie
     void *place = (char *)chip + field->offset;
     const int is_real = field->kind == CLI_FIELD_DOUBLE;
     const double highest = field->kind == CLI_FIELD_INT ? 1e6 : 1e18;
-    if (field->kind == CLI_FIELD_TEXT || (!value && field->is_optional))
+    if (!value && (field->kind == CLI_FIELD_TEXT || field->is_optional))
         return 1;
+    if (field->kind == CLI_FIELD_TEXT) {
+        if (json_is_string(value))
+            return 1;
+        cli_print_error("%s: \"%s\" must be text", path, field->key);
+        return 0;
+    }
     if (!value) {
         cli_print_error("%s: the key \"%s\" is missing; `tilegemm explain --json` prints every key "
                         "of a chip",
@@ -60,7 +66,7 @@ static int check_keys(const char *path, const json_t *root)
 int cli_read_chip_file(const char *path, tg_chip *chip)
 {
     json_error_t error;
-    json_t *root = json_load_file(path, 0, &error);
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     memset(chip, 0, sizeof *chip);
     if (!root) {
         cli_print_error("%s: %s%s", path, error.text,

@@ -37,8 +37,8 @@ static const struct argp_option option_list[] = {
      "GPU here, else h200)",
      0},
     {"device", key_device, "NAME", 0,
-     "Without the options above: device here that is planned for (default: TILEGEMM_DEVICE, else "
-     "cpu)",
+     "Device here to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a kernel of the "
+     "ladder, the GPU to predict for",
      0},
     {"json", 'j', NULL, 0, "Print JSON", 0},
     {0},
@@ -77,26 +77,32 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The GPU that is here, else the default chip. */
-static int find_own_chip(explain_case *shown)
+static tg_status describe_device(const char *device, explain_case *shown)
 {
-    const tg_context_options options = {.device = "cuda"};
+    const tg_context_options options = {.device = device};
     tg_context *context = NULL;
     shown->chip_source = "the driver";
-    int is_found = tg_create_context(&options, &context) == TG_STATUS_OK &&
-                   tg_describe_chip(context, &shown->chip) == TG_STATUS_OK;
+    tg_status status = tg_create_context(&options, &context);
+    if (status == TG_STATUS_OK)
+        status = tg_describe_chip(context, &shown->chip);
     tg_destroy_context(context);
-    if (is_found)
+    return status;
+}
+
+/* The GPU that is here, else the default chip. */
+static int find_own_chip(const char *device, explain_case *shown)
+{
+    if (describe_device(device ? device : "cuda", shown) == TG_STATUS_OK)
         return CLI_EXIT_OK;
     shown->chip_source = "the table, for there is no GPU here";
     tg_status status = tg_find_chip(default_chip, &shown->chip);
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-int cli_find_chip(const char *gpu, explain_case *shown)
+int cli_find_chip(const char *gpu, const char *device, explain_case *shown)
 {
     if (!gpu)
-        return find_own_chip(shown);
+        return find_own_chip(device, shown);
     shown->chip_source = "the table";
     tg_status status = tg_find_chip(gpu, &shown->chip);
     if (status != TG_STATUS_UNKNOWN_NAME)
@@ -107,6 +113,20 @@ int cli_find_chip(const char *gpu, explain_case *shown)
     }
     cli_print_error("--gpu = '%s' is no file, and %s", gpu, tg_get_error_detail());
     return CLI_EXIT_MISSING;
+}
+
+/* The chip that the ladder is explained on. A GPU that was asked for by name has to be here. */
+static int find_ladder_chip(const explain_options *options, explain_case *shown)
+{
+    const char *device = options->device;
+    if (options->gpu || !device || strcmp(device, "sim") == 0)
+        return cli_find_chip(options->gpu, NULL, shown);
+    tg_status status = describe_device(device, shown);
+    if (status != TG_STATUS_UNSUPPORTED || strcmp(device, "cpu") != 0)
+        return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+    cli_print_error("--device = 'cpu': the ladder is a GPU's; pass --device cuda, or a chip that "
+                    "need not be here by --gpu");
+    return CLI_EXIT_USAGE;
 }
 
 /* Fills `list` with the kernels that the options stand for. */
@@ -139,6 +159,11 @@ static int explain_tiles(const explain_case *shown, const explain_options *optio
 {
     const char *family = options->kernel ? options->kernel : default_advice;
     tg_status status = TG_STATUS_OK;
+    if (strcmp(family, "all") == 0) {
+        cli_print_error("--kernel = 'all' with --tile auto, which lists the tiles of one family; "
+                        "pass one, such as edges, or a tile");
+        return CLI_EXIT_USAGE;
+    }
     for (int tile = 1; tile <= TILE_MOST && *count < EXPLAIN_CAPACITY; tile++) {
         status = tg_explain_kernel(&shown->chip, family, tile, shown->m, shown->n, shown->k,
                                    &list[*count]);
@@ -162,7 +187,7 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
                         options->shape);
         return CLI_EXIT_USAGE;
     }
-    int exit_code = cli_find_chip(options->gpu, &shown);
+    int exit_code = find_ladder_chip(options, &shown);
     if (exit_code == CLI_EXIT_OK)
         exit_code = options->is_advice ? explain_tiles(&shown, options, list, &count)
                                        : explain_kernels(&shown, options, list, &count);
@@ -198,16 +223,10 @@ static const char *find_planned_device(const explain_options *options)
 static int explain_plan(const explain_options *options, const tg_problem *problem)
 {
     explain_case shown = {.m = 0};
-    if (options->gpu && options->device && strcmp(options->device, "cuda") != 0) {
-        cli_print_error("--device = '%s' with --gpu = '%s': a chip is a GPU; pass --device cuda, "
-                        "or leave one of the two out",
-                        options->device, options->gpu);
-        return CLI_EXIT_USAGE;
-    }
     const char *device = find_planned_device(options);
     const int is_on_chip =
         options->gpu || (device && !options->device && strcmp(device, "cuda") == 0);
-    int exit_code = is_on_chip ? cli_find_chip(options->gpu, &shown) : CLI_EXIT_OK;
+    int exit_code = is_on_chip ? cli_find_chip(options->gpu, NULL, &shown) : CLI_EXIT_OK;
     return exit_code == CLI_EXIT_OK
                ? cli_explain_candidates(options->shape, problem, options->device,
                                         is_on_chip ? &shown.chip : NULL, options->kernel,
@@ -238,6 +257,12 @@ int cli_run_explain(int argc, char **argv)
     explain_options options = {NULL, NULL, NULL, NULL, 0, 0, 0};
     if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
+    if (options.gpu && options.device && strcmp(options.device, "cuda") != 0) {
+        cli_print_error("--device = '%s' with --gpu = '%s': a chip is a GPU; pass --device cuda, "
+                        "or leave one of the two out",
+                        options.device, options.gpu);
+        return CLI_EXIT_USAGE;
+    }
     tg_problem problem;
     tg_status status = tg_parse_problem(options.shape, &problem);
     if (status != TG_STATUS_OK)

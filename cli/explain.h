@@ -19,9 +19,9 @@ typedef struct explain_case {
     int64_t m, n, k;
 } explain_case;
 
-/* Fills the chip: by its name or file, or where `gpu` is NULL the GPU here, else the default one.
- * Returns a cli_exit; an error is printed. */
-int cli_find_chip(const char *gpu, explain_case *shown);
+/* Fills the chip: by its name or file, or where `gpu` is NULL the GPU here (NULL: the first), else
+ * the default one. Returns a cli_exit; an error is printed. */
+int cli_find_chip(const char *gpu, const char *device, explain_case *shown);
 
 /* Reads a chip from a JSON file. Returns a cli_exit; an error is printed. */
 int cli_read_chip_file(const char *path, tg_chip *chip);

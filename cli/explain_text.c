@@ -157,8 +157,22 @@ void cli_print_explanations(const explain_case *shown, const tg_explanation *lis
                (double)t->bank_conflicts, t->flop_per_byte, p->bound, 100.0 * p->occupancy,
                cli_format_time(p->predicted_s, time), 100.0 * p->peak_share, p->limiter,
                i == best ? "  <- quickest" : "");
+        if (!list[i].is_in_table)
+            printf("  predicted alone: the table has no such row\n");
         if (!p->is_legal)
             printf("  not legal: %s\n", p->reason);
+    }
+}
+
+/* 1 where two reasons differ in figures alone. */
+static int is_same_reason(const char *left, const char *right)
+{
+    static const char digits[] = "0123456789";
+    for (;; left++, right++) {
+        left += strspn(left, digits);
+        right += strspn(right, digits);
+        if (*left != *right || !*left)
+            return *left == *right;
     }
 }
 
@@ -173,8 +187,8 @@ void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int 
         const tg_traffic *t = &list[i].traffic;
         const tg_prediction *p = &list[i].prediction;
         char time[COUNT_TEXT_BYTES];
-        /* Of tiles that are not legal, one after another, the first tells why. */
-        if (i > 0 && !p->is_legal && !list[i - 1].prediction.is_legal)
+        /* Of tiles that are not legal for one reason, one after another, the first tells it. */
+        if (i > 0 && !p->is_legal && is_same_reason(p->reason, list[i - 1].prediction.reason))
             continue;
         printf("%4d %8d %8lld %8.0f%% %7.4g %9s %9s  %s%s\n", t->tile_rows, t->threads_per_block,
                (long long)p->shared_bytes, 100.0 * p->occupancy, t->flop_per_byte, p->bound,
@@ -186,7 +200,8 @@ void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int 
     else
         printf("Recommended: tile %d%s\n", list[best].traffic.tile_rows,
                list[best].is_in_table ? "" : ", which the kernel table has no row of");
-    if (count > 1 && !list[count - 1].prediction.is_legal && !list[count - 2].prediction.is_legal)
+    if (count > 1 && !list[count - 1].prediction.is_legal &&
+        is_same_reason(list[count - 1].prediction.reason, list[count - 2].prediction.reason))
         printf("Larger tiles, up to %d, are not legal for the same reason\n",
                list[count - 1].traffic.tile_rows);
 }

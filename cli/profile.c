@@ -159,8 +159,10 @@ static int simulate(const explain_case *shown, profile_entry *entry)
 {
     simulated_operands operands;
     const tg_simulation *simulation = NULL;
-    if ((double)shown->m * (double)shown->n * (double)shown->k > simulated_products_most)
+    if ((double)shown->m * (double)shown->n * (double)shown->k > simulated_products_most) {
+        entry->note = "not simulated: above 2^25 multiply-adds; see `tilegemm simulate`";
         return CLI_EXIT_OK;
+    }
     if (!cli_make_simulated_operands(shown->m, shown->n, shown->k, 0, &operands)) {
         cli_free_simulated_operands(&operands);
         return CLI_EXIT_WRONG;
@@ -206,11 +208,14 @@ static int plan(const profile_options *options, const explain_case *shown, profi
 static int predict(const profile_options *options, const explain_case *shown, profile_entry *entry)
 {
     entry->predicted_s = (double)NAN;
+    entry->note = "neither counted by the model nor simulated, which take the ladder's kernels and "
+                  "MxNxK alone";
     if (is_plain(options->shape) &&
         tg_explain_kernel(&shown->chip, entry->kernel, 0, shown->m, shown->n, shown->k,
                           &entry->model) == TG_STATUS_OK) {
         entry->has_model = 1;
         entry->predicted_s = entry->model.prediction.predicted_s;
+        entry->note = entry->model.prediction.reason;
         return entry->model.prediction.is_legal ? simulate(shown, entry) : CLI_EXIT_OK;
     }
     return plan(options, shown, entry);
@@ -233,7 +238,8 @@ static int report_kernels(const profile_options *options)
                                                                 : options->problem.a.row_count;
     for (int i = 0; i < options->name_count; i++)
         report.entries[i].kernel = options->names[i];
-    int exit_code = cli_find_chip(options->gpu, &report.shown);
+    int exit_code =
+        cli_find_chip(options->gpu, is_on_sim(options) ? NULL : options->device, &report.shown);
     if (exit_code == CLI_EXIT_OK && is_on_sim(options))
         leave_out_counters(&report);
     else if (exit_code == CLI_EXIT_OK)

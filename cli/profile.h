@@ -41,6 +41,7 @@ typedef struct profile_entry {
     tg_explanation model;
     tg_traffic simulated;
     double predicted_s;
+    const char *note; /* why the model or the simulator has no figures; NULL or "": none */
 } profile_entry;
 
 typedef struct profile_report {

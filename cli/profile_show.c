@@ -29,9 +29,11 @@ double cli_get_added_turns(const profile_entry *entry)
 double cli_get_counted_conflicts(const profile_entry *entry)
 {
     /* The hardware's counter has both kinds in it. Where the two were counted in different runs of
-     * the kernel, the difference may be a few below 0. */
-    return fmax(0.0, entry->counted[PROFILE_load_conflicts] +
-                         entry->counted[PROFILE_store_conflicts] - cli_get_added_turns(entry));
+     * the kernel, the difference may be a few below 0. What was not counted stays NaN, of which
+     * fmax would make 0. */
+    const double conflicts = entry->counted[PROFILE_load_conflicts] +
+                             entry->counted[PROFILE_store_conflicts] - cli_get_added_turns(entry);
+    return conflicts < 0.0 ? 0.0 : conflicts;
 }
 
 int cli_list_triples(const profile_entry *entry, profile_triple triples[PROFILE_TRIPLE_CAPACITY])
@@ -130,6 +132,8 @@ void cli_print_profile(const profile_report *report)
             print_number(triple->counted, is_whole);
             putchar('\n');
         }
+        if (entry->note && entry->note[0])
+            printf("  %s\n", entry->note);
         if (cli_get_added_turns(entry) > 0.0)
             printf("  %.0f turns more than the instructions need: shared memory waited for the "
                    "banks while global loads had them\n",
@@ -161,8 +165,9 @@ static json_t *make_entry(const profile_entry *entry)
                                           make_number(triples[i].counted)));
     counted = cli_keep_whole_json(counted, is_whole);
     compared = cli_keep_whole_json(compared, is_whole);
-    return json_pack("{s:s, s:i, s:o, s:o}", "kernel", entry->kernel, "launch_count",
-                     entry->launch_count, "counted", counted, "compared", compared);
+    return json_pack("{s:s, s:i, s:s, s:o, s:o}", "kernel", entry->kernel, "launch_count",
+                     entry->launch_count, "note", entry->note ? entry->note : "", "counted",
+                     counted, "compared", compared);
 }
 
 json_t *cli_make_profile_json(const profile_report *report)

@@ -219,7 +219,7 @@ static int run_report(const report_options *options, cli_output *output)
     size_t head_bytes;
     int exit_code = parse_shape(&report);
     if (exit_code == CLI_EXIT_OK)
-        exit_code = cli_find_chip(options->gpu, &report.shown);
+        exit_code = cli_find_chip(options->gpu, NULL, &report.shown);
     if (exit_code == CLI_EXIT_OK && !cli_find_page(&head, &head_bytes, &tail))
         exit_code = CLI_EXIT_MISSING;
     if (exit_code != CLI_EXIT_OK)

@@ -72,13 +72,33 @@ tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice 
     return TG_STATUS_OK;
 }
 
-/* Fills is_legal and the first reason against it. */
-static void check_legality(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64_t n,
-                           int64_t k, tg_prediction *prediction)
+/* Tells which resource of a multiprocessor is too small for one block. */
+static void tell_what_lacks(const tg_chip *chip, const tgi_kernel *row,
+                            const tgi_occupancy *occupancy, tg_prediction *prediction)
 {
     char *reason = prediction->reason;
     const size_t bytes = sizeof prediction->reason;
-    const int64_t registers = (int64_t)prediction->registers_per_thread * row->thread_count;
+    if (strcmp(occupancy->limiter, "registers") == 0)
+        snprintf(reason, bytes, "%lld registers a block; %s has %d: take a smaller tile",
+                 (long long)occupancy->block_registers, chip->name, chip->registers_per_sm);
+    else if (strcmp(occupancy->limiter, "threads") == 0)
+        snprintf(reason, bytes,
+                 "%d threads a block; a multiprocessor of %s has %d: take a smaller tile",
+                 row->thread_count, chip->name, chip->threads_per_sm);
+    else
+        snprintf(reason, bytes,
+                 "%lld bytes of shared memory a block and the system's; a multiprocessor of %s has "
+                 "%lld: take a smaller tile",
+                 (long long)prediction->shared_bytes, chip->name,
+                 (long long)chip->shared_bytes_per_sm);
+}
+
+/* Fills is_legal and the first reason against it. */
+static void check_legality(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64_t n,
+                           int64_t k, const tgi_occupancy *occupancy, tg_prediction *prediction)
+{
+    char *reason = prediction->reason;
+    const size_t bytes = sizeof prediction->reason;
     if (row->thread_count > TGI_BLOCK_THREADS_MAX) {
         snprintf(reason, bytes, "%d threads a block; the limit is %d threads: take a smaller tile",
                  row->thread_count, TGI_BLOCK_THREADS_MAX);
@@ -88,8 +108,7 @@ static void check_legality(const tg_chip *chip, const tgi_kernel *row, int64_t m
                  (long long)prediction->shared_bytes, chip->name,
                  (long long)chip->shared_bytes_per_block);
     } else if (prediction->resident_blocks == 0) {
-        snprintf(reason, bytes, "%lld registers a block; %s has %d: take a smaller tile",
-                 (long long)registers, chip->name, chip->registers_per_sm);
+        tell_what_lacks(chip, row, occupancy, prediction);
     } else {
         prediction->is_legal = tgi_model_ladder_takes(row, m, n, k, reason, bytes);
     }
@@ -138,7 +157,7 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
     for (int i = 1; i < 6; i++)
         longest = parts[i].part_s > parts[longest].part_s ? i : longest;
     prediction->limiter = parts[longest].name;
-    check_legality(chip, row, m, n, k, prediction);
+    check_legality(chip, row, m, n, k, &occupancy, prediction);
 }
 
 static double round_up(int64_t count, int part)

@@ -48,6 +48,7 @@ tgi_occupancy tgi_model_occupancy(const tgi_gpu *gpu, int thread_count, int regi
         occupancy.limiter = "shared memory";
     }
     occupancy.block_count = (int)block_count;
+    occupancy.block_registers = round_up(warp_count, WARP_UNIT) * warp_registers;
     occupancy.share = (double)(block_count * warp_count) / (double)warps_per_sm;
     return occupancy;
 }

@@ -8,10 +8,11 @@
 #define TGI_BLOCK_REGISTERS_MAX 65536
 
 typedef struct tgi_occupancy {
-    int block_count; /* 0 where the chip cannot hold one */
-    double share;    /* resident warps over the most that there can be, 0..1 */
-    const char
-        *limiter; /* what runs out first: "threads", "blocks", "registers", "shared memory" */
+    int block_count;         /* 0 where the chip cannot hold one */
+    double share;            /* resident warps over the most that there can be, 0..1 */
+    int64_t block_registers; /* that a block takes, in the units in which they are given out */
+    const char *limiter;     /* what runs out first: "threads", "blocks", "registers", "shared
+                                memory" */
 } tgi_occupancy;
 
 /* Occupancy of blocks with so many threads, registers a thread and bytes of shared memory. */

@@ -61,7 +61,7 @@ static tg_status choose(const char *name, int tile, const tgi_sim_kernel **chose
     if (tiles[0]) {
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "tile = %d: the simulator has %.64s with tiles of %s; pass one of "
-                               "them, or 0",
+                               "them, or leave it out",
                                tile, name, tiles);
     }
     return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,

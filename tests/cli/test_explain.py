@@ -140,6 +140,8 @@ class Explain(unittest.TestCase):
                                   ({**chip, "sm_count": 1.5}, '"sm_count" must be a whole number'),
                                   ({**chip, "clock_hz": -1}, '"clock_hz" must be a number'),
                                   ({**chip, "sm_count": 0}, "sm_count"),
+                                  ({**chip, "name": 5}, '"name" must be text'),
+                                  ('{"sm_count": 1, "sm_count": 2}', "duplicate object key"),
                                   ({key: chip[key] for key in chip if key != "l2_bytes"},
                                    'the key "l2_bytes" is missing')):
                 write(content)
@@ -163,6 +165,24 @@ class Explain(unittest.TestCase):
         sides = [row["tile_rows"] for row in
                  self.read("512x512x512", "-k", "register_column", "--tile", "auto")["tiles"]]
         self.assertEqual(sides, [8, 16, 32, 64])
+
+    def test_why_a_tile_is_not_legal(self):
+        """The resource that a multiprocessor lacks, and each reason where it begins."""
+        chip = self.read("64x64x64", "-k", "padded", "--gpu", "h200")["gpu"]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "chip.json")
+            for change, text in (({"threads_per_sm": 512},
+                                  "529 threads a block; a multiprocessor of h200 has 512"),
+                                 ({"shared_bytes_per_sm": 2000},
+                                  "968 bytes of shared memory a block and the system's; a "
+                                  "multiprocessor of h200 has 2000"),
+                                 ({"registers_per_sm": 2048},
+                                  "4096 registers a block; h200 has 2048")):
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({**chip, **change}, file)
+                found = self.print("512x512x512", "--tile", "auto", "--gpu", path)
+                self.assertIn(text, found)
+                self.assertIn("1089 threads a block; the limit is 1024", found)
 
     def test_any_tile(self):
         """Of every rung that can have it, whether the table has a row of it or not."""
@@ -226,6 +246,10 @@ class Explain(unittest.TestCase):
                 (3, "nothing", ["8x8x8", "--kernel", "nothing"]),
                 (3, "rtx5090", ["8x8x8", "--gpu", "nothing"]),
                 (2, "--device = 'cpu'", ["8x8x8", "--device", "cpu", "--gpu", "t4"]),
+                (2, "--device = 'sim'", ["8x8x8", "-k", "edges", "--device", "sim", "--gpu", "t4"]),
+                (2, "--device = 'cpu'", ["8x8x8", "-k", "edges", "--device", "cpu"]),
+                (3, "nothing", ["8x8x8", "-k", "edges", "--device", "nothing"]),
+                (2, "one family", ["8x8x8", "--kernel", "all", "--tile", "auto"]),
                 (3, "rtx5090", ["8x8x8", "--device", "cuda", "--gpu", "nothing"]),
                 (3, "cpu", ["8x8x8", "--device", "nothing"])):
             self.refuse(code, text, *words)

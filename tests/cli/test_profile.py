@@ -129,6 +129,12 @@ class Profile(unittest.TestCase):
         self.play([self.find(EDGES)])
         found = self.read("250x130x70", "--kernel", "edges")
         self.assertIsNone(found["kernels"][0]["counted"]["l1_hit_percent"])
+        place = self.header.index("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum")
+        self.header[place] = "one more"
+        self.play([self.find(EDGES)])
+        found = self.read("250x130x70", "--kernel", "edges")
+        self.assertEqual(found["kernels"][0]["compared"]["counter_bank_conflicts"],
+                         {"model": 0, "simulated": 0, "counted": None})
 
     def refuse(self, code, text, *words):
         done = self.call(*words)

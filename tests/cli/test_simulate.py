@@ -197,7 +197,13 @@ class DeviceSim(Refusing):
         sectors = edges["compared"]["global_load_sectors"]
         self.assertEqual((sectors["model"], sectors["counted"]), (sectors["simulated"], None))
         self.assertGreater(simt["compared"]["time_s"]["model"], 0)
-        self.assertIn("nothing is counted on a GPU", call(*words).stdout)
+        text = call(*words).stdout
+        self.assertIn("nothing is counted on a GPU", text)
+        lines = [line.split() for line in text.splitlines()]
+        self.assertIn(["counter_bank_conflicts", "0", "0", "-"], lines)
+        self.assertIn("neither counted by the model nor simulated", simt["note"])
+        tiled = call("profile", "55x43x48", "-k", "tiled", "--device", "sim").stdout
+        self.assertIn("tile 8 must divide 55 x 43 x 48", tiled)
         self.refuse(2, "leave --launch out", *words, "--launch")
         self.refuse(2, "no product is formed", "profile", "0x8x8", "--kernel", "edges")
 

@@ -87,6 +87,15 @@ class OnFakeDriver(unittest.TestCase):
                 self.assertEqual(absent["candidates"], here)
                 self.assertTrue(absent["chosen_kernel"].startswith("cuda_"))
 
+    def test_the_ladder_is_explained_on_the_device_that_is_named(self):
+        words = ("explain", "8x8x8", "--kernel", "edges", "--tile", "8", "--device")
+        for device in ("cuda:0", "cuda:1"):
+            told = json.loads(call(*words, device, "--json").stdout)
+            self.assertEqual(told["gpu"]["name"], device)
+            self.assertEqual(told["gpu_source"], "the driver")
+        done = call(*words, "cuda:7")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
+
     def test_chips_have_their_instruction_sets(self):
         """What a chip of each generation can run, and what it lacks."""
         for chip, isa, lacks in (("t4", "sm75", "sm80"), ("a100", "sm80", "sm90a"),
