@@ -19,7 +19,8 @@ typedef struct simulate_options {
 } simulate_options;
 
 enum { key_tile = 0x100, key_gpu, key_trace, key_lines, key_requests };
-enum { trace_elems_most = 4096 }; /* of D: a trace is for reading */
+/* Of D, and multiply-adds: a trace is for reading. */
+enum { trace_elems_most = 4096, trace_macs_most = 1 << 20 };
 
 static const char default_chip[] = "h200", example[] = "256x256x256";
 
@@ -221,10 +222,12 @@ static int parse_shape(simulate_case *run)
     run->m = problem.d.row_count;
     run->n = problem.d.col_count;
     run->k = problem.a.col_count;
-    if (run->options->has_trace && (double)run->m * (double)run->n > trace_elems_most) {
+    const double elems = (double)run->m * (double)run->n;
+    if (run->options->has_trace &&
+        (elems > trace_elems_most || elems * (double)run->k > trace_macs_most)) {
         cli_print_error("shape = '%s' is too large for --trace, which prints every step; pass one "
-                        "with at most %d elements of D",
-                        run->options->shape, trace_elems_most);
+                        "with at most %d elements of D and %d multiply-adds",
+                        run->options->shape, trace_elems_most, trace_macs_most);
         return CLI_EXIT_USAGE;
     }
     return CLI_EXIT_OK;

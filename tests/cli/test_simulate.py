@@ -119,6 +119,7 @@ class Simulate(Refusing):
         self.refuse(3, "none of the ladder's GPU kernels", "simulate", "8x8x8", "-k", "nothing")
         self.refuse(2, "tile = 128", "simulate", "8x8x8", "-k", "edges", "--tile", "128")
         self.refuse(2, "too large for --trace", "simulate", "999x999x8", "-k", "edges", "--trace")
+        self.refuse(2, "1048576 multiply-adds", "simulate", "1x1x9999999", "-k", "edges", "--trace")
         self.refuse(2, "tile 16 must divide", "simulate", "17x16x16", "-k", "tiled", "--tile", "16")
 
 
