@@ -94,9 +94,7 @@ static tg_status open_first(tgi_cuda_device *device)
     error = driver->retain_context(&device->context, device->handle);
     if (error) {
         snprintf(what, sizeof what, "cuda:%d gives no context", device->ordinal);
-        tgi_driver_fail(driver, error, what);
-        return error == TGI_CUDA_ERROR_OUT_OF_MEMORY ? TG_STATUS_OUT_OF_MEMORY
-                                                     : TG_STATUS_DEVICE_FAILURE;
+        return tgi_driver_fail(driver, error, what);
     }
     pthread_mutex_init(&device->lock, NULL);
     return TG_STATUS_OK;

@@ -58,7 +58,7 @@ static inline int tgi_cuda_relax_capture(const tgi_cuda_device *device)
 /* memory.c: the backend's functions of these names. */
 tg_status tgi_cuda_allocate(const tgi_machine *machine, int64_t size_bytes, void **memory);
 void tgi_cuda_release(const tgi_machine *machine, void *memory);
-uint64_t tgi_cuda_find_owner(const tgi_machine *machine, void *stream);
+tgi_owner tgi_cuda_find_owner(const tgi_machine *machine, void *stream);
 tg_status tgi_cuda_copy_to_device(const tgi_machine *machine, void *device, const void *host,
                                   int64_t size_bytes);
 tg_status tgi_cuda_copy_from_device(const tgi_machine *machine, void *host, const void *device,

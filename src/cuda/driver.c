@@ -77,7 +77,7 @@ static void open_driver(void)
         error = opened.init(0);
     if (error != TGI_CUDA_SUCCESS) {
         snprintf(obstacle, sizeof obstacle,
-                 "%s: cuInit gives %s (%d); look at nvidia-smi, or pass device = \"cpu\"",
+                 "%s: starting it gives %s (%d); look at nvidia-smi, or pass device = \"cpu\"",
                  error == TGI_CUDA_ERROR_NO_DEVICE ? "no CUDA device"
                                                    : "the NVIDIA driver does not start",
                  name_error(&opened, error), error);
@@ -96,8 +96,18 @@ const tgi_driver *tgi_driver_open(tg_status *status)
 tg_status tgi_driver_fail(const tgi_driver *driver, int error, const char *what)
 {
     const char *text = NULL;
+    size_t free_bytes = 0, total_bytes = 0;
     if (driver->describe_error(error, &text) || !text)
         text = "the driver does not describe it";
+    if (error == TGI_CUDA_ERROR_OUT_OF_MEMORY) {
+        /* Figures are there while the GPU's context is current. */
+        const int is_known = !driver->get_free_bytes(&free_bytes, &total_bytes);
+        return tgi_status_fail(TG_STATUS_OUT_OF_MEMORY,
+                               is_known ? "%s: %s (%d), %s; %lld of the GPU's %lld bytes are free"
+                                        : "%s: %s (%d), %s",
+                               what, name_error(driver, error), error, text, (long long)free_bytes,
+                               (long long)total_bytes);
+    }
     return tgi_status_fail(TG_STATUS_DEVICE_FAILURE, "%s: %s (%d), %s", what,
                            name_error(driver, error), error, text);
 }

@@ -42,6 +42,7 @@ enum {
     TGI_CUDA_TENSOR_FILL_ZERO = 0
 };
 enum { TGI_CUDA_CAPTURE_MODE_RELAXED = 2 };
+enum { TGI_CUDA_STREAM_PER_THREAD = 2 }; /* CU_STREAM_PER_THREAD: each thread's default stream */
 enum {
     TGI_CUDA_LAUNCH_CLUSTER = 4, /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
     TGI_CUDA_LAUNCH_EARLY = 6    /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
@@ -77,7 +78,8 @@ typedef struct tgi_driver {
  * and *status filled: NO_DEVICE where there is no driver, no device or too old a driver. */
 const tgi_driver *tgi_driver_open(tg_status *status);
 
-/* Fails with DEVICE_FAILURE: `what` was asked of the driver, `error` is its answer. */
+/* Fails with OUT_OF_MEMORY, telling what is free, or DEVICE_FAILURE: `what` was asked of the
+ * driver, `error` is its answer. */
 tg_status tgi_driver_fail(const tgi_driver *driver, int error, const char *what);
 
 #endif

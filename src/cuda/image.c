@@ -50,9 +50,7 @@ static tg_status fail_loading(const tgi_cuda_device *device, const char *image, 
     }
     snprintf(what, sizeof what, "image \"%.40s\" cannot be loaded on cuda:%d", image,
              device->ordinal);
-    tgi_driver_fail(device->driver, error, what);
-    return error == TGI_CUDA_ERROR_OUT_OF_MEMORY ? TG_STATUS_OUT_OF_MEMORY
-                                                 : TG_STATUS_DEVICE_FAILURE;
+    return tgi_driver_fail(device->driver, error, what);
 }
 
 /* Under the device's lock. */

@@ -19,9 +19,7 @@ static tg_status fail_launch(const tgi_cuda_queue *queue, const char *symbol,
              "%u bytes of shared memory",
              symbol, queue->device->ordinal, launch->grid[0], launch->grid[1], launch->grid[2],
              launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes);
-    tgi_driver_fail(queue->device->driver, error, what);
-    return error == TGI_CUDA_ERROR_OUT_OF_MEMORY ? TG_STATUS_OUT_OF_MEMORY
-                                                 : TG_STATUS_DEVICE_FAILURE;
+    return tgi_driver_fail(queue->device->driver, error, what);
 }
 
 /* Two threads that allow different sizes at once must not end with the smaller one. */

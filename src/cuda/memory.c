@@ -1,4 +1,5 @@
 /* Device memory: allocation, who may use a block of workspace, copies through pinned memory. */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/status.h"
@@ -15,7 +16,7 @@ tg_status tgi_cuda_allocate(const tgi_machine *machine, int64_t size_bytes, void
 {
     const tgi_cuda_device *device = machine->device;
     uint64_t address = 0;
-    size_t free_bytes = 0, total_bytes = 0;
+    char what[128];
     void *before;
     *memory = NULL;
     tg_status status = tgi_cuda_enter(device, &before);
@@ -23,15 +24,13 @@ tg_status tgi_cuda_allocate(const tgi_machine *machine, int64_t size_bytes, void
         return status;
     int mode = tgi_cuda_relax_capture(device);
     int error = device->driver->allocate(&address, (size_t)size_bytes);
-    if (error == TGI_CUDA_ERROR_OUT_OF_MEMORY) {
-        device->driver->get_free_bytes(&free_bytes, &total_bytes);
-        status = tgi_status_fail(TG_STATUS_OUT_OF_MEMORY,
-                                 "no %lld bytes of memory could be had on cuda:%d: %lld of %lld "
-                                 "are free; free some or multiply in smaller parts",
-                                 (long long)size_bytes, device->ordinal, (long long)free_bytes,
-                                 (long long)total_bytes);
-    } else if (error) {
-        status = tgi_driver_fail(device->driver, error, "device memory cannot be allocated");
+    if (error) {
+        snprintf(
+            what, sizeof what,
+            "no %lld bytes of memory could be had on cuda:%d; free some or multiply in smaller "
+            "parts",
+            (long long)size_bytes, device->ordinal);
+        status = tgi_driver_fail(device->driver, error, what);
     } else {
         *memory = (void *)(uintptr_t)address;
     }
@@ -46,15 +45,20 @@ void tgi_cuda_release(const tgi_machine *machine, void *memory)
     void *before;
     if (!memory || tgi_cuda_enter(device, &before))
         return;
+    int mode = tgi_cuda_relax_capture(device);
     device->driver->release((uint64_t)(uintptr_t)memory);
+    device->driver->exchange_capture_mode(&mode);
     tgi_cuda_leave(device, before);
 }
 
-uint64_t tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
+tgi_owner tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
 {
+    static _Thread_local char thread; /* its address tells this thread's default stream */
     const tgi_cuda_device *device = machine->device;
+    const int is_of_thread = (uintptr_t)stream == TGI_CUDA_STREAM_PER_THREAD;
+    tgi_owner owner = {.stream = (uint64_t)(is_of_thread ? (uintptr_t)&thread : (uintptr_t)stream)};
     int capture_status = 0;
-    uint64_t capture = 0, owner = (uint64_t)(uintptr_t)stream;
+    uint64_t capture = 0;
     void *before;
     if (tgi_cuda_enter(device, &before))
         return owner;
@@ -63,8 +67,9 @@ uint64_t tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
         stream ? device->driver->get_capture(stream, &capture_status, &capture, NULL, NULL, NULL)
                : TGI_CUDA_SUCCESS;
     tgi_cuda_leave(device, before);
-    /* The calls of one capture follow one another also in the graph; odd numbers are no address. */
-    return !error && capture_status ? 2 * capture + 1 : owner;
+    if (!error && capture_status)
+        owner.capture = capture + 1;
+    return owner;
 }
 
 typedef struct staging {
@@ -179,10 +184,13 @@ static tg_status copy(const tgi_machine *machine, void *to_device, void *to_host
     if (size_bytes < SMALL_BYTES) {
         error = copy_small(device, to_device, to_host, from, size_bytes);
     } else if ((error = open_staging(&stage, device, size_bytes))) {
+        char what[96];
         close_staging(&stage);
+        snprintf(what, sizeof what, "no %d x %lld bytes of pinned memory for a copy could be had",
+                 stage_count, (long long)STAGE_BYTES);
+        status = tgi_driver_fail(device->driver, error, what);
         tgi_cuda_leave(device, before);
-        tgi_driver_fail(device->driver, error, "no pinned memory for a copy could be had");
-        return TG_STATUS_OUT_OF_MEMORY;
+        return status;
     } else {
         error = copy_staged(&stage, to_device, to_host, from, size_bytes);
         close_staging(&stage);

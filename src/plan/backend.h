@@ -56,6 +56,13 @@ typedef struct tgi_call {
     void *stream;
 } tgi_call;
 
+/* Calls that follow one another: those of a stream, or those of a stream that one capture takes
+ * into its graph, where another stream's may run beside them. */
+typedef struct tgi_owner {
+    uint64_t stream;  /* never ~0 */
+    uint64_t capture; /* 0: none; else its number plus one */
+} tgi_owner;
+
 typedef struct tgi_backend {
     const char *device;
     /* Its rows of the kernel table: of this device, and of this image where it is not NULL. */
@@ -78,9 +85,9 @@ typedef struct tgi_backend {
     /* Memory that kernels read and write; *memory is NULL where there is none. */
     tg_status (*allocate)(const tgi_machine *machine, int64_t size_bytes, void **memory);
     void (*release)(const tgi_machine *machine, void *memory);
-    /* Who a block of workspace belongs to while work of the stream may still use it after the call;
-     * never ~0. NULL where work is done when a call returns: blocks then belong to nobody. */
-    uint64_t (*find_owner)(const tgi_machine *machine, void *stream);
+    /* Who a block of workspace belongs to while work of the stream may still use it after the call.
+     * NULL where work is done when a call returns: blocks then belong to nobody. */
+    tgi_owner (*find_owner)(const tgi_machine *machine, void *stream);
 
     /* For tilegemm_lab.h, with its meaning. NULL where memory is the processor's and calls wait. */
     tg_status (*activate)(const tgi_machine *machine);

@@ -50,14 +50,20 @@ static void forget_block(tgi_workspace_pool *pool)
     pthread_mutex_unlock(&pool->lock);
 }
 
+static const tgi_owner nobody = {0};
+static const tgi_owner unowned = {.stream = UINT64_MAX}; /* spare: the next in need may have it */
+
 /* Under the lock: the last kept block of the owner that fits, most likely still in the caches; -1
  * where there is none. */
-static int find_kept(const tgi_workspace_pool *pool, int64_t size_bytes, uint64_t owner)
+static int find_kept(const tgi_workspace_pool *pool, int64_t size_bytes, tgi_owner owner)
 {
-    int i = pool->kept_count - 1;
-    while (i >= 0 && (pool->kept[i].size_bytes < size_bytes || pool->kept[i].owner != owner))
-        i--;
-    return i;
+    for (int i = pool->kept_count - 1; i >= 0; i--) {
+        const tgi_workspace *block = &pool->kept[i];
+        if (block->size_bytes >= size_bytes && block->owner.stream == owner.stream &&
+            block->owner.capture == owner.capture)
+            return i;
+    }
+    return -1;
 }
 
 /* A block that is counted already. */
@@ -85,9 +91,9 @@ static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes,
     tg_status status = TG_STATUS_OK;
     workspace->memory = NULL;
     workspace->size_bytes = 0;
-    workspace->owner = 0;
+    workspace->owner = nobody;
     pthread_mutex_lock(&pool->lock);
-    int i = find_kept(pool, size_bytes, 0);
+    int i = find_kept(pool, size_bytes, nobody);
     if (i < 0)
         i = pool->kept_count - 1;
     if (i >= 0) {
@@ -110,11 +116,11 @@ tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void 
     tg_status status = TG_STATUS_OK;
     if (!pool->backend->find_owner)
         return take_unordered(pool, size_bytes, workspace);
-    uint64_t owner = pool->backend->find_owner(pool->machine, stream);
+    const tgi_owner owner = pool->backend->find_owner(pool->machine, stream);
     pthread_mutex_lock(&pool->lock);
     int i = find_kept(pool, size_bytes, owner);
     if (i < 0)
-        i = find_kept(pool, size_bytes, TGI_WORKSPACE_UNOWNED);
+        i = find_kept(pool, size_bytes, unowned);
     if (i >= 0) {
         *workspace = pool->kept[i];
         pool->kept[i] = pool->kept[--pool->kept_count];
@@ -144,11 +150,11 @@ void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace workspace)
 tg_status tgi_workspace_reserve(tgi_workspace_pool *pool, int64_t size_bytes)
 {
     tg_status status = TG_STATUS_OK;
-    tgi_workspace spare = {.owner = TGI_WORKSPACE_UNOWNED};
+    tgi_workspace spare = {.owner = unowned};
     if (!pool->backend->find_owner || size_bytes == 0)
         return TG_STATUS_OK;
     pthread_mutex_lock(&pool->lock);
-    int is_there = find_kept(pool, size_bytes, TGI_WORKSPACE_UNOWNED) >= 0;
+    int is_there = find_kept(pool, size_bytes, unowned) >= 0;
     if (!is_there)
         status = count_block(pool);
     pthread_mutex_unlock(&pool->lock);

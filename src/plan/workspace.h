@@ -10,12 +10,10 @@
  * given back. */
 #define TGI_WORKSPACE_KEPT_COUNT 64
 
-#define TGI_WORKSPACE_UNOWNED UINT64_MAX /* spare: the next owner in need may have it */
-
 typedef struct tgi_workspace {
     void *memory;
     int64_t size_bytes;
-    uint64_t owner; /* backend's find_owner; 0 where blocks belong to nobody */
+    tgi_owner owner; /* backend's find_owner; zeros where blocks belong to nobody */
 } tgi_workspace;
 
 /* A block that has an owner is used by work that goes on after the call, in the order of that

@@ -180,11 +180,11 @@ static const char *judge_failure(const outcome *found, int file_count, int live_
 }
 
 /* The allocation to fail after number `count`: the next. Under the address sanitizer, where a
- * process takes ten times as long, one in five of those of a long JSON text. */
+ * process takes ten times as long, one in twenty of those of a long JSON text. */
 static int choose_next(int count)
 {
 #ifdef __SANITIZE_ADDRESS__
-    return count < 200 ? count + 1 : count + 5;
+    return count < 200 ? count + 1 : count + 20;
 #else
     return count + 1;
 #endif

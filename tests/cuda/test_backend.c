@@ -203,7 +203,7 @@ static void test_out_of_memory_tells_both_sizes(void **state)
     fake->free_bytes = 1000;
     assert_int_equal(tg_allocate_memory(context, 1001, &memory), TG_STATUS_OUT_OF_MEMORY);
     assert_null(memory);
-    FAKE_ASSERT_DETAIL("1001 bytes", "cuda:0", "1000 of 2147483648");
+    FAKE_ASSERT_DETAIL("1001 bytes", "cuda:0", "1000 of the GPU's 2147483648");
     assert_int_equal(tg_allocate_memory(context, 1000, &memory), 0);
     tg_release_memory(context, memory);
     assert_int_equal(fake->live_allocation_count, 0);

@@ -9,8 +9,12 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+
 #include "fake_control.h"
 #include "plan/context.h"
+
+#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
 
 /* The pool is reached from inside: no kernel of every build needs a workspace. */
 static void test_workspaces_belong_to_streams(void **state)
@@ -65,6 +69,11 @@ static void test_captured_workspaces_stay_with_their_graph(void **state)
     assert_int_equal(tgi_workspace_take(pool, 100, stream, &again), 0);
     assert_ptr_equal(again.memory, captured.memory); /* one after the other in the graph, too */
     tgi_workspace_give(pool, again);
+    /* Another stream that joined the capture may run beside this one in the graph. */
+    char joined[8];
+    assert_int_equal(tgi_workspace_take(pool, 100, joined, &other), 0);
+    assert_ptr_not_equal(other.memory, captured.memory);
+    tgi_workspace_give(pool, other);
     fake->capture = 8;
     assert_int_equal(tgi_workspace_take(pool, 100, stream, &other), 0);
     assert_ptr_not_equal(other.memory, captured.memory);
@@ -74,9 +83,36 @@ static void test_captured_workspaces_stay_with_their_graph(void **state)
     assert_int_equal(fake->live_allocation_count, 0);
 }
 
+static void *take_on_default_stream(void *pool)
+{
+    tgi_workspace block;
+    if (tgi_workspace_take(pool, 100, PER_THREAD, &block))
+        return NULL;
+    tgi_workspace_give(pool, block);
+    return block.memory;
+}
+
+static void test_each_thread_has_a_default_stream(void **state)
+{
+    (void)state;
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    void *mine = take_on_default_stream(&context->workspaces), *other = NULL;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, take_on_default_stream, &context->workspaces),
+                     0);
+    assert_int_equal(pthread_join(thread, &other), 0);
+    assert_non_null(mine);
+    assert_non_null(other);
+    assert_ptr_not_equal(mine, other);
+    assert_ptr_equal(mine, take_on_default_stream(&context->workspaces));
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_thread_has_a_default_stream),
         cmocka_unit_test(test_workspaces_belong_to_streams),
         cmocka_unit_test(test_captured_workspaces_stay_with_their_graph),
     };

@@ -43,6 +43,10 @@ const gpu_driver *gpu_open_driver(void)
         {"cuGraphLaunch", offsetof(gpu_driver, launch_graph)},
         {"cuGraphExecDestroy", offsetof(gpu_driver, destroy_executable)},
         {"cuGraphDestroy", offsetof(gpu_driver, destroy_graph)},
+        {"cuEventCreate", offsetof(gpu_driver, create_event)},
+        {"cuEventRecord", offsetof(gpu_driver, record_event)},
+        {"cuStreamWaitEvent", offsetof(gpu_driver, wait_for_event)},
+        {"cuEventDestroy_v2", offsetof(gpu_driver, destroy_event)},
     };
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);

@@ -27,6 +27,10 @@ typedef struct gpu_driver {
     int (*launch_graph)(void *executable, void *stream);
     int (*destroy_executable)(void *executable);
     int (*destroy_graph)(void *graph);
+    int (*create_event)(void **event, unsigned flags);
+    int (*record_event)(void *event, void *stream);
+    int (*wait_for_event)(void *stream, void *event, unsigned flags); /* the stream does */
+    int (*destroy_event)(void *event);
 } gpu_driver;
 const gpu_driver *gpu_open_driver(void);
 

@@ -182,6 +182,49 @@ static void test_graphs(void **state)
     tg_destroy_context(context);
 }
 
+/* Two streams in one capture: their products may run beside each other in the graph. */
+static void test_joined_streams(void **state)
+{
+    (void)state;
+    const gpu_driver *driver = gpu_open_driver();
+    tg_context *context = gpu_open_context();
+    product products[2];
+    void *streams[2], *events[2], *graph = NULL, *executable = NULL;
+    assert_int_equal(tg_activate_device(context), 0);
+    for (int i = 0; i < 2; i++) {
+        open_product(&products[i], context, 64, 64, 8192 + 64 * i, 400 + i);
+        assert_int_equal(driver->create_stream(&streams[i], 1), 0);
+        assert_int_equal(driver->create_event(&events[i], 2), 0);
+    }
+    assert_int_equal(driver->begin_capture(streams[0], capture_mode_global), 0);
+    assert_int_equal(driver->record_event(events[0], streams[0]), 0);
+    assert_int_equal(driver->wait_for_event(streams[1], events[0], 0), 0);
+    for (int i = 0; i < 2; i++) {
+        if (tg_multiply_on_stream(context, &products[i].device, streams[i]) != TG_STATUS_OK)
+            fail_msg("%s", tg_get_error_detail());
+    }
+    assert_int_equal(driver->record_event(events[1], streams[1]), 0);
+    assert_int_equal(driver->wait_for_event(streams[0], events[1], 0), 0);
+    assert_int_equal(driver->end_capture(streams[0], &graph), 0);
+    assert_int_equal(driver->instantiate(&executable, graph, 0), 0);
+    for (int launch = 0; launch < 20; launch++) {
+        poison_product(&products[0]);
+        poison_product(&products[1]);
+        assert_int_equal(driver->launch_graph(executable, streams[0]), 0);
+        assert_int_equal(tg_synchronize(context, streams[0]), 0);
+        judge_product(&products[0]);
+        judge_product(&products[1]);
+    }
+    driver->destroy_executable(executable);
+    driver->destroy_graph(graph);
+    for (int i = 0; i < 2; i++) {
+        driver->destroy_event(events[i]);
+        driver->destroy_stream(streams[i]);
+        close_product(&products[i]);
+    }
+    tg_destroy_context(context);
+}
+
 /* One shape on one device gives the same bits every time. */
 static void test_bits_repeat(void **state)
 {
@@ -208,6 +251,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_joined_streams),
         cmocka_unit_test(test_streams_do_not_meet),
         cmocka_unit_test(test_threads_and_contexts),
         cmocka_unit_test(test_bits_repeat),
