@@ -19,8 +19,8 @@ typedef struct explain_case {
     int64_t m, n, k;
 } explain_case;
 
-/* Fills the chip: by its name or file, or where `gpu` is NULL the GPU here (NULL: the first), else
- * the default one. Returns a cli_exit; an error is printed. */
+/* Fills the chip: by its name or file, or where `gpu` is NULL that of `device` (NULL: the first GPU
+ * here), else the default one. Returns a cli_exit; an error is printed. */
 int cli_find_chip(const char *gpu, const char *device, explain_case *shown);
 
 /* Reads a chip from a JSON file. Returns a cli_exit; an error is printed. */

@@ -77,7 +77,7 @@ static void open_driver(void)
         error = opened.init(0);
     if (error != TGI_CUDA_SUCCESS) {
         snprintf(obstacle, sizeof obstacle,
-                 "%s: starting it gives %s (%d); look at nvidia-smi, or pass device = \"cpu\"",
+                 "%s: the driver answers %s (%d); look at nvidia-smi, or pass device = \"cpu\"",
                  error == TGI_CUDA_ERROR_NO_DEVICE ? "no CUDA device"
                                                    : "the NVIDIA driver does not start",
                  name_error(&opened, error), error);

@@ -180,11 +180,11 @@ static const char *judge_failure(const outcome *found, int file_count, int live_
 }
 
 /* The allocation to fail after number `count`: the next. Under the address sanitizer, where a
- * process takes ten times as long, one in twenty of those of a long JSON text. */
+ * process takes ten times as long, one in five of those of a long JSON text. */
 static int choose_next(int count)
 {
 #ifdef __SANITIZE_ADDRESS__
-    return count < 200 ? count + 1 : count + 20;
+    return count < 200 ? count + 1 : count + 5;
 #else
     return count + 1;
 #endif
@@ -366,7 +366,7 @@ static void write_inputs(void)
 /* The name that the linker gives to this program's own main. */
 int __wrap_main(int argc, char **argv)
 {
-    char folder[] = "/tmp/tilegemm-test-XXXXXX", *peer = NULL;
+    char folder[] = P_tmpdir "/tilegemm-test-XXXXXX", *peer = NULL;
     if (argc != 2 || !(peer = realpath(argv[1], NULL)) || !mkdtemp(folder) || chdir(folder) != 0) {
         fprintf(stderr, "usage: test_failing_command FAKE_OPENBLAS\n");
         return 2;

@@ -227,7 +227,7 @@ static void test_alignment(void **state)
 {
     (void)state;
     for (int pad = 0; pad < 4; pad++) {
-        char path[] = "/tmp/tilegemm-test-XXXXXX";
+        char path[] = P_tmpdir "/tilegemm-test-XXXXXX";
         const char *text = &"   {'descr':'<f4','fortran_order':False,'shape':(1,1)}"[pad];
         int64_t byte_count;
         char *bytes = make_file(1, text, 4, &byte_count);

@@ -120,7 +120,7 @@ static void assert_logged(FILE *log, const char *kernel)
 static void test_offset_operands_are_planned_for_again(void **state)
 {
     (void)state;
-    char path[] = "/tmp/tilegemm-test-XXXXXX", kernels[512];
+    char path[] = P_tmpdir "/tilegemm-test-XXXXXX", kernels[512];
     int descriptor = mkstemp(path);
     assert_true(descriptor >= 0);
     FILE *log = fdopen(descriptor, "r");
