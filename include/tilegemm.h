@@ -95,7 +95,9 @@ typedef enum tg_type {
 typedef enum tg_precision {
     TG_PRECISION_DEFAULT = 0,   /* the bound above. BF16 instructions may take subnormal inputs and
                                    sums as zero: underflow <= k 2^-126 (max|A| + max|B| + 1)
-                                   |alpha|, and 2^-126 for a BF16 D. FP8 instructions keep 13
+                                   |alpha|, and 2^-126 for a BF16 D. FP16 instructions may align
+                                   subnormal inputs as if they were 2^-14: underflow <= g k 2^-14
+                                   (max|A| + max|B| + 2^-14) |alpha|. FP8 instructions keep 13
                                    fraction bits of a sum of 32 products: 2^-5 |alpha| (|A||B|) may
                                    come on top */
     TG_PRECISION_IEEE_FP32 = 1, /* the bound above with every product and sum an IEEE binary32

@@ -54,6 +54,12 @@ int check_may_flush(const tg_problem *problem)
            (problem->a.type == TG_TYPE_BF16 && problem->precision == TG_PRECISION_DEFAULT);
 }
 
+double check_get_least_aligned(const tg_problem *problem)
+{
+    return problem->a.type == TG_TYPE_FP16 && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-14
+                                                                                         : 0;
+}
+
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col)
 {
     return batch * view->batch_stride + row * view->row_stride + col * view->col_stride;

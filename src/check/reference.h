@@ -40,6 +40,9 @@ double check_get_step_count(const tg_problem *problem, int64_t k);
 /* 1 where instructions may take subnormal inputs and sums as zero. */
 int check_may_flush(const tg_problem *problem);
 
+/* What instructions may take a smaller input for when they align products; 0: they do not. */
+double check_get_least_aligned(const tg_problem *problem);
+
 /* Offset in elements of (row, col) of batch entry `batch`. */
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col);
 

@@ -4,8 +4,6 @@
 #include "cuda/gemm.h"
 #include "kernels/tile_shape.h"
 
-#define GRID_HEIGHT_MAX 65535
-
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
     return TGI_DMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
@@ -30,12 +28,10 @@ void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi
         return;
     }
     const int by_registers = TGI_DMMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols);
-    const int by_shared =
-        (int)(machine->gpu.shared_bytes_per_sm / (count_shared_bytes(kernel) + 1024));
-    const int resident = by_registers < by_shared ? by_registers : by_shared;
+    const int resident = tgi_gemm_count_resident(machine, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count =
                                     (double)count_tiles(kernel, p) * (double)p->batch_count,
-                                .blocks_per_sm = resident > 0 ? resident : 1,
+                                .blocks_per_sm = resident,
                                 .access = tgi_gemm_find_access(p)};
     tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
     /* Rows of all chips that have the instruction; Hopper's own would be the only one taken. */
@@ -50,7 +46,8 @@ tg_status tgi_cuda_launch_dmma(const tgi_cuda_queue *queue, const tgi_call *call
     tgi_gemm_args args;
     tgi_gemm_set_args(call, &args);
     tgi_gemm_set_parts(call, &args);
-    const int64_t batches = p->batch_count < GRID_HEIGHT_MAX ? p->batch_count : GRID_HEIGHT_MAX;
+    const int64_t batches =
+        p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX;
     const tgi_cuda_launch launch = {
         .grid = {(unsigned)count_tiles(kernel, p), (unsigned)args.k_part_count, (unsigned)batches},
         .block = {(unsigned)kernel->thread_count, 1, 1},

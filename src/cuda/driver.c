@@ -26,11 +26,11 @@ static const struct {
 #undef TGI_DRIVER
 };
 
-/* The driver's own name of an error; its symbol may be what is missing. */
+/* The driver's own name of an error. */
 static const char *name_error(const tgi_driver *driver, int error)
 {
     const char *name = NULL;
-    if (!driver->name_error || driver->name_error(error, &name) || !name)
+    if (driver->name_error(error, &name) || !name)
         name = "unknown error";
     return name;
 }

@@ -7,7 +7,7 @@
 #include "kernels/tile_shape.h"
 
 #define VECTOR_BYTES 16
-#define GRID_HEIGHT_MAX 65535
+#define BLOCK_SHARED_BYTES 1024 /* that the system takes of each block */
 #define PARTS_MAX 1024
 
 /* Of the accumulator. */
@@ -157,6 +157,14 @@ int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal
     return 0;
 }
 
+int tgi_gemm_count_resident(const tgi_machine *machine, int by_registers, int64_t shared_bytes)
+{
+    const int64_t by_shared =
+        machine->gpu.shared_bytes_per_sm / (shared_bytes + BLOCK_SHARED_BYTES);
+    const int64_t count = by_registers < by_shared ? by_registers : by_shared;
+    return count > 1 ? (int)count : 1;
+}
+
 tg_status tgi_gemm_add_parts(const tgi_cuda_queue *queue, tgi_gemm_args *args)
 {
     const tgi_problem *p = &args->problem;
@@ -165,7 +173,8 @@ tg_status tgi_gemm_add_parts(const tgi_cuda_queue *queue, tgi_gemm_args *args)
     const char *symbol = p->type == TG_TYPE_FP64 ? "tgi_add_parts_fp64" : "tgi_add_parts_fp32";
     const unsigned row_count = args->k_part_count <= 8 ? 4 : TGI_PART_ROWS_MAX;
     const int64_t block_elems = TGI_PART_COLS * VECTOR_BYTES / count_sum_bytes(p);
-    const int64_t batches = p->batch_count < GRID_HEIGHT_MAX ? p->batch_count : GRID_HEIGHT_MAX;
+    const int64_t batches =
+        p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX;
     const tgi_cuda_launch launch = {
         .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
         .block = {TGI_PART_COLS, row_count, 1},

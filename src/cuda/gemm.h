@@ -47,6 +47,9 @@ void tgi_gemm_set_parts(const tgi_call *call, tgi_gemm_args *args);
  * than the chip has. */
 int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal);
 
+/* Blocks that share a multiprocessor: at most by_registers, one at least. */
+int tgi_gemm_count_resident(const tgi_machine *machine, int by_registers, int64_t shared_bytes);
+
 /* Adds the parts that a kernel has left in the workspace; nothing where k was not cut. */
 tg_status tgi_gemm_add_parts(const tgi_cuda_queue *queue, tgi_gemm_args *args);
 

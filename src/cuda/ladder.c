@@ -1,14 +1,9 @@
 /* The ladder's rungs on a GPU: which products each takes, its grid, its launch. */
 #include <stdio.h>
 
-#include "cuda/cuda.h"
+#include "cuda/gemm.h"
 #include "model/ladder_model.h"
 #include "model/ladder_problem.h"
-
-static int64_t divide_up(int64_t count, int64_t part)
-{
-    return (count + part - 1) / part;
-}
 
 void tgi_cuda_propose_ladder(const tgi_machine *machine, const tgi_problem *p,
                              tgi_proposal *proposal)
@@ -29,8 +24,8 @@ tg_status tgi_cuda_launch_ladder(const tgi_cuda_queue *queue, const tgi_call *ca
 {
     const tgi_kernel *kernel = call->kernel;
     const tgi_problem *p = call->problem;
-    const unsigned rows = (unsigned)divide_up(p->m, kernel->tile_rows);
-    const unsigned cols = (unsigned)divide_up(p->n, kernel->tile_cols);
+    const unsigned rows = (unsigned)tgi_divide_up(p->m, kernel->tile_rows);
+    const unsigned cols = (unsigned)tgi_divide_up(p->n, kernel->tile_cols);
     const int is_on_side = tgi_model_ladder_is_on_side(kernel);
     const tgi_cuda_launch launch = {.grid = {is_on_side ? rows : cols, is_on_side ? cols : rows, 1},
                                     .block = {(unsigned)(kernel->tile_cols / kernel->thread_cols),

@@ -47,10 +47,8 @@ void tgi_cuda_propose_simt(const tgi_machine *machine, const tgi_problem *p, tgi
     }
     const int by_registers =
         TGI_SIMT_BLOCKS_PER_SM(kernel->thread_rows * kernel->thread_cols, kernel->thread_count);
-    const int by_shared =
-        (int)(machine->gpu.shared_bytes_per_sm / (count_shared_bytes(kernel) + 1024));
-    const int resident = by_registers < by_shared ? by_registers : by_shared;
-    const tgi_tile_work work = {.block_count = tiles, .blocks_per_sm = resident > 0 ? resident : 1};
+    const int resident = tgi_gemm_count_resident(machine, by_registers, count_shared_bytes(kernel));
+    const tgi_tile_work work = {.block_count = tiles, .blocks_per_sm = resident};
     choose_parts(machine, p, &work, proposal);
     /* The rows of all chips cut each stage into the same four slices, and add their sums in order;
      * the others sum otherwise. */

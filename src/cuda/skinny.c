@@ -23,13 +23,12 @@ static int count_shared_bytes(const tgi_kernel *kernel)
                                    elem_bytes);
 }
 
-static int count_blocks_per_sm(const tgi_gpu *gpu, const tgi_kernel *kernel)
+static int count_blocks_per_sm(const tgi_machine *machine, const tgi_kernel *kernel)
 {
     const int shared_bytes = count_shared_bytes(kernel);
     const int most = TGI_SKINNY_BLOCKS_PER_SM(is_dot(kernel), kernel->tile_rows, shared_bytes,
                                               (int)tgi_type_bytes(kernel->type));
-    const int64_t fitting = gpu->shared_bytes_per_sm / (shared_bytes + 1024);
-    return fitting < most ? (int)fitting : most;
+    return tgi_gemm_count_resident(machine, most, shared_bytes);
 }
 
 /* 1 where the columns are the few. */
@@ -88,7 +87,7 @@ static double predict(const tgi_machine *machine, const tgi_kernel *kernel, cons
     const tgi_tile_work work = {.block_count = (double)cut->block_count,
                                 .block_k = (double)cut->block_steps * kernel->tile_depth,
                                 .part_count = (double)cut->part_count,
-                                .blocks_per_sm = count_blocks_per_sm(&machine->gpu, kernel),
+                                .blocks_per_sm = count_blocks_per_sm(machine, kernel),
                                 .access = find_access(kernel, p)};
     return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
 }
@@ -123,7 +122,7 @@ void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *give
         return;
     const int64_t tile_count = tgi_divide_up(p.n, kernel->tile_cols) * p.batch_count;
     const int64_t slot_count =
-        (int64_t)machine->gpu.sm_count * count_blocks_per_sm(&machine->gpu, kernel);
+        (int64_t)machine->gpu.sm_count * count_blocks_per_sm(machine, kernel);
     skinny_cut best = keep_whole(kernel, &p, tile_count, slot_count);
     double best_s = predict(machine, kernel, &p, &best);
     skinny_cut cut = cut_tiles(kernel, &p, tile_count, slot_count);
@@ -133,7 +132,7 @@ void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *give
         best_s = cut_s;
     }
     proposal->is_legal = 1;
-    proposal->resident_blocks = count_blocks_per_sm(&machine->gpu, kernel);
+    proposal->resident_blocks = count_blocks_per_sm(machine, kernel);
     proposal->predicted_s = best_s;
     proposal->workspace_bytes = tgi_gemm_part_bytes(&p, best.part_count);
     proposal->blocking.kc = best.unit_elems;

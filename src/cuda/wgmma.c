@@ -29,12 +29,21 @@ static int is_16bit(tg_type type)
     return type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
 }
 
-static int64_t count_shared_bytes(const tgi_kernel *kernel)
+/* is_across: 1 where B's lines lie across k. */
+static int64_t count_shared_bytes(const tgi_kernel *kernel, int is_across)
 {
     const int line_bytes = tgi_wgmma_line_bytes(kernel);
     const int row_bytes = tgi_slices_are_held(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
     return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
-                                  kernel->stage_count, kernel->thread_count);
+                                  kernel->stage_count, kernel->thread_count, is_across);
+}
+
+/* Of the layout that needs most. */
+static int64_t count_most_shared_bytes(const tgi_kernel *kernel)
+{
+    const int64_t along = count_shared_bytes(kernel, 0);
+    const int64_t across = is_16bit(kernel->type) ? count_shared_bytes(kernel, 1) : 0;
+    return across > along ? across : along;
 }
 
 /* Of D, over all batch entries. Cut into parts of k, whose sums are in the workspace, it has far
@@ -96,7 +105,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *given
     const tgi_problem *p = given;
     tgi_problem panel;
     double panel_count = 1.0;
-    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+    if (!tgi_gemm_fits(machine, count_most_shared_bytes(kernel), proposal))
         return;
     if (!takes_precision(p, proposal))
         return;
@@ -284,7 +293,8 @@ static tg_status launch_one(const tgi_cuda_queue *queue, const tgi_call *call)
     const tgi_cuda_launch shape = {.grid = {(unsigned)(cluster * clusters), 1, 1},
                                    .cluster = (unsigned)cluster,
                                    .block = {(unsigned)kernel->thread_count, 1, 1},
-                                   .shared_bytes = (unsigned)count_shared_bytes(kernel),
+                                   .shared_bytes =
+                                       (unsigned)count_shared_bytes(kernel, operand[1].is_across),
                                    .is_early = 1};
     void *arguments[] = {&args};
     char symbol[TGI_CUDA_SYMBOL_BYTES];

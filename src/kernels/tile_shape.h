@@ -62,12 +62,16 @@
 /* Families wgmma, bf16x, bf16r and fp16x: a step of k is 128 bytes of each line, or a chunk of its
  * slices; stages of A and B, a part of D for each warpgroup that multiplies (all but one), the
  * alignment of the first stage, two barriers a stage. Of B's lines across k there are whole boxes
- * of 64. */
+ * of 64, which leave room for a stage less where they have more lines than the tile. */
 #define TGI_WGMMA_STEP_BYTES 128
 #define TGI_WGMMA_PART_BYTES 16384
-#define TGI_WGMMA_LINES(cols) (((cols) + 63) / 64 * 64)
-#define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads)                  \
-    (1024 + 8 + (stages) * ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols) * (col_bytes) + 16) +     \
+#define TGI_WGMMA_LINES(cols, is_across) ((is_across) ? ((cols) + 63) / 64 * 64 : (cols))
+#define TGI_WGMMA_STAGES(stages, cols, is_across)                                                  \
+    ((stages) - (TGI_WGMMA_LINES(cols, is_across) > (cols)))
+#define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads, is_across)       \
+    (1024 + 8 +                                                                                    \
+     TGI_WGMMA_STAGES(stages, cols, is_across) *                                                   \
+         ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes) + 16) +            \
      ((threads) / 128 - 1) * TGI_WGMMA_PART_BYTES)
 
 /* Columns of D that a warpgroup stores together. */

@@ -5,7 +5,6 @@
 
 #include "model/occupancy.h"
 
-#define GRID_HEIGHT_MAX 65535
 /* A coordinate past an edge, by less than a tile, and an index inside must both be an int. */
 #define ELEMS_MAX (INT32_MAX - 1024)
 /* Cycles that a block waits in each step: its loads, then the barriers. */
@@ -295,10 +294,10 @@ int tgi_model_ladder_takes(const tgi_kernel *kernel, int64_t m, int64_t n, int64
         snprintf(reason, reason_bytes,
                  "the ladder's kernels index by int: A, B and D must have at most %d elements each",
                  ELEMS_MAX);
-    } else if (grid_y > GRID_HEIGHT_MAX) {
+    } else if (grid_y > TGI_GRID_HEIGHT_MAX) {
         snprintf(reason, reason_bytes,
                  "the grid would be %.0f blocks high; %d is the limit: take a larger tile", grid_y,
-                 GRID_HEIGHT_MAX);
+                 TGI_GRID_HEIGHT_MAX);
     } else {
         return 1;
     }

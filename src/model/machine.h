@@ -20,6 +20,8 @@ typedef struct tgi_gpu {
  * included: what every predicted time of a kernel begins with. */
 #define TGI_GPU_LAUNCH_S 3e-6
 
+#define TGI_GRID_HEIGHT_MAX 65535 /* blocks of a launch along y, and along z */
+
 typedef struct tgi_machine {
     char name[64];
     tgi_isa isa;                   /* highest in use */

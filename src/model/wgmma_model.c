@@ -2,21 +2,27 @@
 
 #include <math.h>
 
-/* Fitted to 191 runs of BF16 on an H200, calls one behind the other, m from 1 to 2048. */
+/* Fitted to runs of BF16 and FP8 on an H200, calls one behind the other, m from 1 to 8192. */
 #define STEP_BYTES 128.0
 #define LAUNCH_S 1.6e-6           /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
 #define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
 #define ISSUE_SHARE 0.92          /* of the instructions' rate in the middle of a tile */
-#define FILL_BYTES_PER_CYCLE 41.6 /* of the copy engine into one multiprocessor's shared memory */
+#define ODD_SHARE 0.95            /* more, of 160 and 192 columns */
+#define FP8_SHARE 0.91            /* more, of FP8 in tiles of one part */
+#define FILL_BYTES_PER_CYCLE 45.0 /* of the copy engine into one multiprocessor's shared memory */
 #define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
-#define MEMORY_SHARE 0.81         /* of the bus's rate, where all multiprocessors read, */
-#define MEMORY_EXPONENT 0.20      /* and how it falls with the share of them that do */
+#define MEMORY_SHARE 0.925        /* of the bus's rate, where all multiprocessors read, */
+#define MEMORY_EXPONENT 0.30      /* how it falls with the share of them that do, */
+#define BUSY_ORDER 6.0            /* of join_seconds for it and what else a tile takes, */
+#define MEMORY_START_S 2.4e-6     /* and until it is reached */
 #define TILE_S 0.09e-6            /* between the sums of a tile and the next one's first products */
 #define STORE_BYTES_PER_S 60e9    /* of a block, through shared memory */
 #define PIECE_BYTES_PER_S 100e9   /* of a block's sums into the workspace */
-#define LATENCY_S 1.25e-6         /* from the request for a stage to its use, */
-#define CLUSTER_LATENCY_S 1.70e-6 /* where two blocks wait for each other */
-#define SHARE_S 0.9e-6            /* of two blocks with parts of k of a tile: they wait, */
+#define LATENCY_S 1.1e-6          /* from the request for a stage to its use, */
+#define CLUSTER_LATENCY_S 1.70e-6 /* where two blocks wait for each other, */
+#define LOADED_SHARE 0.25         /* and how much longer it is where memory is busy */
+#define TURNED_S 0.8e-6           /* more of each tile, where D's rows lie across the tile's */
+#define SHARE_S 1.6e-6            /* of two blocks with parts of k of a tile: they wait, */
 #define SHARE_PART_S 0.65e-6      /* for each more of them, */
 #define SHARE_BYTES_PER_S 25e9    /* and what each sends to the others */
 #define PIECES_S 2.7e-6           /* a second kernel, that adds parts of k, */
@@ -91,17 +97,26 @@ static tile_lines count_lines(double count, double lines_per_tile, double tile_c
     return (tile_lines){inside / tile_count, (copied - inside) / tile_count};
 }
 
+/* Of ISSUE_SHARE. FP8: a tile of more than 192 columns is in two parts, of which one is added in
+ * FP32 while the other is multiplied. */
+static double find_width_share(const tgi_kernel *kernel)
+{
+    return (tgi_type_bytes(kernel->type) == 1 && kernel->tile_cols <= 192 ? FP8_SHARE : 1.0) *
+           (kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0);
+}
+
 /* `steps` of k of one tile, apart from memory's rate: the instructions, the copy engine, or the
  * wait for stages, of which all but one are under way. */
 static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                                const tgi_wgmma_work *work, double steps, double busy_share)
+                                const tgi_wgmma_work *work, double steps, double busy_share,
+                                double memory_share)
 {
     const tile_lines a =
         count_lines((double)p->m, kernel->tile_rows, work->cluster_rows, work->a_box_lines);
     const tile_lines b = count_lines((double)p->n, kernel->tile_cols, 1.0, work->b_box_lines);
     const step_work step = find_step_work(kernel, p);
     const double clock_share = step.add_cycles > 0.0 ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
-    const double issue_share = step.add_cycles <= 0.0    ? ISSUE_SHARE
+    const double issue_share = step.add_cycles <= 0.0    ? ISSUE_SHARE * find_width_share(kernel)
                                : kernel->tile_cols <= 64 ? NARROW_SHARE
                                                          : 1.0;
     const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
@@ -110,19 +125,41 @@ static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     const double fill_s = (a.inside * step.row_bytes + b.inside * step.col_bytes) /
                               (FILL_BYTES_PER_CYCLE * gpu->clock_hz) +
                           (a.outside + b.outside) * OUTSIDE_LINE_S;
-    const double latency_s = work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S;
+    const double latency_s = (work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S) *
+                             (1.0 + LOADED_SHARE * memory_share);
     const double run_count = step.add_cycles > 0.0 ? ceil(steps / RUN_CHUNKS) - 1.0 : 0.0;
     const double run_s = (double)kernel->tile_rows * kernel->tile_cols * 4.0 / RUN_BYTES_PER_S;
     return run_count * run_s + fmax(steps * fmax(multiply_s, fill_s),
                                     latency_s * fmax(1.0, steps / (kernel->stage_count - 1)));
 }
 
-/* `count` clusters of tiles in rounds: each takes own_s, or what memory gives to all of a round. */
-static double find_rounds_seconds(double count, double slots, double own_s, double memory_s)
+/* Of two things at once the slower, and more the closer they are: the root of this order of the sum
+ * of their powers. */
+static double join_seconds(double a, double b, double order)
+{
+    const double most = fmax(a, b), least = fmin(a, b);
+    return most > 0.0 ? most * pow(1.0 + pow(least / most, order), 1.0 / order) : 0.0;
+}
+
+/* What memory needs for `count` clusters in rounds, each_s one of them where all slots are busy. */
+static double find_memory_seconds(double count, double slots, double each_s)
 {
     const double full = floor(count / slots), rest = count - full * slots;
-    const double rest_s = memory_s * rest / pow(rest / slots, MEMORY_EXPONENT);
-    return full * fmax(own_s, memory_s * slots) + (rest > 0.0 ? fmax(own_s, rest_s) : 0.0);
+    const double rest_s = rest > 0.0 ? each_s * rest / pow(rest / slots, MEMORY_EXPONENT) : 0.0;
+    return full * slots * each_s + rest_s;
+}
+
+/* All rounds of tiles, apart from memory's rate. */
+static double find_own_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                               const tgi_wgmma_work *work, double memory_share)
+{
+    const double slots = work->slot_count, cut_units = work->cut_count * work->part_count;
+    const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
+    const double whole_steps = work->cluster_parts > 1 ? work->part_steps : work->step_count;
+    return ceil(work->whole_count / slots) *
+               find_tile_seconds(gpu, kernel, p, work, whole_steps, busy_share, memory_share) +
+           ceil(cut_units / slots) *
+               find_tile_seconds(gpu, kernel, p, work, work->part_steps, busy_share, memory_share);
 }
 
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -130,11 +167,13 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 {
     const double slots = work->slot_count, parts = work->part_count;
     const double cut_units = work->cut_count * parts;
-    const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
     const double sums = (double)kernel->tile_rows * kernel->tile_cols;
-    const double whole_steps = work->cluster_parts > 1 ? work->part_steps : work->step_count;
-    const double whole_s = find_tile_seconds(gpu, kernel, p, work, whole_steps, busy_share);
-    const double part_s = find_tile_seconds(gpu, kernel, p, work, work->part_steps, busy_share);
+    const double each_s = tgi_model_tile_bytes(p) / (MEMORY_SHARE * gpu->memory_bytes_per_s) /
+                          (work->whole_count + work->cut_count);
+    const double memory_s = find_memory_seconds(work->whole_count, slots, each_s) +
+                            find_memory_seconds(cut_units, slots, each_s / parts);
+    const double idle_s = find_own_seconds(gpu, kernel, p, work, 0.0);
+    const double own_s = find_own_seconds(gpu, kernel, p, work, fmin(1.0, memory_s / idle_s));
     const double store_s =
         TILE_S + sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
     const double share_s =
@@ -142,22 +181,18 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
             ? SHARE_S + SHARE_PART_S * (work->cluster_parts - 2) +
                   sums * 4.0 * (work->cluster_parts - 1) / work->cluster_parts / SHARE_BYTES_PER_S
             : 0.0;
+    const double turned_s = p->d.col == 1 && p->n > 1 ? 0.0 : TURNED_S;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
-    const double memory_s = tgi_model_tile_bytes(p) / (MEMORY_SHARE * gpu->memory_bytes_per_s) /
-                            (work->whole_count + work->cut_count);
-    double seconds = LAUNCH_S + find_rounds_seconds(work->whole_count, slots, whole_s, memory_s) +
-                     find_rounds_seconds(cut_units, slots, part_s, memory_s / parts) +
-                     ceil(work->whole_count / slots) * (store_s + share_s) +
+    double seconds = LAUNCH_S + join_seconds(own_s, MEMORY_START_S + memory_s, BUSY_ORDER) +
+                     ceil(work->whole_count / slots) * (store_s + share_s + turned_s) +
                      ceil(cut_units / slots) * put_s;
     if (work->cut_count > 0.0) {
         const double piece_bytes = cut_units * work->cluster_rows * sums * 4.0;
         seconds += PIECES_S + PIECE_PART_S * parts +
                    piece_bytes / (PIECES_RATIO * gpu->memory_bytes_per_s);
     }
-    /* The slower of the two, and yet every kernel a time of its own: the root of order 8 of the sum
-     * of their powers. */
-    const double ratio = CALL_S / seconds, square = ratio * ratio, fourth = square * square;
-    return seconds * sqrt(sqrt(sqrt(1.0 + fourth * fourth)));
+    /* Calls cannot follow faster than they are made, and yet every kernel has a time of its own. */
+    return join_seconds(seconds, CALL_S, 8.0);
 }
 
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)

@@ -144,9 +144,10 @@ static void test_ones(void **state)
 static int choose_kind(const char *name)
 {
     kind = name;
-    for (int i = TG_PRECISION_TF32; tg_get_precision_name((tg_precision)i); i++) {
+    for (int i = TG_PRECISION_IEEE_FP32; tg_get_precision_name((tg_precision)i); i++) {
         if (strcmp(name, tg_get_precision_name((tg_precision)i)) == 0) {
             precision = (tg_precision)i;
+            type = precision == TG_PRECISION_IEEE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
             return 1;
         }
     }

@@ -61,6 +61,7 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
         "+f"(sum[i + 5]), "+f"(sum[i + 6]), "+f"(sum[i + 7])
 #define TGI_SUMS_16(i) TGI_SUMS_8(i), TGI_SUMS_8(i + 8)
 #define TGI_SUMS_32(i) TGI_SUMS_16(i), TGI_SUMS_16(i + 16)
+#define TGI_SUMS_40(i) TGI_SUMS_32(i), TGI_SUMS_8(i + 32)
 #define TGI_SUMS_64(i) TGI_SUMS_32(i), TGI_SUMS_32(i + 32)
 #define TGI_SUMS_80(i) TGI_SUMS_64(i), TGI_SUMS_16(i + 64)
 #define TGI_SUMS_96(i) TGI_SUMS_64(i), TGI_SUMS_32(i + 64)
@@ -70,10 +71,10 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
 #define TGI_NAMES_16 TGI_NAMES_8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define TGI_NAMES_32                                                                               \
     TGI_NAMES_16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define TGI_NAMES_40 TGI_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
 #define TGI_NAMES_64                                                                               \
-    TGI_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, "   \
-                 "%47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "     \
-                 "%62, %63"
+    TGI_NAMES_40 ", %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "        \
+                 "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define TGI_NAMES_80                                                                               \
     TGI_NAMES_64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define TGI_NAMES_96                                                                               \
@@ -119,6 +120,7 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
 TGI_WGMMA_OF_TYPE(16, 8, "%8", "%9", "%10", "%11", "%12")
 TGI_WGMMA_OF_TYPE(32, 16, "%16", "%17", "%18", "%19", "%20")
 TGI_WGMMA_OF_TYPE(64, 32, "%32", "%33", "%34", "%35", "%36")
+TGI_WGMMA_OF_TYPE(80, 40, "%40", "%41", "%42", "%43", "%44")
 TGI_WGMMA_OF_TYPE(128, 64, "%64", "%65", "%66", "%67", "%68")
 TGI_WGMMA_OF_TYPE(160, 80, "%80", "%81", "%82", "%83", "%84")
 TGI_WGMMA_OF_TYPE(192, 96, "%96", "%97", "%98", "%99", "%100")

@@ -20,13 +20,14 @@ template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int
           int Threads, int AcrossA, int AcrossB, int Slices = 0, int IsHeld = 0>
 struct tgi_wgmma_shape {
     static constexpr tg_type a_type = AType, b_type = BType;
-    static constexpr int rows = Rows, cols = Cols, stages = Stages;
+    static constexpr int rows = Rows, cols = Cols;
+    static constexpr int stages = TGI_WGMMA_STAGES(Stages, Cols, AcrossB);
     static constexpr int cluster_rows = ClusterRows; /* 1, or 2: one or two */
     static constexpr int across_a = AcrossA, across_b = AcrossB;
     static constexpr int group_count = Threads / TGI_WARPGROUP - 1; /* that multiply */
     static constexpr int group_rows = Rows / group_count;
     static constexpr int blocks = group_rows / TGI_BLOCK_LINES; /* instructions one below another */
-    static constexpr int b_lines = AcrossB ? TGI_WGMMA_LINES(Cols) : Cols;
+    static constexpr int b_lines = TGI_WGMMA_LINES(Cols, AcrossB);
     static constexpr int slices = Slices, is_held = IsHeld;
     static constexpr int line_bytes = Slices ? Slices * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
     static constexpr int a_bytes = Rows * (IsHeld ? TGI_WGMMA_STEP_BYTES : line_bytes);
