@@ -101,8 +101,10 @@ static void try_cluster_cuts(const tgi_machine *machine, const tgi_problem *p, t
     const tgi_kernel *kernel = proposal->kernel;
     const int piece_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
     const int pieces = kernel->tile_rows / 64 * kernel->tile_cols / piece_cols;
-    const int64_t room = (int64_t)(kernel->tile_rows + kernel->tile_cols) *
-                         tgi_wgmma_line_bytes(kernel) * kernel->stage_count;
+    /* Of the layout that has fewest stages. */
+    const int stages = TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, 1);
+    const int64_t room =
+        (int64_t)(kernel->tile_rows + kernel->tile_cols) * tgi_wgmma_line_bytes(kernel) * stages;
     for (int wanted = 2; wanted * work.cluster_rows <= CLUSTER_MAX; wanted++) {
         work.part_steps = ceil(work.step_count / wanted);
         work.cluster_parts = (int)ceil(work.step_count / work.part_steps);
@@ -144,6 +146,8 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
     const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
     /* Of equals the cluster that shares B: it reads less. */
     for (int cluster_rows = kernel->thread_rows; cluster_rows >= 1; cluster_rows--) {
+        if ((int64_t)(cluster_rows - 1) * kernel->tile_rows >= p->m)
+            continue; /* its last tile would have no rows */
         const tgi_wgmma_work work = {
             .a_box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
             .b_box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),

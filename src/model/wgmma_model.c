@@ -7,13 +7,11 @@
 #define LAUNCH_S 1.6e-6           /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
 #define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
 #define ISSUE_SHARE 0.92          /* of the instructions' rate in the middle of a tile */
-#define ODD_SHARE 0.95            /* more, of 160 and 192 columns */
+#define ODD_SHARE 0.94            /* more, of 160 and 192 columns */
 #define FP8_SHARE 0.91            /* more, of FP8 in tiles of one part */
 #define FILL_BYTES_PER_CYCLE 45.0 /* of the copy engine into one multiprocessor's shared memory */
 #define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
 #define MEMORY_SHARE 0.925        /* of the bus's rate, where all multiprocessors read, */
-#define MEMORY_EXPONENT 0.30      /* how it falls with the share of them that do, */
-#define BUSY_ORDER 6.0            /* of join_seconds for it and what else a tile takes, */
 #define MEMORY_START_S 2.4e-6     /* and until it is reached */
 #define TILE_S 0.09e-6            /* between the sums of a tile and the next one's first products */
 #define STORE_BYTES_PER_S 60e9    /* of a block, through shared memory */
@@ -31,9 +29,9 @@
 #define REPACK_S 2.5e-6
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
 
-/* FP32 by slices, fitted to 45 runs on an H200 from 64x10240x8192 to 4096 cubed. Between the
- * products of a chunk, for each 128 columns, and the next ones: sums are waited for and added. Of
- * two warpgroups one multiplies meanwhile, or some of the time. */
+/* FP32 by slices, fitted to 45 runs on an H200 from 64x10240x8192 to 4096 cubed, before those above
+ * were set anew. Between the products of a chunk, for each 128 columns, and the next ones: sums are
+ * waited for and added. Of two warpgroups one multiplies meanwhile, or some of the time. */
 #define CHUNK_BYTES 64.0 /* of a slice's line, in a step */
 #define ADD_CYCLES_OF_ONE 700.0
 #define ADD_CYCLES_OF_TWO 340.0
@@ -133,19 +131,21 @@ static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
                                     latency_s * fmax(1.0, steps / (kernel->stage_count - 1)));
 }
 
-/* Of two things at once the slower, and more the closer they are: the root of this order of the sum
- * of their powers. */
-static double join_seconds(double a, double b, double order)
+/* Of two things at once the slower, and more the closer they are: the root of order 6 of the sum of
+ * their powers. No pow(): a plan asks some hundred times. */
+static double join_seconds(double a, double b)
 {
-    const double most = fmax(a, b), least = fmin(a, b);
-    return most > 0.0 ? most * pow(1.0 + pow(least / most, order), 1.0 / order) : 0.0;
+    const double most = fmax(a, b), ratio = fmin(a, b) / most, square = ratio * ratio;
+    return most * cbrt(sqrt(1.0 + square * square * square));
 }
 
-/* What memory needs for `count` clusters in rounds, each_s one of them where all slots are busy. */
+/* What memory needs for `count` clusters in rounds, each_s one where all slots are busy. Its
+ * rate falls with the share of slots that are, to the power of 5/16. */
 static double find_memory_seconds(double count, double slots, double each_s)
 {
     const double full = floor(count / slots), rest = count - full * slots;
-    const double rest_s = rest > 0.0 ? each_s * rest / pow(rest / slots, MEMORY_EXPONENT) : 0.0;
+    const double quarter = sqrt(sqrt(rest / slots));
+    const double rest_s = rest > 0.0 ? each_s * rest / (quarter * sqrt(sqrt(quarter))) : 0.0;
     return full * slots * each_s + rest_s;
 }
 
@@ -183,7 +183,7 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
             : 0.0;
     const double turned_s = p->d.col == 1 && p->n > 1 ? 0.0 : TURNED_S;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
-    double seconds = LAUNCH_S + join_seconds(own_s, MEMORY_START_S + memory_s, BUSY_ORDER) +
+    double seconds = LAUNCH_S + join_seconds(own_s, MEMORY_START_S + memory_s) +
                      ceil(work->whole_count / slots) * (store_s + share_s + turned_s) +
                      ceil(cut_units / slots) * put_s;
     if (work->cut_count > 0.0) {
@@ -192,7 +192,7 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
                    piece_bytes / (PIECES_RATIO * gpu->memory_bytes_per_s);
     }
     /* Calls cannot follow faster than they are made, and yet every kernel has a time of its own. */
-    return join_seconds(seconds, CALL_S, 8.0);
+    return join_seconds(seconds, CALL_S);
 }
 
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)
