@@ -103,18 +103,23 @@ static double find_width_share(const tgi_kernel *kernel)
            (kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0);
 }
 
-/* `steps` of k of one tile, apart from memory's rate: the instructions, the copy engine, or the
- * wait for stages, of which all but one are under way. */
-static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                                const tgi_wgmma_work *work, double steps, double busy_share,
-                                double memory_share)
+/* A step of a tile, apart from memory's rate: the instructions or the copy engine; the wait for a
+ * stage where memory is idle; and what each run of k but the last costs at its end. */
+typedef struct step_seconds {
+    double busy_s, wait_s, run_s;
+} step_seconds;
+
+static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                      const tgi_problem *p, const tgi_wgmma_work *work,
+                                      double busy_share)
 {
     const tile_lines a =
         count_lines((double)p->m, kernel->tile_rows, work->cluster_rows, work->a_box_lines);
     const tile_lines b = count_lines((double)p->n, kernel->tile_cols, 1.0, work->b_box_lines);
     const step_work step = find_step_work(kernel, p);
-    const double clock_share = step.add_cycles > 0.0 ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
-    const double issue_share = step.add_cycles <= 0.0    ? ISSUE_SHARE * find_width_share(kernel)
+    const int is_sliced = step.add_cycles > 0.0;
+    const double clock_share = is_sliced ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
+    const double issue_share = !is_sliced                ? ISSUE_SHARE * find_width_share(kernel)
                                : kernel->tile_cols <= 64 ? NARROW_SHARE
                                                          : 1.0;
     const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
@@ -123,12 +128,19 @@ static double find_tile_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     const double fill_s = (a.inside * step.row_bytes + b.inside * step.col_bytes) /
                               (FILL_BYTES_PER_CYCLE * gpu->clock_hz) +
                           (a.outside + b.outside) * OUTSIDE_LINE_S;
-    const double latency_s = (work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S) *
-                             (1.0 + LOADED_SHARE * memory_share);
-    const double run_count = step.add_cycles > 0.0 ? ceil(steps / RUN_CHUNKS) - 1.0 : 0.0;
-    const double run_s = (double)kernel->tile_rows * kernel->tile_cols * 4.0 / RUN_BYTES_PER_S;
-    return run_count * run_s + fmax(steps * fmax(multiply_s, fill_s),
-                                    latency_s * fmax(1.0, steps / (kernel->stage_count - 1)));
+    const double sum_bytes = (double)kernel->tile_rows * kernel->tile_cols * 4.0;
+    return (step_seconds){fmax(multiply_s, fill_s),
+                          work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S,
+                          is_sliced ? sum_bytes / RUN_BYTES_PER_S : 0.0};
+}
+
+/* `steps` of k of one tile. Of the stages all but one are under way. */
+static double find_tile_seconds(const tgi_kernel *kernel, const step_seconds *step, double steps,
+                                double memory_share)
+{
+    const double wait_s = step->wait_s * (1.0 + LOADED_SHARE * memory_share);
+    return step->run_s * (ceil(steps / RUN_CHUNKS) - 1.0) +
+           fmax(steps * step->busy_s, wait_s * fmax(1.0, steps / (kernel->stage_count - 1)));
 }
 
 /* Of two things at once the slower, and more the closer they are: the root of order 6 of the sum of
@@ -150,16 +162,15 @@ static double find_memory_seconds(double count, double slots, double each_s)
 }
 
 /* All rounds of tiles, apart from memory's rate. */
-static double find_own_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                               const tgi_wgmma_work *work, double memory_share)
+static double find_own_seconds(const tgi_kernel *kernel, const tgi_wgmma_work *work,
+                               const step_seconds *step, double memory_share)
 {
     const double slots = work->slot_count, cut_units = work->cut_count * work->part_count;
-    const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
     const double whole_steps = work->cluster_parts > 1 ? work->part_steps : work->step_count;
     return ceil(work->whole_count / slots) *
-               find_tile_seconds(gpu, kernel, p, work, whole_steps, busy_share, memory_share) +
+               find_tile_seconds(kernel, step, whole_steps, memory_share) +
            ceil(cut_units / slots) *
-               find_tile_seconds(gpu, kernel, p, work, work->part_steps, busy_share, memory_share);
+               find_tile_seconds(kernel, step, work->part_steps, memory_share);
 }
 
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -172,8 +183,10 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
                           (work->whole_count + work->cut_count);
     const double memory_s = find_memory_seconds(work->whole_count, slots, each_s) +
                             find_memory_seconds(cut_units, slots, each_s / parts);
-    const double idle_s = find_own_seconds(gpu, kernel, p, work, 0.0);
-    const double own_s = find_own_seconds(gpu, kernel, p, work, fmin(1.0, memory_s / idle_s));
+    const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
+    const step_seconds step = find_step_seconds(gpu, kernel, p, work, busy_share);
+    const double idle_s = find_own_seconds(kernel, work, &step, 0.0);
+    const double own_s = find_own_seconds(kernel, work, &step, fmin(1.0, memory_s / idle_s));
     const double store_s =
         TILE_S + sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
     const double share_s =
