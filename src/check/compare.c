@@ -38,7 +38,6 @@ typedef struct comparison {
     long double product_error; /* relative to |A||B| */
     long double k;
     int may_flush; /* subnormal inputs and sums may be zero */
-    long double least_aligned;
     long double slope;
     long double scale_d; /* 1 where there is none */
 } comparison;
@@ -108,7 +107,6 @@ static comparison start_comparison(const tg_problem *problem, check_result *resu
     run.k = (long double)get_k(problem);
     run.scale_d = problem->d_scale == TG_SCALE_NONE ? 1 : *problem->d_scale_data;
     run.may_flush = check_may_flush(problem);
-    run.least_aligned = check_get_least_aligned(problem);
     if (run.may_flush && problem->d.type == TG_TYPE_BF16)
         run.output.underflow = FLUSH_LIMIT;
     run.slope = get_slope(problem->activation);
@@ -177,8 +175,8 @@ static long double bound_activated(const comparison *run, const check_expected *
         error += size * 0x1p-37L * expected->row_max_a * expected->col_max_b;
     if (run->may_flush)
         error += size * FLUSH_LIMIT * ((long double)expected->row_max_a + expected->col_max_b + 1);
-    error += run->gamma * size * run->least_aligned *
-             (expected->row_max_a + expected->col_max_b + run->least_aligned);
+    error += check_bound_alignment(run->problem, (double)run->gamma, (double)size,
+                                   expected->row_max_a, expected->col_max_b);
     error *= run->slope;
     if (run->problem->activation > TG_ACTIVATION_RELU)
         error += 12 * sums->unit * fabsl(y / run->scale_d) + 64 * sums->underflow;

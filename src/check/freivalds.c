@@ -139,8 +139,7 @@ static double bound_underflow(const freivalds_run *run, const row_sums *sums)
         eta += step_count * 0x1p-37 * sums->a_max * run->b_max;
     if (check_may_flush(problem))
         eta += (step_count * (sums->a_max + run->b_max + 1) + 1) * BF16_FLUSH;
-    const double least = check_get_least_aligned(problem);
-    eta += run->gamma * step_count * least * (sums->a_max + run->b_max + least);
+    eta += check_bound_alignment(problem, run->gamma, step_count, sums->a_max, run->b_max);
     return eta;
 }
 

@@ -54,10 +54,12 @@ int check_may_flush(const tg_problem *problem)
            (problem->a.type == TG_TYPE_BF16 && problem->precision == TG_PRECISION_DEFAULT);
 }
 
-double check_get_least_aligned(const tg_problem *problem)
+double check_bound_alignment(const tg_problem *problem, double gamma, double steps, double max_a,
+                             double max_b)
 {
-    return problem->a.type == TG_TYPE_FP16 && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-14
-                                                                                         : 0;
+    const double least = 0x1p-14; /* normal FP16 */
+    int is_aligned = problem->a.type == TG_TYPE_FP16 && problem->precision == TG_PRECISION_DEFAULT;
+    return is_aligned ? gamma * steps * least * (max_a + max_b + least) : 0;
 }
 
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col)

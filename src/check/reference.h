@@ -40,8 +40,10 @@ double check_get_step_count(const tg_problem *problem, int64_t k);
 /* 1 where instructions may take subnormal inputs and sums as zero. */
 int check_may_flush(const tg_problem *problem);
 
-/* What instructions may take a smaller input for when they align products; 0: they do not. */
-double check_get_least_aligned(const tg_problem *problem);
+/* What `steps` products may lose where instructions align subnormal inputs as 2^-14: those of FP16;
+ * of others 0, also where gamma is infinite. */
+double check_bound_alignment(const tg_problem *problem, double gamma, double steps, double max_a,
+                             double max_b);
 
 /* Offset in elements of (row, col) of batch entry `batch`. */
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col);

@@ -138,6 +138,45 @@ static void test_tf32(void **state)
     }
 }
 
+/* FP16 instructions align subnormal inputs as 2^-14: `cut` is what an H200 gave. */
+static void test_subnormal_fp16(void **state)
+{
+    (void)state;
+    check_result result;
+    float d;
+    uint16_t a[2] = {0x3831, 0x0148}, b[2] = {0x803e, 0x01b5}; /* all but the first subnormal */
+    const double exact = 0x1.0c4p-1 * -62 * 0x1p-24 + 328 * 0x1p-24 * 437 * 0x1p-24;
+    const double cut = -2128273 * 0x1p-40; /* each product cut off at 2^-40 */
+    const struct {
+        double sum;
+        int is_ok, is_ieee_ok;
+    } cases[] = {{exact, 1, 1}, {cut, 1, 0}, {exact + 40 * (cut - exact), 0, 0}};
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP16, a, 1, 2),
+                                         tg_make_matrix(TG_TYPE_FP16, b, 2, 1),
+                                         tg_make_matrix(TG_TYPE_FP32, &d, 1, 1));
+    for (int i = 0; i < 6; i++) {
+        d = (float)cases[i / 2].sum;
+        problem.precision = i % 2 ? TG_PRECISION_IEEE_FP32 : TG_PRECISION_DEFAULT;
+        check_compare(&problem, ALL_FLOPS, &result);
+        assert_int_equal(result.is_ok, i % 2 ? cases[i / 2].is_ieee_ok : cases[i / 2].is_ok);
+    }
+}
+
+/* Where k steps of rounding bound nothing, nothing finite is out of bounds. */
+static void test_huge_k(void **state)
+{
+    (void)state;
+    const int64_t k = (INT64_C(1) << 24) + 8;
+    uint8_t one = 0x38; /* read k times */
+    float d = (float)k;
+    check_result result;
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP8_E4M3, &one, 1, k),
+                                         tg_make_matrix(TG_TYPE_FP8_E4M3, &one, k, 1),
+                                         tg_make_matrix(TG_TYPE_FP32, &d, 1, 1));
+    problem.a.col_stride = problem.b.row_stride = 0;
+    assert_true(check_compare(&problem, ALL_FLOPS, &result) && result.is_ok);
+}
+
 static void test_wrong_tiles(void **state)
 {
     known_product *product = *state;
@@ -350,6 +389,8 @@ int main(void)
         cmocka_unit_test(test_special_inputs),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_subnormal_fp16),
+        cmocka_unit_test(test_huge_k),
         cmocka_unit_test(test_output_overflow),
         cmocka_unit_test(test_unread_operands),
         cmocka_unit_test(test_empty_output),
