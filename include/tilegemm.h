@@ -176,7 +176,8 @@ typedef struct tg_context_options {
 /* Makes a context. `options` may be NULL; its strings are copied. On success the caller owns
  * *context and passes it to tg_destroy_context. Errors: UNKNOWN_NAME, NO_DEVICE (an instruction
  * set this CPU lacks counts), INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE; then *context is
- * NULL. A GPU's context is the primary one, which the CUDA runtime and PyTorch use too. */
+ * NULL. A GPU's context is the primary one, which the CUDA runtime and PyTorch use too; where there
+ * is room it takes 32 MiB of workspace: plans made before its first call seldom allocate then. */
 TG_API tg_status tg_create_context(const tg_context_options *options, tg_context **context);
 
 /* Frees the context, its workspace and its plan cache; plans made from it must be destroyed

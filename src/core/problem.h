@@ -68,6 +68,13 @@ static inline int tgi_problem_has_scale(const tgi_problem *problem)
            problem->d_scale != TG_SCALE_NONE;
 }
 
+/* 1 if D is the sum of products itself, converted. */
+static inline int tgi_problem_is_sum_alone(const tgi_problem *problem)
+{
+    return problem->alpha == 1.0 && problem->beta == 0.0 && problem->bias == TG_BIAS_NONE &&
+           problem->activation == TG_ACTIVATION_NONE && !tgi_problem_has_scale(problem);
+}
+
 /* 1 if D has no element. */
 static inline int tgi_problem_is_empty(const tgi_problem *problem)
 {

@@ -1,6 +1,7 @@
 /* CUDA as a backend: dispatch, the epilogue alone. */
 #include "core/status.h"
 #include "cuda/device.h"
+#include "cuda/gemm.h"
 #include "kernels/gemm_args.h"
 
 #define SCALE_THREADS 256
@@ -74,6 +75,7 @@ const tgi_backend tgi_backend_cuda = {
     .device = "cuda",
     .row_device = "cuda",
     .workspace_alignment = 256,
+    .spare_bytes = TGI_WORKSPACE_BYTES_MAX,
     .operand_alignment = TGI_CUDA_OPERAND_ALIGNMENT,
     .count_devices = count_devices,
     .open = open_cuda,

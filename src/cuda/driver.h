@@ -33,6 +33,7 @@ enum {
 };
 enum { TGI_CUDA_FUNCTION_SHARED_BYTES = 8 };
 enum { TGI_CUDA_TENSOR_UINT8 = 0, TGI_CUDA_TENSOR_UINT16 = 1, TGI_CUDA_TENSOR_UINT32 = 2 };
+enum { TGI_CUDA_TENSOR_TF32 = 11 }; /* FP32 in memory, rounded on the way */
 enum {
     TGI_CUDA_TENSOR_NO_INTERLEAVE = 0,
     TGI_CUDA_TENSOR_NO_SWIZZLE = 0,

@@ -43,12 +43,16 @@ static int has_b_vectors(const tgi_problem *p, int along_k)
                    : has_vectors(p, p->type, &p->b, p->b.col, p->b.row, p->k);
 }
 
+tgi_access tgi_gemm_find_b_access(const tgi_problem *p)
+{
+    return has_b_vectors(p, is_along_k(&p->b, p->b.row, p->n)) ? TGI_ACCESS_VECTORS
+                                                               : TGI_ACCESS_ELEMENTS;
+}
+
 tgi_access tgi_gemm_find_access(const tgi_problem *p)
 {
-    return has_a_vectors(p, is_along_k(&p->a, p->a.col, p->m)) &&
-                   has_b_vectors(p, is_along_k(&p->b, p->b.row, p->n))
-               ? TGI_ACCESS_VECTORS
-               : TGI_ACCESS_ELEMENTS;
+    return has_a_vectors(p, is_along_k(&p->a, p->a.col, p->m)) ? tgi_gemm_find_b_access(p)
+                                                               : TGI_ACCESS_ELEMENTS;
 }
 
 static int32_t count_elems(tg_type type, const void *data, int is_vector)
@@ -67,9 +71,7 @@ static void set_access(tgi_gemm_args *args)
     args->b_vector_elems = count_elems(p->type, args->b, has_b_vectors(p, args->b_along_k));
     args->d_vector_elems =
         count_elems(p->d_type, args->d, has_vectors(p, p->d_type, &p->d, p->d.col, p->d.row, p->m));
-    args->is_plain = p->alpha == 1.0 && p->beta == 0.0 && p->bias == TG_BIAS_NONE &&
-                     p->activation == TG_ACTIVATION_NONE && !tgi_problem_has_scale(p) &&
-                     tgi_type_bytes(p->d_type) == count_sum_bytes(p);
+    args->is_plain = tgi_problem_is_sum_alone(p) && tgi_type_bytes(p->d_type) == count_sum_bytes(p);
     args->k_part_elems = p->k;
     args->k_part_count = 1;
     args->tile_rows_per_group = 8;
@@ -98,6 +100,13 @@ void tgi_gemm_set_transposed_args(const tgi_call *call, tgi_gemm_args *args)
     args->b = call->a;
     args->a_scale = call->b_scale;
     args->b_scale = call->a_scale;
+    set_access(args);
+}
+
+void tgi_gemm_replace_a(tgi_gemm_args *args, const void *data, tgi_layout layout)
+{
+    args->problem.a = layout;
+    args->a = data;
     set_access(args);
 }
 

@@ -6,7 +6,8 @@
 #include "kernels/gemm_args.h"
 #include "model/tile_model.h"
 
-/* Partial sums of a plan; more parts than fit are not planned. */
+/* Partial sums of a plan, and A of rank and dot, repacked: more than that is not planned. A context
+ * opens with as much: its first plans allocate nothing but for larger copies of operands. */
 #define TGI_WORKSPACE_BYTES_MAX ((int64_t)32 << 20)
 
 static inline int64_t tgi_divide_up(int64_t count, int64_t part)
@@ -20,9 +21,13 @@ void tgi_gemm_set_args(const tgi_call *call, tgi_gemm_args *args);
 /* The same of the transposed problem. */
 void tgi_gemm_set_transposed_args(const tgi_call *call, tgi_gemm_args *args);
 
-/* How A's and B's strides allow them to be read, by 16 bytes or by elements. Pointers are another
- * matter. */
+/* The arguments with A elsewhere, at `data` in this layout, before its parts of k are set. */
+void tgi_gemm_replace_a(tgi_gemm_args *args, const void *data, tgi_layout layout);
+
+/* How A's and B's strides, or B's alone, allow them to be read, by 16 bytes or by elements.
+ * Pointers are another matter. */
 tgi_access tgi_gemm_find_access(const tgi_problem *problem);
+tgi_access tgi_gemm_find_b_access(const tgi_problem *problem);
 
 /* Bytes of k_part_count parts of D, 0 for one. */
 int64_t tgi_gemm_part_bytes(const tgi_problem *problem, int64_t k_part_count);

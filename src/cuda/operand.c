@@ -25,8 +25,8 @@ static int is_direct(const tgi_operand *o, int64_t count, int64_t stride, int64_
             (batch_bytes % UNIT_BYTES == 0 && batch_bytes > 0 && batch_bytes < STRIDE_BYTES_MAX));
 }
 
-void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int is_rounded,
-                          int is_offset, tgi_operand *o)
+void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int is_offset,
+                          tgi_operand *o)
 {
     const tgi_layout *layout = is_b ? &p->b : &p->a;
     o->line_count = is_b ? p->n : p->m;
@@ -38,10 +38,9 @@ void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int
     o->elem_bytes = tgi_type_bytes(p->type);
     const int has_runs_along = o->k_stride == 1 || o->k == 1;
     const int has_runs_across = o->line_stride == 1 || o->line_count == 1;
-    const int can_read = !is_offset && !is_rounded;
-    if (can_read && has_runs_along && is_direct(o, o->k, o->line_stride, o->line_count)) {
+    if (!is_offset && has_runs_along && is_direct(o, o->k, o->line_stride, o->line_count)) {
         o->is_across = o->is_repacked = 0;
-    } else if (can_read && can_be_across && has_runs_across &&
+    } else if (!is_offset && can_be_across && has_runs_across &&
                is_direct(o, o->line_count, o->k_stride, o->k)) {
         o->is_across = 1;
         o->is_repacked = 0;

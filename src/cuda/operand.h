@@ -1,11 +1,12 @@
-/* Operands that the copy engine reads: as they lie, or repacked into the workspace. */
+/* Operands in lines at multiples of 16 bytes, as the copy engine reads them: where they lie, or
+ * repacked into the workspace. */
 #ifndef TGI_CUDA_OPERAND_H
 #define TGI_CUDA_OPERAND_H
 
 #include "core/problem.h"
 #include "cuda/cuda.h"
 #include "kernels/repack/args.h"
-#include "kernels/tensor_map.h"
+#include "kernels/wgmma/args.h"
 
 /* How an operand reaches the copy engine. Its lines are rows of A or columns of B. */
 typedef struct tgi_operand {
@@ -18,10 +19,10 @@ typedef struct tgi_operand {
     int64_t batch_bytes; /* from batch entry to batch entry */
 } tgi_operand;
 
-/* Describes A, or B where is_b is 1. can_be_across: the kernel takes runs across k. is_rounded:
- * FP32 elements must become TF32 ones. is_offset: the pointer is no multiple of 16 bytes. */
-void tgi_operand_describe(const tgi_problem *problem, int is_b, int can_be_across, int is_rounded,
-                          int is_offset, tgi_operand *operand);
+/* Describes A, or B where is_b is 1. can_be_across: the kernel takes runs across k. is_offset: the
+ * pointer is no multiple of 16 bytes. */
+void tgi_operand_describe(const tgi_problem *problem, int is_b, int can_be_across, int is_offset,
+                          tgi_operand *operand);
 
 /* Of the workspace, a multiple of 256; 0 where it is not repacked. */
 int64_t tgi_operand_workspace_bytes(const tgi_operand *operand);
@@ -34,10 +35,22 @@ void tgi_operand_set_job(const tgi_operand *operand, const void *source, void *t
 tg_status tgi_operand_repack(const tgi_cuda_queue *queue, int sm_count, const tgi_repack_args *args,
                              int64_t elem_bytes);
 
-/* Encodes the map of a matrix of `x_count` contiguous elements x `y_count` runs x `z_count` batch
- * entries, read in boxes of box_x x box_y, under the 128-byte swizzle or as they lie. */
-tg_status tgi_operand_encode(const tgi_cuda_queue *queue, tgi_tensor_map *map, const void *data,
-                             int64_t elem_bytes, const int64_t count[3],
-                             const int64_t stride_bytes[2], const int box[2], int is_swizzled);
+/* What a map is of: count[0] contiguous elements in count[1] runs in count[2] batch entries, from
+ * run to run and entry to entry stride_bytes apart. */
+typedef struct tgi_tensor {
+    const void *data;
+    int64_t elem_bytes, count[3], stride_bytes[2];
+    int is_swizzled; /* boxes under the 128-byte swizzle, or as they lie */
+    int is_rounded;  /* FP32 becomes TF32 on the way, to nearest */
+} tgi_tensor;
+
+/* Encodes the tensor's map, of boxes of `elems` elements in `runs` runs. */
+tg_status tgi_tensor_encode(const tgi_cuda_queue *queue, const tgi_tensor *tensor, int elems,
+                            int runs, tgi_tensor_map *map);
+
+/* Encodes the maps of an operand whose box_lines and edge_lines are set. A run is group_lines of
+ * its lines. */
+tg_status tgi_tensor_encode_operand(const tgi_cuda_queue *queue, const tgi_tensor *tensor,
+                                    int elems, int group_lines, tgi_wgmma_operand *operand);
 
 #endif

@@ -130,7 +130,7 @@ int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
 {
     const int is_held = tgi_slices_are_held(proposal->kernel);
     tgi_operand a;
-    tgi_operand_describe(p, 0, 0, 0, p->is_a_offset, &a);
+    tgi_operand_describe(p, 0, 0, p->is_a_offset, &a);
     if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
         snprintf(proposal->reason, sizeof proposal->reason,
                  "keeps the bound of default from k = %d on, k is %lld", K_LEAST, (ll)p->k);
@@ -190,28 +190,31 @@ static tg_status make(const tgi_cuda_queue *queue, int sm_count, tg_precision pr
                                  &launch, arguments);
 }
 
-/* The map of the slices, read in boxes of `lines` lines of one slice and chunk, whole groups. */
+/* The maps of the slices: boxes of whole groups of lines, of one slice and chunk. */
 static tg_status encode(const tgi_cuda_queue *queue, const tgi_slice_job *job, int slice_count,
-                        int lines, tgi_tensor_map *map)
+                        tgi_wgmma_operand *operand)
 {
     const int64_t groups = tgi_divide_up(job->line_count, TGI_GROUP_LINES);
-    const int64_t count[3] = {GROUP_ELEMS, groups,
-                              job->batch_count * job->chunk_count * slice_count};
-    const int64_t stride_bytes[2] = {TGI_GROUP_BYTES, groups * TGI_GROUP_BYTES};
-    const int box[2] = {GROUP_ELEMS, lines / TGI_GROUP_LINES};
-    return tgi_operand_encode(queue, map, job->slices, 2, count, stride_bytes, box, 0);
+    const tgi_tensor tensor = {
+        .data = job->slices,
+        .elem_bytes = 2,
+        .count = {GROUP_ELEMS, groups, job->batch_count * job->chunk_count * slice_count},
+        .stride_bytes = {TGI_GROUP_BYTES, groups * TGI_GROUP_BYTES}};
+    return tgi_tensor_encode_operand(queue, &tensor, GROUP_ELEMS, TGI_GROUP_LINES, operand);
 }
 
-/* The map of rows that the kernel cuts itself. */
+/* The maps of rows that the kernel cuts itself. */
 static tg_status encode_held(const tgi_cuda_queue *queue, const tgi_problem *p, const void *data,
-                             int lines, tgi_tensor_map *map)
+                             tgi_wgmma_operand *operand)
 {
     tgi_operand o;
-    tgi_operand_describe(p, 0, 0, 0, 0, &o);
-    const int64_t count[3] = {o.k, o.line_count, o.batch_count};
-    const int64_t stride_bytes[2] = {o.pitch_bytes, o.batch_bytes};
-    const int box[2] = {TGI_CHUNK_ELEMS, lines};
-    return tgi_operand_encode(queue, map, data, o.elem_bytes, count, stride_bytes, box, 1);
+    tgi_operand_describe(p, 0, 0, 0, &o);
+    const tgi_tensor tensor = {.data = data,
+                               .elem_bytes = o.elem_bytes,
+                               .count = {o.k, o.line_count, o.batch_count},
+                               .stride_bytes = {o.pitch_bytes, o.batch_bytes},
+                               .is_swizzled = 1};
+    return tgi_tensor_encode_operand(queue, &tensor, TGI_CHUNK_ELEMS, 1, operand);
 }
 
 /* Fills what `args` says of A, or B where i is 1, in the workspace from *memory on, which moves
@@ -233,7 +236,7 @@ static tg_status set_operand(const tgi_cuda_queue *queue, const tgi_call *call, 
                                      .segment_count = args->gemm.k_part_count};
         *memory += count_held_bytes(job, args->gemm.k_part_count);
         job->batch_count = 0; /* there is nothing to do */
-        return encode_held(queue, p, data, mapped->box_lines, &mapped->map);
+        return encode_held(queue, p, data, mapped);
     }
     place(p->precision, data, *memory, job);
     *memory += count_job_bytes(job, p->precision);
@@ -242,7 +245,7 @@ static tg_status set_operand(const tgi_cuda_queue *queue, const tgi_call *call, 
                                  .block_lines = TGI_RANGE_LINES,
                                  .block_count = job->block_count,
                                  .segment_count = job->segment_count};
-    return encode(queue, job, args->slice_count, mapped->box_lines, &mapped->map);
+    return encode(queue, job, args->slice_count, mapped);
 }
 
 tg_status tgi_slices_map(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,

@@ -54,11 +54,16 @@ static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
            (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count;
 }
 
-static void describe(const tgi_problem *p, tgi_operand operand[2])
+static int is_tf32(const tgi_kernel *kernel)
 {
-    const int is_rounded = p->type == TG_TYPE_FP32;
-    tgi_operand_describe(p, 0, is_16bit(p->type), is_rounded, p->is_a_offset, &operand[0]);
-    tgi_operand_describe(p, 1, is_16bit(p->type), is_rounded, p->is_b_offset, &operand[1]);
+    return kernel->type == TG_TYPE_FP32 && !tgi_wgmma_is_sliced(kernel);
+}
+
+static void describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_operand operand[2])
+{
+    const int is_wide = is_16bit(p->type);
+    tgi_operand_describe(p, 0, is_wide || is_tf32(kernel), p->is_a_offset, &operand[0]);
+    tgi_operand_describe(p, 1, is_wide, p->is_b_offset, &operand[1]);
 }
 
 /* The proposal for the problem as it stands; sums of cut tiles come first in the workspace. */
@@ -67,7 +72,7 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     tgi_operand operand[2];
     if (tgi_wgmma_is_sliced(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
         return;
-    describe(p, operand);
+    describe(proposal->kernel, p, operand);
     proposal->resident_blocks = 1;
     tgi_wgmma_choose_cut(machine, p, operand, proposal);
     if (p->is_batch_invariant)
@@ -141,7 +146,7 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *given
     const int may_turn =
         p->type == p->b_type && !(tgi_wgmma_is_sliced(kernel) && p->is_batch_invariant);
     if (may_turn && other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
-        (!proposal->is_legal || (p->m < p->n && other.predicted_s < proposal->predicted_s))) {
+        (!proposal->is_legal || other.predicted_s < proposal->predicted_s)) {
         *proposal = other;
         proposal->blocking.is_along_rows = 1;
     }
@@ -153,7 +158,7 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
                               const tgi_operand operand[2], tgi_wgmma_args *args)
 {
     const tgi_gemm_args *gemm = &args->gemm;
-    tgi_repack_args repack = {.is_rounded = gemm->problem.type == TG_TYPE_FP32};
+    tgi_repack_args repack = {.job[0].piece_count = 0};
     int is_repacked = 0;
     for (int i = 0; i < 2; i++) {
         const tgi_operand *o = &operand[i];
@@ -166,13 +171,15 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
         }
         tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
         const int step = (int)(TGI_WGMMA_STEP_BYTES / o->elem_bytes);
-        const int64_t count[3] = {o->is_across ? o->line_count : o->k,
-                                  o->is_across ? o->k : o->line_count, o->batch_count};
-        const int64_t stride_bytes[2] = {o->pitch_bytes, o->batch_bytes};
-        const int box[2] = {step, o->is_across ? step : mapped->box_lines};
+        const tgi_tensor tensor = {.data = data,
+                                   .elem_bytes = o->elem_bytes,
+                                   .count = {o->is_across ? o->line_count : o->k,
+                                             o->is_across ? o->k : o->line_count, o->batch_count},
+                                   .stride_bytes = {o->pitch_bytes, o->batch_bytes},
+                                   .is_swizzled = 1,
+                                   .is_rounded = gemm->problem.type == TG_TYPE_FP32};
         mapped->has_batch = o->batch_count > 1;
-        tg_status status = tgi_operand_encode(queue, &mapped->map, data, o->elem_bytes, count,
-                                              stride_bytes, box, 1);
+        tg_status status = tgi_tensor_encode_operand(queue, &tensor, step, 1, mapped);
         if (status)
             return status;
     }
@@ -181,28 +188,32 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
                        : TG_STATUS_OK;
 }
 
-/* The map of D, where boxes can be written: rows of whole units, since the copy engine clips what
- * it writes to those. */
+/* The map of D, where it takes boxes. */
 static tg_status map_result(const tgi_cuda_queue *queue, const tgi_kernel *kernel,
                             tgi_wgmma_args *args)
 {
     const tgi_gemm_args *gemm = &args->gemm;
     const tgi_problem *p = &gemm->problem;
     const int64_t elem_bytes = tgi_type_bytes(p->d_type);
-    const int64_t count[3] = {p->n, p->m, p->batch_count};
-    const int64_t row = p->m == 1 ? tgi_divide_up(p->n, 8) * 8 : p->d.row;
-    const int64_t batch = p->batch_count == 1 ? p->m * row : p->d.batch;
-    const int64_t stride_bytes[2] = {row * elem_bytes, batch * elem_bytes};
-    const int box_cols = (int)(BOX_BYTES / elem_bytes);
+    const int is_turned = tgi_wgmma_is_turned(kernel, p);
+    const int64_t elems = is_turned ? p->m : p->n, lines = is_turned ? p->n : p->m;
+    const int64_t step = is_turned ? p->d.col : p->d.row; /* from line to line */
+    const int64_t pitch = lines == 1 ? tgi_divide_up(elems, 8) * 8 : step;
+    const int64_t batch = p->batch_count == 1 ? lines * pitch : p->d.batch;
+    const tgi_tensor tensor = {.data = gemm->d,
+                               .elem_bytes = elem_bytes,
+                               .count = {elems, lines, p->batch_count},
+                               .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},
+                               .is_swizzled = 1};
+    const int box_elems = (int)(BOX_BYTES / elem_bytes);
     const int part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
-    const int box[2] = {box_cols < part_cols ? box_cols : part_cols, BOX_ROWS};
-    args->is_d_boxed = args->is_sum_alone && p->d.col == 1 && row >= p->n && elem_bytes > 1 &&
-                       p->n * elem_bytes % UNIT_BYTES == 0 && stride_bytes[0] % UNIT_BYTES == 0 &&
-                       stride_bytes[1] % UNIT_BYTES == 0 && batch > 0 &&
-                       (uintptr_t)gemm->d % UNIT_BYTES == 0;
-    return args->is_d_boxed ? tgi_operand_encode(queue, &args->d, gemm->d, elem_bytes, count,
-                                                 stride_bytes, box, 1)
-                            : TG_STATUS_OK;
+    args->is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p) && (uintptr_t)gemm->d % UNIT_BYTES == 0;
+    args->is_d_turned = args->is_d_boxed && is_turned;
+    return args->is_d_boxed
+               ? tgi_tensor_encode(queue, &tensor,
+                                   is_turned || box_elems < part_cols ? box_elems : part_cols,
+                                   is_turned ? part_cols : BOX_ROWS, &args->d)
+               : TG_STATUS_OK;
 }
 
 static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2])
@@ -238,6 +249,8 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
+    args->a.edge_lines = tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
+    args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
     args->a.box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
     args->b.box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
 }
@@ -271,10 +284,9 @@ static tg_status launch_one(const tgi_cuda_queue *queue, const tgi_call *call)
     else
         tgi_gemm_set_args(call, &args.gemm);
     const tgi_problem *p = &args.gemm.problem;
-    args.is_sum_alone = p->alpha == 1.0 && p->beta == 0.0 && p->bias == TG_BIAS_NONE &&
-                        p->activation == TG_ACTIVATION_NONE && !tgi_problem_has_scale(p);
+    args.is_sum_alone = tgi_problem_is_sum_alone(p);
     tgi_operand operand[2];
-    describe(p, operand);
+    describe(kernel, p, operand);
     set_tiles(call, operand, &args);
     char *memory = call->workspace;
     memory += tgi_divide_up(tgi_wgmma_piece_bytes(kernel, p, call->blocking), 256) * 256;

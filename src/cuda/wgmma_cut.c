@@ -12,10 +12,11 @@
 #include "kernels/tile_shape.h"
 #include "model/wgmma_model.h"
 
-#define GROUP_LINES 8  /* that the swizzles keep together */
-#define BLOCK_LINES 64 /* of a box of an operand across k */
+#define GROUP_LINES 8 /* that the swizzles keep together */
 #define SUM_BYTES 4
-#define CLUSTER_MAX 8 /* blocks */
+#define UNIT_BYTES 16                /* of the copy engine, */
+#define PITCH_MAX ((int64_t)1 << 38) /* of 4 bytes: its strides are less than 2^40 */
+#define CLUSTER_MAX 8                /* blocks */
 #define PIECE_ROWS 64
 
 int tgi_wgmma_is_sliced(const tgi_kernel *kernel)
@@ -42,15 +43,45 @@ int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
     return tgi_divide_up(p->n, kernel->tile_cols);
 }
 
-/* Lines of a box of A, or of B where is_b is 1: along k what each of the blocks that share a tile's
- * lines brings of them, no more than exist. */
+/* Lines of a box of A, or of B where is_b is 1: across k as many as 128 bytes hold, along k what
+ * each of the blocks that share a tile's lines brings of them, no more than exist. */
 int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
                         int cluster_rows)
 {
     const int sharers = is_b ? cluster_rows : 1;
     const int share = (is_b ? kernel->tile_cols : kernel->tile_rows) / sharers;
     const int64_t wanted = tgi_divide_up(is_b ? p->n : p->m, sharers * GROUP_LINES) * GROUP_LINES;
-    return is_across ? BLOCK_LINES : (int)(wanted < share ? wanted : share);
+    return is_across ? TGI_WGMMA_STEP_BYTES / (int)tgi_type_bytes(p->type)
+                     : (int)(wanted < share ? wanted : share);
+}
+
+int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
+                         int cluster_rows)
+{
+    const int sharers = is_b ? cluster_rows : 1;
+    const int64_t tile_lines = is_b ? kernel->tile_cols : kernel->tile_rows;
+    const int64_t lines = is_b ? p->n : p->m, edge = lines % tile_lines;
+    const int64_t wanted = tgi_divide_up(edge, sharers * GROUP_LINES) * GROUP_LINES;
+    return !is_across && lines > tile_lines && wanted < tile_lines / sharers ? (int)wanted : 0;
+}
+
+int tgi_wgmma_is_turned(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return p->d.row == 1 && p->m > 1 && !tgi_wgmma_is_sliced(kernel);
+}
+
+int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int is_turned = tgi_wgmma_is_turned(kernel, p);
+    const int64_t elem_bytes = tgi_type_bytes(p->d_type);
+    const int64_t elems = is_turned ? p->m : p->n, lines = is_turned ? p->n : p->m;
+    const int64_t pitch = is_turned ? p->d.col : p->d.row;
+    return tgi_problem_is_sum_alone(p) && elem_bytes > 1 && (is_turned || p->d.col == 1) &&
+           elems * elem_bytes % UNIT_BYTES == 0 &&
+           (lines == 1 ||
+            (pitch >= elems && pitch < PITCH_MAX && pitch * elem_bytes % UNIT_BYTES == 0)) &&
+           (p->batch_count == 1 || (p->d.batch > 0 && p->d.batch < PITCH_MAX &&
+                                    p->d.batch * elem_bytes % UNIT_BYTES == 0));
 }
 
 /* Of the workspace, for the sums of tiles whose k is cut. */
@@ -151,6 +182,11 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
         const tgi_wgmma_work work = {
             .a_box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
             .b_box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
+            .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
+            .stage_count =
+                TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
+            .is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p),
+            .d_part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols),
             .cluster_rows = cluster_rows,
             .cluster_parts = 1,
             .slot_count = count_slots(machine, cluster_rows),

@@ -185,4 +185,14 @@ static __device__ __forceinline__ void tgi_store_matrices(uint32_t shared,
                  : "memory");
 }
 
+/* The same with .trans: the matrices' columns are written as rows. */
+static __device__ __forceinline__ void tgi_store_turned_matrices(uint32_t shared,
+                                                                 const uint32_t (&pair)[4])
+{
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
+        "r"(pair[0]), "r"(pair[1]), "r"(pair[2]), "r"(pair[3])
+        : "memory");
+}
+
 #endif

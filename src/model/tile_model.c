@@ -28,6 +28,13 @@
 #define NARROW_DOT_SHARE 0.70
 #define NARROW_RATE 1024.0
 
+/* Of a multiprocessor's warps that shift lines of B into place, of several blocks or of one alone,
+ * and of one block's A. */
+#define SHIFTED_BYTES_PER_S 16e9
+#define SHIFTED_BYTES_PER_S_ALONE 10e9
+#define SHIFTED_A_BYTES_PER_S 2.9e9
+#define ELEMENTS_A_BYTES_PER_S 1.3e9
+
 /* Time of a stage by each access over that by 16 bytes; [1]: of narrower types, whose elements
  * pass through registers. */
 static const double access_costs[2][4] = {
@@ -139,6 +146,22 @@ static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
     return fmax(bytes / share, (bytes + again * a_bytes) / CACHE_RATIO) / gpu->memory_bytes_per_s;
 }
 
+/* What rank's warps, of narrow types, do to a stage of lines that begin anywhere: those of B are
+ * shifted into place, A's too or read element by element. Warps of one block alone are quicker. */
+static double find_shift_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                                 const tgi_tile_work *work)
+{
+    const double line_bytes = (double)kernel->tile_depth * (double)tgi_type_bytes(p->type);
+    const double blocks = fmin(work->blocks_per_sm, ceil(work->block_count / gpu->sm_count));
+    const double b_rate = blocks > 1.0 ? SHIFTED_BYTES_PER_S / blocks : SHIFTED_BYTES_PER_S_ALONE;
+    const double a_rate = work->a_access == TGI_ACCESS_SHIFTED    ? SHIFTED_A_BYTES_PER_S
+                          : work->a_access == TGI_ACCESS_ELEMENTS ? ELEMENTS_A_BYTES_PER_S
+                                                                  : INFINITY;
+    const double b_s =
+        work->access == TGI_ACCESS_SHIFTED ? kernel->tile_cols * line_bytes / b_rate : 0.0;
+    return b_s + kernel->tile_rows * line_bytes / a_rate;
+}
+
 double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                 const tgi_tile_work *work)
 {
@@ -155,9 +178,14 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     /* ... its stages one after another, and what memory gives to all blocks together. */
     double step_s = LATENCY_S / (kernel->stage_count - 1);
     double memory_s = find_stream_seconds(gpu, kernel, p);
-    const double cost = access_costs[is_narrow(p->type)][work->access];
+    const int is_rank = is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_rank;
+    const double cost = is_rank && work->access == TGI_ACCESS_SHIFTED
+                            ? 1.0
+                            : access_costs[is_narrow(p->type)][work->access];
     step_s *= cost;
     memory_s *= cost;
+    if (is_rank)
+        step_s = fmax(step_s, find_shift_seconds(gpu, kernel, p, work));
     double steps_s = ceil(work->block_k / kernel->tile_depth) * step_s;
     return find_fixed_seconds(gpu, p, work) + LATENCY_S + fmax(fmax(compute_s, steps_s), memory_s);
 }

@@ -26,10 +26,14 @@ typedef struct tgi_tile_work {
     double part_count;  /* of k */
     int blocks_per_sm;  /* at most resident */
     tgi_access access;
+    tgi_access a_access; /* of narrow types in rank A's, where `access` is B's alone */
 } tgi_tile_work;
 
 /* Bytes of the operands and D, once. */
 double tgi_model_tile_bytes(const tgi_problem *problem);
+
+/* A kernel of its own that reads and writes `bytes` of operands. */
+double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 
 double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);

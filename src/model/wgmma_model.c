@@ -20,12 +20,14 @@
 #define CLUSTER_LATENCY_S 1.70e-6 /* where two blocks wait for each other, */
 #define LOADED_SHARE 0.25         /* and how much longer it is where memory is busy */
 #define TURNED_S 0.8e-6           /* more of each tile, where D's rows lie across the tile's */
-#define SHARE_S 1.6e-6            /* of two blocks with parts of k of a tile: they wait, */
-#define SHARE_PART_S 0.65e-6      /* for each more of them, */
-#define SHARE_BYTES_PER_S 25e9    /* and what each sends to the others */
-#define PIECES_S 2.7e-6           /* a second kernel, that adds parts of k, */
-#define PIECE_PART_S 0.2e-6       /* one part after another, */
-#define PIECES_RATIO 0.36         /* and its rate over that of memory */
+#define STORED_PART_S 0.4e-6      /* more of each part that does not go in boxes, */
+#define STORED_NARROW_PART_S 1.2e-6 /* of fewer than 64 columns */
+#define SHARE_S 1.6e-6              /* of two blocks with parts of k of a tile: they wait, */
+#define SHARE_PART_S 0.65e-6        /* for each more of them, */
+#define SHARE_BYTES_PER_S 25e9      /* and what each sends to the others */
+#define PIECES_S 2.7e-6             /* a second kernel, that adds parts of k, */
+#define PIECE_PART_S 0.2e-6         /* one part after another, */
+#define PIECES_RATIO 0.36           /* and its rate over that of memory */
 #define REPACK_S 2.5e-6
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
 
@@ -115,7 +117,7 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
 {
     const tile_lines a =
         count_lines((double)p->m, kernel->tile_rows, work->cluster_rows, work->a_box_lines);
-    const tile_lines b = count_lines((double)p->n, kernel->tile_cols, 1.0, work->b_box_lines);
+    const tile_lines b = count_lines((double)p->n, work->b_tile_lines, 1.0, work->b_box_lines);
     const step_work step = find_step_work(kernel, p);
     const int is_sliced = step.add_cycles > 0.0;
     const double clock_share = is_sliced ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
@@ -135,12 +137,12 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
 }
 
 /* `steps` of k of one tile. Of the stages all but one are under way. */
-static double find_tile_seconds(const tgi_kernel *kernel, const step_seconds *step, double steps,
+static double find_tile_seconds(const tgi_wgmma_work *work, const step_seconds *step, double steps,
                                 double memory_share)
 {
     const double wait_s = step->wait_s * (1.0 + LOADED_SHARE * memory_share);
     return step->run_s * (ceil(steps / RUN_CHUNKS) - 1.0) +
-           fmax(steps * step->busy_s, wait_s * fmax(1.0, steps / (kernel->stage_count - 1)));
+           fmax(steps * step->busy_s, wait_s * fmax(1.0, steps / (work->stage_count - 1)));
 }
 
 /* Of two things at once the slower, and more the closer they are: the root of order 6 of the sum of
@@ -162,15 +164,14 @@ static double find_memory_seconds(double count, double slots, double each_s)
 }
 
 /* All rounds of tiles, apart from memory's rate. */
-static double find_own_seconds(const tgi_kernel *kernel, const tgi_wgmma_work *work,
-                               const step_seconds *step, double memory_share)
+static double find_own_seconds(const tgi_wgmma_work *work, const step_seconds *step,
+                               double memory_share)
 {
     const double slots = work->slot_count, cut_units = work->cut_count * work->part_count;
     const double whole_steps = work->cluster_parts > 1 ? work->part_steps : work->step_count;
     return ceil(work->whole_count / slots) *
-               find_tile_seconds(kernel, step, whole_steps, memory_share) +
-           ceil(cut_units / slots) *
-               find_tile_seconds(kernel, step, work->part_steps, memory_share);
+               find_tile_seconds(work, step, whole_steps, memory_share) +
+           ceil(cut_units / slots) * find_tile_seconds(work, step, work->part_steps, memory_share);
 }
 
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -185,8 +186,8 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
                             find_memory_seconds(cut_units, slots, each_s / parts);
     const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
     const step_seconds step = find_step_seconds(gpu, kernel, p, work, busy_share);
-    const double idle_s = find_own_seconds(kernel, work, &step, 0.0);
-    const double own_s = find_own_seconds(kernel, work, &step, fmin(1.0, memory_s / idle_s));
+    const double idle_s = find_own_seconds(work, &step, 0.0);
+    const double own_s = find_own_seconds(work, &step, fmin(1.0, memory_s / idle_s));
     const double store_s =
         TILE_S + sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
     const double share_s =
@@ -194,10 +195,16 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
             ? SHARE_S + SHARE_PART_S * (work->cluster_parts - 2) +
                   sums * 4.0 * (work->cluster_parts - 1) / work->cluster_parts / SHARE_BYTES_PER_S
             : 0.0;
+    /* Each part of a tile that threads store, narrow ones with most of their lanes idle. */
+    const double part_s = work->d_part_cols == 64 ? STORED_PART_S : STORED_NARROW_PART_S;
+    const double stored_s =
+        work->is_d_boxed
+            ? 0.0
+            : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);
     const double turned_s = p->d.col == 1 && p->n > 1 ? 0.0 : TURNED_S;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
     double seconds = LAUNCH_S + join_seconds(own_s, MEMORY_START_S + memory_s) +
-                     ceil(work->whole_count / slots) * (store_s + share_s + turned_s) +
+                     ceil(work->whole_count / slots) * (store_s + share_s + turned_s + stored_s) +
                      ceil(cut_units / slots) * put_s;
     if (work->cut_count > 0.0) {
         const double piece_bytes = cut_units * work->cluster_rows * sums * 4.0;

@@ -7,6 +7,9 @@
 /* How D's tiles are shared out, in clusters, over all batch entries. */
 typedef struct tgi_wgmma_work {
     int a_box_lines, b_box_lines;  /* of A and B, that the copy engine brings together */
+    int b_tile_lines, stage_count; /* of B, in a stage, the tile's or whole boxes; stages */
+    int is_d_boxed;                /* D takes whole tiles in boxes */
+    int d_part_cols;               /* columns of a tile that are stored together */
     int cluster_rows;              /* tiles of a cluster, one below the other */
     int cluster_parts;             /* of k, of each of them */
     double slot_count;             /* clusters that run at once */
@@ -21,8 +24,5 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
 /* Kernels of their own that make the slices of FP32 operands that the kernel takes. */
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem);
-
-/* A kernel of its own that reads and writes `bytes` of operands. */
-double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 
 #endif

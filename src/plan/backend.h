@@ -68,6 +68,7 @@ typedef struct tgi_backend {
     /* Its rows of the kernel table: of this device, and of this image where it is not NULL. */
     const char *row_device, *row_image;
     int workspace_alignment; /* bytes */
+    int64_t spare_bytes;     /* of workspace that a context opens with */
     int operand_alignment;   /* bytes, that a kernel may ask of A and B; 0: none does */
     /* Sets *count to the devices there are, or fails with the reason why there is none. */
     tg_status (*count_devices)(int *count);

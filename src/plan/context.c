@@ -95,6 +95,16 @@ static tg_status check_limit(const tg_context_options *options, tgi_machine *mac
     return TG_STATUS_OK;
 }
 
+/* Where there is no room, a plan that needs some will say so; what this thread's last failed call
+ * said stays. */
+static void reserve_spare(tg_context *context)
+{
+    char detail[512];
+    snprintf(detail, sizeof detail, "%s", tg_get_error_detail());
+    if (tgi_workspace_reserve(&context->workspaces, context->backend->spare_bytes))
+        (void)tgi_status_fail(TG_STATUS_OK, "%s", detail);
+}
+
 tg_status tg_create_context(const tg_context_options *options, tg_context **context)
 {
     static const tg_context_options defaults = {0};
@@ -135,6 +145,7 @@ tg_status tg_create_context(const tg_context_options *options, tg_context **cont
     else
         snprintf(made->device, sizeof made->device, "%s", backend->device);
     tgi_workspace_open(&made->workspaces, backend, &made->machine);
+    reserve_spare(made);
     tgi_plan_cache_open(&made->plans);
     *context = made;
     return TG_STATUS_OK;

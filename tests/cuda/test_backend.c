@@ -200,14 +200,16 @@ static void test_out_of_memory_tells_both_sizes(void **state)
     fake_driver *fake = fake_reset();
     void *memory;
     tg_context *context = fake_open_context("cuda");
+    const int opened_with = fake->live_allocation_count;
     fake->free_bytes = 1000;
     assert_int_equal(tg_allocate_memory(context, 1001, &memory), TG_STATUS_OUT_OF_MEMORY);
     assert_null(memory);
     FAKE_ASSERT_DETAIL("1001 bytes", "cuda:0", "1000 of the GPU's 2147483648");
     assert_int_equal(tg_allocate_memory(context, 1000, &memory), 0);
     tg_release_memory(context, memory);
-    assert_int_equal(fake->live_allocation_count, 0);
+    assert_int_equal(fake->live_allocation_count, opened_with);
     tg_destroy_context(context);
+    assert_int_equal(fake->live_allocation_count, 0);
 }
 
 static void test_copies_go_both_ways(void **state)

@@ -1,6 +1,6 @@
 /*
- * The argument of the repacking kernels: operands are copied to where the copy engine can read
- * them, lines of contiguous elements at multiples of 16 bytes. Filled by the host (C11).
+ * The argument of the repacking kernels: operands are copied to lines of contiguous elements at
+ * multiples of 16 bytes. Filled by the host (C11).
  */
 #ifndef TGI_REPACK_ARGS_H
 #define TGI_REPACK_ARGS_H
@@ -9,7 +9,7 @@
 
 #define TGI_REPACK_THREADS 256
 #define TGI_REPACK_TILE 64         /* lines and elements of a tile that is transposed */
-#define TGI_REPACK_SPAN_BYTES 2048 /* of a line, that a warp copies at a time */
+#define TGI_REPACK_SPAN_BYTES 1024 /* of a line, that a warp copies at a time */
 
 /* Element (line, elem) of batch entry p is read at p * batch + line * line_stride + elem *
  * elem_stride and written at (p * line_count + line) * pitch_bytes, its elem-th element. */
@@ -25,7 +25,6 @@ typedef struct tgi_repack_job {
 /* Up to two operands, by one kernel. */
 typedef struct tgi_repack_args {
     tgi_repack_job job[2];
-    int32_t is_rounded; /* 1: elements are FP32 and become TF32, to nearest, ties to even */
 } tgi_repack_args;
 
 #endif

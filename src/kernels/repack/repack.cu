@@ -1,20 +1,14 @@
 /*
- * Copies operands to lines that the copy engine can read, for elements of 1, 2 and 4 bytes. Lines
- * whose elements are contiguous are moved as words, shifted where they start between two; others
- * are read along their shorter stride and transposed in shared memory.
+ * Copies operands to lines that begin at multiples of 16 bytes, for elements of 1, 2 and 4 bytes:
+ * as the copy engine reads them, and kernels in vectors. Lines whose elements are contiguous are
+ * moved as words, shifted where they start between two; others are read along their shorter stride
+ * and transposed in shared memory.
  */
 #include "kernels/ptx.cuh"
 #include "kernels/repack/args.h"
 #include "kernels/rows.cuh"
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
-
-static __device__ __forceinline__ uint32_t round_tf32(uint32_t bits)
-{
-    uint32_t rounded;
-    asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
-    return rounded;
-}
 
 /* Word `index` of a line that starts `shift` bytes behind `words`, an address that is a multiple of
  * 4, and has byte_count bytes. Reads no byte outside the line. */
@@ -47,37 +41,40 @@ static __device__ __forceinline__ uint4 read_unit(const char *words, int shift, 
     return unit;
 }
 
+/* A quotient of counts, which seldom need the 64 bits that the chip has no quick division for. */
+static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
+{
+    return (count | by) >> 32 ? count / by
+                              : static_cast<uint32_t>(count) / static_cast<uint32_t>(by);
+}
+
 /* A span of a line with contiguous elements, by a warp. */
 template <int ElemBytes>
-static __device__ __forceinline__ void copy_span(const tgi_repack_job &job, int64_t piece,
-                                                 int is_rounded)
+static __device__ __forceinline__ void copy_span(const tgi_repack_job &job, int64_t piece)
 {
     const int64_t byte_count = job.elem_count * ElemBytes;
     const int64_t spans = (byte_count + TGI_REPACK_SPAN_BYTES - 1) / TGI_REPACK_SPAN_BYTES;
-    const int64_t line = piece / spans, first = piece % spans * TGI_REPACK_SPAN_BYTES;
+    const int64_t line = divide(piece, spans);
+    const int64_t first = (piece - line * spans) * TGI_REPACK_SPAN_BYTES;
+    const int64_t batch = job.batch_count > 1 ? divide(line, job.line_count) : 0;
     const char *source =
         static_cast<const char *>(job.source) +
-        (line / job.line_count * job.batch_stride + line % job.line_count * job.line_stride) *
-            ElemBytes;
+        (batch * job.batch_stride + (line - batch * job.line_count) * job.line_stride) * ElemBytes;
     char *target = static_cast<char *>(job.target) + line * job.pitch_bytes;
     const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(source) & 3);
 #pragma unroll
     for (int i = 0; i < TGI_REPACK_SPAN_BYTES / 512; i++) {
         const int64_t place = first + (i * 32 + threadIdx.x % 32) * 16;
-        if (place < byte_count) {
-            uint4 unit = read_unit(source - shift, shift, place, byte_count);
-            if (ElemBytes == 4 && is_rounded)
-                unit = {round_tf32(unit.x), round_tf32(unit.y), round_tf32(unit.z),
-                        round_tf32(unit.w)};
-            *reinterpret_cast<uint4 *>(target + place) = unit;
-        }
+        if (place < byte_count)
+            *reinterpret_cast<uint4 *>(target + place) =
+                read_unit(source - shift, shift, place, byte_count);
     }
 }
 
 /* A tile of lines whose elements are not contiguous, by a block. */
 template <typename T>
 static __device__ __forceinline__ void
-transpose_tile(const tgi_repack_job &job, int64_t piece, int is_rounded,
+transpose_tile(const tgi_repack_job &job, int64_t piece,
                T (&tile)[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)])
 {
     const int64_t across = (job.elem_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
@@ -98,13 +95,10 @@ transpose_tile(const tgi_repack_job &job, int64_t piece, int is_rounded,
 #pragma unroll 8
     for (int i = slow; i < TGI_REPACK_TILE; i += step) {
         const int64_t line = first_line + i, elem = first_elem + along;
-        if (line < job.line_count && elem < job.elem_count) {
-            T value = tile[i][along];
-            if (sizeof(T) == 4 && is_rounded)
-                value = static_cast<T>(round_tf32(static_cast<uint32_t>(value)));
+        if (line < job.line_count && elem < job.elem_count)
             reinterpret_cast<T *>(static_cast<char *>(job.target) +
-                                  (batch * job.line_count + line) * job.pitch_bytes)[elem] = value;
-        }
+                                  (batch * job.line_count + line) * job.pitch_bytes)[elem] =
+                tile[i][along];
     }
     __syncthreads(); /* the tile may be filled again */
 }
@@ -119,10 +113,10 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
             const int64_t warp = static_cast<int64_t>(blockIdx.x) * TGI_WARPS + threadIdx.x / 32;
             for (int64_t i = warp; i < job.piece_count;
                  i += static_cast<int64_t>(gridDim.x) * TGI_WARPS)
-                copy_span<sizeof(T)>(job, i, args.is_rounded);
+                copy_span<sizeof(T)>(job, i);
         } else {
             for (int64_t i = blockIdx.x; i < job.piece_count; i += gridDim.x)
-                transpose_tile<T>(job, i, args.is_rounded, tile);
+                transpose_tile<T>(job, i, tile);
         }
     }
 }
@@ -136,7 +130,7 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
         repack<type>(args);                                                                        \
     }
 
-#if defined(TGI_HAS_sm90a)
+#if defined(TGI_HAS_sm80)
 TGI_REPACK(tgi_repack_1, uint8_t)
 TGI_REPACK(tgi_repack_2, uint16_t)
 TGI_REPACK(tgi_repack_4, uint32_t)

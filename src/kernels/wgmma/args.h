@@ -12,10 +12,13 @@
 /* An operand: (x, y, z) of its map are x elements along its lines, line y, batch entry z; of slices
  * x elements of group y, slice z of all chunks and batch entries. */
 typedef struct tgi_wgmma_operand {
-    tgi_tensor_map map;
+    tgi_tensor_map map, edge_map;
     int32_t has_batch;  /* 0: every batch entry reads entry 0 */
     int32_t line_count; /* rows of A, columns of B */
-    int32_t box_lines;  /* of a box: along k those of a block's share, a multiple of 8; across 64 */
+    int32_t box_lines;  /* of a box: along k those of a block's share, a multiple of 8; across k as
+                           many as 128 bytes hold */
+    int32_t edge_lines; /* of a box of edge_map: the same in the last tile, where that has fewer;
+                           0: there is no such map */
 } tgi_wgmma_operand;
 
 /* What the slices of an FP32 operand were found to hold (kernels/slices/args.h): ranges of blocks
@@ -38,7 +41,8 @@ typedef struct tgi_wgmma_args {
     tgi_tensor_map d; /* where is_d_boxed */
     tgi_gemm_args gemm;
     int32_t is_sum_alone; /* alpha = 1, beta = 0 and nothing else: D is the sum, converted */
-    int32_t is_d_boxed;   /* D takes sums as they are, in boxes */
+    int32_t is_d_boxed;   /* D takes sums as they are, in boxes, */
+    int32_t is_d_turned;  /* whose lines lie along D's columns; not of slices */
     int32_t row_cluster_count, col_tile_count; /* of one batch entry */
     int32_t tile_rows, tile_cols;
     /* Blocks of a cluster: tiles one below the other, 1 or 2, and of each so many parts of k, which

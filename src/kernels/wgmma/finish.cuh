@@ -146,6 +146,31 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_wgmma_target &ta
     }
 }
 
+/* Puts sums of Cols columns into boxes whose lines are those columns, and has them stored, after
+ * the stores before them. */
+template <int Cols, int Count>
+static __device__ __forceinline__ void
+tgi_store_turned_boxes(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile,
+                       const float (&sum)[Count], uint32_t box, int barrier)
+{
+    const int is_leader = threadIdx.x % 128 == 0;
+    const int is_16bit = args.gemm.problem.d_type != TG_TYPE_FP32;
+    if (is_leader)
+        tgi_store_box_wait<0>();
+    tgi_meet(barrier, 128); /* the boxes have been read */
+    if (is_16bit)
+        tgi_put_turned_16bit<Cols>(box, sum, args.gemm.problem.d_type);
+    else
+        tgi_put_turned_fp32<Cols>(box, sum);
+    tgi_fence_bulk_copy();
+    tgi_meet(barrier, 128); /* the boxes have been written */
+    if (is_leader) {
+        tgi_store_box(&args.d, box, tile.row, tile.col, tile.batch);
+        if (!is_16bit)
+            tgi_store_box(&args.d, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
+    }
+}
+
 /* Puts sums of Cols columns into the box, mends those of slices, and has it stored, after at most
  * `Pending` stores before it; all that tgi_finish_part does where D takes boxes. */
 template <int IsSliced, int Cols, int Pending, int Count>
@@ -196,12 +221,16 @@ tgi_store_tile(const tgi_wgmma_args &args, tgi_wgmma_tile tile, const float (&su
 }
 
 /* Stores 64 rows of as many columns as lie together, any D: part number `index` of several, which
- * may still be read from the memory of the one before. */
-template <int IsSliced, int Count>
+ * may still be read from the memory of the one before. MayTurn 0: is_d_turned is not set. */
+template <int IsSliced, int MayTurn, int Count>
 static __device__ __forceinline__ void
 tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, const float (&sum)[Count],
                 int index, uint32_t part, int barrier, const tgi_range &a_range)
 {
+    if (MayTurn && args.is_d_turned) {
+        tgi_store_turned_boxes<2 * Count>(args, tile, sum, part, barrier);
+        return;
+    }
     if (args.is_d_boxed) {
         const int is_16bit = args.gemm.problem.d_type != TG_TYPE_FP32;
         tgi_store_boxes<IsSliced, 2 * Count, 1>(

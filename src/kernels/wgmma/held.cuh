@@ -58,9 +58,9 @@ static __device__ __forceinline__ void tgi_multiply_held_rows(uint32_t stage, in
         for (int j = 0; j < 2; j++) {
             const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * 2;
             if (i > 3 || j > 0)
-                tgi_multiply_held<1>(sum, held[tgi_find_pair(i).a][j], b_lines);
+                tgi_multiply_held<Shape, 1>(sum, held[tgi_find_pair(i).a][j], b_lines);
             else
-                tgi_multiply_held<0>(sum, held[tgi_find_pair(i).a][j], b_lines);
+                tgi_multiply_held<Shape, 0>(sum, held[tgi_find_pair(i).a][j], b_lines);
         }
     tgi_wgmma_commit();
 }

@@ -126,22 +126,33 @@ TGI_WGMMA_OF_TYPE(160, 80, "%80", "%81", "%82", "%83", "%84")
 TGI_WGMMA_OF_TYPE(192, 96, "%96", "%97", "%98", "%99", "%100")
 TGI_WGMMA_OF_TYPE(256, 128, "%128", "%129", "%130", "%131", "%132")
 
-/* The same of BF16 with A in registers: rows g and g + 8 of the warp's 16, steps of k 2 c and
- * 2 c + 1, then both rows' steps from 2 c + 8 on. */
-#define TGI_WGMMA_HELD(n, count, a0, a1, a2, a3, b_name, is_sum_name)                              \
-    template <int IsSum>                                                                           \
+/* The same with A in registers: rows g and g + 8 of the warp's 16, of BF16 steps of k 2 c and
+ * 2 c + 1, then both rows' steps from 2 c + 8 on; of TF32 step c, then both rows' step c + 4. */
+#define TGI_WGMMA_HELD(n, count, types, a_names, b_name, is_sum_name, majors)                      \
+    asm volatile("{ .reg .pred is_sum; setp.ne.b32 is_sum, " is_sum_name ", 0;"                    \
+                 "wgmma.mma_async.sync.aligned.m64n" #n types " {" TGI_NAMES_##count               \
+                 "}, {" a_names "}, " b_name ", is_sum, 1, 1" majors "; }"                         \
+                 : TGI_SUMS_##count(0)                                                             \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(IsSum))
+
+#define TGI_WGMMA_HELD_OF_TYPE(n, count, a_names, b_name, is_sum_name)                             \
+    template <class Shape, int IsSum>                                                              \
     static __device__ __forceinline__ void tgi_multiply_held(float(&sum)[count],                   \
                                                              const uint32_t(&a)[4], uint64_t b)    \
     {                                                                                              \
-        asm volatile("{ .reg .pred is_sum; setp.ne.b32 is_sum, " is_sum_name ", 0;"                \
-                     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.bf16.bf16 "                   \
-                     "{" TGI_NAMES_##count "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b_name          \
-                                           ", is_sum, 1, 1, 0; }"                                  \
-                     : TGI_SUMS_##count(0)                                                         \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(IsSum));            \
+        if constexpr (Shape::a_type == TG_TYPE_BF16)                                               \
+            TGI_WGMMA_HELD(n, count, "k16.f32.bf16.bf16", a_names, b_name, is_sum_name, ", 0");    \
+        else if constexpr (Shape::a_type == TG_TYPE_FP32)                                          \
+            TGI_WGMMA_HELD(n, count, "k8.f32.tf32.tf32", a_names, b_name, is_sum_name, "");        \
+        else                                                                                       \
+            static_assert(Shape::a_type == TG_TYPE_FP32, "no other type is held");                 \
     }
 
-TGI_WGMMA_HELD(64, 32, "%32", "%33", "%34", "%35", "%36", "%37")
-TGI_WGMMA_HELD(128, 64, "%64", "%65", "%66", "%67", "%68", "%69")
+TGI_WGMMA_HELD_OF_TYPE(16, 8, "%8, %9, %10, %11", "%12", "%13")
+TGI_WGMMA_HELD_OF_TYPE(32, 16, "%16, %17, %18, %19", "%20", "%21")
+TGI_WGMMA_HELD_OF_TYPE(64, 32, "%32, %33, %34, %35", "%36", "%37")
+TGI_WGMMA_HELD_OF_TYPE(128, 64, "%64, %65, %66, %67", "%68", "%69")
+TGI_WGMMA_HELD_OF_TYPE(192, 96, "%96, %97, %98, %99", "%100", "%101")
+TGI_WGMMA_HELD_OF_TYPE(256, 128, "%128, %129, %130, %131", "%132", "%133")
 
 #endif

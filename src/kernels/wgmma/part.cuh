@@ -85,6 +85,36 @@ static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&
         }
 }
 
+/* The same for a D whose columns are contiguous: lines of a box are columns. */
+template <int Cols, int Count>
+static __device__ __forceinline__ void tgi_put_turned_16bit(uint32_t box, const float (&sum)[Count],
+                                                            tg_type type)
+{
+    const int lane = threadIdx.x % 32, unit = threadIdx.x / 32 % 4 * 2 + lane / 8 % 2;
+#pragma unroll
+    for (int t = 0; t < Cols / 8; t += 2) {
+        const uint32_t pairs[4] = {tgi_pack(type, sum[4 * t], sum[4 * t + 1]),
+                                   tgi_pack(type, sum[4 * t + 2], sum[4 * t + 3]),
+                                   tgi_pack(type, sum[4 * t + 4], sum[4 * t + 5]),
+                                   tgi_pack(type, sum[4 * t + 6], sum[4 * t + 7])};
+        tgi_store_turned_matrices(tgi_find_unit(box, (t + lane / 16) * 8 + lane % 8, unit), pairs);
+    }
+}
+
+template <int Cols, int Count>
+static __device__ __forceinline__ void tgi_put_turned_fp32(uint32_t box, const float (&sum)[Count])
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    box += warp / 2 * TGI_BOX_BYTES + lane / 4 % 4 * 4;
+#pragma unroll
+    for (int t = 0; t < Cols / 8; t++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            tgi_write_shared_4(tgi_find_unit(box, t * 8 + lane % 4 * 2 + i % 2,
+                                             warp % 2 * 4 + i / 2 * 2 + lane / 16),
+                               sum[4 * t + i]);
+}
+
 static __device__ __forceinline__ uint32_t tgi_find_sum(uint32_t part, int row, int col)
 {
     return tgi_find_unit(part + col / 32 * TGI_BOX_BYTES, row, col % 32 / 4) + col % 4 * 4;

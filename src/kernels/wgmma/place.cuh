@@ -50,6 +50,22 @@ struct tgi_wgmma_sharers {
     uint16_t ranks; /* a bit each */
 };
 
+/* How the lines of an operand's tile are copied: in `count` boxes, of the edge's map or of the
+ * other. The producer has few registers: it looks up the rest where it is used. */
+struct tgi_wgmma_boxes {
+    int count, is_edge;
+
+    __device__ __forceinline__ int lines(const tgi_wgmma_operand &operand) const
+    {
+        return is_edge ? operand.edge_lines : operand.box_lines;
+    }
+
+    __device__ __forceinline__ const tgi_tensor_map *map(const tgi_wgmma_operand &operand) const
+    {
+        return is_edge ? &operand.edge_map : &operand.map;
+    }
+};
+
 /* Of B: tiles one below the other, at the same part of k. */
 template <int ClusterRows>
 static __device__ __forceinline__ tgi_wgmma_sharers tgi_find_sharers(int rank)

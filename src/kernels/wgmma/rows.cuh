@@ -1,7 +1,7 @@
 /*
  * The kernels of one image of family wgmma: for each of its rows one for each way in which the
  * operands may lie, "_kk", "_kn", "_mk", "_mn", by the index along which A's and B's elements are
- * contiguous. Types of fewer or more than 16 bits are multiplied along k alone.
+ * contiguous. Of FP8 both lie along k, of TF32 B does.
  */
 #include "kernels/rows.cuh"
 #include "kernels/wgmma/wgmma.cuh"
@@ -25,3 +25,7 @@
     TGI_WGMMA_EXPAND(name, _kn, type, type, __VA_ARGS__, 0, 1)                                     \
     TGI_WGMMA_EXPAND(name, _mk, type, type, __VA_ARGS__, 1, 0)                                     \
     TGI_WGMMA_EXPAND(name, _mn, type, type, __VA_ARGS__, 1, 1)
+
+#define TGI_WGMMA_TF32(name, type, ...)                                                            \
+    TGI_WGMMA_EXPAND(name, _kk, type, type, __VA_ARGS__, 0, 0)                                     \
+    TGI_WGMMA_EXPAND(name, _mk, type, type, __VA_ARGS__, 1, 0)

@@ -10,7 +10,7 @@
 #include "kernels/tile_shape.h"
 #include "tilegemm.h"
 
-#define TGI_BLOCK_LINES 64 /* rows of one instruction; lines of a block of an operand across k */
+#define TGI_BLOCK_LINES 64 /* rows of one instruction */
 #define TGI_WARPGROUP 128
 
 /* AType FP32: as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k. Slices: room for
@@ -29,6 +29,8 @@ struct tgi_wgmma_shape {
     static constexpr int blocks = group_rows / TGI_BLOCK_LINES; /* instructions one below another */
     static constexpr int b_lines = TGI_WGMMA_LINES(Cols, AcrossB);
     static constexpr int slices = Slices, is_held = IsHeld;
+    /* The instruction takes words across k from registers alone. */
+    static constexpr int is_turned = AType == TG_TYPE_FP32 && AcrossA;
     static constexpr int line_bytes = Slices ? Slices * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
     static constexpr int a_bytes = Rows * (IsHeld ? TGI_WGMMA_STEP_BYTES : line_bytes);
     static constexpr int b_bytes = b_lines * line_bytes;
@@ -43,7 +45,11 @@ struct tgi_wgmma_shape {
     /* Columns of one instruction: promoted sums need registers for their parts. */
     static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
-    static constexpr int block_bytes = TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES;
+    /* Of an operand across k, a box: step_elems lines of it. */
+    static constexpr int block_bytes = step_elems * TGI_WGMMA_STEP_BYTES;
+    static constexpr int shared_bytes =
+        TGI_WGMMA_SHARED_BYTES(Rows, a_bytes / Rows, Cols, line_bytes, Stages, Threads, AcrossB);
+    static_assert(shared_bytes <= 227 << 10, "a multiprocessor has no more for a block");
 };
 
 /* Shared memory: stages, then each warpgroup's part of D, then the barriers. */
@@ -57,6 +63,10 @@ template <class Shape> struct tgi_wgmma_memory {
         full = parts + Shape::group_count * TGI_WGMMA_PART_BYTES;
         empty = full + Shape::stages * 8;
         sent = empty + Shape::stages * 8;
+        static_assert(1024 + Shape::stages * (Shape::stage_bytes + 16) +
+                              Shape::group_count * TGI_WGMMA_PART_BYTES + 8 ==
+                          Shape::shared_bytes,
+                      "the host counts what lies here, and what aligns it");
     }
 };
 

@@ -7,26 +7,27 @@
 #define TGI_WGMMA_SLICES_CUH
 
 #include "kernels/wgmma/instruction.cuh"
+#include "kernels/wgmma/place.cuh"
 
 /* Fills the operand's tile of one step with lines from `line` on, slice after slice: the boxes of
- * those of the sharers whose number is less than `boxes`. */
+ * those of the sharers whose number is less than the count. */
 template <int Lines>
 static __device__ __forceinline__ void
-tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, uint32_t shared,
-                uint32_t barrier, int line, int boxes, int step, int batch,
+tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes,
+                uint32_t shared, uint32_t barrier, int line, int step, int batch,
                 tgi_wgmma_sharers sharers)
 {
-    const int first = sharers.share * operand.box_lines;
-    if (sharers.share >= boxes)
+    const int first = sharers.share * boxes.lines(operand);
+    if (sharers.share >= boxes.count)
         return;
     const int chunk = (operand.has_batch ? batch : 0) * args.step_count + step;
     for (int slice = 0; slice < args.slice_count; slice++) {
         const uint32_t target = shared + (slice * Lines + first) * TGI_CHUNK_BYTES;
         const int y = (line + first) / TGI_GROUP_LINES, z = chunk * args.slice_count + slice;
         if (sharers.count > 1)
-            tgi_load_box_to(sharers.ranks, target, &operand.map, barrier, 0, y, z);
+            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, 0, y, z);
         else
-            tgi_load_box(target, &operand.map, barrier, 0, y, z);
+            tgi_load_box(target, boxes.map(operand), barrier, 0, y, z);
     }
 }
 

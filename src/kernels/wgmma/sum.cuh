@@ -8,6 +8,7 @@
 #include "kernels/wgmma/place.cuh"
 #include "kernels/wgmma/shape.cuh"
 #include "kernels/wgmma/slices.cuh"
+#include "kernels/wgmma/turned.cuh"
 
 /* Lets the producers that fill this stage have it back, from rank `first` on. */
 static __device__ __forceinline__ void tgi_release(uint32_t empty, int sharer_count, int first,
@@ -125,6 +126,12 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
                     tgi_release(next_empty, sharer_count, first_sharer, thread);
             };
             tgi_promote_stages<Shape>(args, tile, stage, next, group, range, release, sum);
+        } else if constexpr (Shape::is_turned) {
+            tgi_turned_rows held;
+            tgi_turn_rows(stage + group * TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES, held);
+            tgi_multiply_turned_rows<Shape>(stage, held, sum[0]);
+            tgi_wgmma_wait<0>(); /* the rows' registers are free again */
+            tgi_release(memory.empty + ring.stage * 8, sharer_count, first_sharer, thread);
         } else {
             tgi_multiply_stage<Shape, 1>(stage, group, 0, sum);
             tgi_wgmma_wait<1>();
@@ -134,7 +141,7 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
         }
         ring.advance();
     } while (++step < tile.step_end);
-    if (!Shape::is_promoted) {
+    if (!Shape::is_promoted && !Shape::is_turned) {
         tgi_wgmma_wait<0>();
         tgi_release(used, sharer_count, first_sharer, thread);
     }

@@ -42,43 +42,48 @@ static __device__ __forceinline__ tgi_wgmma_tile tgi_find_tile(const tgi_wgmma_a
     return tile;
 }
 
-/* Boxes of the operand's tile from `line` on that have lines of the operand. The others are not
- * loaded: the copy engine takes longer to fill lines outside an operand with zeros than to copy
- * lines that exist. The stage then keeps there what an earlier step left, any bits: a line of A
- * counts in one row of sums and a line of B in one column, and those outside D are not stored. */
-template <int Across, int Lines>
-static __device__ __forceinline__ int tgi_count_boxes(const tgi_wgmma_operand &operand, int line,
-                                                      int sharer_count)
+/* How the lines of an operand's tile are copied, alike for all blocks that share it: so many boxes,
+ * the others of the tile being outside the operand. Those are not loaded, nor along k are lines
+ * behind the last group of 8 that has some: the copy engine takes longer to fill lines outside an
+ * operand with zeros than to copy lines that exist. The stage then keeps there what an earlier step
+ * left, any bits: a line of A counts in one row of sums and a line of B in one column, and those
+ * outside D are not stored. */
+template <int Across, int Lines, int StepElems>
+static __device__ __forceinline__ tgi_wgmma_boxes tgi_find_boxes(const tgi_wgmma_operand &operand,
+                                                                 int line, int sharer_count)
 {
-    if (!Across)
-        return (line < operand.line_count) +
-               (sharer_count > 1 && line + operand.box_lines < operand.line_count);
-    int count = 0;
+    tgi_wgmma_boxes boxes = {0, 0};
+    if (Across) {
 #pragma unroll
-    for (int i = 0; i < Lines / TGI_BLOCK_LINES; i++)
-        count += line + i * TGI_BLOCK_LINES < operand.line_count;
-    return count;
+        for (int i = 0; i < Lines / StepElems; i++)
+            boxes.count += line + i * StepElems < operand.line_count;
+        return boxes;
+    }
+    boxes.is_edge = operand.edge_lines > 0 && line + Lines > operand.line_count;
+    boxes.count = (line < operand.line_count) +
+                  (sharer_count > 1 && line + boxes.lines(operand) < operand.line_count);
+    return boxes;
 }
 
-/* Fills the operand's tile of one step with lines from `line` on, those of the first `boxes` boxes.
- * The blocks that need the same lines each bring their share of them to all. */
+/* Fills the operand's tile of one step with lines from `line` on. The blocks that need the same
+ * lines each bring their share of them to all. */
 template <int Across, int Lines, int StepElems>
 static __device__ __forceinline__ void
-tgi_load_tile(const tgi_wgmma_operand &operand, uint32_t shared, uint32_t barrier, int line,
-              int boxes, int step, int batch, tgi_wgmma_sharers sharers)
+tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t shared,
+              uint32_t barrier, int line, int step, int batch, tgi_wgmma_sharers sharers)
 {
     const int z = operand.has_batch ? batch : 0, k = step * StepElems;
 #pragma unroll
-    for (int i = 0; i < (Across ? Lines / TGI_BLOCK_LINES : 1); i++) {
-        const int box = sharers.share + i * sharers.count, first = box * operand.box_lines;
-        if (box >= boxes)
+    for (int i = 0; i < (Across ? Lines / StepElems : 1); i++) {
+        const int box = sharers.share + i * sharers.count, first = box * boxes.lines(operand);
+        if (box >= boxes.count)
             break;
         const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
         const int x = Across ? line + first : k, y = Across ? k : line + first;
         if (sharers.count > 1)
-            tgi_load_box_to(sharers.ranks, target, &operand.map, barrier, x, y, z);
+            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, x, y, z);
         else
-            tgi_load_box(target, &operand.map, barrier, x, y, z);
+            tgi_load_box(target, boxes.map(operand), barrier, x, y, z);
     }
 }
 
@@ -90,36 +95,35 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
     tgi_ring<Shape::stages> ring;
     for (int i = tgi_cluster_index(); i < args.unit_count; i += tgi_cluster_count()) {
         const tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
-        /* Of a whole tile, alike for all blocks that share it. */
-        const int a_boxes =
-            tgi_count_boxes<Shape::across_a, Shape::rows>(args.a, tile.row, alone.count);
-        const int b_boxes =
-            tgi_count_boxes<Shape::across_b, Shape::b_lines>(args.b, tile.col, column.count);
+        const tgi_wgmma_boxes a_boxes =
+            tgi_find_boxes<Shape::across_a, Shape::rows, Shape::step_elems>(args.a, tile.row,
+                                                                            alone.count);
+        const tgi_wgmma_boxes b_boxes =
+            tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems>(args.b, tile.col,
+                                                                               column.count);
         const int line_bytes =
             Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
-        const int byte_count =
-            a_boxes * args.a.box_lines * (Shape::is_held ? TGI_WGMMA_STEP_BYTES : line_bytes) +
-            b_boxes * args.b.box_lines * line_bytes;
+        const int byte_count = a_boxes.count * a_boxes.lines(args.a) *
+                                   (Shape::is_held ? TGI_WGMMA_STEP_BYTES : line_bytes) +
+                               b_boxes.count * b_boxes.lines(args.b) * line_bytes;
         for (int step = tile.step; step < tile.step_end; step++, ring.advance()) {
             const uint32_t full = memory.full + ring.stage * 8;
             const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
             tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
             tgi_barrier_expect(full, byte_count);
-            if constexpr (Shape::slices > 0) {
-                if constexpr (Shape::is_held)
-                    tgi_load_tile<0, Shape::rows, TGI_CHUNK_ELEMS>(
-                        args.a, a, full, tile.row, a_boxes, step, tile.batch, alone);
-                else
-                    tgi_load_slices<Shape::rows>(args, args.a, a, full, tile.row, a_boxes, step,
-                                                 tile.batch, alone);
-                tgi_load_slices<Shape::cols>(args, args.b, a + Shape::a_bytes, full, tile.col,
-                                             b_boxes, step, tile.batch, column);
-            } else {
-                tgi_load_tile<Shape::across_a, Shape::rows, Shape::step_elems>(
-                    args.a, a, full, tile.row, a_boxes, step, tile.batch, alone);
+            if constexpr (Shape::slices > 0 && !Shape::is_held)
+                tgi_load_slices<Shape::rows>(args, args.a, a_boxes, a, full, tile.row, step,
+                                             tile.batch, alone);
+            else
+                tgi_load_tile<Shape::across_a, Shape::rows,
+                              Shape::is_held ? TGI_CHUNK_ELEMS : Shape::step_elems>(
+                    args.a, a_boxes, a, full, tile.row, step, tile.batch, alone);
+            if constexpr (Shape::slices > 0)
+                tgi_load_slices<Shape::cols>(args, args.b, b_boxes, a + Shape::a_bytes, full,
+                                             tile.col, step, tile.batch, column);
+            else
                 tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems>(
-                    args.b, a + Shape::a_bytes, full, tile.col, b_boxes, step, tile.batch, column);
-            }
+                    args.b, b_boxes, a + Shape::a_bytes, full, tile.col, step, tile.batch, column);
         }
     }
     tgi_start_next();
@@ -162,7 +166,7 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         if (tile.cut >= 0) {
             tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part, group, Shape::group_count,
                                           sum[0]);
-        } else if (args.is_d_boxed && args.cluster_parts == 1) {
+        } else if (args.is_d_boxed && !args.is_d_turned && args.cluster_parts == 1) {
             tgi_store_tile<(Shape::slices > 0)>(args, tile, sum[0], part, group + 1, a_range);
         } else {
             tile.row = row;

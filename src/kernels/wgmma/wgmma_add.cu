@@ -24,7 +24,7 @@ static __device__ __forceinline__ void add_pieces(const tgi_wgmma_args &args, ch
     tgi_range a_range = {};
     if (Cols == 64 && args.b_slices.ranges)
         a_range = tgi_find_row_range(args, tile);
-    tgi_finish_part<(Cols == 64)>(args, tile, sum, 0, part, 1, a_range);
+    tgi_finish_part<(Cols == 64), 1>(args, tile, sum, 0, part, 1, a_range);
     if (threadIdx.x == 0)
         tgi_store_box_wait<0>();
 }

@@ -5,7 +5,6 @@
 #define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
                         stages, threads)                                                           \
     TGI_ROW(image, isa,                                                                            \
-            TGI_WGMMA_EXPAND(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), _kk,             \
-                             TG_TYPE_##type, TG_TYPE_##type, rows, cols, thread_rows, stages,      \
-                             threads, 0, 0))
+            TGI_WGMMA_TF32(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TG_TYPE_##type,    \
+                           rows, cols, thread_rows, stages, threads))
 #include "core/kernels.def"

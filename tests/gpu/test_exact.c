@@ -1,0 +1,283 @@
+/*
+ * test_exact [VALUES [TYPE [SHAPES [SECONDS]]]]: A and B whose sums FP32 holds exactly give them
+ * exactly, rounded to D's type, on random shapes and layouts: m and n log-uniform in 1..4096, k in
+ * 1..60000. VALUES: ones (default), whose sums are k, or integers, of -7 to 7. TYPE: default fp32;
+ * tf32, bf16x6, ...: fp32 in that precision. D is FP32, or one time in two what 16-bit and FP8
+ * inputs may have. Ends after SECONDS, but not before a tenth of the shapes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "check/check.h"
+#include "gpu.h"
+
+#define SIDE_MAX 4096
+#define DEPTH_MAX 60000
+#define SEED UINT64_C(20240901)
+#define NAN_BYTE 0xff                      /* repeated it is a NaN in all types */
+#define WORKSPACE_BYTES ((int64_t)1 << 30) /* for slices */
+#define VALUE_COUNT_MAX 61                 /* prime, so that few pitches make all lines alike */
+
+static double values[VALUE_COUNT_MAX];
+static int value_count;
+static const char *kind = "fp32";
+static tg_type type = TG_TYPE_FP32;
+static tg_precision precision = TG_PRECISION_DEFAULT;
+static int shape_count = 10000;
+static double limit_s = 120.0;
+
+static double read_clock_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static int64_t draw_log_uniform(int64_t most, uint64_t *random)
+{
+    double share = 0.5 * (check_next_uniform(random) + 1.0);
+    int64_t value = (int64_t)exp(share * log((double)most + 1.0));
+    return value < 1 ? 1 : value > most ? most : value;
+}
+
+/* Sets values[0] to values[value_count - 1], which A and B repeat in the order of memory. */
+static int choose_values(const char *name)
+{
+    uint64_t random = SEED;
+    value_count = strcmp(name, "integers") == 0 ? VALUE_COUNT_MAX : 1;
+    for (int i = 0; i < value_count; i++)
+        values[i] = value_count == 1 ? 1.0 : floor(7.5 * check_next_uniform(&random) + 0.5);
+    return value_count > 1 || strcmp(name, "ones") == 0;
+}
+
+/* Fills device memory with the values. */
+static void fill_operand(const tg_context *context, void *device, int64_t count)
+{
+    const int64_t bytes = tg_get_type_bytes(type), most = (1 << 22) / value_count * value_count;
+    const int64_t part = count < most ? count : most;
+    char *host = malloc((size_t)(part * bytes));
+    assert_non_null(host);
+    for (int64_t i = 0; i < part; i++)
+        check_set_element(type, host, i, values[i % value_count]);
+    for (int64_t i = 0; i < count; i += part) {
+        int64_t rest = count - i < part ? count - i : part;
+        assert_int_equal(tg_copy_to_device(context, (char *)device + i * bytes, host, rest * bytes),
+                         0);
+    }
+    free(host);
+}
+
+static tg_type draw_d_type(uint64_t *random)
+{
+    static const tg_type narrow[] = {TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3,
+                                     TG_TYPE_FP8_E5M2};
+    const uint64_t draw = check_next_random(random);
+    const int count = tg_get_type_bytes(type) == 1 ? 4 : tg_get_type_bytes(type) == 2 ? 2 : 0;
+    if (count == 0)
+        return type;
+    return draw & 1 ? TG_TYPE_FP32 : narrow[(draw >> 1) % (uint64_t)count];
+}
+
+static tg_problem draw_problem(void *operand, void *d, uint64_t *random)
+{
+    int64_t m = draw_log_uniform(SIDE_MAX, random), n = draw_log_uniform(SIDE_MAX, random);
+    int64_t k = draw_log_uniform(DEPTH_MAX, random);
+    int is_a_turned = (int)(check_next_random(random) & 1);
+    int is_b_turned = (int)(check_next_random(random) & 1);
+    tg_problem problem =
+        tg_make_problem(tg_make_matrix(type, operand, is_a_turned ? k : m, is_a_turned ? m : k),
+                        tg_make_matrix(type, operand, is_b_turned ? n : k, is_b_turned ? k : n),
+                        tg_make_matrix(draw_d_type(random), d, m, n));
+    problem.op_a = is_a_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    problem.op_b = is_b_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    problem.precision = precision;
+    return problem;
+}
+
+/* Where a line of an operand, one row of A or column of B, has its elements among the values: the
+ * first of line i at i * line_step, modulo value_count, and each next one k_step behind. */
+typedef struct operand_steps {
+    int line_step, k_step;
+} operand_steps;
+
+static operand_steps find_steps(const tg_matrix *matrix, int is_along_rows)
+{
+    const int row_step = (int)(matrix->row_stride % value_count);
+    const int col_step = (int)(matrix->col_stride % value_count);
+    return is_along_rows ? (operand_steps){row_step, col_step}
+                         : (operand_steps){col_step, row_step};
+}
+
+/* The sum of a line of A whose first value is `a` times one of B that starts at `b`. */
+static double sum_products(operand_steps a_steps, int a, operand_steps b_steps, int b, int64_t k)
+{
+    const int64_t period = k < value_count ? k : value_count;
+    double sum = 0.0;
+    for (int64_t i = 0; i < period; i++) {
+        const double times = (double)((k - i + value_count - 1) / value_count);
+        sum += times * values[a] * values[b];
+        a = (a + a_steps.k_step) % value_count;
+        b = (b + b_steps.k_step) % value_count;
+    }
+    return sum;
+}
+
+/* The first element of `host`, a copy of D, that is not the sum, rounded to D's type; -1: none.
+ * Sets *want to the sum. */
+static int64_t find_wrong(const tg_problem *problem, int64_t k, const char *host, double *want)
+{
+    static uint64_t wanted[VALUE_COUNT_MAX][VALUE_COUNT_MAX]; /* each an element of any type */
+    const tg_type d_type = problem->d.type;
+    const operand_steps a = find_steps(&problem->a, !problem->op_a);
+    const operand_steps b = find_steps(&problem->b, !!problem->op_b);
+    const int64_t n = problem->d.col_count, bytes = tg_get_type_bytes(d_type);
+    for (int i = 0; i < value_count; i++)
+        for (int j = 0; j < value_count; j++)
+            check_set_element(d_type, &wanted[i][j], 0, sum_products(a, i, b, j, k));
+    for (int64_t row = 0; row < problem->d.row_count; row++) {
+        const uint64_t *of_row = wanted[row * a.line_step % value_count];
+        int place = 0;
+        for (int64_t i = row * n; i < (row + 1) * n; i++) {
+            if (memcmp(host + i * bytes, &of_row[place], (size_t)bytes) != 0) {
+                *want = check_get_element(d_type, &of_row[place], 0);
+                return i;
+            }
+            place += b.line_step;
+            place -= place >= value_count ? value_count : 0;
+        }
+    }
+    return -1;
+}
+
+/* Fails where an element of `host`, a copy of D, is wrong. */
+static void assert_exact(const tg_problem *problem, int64_t k, const char *host, const char *text)
+{
+    const int64_t n = problem->d.col_count;
+    double want = 0.0;
+    const int64_t wrong = find_wrong(problem, k, host, &want);
+    if (wrong >= 0)
+        fail_msg("%s: element (%lld, %lld) is %.9g, not %.9g", text, (long long)(wrong / n),
+                 (long long)(wrong % n), check_get_element(problem->d.type, host, wrong), want);
+}
+
+/* What is wanted is what three loops give, and an element that is one off is found: without a GPU.
+ */
+static void test_oracle(void **state)
+{
+    (void)state;
+    uint64_t random = SEED;
+    for (int i = 0; i < 200; i++) {
+        double d[12 * 9], want = 0.0;
+        tg_problem p = draw_problem(NULL, NULL, &random);
+        const int64_t m = 1 + p.d.row_count % 12, n = 1 + p.d.col_count % 9, k = 1 + i;
+        p.d = tg_make_matrix(TG_TYPE_FP64, d, m, n);
+        p.a = tg_make_matrix(type, NULL, p.op_a ? k : m, p.op_a ? m : k);
+        p.b = tg_make_matrix(type, NULL, p.op_b ? n : k, p.op_b ? k : n);
+        for (int64_t row = 0; row < m; row++)
+            for (int64_t col = 0; col < n; col++) {
+                double sum = 0.0;
+                for (int64_t s = 0; s < k; s++)
+                    sum += values[(p.op_a ? s * m + row : row * k + s) % value_count] *
+                           values[(p.op_b ? col * k + s : s * n + col) % value_count];
+                d[row * n + col] = sum;
+            }
+        const char *host = (const char *)d;
+        assert_int_equal(find_wrong(&p, k, host, &want), -1);
+        const int64_t wrong = (int64_t)(check_next_random(&random) % (uint64_t)(m * n));
+        d[wrong] += 1.0;
+        assert_int_equal(find_wrong(&p, k, host, &want), wrong);
+        assert_true(want == d[wrong] - 1.0);
+    }
+}
+
+static void test_exact(void **state)
+{
+    (void)state;
+    const int64_t elem_count = (int64_t)SIDE_MAX * DEPTH_MAX;
+    const int64_t d_bytes = (int64_t)SIDE_MAX * SIDE_MAX * (int64_t)sizeof(double);
+    /* Several of these tests share a GPU. */
+    const tg_context_options options = {.device = "cuda", .workspace_limit_bytes = WORKSPACE_BYTES};
+    tg_context *context = NULL;
+    void *operand = NULL, *d = NULL;
+    char *host = malloc((size_t)d_bytes);
+    uint64_t random = SEED;
+    assert_non_null(host);
+    assert_int_equal(tg_create_context(&options, &context), 0);
+    assert_int_equal(tg_allocate_memory(context, elem_count * tg_get_type_bytes(type), &operand),
+                     0);
+    assert_int_equal(tg_allocate_memory(context, d_bytes, &d), 0);
+    fill_operand(context, operand, elem_count);
+    double start_s = read_clock_s();
+    int done = 0;
+    for (; done < shape_count; done++) {
+        if (done >= shape_count / 10 && read_clock_s() - start_s > limit_s)
+            break;
+        char text[640];
+        tg_problem problem = draw_problem(operand, d, &random);
+        int64_t k = problem.op_a ? problem.a.row_count : problem.a.col_count;
+        int64_t bytes =
+            problem.d.row_count * problem.d.col_count * tg_get_type_bytes(problem.d.type);
+        assert_int_equal(tg_format_problem(&problem, text, sizeof text), 0);
+        memset(host, NAN_BYTE, (size_t)bytes);
+        assert_int_equal(tg_copy_to_device(context, d, host, bytes), 0);
+        if (tg_multiply(context, &problem) != TG_STATUS_OK)
+            fail_msg("shape %d, %s: %s", done, text, tg_get_error_detail());
+        assert_int_equal(tg_copy_from_device(context, host, d, bytes), 0);
+        assert_exact(&problem, k, host, text);
+    }
+    printf("%s: %d of %d shapes exact\n", kind, done, shape_count);
+    free(host);
+    tg_release_memory(context, operand);
+    tg_release_memory(context, d);
+    tg_destroy_context(context);
+}
+
+/* Returns 0 where `name` is no type. */
+static int choose_kind(const char *name)
+{
+    kind = name;
+    for (int i = TG_PRECISION_IEEE_FP32; tg_get_precision_name((tg_precision)i); i++) {
+        if (strcmp(name, tg_get_precision_name((tg_precision)i)) == 0) {
+            precision = (tg_precision)i;
+            type = precision == TG_PRECISION_IEEE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
+            return 1;
+        }
+    }
+    for (int i = 0; tg_get_type_name((tg_type)i); i++) {
+        if (strcmp(name, tg_get_type_name((tg_type)i)) == 0) {
+            type = (tg_type)i;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (!choose_values(argc > 1 ? argv[1] : "ones") || (argc > 2 && !choose_kind(argv[2]))) {
+        fprintf(stderr, "usage: %s [ones|integers [TYPE|PRECISION [SHAPES [SECONDS]]]]\n", argv[0]);
+        return 2;
+    }
+    if (argc > 3)
+        shape_count = atoi(argv[3]);
+    if (argc > 4)
+        limit_s = atof(argv[4]);
+    const struct CMUnitTest oracle[] = {cmocka_unit_test(test_oracle)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact)};
+    if (cmocka_run_group_tests(oracle, NULL, NULL) != 0)
+        return 1;
+    if (!gpu_is_there((int)(sizeof tests / sizeof tests[0])))
+        return GPU_SKIPPED;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
