@@ -5,6 +5,8 @@
 
 #define LAUNCH_S 2.1e-6       /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
 #define PARTS_S 3.5e-6        /* a second kernel, that adds the parts */
+#define REPACK_S 2.5e-6       /* a kernel ahead, that copies operands, */
+#define REPACK_SHARE 0.925    /* and the share of the bus's rate that it reaches */
 #define SMALL_S 0.6e-6        /* of small: adding the warps' sums */
 #define DMMA_S 1.5e-6         /* of dmma: first stages and last stores */
 #define STAGE_S 0.04e-6       /* of dmma: barrier, first reads and last products of a stage, */
@@ -56,6 +58,11 @@ static double find_rate(const tgi_gpu *gpu, tg_type type)
     if (type == TG_TYPE_FP64)
         return gpu->capability == 80 ? 32.0 : has_half_rate ? 64.0 : 2.0;
     return gpu->capability == 75 || gpu->capability == 80 ? 64.0 : 128.0;
+}
+
+double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
+{
+    return bytes > 0.0 ? REPACK_S + 2.0 * bytes / (REPACK_SHARE * gpu->memory_bytes_per_s) : 0.0;
 }
 
 double tgi_model_tile_bytes(const tgi_problem *p)

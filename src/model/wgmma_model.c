@@ -28,7 +28,6 @@
 #define PIECES_S 2.7e-6             /* a second kernel, that adds parts of k, */
 #define PIECE_PART_S 0.2e-6         /* one part after another, */
 #define PIECES_RATIO 0.36           /* and its rate over that of memory */
-#define REPACK_S 2.5e-6
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
 
 /* FP32 by slices, fitted to 45 runs on an H200 from 64x10240x8192 to 4096 cubed, before those above
@@ -219,13 +218,9 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 {
     const double lines = (is_held(kernel) ? 0.0 : (double)p->m) + (double)p->n;
     const double elems = lines * (double)p->k * (double)p->batch_count;
-    const double passes = p->precision == TG_PRECISION_FP16X3 ? 2.0 : 1.0; /* that read */
-    const double slices = p->precision == TG_PRECISION_BF16X3 || passes > 1.0 ? 2.0 : 3.0;
-    return SLICES_S + passes * REPACK_S +
-           elems * (4.0 * passes + 2.0 * slices) / (MEMORY_SHARE * gpu->memory_bytes_per_s);
-}
-
-double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
-{
-    return bytes > 0.0 ? REPACK_S + 2.0 * bytes / (MEMORY_SHARE * gpu->memory_bytes_per_s) : 0.0;
+    const int is_scaled = p->precision == TG_PRECISION_FP16X3;
+    const double slices = p->precision == TG_PRECISION_BF16X3 || is_scaled ? 2.0 : 3.0;
+    /* As passes that read and write half of what these move; one before them finds the scales. */
+    const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
+    return SLICES_S + scale_s + tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
 }

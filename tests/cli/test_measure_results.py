@@ -51,11 +51,11 @@ class MeasureResults(unittest.TestCase):
         self.assertTrue((self.output / "tf32.json").exists())
 
     def test_begins_nothing_that_takes_too_long(self):
-        done = self.run_tool("--seconds", "30", "seeds", "fp64")
+        done = self.run_tool("--seconds", "30", "seeds", "ladder")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("seeds: left out", done.stdout)
         self.assertFalse((self.output / "seeds.json").exists())
-        self.assertTrue((self.output / "fp64.json").exists())
+        self.assertTrue((self.output / "ladder.json").exists())
 
     def test_refuses_unknown_names_and_a_folder_without_the_program(self):
         self.assertIn("no run 'nosuch'", self.run_tool("nosuch").stderr)
