@@ -76,6 +76,16 @@ void tgi_operand_set_job(const tgi_operand *o, const void *source, void *target,
     job->batch_count = o->batch_count;
     job->batch_stride = o->batch_stride;
     job->pitch_bytes = o->pitch_bytes;
+    /* Each of the strides leads from the first element to the last, or back. */
+    const int64_t way[] = {(job->line_count - 1) * job->line_stride,
+                           (job->elem_count - 1) * job->elem_stride,
+                           (job->batch_count - 1) * job->batch_stride};
+    job->begin = source;
+    job->end = job->begin + o->elem_bytes;
+    for (int i = 0; i < 3; i++) {
+        job->begin += way[i] < 0 ? way[i] * o->elem_bytes : 0;
+        job->end += way[i] > 0 ? way[i] * o->elem_bytes : 0;
+    }
     const int64_t tile = TGI_REPACK_TILE, span = TGI_REPACK_SPAN_BYTES;
     if (job->elem_stride == 1)
         job->piece_count = job->batch_count * job->line_count *

@@ -27,9 +27,9 @@ int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *problem, i
 /* 1: boxes of D are runs of its columns, across the tiles' rows. */
 int tgi_wgmma_is_turned(const tgi_kernel *kernel, const tgi_problem *problem);
 
-/* 1 where D is the sum and, from a multiple of 16 bytes on, can be written in boxes: lines of whole
- * units, since the copy engine clips what it writes to those. The lines are D's rows or, where it
- * is turned, its columns. */
+/* 1 where D, from a multiple of 16 bytes on, can be written in boxes: lines of whole units, since
+ * the copy engine clips what it writes to those. The lines are D's rows or, where it is turned, its
+ * columns. */
 int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *problem);
 
 /* Of the workspace, for the sums of tiles whose k is cut. */

@@ -10,22 +10,29 @@
 #include "kernels/gemm_args.h"
 #include "kernels/ptx.cuh"
 
-/* 0 in a source all of whose kernels multiply FP32 or FP64: C, D and bias are then no narrower and
- * nothing has a scale, which spares nearly half of an element's code. */
-#ifndef TGI_HAS_NARROW_D
-#define TGI_HAS_NARROW_D 1
+/* Bytes of the narrowest D, C or bias that a source's kernels meet: 4 where all multiply FP32 or
+ * FP64, 2 where none multiplies FP8. Operands, and D, have scales only where it is 1. It spares
+ * code for types that do not occur, of which there is some in every kernel. */
+#ifndef TGI_LEAST_D_BYTES
+#define TGI_LEAST_D_BYTES 1
 #endif
+
+/* D's type, of kernels whose sums are FP32. */
+static __device__ __forceinline__ tg_type tgi_find_d_type(const tgi_problem &problem)
+{
+    return TGI_LEAST_D_BYTES == 4 ? TG_TYPE_FP32 : problem.d_type;
+}
 
 static __device__ __forceinline__ int tgi_is_fp8(tg_type type)
 {
-    return type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2;
+    return TGI_LEAST_D_BYTES == 1 && (type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2);
 }
 
 /* Element `index` of a matrix or vector of C's, D's or the bias's type. */
 static __device__ __forceinline__ float tgi_read_element(const void *data, int64_t index,
                                                          tg_type type)
 {
-    if (!TGI_HAS_NARROW_D || type == TG_TYPE_FP32)
+    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32)
         return static_cast<const float *>(data)[index];
     const uint8_t *fp8 = static_cast<const uint8_t *>(data);
     if (tgi_is_fp8(type))
@@ -38,7 +45,7 @@ static __device__ __forceinline__ float tgi_read_element(const void *data, int64
 static __device__ __forceinline__ void tgi_write_element(void *data, int64_t index, tg_type type,
                                                          float value)
 {
-    if (!TGI_HAS_NARROW_D || type == TG_TYPE_FP32)
+    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32)
         static_cast<float *>(data)[index] = value;
     else if (tgi_is_fp8(type))
         static_cast<uint8_t *>(data)[index] =
@@ -71,7 +78,7 @@ static __device__ __forceinline__ float tgi_find_alpha(const tgi_gemm_args &args
                                                        int64_t col)
 {
     const float alpha = static_cast<float>(args.problem.alpha);
-    if (!TGI_HAS_NARROW_D || (!args.a_scale && !args.b_scale))
+    if (TGI_LEAST_D_BYTES > 1 || (!args.a_scale && !args.b_scale))
         return alpha;
     const float a =
         args.a_scale ? args.a_scale[args.problem.a_scale == TG_SCALE_VECTOR ? row : 0] : 1.0f;
@@ -90,7 +97,7 @@ static __device__ __forceinline__ void tgi_finish_fp32(const tgi_gemm_args &args
     float value =
         tgi_epilogue_fp32(sum, tgi_find_alpha(args, row, col), static_cast<float>(problem.beta), c,
                           problem.bias != TG_BIAS_NONE, bias, problem.activation);
-    if (TGI_HAS_NARROW_D && args.d_scale)
+    if (TGI_LEAST_D_BYTES == 1 && args.d_scale)
         value = TGI_MULTIPLY_FP32(value, *args.d_scale);
     tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);
 }

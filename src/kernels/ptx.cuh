@@ -44,6 +44,33 @@ static __device__ __forceinline__ void tgi_start_next(void)
 #endif
 }
 
+/* threadIdx.x with a sign: of unsigned places the compiler keeps more in registers. */
+static __device__ __forceinline__ int tgi_thread(void)
+{
+    return static_cast<int>(threadIdx.x);
+}
+
+/* The same, read where this stands: what follows from it takes no registers in loops before. */
+static __device__ __forceinline__ int tgi_thread_anew(void)
+{
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
+}
+
+/* The value, of which the compiler does not know that it is the same. */
+static __device__ __forceinline__ int tgi_forget(int value)
+{
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+/* PTX prefetch: has L2 fetch the line that this byte is in. */
+static __device__ __forceinline__ void tgi_prefetch(const void *global)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(global));
+}
+
 /* PTX ld.shared: 16 aligned bytes of shared memory. Volatile keeps the order of reads, copies and
  * barriers as written. */
 static __device__ __forceinline__ void tgi_read_shared_16(float value[4], uint32_t shared)

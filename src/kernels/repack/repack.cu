@@ -1,44 +1,27 @@
 /*
  * Copies operands to lines that begin at multiples of 16 bytes, for elements of 1, 2 and 4 bytes:
  * as the copy engine reads them, and kernels in vectors. Lines whose elements are contiguous are
- * moved as words, shifted where they start between two; others are read along their shorter stride
- * and transposed in shared memory.
+ * moved in units of 16 bytes, shifted where they start between two; others are read along their
+ * shorter stride and transposed in shared memory.
  */
 #include "kernels/ptx.cuh"
 #include "kernels/repack/args.h"
 #include "kernels/rows.cuh"
+#include "kernels/units.cuh"
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
 
-/* Word `index` of a line that starts `shift` bytes behind `words`, an address that is a multiple of
- * 4, and has byte_count bytes. Reads no byte outside the line. */
-static __device__ __forceinline__ uint32_t read_word(const char *words, int shift, int64_t index,
-                                                     int64_t byte_count)
+/* The unit of the source at this multiple of 16, of which only bytes between its first element and
+ * its last are read. */
+static __device__ __forceinline__ uint4 read_unit(const tgi_repack_job &job, const char *unit)
 {
-    const int64_t first = 4 * index - shift; /* in the line */
-    if (first >= 0 && first + 4 <= byte_count)
-        return reinterpret_cast<const uint32_t *>(words)[index];
-    uint32_t word = 0;
-    for (int i = 0; i < 4; i++)
-        if (first + i >= 0 && first + i < byte_count)
-            word |= static_cast<uint32_t>(static_cast<uint8_t>(words[4 * index + i])) << 8 * i;
-    return word;
-}
-
-/* Bytes `first` to first + 15 of the line. */
-static __device__ __forceinline__ uint4 read_unit(const char *words, int shift, int64_t first,
-                                                  int64_t byte_count)
-{
-    uint32_t word[5];
-#pragma unroll
-    for (int i = 0; i < 5; i++)
-        word[i] = i < 4 || shift ? read_word(words, shift, first / 4 + i, byte_count) : 0;
-    uint4 unit;
-    unit.x = __funnelshift_r(word[0], word[1], 8 * shift);
-    unit.y = __funnelshift_r(word[1], word[2], 8 * shift);
-    unit.z = __funnelshift_r(word[2], word[3], 8 * shift);
-    unit.w = __funnelshift_r(word[3], word[4], 8 * shift);
-    return unit;
+    if (unit >= job.begin && unit + 16 <= job.end)
+        return *reinterpret_cast<const uint4 *>(unit);
+    uint32_t word[4] = {};
+    for (int i = 0; i < 16; i++)
+        if (unit + i >= job.begin && unit + i < job.end)
+            word[i / 4] |= static_cast<uint32_t>(static_cast<uint8_t>(unit[i])) << i % 4 * 8;
+    return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
 /* A quotient of counts, which seldom need the 64 bits that the chip has no quick division for. */
@@ -61,14 +44,22 @@ static __device__ __forceinline__ void copy_span(const tgi_repack_job &job, int6
         static_cast<const char *>(job.source) +
         (batch * job.batch_stride + (line - batch * job.line_count) * job.line_stride) * ElemBytes;
     char *target = static_cast<char *>(job.target) + line * job.pitch_bytes;
-    const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(source) & 3);
+    const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(source) & 15);
+    source -= shift;
+    constexpr int count = TGI_REPACK_SPAN_BYTES / 512;
+    const int64_t own = first + threadIdx.x % 32 * 16;
+    uint4 unit[count], next[count];
 #pragma unroll
-    for (int i = 0; i < TGI_REPACK_SPAN_BYTES / 512; i++) {
-        const int64_t place = first + (i * 32 + threadIdx.x % 32) * 16;
-        if (place < byte_count)
-            *reinterpret_cast<uint4 *>(target + place) =
-                read_unit(source - shift, shift, place, byte_count);
-    }
+    for (int i = 0; i < count; i++)
+        if (own + i * 512 < byte_count) {
+            unit[i] = read_unit(job, source + own + i * 512);
+            next[i] = shift ? read_unit(job, source + own + i * 512 + 16) : unit[i];
+        }
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        if (own + i * 512 < byte_count)
+            *reinterpret_cast<uint4 *>(target + own + i * 512) =
+                tgi_cut_unit(unit[i], next[i], shift);
 }
 
 /* A tile of lines whose elements are not contiguous, by a block. */

@@ -1,5 +1,5 @@
 /* The kernels of family small, one for each row of kernels.def. */
-#define TGI_HAS_NARROW_D 0
+#define TGI_LEAST_D_BYTES 4
 
 #include "kernels/rows.cuh"
 #include "kernels/tile_shape.h"

@@ -41,8 +41,9 @@ typedef struct tgi_wgmma_args {
     tgi_tensor_map d; /* where is_d_boxed */
     tgi_gemm_args gemm;
     int32_t is_sum_alone; /* alpha = 1, beta = 0 and nothing else: D is the sum, converted */
-    int32_t is_d_boxed;   /* D takes sums as they are, in boxes, */
-    int32_t is_d_turned;  /* whose lines lie along D's columns; not of slices */
+    int32_t is_d_lined;   /* D has lines of contiguous elements of 2 or 4 bytes: its rows, */
+    int32_t is_d_turned;  /* or its columns; not of slices. */
+    int32_t is_d_boxed;   /* The copy engine stores those lines, else threads do. */
     int32_t row_cluster_count, col_tile_count; /* of one batch entry */
     int32_t tile_rows, tile_cols;
     /* Blocks of a cluster: tiles one below the other, 1 or 2, and of each so many parts of k, which

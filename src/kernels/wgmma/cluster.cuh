@@ -95,7 +95,8 @@ tgi_finish_pieces(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, int gr
         place.col += i % col_count * 2 * sums;
         if (Shape::slices > 0 && is_sent)
             a_range = tgi_find_row_range(args, place);
-        tgi_finish_part<(Shape::slices > 0), Shape::slices == 0>(args, place, piece, index,
+        const tgi_wgmma_turn turn = {index, !is_sent && index > 0, !is_sent && i + stride < end};
+        tgi_finish_part<(Shape::slices > 0), Shape::slices == 0>(args, place, piece, turn,
                                                                  part_memory, group + 1, a_range);
     }
 }

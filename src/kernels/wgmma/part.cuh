@@ -52,12 +52,29 @@ static __device__ __forceinline__ float tgi_read_shared_4(uint32_t shared)
     return value;
 }
 
+static __device__ __forceinline__ uint16_t tgi_read_shared_2(uint32_t shared)
+{
+    uint16_t value;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(shared) : "memory");
+    return value;
+}
+
+static __device__ __forceinline__ uint4 tgi_read_unit(uint32_t shared)
+{
+    uint4 unit;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(unit.x), "=r"(unit.y), "=r"(unit.z), "=r"(unit.w)
+                 : "r"(shared)
+                 : "memory");
+    return unit;
+}
+
 /* Sums of Cols columns, from number `first` on of every eight, as 16-bit numbers: one box. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (&sum)[Count],
                                                      int first, tg_type type)
 {
-    const int lane = threadIdx.x % 32, line = threadIdx.x / 32 % 4 * 16 + lane % 16;
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane % 16;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t += 2) {
         const int i = 4 * (first + t);
@@ -73,7 +90,7 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&sum)[Count],
                                                     int first)
 {
-    const int lane = threadIdx.x % 32, line = threadIdx.x / 32 % 4 * 16 + lane / 4;
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t++)
 #pragma unroll
@@ -90,7 +107,7 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_turned_16bit(uint32_t box, const float (&sum)[Count],
                                                             tg_type type)
 {
-    const int lane = threadIdx.x % 32, unit = threadIdx.x / 32 % 4 * 2 + lane / 8 % 2;
+    const int lane = tgi_thread() % 32, unit = tgi_thread() / 32 % 4 * 2 + lane / 8 % 2;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t += 2) {
         const uint32_t pairs[4] = {tgi_pack(type, sum[4 * t], sum[4 * t + 1]),
@@ -104,7 +121,7 @@ static __device__ __forceinline__ void tgi_put_turned_16bit(uint32_t box, const 
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_turned_fp32(uint32_t box, const float (&sum)[Count])
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const int lane = tgi_thread() % 32, warp = tgi_thread() / 32 % 4;
     box += warp / 2 * TGI_BOX_BYTES + lane / 4 % 4 * 4;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t++)

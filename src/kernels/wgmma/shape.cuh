@@ -38,6 +38,8 @@ struct tgi_wgmma_shape {
     static constexpr int elem_bytes = AType == TG_TYPE_FP32                            ? 4
                                       : AType == TG_TYPE_BF16 || AType == TG_TYPE_FP16 ? 2
                                                                                        : 1;
+    /* The operands are FP32, so that D is. */
+    static constexpr int is_wide = Slices > 0 || elem_bytes == 4;
     /* The instruction keeps sums of FP8 products to 13 bits, and rounds all sums toward zero: those
      * of each two steps of FP8, or of each of slices, are added in FP32. */
     static constexpr int promoted_steps = elem_bytes == 1 ? 2 : Slices > 0 ? 1 : 0;

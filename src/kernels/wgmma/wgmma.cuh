@@ -132,6 +132,14 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
 
+/* 1 for whole tiles of the kinds that are met most, which have code of their own: D is the sum, in
+ * boxes of rows, FP32 where the operands are, else of 16 bits. */
+static __device__ __forceinline__ int tgi_is_quick(const tgi_wgmma_args &args, int is_wide)
+{
+    return args.is_sum_alone && args.is_d_boxed && !args.is_d_turned && args.cluster_parts == 1 &&
+           (tgi_find_d_type(args.gemm.problem) == TG_TYPE_FP32) == is_wide;
+}
+
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank, int group)
@@ -141,10 +149,17 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
     tgi_ring<Shape::stages> ring;
     for (int i = first; i < args.unit_count; i += stride) {
         tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
+        if (Shape::slices == 0 && !args.is_sum_alone && args.cluster_parts == 1 && tile.cut < 0) {
+            tgi_wgmma_tile own = tile;
+            own.row += group * TGI_BLOCK_LINES;
+            tgi_fetch_for_epilogue(args.gemm, own, Shape::cols);
+        }
         float sum[Shape::blocks][Shape::cols / 2] = {};
         tgi_range a_range = {0, UINT32_MAX};
         tgi_sum_tile(args, memory, tile, rank, group, ring, a_range, sum);
         static_assert(Shape::blocks == 1, "a warpgroup has 64 rows");
+        if constexpr (Shape::slices > 0) /* whose sums and parts leave few registers to keep it */
+            tile = tgi_find_tile<Shape>(args, tgi_forget(i), rank);
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
         if constexpr (Shape::is_held) {
@@ -166,8 +181,9 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         if (tile.cut >= 0) {
             tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part, group, Shape::group_count,
                                           sum[0]);
-        } else if (args.is_d_boxed && !args.is_d_turned && args.cluster_parts == 1) {
-            tgi_store_tile<(Shape::slices > 0)>(args, tile, sum[0], part, group + 1, a_range);
+        } else if (tgi_is_quick(args, Shape::is_wide)) {
+            tgi_store_tile<(Shape::slices > 0), Shape::is_wide>(args, tile, sum[0], part, group + 1,
+                                                                a_range);
         } else {
             tile.row = row;
             tgi_finish_pieces<Shape>(args, tile, group, memory.stages, part, sum[0], a_range);

@@ -21,10 +21,15 @@ static __device__ __forceinline__ void add_pieces(const tgi_wgmma_args &args, ch
     tile.row += piece / col_count * 64;
     tile.col += piece % col_count * Cols;
     const uint32_t part = (tgi_shared_address(shared) + 1023) & ~1023u;
+    const tgi_wgmma_turn alone = {0, 0, 0};
     tgi_range a_range = {};
-    if (Cols == 64 && args.b_slices.ranges)
-        a_range = tgi_find_row_range(args, tile);
-    tgi_finish_part<(Cols == 64), 1>(args, tile, sum, 0, part, 1, a_range);
+    if (Cols == 64 && args.slice_count > 0) {
+        if (args.b_slices.ranges)
+            a_range = tgi_find_row_range(args, tile);
+        tgi_finish_part<1, 0>(args, tile, sum, alone, part, 1, a_range);
+    } else {
+        tgi_finish_part<0, 1>(args, tile, sum, alone, part, 1, a_range);
+    }
     if (threadIdx.x == 0)
         tgi_store_box_wait<0>();
 }

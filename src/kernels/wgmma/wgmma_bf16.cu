@@ -1,4 +1,6 @@
 /* Family wgmma for BF16. */
+#define TGI_LEAST_D_BYTES 2
+
 #include "kernels/wgmma/rows.cuh"
 
 #define TGI_IMAGE_wgmma_bf16 TGI_CHOSEN

@@ -1,4 +1,6 @@
 /* Families bf16x, bf16r and fp16x: FP32 by products of slices of 16 bits, which lie along k. */
+#define TGI_LEAST_D_BYTES 4
+
 #include "kernels/wgmma/rows.cuh"
 
 #define TGI_SLICE_TYPE_bf16x TG_TYPE_BF16

@@ -1,4 +1,6 @@
 /* Family wgmma for FP32 rounded to TF32. */
+#define TGI_LEAST_D_BYTES 4
+
 #include "kernels/wgmma/rows.cuh"
 
 #define TGI_IMAGE_wgmma_tf32 TGI_CHOSEN

@@ -1,0 +1,24 @@
+/* Units of 16 bytes, from memory in which they start between two. */
+#ifndef TGI_UNITS_CUH
+#define TGI_UNITS_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+/* Bytes `shift`, 0..15, to shift + 15 of two units, which lie one behind the other. */
+static __device__ __forceinline__ uint4 tgi_cut_unit(uint4 first, uint4 second, int shift)
+{
+    uint32_t word[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
+#pragma unroll
+    for (int i = 0; i < 6; i++)
+        word[i] = shift & 8 ? word[i + 2] : word[i];
+#pragma unroll
+    for (int i = 0; i < 5; i++)
+        word[i] = shift & 4 ? word[i + 1] : word[i];
+    const int bits = (shift & 3) * 8;
+    return make_uint4(
+        __funnelshift_r(word[0], word[1], bits), __funnelshift_r(word[1], word[2], bits),
+        __funnelshift_r(word[2], word[3], bits), __funnelshift_r(word[3], word[4], bits));
+}
+
+#endif

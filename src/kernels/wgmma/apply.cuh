@@ -1,0 +1,217 @@
+/*
+ * The epilogue, on the sums of a part of D as the instruction leaves them in a thread's registers:
+ * of 64 rows a warp has 16; sum number 4 t + 2 h + j is of row lane / 4 + 8 h of those, column
+ * 8 t + 2 (lane % 4) + j.
+ */
+#ifndef TGI_WGMMA_APPLY_CUH
+#define TGI_WGMMA_APPLY_CUH
+
+#include "kernels/epilogue.cuh"
+#include "kernels/wgmma/place.cuh"
+
+/* Where a thread's next sums lie: their first row and column in D, how far its last row and column
+ * are, which stand for those outside D, that nobody stores. */
+struct tgi_wgmma_own {
+    int64_t row, col;
+    int batch, last_row, last_col;
+
+    __device__ __forceinline__ int find_row(int i) const
+    {
+        return min(i / 2 % 2 * 8, last_row);
+    }
+
+    __device__ __forceinline__ int find_col(int i) const
+    {
+        return min(i / 4 * 8 + i % 2, last_col);
+    }
+};
+
+/* Moves all sums Step places down, the first ones to the end: registers have no index that is
+ * computed, so loops over few sums at a time have them come by. */
+template <int Step, int Count>
+static __device__ __forceinline__ void tgi_rotate(float (&sum)[Count])
+{
+    float first[Step];
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+        if (i < Step)
+            first[i] = sum[i];
+        sum[i] = i + Step < Count ? sum[i + Step] : first[i + Step - Count];
+    }
+}
+
+/* 1 where two neighbours of a row of C can be read at once, at even columns. */
+static __device__ __forceinline__ int tgi_has_c_pairs(const tgi_gemm_args &gemm, tg_type type)
+{
+    const tgi_problem &p = gemm.problem;
+    const int pair_bytes = type == TG_TYPE_FP32 ? 8 : 4;
+    return !tgi_is_fp8(type) && p.c.col == 1 && p.c.row % 2 == 0 && p.c.batch % 2 == 0 &&
+           p.n % 2 == 0 && reinterpret_cast<uintptr_t>(gemm.c) % pair_bytes == 0;
+}
+
+/* The first Step elements of C, all of which are asked for before one is used. */
+template <int Step>
+static __device__ __forceinline__ void
+tgi_read_c(const tgi_gemm_args &gemm, const tgi_wgmma_own &own, tg_type type, float (&c)[Step])
+{
+    const tgi_layout &layout = gemm.problem.c;
+    const int64_t first = tgi_offset(layout, own.batch, own.row, own.col);
+    if (!tgi_has_c_pairs(gemm, type)) {
+#pragma unroll
+        for (int i = 0; i < Step; i++)
+            c[i] = tgi_read_element(
+                gemm.c, first + own.find_row(i) * layout.row + own.find_col(i) * layout.col, type);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < Step; i += 2) {
+        const int64_t at =
+            first + own.find_row(i) * layout.row + min(own.find_col(i), own.last_col - 1);
+        uint2 pair;
+        if (type == TG_TYPE_FP32)
+            pair = reinterpret_cast<const uint2 *>(gemm.c)[at / 2];
+        else
+            pair.x = static_cast<const uint32_t *>(gemm.c)[at / 2];
+        c[i] = __uint_as_float(pair.x);
+        c[i + 1] = __uint_as_float(pair.y);
+    }
+    if (type == TG_TYPE_FP32)
+        return;
+#pragma unroll
+    for (int i = 0; i < Step; i += 2) {
+        const uint32_t bits = __float_as_uint(c[i]);
+        c[i] = type == TG_TYPE_BF16 ? __uint_as_float(bits << 16)
+                                    : tgi_decode_fp16(static_cast<uint16_t>(bits));
+        c[i + 1] = type == TG_TYPE_BF16 ? __uint_as_float(bits & 0xffff0000u)
+                                        : tgi_decode_fp16(static_cast<uint16_t>(bits >> 16));
+    }
+}
+
+/* What belongs to lines of D: of a thread's two rows, and of columns 2 lane and 2 lane + 1 of the
+ * part, from which those that need them fetch it. */
+struct tgi_wgmma_vectors {
+    float row_bias[2], col_bias[2], row_scale[2], col_scale[2];
+
+    __device__ __forceinline__ tgi_wgmma_vectors(const tgi_gemm_args &gemm,
+                                                 const tgi_wgmma_own &own, int64_t first_col,
+                                                 tg_type type)
+    {
+        const tgi_problem &p = gemm.problem;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int64_t row = own.row + own.find_row(2 * i);
+            const int64_t col = min(first_col + tgi_thread_anew() % 32 * 2 + i, p.n - 1);
+            row_bias[i] = p.bias == TG_BIAS_ROW ? tgi_read_element(gemm.bias, row, type) : 0.0f;
+            col_bias[i] = p.bias == TG_BIAS_COL ? tgi_read_element(gemm.bias, col, type) : 0.0f;
+            row_scale[i] = find_scale(gemm.a_scale, p.a_scale, row);
+            col_scale[i] = find_scale(gemm.b_scale, p.b_scale, col);
+        }
+    }
+
+    static __device__ __forceinline__ float find_scale(const float *scale, tg_scale kind,
+                                                       int64_t line)
+    {
+        return TGI_LEAST_D_BYTES == 1 && scale ? scale[kind == TG_SCALE_VECTOR ? line : 0] : 1.0f;
+    }
+};
+
+/* alpha, beta, C and the bias on the first Step sums, which begin at column `col` of the part. */
+template <int Step, int Count>
+static __device__ __forceinline__ void
+tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_wgmma_own &own,
+                 const tgi_wgmma_vectors &vectors, int col, tg_type type, float (&sum)[Count])
+{
+    const tgi_problem &p = gemm.problem;
+    const int has_scales = TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale);
+    float c[Step] = {};
+    if (p.beta != 0.0)
+        tgi_read_c(gemm, own, type, c);
+#pragma unroll
+    for (int i = 0; i < Step; i++) {
+        const int h = i / 2 % 2, j = i % 2;
+        const int lane = (col + i / 4 * 8) / 2 + tgi_thread_anew() % 4; /* that has this column */
+        const float col_bias = __shfl_sync(~0u, vectors.col_bias[j], lane);
+        float alpha = static_cast<float>(p.alpha);
+        if (has_scales)
+            alpha = tgi_scale_alpha_fp32(alpha, vectors.row_scale[h],
+                                         __shfl_sync(~0u, vectors.col_scale[j], lane));
+        sum[i] = tgi_epilogue_fp32(
+            sum[i], alpha, static_cast<float>(p.beta), c[i], p.bias != TG_BIAS_NONE,
+            p.bias == TG_BIAS_ROW ? vectors.row_bias[h] : col_bias, TG_ACTIVATION_NONE);
+        if (p.activation == TG_ACTIVATION_RELU)
+            sum[i] = tgi_activate_fp32(sum[i], TG_ACTIVATION_RELU);
+    }
+}
+
+template <tg_activation Kind, int Count>
+static __device__ __forceinline__ void tgi_activate_sums(float (&sum)[Count])
+{
+#pragma unroll 1
+    for (int i = 0; i < Count; i += 2) {
+        sum[0] = tgi_activate_fp32(sum[0], Kind);
+        sum[1] = tgi_activate_fp32(sum[1], Kind);
+        tgi_rotate<2>(sum);
+    }
+}
+
+/* alpha, beta, C, bias, activation and D's scale on a part's sums. */
+template <int Count>
+static __device__ __forceinline__ void
+tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_wgmma_tile &tile, float (&sum)[Count])
+{
+    constexpr int step = Count < 8 ? Count : 8;
+    const tgi_problem &p = gemm.problem;
+    const tg_type type = tgi_find_d_type(p);
+    const int lane = tgi_thread_anew() % 32, warp = tgi_thread_anew() / 32 % 4;
+    tgi_wgmma_own own;
+    own.batch = tile.batch;
+    own.row = min(static_cast<int64_t>(tile.row + warp * 16 + lane / 4), p.m - 1);
+    own.col = min(static_cast<int64_t>(tile.col + lane % 4 * 2), p.n - 1);
+    own.last_row = static_cast<int>(p.m - 1 - own.row);
+    own.last_col = static_cast<int>(p.n - 1 - own.col);
+    const tgi_wgmma_vectors vectors(gemm, own, tile.col, type);
+#pragma unroll 1
+    for (int i = 0; i < Count; i += step) {
+        tgi_apply_linear<step>(gemm, own, vectors, 2 * i, type, sum);
+        tgi_rotate<step>(sum);
+        const int64_t next = min(own.col + step * 2, p.n - 1);
+        own.last_col -= static_cast<int>(next - own.col);
+        own.col = next;
+    }
+    if (p.activation == TG_ACTIVATION_GELU_ERF)
+        tgi_activate_sums<TG_ACTIVATION_GELU_ERF>(sum);
+    else if (p.activation == TG_ACTIVATION_GELU_TANH)
+        tgi_activate_sums<TG_ACTIVATION_GELU_TANH>(sum);
+    else if (p.activation == TG_ACTIVATION_SILU)
+        tgi_activate_sums<TG_ACTIVATION_SILU>(sum);
+    if (TGI_LEAST_D_BYTES == 1 && gemm.d_scale) {
+        const float d_scale = *gemm.d_scale;
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            sum[i] = TGI_MULTIPLY_FP32(sum[i], d_scale);
+    }
+}
+
+/* Has L2 fetch what the epilogue will read for a warpgroup's rows of a tile, 128 bytes a time: C
+ * where its rows are contiguous, and the bias of columns. */
+static __device__ __forceinline__ void tgi_fetch_for_epilogue(const tgi_gemm_args &gemm,
+                                                              const tgi_wgmma_tile &tile, int cols)
+{
+    const tgi_problem &p = gemm.problem;
+    const tg_type type = tgi_find_d_type(p);
+    const int elem_bytes = type == TG_TYPE_FP32 ? 4 : tgi_is_fp8(type) ? 1 : 2;
+    const int thread = tgi_thread_anew() % 128;
+    const int64_t end_col = min(static_cast<int64_t>(tile.col + cols), p.n);
+    const int64_t row = tile.row + thread / 2;
+    if (p.beta != 0.0 && p.c.col == 1 && row < p.m)
+#pragma unroll 1
+        for (int64_t col = tile.col + thread % 2 * (128 / elem_bytes); col < end_col;
+             col += 256 / elem_bytes)
+            tgi_prefetch(static_cast<const char *>(gemm.c) +
+                         tgi_offset(p.c, tile.batch, row, col) * elem_bytes);
+    const int64_t col = tile.col + static_cast<int64_t>(thread) * (128 / elem_bytes);
+    if (p.bias == TG_BIAS_COL && col < end_col)
+        tgi_prefetch(static_cast<const char *>(gemm.bias) + col * elem_bytes);
+}
+
+#endif
