@@ -20,9 +20,12 @@
 #define CLUSTER_LATENCY_S 1.70e-6 /* where two blocks wait for each other, */
 #define LOADED_SHARE 0.25         /* and how much longer it is where memory is busy */
 #define TURNED_S 0.8e-6           /* more of each tile, where D's rows lie across the tile's */
-#define STORED_PART_S 0.4e-6      /* more of each part that does not go in boxes, */
-#define STORED_NARROW_PART_S 1.2e-6 /* of fewer than 64 columns */
-#define SHARE_S 1.6e-6              /* of two blocks with parts of k of a tile: they wait, */
+#define STORED_PART_S 1.2e-6      /* more of each part whose lines threads store, */
+#define STORED_NARROW_PART_S 0.6e-6 /* of fewer than 64 columns; */
+#define BYTES_PART_S 0.4e-6         /* of each whose elements are bytes, */
+#define BYTES_NARROW_PART_S 1.2e-6  /* of fewer than 64 columns */
+#define SHARE_S 3.2e-6              /* of two blocks with parts of k of a tile: they wait, */
+#define SLICED_SHARE_S 1.6e-6       /* with slices they do less, */
 #define SHARE_PART_S 0.65e-6        /* for each more of them, */
 #define SHARE_BYTES_PER_S 25e9      /* and what each sends to the others */
 #define PIECES_S 2.7e-6             /* a second kernel, that adds parts of k, */
@@ -173,6 +176,28 @@ static double find_own_seconds(const tgi_wgmma_work *work, const step_seconds *s
            ceil(cut_units / slots) * find_tile_seconds(work, step, work->part_steps, memory_share);
 }
 
+/* What the blocks of a cluster lose with parts of k of a tile. */
+static double find_share_seconds(const tgi_wgmma_work *work, double sums, int is_sliced)
+{
+    const double others = work->cluster_parts - 1;
+    return others > 0.0 ? (is_sliced ? SLICED_SHARE_S : SHARE_S) + SHARE_PART_S * (others - 1.0) +
+                              sums * 4.0 * others / work->cluster_parts / SHARE_BYTES_PER_S
+                        : 0.0;
+}
+
+/* More of a tile that threads store, part after part. */
+static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel,
+                                  const tgi_problem *p)
+{
+    const int is_narrow = work->d_part_cols < 64;
+    const double part_s = tgi_type_bytes(p->d_type) > 1
+                              ? (is_narrow ? STORED_NARROW_PART_S : STORED_PART_S)
+                              : (is_narrow ? BYTES_NARROW_PART_S : BYTES_PART_S);
+    return work->is_d_boxed
+               ? 0.0
+               : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);
+}
+
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                const tgi_wgmma_work *work)
 {
@@ -189,17 +214,8 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double own_s = find_own_seconds(work, &step, fmin(1.0, memory_s / idle_s));
     const double store_s =
         TILE_S + sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
-    const double share_s =
-        work->cluster_parts > 1
-            ? SHARE_S + SHARE_PART_S * (work->cluster_parts - 2) +
-                  sums * 4.0 * (work->cluster_parts - 1) / work->cluster_parts / SHARE_BYTES_PER_S
-            : 0.0;
-    /* Each part of a tile that threads store, narrow ones with most of their lanes idle. */
-    const double part_s = work->d_part_cols == 64 ? STORED_PART_S : STORED_NARROW_PART_S;
-    const double stored_s =
-        work->is_d_boxed
-            ? 0.0
-            : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);
+    const double share_s = find_share_seconds(work, sums, step.run_s > 0.0);
+    const double stored_s = find_stored_seconds(work, kernel, p);
     const double turned_s = p->d.col == 1 && p->n > 1 ? 0.0 : TURNED_S;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
     double seconds = LAUNCH_S + join_seconds(own_s, MEMORY_START_S + memory_s) +
