@@ -20,7 +20,7 @@ typedef struct tgi_repack_job {
     int64_t line_stride, elem_stride, batch_stride; /* elements */
     int64_t pitch_bytes;
     int64_t piece_count;     /* spans of all lines, or tiles; 0: no job */
-    const char *begin, *end; /* of the source: all bytes from its first element to its last */
+    const char *begin, *end; /* of the source: its lowest byte, and behind its highest */
 } tgi_repack_job;
 
 /* Up to two operands, by one kernel. */

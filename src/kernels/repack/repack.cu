@@ -11,8 +11,8 @@
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
 
-/* The unit of the source at this multiple of 16, of which only bytes between its first element and
- * its last are read. */
+/* The unit of the source at this multiple of 16, in which a line has bytes: of the others, which
+ * nobody needs, those between the source's first and last are read too. */
 static __device__ __forceinline__ uint4 read_unit(const tgi_repack_job &job, const char *unit)
 {
     if (unit >= job.begin && unit + 16 <= job.end)
@@ -53,7 +53,10 @@ static __device__ __forceinline__ void copy_span(const tgi_repack_job &job, int6
     for (int i = 0; i < count; i++)
         if (own + i * 512 < byte_count) {
             unit[i] = read_unit(job, source + own + i * 512);
-            next[i] = shift ? read_unit(job, source + own + i * 512 + 16) : unit[i];
+            /* Where the line ends before it, it may not be there. */
+            next[i] = shift && own + i * 512 + 16 - shift < byte_count
+                          ? read_unit(job, source + own + i * 512 + 16)
+                          : unit[i];
         }
 #pragma unroll
     for (int i = 0; i < count; i++)

@@ -193,7 +193,8 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_wgmma_tile &tile, float 
 }
 
 /* Has L2 fetch what the epilogue will read for a warpgroup's rows of a tile, 128 bytes a time: C
- * where its rows are contiguous, and the bias of columns. */
+ * where its rows are contiguous, and the bias of columns. Of rows that begin between two such
+ * lines the last one is left. */
 static __device__ __forceinline__ void tgi_fetch_for_epilogue(const tgi_gemm_args &gemm,
                                                               const tgi_wgmma_tile &tile, int cols)
 {

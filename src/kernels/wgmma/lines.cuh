@@ -13,9 +13,9 @@
 
 /* Where the 64 rows of a warpgroup go. */
 struct tgi_wgmma_target {
-    void *data; /* of element (0, 0) of the tile */
+    void *data; /* of element (0, 0) of the part */
     int64_t row, col;
-    int rows, cols; /* inside D, at most 64 */
+    int rows, cols; /* inside D, at most 64; 0 or less: none */
     tg_type type;
 };
 
