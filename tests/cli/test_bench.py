@@ -12,7 +12,8 @@ import subprocess
 
 from bench_case import PROGRAMS, BenchCase, run_tests
 
-SUITES = ("square", "cubes", "layouts", "odd", "skinny", "llm", "cliff", "seeds")
+SUITES = ("square", "cubes", "layouts", "odd", "skinny", "llm", "cliff", "rounded",
+          "seeds")
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
 RECORD_KEYS = {"m", "n", "k", "layout", "type", "precision", "threads", "device", "name", "kind",
                "median_s", "min_s", "max_s", "gflop_per_s", "max_error", "samples_s", "shape",
@@ -292,6 +293,17 @@ class Suites(BenchCase):
                 self.assertRegex(line, r"^\d+x\d+x\d+(:[a-z0-9=_]+)* +# \S", suite)
                 shapes.append(line.split()[0])
             self.assertEqual(len(set(shapes)), len(shapes), suite)
+
+    def test_rounded_is_cliff_in_multiples_of_64(self):
+        def read(suite):
+            path = os.path.join(PROGRAMS["source"], "bench", "suites", suite + ".txt")
+            with open(path, encoding="utf-8") as file:
+                return [line.split() for line in file if not line.startswith("#")]
+        for (shape, *_), (rounded, *reason) in zip(read("cliff"), read("rounded"), strict=True):
+            sizes, colon, layout = shape.partition(":")
+            expected = "x".join(str(-(-int(size) // 64) * 64) for size in sizes.split("x"))
+            self.assertEqual(rounded, expected + colon + layout)
+            self.assertEqual(reason, ["#", "beside", shape])
 
     def test_options_of_a_suite(self):
         """They count where the command's own are not given."""
