@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 /* Bytes `shift`, 0..15, to shift + 15 of two units, which lie one behind the other. */
-static __device__ __forceinline__ uint4 tgi_cut_unit(uint4 first, uint4 second, int shift)
+static __device__ __forceinline__ uint4 tgi_cut_unit(const uint4 &first, const uint4 &second,
+                                                     int shift)
 {
     uint32_t word[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
 #pragma unroll

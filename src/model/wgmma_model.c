@@ -177,10 +177,11 @@ static double find_own_seconds(const tgi_wgmma_work *work, const step_seconds *s
 }
 
 /* What the blocks of a cluster lose with parts of k of a tile. */
-static double find_share_seconds(const tgi_wgmma_work *work, double sums, int is_sliced)
+static double find_share_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel, double sums)
 {
     const double others = work->cluster_parts - 1;
-    return others > 0.0 ? (is_sliced ? SLICED_SHARE_S : SHARE_S) + SHARE_PART_S * (others - 1.0) +
+    const double wait_s = kernel->family == TGI_FAMILY_cuda_wgmma ? SHARE_S : SLICED_SHARE_S;
+    return others > 0.0 ? wait_s + SHARE_PART_S * (others - 1.0) +
                               sums * 4.0 * others / work->cluster_parts / SHARE_BYTES_PER_S
                         : 0.0;
 }
@@ -214,7 +215,7 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double own_s = find_own_seconds(work, &step, fmin(1.0, memory_s / idle_s));
     const double store_s =
         TILE_S + sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
-    const double share_s = find_share_seconds(work, sums, step.run_s > 0.0);
+    const double share_s = find_share_seconds(work, kernel, sums);
     const double stored_s = find_stored_seconds(work, kernel, p);
     const double turned_s = p->d.col == 1 && p->n > 1 ? 0.0 : TURNED_S;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;

@@ -98,8 +98,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
                 } else {
                     const int shift = find_shift(data);
                     const char *start = reinterpret_cast<const char *>(data) - shift;
-                    put(value[s][i], tgi_shift_down(tgi_read_kept_16(start),
-                                                    tgi_read_kept_16(start + 16), shift));
+                    put(value[s][i],
+                        tgi_cut_unit(tgi_read_kept_16(start), tgi_read_kept_16(start + 16), shift));
                 }
             }
         }
@@ -138,7 +138,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
             const uint4 *words =
                 reinterpret_cast<const uint4 *>(edges.room[threadIdx.x / 32][n][threadIdx.x % 32]);
             put(value[n % reads][n / reads],
-                tgi_shift_down(words[0], words[1], is_line ? find_shift(data) : 0));
+                tgi_cut_unit(words[0], words[1], is_line ? find_shift(data) : 0));
         }
     }
 

@@ -6,6 +6,7 @@
 #define TGI_SKINNY_NARROW_CUH
 
 #include "kernels/skinny/skinny.cuh"
+#include "kernels/units.cuh"
 
 template <int Elem_bytes> struct tgi_narrow;
 template <> struct tgi_narrow<1> {
@@ -18,22 +19,6 @@ template <> struct tgi_narrow<2> {
 static constexpr int tgi_narrow_bytes(tg_type type)
 {
     return type == TG_TYPE_BF16 || type == TG_TYPE_FP16 ? 2 : 1;
-}
-
-/* The 16 bytes from byte `shift` (0..15) of 32. */
-static __device__ __forceinline__ uint4 tgi_shift_down(const uint4 &low, const uint4 &high,
-                                                       int shift)
-{
-    uint32_t w[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-#pragma unroll
-    for (int i = 0; i < 6; i++)
-        w[i] = shift & 8 ? w[i + 2] : w[i];
-#pragma unroll
-    for (int i = 0; i < 5; i++)
-        w[i] = shift & 4 ? w[i + 1] : w[i];
-    const uint32_t bits = shift % 4 * 8;
-    return make_uint4(__funnelshift_r(w[0], w[1], bits), __funnelshift_r(w[1], w[2], bits),
-                      __funnelshift_r(w[2], w[3], bits), __funnelshift_r(w[3], w[4], bits));
 }
 
 /* Two FP8 numbers in the lower half of a word as two FP16 numbers. */

@@ -104,7 +104,7 @@ template <typename T, int Count, int Elems, int Warp_lines> struct tgi_line_stag
                 reinterpret_cast<uintptr_t>(source.data + line * source.line_stride);
             uint4 value;
             if (is_on)
-                value = tgi_shift_down(place[0], place[1], static_cast<int>(start % 16));
+                value = tgi_cut_unit(place[0], place[1], static_cast<int>(start % 16));
             /* Without it a lane would overwrite what its neighbour has yet to read. */
             __syncwarp();
             if (is_on)
