@@ -8,9 +8,14 @@
 #define WORKSPACE_UNIT_BYTES 256
 #define BLOCKS_PER_SM 8
 
+static int64_t divide_up(int64_t count, int64_t unit)
+{
+    return (count + unit - 1) / unit;
+}
+
 static int64_t round_up(int64_t count, int64_t unit)
 {
-    return (count + unit - 1) / unit * unit;
+    return divide_up(count, unit) * unit;
 }
 
 /* 1 where the copy engine can read runs of `count` elements, `stride` apart. */
@@ -64,6 +69,17 @@ int64_t tgi_operand_workspace_bytes(const tgi_operand *o)
     return o->is_repacked ? round_up(o->batch_bytes * o->batch_count, WORKSPACE_UNIT_BYTES) : 0;
 }
 
+/* 1 where runs of contiguous elements are moved as such. Not where they overlap: only before the
+ * lowest one's first byte the kernel takes care to read nothing. */
+static int is_in_lines(const tgi_operand *o)
+{
+    const int64_t run = o->is_across ? o->line_count : o->k;
+    const int64_t run_count = o->is_across ? o->k : o->line_count;
+    const int64_t along = o->is_across ? o->line_stride : o->k_stride;
+    const int64_t stride = o->is_across ? o->k_stride : o->line_stride;
+    return along == 1 && (run_count == 1 || llabs(stride) >= run);
+}
+
 void tgi_operand_set_job(const tgi_operand *o, const void *source, void *target,
                          tgi_repack_job *job)
 {
@@ -76,23 +92,12 @@ void tgi_operand_set_job(const tgi_operand *o, const void *source, void *target,
     job->batch_count = o->batch_count;
     job->batch_stride = o->batch_stride;
     job->pitch_bytes = o->pitch_bytes;
-    /* Each of the strides leads from the first element to the last, or back. */
-    const int64_t way[] = {(job->line_count - 1) * job->line_stride,
-                           (job->elem_count - 1) * job->elem_stride,
-                           (job->batch_count - 1) * job->batch_stride};
-    job->begin = source;
-    job->end = job->begin + o->elem_bytes;
-    for (int i = 0; i < 3; i++) {
-        job->begin += way[i] < 0 ? way[i] * o->elem_bytes : 0;
-        job->end += way[i] > 0 ? way[i] * o->elem_bytes : 0;
-    }
-    const int64_t tile = TGI_REPACK_TILE, span = TGI_REPACK_SPAN_BYTES;
-    if (job->elem_stride == 1)
-        job->piece_count = job->batch_count * job->line_count *
-                           ((job->elem_count * o->elem_bytes + span - 1) / span);
-    else
-        job->piece_count = job->batch_count * ((job->line_count + tile - 1) / tile) *
-                           ((job->elem_count + tile - 1) / tile);
+    job->is_in_lines = is_in_lines(o);
+    const int64_t lines = job->is_in_lines ? TGI_REPACK_PIECE_LINES : TGI_REPACK_TILE;
+    const int64_t elems =
+        job->is_in_lines ? TGI_REPACK_PIECE_BYTES / o->elem_bytes : TGI_REPACK_TILE;
+    job->piece_count =
+        job->batch_count * divide_up(job->line_count, lines) * divide_up(job->elem_count, elems);
 }
 
 tg_status tgi_operand_repack(const tgi_cuda_queue *queue, int sm_count, const tgi_repack_args *args,
@@ -102,13 +107,15 @@ tg_status tgi_operand_repack(const tgi_cuda_queue *queue, int sm_count, const tg
                          : elem_bytes == 2 ? "tgi_repack_2"
                                            : "tgi_repack_4";
     const int64_t warps = TGI_REPACK_THREADS / 32;
-    int64_t block_count = 0;
+    int64_t line_pieces = 0, block_count = 0;
     for (int i = 0; i < 2; i++) {
         const tgi_repack_job *job = &args->job[i];
-        int64_t wanted =
-            job->elem_stride == 1 ? (job->piece_count + warps - 1) / warps : job->piece_count;
-        block_count = wanted > block_count ? wanted : block_count;
+        line_pieces += job->is_in_lines ? job->piece_count : 0;
+        if (!job->is_in_lines && job->piece_count > block_count)
+            block_count = job->piece_count;
     }
+    if (divide_up(line_pieces, warps) > block_count)
+        block_count = divide_up(line_pieces, warps);
     const int64_t limit = (int64_t)sm_count * BLOCKS_PER_SM;
     const tgi_cuda_launch launch = {
         .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},

@@ -20,8 +20,8 @@
 #define CLUSTER_LATENCY_S 1.70e-6 /* where two blocks wait for each other, */
 #define LOADED_SHARE 0.25         /* and how much longer it is where memory is busy */
 #define TURNED_S 0.8e-6           /* more of each tile, where D's rows lie across the tile's */
-#define STORED_PART_S 1.2e-6      /* more of each part whose lines threads store, */
-#define STORED_NARROW_PART_S 0.8e-6 /* of fewer than 64 columns; */
+#define STORED_PART_S 0.35e-6     /* more of each part whose lines threads store, */
+#define STORED_NARROW_PART_S 0.3e-6 /* of fewer than 64 columns; */
 #define BYTES_PART_S 0.4e-6         /* of each whose elements are bytes, */
 #define BYTES_NARROW_PART_S 1.2e-6  /* of fewer than 64 columns */
 #define SHARE_S 3.2e-6              /* of two blocks with parts of k of a tile: they wait, */

@@ -9,7 +9,8 @@
 
 #define TGI_REPACK_THREADS 256
 #define TGI_REPACK_TILE 64         /* lines and elements of a tile that is transposed */
-#define TGI_REPACK_SPAN_BYTES 1024 /* of a line, that a warp copies at a time */
+#define TGI_REPACK_PIECE_LINES 4   /* that a warp moves at once, */
+#define TGI_REPACK_PIECE_BYTES 512 /* and so much of each */
 
 /* Element (line, elem) of batch entry p is read at p * batch + line * line_stride + elem *
  * elem_stride and written at (p * line_count + line) * pitch_bytes, its elem-th element. */
@@ -19,8 +20,8 @@ typedef struct tgi_repack_job {
     int64_t line_count, elem_count, batch_count;    /* 1 or more */
     int64_t line_stride, elem_stride, batch_stride; /* elements */
     int64_t pitch_bytes;
-    int64_t piece_count;     /* spans of all lines, or tiles; 0: no job */
-    const char *begin, *end; /* of the source: its lowest byte, and behind its highest */
+    int64_t piece_count; /* of lines, or tiles; 0: no job */
+    int32_t is_in_lines; /* of contiguous elements, which are moved in pieces; else in tiles */
 } tgi_repack_job;
 
 /* Up to two operands, by one kernel. */

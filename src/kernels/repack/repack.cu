@@ -1,28 +1,14 @@
 /*
  * Copies operands to lines that begin at multiples of 16 bytes, for elements of 1, 2 and 4 bytes:
  * as the copy engine reads them, and kernels in vectors. Lines whose elements are contiguous are
- * moved in units of 16 bytes, shifted where they start between two; others are read along their
- * shorter stride and transposed in shared memory.
+ * read in words, shifted where they start between two, and written in units of 16 bytes; others are
+ * read along their shorter stride and transposed in shared memory.
  */
 #include "kernels/ptx.cuh"
 #include "kernels/repack/args.h"
 #include "kernels/rows.cuh"
-#include "kernels/units.cuh"
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
-
-/* The unit of the source at this multiple of 16, in which a line has bytes: of the others, which
- * nobody needs, those between the source's first and last are read too. */
-static __device__ __forceinline__ uint4 read_unit(const tgi_repack_job &job, const char *unit)
-{
-    if (unit >= job.begin && unit + 16 <= job.end)
-        return *reinterpret_cast<const uint4 *>(unit);
-    uint32_t word[4] = {};
-    for (int i = 0; i < 16; i++)
-        if (unit + i >= job.begin && unit + i < job.end)
-            word[i / 4] |= static_cast<uint32_t>(static_cast<uint8_t>(unit[i])) << i % 4 * 8;
-    return make_uint4(word[0], word[1], word[2], word[3]);
-}
 
 /* A quotient of counts, which seldom need the 64 bits that the chip has no quick division for. */
 static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
@@ -31,38 +17,111 @@ static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
                               : static_cast<uint32_t>(count) / static_cast<uint32_t>(by);
 }
 
-/* A span of a line with contiguous elements, by a warp. */
-template <int ElemBytes>
-static __device__ __forceinline__ void copy_span(const tgi_repack_job &job, int64_t piece)
+/* 16 bytes from anywhere on, in words, the last of five where they have a share of it. */
+struct words {
+    uint32_t word[5];
+
+    __device__ __forceinline__ void read(const char *from)
+    {
+        const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(from)) & 3;
+        const uint32_t *source = reinterpret_cast<const uint32_t *>(from - shift);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = source[i];
+        word[4] = shift ? source[4] : 0;
+    }
+
+    __device__ __forceinline__ uint4 cut(const char *from) const
+    {
+        const int bits = (static_cast<int>(reinterpret_cast<uintptr_t>(from)) & 3) * 8;
+        return make_uint4(
+            __funnelshift_r(word[0], word[1], bits), __funnelshift_r(word[1], word[2], bits),
+            __funnelshift_r(word[2], word[3], bits), __funnelshift_r(word[3], word[4], bits));
+    }
+};
+
+/* Where a piece lies: the first byte of its first line, bytes from line to line, how many lines it
+ * has, and how many bytes each has from there on, at most a word more than the piece. */
+struct piece_place {
+    const char *source;
+    char *target;
+    int64_t stride, pitch;
+    int line_count, byte_count;
+    int is_lowest; /* 1: it has the source's lowest byte, before which nothing may be read */
+};
+
+/* Bytes first..end - 1 of each line, which a lane has, by elements: where words would reach beyond
+ * the line, or before the source. */
+template <typename T>
+static __device__ __forceinline__ void move_ends(const piece_place &place, int first, int end)
 {
-    const int64_t byte_count = job.elem_count * ElemBytes;
-    const int64_t spans = (byte_count + TGI_REPACK_SPAN_BYTES - 1) / TGI_REPACK_SPAN_BYTES;
-    const int64_t line = divide(piece, spans);
-    const int64_t first = (piece - line * spans) * TGI_REPACK_SPAN_BYTES;
-    const int64_t batch = job.batch_count > 1 ? divide(line, job.line_count) : 0;
-    const char *source =
-        static_cast<const char *>(job.source) +
-        (batch * job.batch_stride + (line - batch * job.line_count) * job.line_stride) * ElemBytes;
-    char *target = static_cast<char *>(job.target) + line * job.pitch_bytes;
-    const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(source) & 15);
-    source -= shift;
-    constexpr int count = TGI_REPACK_SPAN_BYTES / 512;
-    const int64_t own = first + threadIdx.x % 32 * 16;
-    uint4 unit[count], next[count];
+    constexpr int most = 20 / sizeof(T);
+    const int line = threadIdx.x % 32;
+    const T *from = reinterpret_cast<const T *>(place.source + line * place.stride + first);
+    T *to = reinterpret_cast<T *>(place.target + line * place.pitch + first);
+    const int count = line < place.line_count ? (end - first) / static_cast<int>(sizeof(T)) : 0;
+    T value[most];
 #pragma unroll
-    for (int i = 0; i < count; i++)
-        if (own + i * 512 < byte_count) {
-            unit[i] = read_unit(job, source + own + i * 512);
-            /* Where the line ends before it, it may not be there. */
-            next[i] = shift && own + i * 512 + 16 - shift < byte_count
-                          ? read_unit(job, source + own + i * 512 + 16)
-                          : unit[i];
-        }
+    for (int i = 0; i < most; i++)
+        if (i < count)
+            value[i] = from[i];
 #pragma unroll
-    for (int i = 0; i < count; i++)
-        if (own + i * 512 < byte_count)
-            *reinterpret_cast<uint4 *>(target + own + i * 512) =
-                tgi_cut_unit(unit[i], next[i], shift);
+    for (int i = 0; i < most; i++)
+        if (i < count)
+            to[i] = value[i];
+}
+
+template <typename T> static __device__ __forceinline__ void move_piece(const piece_place &place)
+{
+    constexpr int needed = 16 + 4 - sizeof(T); /* bytes, where words are read */
+    const int offset = threadIdx.x % 32 * 16;
+    const int has_words = offset + needed <= place.byte_count && (offset > 0 || !place.is_lowest);
+    const char *from = place.source + offset;
+    char *to = place.target + offset;
+    words own[TGI_REPACK_PIECE_LINES];
+#pragma unroll
+    for (int i = 0; i < TGI_REPACK_PIECE_LINES; i++)
+        if (has_words && i < place.line_count)
+            own[i].read(from + i * place.stride);
+#pragma unroll
+    for (int i = 0; i < TGI_REPACK_PIECE_LINES; i++)
+        if (has_words && i < place.line_count)
+            *reinterpret_cast<uint4 *>(to + i * place.pitch) = own[i].cut(from + i * place.stride);
+    const int end = min(place.byte_count, TGI_REPACK_PIECE_BYTES);
+    const int first = max((place.byte_count - needed + 16) / 16 * 16, 0);
+    if (first < end)
+        move_ends<T>(place, first, end);
+    if (place.is_lowest)
+        move_ends<T>(place, 0, min(end, 16));
+}
+
+/* Piece number `piece` of lines with contiguous elements, by a warp. */
+template <typename T>
+static __device__ __forceinline__ void copy_piece(const tgi_repack_job &job, int64_t piece)
+{
+    constexpr int elem_bytes = sizeof(T);
+    const int64_t byte_count = job.elem_count * elem_bytes;
+    const int64_t across = divide(byte_count + TGI_REPACK_PIECE_BYTES - 1, TGI_REPACK_PIECE_BYTES);
+    const int64_t down =
+        divide(job.line_count + TGI_REPACK_PIECE_LINES - 1, TGI_REPACK_PIECE_LINES);
+    const int64_t row = divide(piece, across);
+    const int64_t batch = job.batch_count > 1 ? divide(row, down) : 0;
+    const int64_t line = (row - batch * down) * TGI_REPACK_PIECE_LINES;
+    const int64_t byte = (piece - row * across) * TGI_REPACK_PIECE_BYTES;
+    piece_place place;
+    place.source = static_cast<const char *>(job.source) + byte +
+                   (batch * job.batch_stride + line * job.line_stride) * elem_bytes;
+    place.target =
+        static_cast<char *>(job.target) + (batch * job.line_count + line) * job.pitch_bytes + byte;
+    place.stride = job.line_stride * elem_bytes;
+    place.pitch = job.pitch_bytes;
+    place.line_count =
+        static_cast<int>(min(job.line_count - line, static_cast<int64_t>(TGI_REPACK_PIECE_LINES)));
+    place.byte_count =
+        static_cast<int>(min(byte_count - byte, static_cast<int64_t>(TGI_REPACK_PIECE_BYTES + 4)));
+    place.is_lowest =
+        byte == 0 && (job.line_stride < 0 ? line + place.line_count == job.line_count : line == 0);
+    move_piece<T>(place);
 }
 
 /* A tile of lines whose elements are not contiguous, by a block. */
@@ -97,22 +156,24 @@ transpose_tile(const tgi_repack_job &job, int64_t piece,
     __syncthreads(); /* the tile may be filled again */
 }
 
+static __device__ __forceinline__ int64_t count_pieces(const tgi_repack_job &job, int in_lines)
+{
+    return job.is_in_lines == in_lines ? job.piece_count : 0;
+}
+
+/* Both operands' pieces at once, so that no warp has one of each while others have none. */
 template <typename T> static __device__ __forceinline__ void repack(const tgi_repack_args &args)
 {
     __shared__ T tile[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)];
+    const int64_t first = count_pieces(args.job[0], 1);
+    const int64_t both = first + count_pieces(args.job[1], 1);
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * TGI_WARPS + threadIdx.x / 32; i < both;
+         i += static_cast<int64_t>(gridDim.x) * TGI_WARPS)
+        copy_piece<T>(args.job[i >= first], i >= first ? i - first : i);
 #pragma unroll
-    for (int j = 0; j < 2; j++) {
-        const tgi_repack_job &job = args.job[j];
-        if (job.elem_stride == 1) {
-            const int64_t warp = static_cast<int64_t>(blockIdx.x) * TGI_WARPS + threadIdx.x / 32;
-            for (int64_t i = warp; i < job.piece_count;
-                 i += static_cast<int64_t>(gridDim.x) * TGI_WARPS)
-                copy_span<sizeof(T)>(job, i);
-        } else {
-            for (int64_t i = blockIdx.x; i < job.piece_count; i += gridDim.x)
-                transpose_tile<T>(job, i, tile);
-        }
-    }
+    for (int j = 0; j < 2; j++)
+        for (int64_t i = blockIdx.x; i < count_pieces(args.job[j], 0); i += gridDim.x)
+            transpose_tile<T>(args.job[j], i, tile);
 }
 
 #define TGI_REPACK(name, type)                                                                     \

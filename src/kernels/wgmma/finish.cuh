@@ -122,6 +122,34 @@ tgi_store_tile(const tgi_wgmma_args &args, tgi_wgmma_tile tile, const float (&su
     }
 }
 
+/* The same where D's rows are lines of 16-bit elements that threads store: each warp those that it
+ * has put into shared memory, so that it waits for no other. */
+template <int Count>
+static __device__ __forceinline__ void
+tgi_store_tile_lines(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile,
+                     const float (&sum)[Count], uint32_t part)
+{
+    constexpr int cols = TGI_WGMMA_PART_COLS(2 * Count);
+    tgi_wgmma_lines lines =
+        tgi_find_lines(tgi_find_target(args, tile.row, tile.col, tile.batch, 2 * Count), 0);
+    tgi_wgmma_box before = {0, cols / 8 - 1};
+#pragma unroll 1
+    for (int i = 0; lines.bytes > 0 && i < 2 * Count / cols; i++) {
+        const uint32_t box = part + i % 2 * TGI_BOX_BYTES;
+        const int has_after = lines.bytes >= 2 * cols + 16;
+#pragma unroll
+        for (int j = 0; j < 2 * Count / cols; j++) /* registers have no index that is computed */
+            if (i == j)
+                tgi_put_16bit<cols>(box, sum, j * (cols / 8), tgi_find_d_type(args.gemm.problem));
+        __syncwarp(); /* the box has been written */
+        tgi_store_box_lines(lines, min(lines.bytes, 2 * cols), before, box, has_after);
+        __syncwarp(); /* the one before has been read */
+        before.box = has_after ? box : 0;
+        lines.data += 2 * cols;
+        lines.bytes -= 2 * cols;
+    }
+}
+
 /* Puts 64 rows of sums of Cols columns into shared memory: as D takes them where it does in lines,
  * else in FP32. */
 template <int MayTurn, int Cols, int Count>

@@ -64,31 +64,73 @@ static __device__ __forceinline__ tgi_wgmma_lines tgi_find_lines(const tgi_wgmma
     return lines;
 }
 
-/* Stores at most 128 bytes of a box's line, by eight lanes: units that begin in it or, where there
- * is a box `before` it, in that one; the ends by themselves. Where there is one `after` it, that
- * box's line brings the last bytes. */
-static __device__ __forceinline__ void tgi_store_line(char *data, int bytes, tgi_wgmma_box before,
-                                                      uint32_t box, int has_after, int line)
+/* A thread has units of four lines of a box: eight lanes share a line, a warp has sixteen, those
+ * that it has put there where they are rows. Lines so far apart begin alike between two units. */
+#define TGI_OWN_STEP 8
+
+/* The ends of two such lines, from `data` on, by elements: bytes before the units, and behind them.
+ * `line` is the first one's number in the box. */
+static __device__ __forceinline__ void tgi_store_ends(char *data, int64_t pitch, int count,
+                                                      int head, int tail, int bytes, uint32_t box,
+                                                      int line)
+{
+#pragma unroll 1
+    for (int i = 2 * (tgi_thread_anew() % 8); i < head + bytes - tail; i += 16) {
+        const int offset = i < head ? i : tail + i - head;
+        const uint32_t source = tgi_find_unit(box, line, offset / 16) + offset % 16;
+        const uint16_t elem[2] = {tgi_read_shared_2(source),
+                                  tgi_read_shared_2(source + TGI_OWN_STEP * 128)};
+        if (count > 0)
+            *reinterpret_cast<uint16_t *>(data + offset) = elem[0];
+        if (count > 1)
+            *reinterpret_cast<uint16_t *>(data + pitch + offset) = elem[1];
+    }
+}
+
+/* Stores the first `bytes`, at most 128, of a box's lines `line` and the one eight behind it: units
+ * that begin in it or, where there is a box `before` it, in that one; the ends by themselves. Where
+ * there is one after it, that box's lines bring the last bytes. All that is needed is read before
+ * something is stored: each by itself would be waited for. */
+static __device__ __forceinline__ void tgi_store_two(const tgi_wgmma_lines &lines, int line,
+                                                     int bytes, tgi_wgmma_box before, uint32_t box,
+                                                     int has_after)
 {
     const int place = tgi_thread_anew() % 8;
+    const int count = (lines.count - line + TGI_OWN_STEP - 1) / TGI_OWN_STEP;
+    char *data = lines.data + line * lines.pitch;
+    const int64_t pitch = TGI_OWN_STEP * lines.pitch;
     const int head = min(bytes, static_cast<int>(-reinterpret_cast<uintptr_t>(data) & 15));
-    const int tail = head + ((bytes - head) & ~15), is_begun = before.box && head > 0;
-    const int first = head + 16 * (place - is_begun);
-    if (first < tail) {
-        const int own = place - is_begun;
-        const uint4 unit = tgi_read_unit(own < 0 ? tgi_find_unit(before.box, line, before.last_unit)
-                                                 : tgi_find_unit(box, line, own));
-        const uint4 next = tgi_read_unit(tgi_find_unit(box, line, min(own + 1, 7)));
-        *reinterpret_cast<uint4 *>(data + first) = tgi_cut_unit(unit, next, head);
+    const int tail = head + ((bytes - head) & ~15), own = place - (before.box && head > 0);
+    const uint32_t first =
+        own < 0 ? tgi_find_unit(before.box, line, before.last_unit) : tgi_find_unit(box, line, own);
+    const uint32_t second = tgi_find_unit(box, line, min(own + 1, 7));
+    const int offset = head + 16 * own;
+    uint4 unit[2], next[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        unit[i] = tgi_read_unit(first + i * TGI_OWN_STEP * 128);
+        next[i] = tgi_read_unit(second + i * TGI_OWN_STEP * 128);
     }
-    const int own_head = before.box ? 0 : head;
-    const int end_bytes = own_head + (has_after ? 0 : bytes - tail);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        unit[i] = tgi_cut_unit(unit[i], next[i], head);
+        if (i < count && offset < tail)
+            *reinterpret_cast<uint4 *>(data + i * pitch + offset) = unit[i];
+    }
+    if (!before.box || !has_after)
+        tgi_store_ends(data, pitch, count, before.box ? 0 : head, tail, has_after ? tail : bytes,
+                       box, line);
+}
+
+/* The same of all lines of the box. */
+static __device__ __forceinline__ void tgi_store_box_lines(const tgi_wgmma_lines &lines, int bytes,
+                                                           tgi_wgmma_box before, uint32_t box,
+                                                           int has_after)
+{
+    const int line = tgi_thread_anew() % 128 / 32 * 16 + tgi_thread_anew() % 32 / 8;
 #pragma unroll 1
-    for (int i = 2 * place; i < end_bytes; i += 16) {
-        const int offset = i < own_head ? i : tail + i - own_head;
-        *reinterpret_cast<uint16_t *>(data + offset) =
-            tgi_read_shared_2(tgi_find_unit(box, line, offset / 16) + offset % 16);
-    }
+    for (int i = 0; i < 8; i += 4)
+        tgi_store_two(lines, line + i, bytes, before, box, has_after);
 }
 
 /* Stores lines that a warpgroup has put into a box, or where they are longer into two. */
@@ -99,10 +141,7 @@ static __device__ __forceinline__ void tgi_store_lines(tgi_wgmma_lines lines, tg
     while (lines.bytes > 0) {
         /* Less than a unit is left to itself. */
         const int has_next = lines.bytes >= 128 + 16;
-#pragma unroll 1
-        for (int line = tgi_thread_anew() % 128 / 8; line < lines.count; line += 16)
-            tgi_store_line(lines.data + line * lines.pitch, min(lines.bytes, 128), before, box,
-                           has_after || has_next, line);
+        tgi_store_box_lines(lines, min(lines.bytes, 128), before, box, has_after || has_next);
         lines.bytes -= 128;
         lines.data += 128;
         before = {has_next ? box : 0, 7};

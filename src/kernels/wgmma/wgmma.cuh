@@ -132,11 +132,12 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
 
-/* 1 for whole tiles of the kinds that are met most, which have code of their own: D is the sum, in
- * boxes of rows, FP32 where the operands are, else of 16 bits. */
+/* 1 for whole tiles of the kinds that are met most, which have code of their own: D is the sum, its
+ * rows lines, FP32 where the operands are, else of 16 bits. */
 static __device__ __forceinline__ int tgi_is_quick(const tgi_wgmma_args &args, int is_wide)
 {
-    return args.is_sum_alone && args.is_d_boxed && !args.is_d_turned && args.cluster_parts == 1 &&
+    return args.is_sum_alone && (args.is_d_boxed || (args.is_d_lined && !is_wide)) &&
+           !args.is_d_turned && args.cluster_parts == 1 &&
            (tgi_find_d_type(args.gemm.problem) == TG_TYPE_FP32) == is_wide;
 }
 
@@ -182,8 +183,11 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
             tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part, group, Shape::group_count,
                                           sum[0]);
         } else if (tgi_is_quick(args, Shape::is_wide)) {
-            tgi_store_tile<(Shape::slices > 0), Shape::is_wide>(args, tile, sum[0], part, group + 1,
-                                                                a_range);
+            if (Shape::is_wide || args.is_d_boxed)
+                tgi_store_tile<(Shape::slices > 0), Shape::is_wide>(args, tile, sum[0], part,
+                                                                    group + 1, a_range);
+            else
+                tgi_store_tile_lines(args, tile, sum[0], part);
         } else {
             tile.row = row;
             tgi_finish_pieces<Shape>(args, tile, group, memory.stages, part, sum[0], a_range);
