@@ -1,8 +1,8 @@
 /*
  * Copies operands to lines that begin at multiples of 16 bytes, for elements of 1, 2 and 4 bytes:
  * as the copy engine reads them, and kernels in vectors. Lines whose elements are contiguous are
- * read in words, shifted where they start between two, and written in units of 16 bytes; others are
- * read along their shorter stride and transposed in shared memory.
+ * read in words, shifted where they start between two, and written in units of 16 bytes; others,
+ * and lines that overlap, are read line beside line and transposed in shared memory.
  */
 #include "kernels/ptx.cuh"
 #include "kernels/repack/args.h"
@@ -47,7 +47,7 @@ struct piece_place {
     char *target;
     int64_t stride, pitch;
     int line_count, byte_count;
-    int is_lowest; /* 1: it has the source's lowest byte, before which nothing may be read */
+    int is_lowest; /* 1: it has a batch entry's lowest byte, before which nothing may be read */
 };
 
 /* Bytes first..end - 1 of each line, which a lane has, by elements: where words would reach beyond

@@ -143,7 +143,7 @@ tgi_store_tile_lines(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile,
                 tgi_put_16bit<cols>(box, sum, j * (cols / 8), tgi_find_d_type(args.gemm.problem));
         __syncwarp(); /* the box has been written */
         tgi_store_box_lines(lines, min(lines.bytes, 2 * cols), before, box, has_after);
-        __syncwarp(); /* the one before has been read */
+        __syncwarp(); /* both boxes have been read */
         before.box = has_after ? box : 0;
         lines.data += 2 * cols;
         lines.bytes -= 2 * cols;
