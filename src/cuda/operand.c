@@ -2,20 +2,17 @@
 
 #include <stdlib.h>
 
+#include "cuda/gemm.h"
+
 #define UNIT_BYTES 16                       /* that the copy engine's addresses are multiples of */
 #define STRIDE_BYTES_MAX ((int64_t)1 << 40) /* of a tensor map */
 #define REPACKED_PITCH_BYTES 128
 #define WORKSPACE_UNIT_BYTES 256
 #define BLOCKS_PER_SM 8
 
-static int64_t divide_up(int64_t count, int64_t unit)
-{
-    return (count + unit - 1) / unit;
-}
-
 static int64_t round_up(int64_t count, int64_t unit)
 {
-    return divide_up(count, unit) * unit;
+    return tgi_divide_up(count, unit) * unit;
 }
 
 /* 1 where the copy engine can read runs of `count` elements, `stride` apart. */
@@ -96,8 +93,8 @@ void tgi_operand_set_job(const tgi_operand *o, const void *source, void *target,
     const int64_t lines = job->is_in_lines ? TGI_REPACK_PIECE_LINES : TGI_REPACK_TILE;
     const int64_t elems =
         job->is_in_lines ? TGI_REPACK_PIECE_BYTES / o->elem_bytes : TGI_REPACK_TILE;
-    job->piece_count =
-        job->batch_count * divide_up(job->line_count, lines) * divide_up(job->elem_count, elems);
+    job->piece_count = job->batch_count * tgi_divide_up(job->line_count, lines) *
+                       tgi_divide_up(job->elem_count, elems);
 }
 
 tg_status tgi_operand_repack(const tgi_cuda_queue *queue, int sm_count, const tgi_repack_args *args,
@@ -114,8 +111,8 @@ tg_status tgi_operand_repack(const tgi_cuda_queue *queue, int sm_count, const tg
         if (!job->is_in_lines && job->piece_count > block_count)
             block_count = job->piece_count;
     }
-    if (divide_up(line_pieces, warps) > block_count)
-        block_count = divide_up(line_pieces, warps);
+    if (tgi_divide_up(line_pieces, warps) > block_count)
+        block_count = tgi_divide_up(line_pieces, warps);
     const int64_t limit = (int64_t)sm_count * BLOCKS_PER_SM;
     const tgi_cuda_launch launch = {
         .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
