@@ -71,7 +71,8 @@ static void set_access(tgi_gemm_args *args)
     args->b_vector_elems = count_elems(p->type, args->b, has_b_vectors(p, args->b_along_k));
     args->d_vector_elems =
         count_elems(p->d_type, args->d, has_vectors(p, p->d_type, &p->d, p->d.col, p->d.row, p->m));
-    args->is_plain = tgi_problem_is_sum_alone(p) && tgi_type_bytes(p->d_type) == count_sum_bytes(p);
+    args->is_sum_alone = tgi_problem_is_sum_alone(p);
+    args->is_plain = args->is_sum_alone && tgi_type_bytes(p->d_type) == count_sum_bytes(p);
     args->k_part_elems = p->k;
     args->k_part_count = 1;
     args->tile_rows_per_group = 8;
@@ -106,6 +107,7 @@ void tgi_gemm_set_transposed_args(const tgi_call *call, tgi_gemm_args *args)
 void tgi_gemm_replace_a(tgi_gemm_args *args, const void *data, tgi_layout layout)
 {
     args->problem.a = layout;
+    args->problem.is_a_offset = 0;
     args->a = data;
     set_access(args);
 }

@@ -6,10 +6,15 @@
 
 #include "cuda/gemm.h"
 #include "cuda/operand.h"
+#include "kernels/skinny/args.h"
 #include "kernels/tile_shape.h"
 
 /* Fewer steps than these are not worth a block's start. */
 #define STEPS_MIN 4
+#define RANK_PARTS_MAX 16
+
+#define STRIDE_BYTES_MAX ((int64_t)1 << 40) /* of the copy engine */
+#define BOX_CAPABILITY 90
 
 static int is_dot(const tgi_kernel *kernel)
 {
@@ -38,16 +43,23 @@ static int is_turned(const tgi_problem *p)
     return p->n < p->m;
 }
 
+/* 1 where the kernel takes B's lines wherever they begin, and A in lines of whole units alone. */
+static int is_narrow_rank(const tgi_kernel *kernel)
+{
+    return !is_dot(kernel) && tgi_type_bytes(kernel->type) < 4;
+}
+
 /* Tiles and the units that they are cut into; a block has unit_count / block_count of them. */
 typedef struct skinny_cut {
     int64_t block_count, unit_elems, part_count;
+    int64_t tile_cols;
     int64_t block_steps; /* of the block that has most */
 } skinny_cut;
 
 static skinny_cut keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
                              int64_t slot_count)
 {
-    skinny_cut cut = {.unit_elems = p->k, .part_count = 1};
+    skinny_cut cut = {.unit_elems = p->k, .part_count = 1, .tile_cols = kernel->tile_cols};
     cut.block_count = tile_count < slot_count ? tile_count : slot_count;
     cut.block_steps =
         tgi_divide_up(tile_count, cut.block_count) * tgi_divide_up(p->k, kernel->tile_depth);
@@ -60,12 +72,34 @@ static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int6
     const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
     const int64_t step_count = tile_count * tile_steps;
     int64_t most = step_count / STEPS_MIN > 1 ? step_count / STEPS_MIN : 1;
-    skinny_cut cut = {.unit_elems = kernel->tile_depth};
+    skinny_cut cut = {.unit_elems = kernel->tile_depth, .tile_cols = kernel->tile_cols};
     cut.block_count = most < slot_count ? most : slot_count;
     cut.block_steps = tgi_divide_up(step_count, cut.block_count);
     cut.part_count = tgi_divide_up(tile_steps - 1, step_count / cut.block_count) + 1;
     if (cut.part_count > tile_steps)
         cut.part_count = tile_steps;
+    return cut;
+}
+
+/* Of rank and narrow types: each tile in so many parts of k, all alike, and so few columns a tile
+ * that all blocks have as many. They then read the same lines of B side by side. */
+static skinny_cut cut_alike(const tgi_kernel *kernel, const tgi_problem *p, int64_t part_count,
+                            int64_t slot_count)
+{
+    const int64_t unit = TGI_RANK_UNIT_BYTES / tgi_type_bytes(p->type);
+    const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
+    const int64_t part_steps = tgi_divide_up(tile_steps, part_count);
+    skinny_cut cut = {.part_count = tgi_divide_up(tile_steps, part_steps)};
+    cut.unit_elems = cut.part_count > 1 ? part_steps * kernel->tile_depth : p->k;
+    const int64_t entries = p->batch_count * cut.part_count;
+    const int64_t least = tgi_divide_up(p->n, kernel->tile_cols); /* tiles of an entry */
+    const int64_t rounds = tgi_divide_up(least * entries, slot_count);
+    const int64_t most = rounds * slot_count / entries;
+    cut.tile_cols = tgi_divide_up(tgi_divide_up(p->n, most > least ? most : least), unit) * unit;
+    cut.block_count = tgi_divide_up(p->n, cut.tile_cols) * entries;
+    if (cut.part_count == 1 && cut.block_count > slot_count)
+        cut.block_count = slot_count;
+    cut.block_steps = rounds * part_steps;
     return cut;
 }
 
@@ -75,11 +109,11 @@ static void describe_a(const tgi_problem *p, tgi_operand *a)
     tgi_operand_describe(p, 0, 0, p->is_a_offset, a);
 }
 
-/* dot is predicted by strides alone, as its B is. */
-static tgi_access find_narrow_a_access(const tgi_kernel *kernel, const tgi_problem *p)
+/* Of dot, which is predicted by strides alone, as its B is. */
+static tgi_access find_narrow_a_access(const tgi_problem *p)
 {
     tgi_operand a;
-    tgi_operand_describe(p, 0, 0, !is_dot(kernel) && p->is_a_offset, &a);
+    tgi_operand_describe(p, 0, 0, 0, &a);
     return !a.is_repacked  ? TGI_ACCESS_VECTORS
            : p->a.col == 1 ? TGI_ACCESS_SHIFTED
                            : TGI_ACCESS_ELEMENTS;
@@ -98,12 +132,11 @@ static void set_access(const tgi_kernel *kernel, const tgi_problem *p, tgi_tile_
                                    : TGI_ACCESS_STRIDED;
         return;
     }
-    work->a_access = find_narrow_a_access(kernel, p);
     work->access = is_along && tgi_gemm_find_b_access(p) == TGI_ACCESS_VECTORS ? TGI_ACCESS_VECTORS
                    : has_lines                                                 ? TGI_ACCESS_SHIFTED
                                : TGI_ACCESS_ELEMENTS;
-    if (is_dot(kernel) && work->a_access > work->access)
-        work->access = work->a_access;
+    if (is_dot(kernel) && find_narrow_a_access(p) > work->access)
+        work->access = find_narrow_a_access(p);
 }
 
 /* Of A's copy in the workspace: behind the sums of the parts of k. */
@@ -125,6 +158,7 @@ static double predict(const tgi_machine *machine, const tgi_kernel *kernel, cons
     tgi_tile_work work = {.block_count = (double)cut->block_count,
                           .block_k = (double)cut->block_steps * kernel->tile_depth,
                           .part_count = (double)cut->part_count,
+                          .tile_cols = (double)cut->tile_cols,
                           .blocks_per_sm = count_blocks_per_sm(machine, kernel)};
     set_access(kernel, p, &work);
     return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
@@ -149,34 +183,50 @@ static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal 
     return 0;
 }
 
-/* Proposes the better cut where it is predicted to be faster than what was proposed before;
- * a_bytes: of A, which is to be repacked; 0: it is not. */
-static void propose_cut(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
-                        tgi_proposal *proposal)
+/* Proposes the cut where it is predicted to be faster than what was proposed before; a_bytes: of A,
+ * which is to be repacked; 0: it is not. */
+static void try_cut(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
+                    const skinny_cut *cut, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const double seconds =
+        predict(machine, kernel, p, cut) + tgi_model_repack_seconds(&machine->gpu, (double)a_bytes);
+    if (proposal->is_legal && seconds >= proposal->predicted_s)
+        return;
+    if (tgi_gemm_part_bytes(p, cut->part_count) > TGI_WORKSPACE_BYTES_MAX)
+        return;
+    proposal->is_legal = 1;
+    proposal->resident_blocks = count_blocks_per_sm(machine, kernel);
+    proposal->predicted_s = seconds;
+    proposal->workspace_bytes = find_a_place(p, cut->part_count) + a_bytes;
+    proposal->blocking.nc = cut->tile_cols;
+    proposal->blocking.kc = cut->unit_elems;
+    proposal->blocking.k_parts = cut->part_count;
+    proposal->blocking.col_parts = cut->block_count;
+    proposal->blocking.is_a_packed = a_bytes > 0;
+    proposal->needs_alignment = is_narrow_rank(kernel) && a_bytes == 0;
+}
+
+static void propose_cuts(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
+                         tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t tile_count = tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
     const int64_t slot_count =
         (int64_t)machine->gpu.sm_count * count_blocks_per_sm(machine, kernel);
-    skinny_cut best = keep_whole(kernel, p, tile_count, slot_count);
-    double best_s = predict(machine, kernel, p, &best);
-    skinny_cut cut = cut_tiles(kernel, p, tile_count, slot_count);
-    double cut_s = predict(machine, kernel, p, &cut);
-    if (cut_s < best_s && tgi_gemm_part_bytes(p, cut.part_count) <= TGI_WORKSPACE_BYTES_MAX) {
-        best = cut;
-        best_s = cut_s;
-    }
-    best_s += tgi_model_repack_seconds(&machine->gpu, (double)a_bytes);
-    if (proposal->is_legal && best_s >= proposal->predicted_s)
+    if (!is_narrow_rank(kernel)) {
+        const skinny_cut whole = keep_whole(kernel, p, tile_count, slot_count);
+        const skinny_cut cut = cut_tiles(kernel, p, tile_count, slot_count);
+        try_cut(machine, p, a_bytes, &whole, proposal);
+        try_cut(machine, p, a_bytes, &cut, proposal);
         return;
-    proposal->is_legal = 1;
-    proposal->resident_blocks = count_blocks_per_sm(machine, kernel);
-    proposal->predicted_s = best_s;
-    proposal->workspace_bytes = find_a_place(p, best.part_count) + a_bytes;
-    proposal->blocking.kc = best.unit_elems;
-    proposal->blocking.k_parts = best.part_count;
-    proposal->blocking.col_parts = best.block_count;
-    proposal->blocking.is_a_packed = a_bytes > 0;
+    }
+    const int64_t most = tgi_divide_up(p->k, STEPS_MIN * kernel->tile_depth);
+    for (int64_t parts = 1; parts <= most && parts <= RANK_PARTS_MAX; parts++) {
+        const skinny_cut cut = cut_alike(kernel, p, parts, slot_count);
+        if (cut.part_count == parts && (parts == 1 || cut.block_count <= slot_count))
+            try_cut(machine, p, a_bytes, &cut, proposal);
+    }
 }
 
 void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *given,
@@ -187,15 +237,22 @@ void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *give
         tgi_problem_transpose(&p);
     if (!takes(machine, &p, proposal))
         return;
-    propose_cut(machine, &p, 0, proposal);
     tgi_operand a;
     describe_a(&p, &a);
     const int64_t a_bytes = tgi_operand_workspace_bytes(&a);
-    if (tgi_type_bytes(p.type) >= 4 || a_bytes == 0 || a_bytes > TGI_WORKSPACE_BYTES_MAX)
+    if (!is_narrow_rank(proposal->kernel) || a_bytes == 0)
+        propose_cuts(machine, &p, 0, proposal);
+    if (tgi_type_bytes(p.type) >= 4 || a_bytes == 0)
         return;
+    if (a_bytes > TGI_WORKSPACE_BYTES_MAX) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "A would be copied to %lld bytes of workspace; the limit is %lld",
+                 (long long)a_bytes, (long long)TGI_WORKSPACE_BYTES_MAX);
+        return;
+    }
     p.a = find_repacked_layout(&a);
     p.is_a_offset = 0;
-    propose_cut(machine, &p, a_bytes, proposal);
+    propose_cuts(machine, &p, a_bytes, proposal);
 }
 
 /* Repacks A into the workspace, behind the parts of k. */
@@ -211,16 +268,76 @@ static tg_status repack_a(const tgi_cuda_queue *queue, const tgi_call *call, tgi
     return tgi_operand_repack(queue, call->machine->gpu.sm_count, &repack, a.elem_bytes);
 }
 
+/* 1 where the copy engine can bring B's lines: those that begin alike lie at multiples of 16 bytes
+ * from one another, and so do the batch entries. */
+static int has_boxes(const tgi_call *call, const tgi_problem *p)
+{
+    const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
+    const int64_t batch_bytes = p->b.batch * elem_bytes;
+    return call->machine->gpu.capability >= BOX_CAPABILITY && p->b.col == 1 && p->k >= elems &&
+           p->n <= INT32_MAX - elems && p->k <= INT32_MAX && p->batch_count <= INT32_MAX &&
+           p->b.row > 0 && p->b.row < STRIDE_BYTES_MAX / TGI_RANK_UNIT_BYTES &&
+           p->b.row * elems >= p->n + elems &&
+           (p->batch_count == 1 || (batch_bytes > 0 && batch_bytes < STRIDE_BYTES_MAX &&
+                                    batch_bytes % TGI_RANK_UNIT_BYTES == 0));
+}
+
+/* The map of A's rows, in boxes of all of them. */
+static tg_status map_rows(const tgi_cuda_queue *queue, tgi_rank_args *args)
+{
+    tgi_operand a;
+    describe_a(&args->gemm.problem, &a);
+    const tgi_tensor tensor = {.data = args->gemm.a,
+                               .elem_bytes = a.elem_bytes,
+                               .count = {a.k, a.line_count, a.batch_count},
+                               .stride_bytes = {a.pitch_bytes, a.batch_bytes},
+                               .is_swizzled = 1};
+    args->has_a_batch = a.batch_count > 1;
+    return tgi_tensor_encode(queue, &tensor, (int)(TGI_RANK_BOX_BYTES / a.elem_bytes),
+                             (int)a.line_count, &args->a);
+}
+
+/* Maps of A, and of B's lines, of each kind those that begin alike. */
+static tg_status map_lines(const tgi_cuda_queue *queue, const tgi_call *call, tgi_rank_args *args)
+{
+    const tgi_problem *p = &args->gemm.problem;
+    const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
+    args->has_maps = has_boxes(call, p);
+    if (!args->has_maps)
+        return TG_STATUS_OK;
+    tg_status status = map_rows(queue, args);
+    for (int64_t i = 0; !status && i < elems; i++) {
+        const char *line = (const char *)args->gemm.b + i * p->b.row * elem_bytes;
+        const int64_t shift_bytes = (int64_t)((uintptr_t)line % TGI_RANK_UNIT_BYTES);
+        const int64_t pitch_bytes = p->b.row * TGI_RANK_UNIT_BYTES;
+        const tgi_tensor tensor = {.data = line - shift_bytes,
+                                   .elem_bytes = elem_bytes,
+                                   .count = {p->n + shift_bytes / elem_bytes,
+                                             tgi_divide_up(p->k - i, elems), p->batch_count},
+                                   .stride_bytes = {pitch_bytes, p->batch_count == 1
+                                                                     ? pitch_bytes
+                                                                     : p->b.batch * elem_bytes},
+                                   .is_swizzled = 1};
+        status = tgi_tensor_encode(queue, &tensor, (int)(TGI_RANK_BOX_BYTES / elem_bytes),
+                                   TGI_RANK_BOX_LINES, &args->lines[i]);
+    }
+    return status;
+}
+
 tg_status tgi_cuda_launch_skinny(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
-    tgi_gemm_args args;
+    tgi_rank_args args; /* of which the others take the first part alone */
+    tgi_gemm_args *gemm = &args.gemm;
     if (is_turned(call->problem))
-        tgi_gemm_set_transposed_args(call, &args);
+        tgi_gemm_set_transposed_args(call, gemm);
     else
-        tgi_gemm_set_args(call, &args);
-    tg_status status = call->blocking->is_a_packed ? repack_a(queue, call, &args) : TG_STATUS_OK;
-    tgi_gemm_set_parts(call, &args);
+        tgi_gemm_set_args(call, gemm);
+    tg_status status = call->blocking->is_a_packed ? repack_a(queue, call, gemm) : TG_STATUS_OK;
+    tgi_gemm_set_parts(call, gemm);
+    gemm->tile_cols = (int32_t)call->blocking->nc;
+    if (!status && is_narrow_rank(kernel))
+        status = map_lines(queue, call, &args);
     const tgi_cuda_launch launch = {.grid = {(unsigned)call->blocking->col_parts, 1, 1},
                                     .block = {(unsigned)kernel->thread_count, 1, 1},
                                     .shared_bytes = (unsigned)count_shared_bytes(kernel),
@@ -228,5 +345,5 @@ tg_status tgi_cuda_launch_skinny(const tgi_cuda_queue *queue, const tgi_call *ca
     void *arguments[] = {&args};
     if (!status)
         status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
-    return status ? status : tgi_gemm_add_parts(queue, &args);
+    return status ? status : tgi_gemm_add_parts(queue, gemm);
 }

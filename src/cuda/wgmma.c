@@ -247,6 +247,9 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     args->cut_count = (int32_t)(units - whole);
     args->unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
     args->step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
+    const int64_t last_elems = p->k - (args->step_count - 1) * (int64_t)kernel->tile_depth;
+    args->last_products =
+        (int32_t)tgi_divide_up(last_elems * tgi_type_bytes(p->type), TGI_WGMMA_PRODUCT_BYTES);
     args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
@@ -285,7 +288,6 @@ static tg_status launch_one(const tgi_cuda_queue *queue, const tgi_call *call)
     else
         tgi_gemm_set_args(call, &args.gemm);
     const tgi_problem *p = &args.gemm.problem;
-    args.is_sum_alone = tgi_problem_is_sum_alone(p);
     tgi_operand operand[2];
     describe(kernel, p, operand);
     set_tiles(call, operand, &args);

@@ -55,14 +55,25 @@ int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b
                      : (int)(wanted < share ? wanted : share);
 }
 
+/* Across k those of the last step that are multiplied, of types whose k is not all multiplied. */
+static int find_last_lines(const tgi_problem *p)
+{
+    const int64_t step = TGI_WGMMA_STEP_BYTES / tgi_type_bytes(p->type);
+    const int64_t product = TGI_WGMMA_PRODUCT_BYTES / tgi_type_bytes(p->type);
+    const int64_t lines = tgi_divide_up(p->k % step, product) * product;
+    return tgi_type_bytes(p->type) == 2 && lines < step ? (int)lines : 0;
+}
+
 int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
                          int cluster_rows)
 {
+    if (is_across)
+        return find_last_lines(p);
     const int sharers = is_b ? cluster_rows : 1;
     const int64_t tile_lines = is_b ? kernel->tile_cols : kernel->tile_rows;
     const int64_t lines = is_b ? p->n : p->m, edge = lines % tile_lines;
     const int64_t wanted = tgi_divide_up(edge, sharers * GROUP_LINES) * GROUP_LINES;
-    return !is_across && lines > tile_lines && wanted < tile_lines / sharers ? (int)wanted : 0;
+    return lines > tile_lines && wanted < tile_lines / sharers ? (int)wanted : 0;
 }
 
 int tgi_wgmma_is_turned(const tgi_kernel *kernel, const tgi_problem *p)
@@ -171,6 +182,12 @@ static void try_workspace_cuts(const tgi_machine *machine, const tgi_problem *p,
     }
 }
 
+/* A box's lines across k are as long as L2's and begin where those do if their pitch lets them. */
+static int is_straddling(const tgi_operand *operand)
+{
+    return operand->is_across && operand->pitch_bytes % TGI_WGMMA_STEP_BYTES != 0;
+}
+
 /* The cluster, and whether and how k is cut. */
 void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
                           const tgi_operand operand[2], tgi_proposal *proposal)
@@ -184,6 +201,8 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
         const tgi_wgmma_work work = {
             .a_box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
             .b_box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
+            .a_straddles = is_straddling(&operand[0]),
+            .b_straddles = is_straddling(&operand[1]),
             .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
             .stage_count =
                 TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),

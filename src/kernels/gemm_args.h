@@ -27,8 +27,12 @@ typedef struct tgi_gemm_args {
     int32_t a_vector_elems, b_vector_elems, d_vector_elems;
     int32_t a_along_k, b_along_k;
 
-    /* 1: alpha = 1, beta = 0, no bias, no activation, no scales, D of the accumulator's type,
-     * so that D is the sum as it stands. */
+    /* Family rank, of narrow types: columns of D that each tile has, at most the kernel's. */
+    int32_t tile_cols;
+
+    /* 1: alpha = 1, beta = 0 and nothing else: D is the sum, converted. */
+    int32_t is_sum_alone;
+    /* 1: and D has the accumulator's type, so that it is the sum as it stands. */
     int32_t is_plain;
     /* Tiles are numbered down columns of this many tile rows, so that blocks that run together
      * share operands in L2. */

@@ -72,6 +72,16 @@ static __device__ __forceinline__ int tgi_make_uniform(int value)
     return __shfl_sync(~0u, value, 0);
 }
 
+/* PTX elect.sync: 1 in one lane of a warp all of which are here. The compiler knows that it is one,
+ * and takes what the copy engine needs from its registers without asking lane after lane. */
+static __device__ __forceinline__ int tgi_elect(void)
+{
+    int is_elected;
+    asm volatile("{ .reg .pred p; elect.sync _|p, 0xffffffff; selp.b32 %0, 1, 0, p; }"
+                 : "=r"(is_elected));
+    return is_elected;
+}
+
 static __device__ __forceinline__ int tgi_cluster_rank(void)
 {
     uint32_t rank;
@@ -110,12 +120,6 @@ static __device__ __forceinline__ void tgi_send_16(uint32_t remote, const float 
                  " [%0], {%1, %2, %3, %4}, [%5];" ::"r"(remote),
                  "f"(value[0]), "f"(value[1]), "f"(value[2]), "f"(value[3]), "r"(remote_barrier)
                  : "memory");
-}
-
-/* PTX bar.sync: `thread_count` threads, a multiple of 32, meet at barrier 1..15. */
-static __device__ __forceinline__ void tgi_meet(int barrier, int thread_count)
-{
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(thread_count) : "memory");
 }
 
 /* PTX prefetch.tensormap. */

@@ -65,6 +65,13 @@ static __device__ __forceinline__ int tgi_forget(int value)
     return value;
 }
 
+/* PTX bar.sync: `thread_count` threads, a multiple of 32, meet at barrier 0..15, of which 0 is that
+ * of __syncthreads. Warps may come to it at different places of the code. */
+static __device__ __forceinline__ void tgi_meet(int barrier, int thread_count)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(thread_count) : "memory");
+}
+
 /* PTX prefetch: has L2 fetch the line that this byte is in. */
 static __device__ __forceinline__ void tgi_prefetch(const void *global)
 {
@@ -238,11 +245,26 @@ template <int Pending> static __device__ __forceinline__ void tgi_copy_async_wai
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define TGI_HAS_BULK_COPY 1
+#else
+#define TGI_HAS_BULK_COPY 0
+#endif
+
 /* PTX fence.proxy.async: what this thread has written to shared memory is there for bulk copies
  * that are started after the next barrier. */
 static __device__ __forceinline__ void tgi_fence_bulk_copy(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* PTX cp.async.bulk: copies bytes, a multiple of 16, from global to shared memory in the background
+ * and tells them to a barrier (hopper.cuh). Addresses are multiples of 16. */
+static __device__ __forceinline__ void tgi_load_bulk(uint32_t shared, const void *global,
+                                                     int byte_count, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 " [%0], [%1], %2, [%3];" ::"r"(shared),
+                 "l"(global), "r"(byte_count), "r"(barrier)
+                 : "memory");
 }
 
 /* PTX cp.async.bulk: copies bytes, a multiple of 16, from shared to global memory in the
@@ -260,9 +282,6 @@ static __device__ __forceinline__ void tgi_copy_bulk_wait(void)
 {
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
-#else
-#define TGI_HAS_BULK_COPY 0
-#endif
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /* PTX mma.m16n8k4 .f64: sum += A B for A 16 x 4, B 4 x 8, on a warp. Lane 4 g + c holds A's rows

@@ -152,17 +152,18 @@ struct tgi_tile_place {
     int k_part;
 };
 
-/* Stores a tile of Rows x Cols: the sum of `Parts` tiles in shared memory, each with rows Pitch
- * elements apart and Rows * Pitch elements in all, added in order. To D, or to the workspace
- * where k is split. */
+/* Stores a tile of Rows x Cols, of which the first col_count columns are D's: the sum of `Parts`
+ * tiles in shared memory, each with rows Pitch elements apart and Rows * Pitch elements in all,
+ * added in order. To D, or to the workspace where k is split. */
 template <typename T, int Rows, int Cols, int Pitch, int Parts, int Threads>
 static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
-                                                      const tgi_tile_place &place, const T *sums)
+                                                      const tgi_tile_place &place, const T *sums,
+                                                      int col_count = Cols)
 {
-    static_assert(Cols % Threads == 0 || Threads % Cols == 0, "a thread keeps to its columns");
+    static_assert(Cols % Threads == 0 || Threads >= Cols, "a thread keeps to its columns");
     const tgi_problem &problem = args.problem;
     const int rows = tgi_clamp_count(problem.m - place.row, Rows);
-    const int cols = tgi_clamp_count(problem.n - place.col, Cols);
+    const int cols = tgi_clamp_count(problem.n - place.col, col_count);
     const int is_whole = args.k_part_count == 1;
     const int64_t row_stride = is_whole ? problem.d.row : problem.n;
     const int64_t col_stride = is_whole ? problem.d.col : 1;
@@ -175,6 +176,8 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
     const int row_step = Threads > Cols ? Threads / Cols : 1;
     for (int col = threadIdx.x % Cols; col < cols; col += Threads) {
         const int first = threadIdx.x / Cols % row_step;
+        if (Threads > Cols && Threads % Cols != 0 && threadIdx.x >= row_step * Cols)
+            break;
         const T *source = sums + first * Pitch + col;
         T *element = target + first * row_stride + col * col_stride;
         if (is_direct) {

@@ -11,15 +11,17 @@
 
 /* Families rank and dot. Stages of A and B, and sums: of rank, a tile for each warp. Of types
  * narrower than 4 bytes, dot's stages lie in registers, those with edges also here, twice as large,
- * and each warp has sums; rank's lines are padded by 16 bytes, and there is one tile of sums. */
+ * and each warp has sums; rank's lines begin anywhere in a unit of 16 bytes and so have one more,
+ * a barrier comes with a stage, which is aligned, and there is one tile of sums. */
+#define TGI_RANK_STAGE_BYTES(rows, cols, depth, elem_bytes)                                        \
+    (((elem_bytes) * ((rows) + (cols)) * (depth) + 16 * (depth) + 16 + 1023) / 1024 * 1024)
 #define TGI_SKINNY_SHARED_BYTES(is_dot, rows, cols, depth, stages, threads, elem_bytes)            \
     ((elem_bytes) >= 4 ? (elem_bytes) * ((stages) * ((rows) + (cols)) * (depth) +                  \
                                          ((is_dot) ? 1 : (threads) / 32) * (rows) * (cols))        \
-     : (is_dot)                                                                                    \
-         ? 2 * (elem_bytes) * (depth) * ((cols) > (rows) ? (cols) : (rows)) +                      \
-               (threads) / 8 * (rows) * (cols)                                                     \
-         : (stages) * ((elem_bytes) * ((rows) + (cols)) * (depth) + 16 * ((rows) + (depth))) +     \
-               4 * (rows) * (cols))
+     : (is_dot)        ? 2 * (elem_bytes) * (depth) * ((cols) > (rows) ? (cols) : (rows)) +        \
+                      (threads) / 8 * (rows) * (cols)                                              \
+                : 1024 + (stages)*TGI_RANK_STAGE_BYTES(rows, cols, depth, elem_bytes) +            \
+                      (4 * (rows) * ((cols) + 32 / (elem_bytes)) + 1023) / 1024 * 1024)
 
 /* Blocks that share a multiprocessor, within 65536 registers and 228 KiB of shared memory. */
 #define TGI_SKINNY_BLOCKS_PER_SM(is_dot, rows, shared_bytes, elem_bytes)                           \
@@ -64,6 +66,8 @@
  * alignment of the first stage, two barriers a stage. Of B's lines across k there are whole boxes
  * of 64, which leave room for a stage less where they have more lines than the tile. */
 #define TGI_WGMMA_STEP_BYTES 128
+#define TGI_WGMMA_PRODUCT_BYTES 32 /* of it, that an instruction multiplies, */
+#define TGI_WGMMA_STEP_PRODUCTS (TGI_WGMMA_STEP_BYTES / TGI_WGMMA_PRODUCT_BYTES)
 #define TGI_WGMMA_PART_BYTES 16384
 #define TGI_WGMMA_LINES(cols, is_across) ((is_across) ? ((cols) + 63) / 64 * 64 : (cols))
 #define TGI_WGMMA_STAGES(stages, cols, is_across)                                                  \

@@ -26,16 +26,14 @@
 
 /* Of types narrower than 4 bytes: shares of the bus's rate, and the multiply-adds a
  * cycle of one multiprocessor that warps issue as matrix instructions. */
-#define NARROW_RANK_SHARE 0.72
+#define NARROW_RANK_SHARE 0.83
+#define TWICE_BYTES 32.0
+#define RANK_STEP_S 0.45e-6   /* of rank: a step of k, */
+#define RANK_STEP_COL_S 3e-9  /* more for each column of the tile, */
+#define RANK_WIDEN_RATIO 1.9  /* of FP8, which becomes FP16; */
+#define RANK_TILE_COL_S 18e-9 /* and the tile's sums, each column */
 #define NARROW_DOT_SHARE 0.70
 #define NARROW_RATE 1024.0
-
-/* Of a multiprocessor's warps that shift lines of B into place, of several blocks or of one alone,
- * and of one block's A. */
-#define SHIFTED_BYTES_PER_S 16e9
-#define SHIFTED_BYTES_PER_S_ALONE 10e9
-#define SHIFTED_A_BYTES_PER_S 2.9e9
-#define ELEMENTS_A_BYTES_PER_S 1.3e9
 
 /* Time of a stage by each access over that by 16 bytes; [1]: of narrower types, whose elements
  * pass through registers. */
@@ -138,35 +136,22 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     return find_fixed_seconds(gpu, p, work) + DMMA_S + fmax(seconds, memory_s);
 }
 
-/* B once from memory. Narrow types have A's slices read again for each tile, from L2. */
+/* B once from memory. Narrow types have A's slices read again for each tile, from L2, and rank
+ * those units of B twice in which one tile ends and the next begins. */
 static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
-                                  const tgi_problem *p)
+                                  const tgi_problem *p, const tgi_tile_work *work)
 {
     const double bytes = tgi_model_tile_bytes(p);
     if (!is_narrow(p->type))
         return bytes / (SKINNY_SHARE * gpu->memory_bytes_per_s);
+    const int is_rank = kernel->family == TGI_FAMILY_cuda_rank;
+    const double line_bytes = work->tile_cols * (double)tgi_type_bytes(p->type);
     const double share =
-        kernel->family == TGI_FAMILY_cuda_rank ? NARROW_RANK_SHARE : NARROW_DOT_SHARE;
-    const double again = ceil((double)p->n / kernel->tile_cols) - 1.0;
+        is_rank ? NARROW_RANK_SHARE * line_bytes / (line_bytes + TWICE_BYTES) : NARROW_DOT_SHARE;
+    const double again = ceil((double)p->n / work->tile_cols) - 1.0;
     const double a_bytes =
         (double)p->m * (double)p->k * (double)p->batch_count * (double)tgi_type_bytes(p->type);
     return fmax(bytes / share, (bytes + again * a_bytes) / CACHE_RATIO) / gpu->memory_bytes_per_s;
-}
-
-/* What rank's warps, of narrow types, do to a stage of lines that begin anywhere: those of B are
- * shifted into place, A's too or read element by element. Warps of one block alone are quicker. */
-static double find_shift_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                                 const tgi_tile_work *work)
-{
-    const double line_bytes = (double)kernel->tile_depth * (double)tgi_type_bytes(p->type);
-    const double blocks = fmin(work->blocks_per_sm, ceil(work->block_count / gpu->sm_count));
-    const double b_rate = blocks > 1.0 ? SHIFTED_BYTES_PER_S / blocks : SHIFTED_BYTES_PER_S_ALONE;
-    const double a_rate = work->a_access == TGI_ACCESS_SHIFTED    ? SHIFTED_A_BYTES_PER_S
-                          : work->a_access == TGI_ACCESS_ELEMENTS ? ELEMENTS_A_BYTES_PER_S
-                                                                  : INFINITY;
-    const double b_s =
-        work->access == TGI_ACCESS_SHIFTED ? kernel->tile_cols * line_bytes / b_rate : 0.0;
-    return b_s + kernel->tile_rows * line_bytes / a_rate;
 }
 
 double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -184,17 +169,19 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         macs * work->blocks_per_sm / (share * find_rate(gpu, p->type) * gpu->clock_hz);
     /* ... its stages one after another, and what memory gives to all blocks together. */
     double step_s = LATENCY_S / (kernel->stage_count - 1);
-    double memory_s = find_stream_seconds(gpu, kernel, p);
-    const int is_rank = is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_rank;
-    const double cost = is_rank && work->access == TGI_ACCESS_SHIFTED
-                            ? 1.0
-                            : access_costs[is_narrow(p->type)][work->access];
-    step_s *= cost;
-    memory_s *= cost;
-    if (is_rank)
-        step_s = fmax(step_s, find_shift_seconds(gpu, kernel, p, work));
+    double memory_s = find_stream_seconds(gpu, kernel, p, work);
+    double tiles_s = 0.0;
+    if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_rank) {
+        step_s = RANK_STEP_S + RANK_STEP_COL_S * kernel->tile_cols;
+        step_s *= tgi_type_bytes(p->type) == 1 ? RANK_WIDEN_RATIO : 1.0;
+        tiles_s = RANK_TILE_COL_S * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);
+    } else {
+        step_s *= access_costs[is_narrow(p->type)][work->access];
+        memory_s *= access_costs[is_narrow(p->type)][work->access];
+    }
     double steps_s = ceil(work->block_k / kernel->tile_depth) * step_s;
-    return find_fixed_seconds(gpu, p, work) + LATENCY_S + fmax(fmax(compute_s, steps_s), memory_s);
+    return find_fixed_seconds(gpu, p, work) + LATENCY_S + tiles_s +
+           fmax(fmax(compute_s, steps_s), memory_s);
 }
 
 /* 1 where the threads hold more sums than the tile has, and so share out k in slices. */

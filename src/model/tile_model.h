@@ -24,9 +24,9 @@ typedef struct tgi_tile_work {
     double block_count; /* of all tiles, parts of k and batch entries */
     double block_k;     /* of one block: along k, over all its tiles */
     double part_count;  /* of k */
+    double tile_cols;   /* of families dot and rank */
     int blocks_per_sm;  /* at most resident */
     tgi_access access;
-    tgi_access a_access; /* of narrow types in rank A's, where `access` is B's alone */
 } tgi_tile_work;
 
 /* Bytes of the operands and D, once. */

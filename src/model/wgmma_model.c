@@ -10,6 +10,7 @@
 #define ODD_SHARE 0.94            /* more, of 160 and 192 columns */
 #define FP8_SHARE 0.91            /* more, of FP8 in tiles of one part */
 #define FILL_BYTES_PER_CYCLE 45.0 /* of the copy engine into one multiprocessor's shared memory */
+#define STRADDLE_SHARE 0.5 /* more, of a line that a block asks for and that lies in two of L2's */
 #define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
 #define MEMORY_SHARE 0.925        /* of the bus's rate, where all multiprocessors read, */
 #define MEMORY_START_S 2.4e-6     /* and until it is reached */
@@ -129,7 +130,9 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
     const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
     const double multiply_s =
         (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
-    const double fill_s = (a.inside * step.row_bytes + b.inside * step.col_bytes) /
+    const double a_bytes = step.row_bytes * (1.0 + STRADDLE_SHARE * work->a_straddles);
+    const double b_share = STRADDLE_SHARE * work->b_straddles / work->cluster_rows;
+    const double fill_s = (a.inside * a_bytes + b.inside * step.col_bytes * (1.0 + b_share)) /
                               (FILL_BYTES_PER_CYCLE * gpu->clock_hz) +
                           (a.outside + b.outside) * OUTSIDE_LINE_S;
     const double sum_bytes = (double)kernel->tile_rows * kernel->tile_cols * 4.0;

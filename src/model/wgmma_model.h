@@ -7,6 +7,7 @@
 /* How D's tiles are shared out, in clusters, over all batch entries. */
 typedef struct tgi_wgmma_work {
     int a_box_lines, b_box_lines;  /* of A and B, that the copy engine brings together */
+    int a_straddles, b_straddles;  /* 1: lines across k, of which most lie in two of L2's for one */
     int b_tile_lines, stage_count; /* of B, in a stage, the tile's or whole boxes; stages */
     int is_d_boxed;                /* D takes whole tiles in boxes */
     int d_part_cols;               /* columns of a tile that are stored together */

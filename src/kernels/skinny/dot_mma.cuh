@@ -17,9 +17,11 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
     static constexpr int is_fp8 = tgi_narrow_bytes(Type) == 1;
     typedef typename tgi_narrow<tgi_narrow_bytes(Type)>::elem elem;
     typedef float sum;
+    typedef tgi_gemm_args arguments;
     typedef tgi_skinny_cursor<tgi_dot_mma> cursor;
     static constexpr int along_k = 1, rows = Rows, cols = Cols, depth = Depth, threads = Threads;
-    static constexpr int warps = Threads / 32, sum_parts = warps, warp_lines = 0;
+    static constexpr int warps = Threads / 32, sum_parts = warps, warp_line_step = 0,
+                         has_fewer_cols = 0, sum_first = 0, sum_pitch = Cols;
     /* Elements of 16 bytes; of a warp's share of a stage; reads of a lane along it. */
     static constexpr int width = 16 / sizeof(elem), share = Depth / warps,
                          reads = share / (4 * width);
@@ -45,6 +47,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         edge_reads edges;
         float sums[warps * Rows * Cols];
     };
+
+    static constexpr int shared_bytes = sizeof(shared_all);
 
     /* Lines of an operand: element (line, k) at data + line * line_stride + k * elem_stride, with
      * last_line the last there is, k_left elements along k. */
@@ -192,10 +196,10 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         int col_count = Cols;
         /* So that the compiler does not keep from tile to tile what it can find again. */
         asm volatile("" : "+r"(col_count));
-        const tgi_skinny_schedule work(args, col_count);
+        const typename cursor::schedule work(args, col_count);
         cursor at;
         at.unit = unit;
-        at.end = work.first_unit(blockIdx.x + 1);
+        at.end = work.end();
         at.k = at.last = 0;
         at.enter(args, work);
         return at;
@@ -295,13 +299,13 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         add(args, now, total);
     }
 
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, void *shared)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, char *shared)
     {
-        shared_all &all = *static_cast<shared_all *>(shared);
+        shared_all &all = *reinterpret_cast<shared_all *>(shared);
         stage even, odd;
         sums total = {};
         position filling;
-        int64_t unit = tgi_skinny_schedule(args, Cols).first_unit(blockIdx.x);
+        int64_t unit = typename cursor::schedule(args, Cols).begin();
         filling.unit = unit;
         filling.enter(args);
         int left = filling.stages_left; /* of the tile whose products are added */

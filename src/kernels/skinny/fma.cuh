@@ -18,6 +18,7 @@ template <typename T, int Along_k, int Rows, int Cols, int Depth, int Lane_cols,
 struct tgi_skinny_fma {
     typedef T elem;
     typedef T sum;
+    typedef tgi_gemm_args arguments;
     typedef tgi_skinny_cursor<tgi_skinny_fma> cursor;
     static constexpr int along_k = Along_k, rows = Rows, cols = Cols, depth = Depth,
                          stages = Stages, threads = Threads;
@@ -25,7 +26,8 @@ struct tgi_skinny_fma {
     static constexpr int sum_parts = Along_k ? 1 : warps;
     static constexpr int block_lines = Along_k ? Cols : Depth;
     static constexpr int line_elems = Along_k ? Depth : Cols;
-    static constexpr int warp_lines = block_lines / warps;
+    static constexpr int warp_lines = block_lines / warps, warp_line_step = warp_lines,
+                         has_fewer_cols = 0, sum_first = 0, sum_pitch = Cols;
     /* Lanes that share out a line. */
     static constexpr int line_lanes = Along_k ? 32 * Lane_cols / warp_lines : 32;
     static constexpr int sum_count = Rows * Lane_cols;
@@ -41,6 +43,14 @@ struct tgi_skinny_fma {
     struct sums {
         T value[sum_count];
     };
+
+    static __device__ __forceinline__ void prepare(const tgi_gemm_args &, shared_stage *)
+    {
+    }
+
+    static __device__ __forceinline__ void wait(const tgi_gemm_args &, shared_stage &, uint32_t)
+    {
+    }
 
     /* Starts the copies of the stage at the cursor. */
     static __device__ __forceinline__ void load(const tgi_gemm_args &args, const cursor &at,
@@ -63,12 +73,6 @@ struct tgi_skinny_fma {
                                     p.a.col, static_cast<int>(p.m),
                                     k_left,  args.a_along_k ? args.a_vector_elems : 1};
         tgi_copy_tile<T, Rows, Depth, Depth, 0, Threads, 1>(stage.a[0], rows, threadIdx.x);
-    }
-
-    /* A warp copies the lines that it reads; the barrier alone makes A's what all read. */
-    static __device__ __forceinline__ void align(const tgi_gemm_args &, const cursor &,
-                                                 shared_stage &)
-    {
     }
 
     /* A lane's share of the stage: of each of its lines, 16 bytes of k at a time. */
@@ -131,7 +135,8 @@ struct tgi_skinny_fma {
 
     /* The lanes' sums, added where lanes share out k, to shared memory: a tile for each warp of
      * rank, one for all of dot. */
-    static __device__ __forceinline__ void gather(sums &total, T *tile)
+    static __device__ __forceinline__ void gather(const tgi_gemm_args &, const cursor &,
+                                                  sums &total, T *tile)
     {
         const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
         if (Along_k) {

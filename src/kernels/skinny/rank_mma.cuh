@@ -3,261 +3,252 @@
  * D times 8 of its rows. The products cost next to nothing that way, also where D has fewer rows:
  * what such rows' sums are made of is not looked at.
  *
- * Each warp owns a part of the tile's columns. Lines have 16 bytes of padding: eight that follow
- * one another can then be read at once, and a line of any alignment fits as it lies in memory, from
- * the multiple of 16 bytes before it. Its copies are as wide as those of an aligned one; the warp
- * that made them moves the line to its place once they have arrived.
+ * Lines are copied as they lie, in units of 16 bytes, from that in which the first wanted element
+ * is, and nothing is ever moved to its place. Lines of B that are as many apart as a unit has
+ * elements begin alike, whatever the pitch: there are as many warps, and each multiplies the lines
+ * of one kind, 16 of a stage. All its sums then lie the same few columns before the tile, which
+ * matters when the warps' sums are added, and not before. The copy engine of capability 9.0, which
+ * wants lines at multiples of 16 bytes, brings them too: a map of each kind has such lines. A lies
+ * along k, in units; the warps' k, elements apart, are looked up one by one.
  */
 #ifndef TGI_RANK_MMA_CUH
 #define TGI_RANK_MMA_CUH
 
+#include "kernels/hopper.cuh"
+#include "kernels/skinny/args.h"
+#include "kernels/skinny/lines.cuh"
 #include "kernels/skinny/narrow.cuh"
 
-/* Where lines lie in global memory: element (line, elem) at data + line * line_stride + elem *
- * elem_stride; past line_count lines or elem_count elements, which may be more than are wanted,
- * lies what reads as zero. */
-template <typename T> struct tgi_line_source {
-    const T *data;
-    int64_t line_stride, elem_stride;
-    int line_count, elem_count;
-    int is_aligned; /* each line begins at a multiple of 16 bytes, elem_stride is 1 */
-};
-
-/* Count lines of Elems in shared memory, of which a warp copies Warp_lines. */
-template <typename T, int Count, int Elems, int Warp_lines> struct tgi_line_stage {
-    static constexpr int width = 16 / sizeof(T), chunks = Elems / width; /* of 16 bytes */
-    static constexpr int pitch = Elems + width;
-    static_assert(chunks >= 4 && chunks <= 32 && 32 % chunks == 0, "a warp moves whole lines");
-
-    alignas(16) T elem[Count * pitch];
-
-    __device__ __forceinline__ uint32_t address(int line, int at) const
-    {
-        return tgi_shared_address(elem + line * pitch + at);
-    }
-
-    /* Copies of all the 16 bytes that a line touches, whatever its alignment. */
-    __device__ __forceinline__ void copy_unaligned(int first_line, const tgi_line_source<T> &source)
-    {
-        const int count = chunks + 1;
-#pragma unroll 4
-        for (int i = threadIdx.x % 32; i < Warp_lines * count; i += 32) {
-            const int line = i / count, chunk = i % count;
-            const T *start = source.data + line * source.line_stride;
-            const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(start) % 16);
-            const int bytes =
-                line < source.line_count && source.elem_count > 0
-                    ? shift + source.elem_count * static_cast<int>(sizeof(T)) - chunk * 16
-                    : 0;
-            tgi_copy_async_16(address(first_line + line, chunk * width),
-                              reinterpret_cast<const char *>(start) - shift + chunk * 16,
-                              max(0, min(16, bytes)));
-        }
-    }
-
-    /* Element by element through registers, neighbouring lanes where memory's neighbours are. */
-    __device__ __forceinline__ void copy_elements(int first_line, const tgi_line_source<T> &source)
-    {
-        const bool is_across = llabs(source.line_stride) < llabs(source.elem_stride);
-#pragma unroll 4
-        for (int i = threadIdx.x % 32; i < Warp_lines * Elems; i += 32) {
-            const int line = is_across ? i % Warp_lines : i / Elems;
-            const int at = is_across ? i / Warp_lines : i % Elems;
-            T value = 0;
-            if (line < source.line_count && at < source.elem_count)
-                value = source.data[line * source.line_stride + at * source.elem_stride];
-            elem[(first_line + line) * pitch + at] = value;
-        }
-    }
-
-    /* Starts the copies of a warp's lines. */
-    __device__ __forceinline__ void copy(int first_line, const tgi_line_source<T> &source)
-    {
-        T *target = elem + first_line * pitch;
-        const tgi_source<T> lines = {source.data,       source.line_stride, 1,
-                                     source.line_count, source.elem_count,  width};
-        if (source.elem_stride != 1)
-            copy_elements(first_line, source);
-        else if (!source.is_aligned)
-            copy_unaligned(first_line, source);
-        else if (source.line_count >= Warp_lines && source.elem_count >= Elems)
-            tgi_copy_accesses<T, Warp_lines, Elems, pitch, 0, 32, width, 1>(target, lines,
-                                                                            threadIdx.x % 32);
-        else
-            tgi_copy_accesses<T, Warp_lines, Elems, pitch, 0, 32, width, 0>(target, lines,
-                                                                            threadIdx.x % 32);
-    }
-
-    /* Moves a warp's lines to their places. */
-    __device__ __forceinline__ void align(int first_line, const tgi_line_source<T> &source)
-    {
-        if (source.is_aligned || source.elem_stride != 1)
-            return;
-        /* Without it a lane would read what others have not yet copied. */
-        __syncwarp();
-#pragma unroll 2
-        for (int i = threadIdx.x % 32; i < (Warp_lines * chunks + 31) / 32 * 32; i += 32) {
-            const int line = i / chunks, is_on = Warp_lines * chunks % 32 == 0 || line < Warp_lines;
-            uint4 *place =
-                reinterpret_cast<uint4 *>(elem + (first_line + line) * pitch) + i % chunks;
-            const uintptr_t start =
-                reinterpret_cast<uintptr_t>(source.data + line * source.line_stride);
-            uint4 value;
-            if (is_on)
-                value = tgi_cut_unit(place[0], place[1], static_cast<int>(start % 16));
-            /* Without it a lane would overwrite what its neighbour has yet to read. */
-            __syncwarp();
-            if (is_on)
-                *place = value;
-        }
-    }
-};
-
-/* Tile Rows x Cols of a block, all rows x Cols / warps of a warp. */
+/* Tile Rows x Cols of a block. */
 template <tg_type Type, int Rows, int Cols, int Depth, int Stages, int Threads>
 struct tgi_rank_mma {
     static constexpr int is_fp8 = tgi_narrow_bytes(Type) == 1;
     typedef typename tgi_narrow<tgi_narrow_bytes(Type)>::elem elem;
     typedef float sum;
+    typedef tgi_rank_args arguments;
     typedef tgi_skinny_cursor<tgi_rank_mma> cursor;
     static constexpr int along_k = 0, rows = Rows, cols = Cols, depth = Depth, stages = Stages,
                          threads = Threads;
-    static constexpr int warps = Threads / 32, sum_parts = 1, width = 16 / sizeof(elem);
-    static constexpr int warp_lines = Depth / warps, warp_rows = Rows / warps;
-    static constexpr int warp_cols = Cols / warps;
-    static_assert(warp_cols % 16 == 0 && Rows % 8 == 0 && Depth % (4 * width) == 0 && warp_rows > 0,
-                  "whole instructions, rows for each warp to copy");
+    static constexpr int warps = Threads / 32, width = 16 / sizeof(elem);
+    static constexpr int sum_parts = 1, warp_line_step = 1, has_fewer_cols = 1;
+    /* Units of a line of B, one more than Cols are, and the instructions that take them. */
+    static constexpr int units = Cols / width + 1, parts = units * width / 16;
+    /* The tile of sums has room on both sides for columns before and behind the tile. */
+    static constexpr int sum_first = width, sum_pitch = Cols + 2 * width;
+    static_assert(warps == width && Depth == 16 * warps, "a warp for each way to begin");
+    static_assert(Cols % width == 0 && units * width % 16 == 0 && Rows % 8 == 0,
+                  "whole instructions");
+
+    typedef tgi_lines<elem, TGI_RANK_BOX_LINES, units> b_lines;
+    typedef tgi_lines<elem, Rows, Depth / width> a_lines;
 
     struct shared_stage {
-        tgi_line_stage<elem, Depth, Cols, warp_lines> b;
-        tgi_line_stage<elem, Rows, Depth, warp_rows> a;
+        b_lines b[warps];
+        a_lines a;
+        alignas(16) uint64_t full; /* a barrier, of what the copy engine brings */
     };
 
-    /* [i][j]: columns 16 i and on of the warp's, rows 8 j and on. */
+    /* [i][j]: columns 16 i and on of the warp's lines, rows 8 j and on. */
     struct sums {
-        float value[warp_cols / 16][Rows / 8][4];
+        float value[parts][Rows / 8][4];
     };
 
+    static __device__ __forceinline__ int find_warp(void)
+    {
+        return static_cast<int>(threadIdx.x) / 32;
+    }
+
+    /* The warp's lines of B. */
     static __device__ __forceinline__ tgi_line_source<elem> find_b(const tgi_gemm_args &args,
                                                                    const cursor &at)
     {
         const tgi_problem &p = args.problem;
-        const int k_left = tgi_clamp_count(at.last - at.k, Depth);
-        return {at.b,
-                p.b.row,
-                p.b.col,
-                k_left - static_cast<int>(threadIdx.x) / 32 * warp_lines,
-                tgi_clamp_count(p.n - at.place.col, Cols),
-                !args.b_along_k && args.b_vector_elems > 1};
+        const int lines = tgi_clamp_count(at.last - at.k, Depth) + warps - 1 - find_warp();
+        return {at.b, p.b.row * warps, p.b.col, lines / warps,
+                tgi_clamp_count(p.n - at.place.col, args.tile_cols + width)};
     }
 
+    /* A row of A. */
     static __device__ __forceinline__ tgi_line_source<elem> find_a(const tgi_gemm_args &args,
-                                                                   const cursor &at)
+                                                                   const cursor &at, int row)
     {
         const tgi_problem &p = args.problem;
-        const int first = threadIdx.x / 32 * warp_rows;
-        return {at.a + first * p.a.row,
-                p.a.row,
-                p.a.col,
-                static_cast<int>(p.m) - first,
-                tgi_clamp_count(at.last - at.k, Depth),
-                args.a_along_k && args.a_vector_elems > 1};
+        return {at.a + row * p.a.row, p.a.row, 1, 1, tgi_clamp_count(p.k - at.k, Depth)};
     }
 
-    static __device__ __forceinline__ void load(const tgi_gemm_args &args, const cursor &at,
+    static __device__ __forceinline__ void prepare(const arguments &args, shared_stage *all)
+    {
+        if constexpr (TGI_HAS_BULK_COPY) {
+            if (!args.has_maps)
+                return;
+            if (threadIdx.x < Stages)
+                tgi_barrier_init(tgi_shared_address(&all[threadIdx.x].full), warps);
+            tgi_fence_barrier_init();
+            if (threadIdx.x % 32 == 0)
+                tgi_prefetch_map(&args.lines[find_warp()]);
+            /* Without it a warp would arrive at a barrier before it is there. */
+            __syncthreads();
+        }
+    }
+
+    static __device__ __forceinline__ void wait(const arguments &args, shared_stage &stage,
+                                                uint32_t parity)
+    {
+        if constexpr (TGI_HAS_BULK_COPY)
+            if (args.has_maps)
+                tgi_barrier_wait(tgi_shared_address(&stage.full), parity);
+    }
+
+    /* By the copy engine, each warp its lines of B, in boxes that have columns of the tile, and the
+     * first one A. */
+    static __device__ __forceinline__ void load_boxes(const arguments &args, const cursor &at,
+                                                      shared_stage &stage)
+    {
+        const tgi_problem &p = args.gemm.problem;
+        const int box_elems = TGI_RANK_BOX_BYTES / static_cast<int>(sizeof(elem));
+        const int warp = tgi_make_uniform(find_warp());
+        const int wanted = tgi_clamp_count(p.n - at.place.col, args.gemm.tile_cols) + width - 1;
+        const int boxes = min((wanted + box_elems - 1) / box_elems, b_lines::box_count);
+        const uint32_t full = tgi_shared_address(&stage.full);
+        const int x = static_cast<int>(at.place.col), k = static_cast<int>(at.k);
+        const int z = static_cast<int>(at.place.batch), m = static_cast<int>(p.m);
+        if (!tgi_elect())
+            return;
+        const int a_bytes = warp == 0 ? a_lines::box_count * m * TGI_RANK_BOX_BYTES : 0;
+        tgi_barrier_expect(full, boxes * b_lines::box_bytes + a_bytes);
+#pragma unroll
+        for (int i = 0; i < a_lines::box_count; i++)
+            if (warp == 0)
+                tgi_load_box(stage.a.address(0, 0) + i * a_lines::box_bytes, &args.a, full,
+                             k + i * box_elems, 0, args.has_a_batch ? z : 0);
+#pragma unroll
+        for (int i = 0; i < b_lines::box_count; i++)
+            if (i < boxes)
+                tgi_load_box(stage.b[warp].address(0, 0) + i * b_lines::box_bytes,
+                             &args.lines[warp], full, x + i * box_elems, k / warps, z);
+    }
+
+    static __device__ __forceinline__ void load(const arguments &args, const cursor &at,
                                                 shared_stage &stage)
     {
-        const int warp = threadIdx.x / 32;
-        stage.b.copy(warp * warp_lines, find_b(args, at));
-        if (warp * warp_rows < args.problem.m)
-            stage.a.copy(warp * warp_rows, find_a(args, at));
+        if constexpr (TGI_HAS_BULK_COPY) {
+            if (args.has_maps) {
+                load_boxes(args, at, stage);
+                return;
+            }
+        }
+        stage.b[find_warp()].copy(find_b(args.gemm, at));
+#pragma unroll
+        for (int row = find_warp(); row < Rows; row += warps)
+            if (row < args.gemm.problem.m)
+                stage.a.template copy_units<0, 1>(find_a(args.gemm, at, row), row);
     }
 
-    static __device__ __forceinline__ void align(const tgi_gemm_args &args, const cursor &at,
-                                                 shared_stage &stage)
-    {
-        const int warp = threadIdx.x / 32;
-        stage.b.align(warp * warp_lines, find_b(args, at));
-        if (warp * warp_rows < args.problem.m)
-            stage.a.align(warp * warp_rows, find_a(args, at));
-    }
-
-    /* 16 columns of B from `col` on by 16 of k, as the instruction has them. FP8 comes in pairs of
-     * columns, of which the first become rows 0 to 7 of the instruction, the others 8 to 15; pairs
-     * of k alternate between its halves, as they do in A. */
+    /* The warp's k of the stage are one of each unit; an instruction's first 8 are its first. */
     template <int Is_e5m2>
-    static __device__ __forceinline__ void read_b(uint32_t (&part)[4], const shared_stage &stage,
-                                                  int col, int k)
+    static __device__ __forceinline__ void read_a(uint32_t (&part)[2], const a_lines &lines,
+                                                  int row)
+    {
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            const int unit = half * 8 + static_cast<int>(threadIdx.x) % 4 * 2;
+            const elem low = lines.elem[a_lines::find_place(row, unit) + find_warp()];
+            const elem high = lines.elem[a_lines::find_place(row, unit + 1) + find_warp()];
+            const uint32_t bits = low | static_cast<uint32_t>(high)
+                                            << (8 * static_cast<int>(sizeof(elem)));
+            part[half] = is_fp8 ? tgi_widen_pair<Is_e5m2>(bits) : bits;
+        }
+    }
+
+    /* 16 columns from `col` on of the warp's 16 lines, as the instruction has them. FP8 comes in
+     * pairs of columns, of which the first become rows 0 to 7 of the instruction, the others 8 to
+     * 15. */
+    template <int Is_e5m2>
+    static __device__ __forceinline__ void read_b(uint32_t (&part)[4], const b_lines &lines,
+                                                  int col)
     {
         const int lane = threadIdx.x % 32;
         if constexpr (is_fp8) {
-            uint32_t words[2]; /* [i]: of columns 2 g and 2 g + 1, at k = 4 c + 2 i and the next */
-            const int row = k + lane % 8 / 2 * 4 + lane % 2 + lane / 8 % 2 * 2;
-            tgi_read_two_matrices_transposed(words, stage.b.address(row, col));
+            uint32_t words[2]; /* [i]: of columns 2 g and 2 g + 1, the i-th 8 of k */
+            tgi_read_two_matrices_transposed(words, lines.address(lane % 16, col / width));
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 part[2 * i] = tgi_widen_pair<Is_e5m2>(__byte_perm(words[i], 0, 0x4420));
                 part[2 * i + 1] = tgi_widen_pair<Is_e5m2>(__byte_perm(words[i], 0, 0x4431));
             }
         } else {
-            tgi_read_matrices_transposed(
-                part, stage.b.address(k + lane / 16 * 8 + lane % 8, col + lane / 8 % 2 * 8));
+            const int line = lane / 16 * 8 + lane % 8, half = lane / 8 % 2;
+            tgi_read_matrices_transposed(part, lines.address(line, col / width + half));
         }
     }
 
     template <int Is_e5m2>
-    static __device__ __forceinline__ void add_widened(const tgi_gemm_args &args,
-                                                       const shared_stage &stage, sums &total)
+    static __device__ __forceinline__ void add_lines(const uint32_t (&a)[Rows / 8][2],
+                                                     const shared_stage &stage, sums &total)
     {
-        const int first = threadIdx.x / 32 * warp_cols, lane = threadIdx.x % 32;
 #pragma unroll
-        for (int k = 0; k < Depth; k += 4 * width) {
-            uint32_t a[Rows / 8][4 + 4 * is_fp8]; /* 8 rows by 64 bytes of k */
+        for (int i = 0; i < parts; i++) {
+            uint32_t b[4];
+            read_b<Is_e5m2>(b, stage.b[find_warp()], i * 16);
 #pragma unroll
-            for (int j = 0; j < Rows / 8; j++) {
-                uint32_t words[4];
-                tgi_read_matrices(words, stage.a.address(j * 8 + lane % 8, k + lane / 8 * width));
-                if (args.problem.type == TG_TYPE_FP8_E5M2)
-                    tgi_widen<is_fp8, 1>(a[j], words);
-                else
-                    tgi_widen<is_fp8, 0>(a[j], words);
-            }
-#pragma unroll
-            for (int i = 0; i < warp_cols / 16; i++)
-#pragma unroll
-                for (int step = 0; step < 2 + 2 * is_fp8; step++) {
-                    uint32_t b[4];
-                    read_b<Is_e5m2>(b, stage, first + i * 16, k + step * 16);
-#pragma unroll
-                    for (int j = 0; j < Rows / 8; j++)
-                        tgi_multiply_16x8x16<Type>(total.value[i][j], b, a[j][2 * step],
-                                                   a[j][2 * step + 1]);
-                }
+            for (int j = 0; j < Rows / 8; j++)
+                tgi_multiply_16x8x16<Type>(total.value[i][j], b, a[j][0], a[j][1]);
         }
     }
 
     static __device__ __forceinline__ void add(const tgi_gemm_args &args, const shared_stage &stage,
                                                sums &total)
     {
+        uint32_t a[Rows / 8][2];
+#pragma unroll
+        for (int j = 0; j < Rows / 8; j++) {
+            const int row = j * 8 + static_cast<int>(threadIdx.x) % 32 / 4;
+            if (is_fp8 && args.problem.type == TG_TYPE_FP8_E5M2)
+                read_a<1>(a[j], stage.a, row);
+            else
+                read_a<0>(a[j], stage.a, row);
+        }
         if (is_fp8 && args.problem.b_type == TG_TYPE_FP8_E5M2)
-            add_widened<1>(args, stage, total);
+            add_lines<1>(a, stage, total);
         else
-            add_widened<0>(args, stage, total);
+            add_lines<0>(a, stage, total);
     }
 
-    static __device__ __forceinline__ void gather(const sums &total, float *tile)
+    /* Adds a part's sums to the tile's. Without a branch: code that runs once is slow to come. */
+    static __device__ __forceinline__ void add_part(const float (&part)[Rows / 8][4], float *tile)
     {
-        const int first = threadIdx.x / 32 * warp_cols, lane = threadIdx.x % 32;
+        const int lane = threadIdx.x % 32;
         /* Columns of an instruction's neighbouring rows, and of rows 8 apart. */
         const int near = is_fp8 ? 2 : 1, far = is_fp8 ? 1 : 8;
+        float *first = tile + lane % 4 * 2 * sum_pitch + lane / 4 * near;
 #pragma unroll
-        for (int i = 0; i < warp_cols / 16; i++)
+        for (int j = 0; j < Rows / 8; j++)
 #pragma unroll
-            for (int j = 0; j < Rows / 8; j++)
+            for (int s = 0; s < 4; s++)
+                first[(j * 8 + s % 2) * sum_pitch + s / 2 * far] += part[j][s];
+    }
+
+    /* One warp after the other adds its sums, each two parts behind that before: the next would
+     * reach into columns that are being added to. */
+    static __device__ __forceinline__ void gather(const tgi_gemm_args &args, const cursor &at,
+                                                  const sums &total, float *tile)
+    {
+        float *first = tile + sum_first - find_b(args, at).find_shift();
+#pragma unroll 1
+        for (int i = threadIdx.x; i < Rows * sum_pitch; i += Threads)
+            tile[i] = 0.0f;
+        tgi_meet(0, Threads);
+#pragma unroll 1
+        for (int i = 0; i < 2 * find_warp(); i++)
+            tgi_meet(0, Threads);
 #pragma unroll
-                for (int s = 0; s < 4; s++)
-                    tile[(j * 8 + lane % 4 * 2 + s % 2) * Cols + first + i * 16 + lane / 4 * near +
-                         s / 2 * far] = total.value[i][j][s];
+        for (int i = 0; i < parts; i++) {
+            add_part(total.value[i], first + i * 16);
+            tgi_meet(0, Threads);
+        }
+#pragma unroll 1
+        for (int i = 2 * find_warp(); i < 2 * (warps - 1); i++)
+            tgi_meet(0, Threads);
     }
 };
 

@@ -43,12 +43,13 @@
                                  TGI_SKINNY_SHARED_BYTES(TGI_ALONG_K_##family, rows, cols, depth,  \
                                                          stages, threads, TGI_BYTES_##type),       \
                                  TGI_BYTES_##type))                                                \
-        name(const __grid_constant__ tgi_gemm_args args)                                           \
+        name(const __grid_constant__ TGI_BODY_##type(family, rows, cols, depth, thread_cols,       \
+                                                     stages, threads)::arguments args)             \
     {                                                                                              \
         typedef TGI_BODY_##type(family, rows, cols, depth, thread_cols, stages, threads) body;     \
-        static_assert(sizeof(body::shared_all) ==                                                  \
-                          TGI_SKINNY_SHARED_BYTES(TGI_ALONG_K_##family, rows, cols, depth, stages, \
-                                                  threads, TGI_BYTES_##type),                      \
+        static_assert(body::shared_bytes == TGI_SKINNY_SHARED_BYTES(TGI_ALONG_K_##family, rows,    \
+                                                                    cols, depth, stages, threads,  \
+                                                                    TGI_BYTES_##type),             \
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wait_for_stream();                                                                     \

@@ -17,8 +17,8 @@ typedef struct tgi_wgmma_operand {
     int32_t line_count; /* rows of A, columns of B */
     int32_t box_lines;  /* of a box: along k those of a block's share, a multiple of 8; across k as
                            many as 128 bytes hold */
-    int32_t edge_lines; /* of a box of edge_map: the same in the last tile, where that has fewer;
-                           0: there is no such map */
+    int32_t edge_lines; /* of a box of edge_map: the same in the last tile, or across k in the last
+                           step, where that has fewer; 0: there is no such map */
 } tgi_wgmma_operand;
 
 /* What the slices of an FP32 operand were found to hold (kernels/slices/args.h): ranges of blocks
@@ -40,10 +40,9 @@ typedef struct tgi_wgmma_args {
     tgi_wgmma_operand a, b;
     tgi_tensor_map d; /* where is_d_boxed */
     tgi_gemm_args gemm;
-    int32_t is_sum_alone; /* alpha = 1, beta = 0 and nothing else: D is the sum, converted */
-    int32_t is_d_lined;   /* D has lines of contiguous elements of 2 or 4 bytes: its rows, */
-    int32_t is_d_turned;  /* or its columns; not of slices. */
-    int32_t is_d_boxed;   /* The copy engine stores those lines, else threads do. */
+    int32_t is_d_lined;  /* D has lines of contiguous elements of 2 or 4 bytes: its rows, */
+    int32_t is_d_turned; /* or its columns; not of slices. */
+    int32_t is_d_boxed;  /* The copy engine stores those lines, else threads do. */
     int32_t row_cluster_count, col_tile_count; /* of one batch entry */
     int32_t tile_rows, tile_cols;
     /* Blocks of a cluster: tiles one below the other, 1 or 2, and of each so many parts of k, which
@@ -53,6 +52,7 @@ typedef struct tgi_wgmma_args {
      * the cut_count behind them are in k_part_count parts of k; unit_count is both. */
     int32_t whole_count, cut_count, unit_count;
     int32_t step_count;     /* of whole k; a step is 128 bytes, or a chunk of slices */
+    int32_t last_products;  /* 32 bytes of k that the last of them has, begun: 1..4 */
     int32_t steps_per_part; /* of a tile that is cut, within a cluster or not */
     tgi_wgmma_slices a_slices, b_slices;
     int32_t slice_count, first_product; /* of TGI_SLICE_PRODUCTS */

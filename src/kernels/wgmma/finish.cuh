@@ -45,7 +45,7 @@ tgi_store_elements(const tgi_wgmma_args &args, int row, int col, int batch, int 
         for (int i = 0; i < 4; i++) {
             if (row_of[i] >= target.rows || col_of[i] >= target.cols)
                 continue;
-            if (IsSliced && !args.is_sum_alone)
+            if (IsSliced && !args.gemm.is_sum_alone)
                 tgi_write_d_fp32(args.gemm, batch, row + row_of[i], col + col_of[i], value[i],
                                  c[i]);
             else
@@ -182,7 +182,7 @@ tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&
     const int has_two = args.is_d_lined && tgi_find_d_type(args.gemm.problem) != TG_TYPE_FP32;
     const uint32_t other = parts + (~turn.index & 1) * TGI_BOX_BYTES;
     const uint32_t part = parts + has_two * (turn.index & 1) * TGI_BOX_BYTES;
-    if (!IsSliced && !args.is_sum_alone)
+    if (!IsSliced && !args.gemm.is_sum_alone)
         tgi_apply_epilogue(args.gemm, tile, sum);
     if (is_leader && has_two && turn.index > 0)
         tgi_store_box_wait<1>();
@@ -198,7 +198,7 @@ tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&
     /* Where less than a unit follows, nothing is left to the part after. */
     const int are_beside = has_two && !is_turned;
     const int64_t wide = args.gemm.problem.n - 8;
-    if (IsSliced && !(args.is_sum_alone && args.is_d_boxed))
+    if (IsSliced && !(args.gemm.is_sum_alone && args.is_d_boxed))
         tgi_store_elements<1>(args, tile.row, tile.col, tile.batch, 2 * Count, part);
     else if (!args.is_d_boxed)
         tgi_store_part(args, tile.row, tile.col, tile.batch, 2 * Count,

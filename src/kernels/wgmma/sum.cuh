@@ -22,23 +22,25 @@ static __device__ __forceinline__ void tgi_release(uint32_t empty, int sharer_co
     }
 }
 
-/* Puts products of one full stage under way, those of B's lines from `line` on: added to `sum` or,
- * where IsSum is 0, in its place. */
-template <class Shape, int IsSum>
+/* Puts products of one full stage under way, those of B's lines from `line` on, of Count times 32
+ * bytes of k from number `first` on: added to `sum` or, where IsSum is 0, in its place. */
+template <class Shape, int IsSum, int Count = TGI_WGMMA_STEP_PRODUCTS>
 static __device__ __forceinline__ void
-tgi_multiply_stage(uint32_t stage, int group, int line,
+tgi_multiply_stage(uint32_t stage, int group, int line, int first,
                    float (&sum)[Shape::blocks][Shape::part_cols / 2])
 {
     constexpr int across_step = 32 * TGI_WGMMA_STEP_BYTES / Shape::elem_bytes; /* 32 bytes of k */
     constexpr int a_step = Shape::across_a ? across_step : 32;
     constexpr int b_step = Shape::across_b ? across_step : 32;
-    const uint64_t a = tgi_describe(stage + group * Shape::group_rows * TGI_WGMMA_STEP_BYTES,
-                                    Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
-    const uint64_t b = tgi_describe(stage + Shape::a_bytes + line * TGI_WGMMA_STEP_BYTES,
-                                    Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    const uint64_t a =
+        tgi_describe(stage + group * Shape::group_rows * TGI_WGMMA_STEP_BYTES + first * a_step,
+                     Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    const uint64_t b =
+        tgi_describe(stage + Shape::a_bytes + line * TGI_WGMMA_STEP_BYTES + first * b_step,
+                     Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
     tgi_wgmma_fence();
 #pragma unroll
-    for (int j = 0; j < TGI_WGMMA_STEP_BYTES / 32; j++)
+    for (int j = 0; j < Count; j++)
 #pragma unroll
         for (int block = 0; block < Shape::blocks; block++) {
             const uint64_t a_lines = a + (block * Shape::block_bytes + j * a_step) / 16;
@@ -73,9 +75,9 @@ tgi_promote_stages(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, uint3
         else if constexpr (Shape::slices > 0)
             tgi_multiply_slices<Shape>(stage, group, line, args.first_product, part);
         else
-            tgi_multiply_stage<Shape, 0>(stage, group, line, part);
+            tgi_multiply_stage<Shape, 0>(stage, group, line, 0, part);
         if (Shape::promoted_steps > 1 && next)
-            tgi_multiply_stage<Shape, 1>(next, group, line, part);
+            tgi_multiply_stage<Shape, 1>(next, group, line, 0, part);
         tgi_wgmma_wait<0>();
         if (line + Shape::part_cols >= Shape::cols)
             release();
@@ -87,22 +89,65 @@ tgi_promote_stages(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, uint3
     }
 }
 
-/* The sums of a tile. A stage is given back as soon as the next one's products are under way.
- * Promoted sums: a run of k starts from zero, and what it has come to is added to the runs before
- * it, so that rounding errors grow with the root of k. */
+/* The sums of a tile that are neither promoted nor of rows in registers. A stage is given back as
+ * soon as the next one's products are under way. Of the last step of k that alone is multiplied
+ * which the operands have: the rest of its stage may be what another step has left. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
-             const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
-             tgi_range &range, float (&sum)[Shape::blocks][Shape::cols / 2])
+tgi_sum_in_place(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+                 const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
+                 float (&sum)[Shape::blocks][Shape::cols / 2])
 {
     const int thread = threadIdx.x % TGI_WARPGROUP;
     const int sharer_count = Shape::cluster_rows > 1 ? args.cluster_rows : 1;
     const int first_sharer = rank - tgi_find_cluster_row(args, rank);
+    const int is_short = args.last_products < TGI_WGMMA_STEP_PRODUCTS;
+    const int whole_end = min(tile.step_end, args.step_count - is_short);
     uint32_t used = 0; /* the barrier of the stage that is being multiplied */
+    int step = tile.step;
+    if (step < whole_end) {
+        do {
+            tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
+            tgi_multiply_stage<Shape, 1>(memory.stages + ring.stage * Shape::stage_bytes, group, 0,
+                                         0, sum);
+            tgi_wgmma_wait<1>();
+            if (used)
+                tgi_release(used, sharer_count, first_sharer, thread);
+            used = memory.empty + ring.stage * 8;
+            ring.advance();
+        } while (++step < whole_end);
+        tgi_wgmma_wait<0>();
+        tgi_release(used, sharer_count, first_sharer, thread);
+    }
+    if (whole_end == tile.step_end)
+        return;
+    tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
+#pragma unroll 1
+    for (int i = 0; i < args.last_products; i++) {
+        tgi_multiply_stage<Shape, 1, 1>(memory.stages + ring.stage * Shape::stage_bytes, group, 0,
+                                        i, sum);
+        tgi_wgmma_wait<0>();
+    }
+    tgi_release(memory.empty + ring.stage * 8, sharer_count, first_sharer, thread);
+    ring.advance();
+}
+
+/* The same where each step's products are done before the next one's begin. Promoted sums: a run of
+ * k starts from zero, and what it has come to is added to the runs before it, so that rounding
+ * errors grow with the root of k. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_sum_apart(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+              const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
+              tgi_range &range, float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const int thread = threadIdx.x % TGI_WARPGROUP;
+    const int sharer_count = Shape::cluster_rows > 1 ? args.cluster_rows : 1;
+    const int first_sharer = rank - tgi_find_cluster_row(args, rank);
     int step = tile.step, has_runs = 0;
     do {
         const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+        const uint32_t empty = memory.empty + ring.stage * 8;
         if (Shape::slices > 0 && step % TGI_RUN_CHUNKS == 0 && step > tile.step) {
             if (has_runs)
                 tgi_add_runs<Shape>(args, group, sum);
@@ -110,8 +155,13 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
             has_runs = 1;
         }
         tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
-        if constexpr (Shape::is_promoted) {
-            const uint32_t empty = memory.empty + ring.stage * 8;
+        if constexpr (Shape::is_turned) {
+            tgi_turned_rows held;
+            tgi_turn_rows(stage + group * TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES, held);
+            tgi_multiply_turned_rows<Shape>(stage, held, sum[0]);
+            tgi_wgmma_wait<0>(); /* the rows' registers are free again */
+            tgi_release(empty, sharer_count, first_sharer, thread);
+        } else {
             uint32_t next = 0, next_empty = 0;
             if (Shape::promoted_steps > 1 && step + 1 < tile.step_end) {
                 step++;
@@ -126,27 +176,23 @@ tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
                     tgi_release(next_empty, sharer_count, first_sharer, thread);
             };
             tgi_promote_stages<Shape>(args, tile, stage, next, group, range, release, sum);
-        } else if constexpr (Shape::is_turned) {
-            tgi_turned_rows held;
-            tgi_turn_rows(stage + group * TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES, held);
-            tgi_multiply_turned_rows<Shape>(stage, held, sum[0]);
-            tgi_wgmma_wait<0>(); /* the rows' registers are free again */
-            tgi_release(memory.empty + ring.stage * 8, sharer_count, first_sharer, thread);
-        } else {
-            tgi_multiply_stage<Shape, 1>(stage, group, 0, sum);
-            tgi_wgmma_wait<1>();
-            if (used)
-                tgi_release(used, sharer_count, first_sharer, thread);
-            used = memory.empty + ring.stage * 8;
         }
         ring.advance();
     } while (++step < tile.step_end);
-    if (!Shape::is_promoted && !Shape::is_turned) {
-        tgi_wgmma_wait<0>();
-        tgi_release(used, sharer_count, first_sharer, thread);
-    }
     if (Shape::slices > 0 && has_runs)
         tgi_add_runs<Shape>(args, group, sum);
+}
+
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+             const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
+             tgi_range &range, float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    if constexpr (Shape::is_promoted || Shape::is_turned)
+        tgi_sum_apart<Shape>(args, memory, tile, rank, group, ring, range, sum);
+    else
+        tgi_sum_in_place<Shape>(args, memory, tile, rank, group, ring, sum);
 #pragma unroll
     for (int block = 0; block < Shape::blocks; block++)
         tgi_pin_sums(sum[block]);

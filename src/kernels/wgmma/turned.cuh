@@ -46,7 +46,7 @@ tgi_multiply_turned_rows(uint32_t stage, const tgi_turned_rows &held, float (&su
         tgi_describe(stage + Shape::a_bytes, Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
     tgi_wgmma_fence();
 #pragma unroll
-    for (int i = 0; i < TGI_WGMMA_STEP_BYTES / 32; i++)
+    for (int i = 0; i < TGI_WGMMA_STEP_PRODUCTS; i++)
         tgi_multiply_held<Shape, 1>(sum, held[i], b + i * 2);
     tgi_wgmma_commit();
 }

@@ -47,7 +47,8 @@ static __device__ __forceinline__ tgi_wgmma_tile tgi_find_tile(const tgi_wgmma_a
  * behind the last group of 8 that has some: the copy engine takes longer to fill lines outside an
  * operand with zeros than to copy lines that exist. The stage then keeps there what an earlier step
  * left, any bits: a line of A counts in one row of sums and a line of B in one column, and those
- * outside D are not stored. */
+ * outside D are not stored. For the same reason boxes across k have few lines in the last step,
+ * where those behind are not multiplied (tgi_produce, which sets is_edge). */
 template <int Across, int Lines, int StepElems>
 static __device__ __forceinline__ tgi_wgmma_boxes tgi_find_boxes(const tgi_wgmma_operand &operand,
                                                                  int line, int sharer_count)
@@ -75,7 +76,8 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t 
     const int z = operand.has_batch ? batch : 0, k = step * StepElems;
 #pragma unroll
     for (int i = 0; i < (Across ? Lines / StepElems : 1); i++) {
-        const int box = sharers.share + i * sharers.count, first = box * boxes.lines(operand);
+        const int box = sharers.share + i * sharers.count;
+        const int first = box * (Across ? StepElems : boxes.lines(operand));
         if (box >= boxes.count)
             break;
         const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
@@ -87,43 +89,64 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t 
     }
 }
 
+/* Fills the stage at hand with step `step` of a tile, byte_count bytes for each block. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_fill_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+               const tgi_ring<Shape::stages> &ring, const tgi_wgmma_tile &tile, int step,
+               tgi_wgmma_boxes a_boxes, tgi_wgmma_boxes b_boxes, tgi_wgmma_sharers column)
+{
+    const tgi_wgmma_sharers alone = {1, 0, 0};
+    const int line_bytes =
+        Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
+    const int byte_count = a_boxes.count * a_boxes.lines(args.a) *
+                               (Shape::is_held ? TGI_WGMMA_STEP_BYTES : line_bytes) +
+                           b_boxes.count * b_boxes.lines(args.b) * line_bytes;
+    const uint32_t full = memory.full + ring.stage * 8;
+    const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
+    tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+    if (!tgi_elect())
+        return;
+    tgi_barrier_expect(full, byte_count);
+    if constexpr (Shape::slices > 0 && !Shape::is_held)
+        tgi_load_slices<Shape::rows>(args, args.a, a_boxes, a, full, tile.row, step, tile.batch,
+                                     alone);
+    else
+        tgi_load_tile<Shape::across_a, Shape::rows,
+                      Shape::is_held ? TGI_CHUNK_ELEMS : Shape::step_elems>(
+            args.a, a_boxes, a, full, tile.row, step, tile.batch, alone);
+    if constexpr (Shape::slices > 0)
+        tgi_load_slices<Shape::cols>(args, args.b, b_boxes, a + Shape::a_bytes, full, tile.col,
+                                     step, tile.batch, column);
+    else
+        tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems>(
+            args.b, b_boxes, a + Shape::a_bytes, full, tile.col, step, tile.batch, column);
+}
+
 template <int ClusterRows, class Shape>
 static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
                                                    const tgi_wgmma_memory<Shape> &memory, int rank)
 {
-    const tgi_wgmma_sharers alone = {1, 0, 0}, column = tgi_find_sharers<ClusterRows>(rank);
+    const tgi_wgmma_sharers column = tgi_find_sharers<ClusterRows>(rank);
+    const int has_short =
+        (Shape::across_a && args.a.edge_lines > 0) || (Shape::across_b && args.b.edge_lines > 0);
     tgi_ring<Shape::stages> ring;
     for (int i = tgi_cluster_index(); i < args.unit_count; i += tgi_cluster_count()) {
         const tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
-        const tgi_wgmma_boxes a_boxes =
-            tgi_find_boxes<Shape::across_a, Shape::rows, Shape::step_elems>(args.a, tile.row,
-                                                                            alone.count);
-        const tgi_wgmma_boxes b_boxes =
+        tgi_wgmma_boxes a_boxes =
+            tgi_find_boxes<Shape::across_a, Shape::rows, Shape::step_elems>(args.a, tile.row, 1);
+        tgi_wgmma_boxes b_boxes =
             tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems>(args.b, tile.col,
                                                                                column.count);
-        const int line_bytes =
-            Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
-        const int byte_count = a_boxes.count * a_boxes.lines(args.a) *
-                                   (Shape::is_held ? TGI_WGMMA_STEP_BYTES : line_bytes) +
-                               b_boxes.count * b_boxes.lines(args.b) * line_bytes;
-        for (int step = tile.step; step < tile.step_end; step++, ring.advance()) {
-            const uint32_t full = memory.full + ring.stage * 8;
-            const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
-            tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
-            tgi_barrier_expect(full, byte_count);
-            if constexpr (Shape::slices > 0 && !Shape::is_held)
-                tgi_load_slices<Shape::rows>(args, args.a, a_boxes, a, full, tile.row, step,
-                                             tile.batch, alone);
-            else
-                tgi_load_tile<Shape::across_a, Shape::rows,
-                              Shape::is_held ? TGI_CHUNK_ELEMS : Shape::step_elems>(
-                    args.a, a_boxes, a, full, tile.row, step, tile.batch, alone);
-            if constexpr (Shape::slices > 0)
-                tgi_load_slices<Shape::cols>(args, args.b, b_boxes, a + Shape::a_bytes, full,
-                                             tile.col, step, tile.batch, column);
-            else
-                tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems>(
-                    args.b, b_boxes, a + Shape::a_bytes, full, tile.col, step, tile.batch, column);
+        const int whole_end = min(tile.step_end, args.step_count - has_short);
+#pragma unroll 1
+        for (int step = tile.step; step < whole_end; step++, ring.advance())
+            tgi_fill_stage(args, memory, ring, tile, step, a_boxes, b_boxes, column);
+        if (whole_end < tile.step_end) {
+            a_boxes.is_edge |= Shape::across_a;
+            b_boxes.is_edge |= Shape::across_b;
+            tgi_fill_stage(args, memory, ring, tile, whole_end, a_boxes, b_boxes, column);
+            ring.advance();
         }
     }
     tgi_start_next();
@@ -136,7 +159,7 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
  * rows lines, FP32 where the operands are, else of 16 bits. */
 static __device__ __forceinline__ int tgi_is_quick(const tgi_wgmma_args &args, int is_wide)
 {
-    return args.is_sum_alone && (args.is_d_boxed || (args.is_d_lined && !is_wide)) &&
+    return args.gemm.is_sum_alone && (args.is_d_boxed || (args.is_d_lined && !is_wide)) &&
            !args.is_d_turned && args.cluster_parts == 1 &&
            (tgi_find_d_type(args.gemm.problem) == TG_TYPE_FP32) == is_wide;
 }
@@ -150,7 +173,8 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
     tgi_ring<Shape::stages> ring;
     for (int i = first; i < args.unit_count; i += stride) {
         tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
-        if (Shape::slices == 0 && !args.is_sum_alone && args.cluster_parts == 1 && tile.cut < 0) {
+        if (Shape::slices == 0 && !args.gemm.is_sum_alone && args.cluster_parts == 1 &&
+            tile.cut < 0) {
             tgi_wgmma_tile own = tile;
             own.row += group * TGI_BLOCK_LINES;
             tgi_fetch_for_epilogue(args.gemm, own, Shape::cols);
@@ -210,6 +234,10 @@ static __device__ __forceinline__ void tgi_setup(const tgi_wgmma_args &args,
         tgi_fence_barrier_init();
         tgi_prefetch_map(&args.a.map);
         tgi_prefetch_map(&args.b.map);
+        if (Shape::across_a && args.a.edge_lines > 0)
+            tgi_prefetch_map(&args.a.edge_map);
+        if (Shape::across_b && args.b.edge_lines > 0)
+            tgi_prefetch_map(&args.b.edge_map);
     }
     if (args.cluster_rows * args.cluster_parts > 1)
         tgi_cluster_barrier();
@@ -228,9 +256,10 @@ static __device__ __forceinline__ void tgi_wgmma_multiply(const tgi_wgmma_args &
     if (group == 0) {
         if (Shape::group_count > 1)
             tgi_lower_registers<40>();
-        if (threadIdx.x == 0 && Shape::cluster_rows > 1 && args.cluster_rows > 1)
+        const int warp = tgi_make_uniform(static_cast<int>(threadIdx.x) / 32);
+        if (warp == 0 && Shape::cluster_rows > 1 && args.cluster_rows > 1)
             tgi_produce<Shape::cluster_rows>(args, memory, rank);
-        else if (threadIdx.x == 0)
+        else if (warp == 0)
             tgi_produce<1>(args, memory, rank);
     } else {
         if (Shape::group_count > 1)

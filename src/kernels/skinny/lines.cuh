@@ -1,0 +1,94 @@
+/* Lines in shared memory as they lie in global memory, from the unit of 16 bytes in which the first
+ * wanted element is. */
+#ifndef TGI_SKINNY_LINES_CUH
+#define TGI_SKINNY_LINES_CUH
+
+#include "kernels/tile_io.cuh"
+
+/* Lines in global memory: element (line, elem) at data + line * line_stride + elem * elem_stride;
+ * past line_count lines or elem_count elements, which may be more than are wanted, lies what reads
+ * as zero. */
+template <typename T> struct tgi_line_source {
+    const T *data;
+    int64_t line_stride, elem_stride;
+    int line_count, elem_count;
+
+    /* Elements of the first line's first unit before its first element, when it is copied. */
+    __device__ __forceinline__ int find_shift(void) const
+    {
+        const int bytes = static_cast<int>(reinterpret_cast<uintptr_t>(data) % 16);
+        return elem_stride == 1 ? bytes / static_cast<int>(sizeof(T)) : 0;
+    }
+};
+
+/* Lines lines of Units units of 16 bytes in shared memory, in boxes of 8 units of each line under
+ * the 128-byte swizzle, so that eight lines can be read at once. Copied by warps. */
+template <typename T, int Lines, int Units> struct tgi_lines {
+    static constexpr int width = 16 / sizeof(T), box_count = Units / 8, box_bytes = Lines * 128;
+    static_assert(Units % 8 == 0 && Lines % 8 == 0, "whole boxes");
+
+    alignas(1024) T elem[Lines * Units * width];
+
+    /* Of a unit, in elements. */
+    static __device__ __forceinline__ int find_place(int line, int unit)
+    {
+        return (unit / 8 * Lines * 8 + line * 8 + ((unit ^ line) & 7)) * width;
+    }
+
+    __device__ __forceinline__ uint32_t address(int line, int unit) const
+    {
+        return tgi_shared_address(elem + find_place(line, unit));
+    }
+
+    /* Count lines from first_line on, which all begin alike. Is_whole = 1: there is all that is
+     * copied. */
+    template <int Is_whole, int Count>
+    __device__ __forceinline__ void copy_units(const tgi_line_source<T> &source, int first_line)
+    {
+        const int lanes = Units > 16 ? 32 : Units > 8 ? 16 : 8, step = 32 / lanes;
+        const int lane = threadIdx.x % 32, first = lane / lanes, unit = lane % lanes;
+        const int shift = source.find_shift();
+        const int left = source.elem_count > 0 ? shift + source.elem_count - unit * width : 0;
+        const int bytes = max(0, min(width, left)) * static_cast<int>(sizeof(T));
+        const T *start = source.data + first * source.line_stride + unit * width - shift;
+#pragma unroll
+        for (int i = 0; i < (Count + step - 1) / step; i++) {
+            const int line = first + i * step;
+            if (line < Count)
+                tgi_copy_async_16(address(first_line + line, unit), start,
+                                  Is_whole                   ? 16
+                                  : line < source.line_count ? bytes
+                                                             : 0);
+            start += step * source.line_stride;
+        }
+    }
+
+    /* Element by element through registers, neighbouring lanes where memory's neighbours are. */
+    __device__ __forceinline__ void copy_elements(const tgi_line_source<T> &source)
+    {
+        const int elems = Units * width;
+        const bool is_across = llabs(source.line_stride) < llabs(source.elem_stride);
+#pragma unroll 4
+        for (int i = threadIdx.x % 32; i < Lines * elems; i += 32) {
+            const int line = is_across ? i % Lines : i / elems;
+            const int at = is_across ? i / Lines : i % elems;
+            T value = 0;
+            if (line < source.line_count && at < source.elem_count)
+                value = source.data[line * source.line_stride + at * source.elem_stride];
+            elem[find_place(line, at / width) + at % width] = value;
+        }
+    }
+
+    /* All lines. */
+    __device__ __forceinline__ void copy(const tgi_line_source<T> &source)
+    {
+        if (source.elem_stride != 1)
+            copy_elements(source);
+        else if (source.line_count >= Lines && source.elem_count >= Units * width)
+            copy_units<1, Lines>(source, 0);
+        else
+            copy_units<0, Lines>(source, 0);
+    }
+};
+
+#endif
