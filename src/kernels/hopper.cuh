@@ -122,6 +122,12 @@ static __device__ __forceinline__ void tgi_send_16(uint32_t remote, const float 
                  : "memory");
 }
 
+/* PTX bar.sync: `thread_count` threads, a multiple of 32, meet at barrier 1..15. */
+static __device__ __forceinline__ void tgi_meet(int barrier, int thread_count)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(thread_count) : "memory");
+}
+
 /* PTX prefetch.tensormap. */
 static __device__ __forceinline__ void tgi_prefetch_map(const tgi_tensor_map *map)
 {

@@ -65,13 +65,6 @@ static __device__ __forceinline__ int tgi_forget(int value)
     return value;
 }
 
-/* PTX bar.sync: `thread_count` threads, a multiple of 32, meet at barrier 0..15, of which 0 is that
- * of __syncthreads. Warps may come to it at different places of the code. */
-static __device__ __forceinline__ void tgi_meet(int barrier, int thread_count)
-{
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(thread_count) : "memory");
-}
-
 /* PTX prefetch: has L2 fetch the line that this byte is in. */
 static __device__ __forceinline__ void tgi_prefetch(const void *global)
 {

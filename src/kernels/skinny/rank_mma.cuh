@@ -237,18 +237,16 @@ struct tgi_rank_mma {
 #pragma unroll 1
         for (int i = threadIdx.x; i < Rows * sum_pitch; i += Threads)
             tile[i] = 0.0f;
-        tgi_meet(0, Threads);
+        const int behind = find_warp() * 2;
 #pragma unroll 1
-        for (int i = 0; i < 2 * find_warp(); i++)
-            tgi_meet(0, Threads);
+        for (int turn = 0; turn < parts + 2 * (warps - 1); turn++) {
+            /* Without it sums would be added to what is not yet zero, or by two warps at once. */
+            __syncthreads();
 #pragma unroll
-        for (int i = 0; i < parts; i++) {
-            add_part(total.value[i], first + i * 16);
-            tgi_meet(0, Threads);
+            for (int i = 0; i < parts; i++)
+                if (tgi_forget(turn - behind) == i) /* else sums would be looked up in memory */
+                    add_part(total.value[i], first + i * 16);
         }
-#pragma unroll 1
-        for (int i = 2 * find_warp(); i < 2 * (warps - 1); i++)
-            tgi_meet(0, Threads);
     }
 };
 
