@@ -1,6 +1,6 @@
 /*
  * Families rank and dot: D has few rows, or few columns, and then is formed transposed. The grid is
- * as many blocks as run at once; they share out tiles of D, whole or cut along k.
+ * at most as many blocks as run at once; they share out tiles of D, whole or cut along k.
  */
 #include <stdio.h>
 

@@ -20,7 +20,8 @@ int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *problem
 int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,
                         int is_across, int cluster_rows);
 
-/* The same of the last tile, where that has fewer lines than the others and needs fewer; else 0. */
+/* The same of the last tile, where that has fewer lines than the others and needs fewer, or across
+ * k of the last step, those that are multiplied, where they are fewer; else 0. */
 int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,
                          int is_across, int cluster_rows);
 

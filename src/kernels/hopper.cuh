@@ -1,7 +1,7 @@
 /*
- * PTX wrappers for what capability 9.0 brought (images of sm_90a alone): barriers that count bytes,
- * bulk tensor copies, matrix instructions of a warpgroup. "PTX" is the PTX ISA manual; the section
- * names are its own. Shared memory is named by tgi_shared_address.
+ * PTX wrappers for what capability 9.0 brought: barriers that count bytes, bulk tensor copies; what
+ * sm_90a alone has is in wgmma/instruction.cuh. "PTX" is the PTX ISA manual; the section names are
+ * its own. Shared memory is named by tgi_shared_address.
  */
 #ifndef TGI_HOPPER_CUH
 #define TGI_HOPPER_CUH

@@ -249,17 +249,6 @@ static __device__ __forceinline__ void tgi_fence_bulk_copy(void)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* PTX cp.async.bulk: copies bytes, a multiple of 16, from global to shared memory in the background
- * and tells them to a barrier (hopper.cuh). Addresses are multiples of 16. */
-static __device__ __forceinline__ void tgi_load_bulk(uint32_t shared, const void *global,
-                                                     int byte_count, uint32_t barrier)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 " [%0], [%1], %2, [%3];" ::"r"(shared),
-                 "l"(global), "r"(byte_count), "r"(barrier)
-                 : "memory");
-}
-
 /* PTX cp.async.bulk: copies bytes, a multiple of 16, from shared to global memory in the
  * background; both addresses are multiples of 16. */
 static __device__ __forceinline__ void tgi_copy_bulk(void *global, uint32_t shared, int byte_count)

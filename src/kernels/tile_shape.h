@@ -12,7 +12,8 @@
 /* Families rank and dot. Stages of A and B, and sums: of rank, a tile for each warp. Of types
  * narrower than 4 bytes, dot's stages lie in registers, those with edges also here, twice as large,
  * and each warp has sums; rank's lines begin anywhere in a unit of 16 bytes and so have one more,
- * a barrier comes with a stage, which is aligned, and there is one tile of sums. */
+ * a barrier comes with a stage, which is aligned, so that 1024 bytes are lost before the first, and
+ * there is one tile of sums, with columns of a unit more on both sides. */
 #define TGI_RANK_STAGE_BYTES(rows, cols, depth, elem_bytes)                                        \
     (((elem_bytes) * ((rows) + (cols)) * (depth) + 16 * (depth) + 16 + 1023) / 1024 * 1024)
 #define TGI_SKINNY_SHARED_BYTES(is_dot, rows, cols, depth, stages, threads, elem_bytes)            \

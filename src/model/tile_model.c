@@ -172,8 +172,12 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
     double memory_s = find_stream_seconds(gpu, kernel, p, work);
     double tiles_s = 0.0;
     if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_rank) {
-        step_s = RANK_STEP_S + RANK_STEP_COL_S * kernel->tile_cols;
+        /* Lines are as quick wherever they begin. */
+        const double cost =
+            work->access == TGI_ACCESS_ELEMENTS ? access_costs[1][TGI_ACCESS_ELEMENTS] : 1.0;
+        step_s = cost * (RANK_STEP_S + RANK_STEP_COL_S * kernel->tile_cols);
         step_s *= tgi_type_bytes(p->type) == 1 ? RANK_WIDEN_RATIO : 1.0;
+        memory_s *= cost;
         tiles_s = RANK_TILE_COL_S * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);
     } else {
         step_s *= access_costs[is_narrow(p->type)][work->access];

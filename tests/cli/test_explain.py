@@ -197,6 +197,15 @@ class Explain(unittest.TestCase):
                          {key: edges[key] for key in told if key in edges})
         self.assertEqual(self.read("8x8x8", "--tile", "8")["kernels"][2]["is_in_table"], True)
 
+    def test_few_rows_of_lines_that_begin_anywhere(self):
+        """Odd lines across k are read where they begin, odd lines along k by dot; small products
+        are repacked for the tiles."""
+        for shape, family in (("16x32001x4096", "rank"), ("1x8193x8193", "rank"),
+                              ("16x32001x4095:nt", "dot"), ("1x57344x8191:nt", "dot"),
+                              ("16x1001x1001", "wgmma"), ("16x32064x4096", "wgmma")):
+            found = self.read(f"{shape}:bf16", "--device", "cuda", "--gpu", "h200")
+            self.assertIn(f"cuda_{family}_", found["chosen_kernel"], shape)
+
     def test_chosen_kernel_of_a_choice(self):
         """What the planner chooses is told, whichever kernels are listed."""
         every = self.read("512x512x512", "--gpu", "h200")

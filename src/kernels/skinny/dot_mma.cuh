@@ -12,6 +12,7 @@
 #define TGI_DOT_MMA_CUH
 
 #include "kernels/skinny/narrow.cuh"
+#include "kernels/units.cuh"
 
 template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_dot_mma {
     static constexpr int is_fp8 = tgi_narrow_bytes(Type) == 1;

@@ -63,7 +63,7 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         }
     }
 
-    /* Element by element through registers, neighbouring lanes where memory's neighbours are. */
+    /* Element by element through registers, neighbouring lanes along the shorter stride. */
     __device__ __forceinline__ void copy_elements(const tgi_line_source<T> &source)
     {
         const int elems = Units * width;

@@ -1,12 +1,11 @@
 /*
- * What the bodies for types of 16 and 8 bits share: lines that begin anywhere, and operands of the
- * matrix instructions 16 x 8 x 16. FP8 becomes FP16, which holds it exactly.
+ * What the bodies for types of 16 and 8 bits share: operands of the matrix instructions
+ * 16 x 8 x 16. FP8 becomes FP16, which holds it exactly.
  */
 #ifndef TGI_SKINNY_NARROW_CUH
 #define TGI_SKINNY_NARROW_CUH
 
 #include "kernels/skinny/skinny.cuh"
-#include "kernels/units.cuh"
 
 template <int Elem_bytes> struct tgi_narrow;
 template <> struct tgi_narrow<1> {
