@@ -4,8 +4,7 @@
 
 #include "cuda/gemm.h"
 
-#define UNIT_BYTES 16                       /* that the copy engine's addresses are multiples of */
-#define STRIDE_BYTES_MAX ((int64_t)1 << 40) /* of a tensor map */
+#define UNIT_BYTES 16 /* that the copy engine's addresses are multiples of */
 #define REPACKED_PITCH_BYTES 128
 #define WORKSPACE_UNIT_BYTES 256
 #define BLOCKS_PER_SM 8
@@ -21,10 +20,10 @@ static int is_direct(const tgi_operand *o, int64_t count, int64_t stride, int64_
     const int64_t pitch_bytes = stride * o->elem_bytes,
                   batch_bytes = o->batch_stride * o->elem_bytes;
     const int is_pitch_fit = run_count == 1 || (pitch_bytes % UNIT_BYTES == 0 && stride >= count &&
-                                                pitch_bytes < STRIDE_BYTES_MAX);
+                                                pitch_bytes < TGI_TENSOR_STRIDE_MAX);
     return is_pitch_fit &&
-           (o->batch_count == 1 ||
-            (batch_bytes % UNIT_BYTES == 0 && batch_bytes > 0 && batch_bytes < STRIDE_BYTES_MAX));
+           (o->batch_count == 1 || (batch_bytes % UNIT_BYTES == 0 && batch_bytes > 0 &&
+                                    batch_bytes < TGI_TENSOR_STRIDE_MAX));
 }
 
 void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int is_offset,

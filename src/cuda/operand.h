@@ -8,6 +8,8 @@
 #include "kernels/repack/args.h"
 #include "kernels/wgmma/args.h"
 
+#define TGI_TENSOR_STRIDE_MAX ((int64_t)1 << 40) /* bytes, of a tensor map; strides are less */
+
 /* How an operand reaches the copy engine. Its lines are rows of A or columns of B. */
 typedef struct tgi_operand {
     int64_t line_count, k, batch_count;          /* batch_count: entries that differ */

@@ -12,9 +12,7 @@
 /* Fewer steps than these are not worth a block's start. */
 #define STEPS_MIN 4
 #define RANK_PARTS_MAX 16
-
-#define STRIDE_BYTES_MAX ((int64_t)1 << 40) /* of the copy engine */
-#define BOX_CAPABILITY 90
+#define BOX_CAPABILITY 90 /* that has the copy engine */
 
 static int is_dot(const tgi_kernel *kernel)
 {
@@ -276,9 +274,9 @@ static int has_boxes(const tgi_call *call, const tgi_problem *p)
     const int64_t batch_bytes = p->b.batch * elem_bytes;
     return call->machine->gpu.capability >= BOX_CAPABILITY && p->b.col == 1 && p->k >= elems &&
            p->n <= INT32_MAX - elems && p->k <= INT32_MAX && p->batch_count <= INT32_MAX &&
-           p->b.row > 0 && p->b.row < STRIDE_BYTES_MAX / TGI_RANK_UNIT_BYTES &&
+           p->b.row > 0 && p->b.row < TGI_TENSOR_STRIDE_MAX / TGI_RANK_UNIT_BYTES &&
            p->b.row * elems >= p->n + elems &&
-           (p->batch_count == 1 || (batch_bytes > 0 && batch_bytes < STRIDE_BYTES_MAX &&
+           (p->batch_count == 1 || (batch_bytes > 0 && batch_bytes < TGI_TENSOR_STRIDE_MAX &&
                                     batch_bytes % TGI_RANK_UNIT_BYTES == 0));
 }
 

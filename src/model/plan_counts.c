@@ -35,7 +35,9 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const int is_turned = has_few_rows ? p->n < p->m : cut->is_turned;
     const double m = (double)(is_turned ? p->n : p->m), n = (double)(is_turned ? p->m : p->n);
     const double rows = divide_up((int64_t)m, kernel->tile_rows);
-    const double cols = divide_up((int64_t)n, kernel->tile_cols);
+    /* Where nothing is multiplied nothing was cut. */
+    const int64_t tile_cols = has_few_rows && cut->tile_cols ? cut->tile_cols : kernel->tile_cols;
+    const double cols = divide_up((int64_t)n, tile_cols);
     const double batch = (double)p->batch_count, k = (double)p->k;
     const double depth = divide_up(p->k, kernel->tile_depth) * kernel->tile_depth;
     const double in_bytes = (double)tgi_type_bytes(p->type);

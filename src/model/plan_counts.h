@@ -11,6 +11,7 @@ typedef struct tgi_plan_cut {
     int64_t whole_tiles;    /* of D, whose k is not cut */
     int64_t cluster_parts;  /* of k, of every tile, that a cluster adds without the workspace */
     int is_turned;          /* of family wgmma: the rows of its tiles lie along D's columns */
+    int64_t tile_cols;      /* of families rank and dot: of D, that a tile has; 0: not cut */
     int64_t block_count;    /* 0: one for each tile of D and part of k */
     int64_t resident_count; /* blocks of a multiprocessor at once; 0 where not known */
 } tgi_plan_cut;

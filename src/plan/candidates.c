@@ -168,6 +168,7 @@ static void count_plan(const tgi_machine *machine, const tgi_problem *problem,
                               .cluster_parts =
                                   blocking->cluster_parts ? blocking->cluster_parts : 1,
                               .is_turned = blocking->is_along_rows,
+                              .tile_cols = blocking->nc,
                               .block_count = blocking->col_parts,
                               .resident_count = proposal->resident_blocks};
     tgi_plan_counts counts = {.block_count = 0};

@@ -205,6 +205,11 @@ class Explain(unittest.TestCase):
                               ("16x1001x1001", "wgmma"), ("16x32064x4096", "wgmma")):
             found = self.read(f"{shape}:bf16", "--device", "cuda", "--gpu", "h200")
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"], shape)
+        found = self.read("16x8191x8192:bf16", "--device", "cuda", "--gpu", "h200")
+        row = next(row for row in found["candidates"] if row["is_chosen"])
+        cols = row["block_count"] // row["k_part_count"]  # tiles, each read once with all of A
+        sums = row["k_part_count"] * 16 * 8191 * 4
+        self.assertEqual(row["global_read_bytes"], 2 * 8192 * (16 * cols + 8191) + sums)
 
     def test_chosen_kernel_of_a_choice(self):
         """What the planner chooses is told, whichever kernels are listed."""
