@@ -202,7 +202,6 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, int64_t a_
     proposal->blocking.k_parts = cut->part_count;
     proposal->blocking.col_parts = cut->block_count;
     proposal->blocking.is_a_packed = a_bytes > 0;
-    proposal->needs_alignment = is_narrow_rank(kernel) && a_bytes == 0;
 }
 
 static void propose_cuts(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
@@ -238,6 +237,7 @@ void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *give
     tgi_operand a;
     describe_a(&p, &a);
     const int64_t a_bytes = tgi_operand_workspace_bytes(&a);
+    proposal->needs_aligned[is_turned(given)] = is_narrow_rank(proposal->kernel) && a_bytes == 0;
     if (!is_narrow_rank(proposal->kernel) || a_bytes == 0)
         propose_cuts(machine, &p, 0, proposal);
     if (tgi_type_bytes(p.type) >= 4 || a_bytes == 0)
@@ -276,8 +276,9 @@ static int has_boxes(const tgi_call *call, const tgi_problem *p)
            p->n <= INT32_MAX - elems && p->k <= INT32_MAX && p->batch_count <= INT32_MAX &&
            p->b.row > 0 && p->b.row < TGI_TENSOR_STRIDE_MAX / TGI_RANK_UNIT_BYTES &&
            p->b.row * elems >= p->n + elems &&
-           (p->batch_count == 1 || (batch_bytes > 0 && batch_bytes < TGI_TENSOR_STRIDE_MAX &&
-                                    batch_bytes % TGI_RANK_UNIT_BYTES == 0));
+           (p->batch_count == 1 || batch_bytes == 0 ||
+            (batch_bytes > 0 && batch_bytes < TGI_TENSOR_STRIDE_MAX &&
+             batch_bytes % TGI_RANK_UNIT_BYTES == 0));
 }
 
 /* The map of A's rows, in boxes of all of them. */
@@ -300,7 +301,9 @@ static tg_status map_lines(const tgi_cuda_queue *queue, const tgi_call *call, tg
 {
     const tgi_problem *p = &args->gemm.problem;
     const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
+    const int64_t batch_count = p->b.batch == 0 ? 1 : p->batch_count; /* that differ */
     args->has_maps = has_boxes(call, p);
+    args->has_b_batch = batch_count > 1;
     if (!args->has_maps)
         return TG_STATUS_OK;
     tg_status status = map_rows(queue, args);
@@ -308,14 +311,12 @@ static tg_status map_lines(const tgi_cuda_queue *queue, const tgi_call *call, tg
         const char *line = (const char *)args->gemm.b + i * p->b.row * elem_bytes;
         const int64_t shift_bytes = (int64_t)((uintptr_t)line % TGI_RANK_UNIT_BYTES);
         const int64_t pitch_bytes = p->b.row * TGI_RANK_UNIT_BYTES;
-        const tgi_tensor tensor = {.data = line - shift_bytes,
-                                   .elem_bytes = elem_bytes,
-                                   .count = {p->n + shift_bytes / elem_bytes,
-                                             tgi_divide_up(p->k - i, elems), p->batch_count},
-                                   .stride_bytes = {pitch_bytes, p->batch_count == 1
-                                                                     ? pitch_bytes
-                                                                     : p->b.batch * elem_bytes},
-                                   .is_swizzled = 1};
+        const tgi_tensor tensor = {
+            .data = line - shift_bytes,
+            .elem_bytes = elem_bytes,
+            .count = {p->n + shift_bytes / elem_bytes, tgi_divide_up(p->k - i, elems), batch_count},
+            .stride_bytes = {pitch_bytes, batch_count == 1 ? pitch_bytes : p->b.batch * elem_bytes},
+            .is_swizzled = 1};
         status = tgi_tensor_encode(queue, &tensor, (int)(TGI_RANK_BOX_BYTES / elem_bytes),
                                    TGI_RANK_BOX_LINES, &args->lines[i]);
     }

@@ -15,9 +15,9 @@
 #include "kernels/wgmma/args.h"
 #include "model/wgmma_model.h"
 
-#define UNIT_BYTES 16 /* that addresses of the copy engine are multiples of */
-#define TILE_ROWS_PER_GROUP 16
-#define BOX_ROWS 64 /* of D */
+#define UNIT_BYTES 16      /* that addresses of the copy engine are multiples of */
+#define READ_ONCE_LINES 64 /* that are multiplied with weights of more than L2, at most */
+#define BOX_ROWS 64        /* of D */
 #define BOX_BYTES 128
 #define PIECE_THREADS 128
 /* Of elements along a side and of tiles: the kernel adds a tile, or the number of blocks, to either
@@ -135,7 +135,8 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *given
                  count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
         return;
     }
-    proposal->needs_alignment = !tgi_wgmma_is_sliced(kernel) || tgi_slices_are_held(kernel);
+    proposal->needs_aligned[0] = proposal->needs_aligned[1] =
+        !tgi_wgmma_is_sliced(kernel) || tgi_slices_are_held(kernel);
     propose_one(machine, p, proposal);
     /* The transposed problem: tiles whose rows lie along D's columns. */
     tgi_problem transposed = *p;
@@ -225,6 +226,29 @@ static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2
     return names[2 * operand[0].is_across + operand[1].is_across];
 }
 
+static tgi_wgmma_order make_order(int64_t row_clusters, int64_t col_tiles, int cluster_rows)
+{
+    const int64_t most = TGI_WGMMA_GROUP_ROWS / cluster_rows;
+    const int64_t rows = row_clusters < most ? row_clusters : most;
+    const int64_t last_group = (row_clusters - 1) / rows;
+    return (tgi_wgmma_order){.entry = tgi_make_divisor((int32_t)(row_clusters * col_tiles)),
+                             .group = tgi_make_divisor((int32_t)(rows * col_tiles)),
+                             .rows = tgi_make_divisor((int32_t)rows),
+                             .last_rows =
+                                 tgi_make_divisor((int32_t)(row_clusters - last_group * rows)),
+                             .last_group = (int32_t)last_group};
+}
+
+/* 1: weights for few tokens, of which each line is copied by one block and not soon again, so that
+ * L2 keeps the tokens. With 128 of those it was slower for one of four sizes of weights. */
+static int is_read_once(const tgi_call *call, const tgi_operand *o, int64_t other_lines,
+                        int64_t other_tiles)
+{
+    const int64_t bytes = o->line_count * o->k * o->elem_bytes * o->batch_count;
+    return other_lines <= READ_ONCE_LINES && other_tiles == 1 &&
+           o->batch_count == call->problem->batch_count && bytes > call->machine->gpu.l2_bytes;
+}
+
 /* How the tiles are shared out, and their lines. */
 static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wgmma_args *args)
 {
@@ -233,18 +257,17 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     const int cluster_rows = call->blocking->cluster_rows;
     const int64_t row_clusters = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
     tgi_gemm_set_parts(call, &args->gemm);
-    args->gemm.tile_rows_per_group = TILE_ROWS_PER_GROUP / cluster_rows;
-    args->row_cluster_count = (int32_t)row_clusters;
-    args->col_tile_count = (int32_t)tgi_wgmma_col_tiles(kernel, p);
+    args->order = make_order(row_clusters, tgi_wgmma_col_tiles(kernel, p), cluster_rows);
     args->tile_rows = kernel->tile_rows;
     args->tile_cols = kernel->tile_cols;
     args->cluster_rows = cluster_rows;
     args->cluster_parts = call->blocking->cluster_parts;
-    const int64_t units = row_clusters * args->col_tile_count * p->batch_count;
+    const int64_t units = args->order.entry.value * p->batch_count;
     const int64_t whole =
         args->gemm.k_part_count > 1 ? call->blocking->whole_tiles / cluster_rows : units;
     args->whole_count = (int32_t)whole;
     args->cut_count = (int32_t)(units - whole);
+    args->cut = tgi_make_divisor(args->cut_count > 0 ? args->cut_count : 1);
     args->unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
     args->step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
     const int64_t last_elems = p->k - (args->step_count - 1) * (int64_t)kernel->tile_depth;
@@ -253,6 +276,8 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
+    args->a.is_read_once = is_read_once(call, &operand[0], p->n, tgi_wgmma_col_tiles(kernel, p));
+    args->b.is_read_once = is_read_once(call, &operand[1], p->m, row_clusters);
     args->a.edge_lines = tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
     args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
     args->a.box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);

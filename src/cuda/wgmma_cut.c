@@ -209,6 +209,7 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
             .is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p),
             .d_part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols),
             .cluster_rows = cluster_rows,
+            .group_rows = TGI_WGMMA_GROUP_ROWS / cluster_rows,
             .cluster_parts = 1,
             .slot_count = count_slots(machine, cluster_rows),
             .whole_count = (double)tgi_wgmma_row_clusters(kernel, p, cluster_rows) *

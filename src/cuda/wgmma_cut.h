@@ -5,6 +5,10 @@
 #include "cuda/operand.h"
 #include "plan/backend.h"
 
+/* Tiles are numbered down groups of so many rows of them, so that those under way together share
+ * operands in L2. */
+#define TGI_WGMMA_GROUP_ROWS 16
+
 /* 1: multiplies slices of FP32 operands. */
 int tgi_wgmma_is_sliced(const tgi_kernel *kernel);
 

@@ -9,10 +9,14 @@
 #define ISSUE_SHARE 0.92          /* of the instructions' rate in the middle of a tile */
 #define ODD_SHARE 0.94            /* more, of 160 and 192 columns */
 #define FP8_SHARE 0.91            /* more, of FP8 in tiles of one part */
-#define FILL_BYTES_PER_CYCLE 45.0 /* of the copy engine into one multiprocessor's shared memory */
+#define FILL_BYTES_PER_CYCLE 57.0 /* of the copy engine into one multiprocessor's shared memory, */
+#define FILL_SHARED_LESS                                                                           \
+    4.0                    /* less for each doubling, from two on, of the blocks that copy the
+                                     same lines at once */
 #define STRADDLE_SHARE 0.5 /* more, of a line that a block asks for and that lies in two of L2's */
 #define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
-#define MEMORY_SHARE 0.925        /* of the bus's rate, where all multiprocessors read, */
+#define MEMORY_SHARE 0.95         /* of the bus's rate, where all multiprocessors read, */
+#define COPIED_SHARE 0.06         /* longer for each time that L2 gives the bytes anew, */
 #define MEMORY_START_S 2.4e-6     /* and until it is reached */
 #define TILE_S 0.09e-6            /* between the sums of a tile and the next one's first products */
 #define STORE_BYTES_PER_S 60e9    /* of a block, through shared memory */
@@ -100,12 +104,38 @@ static tile_lines count_lines(double count, double lines_per_tile, double tile_c
     return (tile_lines){inside / tile_count, (copied - inside) / tile_count};
 }
 
+static tile_lines count_a_lines(const tgi_kernel *kernel, const tgi_problem *p,
+                                const tgi_wgmma_work *work)
+{
+    return count_lines((double)p->m, kernel->tile_rows, work->cluster_rows, work->a_box_lines);
+}
+
+static tile_lines count_b_lines(const tgi_problem *p, const tgi_wgmma_work *work)
+{
+    return count_lines((double)p->n, work->b_tile_lines, 1.0, work->b_box_lines);
+}
+
 /* Of ISSUE_SHARE. FP8: a tile of more than 192 columns is in two parts, of which one is added in
  * FP32 while the other is multiplied. */
 static double find_width_share(const tgi_kernel *kernel)
 {
     return (tgi_type_bytes(kernel->type) == 1 && kernel->tile_cols <= 192 ? FP8_SHARE : 1.0) *
            (kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0);
+}
+
+/* Bytes a cycle, of lines that so many blocks copy at once. */
+static double find_fill_rate(double sharer_count)
+{
+    return FILL_BYTES_PER_CYCLE - FILL_SHARED_LESS * log2(fmax(1.0, sharer_count / 2.0));
+}
+
+/* Clusters side by side, of those that run at once: they are numbered down groups of rows. */
+static double count_cols_at_once(const tgi_kernel *kernel, const tgi_problem *p,
+                                 const tgi_wgmma_work *work, double running_count)
+{
+    const double rows = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
+    const double cols = ceil((double)p->n / kernel->tile_cols);
+    return fmin(cols, ceil(running_count / fmin(rows, work->group_rows)));
 }
 
 /* A step of a tile, apart from memory's rate: the instructions or the copy engine; the wait for a
@@ -118,9 +148,7 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
                                       const tgi_problem *p, const tgi_wgmma_work *work,
                                       double busy_share)
 {
-    const tile_lines a =
-        count_lines((double)p->m, kernel->tile_rows, work->cluster_rows, work->a_box_lines);
-    const tile_lines b = count_lines((double)p->n, work->b_tile_lines, 1.0, work->b_box_lines);
+    const tile_lines a = count_a_lines(kernel, p, work), b = count_b_lines(p, work);
     const step_work step = find_step_work(kernel, p);
     const int is_sliced = step.add_cycles > 0.0;
     const double clock_share = is_sliced ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
@@ -132,9 +160,13 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
         (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
     const double a_bytes = step.row_bytes * (1.0 + STRADDLE_SHARE * work->a_straddles);
     const double b_share = STRADDLE_SHARE * work->b_straddles / work->cluster_rows;
-    const double fill_s = (a.inside * a_bytes + b.inside * step.col_bytes * (1.0 + b_share)) /
-                              (FILL_BYTES_PER_CYCLE * gpu->clock_hz) +
-                          (a.outside + b.outside) * OUTSIDE_LINE_S;
+    const double running = fmin(work->slot_count, work->whole_count + work->cut_count);
+    const double cols = count_cols_at_once(kernel, p, work, running);
+    const double fill_s =
+        (a.inside * a_bytes / find_fill_rate(cols) +
+         b.inside * step.col_bytes * (1.0 + b_share) / find_fill_rate(running / cols)) /
+            gpu->clock_hz +
+        (a.outside + b.outside) * OUTSIDE_LINE_S;
     const double sum_bytes = (double)kernel->tile_rows * kernel->tile_cols * 4.0;
     return (step_seconds){fmax(multiply_s, fill_s),
                           work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S,
@@ -150,12 +182,13 @@ static double find_tile_seconds(const tgi_wgmma_work *work, const step_seconds *
            fmax(steps * step->busy_s, wait_s * fmax(1.0, steps / (work->stage_count - 1)));
 }
 
-/* Of two things at once the slower, and more the closer they are: the root of order 6 of the sum of
- * their powers. No pow(): a plan asks some hundred times. */
+/* Of two things at once the slower, and more the closer they are: the root of order 12 of the sum
+ * of their powers. No pow(): a plan asks some hundred times. */
 static double join_seconds(double a, double b)
 {
     const double most = fmax(a, b), ratio = fmin(a, b) / most, square = ratio * ratio;
-    return most * cbrt(sqrt(1.0 + square * square * square));
+    const double fourth = square * square;
+    return most * cbrt(sqrt(sqrt(1.0 + fourth * fourth * fourth)));
 }
 
 /* What memory needs for `count` clusters in rounds, each_s one where all slots are busy. Its
@@ -202,13 +235,26 @@ static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *
                : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);
 }
 
+/* What the blocks copy, over what memory gives and takes. */
+static double find_copied_ratio(const tgi_kernel *kernel, const tgi_problem *p,
+                                const tgi_wgmma_work *work)
+{
+    const step_work step = find_step_work(kernel, p);
+    const double a_bytes = count_a_lines(kernel, p, work).inside * step.row_bytes;
+    const double b_bytes = count_b_lines(p, work).inside * step.col_bytes;
+    return (work->whole_count + work->cut_count) * work->step_count *
+           (a_bytes * work->cluster_rows + b_bytes) / tgi_model_tile_bytes(p);
+}
+
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                const tgi_wgmma_work *work)
 {
     const double slots = work->slot_count, parts = work->part_count;
     const double cut_units = work->cut_count * parts;
     const double sums = (double)kernel->tile_rows * kernel->tile_cols;
-    const double each_s = tgi_model_tile_bytes(p) / (MEMORY_SHARE * gpu->memory_bytes_per_s) /
+    const double again = fmax(0.0, find_copied_ratio(kernel, p, work) - 1.0);
+    const double each_s = tgi_model_tile_bytes(p) * (1.0 + COPIED_SHARE * again) /
+                          (MEMORY_SHARE * gpu->memory_bytes_per_s) /
                           (work->whole_count + work->cut_count);
     const double memory_s = find_memory_seconds(work->whole_count, slots, each_s) +
                             find_memory_seconds(cut_units, slots, each_s / parts);

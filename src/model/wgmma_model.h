@@ -12,6 +12,7 @@ typedef struct tgi_wgmma_work {
     int is_d_boxed;                /* D takes whole tiles in boxes */
     int d_part_cols;               /* columns of a tile that are stored together */
     int cluster_rows;              /* tiles of a cluster, one below the other */
+    int group_rows;                /* rows of clusters down which they are numbered */
     int cluster_parts;             /* of k, of each of them */
     double slot_count;             /* clusters that run at once */
     double whole_count, cut_count; /* clusters of tiles not cut, and cut, by the workspace */

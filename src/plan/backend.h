@@ -29,7 +29,7 @@ typedef struct tgi_proposal {
     int64_t workspace_bytes;
     int64_t resident_blocks; /* of a GPU's multiprocessor at once; 0 where not known */
     int64_t shared_bytes;    /* of a GPU's block */
-    int needs_alignment;     /* 1: A and B must be as aligned as the problem says that they are */
+    int needs_aligned[2];    /* 1: A, or B, must be as aligned as the problem says that it is */
     double predicted_s;
     /* Results must not depend on the thread count, so the order in which a sum is formed is
      * chosen as if there were one thread: serial_s is that prediction. Kernels of one order

@@ -179,11 +179,11 @@ static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers, const 
     tgi_call call = make_call(plan, buffers);
     if ((status = check_pointers(&call)) || (status = check_overlap(plan, &call)))
         return status;
-    if (plan->needs_alignment) {
+    if (plan->needs_aligned[0] || plan->needs_aligned[1]) {
         tgi_problem noted = plan->problem;
         tgi_plan_note_offsets(plan->context->backend, &noted, call.a, call.b);
-        if (noted.is_a_offset > plan->problem.is_a_offset ||
-            noted.is_b_offset > plan->problem.is_b_offset)
+        if ((plan->needs_aligned[0] && noted.is_a_offset > plan->problem.is_a_offset) ||
+            (plan->needs_aligned[1] && noted.is_b_offset > plan->problem.is_b_offset))
             return run_offset(plan, buffers, ran);
     }
     return run_with_workspace(plan, buffers, &call);

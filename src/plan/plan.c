@@ -1,5 +1,7 @@
 #include "plan/plan.h"
 
+#include <string.h>
+
 #include "core/alloc.h"
 #include "core/status.h"
 #include "plan/candidates.h"
@@ -43,7 +45,7 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
     plan->kernel = proposal->kernel;
     plan->blocking = proposal->blocking;
     plan->workspace_bytes = proposal->workspace_bytes;
-    plan->needs_alignment = proposal->needs_alignment;
+    memcpy(plan->needs_aligned, proposal->needs_aligned, sizeof plan->needs_aligned);
     plan->predicted_s = proposal->predicted_s;
     plan->original = *original;
     plan->original.a.data = plan->original.b.data = NULL;

@@ -15,8 +15,8 @@ struct tg_plan {
     tgi_span a_span, b_span, c_span, d_span, bias_span; /* where the problem is not empty */
     tgi_span a_scale_span, b_scale_span, d_scale_span;
     int64_t workspace_bytes;
-    int needs_alignment; /* as the proposal's */
-    int is_kernel_given; /* by the caller, rather than chosen */
+    int needs_aligned[2]; /* as the proposal's */
+    int is_kernel_given;  /* by the caller, rather than chosen */
     double predicted_s;
     atomic_int user_count;
     tg_problem original; /* as the caller gave it, without pointers: for the log */

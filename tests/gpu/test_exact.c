@@ -3,7 +3,8 @@
  * exactly, rounded to D's type, on random shapes and layouts: m and n log-uniform in 1..4096, k in
  * 1..60000. VALUES: ones (default), whose sums are k, or integers, of -7 to 7. TYPE: default fp32;
  * tf32, bf16x6, ...: fp32 in that precision. D is FP32, or one time in two what 16-bit and FP8
- * inputs may have. Ends after SECONDS, but not before a tenth of the shapes.
+ * inputs may have. Ends after SECONDS, but not before a tenth of the shapes. Before that every kernel
+ * on a D of many tiles.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +28,10 @@
 #define SEED UINT64_C(20240901)
 #define NAN_BYTE 0xff                      /* repeated it is a NaN in all types */
 #define WORKSPACE_BYTES ((int64_t)1 << 30) /* for slices */
-#define VALUE_COUNT_MAX 61                 /* prime, so that few pitches make all lines alike */
+#define D_BYTES_MAX ((size_t)SIDE_MAX * SIDE_MAX * sizeof(double))
+#define CANDIDATE_CAPACITY 256
+#define CALL_S_MAX 0.005   /* predicted; slower kernels are left out */
+#define VALUE_COUNT_MAX 61 /* prime, so that few pitches make all lines alike */
 
 static double values[VALUE_COUNT_MAX];
 static int value_count;
@@ -201,46 +205,114 @@ static void test_oracle(void **state)
     }
 }
 
+typedef struct device_memory {
+    tg_context *context;
+    void *operand, *d;
+    char *host; /* a copy of D */
+} device_memory;
+
+static void open_memory(device_memory *memory)
+{
+    const int64_t elem_count = (int64_t)SIDE_MAX * DEPTH_MAX;
+    /* Several of these tests share a GPU. */
+    const tg_context_options options = {.device = "cuda", .workspace_limit_bytes = WORKSPACE_BYTES};
+    const int64_t operand_bytes = elem_count * tg_get_type_bytes(type);
+    memory->host = malloc(D_BYTES_MAX);
+    assert_non_null(memory->host);
+    assert_int_equal(tg_create_context(&options, &memory->context), 0);
+    assert_int_equal(tg_allocate_memory(memory->context, operand_bytes, &memory->operand), 0);
+    assert_int_equal(tg_allocate_memory(memory->context, D_BYTES_MAX, &memory->d), 0);
+    fill_operand(memory->context, memory->operand, elem_count);
+}
+
+static void close_memory(device_memory *memory)
+{
+    free(memory->host);
+    tg_release_memory(memory->context, memory->operand);
+    tg_release_memory(memory->context, memory->d);
+    tg_destroy_context(memory->context);
+}
+
+/* kernel: NULL: that of the planner. */
+static tg_status multiply(const device_memory *memory, const tg_problem *problem,
+                          const char *kernel)
+{
+    if (!kernel)
+        return tg_multiply(memory->context, problem);
+    const tg_plan_options options = {.kernel = kernel};
+    const tg_buffers buffers = {.a = problem->a.data, .b = problem->b.data, .d = problem->d.data};
+    tg_plan *plan = NULL;
+    tg_status status = tg_create_plan(memory->context, problem, &options, &plan);
+    if (!status)
+        status = tg_execute_plan(plan, &buffers);
+    tg_destroy_plan(plan);
+    return status;
+}
+
+/* Into a D that is NaN before. */
+static void judge(const device_memory *memory, const tg_problem *problem, const char *kernel)
+{
+    const int64_t k = problem->op_a ? problem->a.row_count : problem->a.col_count;
+    const int64_t bytes =
+        problem->d.row_count * problem->d.col_count * tg_get_type_bytes(problem->d.type);
+    char text[640], label[720];
+    assert_int_equal(tg_format_problem(problem, text, sizeof text), 0);
+    snprintf(label, sizeof label, "%s %s", text, kernel ? kernel : "");
+    memset(memory->host, NAN_BYTE, (size_t)bytes);
+    assert_int_equal(tg_copy_to_device(memory->context, memory->d, memory->host, bytes), 0);
+    if (multiply(memory, problem, kernel) != TG_STATUS_OK)
+        fail_msg("%s: %s", label, tg_get_error_detail());
+    assert_int_equal(tg_copy_from_device(memory->context, memory->host, memory->d, bytes), 0);
+    assert_exact(problem, k, memory->host, label);
+}
+
 static void test_exact(void **state)
 {
     (void)state;
-    const int64_t elem_count = (int64_t)SIDE_MAX * DEPTH_MAX;
-    const int64_t d_bytes = (int64_t)SIDE_MAX * SIDE_MAX * (int64_t)sizeof(double);
-    /* Several of these tests share a GPU. */
-    const tg_context_options options = {.device = "cuda", .workspace_limit_bytes = WORKSPACE_BYTES};
-    tg_context *context = NULL;
-    void *operand = NULL, *d = NULL;
-    char *host = malloc((size_t)d_bytes);
     uint64_t random = SEED;
-    assert_non_null(host);
-    assert_int_equal(tg_create_context(&options, &context), 0);
-    assert_int_equal(tg_allocate_memory(context, elem_count * tg_get_type_bytes(type), &operand),
-                     0);
-    assert_int_equal(tg_allocate_memory(context, d_bytes, &d), 0);
-    fill_operand(context, operand, elem_count);
+    device_memory memory;
+    open_memory(&memory);
     double start_s = read_clock_s();
     int done = 0;
     for (; done < shape_count; done++) {
         if (done >= shape_count / 10 && read_clock_s() - start_s > limit_s)
             break;
-        char text[640];
-        tg_problem problem = draw_problem(operand, d, &random);
-        int64_t k = problem.op_a ? problem.a.row_count : problem.a.col_count;
-        int64_t bytes =
-            problem.d.row_count * problem.d.col_count * tg_get_type_bytes(problem.d.type);
-        assert_int_equal(tg_format_problem(&problem, text, sizeof text), 0);
-        memset(host, NAN_BYTE, (size_t)bytes);
-        assert_int_equal(tg_copy_to_device(context, d, host, bytes), 0);
-        if (tg_multiply(context, &problem) != TG_STATUS_OK)
-            fail_msg("shape %d, %s: %s", done, text, tg_get_error_detail());
-        assert_int_equal(tg_copy_from_device(context, host, d, bytes), 0);
-        assert_exact(&problem, k, host, text);
+        const tg_problem problem = draw_problem(memory.operand, memory.d, &random);
+        judge(&memory, &problem, NULL);
     }
     printf("%s: %d of %d shapes exact\n", kind, done, shape_count);
-    free(host);
-    tg_release_memory(context, operand);
-    tg_release_memory(context, d);
-    tg_destroy_context(context);
+    close_memory(&memory);
+}
+
+/* Every kernel where each block has several tiles, one behind the other, and D's rows are whole
+ * units or are not. */
+static void test_rounds(void **state)
+{
+    (void)state;
+    static const int64_t widths[] = {4096, 4093};
+    static tg_candidate candidates[CANDIDATE_CAPACITY];
+    const tg_type d_type = tg_get_type_bytes(type) < 4 ? TG_TYPE_BF16 : type;
+    device_memory memory;
+    int run_count = 0;
+    open_memory(&memory);
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        tg_problem p = tg_make_problem(tg_make_matrix(type, memory.operand, 3000, 330),
+                                       tg_make_matrix(type, memory.operand, 330, widths[i]),
+                                       tg_make_matrix(d_type, memory.d, 3000, widths[i]));
+        int count = 0;
+        p.precision = precision;
+        assert_int_equal(
+            tg_list_candidates(memory.context, &p, candidates, CANDIDATE_CAPACITY, &count), 0);
+        for (int j = 0; j < count; j++) {
+            if (!candidates[j].is_legal || candidates[j].predicted_s > CALL_S_MAX)
+                continue;
+            judge(&memory, &p, candidates[j].kernel);
+            run_count++;
+        }
+    }
+    printf("%s: %d kernels exact with tiles one behind the other\n", kind, run_count);
+    assert_true(run_count > 1);
+    close_memory(&memory);
 }
 
 /* Returns 0 where `name` is no type. */
@@ -274,7 +346,7 @@ int main(int argc, char **argv)
     if (argc > 4)
         limit_s = atof(argv[4]);
     const struct CMUnitTest oracle[] = {cmocka_unit_test(test_oracle)};
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exact)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounds), cmocka_unit_test(test_exact)};
     if (cmocka_run_group_tests(oracle, NULL, NULL) != 0)
         return 1;
     if (!gpu_is_there((int)(sizeof tests / sizeof tests[0])))

@@ -18,9 +18,9 @@ typedef struct tgi_rank_args {
     /* Map i: line y is k = i + y * elements of a unit, so that all begin alike; x = 0 is the first
      * element of the unit that line i begins in; z the batch entry. */
     tgi_tensor_map lines[TGI_RANK_MAPS_MAX];
-    tgi_tensor_map a;    /* x: k, y: row, z: batch entry */
-    int32_t has_a_batch; /* 0: every batch entry reads entry 0 */
-    int32_t has_maps;    /* 0: threads copy the lines */
+    tgi_tensor_map a;                 /* x: k, y: row, z: batch entry */
+    int32_t has_a_batch, has_b_batch; /* 0: every batch entry reads entry 0 */
+    int32_t has_maps;                 /* 0: threads copy the lines */
 } tgi_rank_args;
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef TGI_WGMMA_ARGS_H
 #define TGI_WGMMA_ARGS_H
 
+#include "kernels/divisor.h"
 #include "kernels/gemm_args.h"
 #include "kernels/slices/args.h"
 #include "kernels/tensor_map.h"
@@ -13,8 +14,9 @@
  * x elements of group y, slice z of all chunks and batch entries. */
 typedef struct tgi_wgmma_operand {
     tgi_tensor_map map, edge_map;
-    int32_t has_batch;  /* 0: every batch entry reads entry 0 */
-    int32_t line_count; /* rows of A, columns of B */
+    int32_t has_batch;    /* 0: every batch entry reads entry 0 */
+    int32_t is_read_once; /* 1: L2 need not keep its lines */
+    int32_t line_count;   /* rows of A, columns of B */
     int32_t box_lines;  /* of a box: along k those of a block's share, a multiple of 8; across k as
                            many as 128 bytes hold */
     int32_t edge_lines; /* of a box of edge_map: the same in the last tile, or across k in the last
@@ -30,6 +32,15 @@ typedef struct tgi_wgmma_slices {
     int32_t block_lines, block_count, segment_count;
 } tgi_wgmma_slices;
 
+/* In which order clusters of tiles are numbered: down groups of rows of clusters, so that those
+ * under way together share operands in L2. */
+typedef struct tgi_wgmma_order {
+    tgi_divisor entry;           /* clusters of a batch entry, */
+    tgi_divisor group;           /* of a group, */
+    tgi_divisor rows, last_rows; /* of a column of a group, or of the last group */
+    int32_t last_group;          /* its number */
+} tgi_wgmma_order;
+
 #define TGI_HELD_LINES 16 /* block_lines of rows held in registers: a warp's */
 
 /* Products of slices, by number: of the least first. Of two slices an operand the last three are
@@ -43,7 +54,7 @@ typedef struct tgi_wgmma_args {
     int32_t is_d_lined;  /* D has lines of contiguous elements of 2 or 4 bytes: its rows, */
     int32_t is_d_turned; /* or its columns; not of slices. */
     int32_t is_d_boxed;  /* The copy engine stores those lines, else threads do. */
-    int32_t row_cluster_count, col_tile_count; /* of one batch entry */
+    tgi_wgmma_order order;
     int32_t tile_rows, tile_cols;
     /* Blocks of a cluster: tiles one below the other, 1 or 2, and of each so many parts of k, which
      * the blocks add among themselves. */
@@ -51,6 +62,7 @@ typedef struct tgi_wgmma_args {
     /* In clusters, over all batch entries: the first whole_count are not cut but within clusters,
      * the cut_count behind them are in k_part_count parts of k; unit_count is both. */
     int32_t whole_count, cut_count, unit_count;
+    tgi_divisor cut;        /* cut_count, or 1 */
     int32_t step_count;     /* of whole k; a step is 128 bytes, or a chunk of slices */
     int32_t last_products;  /* 32 bytes of k that the last of them has, begun: 1..4 */
     int32_t steps_per_part; /* of a tile that is cut, within a cluster or not */

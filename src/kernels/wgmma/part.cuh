@@ -69,20 +69,46 @@ static __device__ __forceinline__ uint4 tgi_read_unit(uint32_t shared)
     return unit;
 }
 
+/* Sums of every eight columns as pairs of 16-bit numbers, of rows eight apart. */
+template <int Count>
+static __device__ __forceinline__ void tgi_pack_sums(const float (&sum)[Count], tg_type type,
+                                                     uint32_t (&pair)[Count / 2])
+{
+    if (type == TG_TYPE_BF16) {
+#pragma unroll
+        for (int i = 0; i < Count / 2; i++)
+            pair[i] = tgi_pack(TG_TYPE_BF16, sum[2 * i], sum[2 * i + 1]);
+    } else {
+#pragma unroll
+        for (int i = 0; i < Count / 2; i++)
+            pair[i] = tgi_pack(TG_TYPE_FP16, sum[2 * i], sum[2 * i + 1]);
+    }
+}
+
+/* Pairs of Cols columns, from number `first` on: one box. */
+template <int Cols, int Count>
+static __device__ __forceinline__ void tgi_put_pairs(uint32_t box, const uint32_t (&pair)[Count],
+                                                     int first)
+{
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane % 16;
+#pragma unroll
+    for (int t = 0; t < Cols / 8; t += 2) {
+        const int i = first + 2 * t;
+        const uint32_t pairs[4] = {pair[i], pair[i + 1], pair[i + 2], pair[i + 3]};
+        tgi_store_matrices(tgi_find_unit(box, line, t + lane / 16), pairs);
+    }
+}
+
 /* Sums of Cols columns, from number `first` on of every eight, as 16-bit numbers: one box. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (&sum)[Count],
                                                      int first, tg_type type)
 {
-    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane % 16;
+    uint32_t pair[Cols / 4];
 #pragma unroll
-    for (int t = 0; t < Cols / 8; t += 2) {
-        const int i = 4 * (first + t);
-        const uint32_t pairs[4] = {
-            tgi_pack(type, sum[i], sum[i + 1]), tgi_pack(type, sum[i + 2], sum[i + 3]),
-            tgi_pack(type, sum[i + 4], sum[i + 5]), tgi_pack(type, sum[i + 6], sum[i + 7])};
-        tgi_store_matrices(tgi_find_unit(box, line, t + lane / 16), pairs);
-    }
+    for (int i = 0; i < Cols / 4; i++)
+        pair[i] = tgi_pack(type, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
+    tgi_put_pairs<Cols>(box, pair, 0);
 }
 
 /* The same as FP32: boxes of 32 columns. */

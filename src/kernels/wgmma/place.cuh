@@ -22,22 +22,22 @@ static __device__ __forceinline__ int tgi_find_cluster_part(const tgi_wgmma_args
     return rank >> (args.cluster_rows - 1);
 }
 
-/* Place of tile `row` of cluster `index` of D, over all batch entries. Clusters are numbered down
- * groups of rows, so that those under way together share operands in L2. */
+/* Place of tile `row` of cluster `index` of D, over all batch entries. */
 static __device__ __forceinline__ tgi_wgmma_tile tgi_find_place(const tgi_wgmma_args &args,
                                                                 int index, int row, int rows,
                                                                 int cols)
 {
-    const int row_count = args.row_cluster_count;
-    const int col_count = args.col_tile_count;
-    const int tiles = row_count * col_count, height = args.gemm.tile_rows_per_group;
-    const int in_plane = index % tiles;
-    const int group = in_plane / (height * col_count), in_group = in_plane % (height * col_count);
-    const int group_height = min(height, row_count - group * height);
+    const tgi_wgmma_order &order = args.order;
+    const int batch = tgi_divide(index, order.entry), in_entry = index - batch * order.entry.value;
+    const int group = tgi_divide(in_entry, order.group);
+    const int in_group = in_entry - group * order.group.value;
+    const tgi_divisor &group_rows = group == order.last_group ? order.last_rows : order.rows;
+    const int col = tgi_divide(in_group, group_rows);
+    const int cluster_row = group * order.rows.value + in_group - col * group_rows.value;
     tgi_wgmma_tile tile;
-    tile.row = ((group * height + in_group % group_height) * args.cluster_rows + row) * rows;
-    tile.col = in_group / group_height * cols;
-    tile.batch = index / tiles;
+    tile.row = (cluster_row * args.cluster_rows + row) * rows;
+    tile.col = col * cols;
+    tile.batch = batch;
     tile.cut = tile.part = -1;
     tile.step = 0;
     tile.step_end = args.step_count;

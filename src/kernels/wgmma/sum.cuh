@@ -4,6 +4,7 @@
 
 #include "kernels/wgmma/held.cuh"
 #include "kernels/wgmma/instruction.cuh"
+#include "kernels/wgmma/kept.cuh"
 #include "kernels/wgmma/pieces.cuh"
 #include "kernels/wgmma/place.cuh"
 #include "kernels/wgmma/shape.cuh"
@@ -89,24 +90,31 @@ tgi_promote_stages(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, uint3
     }
 }
 
-/* The sums of a tile that are neither promoted nor of rows in registers. A stage is given back as
- * soon as the next one's products are under way. Of the last step of k that alone is multiplied
- * which the operands have: the rest of its stage may be what another step has left. */
+/* Of the last step of k that alone is multiplied which the operands have: the rest of its stage may
+ * be what another step has left. 1 where it is less than a step. */
+static __device__ __forceinline__ int tgi_is_short(const tgi_wgmma_args &args)
+{
+    return args.last_products < TGI_WGMMA_STEP_PRODUCTS;
+}
+
+/* Adds the whole steps of a tile whose sums are neither promoted nor of rows in registers. A stage
+ * is given back as soon as the next one's products are under way. Meanwhile what is kept of the
+ * tile before is stored. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_sum_in_place(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
-                 const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
-                 float (&sum)[Shape::blocks][Shape::cols / 2])
+tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
+              const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
+              tgi_wgmma_kept<Shape::cols> &kept, float (&sum)[Shape::blocks][Shape::cols / 2])
 {
     const int thread = threadIdx.x % TGI_WARPGROUP;
     const int sharer_count = Shape::cluster_rows > 1 ? args.cluster_rows : 1;
     const int first_sharer = rank - tgi_find_cluster_row(args, rank);
-    const int is_short = args.last_products < TGI_WGMMA_STEP_PRODUCTS;
-    const int whole_end = min(tile.step_end, args.step_count - is_short);
+    const int whole_end = min(tile.step_end, args.step_count - tgi_is_short(args));
     uint32_t used = 0; /* the barrier of the stage that is being multiplied */
     int step = tile.step;
-    if (step < whole_end) {
-        do {
+#pragma unroll 1
+    while (step < whole_end || kept.left > 0) {
+        if (step < whole_end) {
             tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
             tgi_multiply_stage<Shape, 1>(memory.stages + ring.stage * Shape::stage_bytes, group, 0,
                                          0, sum);
@@ -115,12 +123,23 @@ tgi_sum_in_place(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memo
                 tgi_release(used, sharer_count, first_sharer, thread);
             used = memory.empty + ring.stage * 8;
             ring.advance();
-        } while (++step < whole_end);
-        tgi_wgmma_wait<0>();
-        tgi_release(used, sharer_count, first_sharer, thread);
+            step++;
+        }
+        if (kept.left > 0)
+            tgi_store_kept(args, kept, memory.parts + group * TGI_WGMMA_PART_BYTES, group + 1);
     }
-    if (whole_end == tile.step_end)
-        return;
+    tgi_wgmma_wait<0>();
+    if (used)
+        tgi_release(used, sharer_count, first_sharer, thread);
+}
+
+/* Adds the last step, which is short. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_add_short_step(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank,
+                   int group, tgi_ring<Shape::stages> &ring,
+                   float (&sum)[Shape::blocks][Shape::cols / 2])
+{
     tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
 #pragma unroll 1
     for (int i = 0; i < args.last_products; i++) {
@@ -128,7 +147,8 @@ tgi_sum_in_place(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memo
                                         i, sum);
         tgi_wgmma_wait<0>();
     }
-    tgi_release(memory.empty + ring.stage * 8, sharer_count, first_sharer, thread);
+    tgi_release(memory.empty + ring.stage * 8, Shape::cluster_rows > 1 ? args.cluster_rows : 1,
+                rank - tgi_find_cluster_row(args, rank), threadIdx.x % TGI_WARPGROUP);
     ring.advance();
 }
 
@@ -187,12 +207,16 @@ template <class Shape>
 static __device__ __forceinline__ void
 tgi_sum_tile(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
              const tgi_wgmma_tile &tile, int rank, int group, tgi_ring<Shape::stages> &ring,
-             tgi_range &range, float (&sum)[Shape::blocks][Shape::cols / 2])
+             tgi_range &range, tgi_wgmma_kept<Shape::cols> &kept,
+             float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    if constexpr (Shape::is_promoted || Shape::is_turned)
+    if constexpr (!Shape::is_in_place) {
         tgi_sum_apart<Shape>(args, memory, tile, rank, group, ring, range, sum);
-    else
-        tgi_sum_in_place<Shape>(args, memory, tile, rank, group, ring, sum);
+    } else {
+        tgi_add_steps<Shape>(args, memory, tile, rank, group, ring, kept, sum);
+        if (tile.step_end == args.step_count && tgi_is_short(args))
+            tgi_add_short_step<Shape>(args, memory, rank, group, ring, sum);
+    }
 #pragma unroll
     for (int block = 0; block < Shape::blocks; block++)
         tgi_pin_sums(sum[block]);

@@ -26,12 +26,12 @@ static __device__ __forceinline__ tgi_wgmma_tile tgi_find_tile(const tgi_wgmma_a
                                                                int index, int rank)
 {
     const int cut = index - args.whole_count, row = tgi_find_cluster_row(args, rank);
+    const int part = cut < 0 ? 0 : tgi_divide(cut, args.cut);
     tgi_wgmma_tile tile =
-        tgi_find_place(args, cut < 0 ? index : args.whole_count + cut % args.cut_count, row,
-                       Shape::rows, Shape::cols);
+        tgi_find_place(args, index - part * args.cut.value, row, Shape::rows, Shape::cols);
     if (cut >= 0) {
-        tile.cut = cut % args.cut_count * args.cluster_rows + row;
-        tile.part = cut / args.cut_count;
+        tile.cut = (cut - part * args.cut.value) * args.cluster_rows + row;
+        tile.part = part;
     } else if (args.cluster_parts > 1) {
         tile.part = tgi_find_cluster_part(args, rank);
     }
@@ -74,6 +74,7 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t 
               uint32_t barrier, int line, int step, int batch, tgi_wgmma_sharers sharers)
 {
     const int z = operand.has_batch ? batch : 0, k = step * StepElems;
+    const uint64_t policy = tgi_make_policy(operand.is_read_once);
 #pragma unroll
     for (int i = 0; i < (Across ? Lines / StepElems : 1); i++) {
         const int box = sharers.share + i * sharers.count;
@@ -83,9 +84,9 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t 
         const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
         const int x = Across ? line + first : k, y = Across ? k : line + first;
         if (sharers.count > 1)
-            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, x, y, z);
+            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, x, y, z, policy);
         else
-            tgi_load_box(target, boxes.map(operand), barrier, x, y, z);
+            tgi_load_box(target, boxes.map(operand), barrier, x, y, z, policy);
     }
 }
 
@@ -171,6 +172,7 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
     const int first = tgi_make_uniform(tgi_cluster_index());
     const int stride = tgi_make_uniform(tgi_cluster_count());
     tgi_ring<Shape::stages> ring;
+    tgi_wgmma_kept<Shape::cols> kept;
     for (int i = first; i < args.unit_count; i += stride) {
         tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
         if (Shape::slices == 0 && !args.gemm.is_sum_alone && args.cluster_parts == 1 &&
@@ -181,7 +183,7 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         }
         float sum[Shape::blocks][Shape::cols / 2] = {};
         tgi_range a_range = {0, UINT32_MAX};
-        tgi_sum_tile(args, memory, tile, rank, group, ring, a_range, sum);
+        tgi_sum_tile(args, memory, tile, rank, group, ring, a_range, kept, sum);
         static_assert(Shape::blocks == 1, "a warpgroup has 64 rows");
         if constexpr (Shape::slices > 0) /* whose sums and parts leave few registers to keep it */
             tile = tgi_find_tile<Shape>(args, tgi_forget(i), rank);
@@ -207,6 +209,14 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
             tgi_write_pieces<Shape::cols>(args, tile.cut, tile.part, group, Shape::group_count,
                                           sum[0]);
         } else if (tgi_is_quick(args, Shape::is_wide)) {
+            /* Few steps would not hide it. */
+            const int is_later = Shape::may_keep && args.is_d_boxed &&
+                                 i + stride < args.unit_count && args.step_count >= kept.part_count;
+            if (is_later) {
+                if constexpr (Shape::may_keep)
+                    tgi_keep(kept, tile, sum[0], tgi_find_d_type(args.gemm.problem));
+                continue;
+            }
             if (Shape::is_wide || args.is_d_boxed)
                 tgi_store_tile<(Shape::slices > 0), Shape::is_wide>(args, tile, sum[0], part,
                                                                     group + 1, a_range);
@@ -216,6 +226,7 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
             tile.row = row;
             tgi_finish_pieces<Shape>(args, tile, group, memory.stages, part, sum[0], a_range);
         }
+        kept = {}; /* else its registers would be taken till here */
     }
     if (threadIdx.x % TGI_WARPGROUP == 0)
         tgi_store_box_wait<0>();

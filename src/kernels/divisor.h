@@ -1,0 +1,38 @@
+/*
+ * Division by a number that the host knows: a product and a shift in place of the forty
+ * instructions, each waiting for the one before, that a kernel takes for an integer division.
+ */
+#ifndef TGI_DIVISOR_H
+#define TGI_DIVISOR_H
+
+#include <stdint.h>
+
+/* Of 0 <= n < 2^31: n / value == n * factor >> shift, of which the product has 64 bits. */
+typedef struct tgi_divisor {
+    int32_t value;
+    uint32_t factor; /* 2^shift / value, the next integer above */
+    int32_t shift; /* 31 and the bits of value - 1, so that n times what is too much is < 2^shift */
+} tgi_divisor;
+
+/* value >= 1. */
+static inline tgi_divisor tgi_make_divisor(int32_t value)
+{
+    tgi_divisor divisor = {value, 0, 31};
+    while ((int64_t)1 << (divisor.shift - 31) < value)
+        divisor.shift++;
+    divisor.factor = (uint32_t)(((uint64_t)1 << divisor.shift) / (uint64_t)value + 1);
+    return divisor;
+}
+
+#ifdef __CUDACC__
+#define TGI_DIVISOR_INLINE __host__ __device__ __forceinline__
+#else
+#define TGI_DIVISOR_INLINE inline
+#endif
+
+static TGI_DIVISOR_INLINE int32_t tgi_divide(int32_t n, tgi_divisor divisor)
+{
+    return (int32_t)((uint64_t)(uint32_t)n * divisor.factor >> divisor.shift);
+}
+
+#endif
