@@ -15,9 +15,8 @@
 #include "kernels/wgmma/args.h"
 #include "model/wgmma_model.h"
 
-#define UNIT_BYTES 16      /* that addresses of the copy engine are multiples of */
-#define READ_ONCE_LINES 64 /* that are multiplied with weights of more than L2, at most */
-#define BOX_ROWS 64        /* of D */
+#define UNIT_BYTES 16 /* that addresses of the copy engine are multiples of */
+#define BOX_ROWS 64   /* of D */
 #define BOX_BYTES 128
 #define PIECE_THREADS 128
 /* Of elements along a side and of tiles: the kernel adds a tile, or the number of blocks, to either
@@ -239,16 +238,6 @@ static tgi_wgmma_order make_order(int64_t row_clusters, int64_t col_tiles, int c
                              .last_group = (int32_t)last_group};
 }
 
-/* 1: weights for few tokens, of which each line is copied by one block and not soon again, so that
- * L2 keeps the tokens. With 128 of those it was slower for one of four sizes of weights. */
-static int is_read_once(const tgi_call *call, const tgi_operand *o, int64_t other_lines,
-                        int64_t other_tiles)
-{
-    const int64_t bytes = o->line_count * o->k * o->elem_bytes * o->batch_count;
-    return other_lines <= READ_ONCE_LINES && other_tiles == 1 &&
-           o->batch_count == call->problem->batch_count && bytes > call->machine->gpu.l2_bytes;
-}
-
 /* How the tiles are shared out, and their lines. */
 static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wgmma_args *args)
 {
@@ -276,8 +265,6 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
-    args->a.is_read_once = is_read_once(call, &operand[0], p->n, tgi_wgmma_col_tiles(kernel, p));
-    args->b.is_read_once = is_read_once(call, &operand[1], p->m, row_clusters);
     args->a.edge_lines = tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
     args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
     args->a.box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);

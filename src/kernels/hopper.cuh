@@ -134,38 +134,26 @@ static __device__ __forceinline__ void tgi_prefetch_map(const tgi_tensor_map *ma
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/* PTX createpolicy: for how long L2 keeps what is loaded, as anything else or, where nothing of it
- * is read again, until there is something to be put in its place. */
-static __device__ __forceinline__ uint64_t tgi_make_policy(int is_read_once)
-{
-    uint64_t normal, first;
-    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
-    return is_read_once ? first : normal;
-}
-
 /* PTX cp.async.bulk.tensor: copies the box at (x, y, z) to shared memory, zero outside the tensor,
  * and counts its bytes at the barrier. */
 static __device__ __forceinline__ void tgi_load_box(uint32_t shared, const tgi_tensor_map *map,
-                                                    uint32_t barrier, int x, int y, int z,
-                                                    uint64_t policy)
+                                                    uint32_t barrier, int x, int y, int z)
 {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "l"(policy)
+                 " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
                  : "memory");
 }
 
 /* The same to this address in every block of the cluster whose bit is set, each at its barrier. */
 static __device__ __forceinline__ void tgi_load_box_to(uint16_t ranks, uint32_t shared,
                                                        const tgi_tensor_map *map, uint32_t barrier,
-                                                       int x, int y, int z, uint64_t policy)
+                                                       int x, int y, int z)
 {
-    asm volatile(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-        ".multicast::cluster.L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6, %7;" ::"r"(shared),
-        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(ranks), "l"(policy)
-        : "memory");
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(ranks)
+                 : "memory");
 }
 
 /* PTX cp.async.bulk.tensor: copies a box from shared memory; what lies outside the tensor is left

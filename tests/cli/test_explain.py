@@ -83,6 +83,9 @@ class Explain(unittest.TestCase):
                                     ("a100", "1000x1000x1000:fp64", "dmma"),
                                     ("t4", "1000x1000x1000", "simt"),
                                     ("h100", "1x4096x4097:nt:fp8_e4m3:d=bf16", "dot"),
+                                    ("a100", "16x32001x4096:bf16", "rank"),
+                                    ("l4", "16x4096x4096:fp16", "rank"),
+                                    ("rtx4090", "4x1000x5000:fp16", "rank"),
                                     ("b200", "16x4096x4096:fp16", "rank")):
             found = self.read(shape, "--gpu", chip)
             self.assertEqual(found["device"]["device"], chip)

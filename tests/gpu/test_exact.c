@@ -3,8 +3,8 @@
  * exactly, rounded to D's type, on random shapes and layouts: m and n log-uniform in 1..4096, k in
  * 1..60000. VALUES: ones (default), whose sums are k, or integers, of -7 to 7. TYPE: default fp32;
  * tf32, bf16x6, ...: fp32 in that precision. D is FP32, or one time in two what 16-bit and FP8
- * inputs may have. Ends after SECONDS, but not before a tenth of the shapes. Before that every kernel
- * on a D of many tiles.
+ * inputs may have. Ends after SECONDS, but not before a tenth of the shapes. Before that every
+ * kernel, on a D of many tiles.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -110,7 +110,6 @@ struct tgi_rank_mma {
         const int wanted = tgi_clamp_count(p.n - at.place.col, args.gemm.tile_cols) + width - 1;
         const int boxes = min((wanted + box_elems - 1) / box_elems, b_lines::box_count);
         const uint32_t full = tgi_shared_address(&stage.full);
-        const uint64_t policy = tgi_make_policy(0);
         const int x = static_cast<int>(at.place.col), k = static_cast<int>(at.k);
         const int z = static_cast<int>(at.place.batch), m = static_cast<int>(p.m);
         if (!tgi_elect())
@@ -121,13 +120,13 @@ struct tgi_rank_mma {
         for (int i = 0; i < a_lines::box_count; i++)
             if (warp == 0)
                 tgi_load_box(stage.a.address(0, 0) + i * a_lines::box_bytes, &args.a, full,
-                             k + i * box_elems, 0, args.has_a_batch ? z : 0, policy);
+                             k + i * box_elems, 0, args.has_a_batch ? z : 0);
 #pragma unroll
         for (int i = 0; i < b_lines::box_count; i++)
             if (i < boxes)
                 tgi_load_box(stage.b[warp].address(0, 0) + i * b_lines::box_bytes,
                              &args.lines[warp], full, x + i * box_elems, k / warps,
-                             args.has_b_batch ? z : 0, policy);
+                             args.has_b_batch ? z : 0);
     }
 
     static __device__ __forceinline__ void load(const arguments &args, const cursor &at,

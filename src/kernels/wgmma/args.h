@@ -14,9 +14,8 @@
  * x elements of group y, slice z of all chunks and batch entries. */
 typedef struct tgi_wgmma_operand {
     tgi_tensor_map map, edge_map;
-    int32_t has_batch;    /* 0: every batch entry reads entry 0 */
-    int32_t is_read_once; /* 1: L2 need not keep its lines */
-    int32_t line_count;   /* rows of A, columns of B */
+    int32_t has_batch;  /* 0: every batch entry reads entry 0 */
+    int32_t line_count; /* rows of A, columns of B */
     int32_t box_lines;  /* of a box: along k those of a block's share, a multiple of 8; across k as
                            many as 128 bytes hold */
     int32_t edge_lines; /* of a box of edge_map: the same in the last tile, or across k in the last

@@ -21,14 +21,13 @@ tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, tg
     if (sharers.share >= boxes.count)
         return;
     const int chunk = (operand.has_batch ? batch : 0) * args.step_count + step;
-    const uint64_t policy = tgi_make_policy(0);
     for (int slice = 0; slice < args.slice_count; slice++) {
         const uint32_t target = shared + (slice * Lines + first) * TGI_CHUNK_BYTES;
         const int y = (line + first) / TGI_GROUP_LINES, z = chunk * args.slice_count + slice;
         if (sharers.count > 1)
-            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, 0, y, z, policy);
+            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, 0, y, z);
         else
-            tgi_load_box(target, boxes.map(operand), barrier, 0, y, z, policy);
+            tgi_load_box(target, boxes.map(operand), barrier, 0, y, z);
     }
 }
 

@@ -74,7 +74,6 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t 
               uint32_t barrier, int line, int step, int batch, tgi_wgmma_sharers sharers)
 {
     const int z = operand.has_batch ? batch : 0, k = step * StepElems;
-    const uint64_t policy = tgi_make_policy(operand.is_read_once);
 #pragma unroll
     for (int i = 0; i < (Across ? Lines / StepElems : 1); i++) {
         const int box = sharers.share + i * sharers.count;
@@ -84,9 +83,9 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t 
         const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
         const int x = Across ? line + first : k, y = Across ? k : line + first;
         if (sharers.count > 1)
-            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, x, y, z, policy);
+            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, x, y, z);
         else
-            tgi_load_box(target, boxes.map(operand), barrier, x, y, z, policy);
+            tgi_load_box(target, boxes.map(operand), barrier, x, y, z);
     }
 }
 
