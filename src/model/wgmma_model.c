@@ -10,9 +10,8 @@
 #define ODD_SHARE 0.94            /* more, of 160 and 192 columns */
 #define FP8_SHARE 0.91            /* more, of FP8 in tiles of one part */
 #define FILL_BYTES_PER_CYCLE 57.0 /* of the copy engine into one multiprocessor's shared memory, */
-#define FILL_SHARED_LESS                                                                           \
-    4.0                    /* less for each doubling, from two on, of the blocks that copy the
-                                     same lines at once */
+#define FILL_SHARED_LESS 5.0      /* less for each doubling, from two, of the blocks at a line, */
+#define FILL_LEAST 37.0           /* but no less than this */
 #define STRADDLE_SHARE 0.5 /* more, of a line that a block asks for and that lies in two of L2's */
 #define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
 #define MEMORY_SHARE 0.95         /* of the bus's rate, where all multiprocessors read, */
@@ -126,7 +125,8 @@ static double find_width_share(const tgi_kernel *kernel)
 /* Bytes a cycle, of lines that so many blocks copy at once. */
 static double find_fill_rate(double sharer_count)
 {
-    return FILL_BYTES_PER_CYCLE - FILL_SHARED_LESS * log2(fmax(1.0, sharer_count / 2.0));
+    const double less = FILL_SHARED_LESS * log2(fmax(1.0, sharer_count / 2.0));
+    return fmax(FILL_LEAST, FILL_BYTES_PER_CYCLE - less);
 }
 
 /* Clusters side by side, of those that run at once: they are numbered down groups of rows. */
