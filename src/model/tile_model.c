@@ -177,6 +177,8 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
             work->access == TGI_ACCESS_ELEMENTS ? access_costs[1][TGI_ACCESS_ELEMENTS] : 1.0;
         step_s = cost * (RANK_STEP_S + RANK_STEP_COL_S * kernel->tile_cols);
         step_s *= tgi_type_bytes(p->type) == 1 ? RANK_WIDEN_RATIO : 1.0;
+        /* Two blocks of a multiprocessor, which were not measured, as one after the other. */
+        step_s *= work->blocks_per_sm;
         memory_s *= cost;
         tiles_s = RANK_TILE_COL_S * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);
     } else {

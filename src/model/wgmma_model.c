@@ -129,13 +129,23 @@ static double find_fill_rate(double sharer_count)
     return fmax(FILL_LEAST, FILL_BYTES_PER_CYCLE - less);
 }
 
-/* Clusters side by side, of those that run at once: they are numbered down groups of rows. */
-static double count_cols_at_once(const tgi_kernel *kernel, const tgi_problem *p,
-                                 const tgi_wgmma_work *work, double running_count)
+/* Clusters that copy the same lines of A, and of B, at once: of those that run so many are side by
+ * side, since they are numbered down groups of rows. */
+typedef struct line_sharers {
+    double of_a, of_b;
+} line_sharers;
+
+static line_sharers count_sharers(const tgi_kernel *kernel, const tgi_problem *p,
+                                  const tgi_wgmma_work *work)
 {
     const double rows = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
     const double cols = ceil((double)p->n / kernel->tile_cols);
-    return fmin(cols, ceil(running_count / fmin(rows, work->group_rows)));
+    const double running = fmin(work->slot_count, work->whole_count + work->cut_count);
+    const double entries = fmax(1.0, running / (rows * cols)); /* of a batch */
+    const double in_entry = running / entries;
+    const double beside = fmin(cols, ceil(in_entry / fmin(rows, work->group_rows)));
+    return (line_sharers){beside * (p->a.batch == 0 ? entries : 1.0),
+                          in_entry / beside * (p->b.batch == 0 ? entries : 1.0)};
 }
 
 /* A step of a tile, apart from memory's rate: the instructions or the copy engine; the wait for a
@@ -160,11 +170,10 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
         (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
     const double a_bytes = step.row_bytes * (1.0 + STRADDLE_SHARE * work->a_straddles);
     const double b_share = STRADDLE_SHARE * work->b_straddles / work->cluster_rows;
-    const double running = fmin(work->slot_count, work->whole_count + work->cut_count);
-    const double cols = count_cols_at_once(kernel, p, work, running);
+    const line_sharers sharers = count_sharers(kernel, p, work);
     const double fill_s =
-        (a.inside * a_bytes / find_fill_rate(cols) +
-         b.inside * step.col_bytes * (1.0 + b_share) / find_fill_rate(running / cols)) /
+        (a.inside * a_bytes / find_fill_rate(sharers.of_a) +
+         b.inside * step.col_bytes * (1.0 + b_share) / find_fill_rate(sharers.of_b)) /
             gpu->clock_hz +
         (a.outside + b.outside) * OUTSIDE_LINE_S;
     const double sum_bytes = (double)kernel->tile_rows * kernel->tile_cols * 4.0;

@@ -4,7 +4,7 @@
  * 1..60000. VALUES: ones (default), whose sums are k, or integers, of -7 to 7. TYPE: default fp32;
  * tf32, bf16x6, ...: fp32 in that precision. D is FP32, or one time in two what 16-bit and FP8
  * inputs may have. Ends after SECONDS, but not before a tenth of the shapes. Before that every
- * kernel, on a D of many tiles.
+ * kernel on a D of many tiles, NN, but those that take long.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -284,8 +284,8 @@ static void test_exact(void **state)
     close_memory(&memory);
 }
 
-/* Every kernel where each block has several tiles, one behind the other, and D's rows are whole
- * units or are not. */
+/* Every kernel, NN, where each block has several tiles, one behind the other, and D's rows are
+ * whole units or are not. */
 static void test_rounds(void **state)
 {
     (void)state;

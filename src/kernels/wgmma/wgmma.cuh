@@ -7,7 +7,8 @@
  *
  *     setup()    barriers
  *     produce()  for each tile, for each step of k: wait until a stage is empty, fill it
- *     consume()  for each tile, for each step of k: wait until a stage is full, multiply it
+ *     consume()  for each tile, for each step of k: wait until a stage is full, multiply it, and
+ *                meanwhile store what is kept of the tile before (kept.cuh)
  *     finish()   sums to D (finish.cuh), or of a tile whose k is cut to the cluster's blocks
  *                (cluster.cuh) or to the workspace (pieces.cuh)
  */
