@@ -133,8 +133,9 @@ static void set_access(const tgi_kernel *kernel, const tgi_problem *p, tgi_tile_
     work->access = is_along && tgi_gemm_find_b_access(p) == TGI_ACCESS_VECTORS ? TGI_ACCESS_VECTORS
                    : has_lines                                                 ? TGI_ACCESS_SHIFTED
                                : TGI_ACCESS_ELEMENTS;
-    if (is_dot(kernel) && find_narrow_a_access(p) > work->access)
-        work->access = find_narrow_a_access(p);
+    const tgi_access a_access = find_narrow_a_access(p);
+    if (is_dot(kernel) && a_access > work->access)
+        work->access = a_access;
 }
 
 /* Of A's copy in the workspace: behind the sums of the parts of k. */

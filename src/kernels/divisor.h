@@ -5,7 +5,7 @@
 #ifndef TGI_DIVISOR_H
 #define TGI_DIVISOR_H
 
-#include <stdint.h>
+#include "core/dtype.h" /* TGI_INLINE */
 
 /* Of 0 <= n < 2^31: n / value == n * factor >> shift, of which the product has 64 bits. */
 typedef struct tgi_divisor {
@@ -24,13 +24,7 @@ static inline tgi_divisor tgi_make_divisor(int32_t value)
     return divisor;
 }
 
-#ifdef __CUDACC__
-#define TGI_DIVISOR_INLINE __host__ __device__ __forceinline__
-#else
-#define TGI_DIVISOR_INLINE inline
-#endif
-
-static TGI_DIVISOR_INLINE int32_t tgi_divide(int32_t n, tgi_divisor divisor)
+TGI_INLINE int32_t tgi_divide(int32_t n, tgi_divisor divisor)
 {
     return (int32_t)((uint64_t)(uint32_t)n * divisor.factor >> divisor.shift);
 }
