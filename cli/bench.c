@@ -29,9 +29,9 @@ enum option_key {
 static const struct argp_option option_list[] = {
     {"shape", 's', "SPEC", 0, "Measure MxNxK, or a longer text such as 512x512x64:nt:bf16", 0},
     {"suite", 'S', "NAME|FILE", 0,
-     "Measure the shapes of a suite (square, cubes, layouts, odd, skinny, llm, cliff, rounded, "
-     "seeds) or of a file with one a line; a suite's name comes first, so write ./square for a "
-     "file; the default is square where no --shape is given",
+     "Measure the shapes of a suite (square, cubes, layouts, odd, skinny, llm, tokens, cliff, "
+     "rounded, seeds) or of a file with one a line; a suite's name comes first, so write ./square "
+     "for a file; the default is square where no --shape is given",
      0},
     {"type", key_type, "TYPES", 0,
      "fp32, fp64, bf16, fp16, fp8_e4m3 or fp8_e5m2 (with D in bf16), or several with commas, in "

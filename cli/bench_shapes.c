@@ -194,7 +194,7 @@ int cli_add_suite(bench_options *options, const char *name_or_path)
     if (!file) {
         cli_print_error(
             "--suite = '%s' is no suite and no file: %s; pass square, cubes, layouts, odd, "
-            "skinny, llm, cliff, rounded, seeds or a path",
+            "skinny, llm, tokens, cliff, rounded, seeds or a path",
             name_or_path, strerror(errno));
         return CLI_EXIT_MISSING;
     }

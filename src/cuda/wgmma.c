@@ -225,10 +225,9 @@ static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2
     return names[2 * operand[0].is_across + operand[1].is_across];
 }
 
-static tgi_wgmma_order make_order(int64_t row_clusters, int64_t col_tiles, int cluster_rows)
+/* rows: of a group. */
+static tgi_wgmma_order make_order(int64_t row_clusters, int64_t col_tiles, int64_t rows)
 {
-    const int64_t most = TGI_WGMMA_GROUP_ROWS / cluster_rows;
-    const int64_t rows = row_clusters < most ? row_clusters : most;
     const int64_t last_group = (row_clusters - 1) / rows;
     return (tgi_wgmma_order){.entry = tgi_make_divisor((int32_t)(row_clusters * col_tiles)),
                              .group = tgi_make_divisor((int32_t)(rows * col_tiles)),
@@ -246,7 +245,8 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     const int cluster_rows = call->blocking->cluster_rows;
     const int64_t row_clusters = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
     tgi_gemm_set_parts(call, &args->gemm);
-    args->order = make_order(row_clusters, tgi_wgmma_col_tiles(kernel, p), cluster_rows);
+    args->order = make_order(row_clusters, tgi_wgmma_col_tiles(kernel, p),
+                             tgi_wgmma_group_rows(kernel, p, cluster_rows));
     args->tile_rows = kernel->tile_rows;
     args->tile_cols = kernel->tile_cols;
     args->cluster_rows = cluster_rows;
@@ -255,8 +255,7 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     const int64_t whole =
         args->gemm.k_part_count > 1 ? call->blocking->whole_tiles / cluster_rows : units;
     args->whole_count = (int32_t)whole;
-    args->cut_count = (int32_t)(units - whole);
-    args->cut = tgi_make_divisor(args->cut_count > 0 ? args->cut_count : 1);
+    args->cut = tgi_make_divisor(units > whole ? (int32_t)(units - whole) : 1);
     args->unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
     args->step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
     const int64_t last_elems = p->k - (args->step_count - 1) * (int64_t)kernel->tile_depth;
@@ -274,10 +273,10 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
 /* Adds the parts of the tiles that are cut. */
 static tg_status add_pieces(const tgi_cuda_queue *queue, tgi_wgmma_args *args)
 {
-    if (args->cut_count == 0)
+    if (args->unit_count == args->whole_count)
         return TG_STATUS_OK;
     const int cols = TGI_WGMMA_PART_COLS(args->tile_cols);
-    const int64_t pieces = (int64_t)args->cut_count * args->cluster_rows * (args->tile_rows / 64) *
+    const int64_t pieces = (int64_t)args->cut.value * args->cluster_rows * (args->tile_rows / 64) *
                            (args->tile_cols / cols);
     const tgi_cuda_launch launch = {.grid = {(unsigned)pieces, 1, 1},
                                     .block = {PIECE_THREADS, 1, 1},

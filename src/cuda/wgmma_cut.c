@@ -12,7 +12,9 @@
 #include "kernels/tile_shape.h"
 #include "model/wgmma_model.h"
 
-#define GROUP_LINES 8 /* that the swizzles keep together */
+#define GROUP_LINES 8     /* that the swizzles keep together */
+#define GROUP_ROWS_MAX 16 /* tiles */
+#define FEW_COLS 8        /* of tiles */
 #define SUM_BYTES 4
 #define UNIT_BYTES 16                /* of the copy engine, */
 #define PITCH_MAX ((int64_t)1 << 38) /* of 4 bytes: its strides are less than 2^40 */
@@ -41,6 +43,17 @@ int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *p, i
 int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
 {
     return tgi_divide_up(p->n, kernel->tile_cols);
+}
+
+/* Rows of clusters in a group. Of few columns of tiles a row's follow one another: lines of A that
+ * two or more blocks copy at once are slow to come where the blocks are not neighbours. */
+int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
+{
+    const int64_t rows = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
+    const int64_t most = GROUP_ROWS_MAX / cluster_rows;
+    if (tgi_wgmma_col_tiles(kernel, p) <= FEW_COLS)
+        return 1;
+    return (int)(rows < most ? rows : most);
 }
 
 /* Lines of a box of A, or of B where is_b is 1: across k as many as 128 bytes hold, along k what
@@ -209,7 +222,7 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
             .is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p),
             .d_part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols),
             .cluster_rows = cluster_rows,
-            .group_rows = TGI_WGMMA_GROUP_ROWS / cluster_rows,
+            .group_rows = tgi_wgmma_group_rows(kernel, p, cluster_rows),
             .cluster_parts = 1,
             .slot_count = count_slots(machine, cluster_rows),
             .whole_count = (double)tgi_wgmma_row_clusters(kernel, p, cluster_rows) *

@@ -5,10 +5,6 @@
 #include "cuda/operand.h"
 #include "plan/backend.h"
 
-/* Tiles are numbered down groups of so many rows of them, so that those under way together share
- * operands in L2. */
-#define TGI_WGMMA_GROUP_ROWS 16
-
 /* 1: multiplies slices of FP32 operands. */
 int tgi_wgmma_is_sliced(const tgi_kernel *kernel);
 
@@ -19,6 +15,10 @@ int tgi_wgmma_line_bytes(const tgi_kernel *kernel);
 int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *problem,
                                int cluster_rows);
 int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *problem);
+
+/* Tiles are numbered down groups of so many rows of clusters, so that those under way together
+ * share operands in L2. */
+int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *problem, int cluster_rows);
 
 /* Lines of a box of A, or of B where is_b is 1. */
 int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,

@@ -7,32 +7,36 @@
 #define LAUNCH_S 1.6e-6           /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
 #define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
 #define ISSUE_SHARE 0.92          /* of the instructions' rate in the middle of a tile */
-#define ODD_SHARE 0.94            /* more, of 160 and 192 columns */
-#define FP8_SHARE 0.91            /* more, of FP8 in tiles of one part */
+#define ODD_SHARE 0.945           /* more, of 160 and 192 columns */
+#define FP8_SHARE 0.86            /* more, of FP8 in tiles of one part */
 #define FILL_BYTES_PER_CYCLE 57.0 /* of the copy engine into one multiprocessor's shared memory, */
-#define FILL_SHARED_LESS 5.0      /* less for each doubling, from two, of the blocks at a line, */
-#define FILL_LEAST 37.0           /* but no less than this */
+#define FILL_SHARED_LESS 4.0      /* less for each doubling, from two, of the blocks at a line, */
+#define FILL_LEAST 43.0           /* but no less than this */
 #define STRADDLE_SHARE 0.5 /* more, of a line that a block asks for and that lies in two of L2's */
-#define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
-#define MEMORY_SHARE 0.95         /* of the bus's rate, where all multiprocessors read, */
-#define COPIED_SHARE 0.06         /* longer for each time that L2 gives the bytes anew, */
-#define MEMORY_START_S 2.4e-6     /* and until it is reached */
+#define OUTSIDE_LINE_S 4.8e-9 /* of it for a line outside the operand, which it fills with 0 */
+#define MEMORY_SHARE 0.94     /* of the bus's rate, where all multiprocessors read, */
+#define COPIED_SHARE                                                                               \
+    0.0093                        /* longer for each time that L2 gives the bytes anew, for each
+                                     doubling of the blocks that copy them at once, */
+#define MEMORY_START_S 2.7e-6     /* and until it is reached */
 #define TILE_S 0.09e-6            /* between the sums of a tile and the next one's first products */
-#define STORE_BYTES_PER_S 60e9    /* of a block, through shared memory */
+#define STORE_BYTES_PER_S 47e9    /* of a block, through shared memory */
 #define PIECE_BYTES_PER_S 100e9   /* of a block's sums into the workspace */
-#define LATENCY_S 1.1e-6          /* from the request for a stage to its use, */
-#define CLUSTER_LATENCY_S 1.70e-6 /* where two blocks wait for each other, */
-#define LOADED_SHARE 0.25         /* and how much longer it is where memory is busy */
+#define LATENCY_S 1.0e-6          /* from the request for a stage to its use, */
+#define CLUSTER_LATENCY_S 1.45e-6 /* where two blocks wait for each other, */
+#define LOADED_SHARE 0.34         /* how much longer it is where memory is busy, */
+#define SHARED_WAIT 1.16          /* where all lines have two readers or more, */
+#define APART_WAIT 1.6            /* and where those have parts of k and are no neighbours */
 #define TURNED_S 0.8e-6           /* more of each tile, where D's rows lie across the tile's */
 #define STORED_PART_S 0.35e-6     /* more of each part whose lines threads store, */
 #define STORED_NARROW_PART_S 0.3e-6 /* of fewer than 64 columns; */
-#define BYTES_PART_S 0.4e-6         /* of each whose elements are bytes, */
+#define BYTES_PART_S 1.0e-6         /* of each whose elements are bytes, */
 #define BYTES_NARROW_PART_S 1.2e-6  /* of fewer than 64 columns */
 #define SHARE_S 3.2e-6              /* of two blocks with parts of k of a tile: they wait, */
 #define SLICED_SHARE_S 1.6e-6       /* with slices they do less, */
 #define SHARE_PART_S 0.65e-6        /* for each more of them, */
-#define SHARE_BYTES_PER_S 25e9      /* and what each sends to the others */
-#define PIECES_S 2.7e-6             /* a second kernel, that adds parts of k, */
+#define SHARE_BYTES_PER_S 27e9      /* and what each sends to the others */
+#define PIECES_S 2.5e-6             /* a second kernel, that adds parts of k, */
 #define PIECE_PART_S 0.2e-6         /* one part after another, */
 #define PIECES_RATIO 0.36           /* and its rate over that of memory */
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
@@ -143,9 +147,17 @@ static line_sharers count_sharers(const tgi_kernel *kernel, const tgi_problem *p
     const double running = fmin(work->slot_count, work->whole_count + work->cut_count);
     const double entries = fmax(1.0, running / (rows * cols)); /* of a batch */
     const double in_entry = running / entries;
-    const double beside = fmin(cols, ceil(in_entry / fmin(rows, work->group_rows)));
+    const double beside = fmin(cols, ceil(in_entry / work->group_rows));
     return (line_sharers){beside * (p->a.batch == 0 ? entries : 1.0),
-                          in_entry / beside * (p->b.batch == 0 ? entries : 1.0)};
+                          fmax(1.0, in_entry / beside) * (p->b.batch == 0 ? entries : 1.0)};
+}
+
+/* Until a stage that was asked for is there, where memory is idle. */
+static double find_wait_seconds(const tgi_wgmma_work *work, const line_sharers *sharers)
+{
+    const double wait_s = work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S;
+    const int is_shared = sharers->of_a >= 2.0 && sharers->of_b >= 2.0;
+    return wait_s * (!is_shared ? 1.0 : work->cluster_parts > 1 ? APART_WAIT : SHARED_WAIT);
 }
 
 /* A step of a tile, apart from memory's rate: the instructions or the copy engine; the wait for a
@@ -177,8 +189,7 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
             gpu->clock_hz +
         (a.outside + b.outside) * OUTSIDE_LINE_S;
     const double sum_bytes = (double)kernel->tile_rows * kernel->tile_cols * 4.0;
-    return (step_seconds){fmax(multiply_s, fill_s),
-                          work->cluster_rows > 1 ? CLUSTER_LATENCY_S : LATENCY_S,
+    return (step_seconds){fmax(multiply_s, fill_s), find_wait_seconds(work, &sharers),
                           is_sliced ? sum_bytes / RUN_BYTES_PER_S : 0.0};
 }
 
@@ -244,15 +255,22 @@ static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *
                : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);
 }
 
-/* What the blocks copy, over what memory gives and takes. */
+/* What L2 gives anew, each byte as often as the blocks that copy it at once are doubled from one,
+ * over what memory gives and takes. */
 static double find_copied_ratio(const tgi_kernel *kernel, const tgi_problem *p,
                                 const tgi_wgmma_work *work)
 {
     const step_work step = find_step_work(kernel, p);
-    const double a_bytes = count_a_lines(kernel, p, work).inside * step.row_bytes;
-    const double b_bytes = count_b_lines(p, work).inside * step.col_bytes;
-    return (work->whole_count + work->cut_count) * work->step_count *
-           (a_bytes * work->cluster_rows + b_bytes) / tgi_model_tile_bytes(p);
+    const line_sharers sharers = count_sharers(kernel, p, work);
+    const double steps = (work->whole_count + work->cut_count) * work->step_count;
+    const double a_bytes =
+        steps * work->cluster_rows * count_a_lines(kernel, p, work).inside * step.row_bytes;
+    const double b_bytes = steps * count_b_lines(p, work).inside * step.col_bytes;
+    const double row_clusters = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
+    const double col_tiles = ceil((double)p->n / kernel->tile_cols);
+    return (a_bytes * (1.0 - 1.0 / col_tiles) * log2(sharers.of_a) +
+            b_bytes * (1.0 - 1.0 / row_clusters) * log2(sharers.of_b)) /
+           tgi_model_tile_bytes(p);
 }
 
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -261,10 +279,9 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double slots = work->slot_count, parts = work->part_count;
     const double cut_units = work->cut_count * parts;
     const double sums = (double)kernel->tile_rows * kernel->tile_cols;
-    const double again = fmax(0.0, find_copied_ratio(kernel, p, work) - 1.0);
-    const double each_s = tgi_model_tile_bytes(p) * (1.0 + COPIED_SHARE * again) /
-                          (MEMORY_SHARE * gpu->memory_bytes_per_s) /
-                          (work->whole_count + work->cut_count);
+    const double each_s =
+        tgi_model_tile_bytes(p) * (1.0 + COPIED_SHARE * find_copied_ratio(kernel, p, work)) /
+        (MEMORY_SHARE * gpu->memory_bytes_per_s) / (work->whole_count + work->cut_count);
     const double memory_s = find_memory_seconds(work->whole_count, slots, each_s) +
                             find_memory_seconds(cut_units, slots, each_s / parts);
     const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);

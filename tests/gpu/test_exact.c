@@ -4,7 +4,7 @@
  * 1..60000. VALUES: ones (default), whose sums are k, or integers, of -7 to 7. TYPE: default fp32;
  * tf32, bf16x6, ...: fp32 in that precision. D is FP32, or one time in two what 16-bit and FP8
  * inputs may have. Ends after SECONDS, but not before a tenth of the shapes. Before that every
- * kernel on a D of many tiles, NN, but those that take long.
+ * kernel on a D of many tiles, but those that take long.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -109,18 +109,20 @@ static tg_problem draw_problem(void *operand, void *d, uint64_t *random)
     return problem;
 }
 
-/* Where a line of an operand, one row of A or column of B, has its elements among the values: the
- * first of line i at i * line_step, modulo value_count, and each next one k_step behind. */
+/* Where a line of a batch entry of an operand, one row of A or column of B, has its elements among
+ * the values: the first of line i at first + i * line_step, modulo value_count, and each next one
+ * k_step behind. */
 typedef struct operand_steps {
-    int line_step, k_step;
+    int first, line_step, k_step;
 } operand_steps;
 
-static operand_steps find_steps(const tg_matrix *matrix, int is_along_rows)
+static operand_steps find_steps(const tg_matrix *matrix, int is_along_rows, int entry)
 {
+    const int first = (int)(matrix->batch_stride * entry % value_count);
     const int row_step = (int)(matrix->row_stride % value_count);
     const int col_step = (int)(matrix->col_stride % value_count);
-    return is_along_rows ? (operand_steps){row_step, col_step}
-                         : (operand_steps){col_step, row_step};
+    return is_along_rows ? (operand_steps){first, row_step, col_step}
+                         : (operand_steps){first, col_step, row_step};
 }
 
 /* The sum of a line of A whose first value is `a` times one of B that starts at `b`. */
@@ -137,21 +139,22 @@ static double sum_products(operand_steps a_steps, int a, operand_steps b_steps, 
     return sum;
 }
 
-/* The first element of `host`, a copy of D, that is not the sum, rounded to D's type; -1: none.
- * Sets *want to the sum. */
-static int64_t find_wrong(const tg_problem *problem, int64_t k, const char *host, double *want)
+/* The first element of `host`, a copy of batch entry `entry` of D, that is not the sum, rounded to
+ * D's type; -1: none. Sets *want to the sum. */
+static int64_t find_wrong(const tg_problem *problem, int entry, int64_t k, const char *host,
+                          double *want)
 {
     static uint64_t wanted[VALUE_COUNT_MAX][VALUE_COUNT_MAX]; /* each an element of any type */
     const tg_type d_type = problem->d.type;
-    const operand_steps a = find_steps(&problem->a, !problem->op_a);
-    const operand_steps b = find_steps(&problem->b, !!problem->op_b);
+    const operand_steps a = find_steps(&problem->a, !problem->op_a, entry);
+    const operand_steps b = find_steps(&problem->b, !!problem->op_b, entry);
     const int64_t n = problem->d.col_count, bytes = tg_get_type_bytes(d_type);
     for (int i = 0; i < value_count; i++)
         for (int j = 0; j < value_count; j++)
             check_set_element(d_type, &wanted[i][j], 0, sum_products(a, i, b, j, k));
     for (int64_t row = 0; row < problem->d.row_count; row++) {
-        const uint64_t *of_row = wanted[row * a.line_step % value_count];
-        int place = 0;
+        const uint64_t *of_row = wanted[(a.first + row * a.line_step) % value_count];
+        int place = b.first;
         for (int64_t i = row * n; i < (row + 1) * n; i++) {
             if (memcmp(host + i * bytes, &of_row[place], (size_t)bytes) != 0) {
                 *want = check_get_element(d_type, &of_row[place], 0);
@@ -168,11 +171,15 @@ static int64_t find_wrong(const tg_problem *problem, int64_t k, const char *host
 static void assert_exact(const tg_problem *problem, int64_t k, const char *host, const char *text)
 {
     const int64_t n = problem->d.col_count;
-    double want = 0.0;
-    const int64_t wrong = find_wrong(problem, k, host, &want);
-    if (wrong >= 0)
-        fail_msg("%s: element (%lld, %lld) is %.9g, not %.9g", text, (long long)(wrong / n),
-                 (long long)(wrong % n), check_get_element(problem->d.type, host, wrong), want);
+    const int64_t entry_bytes = problem->d.row_count * n * tg_get_type_bytes(problem->d.type);
+    for (int entry = 0; entry < problem->batch_count; entry++, host += entry_bytes) {
+        double want = 0.0;
+        const int64_t wrong = find_wrong(problem, entry, k, host, &want);
+        if (wrong >= 0)
+            fail_msg("%s: entry %d, element (%lld, %lld) is %.9g, not %.9g", text, entry,
+                     (long long)(wrong / n), (long long)(wrong % n),
+                     check_get_element(problem->d.type, host, wrong), want);
+    }
 }
 
 /* What is wanted is what three loops give, and an element that is one off is found: without a GPU.
@@ -188,19 +195,23 @@ static void test_oracle(void **state)
         p.d = tg_make_matrix(TG_TYPE_FP64, d, m, n);
         p.a = tg_make_matrix(type, NULL, p.op_a ? k : m, p.op_a ? m : k);
         p.b = tg_make_matrix(type, NULL, p.op_b ? n : k, p.op_b ? k : n);
+        const int entry = i % 3;
+        p.a.batch_stride = m * k;
+        p.b.batch_stride = n * k + 1;
+        const int64_t a = entry * p.a.batch_stride, b = entry * p.b.batch_stride;
         for (int64_t row = 0; row < m; row++)
             for (int64_t col = 0; col < n; col++) {
                 double sum = 0.0;
                 for (int64_t s = 0; s < k; s++)
-                    sum += values[(p.op_a ? s * m + row : row * k + s) % value_count] *
-                           values[(p.op_b ? col * k + s : s * n + col) % value_count];
+                    sum += values[(a + (p.op_a ? s * m + row : row * k + s)) % value_count] *
+                           values[(b + (p.op_b ? col * k + s : s * n + col)) % value_count];
                 d[row * n + col] = sum;
             }
         const char *host = (const char *)d;
-        assert_int_equal(find_wrong(&p, k, host, &want), -1);
+        assert_int_equal(find_wrong(&p, entry, k, host, &want), -1);
         const int64_t wrong = (int64_t)(check_next_random(&random) % (uint64_t)(m * n));
         d[wrong] += 1.0;
-        assert_int_equal(find_wrong(&p, k, host, &want), wrong);
+        assert_int_equal(find_wrong(&p, entry, k, host, &want), wrong);
         assert_true(want == d[wrong] - 1.0);
     }
 }
@@ -253,8 +264,8 @@ static tg_status multiply(const device_memory *memory, const tg_problem *problem
 static void judge(const device_memory *memory, const tg_problem *problem, const char *kernel)
 {
     const int64_t k = problem->op_a ? problem->a.row_count : problem->a.col_count;
-    const int64_t bytes =
-        problem->d.row_count * problem->d.col_count * tg_get_type_bytes(problem->d.type);
+    const int64_t bytes = problem->batch_count * problem->d.row_count * problem->d.col_count *
+                          tg_get_type_bytes(problem->d.type);
     char text[640], label[720];
     assert_int_equal(tg_format_problem(problem, text, sizeof text), 0);
     snprintf(label, sizeof label, "%s %s", text, kernel ? kernel : "");
@@ -284,23 +295,54 @@ static void test_exact(void **state)
     close_memory(&memory);
 }
 
-/* Every kernel, NN, where each block has several tiles, one behind the other, and D's rows are
- * whole units or are not. */
+/* A problem of which each block of most kernels has several tiles, one behind the other. */
+typedef struct round_case {
+    int64_t m, n, k;
+    int batch_count;
+    tg_operation op_a, op_b;
+    tg_type d_type; /* where the operands have fewer than 4 bytes */
+} round_case;
+
+static tg_problem make_round_problem(const device_memory *memory, const round_case *c)
+{
+    const tg_type d_type = tg_get_type_bytes(type) < 4 ? c->d_type : type;
+    const int is_a_turned = c->op_a == TG_OPERATION_TRANSPOSE;
+    const int is_b_turned = c->op_b == TG_OPERATION_TRANSPOSE;
+    tg_problem p = tg_make_problem(
+        tg_make_matrix(type, memory->operand, is_a_turned ? c->k : c->m, is_a_turned ? c->m : c->k),
+        tg_make_matrix(type, memory->operand, is_b_turned ? c->n : c->k, is_b_turned ? c->k : c->n),
+        tg_make_matrix(d_type, memory->d, c->m, c->n));
+    p.op_a = c->op_a;
+    p.op_b = c->op_b;
+    p.precision = precision;
+    p.batch_count = c->batch_count;
+    p.a.batch_stride = c->m * c->k;
+    p.b.batch_stride = c->n * c->k;
+    p.d.batch_stride = c->m * c->n;
+    return p;
+}
+
+/* Every kernel on problems whose D has rows of whole units of 16 bytes or has not, whose operands
+ * lie all ways, with a batch, with k of few steps, and so long that some kernels cut the last
+ * tiles. */
 static void test_rounds(void **state)
 {
     (void)state;
-    static const int64_t widths[] = {4096, 4093};
+    const tg_operation none = TG_OPERATION_NONE, turned = TG_OPERATION_TRANSPOSE;
+    const round_case cases[] = {
+        {3000, 4096, 330, 1, none, none, TG_TYPE_BF16},
+        {3000, 4093, 330, 1, none, none, TG_TYPE_BF16},
+        {1504, 4096, 336, 2, none, turned, TG_TYPE_FP16},
+        {1504, 4096, 232, 2, turned, none, TG_TYPE_BF16},
+        {1504, 4096, 3008, 1, turned, turned, TG_TYPE_FP16},
+    };
     static tg_candidate candidates[CANDIDATE_CAPACITY];
-    const tg_type d_type = tg_get_type_bytes(type) < 4 ? TG_TYPE_BF16 : type;
     device_memory memory;
     int run_count = 0;
     open_memory(&memory);
-    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
-        tg_problem p = tg_make_problem(tg_make_matrix(type, memory.operand, 3000, 330),
-                                       tg_make_matrix(type, memory.operand, 330, widths[i]),
-                                       tg_make_matrix(d_type, memory.d, 3000, widths[i]));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_problem p = make_round_problem(&memory, &cases[i]);
         int count = 0;
-        p.precision = precision;
         assert_int_equal(
             tg_list_candidates(memory.context, &p, candidates, CANDIDATE_CAPACITY, &count), 0);
         for (int j = 0; j < count; j++) {
@@ -310,7 +352,7 @@ static void test_rounds(void **state)
             run_count++;
         }
     }
-    printf("%s: %d kernels exact with tiles one behind the other\n", kind, run_count);
+    printf("%s: %d products exact with tiles one behind the other\n", kind, run_count);
     assert_true(run_count > 1);
     close_memory(&memory);
 }

@@ -88,11 +88,11 @@ template <typename T> static __device__ __forceinline__ void move_piece(const pi
         if (has_words && i < place.line_count)
             *reinterpret_cast<uint4 *>(to + i * place.pitch) = own[i].cut(from + i * place.stride);
     const int end = min(place.byte_count, TGI_REPACK_PIECE_BYTES);
-    const int first = max((place.byte_count - needed + 16) / 16 * 16, 0);
+    const int first = (place.byte_count - needed + 16) / 16 * 16;
     if (first < end)
         move_ends<T>(place, first, end);
-    if (place.is_lowest)
-        move_ends<T>(place, 0, min(end, 16));
+    if (place.is_lowest && first > 0)
+        move_ends<T>(place, 0, 16);
 }
 
 /* Piece number `piece` of lines with contiguous elements, by a warp. */

@@ -59,9 +59,10 @@ typedef struct tgi_wgmma_args {
      * the blocks add among themselves. */
     int32_t cluster_rows, cluster_parts;
     /* In clusters, over all batch entries: the first whole_count are not cut but within clusters,
-     * the cut_count behind them are in k_part_count parts of k; unit_count is both. */
-    int32_t whole_count, cut_count, unit_count;
-    tgi_divisor cut;        /* cut_count, or 1 */
+     * those behind them, as many as `cut` (1 where there are none), are in k_part_count parts of k;
+     * unit_count is both. */
+    int32_t whole_count, unit_count;
+    tgi_divisor cut;
     int32_t step_count;     /* of whole k; a step is 128 bytes, or a chunk of slices */
     int32_t last_products;  /* 32 bytes of k that the last of them has, begun: 1..4 */
     int32_t steps_per_part; /* of a tile that is cut, within a cluster or not */

@@ -21,7 +21,7 @@ static __device__ __forceinline__ void tgi_keep(tgi_wgmma_kept<Cols> &kept,
                                                 const tgi_wgmma_tile &tile,
                                                 const float (&sum)[Cols / 2], tg_type type)
 {
-    tgi_pack_sums(sum, type, kept.pair);
+    tgi_pack_sums(sum, 0, type, kept.pair);
     kept.row = tile.row;
     kept.col = tile.col;
     kept.batch = tile.batch;

@@ -69,19 +69,20 @@ static __device__ __forceinline__ uint4 tgi_read_unit(uint32_t shared)
     return unit;
 }
 
-/* Sums of every eight columns as pairs of 16-bit numbers, of rows eight apart. */
-template <int Count>
-static __device__ __forceinline__ void tgi_pack_sums(const float (&sum)[Count], tg_type type,
-                                                     uint32_t (&pair)[Count / 2])
+/* Sums of every eight columns, from number `first` on, as pairs of 16-bit numbers, of rows eight
+ * apart. */
+template <int Count, int Pairs>
+static __device__ __forceinline__ void tgi_pack_sums(const float (&sum)[Count], int first,
+                                                     tg_type type, uint32_t (&pair)[Pairs])
 {
     if (type == TG_TYPE_BF16) {
 #pragma unroll
-        for (int i = 0; i < Count / 2; i++)
-            pair[i] = tgi_pack(TG_TYPE_BF16, sum[2 * i], sum[2 * i + 1]);
+        for (int i = 0; i < Pairs; i++)
+            pair[i] = tgi_pack(TG_TYPE_BF16, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
     } else {
 #pragma unroll
-        for (int i = 0; i < Count / 2; i++)
-            pair[i] = tgi_pack(TG_TYPE_FP16, sum[2 * i], sum[2 * i + 1]);
+        for (int i = 0; i < Pairs; i++)
+            pair[i] = tgi_pack(TG_TYPE_FP16, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
     }
 }
 
@@ -105,9 +106,7 @@ static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (
                                                      int first, tg_type type)
 {
     uint32_t pair[Cols / 4];
-#pragma unroll
-    for (int i = 0; i < Cols / 4; i++)
-        pair[i] = tgi_pack(type, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
+    tgi_pack_sums(sum, first, type, pair);
     tgi_put_pairs<Cols>(box, pair, 0);
 }
 
@@ -134,12 +133,11 @@ static __device__ __forceinline__ void tgi_put_turned_16bit(uint32_t box, const 
                                                             tg_type type)
 {
     const int lane = tgi_thread() % 32, unit = tgi_thread() / 32 % 4 * 2 + lane / 8 % 2;
+    uint32_t pair[Cols / 4];
+    tgi_pack_sums(sum, 0, type, pair);
 #pragma unroll
     for (int t = 0; t < Cols / 8; t += 2) {
-        const uint32_t pairs[4] = {tgi_pack(type, sum[4 * t], sum[4 * t + 1]),
-                                   tgi_pack(type, sum[4 * t + 2], sum[4 * t + 3]),
-                                   tgi_pack(type, sum[4 * t + 4], sum[4 * t + 5]),
-                                   tgi_pack(type, sum[4 * t + 6], sum[4 * t + 7])};
+        const uint32_t pairs[4] = {pair[2 * t], pair[2 * t + 1], pair[2 * t + 2], pair[2 * t + 3]};
         tgi_store_turned_matrices(tgi_find_unit(box, (t + lane / 16) * 8 + lane % 8, unit), pairs);
     }
 }
