@@ -4,38 +4,37 @@
 
 /* Fitted to runs of BF16 and FP8 on an H200, calls one behind the other, m from 1 to 8192. */
 #define STEP_BYTES 128.0
-#define LAUNCH_S 1.6e-6           /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
-#define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
-#define ISSUE_SHARE 0.92          /* of the instructions' rate in the middle of a tile */
-#define ODD_SHARE 0.945           /* more, of 160 and 192 columns */
-#define FP8_SHARE 0.86            /* more, of FP8 in tiles of one part */
-#define FILL_BYTES_PER_CYCLE 57.0 /* of the copy engine into one multiprocessor's shared memory, */
-#define FILL_SHARED_LESS 4.0      /* less for each doubling, from two, of the blocks at a line, */
-#define FILL_LEAST 43.0           /* but no less than this */
+#define LAUNCH_S 1.6e-6  /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
+#define CLOCK_SHARE 0.82 /* of the top clock, where all multiprocessors use them */
+#define ISSUE_SHARE 0.94 /* of the instructions' rate in the middle of a tile */
+#define ODD_SHARE 0.945  /* more, of 160 and 192 columns */
+#define HALF_SHARE 0.92  /* more, of 128 rows and at most 128 columns: shared memory is read more */
+#define FP8_SHARE 0.84   /* more, of FP8 in tiles of one part, */
+#define FP8_WIDE_SHARE 0.93       /* and of two */
+#define FILL_BYTES_PER_CYCLE 64.0 /* of the copy engine into one multiprocessor's shared memory, */
+#define FILL_SHARED_LESS 4.8      /* less for each doubling, from two, of the blocks at a line, */
+#define FILL_LEAST 38.0           /* but no less than this */
 #define STRADDLE_SHARE 0.5 /* more, of a line that a block asks for and that lies in two of L2's */
-#define OUTSIDE_LINE_S 4.8e-9 /* of it for a line outside the operand, which it fills with 0 */
-#define MEMORY_SHARE 0.94     /* of the bus's rate, where all multiprocessors read, */
-#define COPIED_SHARE                                                                               \
-    0.0093                        /* longer for each time that L2 gives the bytes anew, for each
-                                     doubling of the blocks that copy them at once, */
-#define MEMORY_START_S 2.7e-6     /* and until it is reached */
+#define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
+#define MEMORY_SHARE 0.95         /* of the bus's rate, where all multiprocessors read, */
+#define COPIED_SHARE 0.0104       /* longer for what L2 gives anew (find_copied_ratio), */
+#define MEMORY_START_S 2.1e-6     /* and until it is reached */
 #define TILE_S 0.09e-6            /* between the sums of a tile and the next one's first products */
-#define STORE_BYTES_PER_S 47e9    /* of a block, through shared memory */
+#define STORE_BYTES_PER_S 32e9    /* of a block, through shared memory */
 #define PIECE_BYTES_PER_S 100e9   /* of a block's sums into the workspace */
-#define LATENCY_S 1.0e-6          /* from the request for a stage to its use, */
-#define CLUSTER_LATENCY_S 1.45e-6 /* where two blocks wait for each other, */
-#define LOADED_SHARE 0.34         /* how much longer it is where memory is busy, */
+#define LATENCY_S 1.05e-6         /* from the request for a stage to its use, */
+#define CLUSTER_LATENCY_S 1.25e-6 /* where two blocks wait for each other, */
+#define LOADED_SHARE 0.33         /* how much longer it is where memory is busy, */
 #define SHARED_WAIT 1.16          /* where all lines have two readers or more, */
-#define APART_WAIT 1.6            /* and where those have parts of k and are no neighbours */
+#define APART_WAIT 1.8            /* and where those have parts of k and are no neighbours */
 #define TURNED_S 0.8e-6           /* more of each tile, where D's rows lie across the tile's */
 #define STORED_PART_S 0.35e-6     /* more of each part whose lines threads store, */
 #define STORED_NARROW_PART_S 0.3e-6 /* of fewer than 64 columns; */
-#define BYTES_PART_S 1.0e-6         /* of each whose elements are bytes, */
+#define BYTES_PART_S 4.7e-6         /* of each whose elements are bytes, */
 #define BYTES_NARROW_PART_S 1.2e-6  /* of fewer than 64 columns */
-#define SHARE_S 3.2e-6              /* of two blocks with parts of k of a tile: they wait, */
-#define SLICED_SHARE_S 1.6e-6       /* with slices they do less, */
-#define SHARE_PART_S 0.65e-6        /* for each more of them, */
-#define SHARE_BYTES_PER_S 27e9      /* and what each sends to the others */
+#define SHARE_S 1.1e-6              /* of two blocks with parts of k of a tile: they wait, */
+#define SHARE_PART_S 0.5e-6         /* for each more of them, */
+#define SHARE_BYTES_PER_S 12.5e9    /* and what each sends to the others */
 #define PIECES_S 2.5e-6             /* a second kernel, that adds parts of k, */
 #define PIECE_PART_S 0.2e-6         /* one part after another, */
 #define PIECES_RATIO 0.36           /* and its rate over that of memory */
@@ -48,9 +47,11 @@
 #define ADD_CYCLES_OF_ONE 700.0
 #define ADD_CYCLES_OF_TWO 340.0
 #define ADD_CYCLES_OF_PARTS 480.0 /* of two, in two parts of 128 columns */
-#define CUT_CYCLES 180.0  /* of cutting FP32 rows in registers, while the other multiplies */
-#define NARROW_SHARE 0.78 /* as ISSUE_SHARE, of 64 columns */
-#define SLICES_S 2.2e-6   /* from the slices' pass to the first products */
+#define CUT_CYCLES 180.0      /* of cutting FP32 rows in registers, while the other multiplies */
+#define SLICED_SHARE_S 1.6e-6 /* as SHARE_S, */
+#define SLICED_SHARE_BYTES_PER_S 27e9 /* and as SHARE_BYTES_PER_S */
+#define NARROW_SHARE 0.78             /* as ISSUE_SHARE, of 64 columns */
+#define SLICES_S 2.2e-6               /* from the slices' pass to the first products */
 #define RUN_CHUNKS 32.0
 #define RUN_BYTES_PER_S 33e9    /* of a block's sums, at the end of each run of k but the last */
 #define SLICED_CLOCK_SHARE 0.97 /* as CLOCK_SHARE: less power a product */
@@ -122,8 +123,10 @@ static tile_lines count_b_lines(const tgi_problem *p, const tgi_wgmma_work *work
  * FP32 while the other is multiplied. */
 static double find_width_share(const tgi_kernel *kernel)
 {
-    return (tgi_type_bytes(kernel->type) == 1 && kernel->tile_cols <= 192 ? FP8_SHARE : 1.0) *
-           (kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0);
+    const double odd_share = kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0;
+    if (tgi_type_bytes(kernel->type) == 1)
+        return odd_share * (kernel->tile_cols <= 192 ? FP8_SHARE : FP8_WIDE_SHARE);
+    return kernel->tile_rows == 128 && kernel->tile_cols <= 128 ? HALF_SHARE : odd_share;
 }
 
 /* Bytes a cycle, of lines that so many blocks copy at once. */
@@ -235,10 +238,11 @@ static double find_own_seconds(const tgi_wgmma_work *work, const step_seconds *s
 /* What the blocks of a cluster lose with parts of k of a tile. */
 static double find_share_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel, double sums)
 {
+    const int is_sliced = kernel->family != TGI_FAMILY_cuda_wgmma;
     const double others = work->cluster_parts - 1;
-    const double wait_s = kernel->family == TGI_FAMILY_cuda_wgmma ? SHARE_S : SLICED_SHARE_S;
-    return others > 0.0 ? wait_s + SHARE_PART_S * (others - 1.0) +
-                              sums * 4.0 * others / work->cluster_parts / SHARE_BYTES_PER_S
+    const double bytes = sums * 4.0 * others / work->cluster_parts;
+    return others > 0.0 ? (is_sliced ? SLICED_SHARE_S : SHARE_S) + SHARE_PART_S * (others - 1.0) +
+                              bytes / (is_sliced ? SLICED_SHARE_BYTES_PER_S : SHARE_BYTES_PER_S)
                         : 0.0;
 }
 
@@ -253,6 +257,31 @@ static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *
     return work->is_d_boxed
                ? 0.0
                : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);
+}
+
+/* 1: a tile of sums alone is stored while the block's next one is multiplied. */
+static int is_kept(const tgi_wgmma_work *work, const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return tgi_type_bytes(kernel->type) == 2 && tgi_type_bytes(p->d_type) == 2 &&
+           tgi_problem_is_sum_alone(p) && work->is_d_boxed && p->d.col == 1 &&
+           work->cluster_parts == 1 &&
+           work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
+}
+
+/* What a block does between the products of one tile and the next, and after the last, over all
+ * rounds of tiles that are not cut. */
+static double find_finish_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel,
+                                  const tgi_problem *p)
+{
+    const double sums = (double)kernel->tile_rows * kernel->tile_cols;
+    const double rounds = ceil(work->whole_count / work->slot_count);
+    const double last = rounds > 0.0 && work->cut_count == 0.0 ? 1.0 : 0.0;
+    const double store_s =
+        sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
+    const double turned_s = p->d.col == 1 && p->n > 1 ? 0.0 : TURNED_S;
+    return (is_kept(work, kernel, p) ? last : rounds) * store_s +
+           rounds * (TILE_S + find_share_seconds(work, kernel, sums) + turned_s +
+                     find_stored_seconds(work, kernel, p));
 }
 
 /* What L2 gives anew, each byte as often as the blocks that copy it at once are doubled from one,
@@ -288,15 +317,9 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const step_seconds step = find_step_seconds(gpu, kernel, p, work, busy_share);
     const double idle_s = find_own_seconds(work, &step, 0.0);
     const double own_s = find_own_seconds(work, &step, fmin(1.0, memory_s / idle_s));
-    const double store_s =
-        TILE_S + sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
-    const double share_s = find_share_seconds(work, kernel, sums);
-    const double stored_s = find_stored_seconds(work, kernel, p);
-    const double turned_s = p->d.col == 1 && p->n > 1 ? 0.0 : TURNED_S;
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
     double seconds = LAUNCH_S + join_seconds(own_s, MEMORY_START_S + memory_s) +
-                     ceil(work->whole_count / slots) * (store_s + share_s + turned_s + stored_s) +
-                     ceil(cut_units / slots) * put_s;
+                     find_finish_seconds(work, kernel, p) + ceil(cut_units / slots) * put_s;
     if (work->cut_count > 0.0) {
         const double piece_bytes = cut_units * work->cluster_rows * sums * 4.0;
         seconds += PIECES_S + PIECE_PART_S * parts +
