@@ -4,12 +4,12 @@
 
 /* Fitted to runs of BF16 and FP8 on an H200, calls one behind the other, m from 1 to 8192. */
 #define STEP_BYTES 128.0
-#define LAUNCH_S 1.6e-6  /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
-#define CLOCK_SHARE 0.82 /* of the top clock, where all multiprocessors use them */
-#define ISSUE_SHARE 0.94 /* of the instructions' rate in the middle of a tile */
-#define ODD_SHARE 0.945  /* more, of 160 and 192 columns */
-#define HALF_SHARE 0.92  /* more, of 128 rows and at most 128 columns: shared memory is read more */
-#define FP8_SHARE 0.84   /* more, of FP8 in tiles of one part, */
+#define LAUNCH_S 1.6e-6           /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
+#define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
+#define ISSUE_SHARE 0.94          /* of the instructions' rate in the middle of a tile */
+#define ODD_SHARE 0.945           /* more, of 160 and 192 columns */
+#define HALF_SHARE 0.92           /* more, but of FP8, of 128 rows and at most 128 columns, */
+#define FP8_SHARE 0.84            /* more, of FP8 in tiles of one part, */
 #define FP8_WIDE_SHARE 0.93       /* and of two */
 #define FILL_BYTES_PER_CYCLE 64.0 /* of the copy engine into one multiprocessor's shared memory, */
 #define FILL_SHARED_LESS 4.8      /* less for each doubling, from two, of the blocks at a line, */
@@ -25,13 +25,13 @@
 #define LATENCY_S 1.05e-6         /* from the request for a stage to its use, */
 #define CLUSTER_LATENCY_S 1.25e-6 /* where two blocks wait for each other, */
 #define LOADED_SHARE 0.33         /* how much longer it is where memory is busy, */
-#define SHARED_WAIT 1.16          /* where all lines have two readers or more, */
-#define APART_WAIT 1.8            /* and where those have parts of k and are no neighbours */
-#define TURNED_S 0.8e-6           /* more of each tile, where D's rows lie across the tile's */
-#define STORED_PART_S 0.35e-6     /* more of each part whose lines threads store, */
+#define SHARED_WAIT 1.16      /* how many times as long where all lines have two readers or more, */
+#define APART_WAIT 1.8        /* and where those have parts of k in clusters */
+#define TURNED_S 0.8e-6       /* more of each tile, where D's rows lie across the tile's */
+#define STORED_PART_S 0.35e-6 /* more of each part whose lines threads store, */
 #define STORED_NARROW_PART_S 0.3e-6 /* of fewer than 64 columns; */
-#define BYTES_PART_S 4.7e-6         /* of each whose elements are bytes, */
-#define BYTES_NARROW_PART_S 1.2e-6  /* of fewer than 64 columns */
+#define BYTES_PART_S 4.4e-6         /* of each whose elements are bytes, */
+#define BYTES_NARROW_PART_S 3.1e-6  /* of fewer than 64 columns */
 #define SHARE_S 1.1e-6              /* of two blocks with parts of k of a tile: they wait, */
 #define SHARE_PART_S 0.5e-6         /* for each more of them, */
 #define SHARE_BYTES_PER_S 12.5e9    /* and what each sends to the others */
@@ -119,8 +119,8 @@ static tile_lines count_b_lines(const tgi_problem *p, const tgi_wgmma_work *work
     return count_lines((double)p->n, work->b_tile_lines, 1.0, work->b_box_lines);
 }
 
-/* Of ISSUE_SHARE. FP8: a tile of more than 192 columns is in two parts, of which one is added in
- * FP32 while the other is multiplied. */
+/* Of ISSUE_SHARE, for the tile's size. FP8: a tile of more than 192 columns is in two parts, of
+ * which one is added in FP32 while the other is multiplied. */
 static double find_width_share(const tgi_kernel *kernel)
 {
     const double odd_share = kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0;
@@ -136,21 +136,35 @@ static double find_fill_rate(double sharer_count)
     return fmax(FILL_LEAST, FILL_BYTES_PER_CYCLE - less);
 }
 
+/* Clusters of tiles of a batch entry, and the clusters that copy a line of A, and of B. */
+typedef struct tile_grid {
+    double rows, cols;
+    double a_readers, b_readers;
+} tile_grid;
+
+static tile_grid count_grid(const tgi_kernel *kernel, const tgi_problem *p,
+                            const tgi_wgmma_work *work)
+{
+    const double rows = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
+    const double cols = ceil((double)p->n / kernel->tile_cols);
+    const double entries = (double)p->batch_count;
+    return (tile_grid){rows, cols, cols * (p->a.batch == 0 ? entries : 1.0),
+                       rows * (p->b.batch == 0 ? entries : 1.0)};
+}
+
 /* Clusters that copy the same lines of A, and of B, at once: of those that run so many are side by
  * side, since they are numbered down groups of rows. */
 typedef struct line_sharers {
     double of_a, of_b;
 } line_sharers;
 
-static line_sharers count_sharers(const tgi_kernel *kernel, const tgi_problem *p,
-                                  const tgi_wgmma_work *work)
+static line_sharers count_sharers(const tgi_problem *p, const tgi_wgmma_work *work,
+                                  const tile_grid *grid)
 {
-    const double rows = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
-    const double cols = ceil((double)p->n / kernel->tile_cols);
     const double running = fmin(work->slot_count, work->whole_count + work->cut_count);
-    const double entries = fmax(1.0, running / (rows * cols)); /* of a batch */
+    const double entries = fmax(1.0, running / (grid->rows * grid->cols)); /* of a batch */
     const double in_entry = running / entries;
-    const double beside = fmin(cols, ceil(in_entry / work->group_rows));
+    const double beside = fmin(grid->cols, ceil(in_entry / work->group_rows));
     return (line_sharers){beside * (p->a.batch == 0 ? entries : 1.0),
                           fmax(1.0, in_entry / beside) * (p->b.batch == 0 ? entries : 1.0)};
 }
@@ -171,7 +185,7 @@ typedef struct step_seconds {
 
 static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                       const tgi_problem *p, const tgi_wgmma_work *work,
-                                      double busy_share)
+                                      const line_sharers *sharers, double busy_share)
 {
     const tile_lines a = count_a_lines(kernel, p, work), b = count_b_lines(p, work);
     const step_work step = find_step_work(kernel, p);
@@ -185,14 +199,13 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
         (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
     const double a_bytes = step.row_bytes * (1.0 + STRADDLE_SHARE * work->a_straddles);
     const double b_share = STRADDLE_SHARE * work->b_straddles / work->cluster_rows;
-    const line_sharers sharers = count_sharers(kernel, p, work);
     const double fill_s =
-        (a.inside * a_bytes / find_fill_rate(sharers.of_a) +
-         b.inside * step.col_bytes * (1.0 + b_share) / find_fill_rate(sharers.of_b)) /
+        (a.inside * a_bytes / find_fill_rate(sharers->of_a) +
+         b.inside * step.col_bytes * (1.0 + b_share) / find_fill_rate(sharers->of_b)) /
             gpu->clock_hz +
         (a.outside + b.outside) * OUTSIDE_LINE_S;
     const double sum_bytes = (double)kernel->tile_rows * kernel->tile_cols * 4.0;
-    return (step_seconds){fmax(multiply_s, fill_s), find_wait_seconds(work, &sharers),
+    return (step_seconds){fmax(multiply_s, fill_s), find_wait_seconds(work, sharers),
                           is_sliced ? sum_bytes / RUN_BYTES_PER_S : 0.0};
 }
 
@@ -263,7 +276,7 @@ static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *
 static int is_kept(const tgi_wgmma_work *work, const tgi_kernel *kernel, const tgi_problem *p)
 {
     return tgi_type_bytes(kernel->type) == 2 && tgi_type_bytes(p->d_type) == 2 &&
-           tgi_problem_is_sum_alone(p) && work->is_d_boxed && p->d.col == 1 &&
+           tgi_problem_is_sum_alone(p) && work->is_d_boxed && !(p->d.row == 1 && p->m > 1) &&
            work->cluster_parts == 1 &&
            work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
 }
@@ -287,34 +300,35 @@ static double find_finish_seconds(const tgi_wgmma_work *work, const tgi_kernel *
 /* What L2 gives anew, each byte as often as the blocks that copy it at once are doubled from one,
  * over what memory gives and takes. */
 static double find_copied_ratio(const tgi_kernel *kernel, const tgi_problem *p,
-                                const tgi_wgmma_work *work)
+                                const tgi_wgmma_work *work, const tile_grid *grid,
+                                const line_sharers *sharers)
 {
     const step_work step = find_step_work(kernel, p);
-    const line_sharers sharers = count_sharers(kernel, p, work);
     const double steps = (work->whole_count + work->cut_count) * work->step_count;
     const double a_bytes =
         steps * work->cluster_rows * count_a_lines(kernel, p, work).inside * step.row_bytes;
     const double b_bytes = steps * count_b_lines(p, work).inside * step.col_bytes;
-    const double row_clusters = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
-    const double col_tiles = ceil((double)p->n / kernel->tile_cols);
-    return (a_bytes * (1.0 - 1.0 / col_tiles) * log2(sharers.of_a) +
-            b_bytes * (1.0 - 1.0 / row_clusters) * log2(sharers.of_b)) /
+    return (a_bytes * (1.0 - 1.0 / grid->a_readers) * log2(sharers->of_a) +
+            b_bytes * (1.0 - 1.0 / grid->b_readers) * log2(sharers->of_b)) /
            tgi_model_tile_bytes(p);
 }
 
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                const tgi_wgmma_work *work)
 {
+    const tile_grid grid = count_grid(kernel, p, work);
+    const line_sharers sharers = count_sharers(p, work, &grid);
     const double slots = work->slot_count, parts = work->part_count;
     const double cut_units = work->cut_count * parts;
     const double sums = (double)kernel->tile_rows * kernel->tile_cols;
     const double each_s =
-        tgi_model_tile_bytes(p) * (1.0 + COPIED_SHARE * find_copied_ratio(kernel, p, work)) /
+        tgi_model_tile_bytes(p) *
+        (1.0 + COPIED_SHARE * find_copied_ratio(kernel, p, work, &grid, &sharers)) /
         (MEMORY_SHARE * gpu->memory_bytes_per_s) / (work->whole_count + work->cut_count);
     const double memory_s = find_memory_seconds(work->whole_count, slots, each_s) +
                             find_memory_seconds(cut_units, slots, each_s / parts);
     const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
-    const step_seconds step = find_step_seconds(gpu, kernel, p, work, busy_share);
+    const step_seconds step = find_step_seconds(gpu, kernel, p, work, &sharers, busy_share);
     const double idle_s = find_own_seconds(work, &step, 0.0);
     const double own_s = find_own_seconds(work, &step, fmin(1.0, memory_s / idle_s));
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
