@@ -8,8 +8,8 @@
 #define CLOCK_SHARE 0.82          /* of the top clock, where all multiprocessors use them */
 #define ISSUE_SHARE 0.94          /* of the instructions' rate in the middle of a tile */
 #define ODD_SHARE 0.945           /* more, of 160 and 192 columns */
-#define HALF_SHARE 0.92           /* more, but of FP8, of 128 rows and at most 128 columns, */
-#define FP8_SHARE 0.84            /* more, of FP8 in tiles of one part, */
+#define HALF_SHARE 0.92           /* more, of 128 rows and at most 128 columns, but for FP8, */
+#define FP8_SHARE 0.84            /* which has this in tiles of one part, */
 #define FP8_WIDE_SHARE 0.93       /* and of two */
 #define FILL_BYTES_PER_CYCLE 64.0 /* of the copy engine into one multiprocessor's shared memory, */
 #define FILL_SHARED_LESS 4.8      /* less for each doubling, from two, of the blocks at a line, */
@@ -272,11 +272,17 @@ static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *
                : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);
 }
 
+/* 1: D's rows lie across the tile's. */
+static int is_turned(const tgi_problem *p)
+{
+    return p->d.col != 1 || p->n == 1;
+}
+
 /* 1: a tile of sums alone is stored while the block's next one is multiplied. */
 static int is_kept(const tgi_wgmma_work *work, const tgi_kernel *kernel, const tgi_problem *p)
 {
     return tgi_type_bytes(kernel->type) == 2 && tgi_type_bytes(p->d_type) == 2 &&
-           tgi_problem_is_sum_alone(p) && work->is_d_boxed && !(p->d.row == 1 && p->m > 1) &&
+           tgi_problem_is_sum_alone(p) && work->is_d_boxed && !is_turned(p) &&
            work->cluster_parts == 1 &&
            work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
 }
@@ -291,10 +297,9 @@ static double find_finish_seconds(const tgi_wgmma_work *work, const tgi_kernel *
     const double last = rounds > 0.0 && work->cut_count == 0.0 ? 1.0 : 0.0;
     const double store_s =
         sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
-    const double turned_s = p->d.col == 1 && p->n > 1 ? 0.0 : TURNED_S;
     return (is_kept(work, kernel, p) ? last : rounds) * store_s +
-           rounds * (TILE_S + find_share_seconds(work, kernel, sums) + turned_s +
-                     find_stored_seconds(work, kernel, p));
+           rounds * (TILE_S + find_share_seconds(work, kernel, sums) +
+                     (is_turned(p) ? TURNED_S : 0.0) + find_stored_seconds(work, kernel, p));
 }
 
 /* What L2 gives anew, each byte as often as the blocks that copy it at once are doubled from one,

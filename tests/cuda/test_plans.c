@@ -296,6 +296,7 @@ static void test_boxes_end_with_their_operand(void **state)
         {"5x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x8,64x64,64x64,"},
         {"37x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x40,64x64,64x64,"},
         {"4096x40x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x128x64", "64x128,64x24,64x64,"},
+        {"4096x40x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x128x64", "64x64,64x40,64x64,"},
         {"4096x4096x4096:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x256x64",
          "64x128,64x128,64x64,"},
         {"300x300x512:tn:bf16:d=fp32", "cuda_wgmma_sm90a_bf16_128x128x64", "64x64,64x64,32x64,"},
