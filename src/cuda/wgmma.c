@@ -208,7 +208,7 @@ static tg_status map_result(const tgi_cuda_queue *queue, const tgi_kernel *kerne
     const int box_elems = (int)(BOX_BYTES / elem_bytes);
     const int part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
     args->is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p) && (uintptr_t)gemm->d % UNIT_BYTES == 0;
-    args->is_d_lined = elem_bytes > 1 && (is_turned || p->d.col == 1);
+    args->is_d_lined = (elem_bytes > 1 || args->is_d_boxed) && (is_turned || p->d.col == 1);
     args->is_d_turned = args->is_d_lined && is_turned;
     return args->is_d_boxed
                ? tgi_tensor_encode(queue, &tensor,
@@ -225,7 +225,7 @@ static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2
     return names[2 * operand[0].is_across + operand[1].is_across];
 }
 
-/* rows: of a group. */
+/* rows: of clusters, of a group. */
 static tgi_wgmma_order make_order(int64_t row_clusters, int64_t col_tiles, int64_t rows)
 {
     const int64_t last_group = (row_clusters - 1) / rows;

@@ -16,8 +16,8 @@ int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *prob
                                int cluster_rows);
 int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *problem);
 
-/* Tiles are numbered down groups of so many rows of clusters, so that those under way together
- * share operands in L2. */
+/* Tiles are numbered down the columns of groups of so many rows of clusters, so that those under
+ * way together share operands in L2. */
 int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *problem, int cluster_rows);
 
 /* Lines of a box of A, or of B where is_b is 1. */

@@ -49,7 +49,7 @@ static __device__ __forceinline__ void tgi_write_element(void *data, int64_t ind
         static_cast<float *>(data)[index] = value;
     else if (tgi_is_fp8(type))
         static_cast<uint8_t *>(data)[index] =
-            type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(value) : tgi_e5m2_from_fp32(value);
+            static_cast<uint8_t>(tgi_encode_fp8_pair(type == TG_TYPE_FP8_E4M3, value, 0.0f));
     else
         static_cast<uint16_t *>(data)[index] =
             type == TG_TYPE_BF16 ? tgi_encode_bf16(value) : tgi_encode_fp16(value);

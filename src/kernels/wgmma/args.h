@@ -31,8 +31,8 @@ typedef struct tgi_wgmma_slices {
     int32_t block_lines, block_count, segment_count;
 } tgi_wgmma_slices;
 
-/* In which order clusters of tiles are numbered: down groups of rows of clusters, so that those
- * under way together share operands in L2. */
+/* In which order clusters of tiles are numbered: down the columns of groups of rows of clusters, so
+ * that those under way together share operands in L2. Of few columns a group is one row. */
 typedef struct tgi_wgmma_order {
     tgi_divisor entry;           /* clusters of a batch entry, */
     tgi_divisor group;           /* of a group, */
@@ -50,8 +50,8 @@ typedef struct tgi_wgmma_args {
     tgi_wgmma_operand a, b;
     tgi_tensor_map d; /* where is_d_boxed */
     tgi_gemm_args gemm;
-    int32_t is_d_lined;  /* D has lines of contiguous elements of 2 or 4 bytes: its rows, */
-    int32_t is_d_turned; /* or its columns; not of slices. */
+    int32_t is_d_lined;  /* D has lines of contiguous elements, its rows; of bytes if boxed; */
+    int32_t is_d_turned; /* its columns instead: elements of 2 or 4 bytes, not of slices. */
     int32_t is_d_boxed;  /* The copy engine stores those lines, else threads do. */
     tgi_wgmma_order order;
     int32_t tile_rows, tile_cols;

@@ -158,7 +158,9 @@ static __device__ __forceinline__ void tgi_put_part(const tgi_wgmma_args &args,
 {
     const tg_type type = tgi_find_d_type(args.gemm.problem);
     const int is_16bit = args.is_d_lined && type != TG_TYPE_FP32;
-    if (MayTurn && args.is_d_turned) {
+    if (args.is_d_lined && tgi_is_fp8(type))
+        tgi_put_bytes<Cols>(part, sum, type);
+    else if (MayTurn && args.is_d_turned) {
         if (is_16bit)
             tgi_put_turned_16bit<Cols>(part, sum, type);
         else

@@ -37,6 +37,11 @@ static __device__ __forceinline__ void tgi_write_shared_4(uint32_t shared, float
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
 }
 
+static __device__ __forceinline__ void tgi_write_shared_2(uint32_t shared, uint16_t value)
+{
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"(value) : "memory");
+}
+
 static __device__ __forceinline__ void tgi_read_shared_8(uint32_t shared, float (&value)[2])
 {
     asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
@@ -108,6 +113,23 @@ static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (
     uint32_t pair[Cols / 4];
     tgi_pack_sums(sum, first, type, pair);
     tgi_put_pairs<Cols>(box, pair, 0);
+}
+
+/* The same as FP8: one box, of lines of 128 bytes which Cols take a part of. */
+template <int Cols, int Count>
+static __device__ __forceinline__ void tgi_put_bytes(uint32_t box, const float (&sum)[Count],
+                                                     tg_type type)
+{
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int t = 0; t < Cols / 8; t++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int i = 4 * t + 2 * h;
+            const uint32_t unit = tgi_find_unit(box, line + 8 * h, t / 2);
+            tgi_write_shared_2(unit + t % 2 * 8 + lane % 4 * 2,
+                               tgi_encode_fp8_pair(type == TG_TYPE_FP8_E4M3, sum[i], sum[i + 1]));
+        }
 }
 
 /* The same as FP32: boxes of 32 columns. */

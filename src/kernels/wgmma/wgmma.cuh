@@ -160,9 +160,10 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
  * rows lines, FP32 where the operands are, else of 16 bits. */
 static __device__ __forceinline__ int tgi_is_quick(const tgi_wgmma_args &args, int is_wide)
 {
+    const tg_type type = tgi_find_d_type(args.gemm.problem);
     return args.gemm.is_sum_alone && (args.is_d_boxed || (args.is_d_lined && !is_wide)) &&
-           !args.is_d_turned && args.cluster_parts == 1 &&
-           (tgi_find_d_type(args.gemm.problem) == TG_TYPE_FP32) == is_wide;
+           !args.is_d_turned && args.cluster_parts == 1 && (type == TG_TYPE_FP32) == is_wide &&
+           !tgi_is_fp8(type);
 }
 
 template <class Shape>
