@@ -208,7 +208,7 @@ static tg_status map_result(const tgi_cuda_queue *queue, const tgi_kernel *kerne
     const int box_elems = (int)(BOX_BYTES / elem_bytes);
     const int part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
     args->is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p) && (uintptr_t)gemm->d % UNIT_BYTES == 0;
-    args->is_d_lined = (elem_bytes > 1 || args->is_d_boxed) && (is_turned || p->d.col == 1);
+    args->is_d_lined = is_turned ? elem_bytes > 1 : p->d.col == 1;
     args->is_d_turned = args->is_d_lined && is_turned;
     return args->is_d_boxed
                ? tgi_tensor_encode(queue, &tensor,

@@ -333,8 +333,8 @@ static __device__ __forceinline__ uint4 tgi_read_kept_16(const void *global)
     return words;
 }
 
-/* PTX cvt .satfinite of two numbers to e4m3x2, or e5m2x2: `low` in the lower byte; beyond the type's
- * largest, and Inf, as that. */
+/* PTX cvt .satfinite of two numbers to e4m3x2, or e5m2x2: `low` in the lower byte; beyond the
+ * type's largest, and Inf, as that. */
 static __device__ __forceinline__ uint16_t tgi_encode_fp8_pair(int is_e4m3, float low, float high)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890

@@ -50,8 +50,8 @@ typedef struct tgi_wgmma_args {
     tgi_wgmma_operand a, b;
     tgi_tensor_map d; /* where is_d_boxed */
     tgi_gemm_args gemm;
-    int32_t is_d_lined;  /* D has lines of contiguous elements, its rows; of bytes if boxed; */
-    int32_t is_d_turned; /* its columns instead: elements of 2 or 4 bytes, not of slices. */
+    int32_t is_d_lined;  /* D has lines of contiguous elements: its rows, */
+    int32_t is_d_turned; /* or its columns, of elements of 2 or 4 bytes; not of slices. */
     int32_t is_d_boxed;  /* The copy engine stores those lines, else threads do. */
     tgi_wgmma_order order;
     int32_t tile_rows, tile_cols;

@@ -61,12 +61,14 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_wgmma_args &args
                                                       int batch, int cols, uint32_t before,
                                                       uint32_t part, int has_after)
 {
-    if (args.is_d_lined)
-        tgi_store_lines(
-            tgi_find_lines(tgi_find_target(args, row, col, batch, cols), args.is_d_turned),
-            {before, cols / 8 - 1}, part, has_after);
-    else
+    const tgi_wgmma_target target = tgi_find_target(args, row, col, batch, cols);
+    if (!args.is_d_lined)
         tgi_store_elements<0>(args, row, col, batch, cols, part);
+    else if (tgi_is_fp8(target.type))
+        tgi_store_lines<1>(tgi_find_lines(target, 0), {before, cols / 16 - 1}, part, has_after);
+    else
+        tgi_store_lines<2>(tgi_find_lines(target, args.is_d_turned), {before, cols / 8 - 1}, part,
+                           has_after);
 }
 
 /* Has the copy engine store the part's boxes, of rows. */
@@ -142,7 +144,7 @@ tgi_store_tile_lines(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile,
             if (i == j)
                 tgi_put_16bit<cols>(box, sum, j * (cols / 8), tgi_find_d_type(args.gemm.problem));
         __syncwarp(); /* the box has been written */
-        tgi_store_box_lines(lines, min(lines.bytes, 2 * cols), before, box, has_after);
+        tgi_store_box_lines<2>(lines, min(lines.bytes, 2 * cols), before, box, has_after);
         __syncwarp(); /* both boxes have been read */
         before.box = has_after ? box : 0;
         lines.data += 2 * cols;
@@ -199,7 +201,8 @@ tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&
     tgi_meet(barrier, 128); /* it has been written */
     /* Where less than a unit follows, nothing is left to the part after. */
     const int are_beside = has_two && !is_turned;
-    const int64_t wide = args.gemm.problem.n - 8;
+    const int64_t wide =
+        args.gemm.problem.n - (tgi_is_fp8(tgi_find_d_type(args.gemm.problem)) ? 16 : 8);
     if (IsSliced && !(args.gemm.is_sum_alone && args.is_d_boxed))
         tgi_store_elements<1>(args, tile.row, tile.col, tile.batch, 2 * Count, part);
     else if (!args.is_d_boxed)

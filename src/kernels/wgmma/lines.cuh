@@ -19,6 +19,12 @@ struct tgi_wgmma_target {
     tg_type type;
 };
 
+/* Of an element of D. */
+static __device__ __forceinline__ int tgi_count_bytes(tg_type type)
+{
+    return type == TG_TYPE_FP32 ? 4 : tgi_is_fp8(type) ? 1 : 2;
+}
+
 static __device__ __forceinline__ tgi_wgmma_target tgi_find_target(const tgi_wgmma_args &args,
                                                                    int row, int col, int batch,
                                                                    int cols)
@@ -32,13 +38,11 @@ static __device__ __forceinline__ tgi_wgmma_target tgi_find_target(const tgi_wgm
     target.row = p.d.row;
     target.col = p.d.col;
     target.data = static_cast<char *>(gemm.d) +
-                  tgi_offset(p.d, batch, row, col) * (target.type == TG_TYPE_FP32 ? 4
-                                                      : tgi_is_fp8(target.type)   ? 1
-                                                                                  : 2);
+                  tgi_offset(p.d, batch, row, col) * tgi_count_bytes(target.type);
     return target;
 }
 
-/* Lines of contiguous elements of 2 or 4 bytes. */
+/* Lines of contiguous elements. */
 struct tgi_wgmma_lines {
     char *data;    /* the first one's */
     int64_t pitch; /* bytes from line to line */
@@ -55,7 +59,7 @@ struct tgi_wgmma_box {
 static __device__ __forceinline__ tgi_wgmma_lines tgi_find_lines(const tgi_wgmma_target &target,
                                                                  int are_cols)
 {
-    const int elem_bytes = target.type == TG_TYPE_FP32 ? 4 : 2;
+    const int elem_bytes = tgi_count_bytes(target.type);
     tgi_wgmma_lines lines;
     lines.data = static_cast<char *>(target.data);
     lines.pitch = (are_cols ? target.col : target.row) * elem_bytes;
@@ -65,33 +69,43 @@ static __device__ __forceinline__ tgi_wgmma_lines tgi_find_lines(const tgi_wgmma
 }
 
 /* A thread has units of four lines of a box: eight lanes share a line, a warp has sixteen, those
- * that it has put there where they are rows. Lines so far apart begin alike between two units. */
+ * that it has put there where they are rows. Lines so far apart begin alike between two units where
+ * elements have two bytes or more: as many of them as an element has bytes, ElemBytes, 1 or 2, are
+ * stored at once. */
 #define TGI_OWN_STEP 8
 
-/* The ends of two such lines, from `data` on, by elements: bytes before the units, and behind them.
+/* The ends of such lines, from `data` on, by elements: bytes before the units, and behind them.
  * `line` is the first one's number in the box. */
+template <int ElemBytes>
 static __device__ __forceinline__ void tgi_store_ends(char *data, int64_t pitch, int count,
                                                       int head, int tail, int bytes, uint32_t box,
                                                       int line)
 {
+    const int first = ElemBytes * (tgi_thread_anew() % 8);
 #pragma unroll 1
-    for (int i = 2 * (tgi_thread_anew() % 8); i < head + bytes - tail; i += 16) {
+    for (int i = first; i < head + bytes - tail; i += 8 * ElemBytes) {
         const int offset = i < head ? i : tail + i - head;
         const uint32_t source = tgi_find_unit(box, line, offset / 16) + offset % 16;
-        const uint16_t elem[2] = {tgi_read_shared_2(source),
-                                  tgi_read_shared_2(source + TGI_OWN_STEP * 128)};
-        if (count > 0)
-            *reinterpret_cast<uint16_t *>(data + offset) = elem[0];
-        if (count > 1)
-            *reinterpret_cast<uint16_t *>(data + pitch + offset) = elem[1];
+        uint16_t elem[ElemBytes];
+#pragma unroll
+        for (int j = 0; j < ElemBytes; j++)
+            elem[j] = ElemBytes == 1 ? tgi_read_shared_1(source)
+                                     : tgi_read_shared_2(source + j * TGI_OWN_STEP * 128);
+#pragma unroll
+        for (int j = 0; j < ElemBytes; j++)
+            if (ElemBytes == 1 && count > j)
+                data[offset] = static_cast<char>(elem[j]);
+            else if (count > j)
+                *reinterpret_cast<uint16_t *>(data + j * pitch + offset) = elem[j];
     }
 }
 
-/* Stores the first `bytes`, at most 128, of a box's lines `line` and the one eight behind it: units
- * that begin in it or, where there is a box `before` it, in that one; the ends by themselves. Where
- * there is one after it, that box's lines bring the last bytes. All that is needed is read before
- * something is stored: each by itself would be waited for. */
-static __device__ __forceinline__ void tgi_store_two(const tgi_wgmma_lines &lines, int line,
+/* Stores the first `bytes`, at most 128, of a box's line `line` and, of two bytes an element, of
+ * the one eight behind it: units that begin in it or, where there is a box `before` it, in that
+ * one; the ends by themselves. Where there is one after it, that box's lines bring the last bytes.
+ * All that is needed is read before something is stored: each by itself would be waited for. */
+template <int ElemBytes>
+static __device__ __forceinline__ void tgi_store_own(const tgi_wgmma_lines &lines, int line,
                                                      int bytes, tgi_wgmma_box before, uint32_t box,
                                                      int has_after)
 {
@@ -105,35 +119,37 @@ static __device__ __forceinline__ void tgi_store_two(const tgi_wgmma_lines &line
         own < 0 ? tgi_find_unit(before.box, line, before.last_unit) : tgi_find_unit(box, line, own);
     const uint32_t second = tgi_find_unit(box, line, min(own + 1, 7));
     const int offset = head + 16 * own;
-    uint4 unit[2], next[2];
+    uint4 unit[ElemBytes], next[ElemBytes];
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < ElemBytes; i++) {
         unit[i] = tgi_read_unit(first + i * TGI_OWN_STEP * 128);
         next[i] = tgi_read_unit(second + i * TGI_OWN_STEP * 128);
     }
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < ElemBytes; i++) {
         unit[i] = tgi_cut_unit(unit[i], next[i], head);
         if (i < count && offset < tail)
             *reinterpret_cast<uint4 *>(data + i * pitch + offset) = unit[i];
     }
     if (!before.box || !has_after)
-        tgi_store_ends(data, pitch, count, before.box ? 0 : head, tail, has_after ? tail : bytes,
-                       box, line);
+        tgi_store_ends<ElemBytes>(data, pitch, count, before.box ? 0 : head, tail,
+                                  has_after ? tail : bytes, box, line);
 }
 
 /* The same of all lines of the box. */
+template <int ElemBytes>
 static __device__ __forceinline__ void tgi_store_box_lines(const tgi_wgmma_lines &lines, int bytes,
                                                            tgi_wgmma_box before, uint32_t box,
                                                            int has_after)
 {
     const int line = tgi_thread_anew() % 128 / 32 * 16 + tgi_thread_anew() % 32 / 8;
 #pragma unroll 1
-    for (int i = 0; i < 8; i += 4)
-        tgi_store_two(lines, line + i, bytes, before, box, has_after);
+    for (int i = 0; i < 16 / ElemBytes; i += 4)
+        tgi_store_own<ElemBytes>(lines, line + i, bytes, before, box, has_after);
 }
 
 /* Stores lines that a warpgroup has put into a box, or where they are longer into two. */
+template <int ElemBytes>
 static __device__ __forceinline__ void tgi_store_lines(tgi_wgmma_lines lines, tgi_wgmma_box before,
                                                        uint32_t box, int has_after)
 {
@@ -141,7 +157,8 @@ static __device__ __forceinline__ void tgi_store_lines(tgi_wgmma_lines lines, tg
     while (lines.bytes > 0) {
         /* Less than a unit is left to itself. */
         const int has_next = lines.bytes >= 128 + 16;
-        tgi_store_box_lines(lines, min(lines.bytes, 128), before, box, has_after || has_next);
+        tgi_store_box_lines<ElemBytes>(lines, min(lines.bytes, 128), before, box,
+                                       has_after || has_next);
         lines.bytes -= 128;
         lines.data += 128;
         before = {has_next ? box : 0, 7};

@@ -64,6 +64,13 @@ static __device__ __forceinline__ uint16_t tgi_read_shared_2(uint32_t shared)
     return value;
 }
 
+static __device__ __forceinline__ uint16_t tgi_read_shared_1(uint32_t shared)
+{
+    uint16_t value;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=h"(value) : "r"(shared) : "memory");
+    return value;
+}
+
 static __device__ __forceinline__ uint4 tgi_read_unit(uint32_t shared)
 {
     uint4 unit;
