@@ -30,7 +30,7 @@
 #define TURNED_S 0.8e-6       /* more of each tile, where D's rows lie across the tile's */
 #define STORED_PART_S 0.35e-6 /* more of each part whose lines threads store, */
 #define STORED_NARROW_PART_S 0.3e-6 /* of fewer than 64 columns; */
-#define BYTES_PART_S 4.4e-6         /* of each whose elements are bytes, */
+#define BYTES_PART_S 4.4e-6         /* of each of bytes that lie across, */
 #define BYTES_NARROW_PART_S 3.1e-6  /* of fewer than 64 columns */
 #define SHARE_S 1.1e-6              /* of two blocks with parts of k of a tile: they wait, */
 #define SHARE_PART_S 0.5e-6         /* for each more of them, */
@@ -259,23 +259,23 @@ static double find_share_seconds(const tgi_wgmma_work *work, const tgi_kernel *k
                         : 0.0;
 }
 
+/* 1: D's rows lie across the tile's. */
+static int is_turned(const tgi_problem *p)
+{
+    return p->d.col != 1 || p->n == 1;
+}
+
 /* More of a tile that threads store, part after part. */
 static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel,
                                   const tgi_problem *p)
 {
     const int is_narrow = work->d_part_cols < 64;
-    const double part_s = tgi_type_bytes(p->d_type) > 1
-                              ? (is_narrow ? STORED_NARROW_PART_S : STORED_PART_S)
-                              : (is_narrow ? BYTES_NARROW_PART_S : BYTES_PART_S);
+    const double part_s = tgi_type_bytes(p->d_type) == 1 && is_turned(p)
+                              ? (is_narrow ? BYTES_NARROW_PART_S : BYTES_PART_S)
+                              : (is_narrow ? STORED_NARROW_PART_S : STORED_PART_S);
     return work->is_d_boxed
                ? 0.0
                : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);
-}
-
-/* 1: D's rows lie across the tile's. */
-static int is_turned(const tgi_problem *p)
-{
-    return p->d.col != 1 || p->n == 1;
 }
 
 /* 1: a tile of sums alone is stored while the block's next one is multiplied. */

@@ -46,8 +46,9 @@ struct tgi_wgmma_shape {
     static constexpr int is_promoted = promoted_steps > 0;
     /* Products are added to the tile's sums, while those of the step before may be under way. */
     static constexpr int is_in_place = !is_promoted && !is_turned;
-    /* Their sums may be stored as 16-bit numbers while the next tile is multiplied. */
-    static constexpr int may_keep = is_in_place && !is_wide;
+    /* Their sums may be stored as 16-bit numbers while the next tile is multiplied: in several
+     * parts, of which only the first would not be under way anyhow. */
+    static constexpr int may_keep = is_in_place && !is_wide && Cols > TGI_WGMMA_PART_COLS(Cols);
     /* Columns of one instruction: promoted sums need registers for their parts. */
     static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;

@@ -113,11 +113,12 @@ tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
     uint32_t used = 0; /* the barrier of the stage that is being multiplied */
     int step = tile.step;
 #pragma unroll 1
-    while (step < whole_end || kept.left > 0) {
+    while (step < whole_end || (Shape::may_keep && kept.left > 0)) {
         if (step < whole_end) {
+            const uint32_t stage =
+                tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes);
             tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
-            tgi_multiply_stage<Shape, 1>(memory.stages + ring.stage * Shape::stage_bytes, group, 0,
-                                         0, sum);
+            tgi_multiply_stage<Shape, 1>(stage, group, 0, 0, sum);
             tgi_wgmma_wait<1>();
             if (used)
                 tgi_release(used, sharer_count, first_sharer, thread);
@@ -125,7 +126,7 @@ tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
             ring.advance();
             step++;
         }
-        if (kept.left > 0)
+        if (Shape::may_keep && kept.left > 0)
             tgi_store_kept(args, kept, memory.parts + group * TGI_WGMMA_PART_BYTES, group + 1);
     }
     tgi_wgmma_wait<0>();
@@ -166,7 +167,7 @@ tgi_sum_apart(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
     const int first_sharer = rank - tgi_find_cluster_row(args, rank);
     int step = tile.step, has_runs = 0;
     do {
-        const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
+        const uint32_t stage = tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes);
         const uint32_t empty = memory.empty + ring.stage * 8;
         if (Shape::slices > 0 && step % TGI_RUN_CHUNKS == 0 && step > tile.step) {
             if (has_runs)
@@ -186,7 +187,7 @@ tgi_sum_apart(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
             if (Shape::promoted_steps > 1 && step + 1 < tile.step_end) {
                 step++;
                 ring.advance();
-                next = memory.stages + ring.stage * Shape::stage_bytes;
+                next = tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes);
                 next_empty = memory.empty + ring.stage * 8;
                 tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
             }

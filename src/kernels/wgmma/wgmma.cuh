@@ -90,24 +90,30 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t 
     }
 }
 
+/* Of a stage, for each block. */
+template <class Shape>
+static __device__ __forceinline__ int
+tgi_count_stage_bytes(const tgi_wgmma_args &args, tgi_wgmma_boxes a_boxes, tgi_wgmma_boxes b_boxes)
+{
+    const int line_bytes =
+        Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
+    return a_boxes.count * a_boxes.lines(args.a) *
+               (Shape::is_held ? TGI_WGMMA_STEP_BYTES : line_bytes) +
+           b_boxes.count * b_boxes.lines(args.b) * line_bytes;
+}
+
 /* Fills the stage at hand with step `step` of a tile, byte_count bytes for each block. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_fill_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
                const tgi_ring<Shape::stages> &ring, const tgi_wgmma_tile &tile, int step,
-               tgi_wgmma_boxes a_boxes, tgi_wgmma_boxes b_boxes, tgi_wgmma_sharers column)
+               tgi_wgmma_boxes a_boxes, tgi_wgmma_boxes b_boxes, int byte_count,
+               tgi_wgmma_sharers column)
 {
     const tgi_wgmma_sharers alone = {1, 0, 0};
-    const int line_bytes =
-        Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
-    const int byte_count = a_boxes.count * a_boxes.lines(args.a) *
-                               (Shape::is_held ? TGI_WGMMA_STEP_BYTES : line_bytes) +
-                           b_boxes.count * b_boxes.lines(args.b) * line_bytes;
     const uint32_t full = memory.full + ring.stage * 8;
     const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
     tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
-    if (!tgi_elect())
-        return;
     tgi_barrier_expect(full, byte_count);
     if constexpr (Shape::slices > 0 && !Shape::is_held)
         tgi_load_slices<Shape::rows>(args, args.a, a_boxes, a, full, tile.row, step, tile.batch,
@@ -140,13 +146,15 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
             tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems>(args.b, tile.col,
                                                                                column.count);
         const int whole_end = min(tile.step_end, args.step_count - has_short);
+        const int byte_count = tgi_count_stage_bytes<Shape>(args, a_boxes, b_boxes);
 #pragma unroll 1
         for (int step = tile.step; step < whole_end; step++, ring.advance())
-            tgi_fill_stage(args, memory, ring, tile, step, a_boxes, b_boxes, column);
+            tgi_fill_stage(args, memory, ring, tile, step, a_boxes, b_boxes, byte_count, column);
         if (whole_end < tile.step_end) {
             a_boxes.is_edge |= Shape::across_a;
             b_boxes.is_edge |= Shape::across_b;
-            tgi_fill_stage(args, memory, ring, tile, whole_end, a_boxes, b_boxes, column);
+            tgi_fill_stage(args, memory, ring, tile, whole_end, a_boxes, b_boxes,
+                           tgi_count_stage_bytes<Shape>(args, a_boxes, b_boxes), column);
             ring.advance();
         }
     }
@@ -269,9 +277,11 @@ static __device__ __forceinline__ void tgi_wgmma_multiply(const tgi_wgmma_args &
         if (Shape::group_count > 1)
             tgi_lower_registers<40>();
         const int warp = tgi_make_uniform(static_cast<int>(threadIdx.x) / 32);
-        if (warp == 0 && Shape::cluster_rows > 1 && args.cluster_rows > 1)
+        if (warp != 0 || !tgi_elect())
+            return;
+        if (Shape::cluster_rows > 1 && args.cluster_rows > 1)
             tgi_produce<Shape::cluster_rows>(args, memory, rank);
-        else if (warp == 0)
+        else
             tgi_produce<1>(args, memory, rank);
     } else {
         if (Shape::group_count > 1)
