@@ -9,33 +9,36 @@
 #define ISSUE_SHARE 0.94          /* of the instructions' rate in the middle of a tile */
 #define ODD_SHARE 0.945           /* more, of 160 and 192 columns */
 #define HALF_SHARE 0.92           /* more, of 128 rows and at most 128 columns, but for FP8, */
-#define FP8_SHARE 0.84            /* which has this in tiles of one part, */
-#define FP8_WIDE_SHARE 0.93       /* and of two */
+#define FP8_SHARE 0.92            /* which has this in tiles of one part, */
+#define FP8_WIDE_SHARE 0.98       /* and of two; */
+#define FP8_ALONE_SHARE 0.65      /* nobody multiplies while one warpgroup alone adds in FP32 */
 #define FILL_BYTES_PER_CYCLE 64.0 /* of the copy engine into one multiprocessor's shared memory, */
 #define FILL_SHARED_LESS 4.8      /* less for each doubling, from two, of the blocks at a line, */
 #define FILL_LEAST 38.0           /* but no less than this */
 #define STRADDLE_SHARE 0.5 /* more, of a line that a block asks for and that lies in two of L2's */
 #define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
 #define MEMORY_SHARE 0.95         /* of the bus's rate, where all multiprocessors read, */
-#define COPIED_SHARE 0.0104       /* longer for what L2 gives anew (find_copied_ratio), */
-#define MEMORY_START_S 2.1e-6     /* and until it is reached */
+#define COPIED_SHARE 0.0115       /* longer for what L2 gives anew (find_copied_ratio), */
+#define MEMORY_START_S 2.0e-6     /* and until it is reached */
 #define TILE_S 0.09e-6            /* between the sums of a tile and the next one's first products */
-#define STORE_BYTES_PER_S 32e9    /* of a block, through shared memory */
+#define STORE_BYTES_PER_S 25e9    /* of a block, through shared memory */
 #define PIECE_BYTES_PER_S 100e9   /* of a block's sums into the workspace */
 #define LATENCY_S 1.05e-6         /* from the request for a stage to its use, */
 #define CLUSTER_LATENCY_S 1.25e-6 /* where two blocks wait for each other, */
 #define LOADED_SHARE 0.33         /* how much longer it is where memory is busy, */
-#define SHARED_WAIT 1.16      /* how many times as long where all lines have two readers or more, */
-#define APART_WAIT 1.8        /* and where those have parts of k in clusters */
-#define TURNED_S 0.8e-6       /* more of each tile, where D's rows lie across the tile's */
+#define SHARED_WAIT 1.1       /* how many times as long where all lines have two readers or more, */
+#define APART_WAIT 1.75       /* and where those have parts of k in clusters */
+#define TURNED_S 0.45e-6      /* more of each tile, where D's rows lie across the tile's */
 #define STORED_PART_S 0.35e-6 /* more of each part whose lines threads store, */
 #define STORED_NARROW_PART_S 0.3e-6 /* of fewer than 64 columns; */
-#define BYTES_PART_S 4.4e-6         /* of each of bytes that lie across, */
-#define BYTES_NARROW_PART_S 3.1e-6  /* of fewer than 64 columns */
-#define SHARE_S 1.1e-6              /* of two blocks with parts of k of a tile: they wait, */
-#define SHARE_PART_S 0.5e-6         /* for each more of them, */
-#define SHARE_BYTES_PER_S 12.5e9    /* and what each sends to the others */
-#define PIECES_S 2.5e-6             /* a second kernel, that adds parts of k, */
+#define BYTES_PART_S 0.75e-6        /* of each of bytes, */
+#define BYTES_NARROW_PART_S 1.2e-6  /* of fewer than 64 columns; */
+#define ACROSS_PART_S 4.4e-6        /* of each of bytes that lie across, */
+#define ACROSS_NARROW_PART_S 3.1e-6 /* of fewer than 64 columns */
+#define SHARE_S 0.65e-6             /* of two blocks with parts of k of a tile: they wait, */
+#define SHARE_PART_S 0.35e-6        /* for each more of them, */
+#define SHARE_BYTES_PER_S 16e9      /* and what each sends to the others */
+#define PIECES_S 2.2e-6             /* a second kernel, that adds parts of k, */
 #define PIECE_PART_S 0.2e-6         /* one part after another, */
 #define PIECES_RATIO 0.36           /* and its rate over that of memory */
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
@@ -124,7 +127,10 @@ static tile_lines count_b_lines(const tgi_problem *p, const tgi_wgmma_work *work
 static double find_width_share(const tgi_kernel *kernel)
 {
     const double odd_share = kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0;
-    if (tgi_type_bytes(kernel->type) == 1)
+    const int is_fp8 = tgi_type_bytes(kernel->type) == 1;
+    if (is_fp8 && kernel->tile_rows == 64)
+        return FP8_ALONE_SHARE;
+    if (is_fp8)
         return odd_share * (kernel->tile_cols <= 192 ? FP8_SHARE : FP8_WIDE_SHARE);
     return kernel->tile_rows == 128 && kernel->tile_cols <= 128 ? HALF_SHARE : odd_share;
 }
@@ -270,9 +276,10 @@ static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *
                                   const tgi_problem *p)
 {
     const int is_narrow = work->d_part_cols < 64;
-    const double part_s = tgi_type_bytes(p->d_type) == 1 && is_turned(p)
-                              ? (is_narrow ? BYTES_NARROW_PART_S : BYTES_PART_S)
-                              : (is_narrow ? STORED_NARROW_PART_S : STORED_PART_S);
+    const double part_s = tgi_type_bytes(p->d_type) > 1
+                              ? (is_narrow ? STORED_NARROW_PART_S : STORED_PART_S)
+                          : is_turned(p) ? (is_narrow ? ACROSS_NARROW_PART_S : ACROSS_PART_S)
+                                         : (is_narrow ? BYTES_NARROW_PART_S : BYTES_PART_S);
     return work->is_d_boxed
                ? 0.0
                : part_s * ceil((double)kernel->tile_cols / work->d_part_cols / work->cluster_parts);

@@ -302,9 +302,9 @@ static void test_boxes_end_with_their_operand(void **state)
         {"300x300x512:tn:bf16:d=fp32", "cuda_wgmma_sm90a_bf16_128x128x64", "64x64,64x64,32x64,"},
         {"4096x8x512:tt:fp8_e4m3:d=bf16", "cuda_wgmma_sm90a_fp8_e4m3_64x16x128",
          "128x64,128x8,16x64,"},
-        {"4096x4096x512:nt:fp8_e4m3:d=fp8_e5m2", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
+        {"128x4096x512:nt:fp8_e4m3:d=fp8_e5m2", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
          "128x128,128x128,64x64,"},
-        {"4096x4088x512:nt:fp8_e4m3:d=fp8_e5m2", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
+        {"128x4088x512:nt:fp8_e4m3:d=fp8_e5m2", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
          "128x128,128x128,128x120,"},
         {"72x40x512:prec=bf16x6", "cuda_bf16x_sm90a_fp32_128x128x32", "256x9,256x5,32x64,"},
     };

@@ -49,6 +49,10 @@ struct tgi_wgmma_shape {
     /* Their sums may be stored as 16-bit numbers while the next tile is multiplied: in several
      * parts, of which only the first would not be under way anyhow. */
     static constexpr int may_keep = is_in_place && !is_wide && Cols > TGI_WGMMA_PART_COLS(Cols);
+    /* One lane produces: it takes the least time for a step. Where steps are long the time from a
+     * stage that is given back to its copies counts, which is less where the warp, whose registers
+     * hold what the copy engine needs, waits together. */
+    static constexpr int has_lone_producer = Cols <= 160;
     /* Columns of one instruction: promoted sums need registers for their parts. */
     static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;

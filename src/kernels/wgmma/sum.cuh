@@ -53,35 +53,59 @@ tgi_multiply_stage(uint32_t stage, int group, int line, int first,
     tgi_wgmma_commit();
 }
 
-/* Adds the products of one full stage, or of FP8 of `next` too (0: none), in FP32. release():
- * called when they have been read. */
+/* A stage, 0: none, its barriers, and the parity of the phase in which it is filled. */
+struct tgi_wgmma_stage {
+    uint32_t data, full, empty, parity;
+};
+
+template <class Shape>
+static __device__ __forceinline__ tgi_wgmma_stage
+tgi_find_stage(const tgi_wgmma_memory<Shape> &memory, const tgi_ring<Shape::stages> &ring)
+{
+    return {
+        static_cast<uint32_t>(tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes)),
+        memory.full + ring.stage * 8, memory.empty + ring.stage * 8, ring.parity};
+}
+
+/* Adds the products of one full stage, or of FP8 of `next` too, which is waited for, in FP32.
+ * release(stage): called when it has been read, of two as soon as each has. */
 template <class Shape, class Release>
 static __device__ __forceinline__ void
-tgi_promote_stages(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, uint32_t stage,
-                   uint32_t next, int group, tgi_range &range, const Release &release,
+tgi_promote_stages(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile,
+                   const tgi_wgmma_stage &stage, const tgi_wgmma_stage &next, int group,
+                   tgi_range &range, const Release &release,
                    float (&sum)[Shape::blocks][Shape::cols / 2])
 {
+    const int has_next = Shape::promoted_steps > 1 && next.data;
     tgi_held_rows held;
     if constexpr (Shape::is_held) {
         static_assert(Shape::blocks == 1, "a warpgroup holds 64 rows");
         const int first = group * TGI_BLOCK_LINES;
-        tgi_cut_rows(stage + first * TGI_WGMMA_STEP_BYTES, args.a.line_count - tile.row - first,
-                     range, held);
+        tgi_cut_rows(stage.data + first * TGI_WGMMA_STEP_BYTES,
+                     args.a.line_count - tile.row - first, range, held);
     }
 #pragma unroll
     for (int line = 0; line < Shape::cols; line += Shape::part_cols) {
+        const int is_last = line + Shape::part_cols >= Shape::cols;
         float part[Shape::blocks][Shape::part_cols / 2];
         if constexpr (Shape::is_held)
-            tgi_multiply_held_rows<Shape>(stage, line, held, part[0]);
+            tgi_multiply_held_rows<Shape>(stage.data, line, held, part[0]);
         else if constexpr (Shape::slices > 0)
-            tgi_multiply_slices<Shape>(stage, group, line, args.first_product, part);
+            tgi_multiply_slices<Shape>(stage.data, group, line, args.first_product, part);
         else
-            tgi_multiply_stage<Shape, 0>(stage, group, line, 0, part);
-        if (Shape::promoted_steps > 1 && next)
-            tgi_multiply_stage<Shape, 1>(next, group, line, 0, part);
+            tgi_multiply_stage<Shape, 0>(stage.data, group, line, 0, part);
+        if (has_next) {
+            if (line == 0)
+                tgi_barrier_wait(next.full, next.parity);
+            tgi_multiply_stage<Shape, 1>(next.data, group, line, 0, part);
+        }
+        if (has_next && is_last) {
+            tgi_wgmma_wait<1>();
+            release(stage);
+        }
         tgi_wgmma_wait<0>();
-        if (line + Shape::part_cols >= Shape::cols)
-            release();
+        if (is_last)
+            release(has_next ? next : stage);
 #pragma unroll
         for (int block = 0; block < Shape::blocks; block++)
 #pragma unroll
@@ -115,14 +139,13 @@ tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
 #pragma unroll 1
     while (step < whole_end || (Shape::may_keep && kept.left > 0)) {
         if (step < whole_end) {
-            const uint32_t stage =
-                tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes);
-            tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
-            tgi_multiply_stage<Shape, 1>(stage, group, 0, 0, sum);
+            const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
+            tgi_barrier_wait(stage.full, stage.parity);
+            tgi_multiply_stage<Shape, 1>(stage.data, group, 0, 0, sum);
             tgi_wgmma_wait<1>();
             if (used)
                 tgi_release(used, sharer_count, first_sharer, thread);
-            used = memory.empty + ring.stage * 8;
+            used = stage.empty;
             ring.advance();
             step++;
         }
@@ -141,14 +164,14 @@ tgi_add_short_step(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &me
                    int group, tgi_ring<Shape::stages> &ring,
                    float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
+    const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
+    tgi_barrier_wait(stage.full, stage.parity);
 #pragma unroll 1
     for (int i = 0; i < args.last_products; i++) {
-        tgi_multiply_stage<Shape, 1, 1>(memory.stages + ring.stage * Shape::stage_bytes, group, 0,
-                                        i, sum);
+        tgi_multiply_stage<Shape, 1, 1>(stage.data, group, 0, i, sum);
         tgi_wgmma_wait<0>();
     }
-    tgi_release(memory.empty + ring.stage * 8, Shape::cluster_rows > 1 ? args.cluster_rows : 1,
+    tgi_release(stage.empty, Shape::cluster_rows > 1 ? args.cluster_rows : 1,
                 rank - tgi_find_cluster_row(args, rank), threadIdx.x % TGI_WARPGROUP);
     ring.advance();
 }
@@ -165,37 +188,32 @@ tgi_sum_apart(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
     const int thread = threadIdx.x % TGI_WARPGROUP;
     const int sharer_count = Shape::cluster_rows > 1 ? args.cluster_rows : 1;
     const int first_sharer = rank - tgi_find_cluster_row(args, rank);
+    const auto release = [&](const tgi_wgmma_stage &stage) {
+        tgi_release(stage.empty, sharer_count, first_sharer, thread);
+    };
     int step = tile.step, has_runs = 0;
     do {
-        const uint32_t stage = tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes);
-        const uint32_t empty = memory.empty + ring.stage * 8;
+        const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
         if (Shape::slices > 0 && step % TGI_RUN_CHUNKS == 0 && step > tile.step) {
             if (has_runs)
                 tgi_add_runs<Shape>(args, group, sum);
             tgi_start_run<Shape>(args, group, sum);
             has_runs = 1;
         }
-        tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
+        tgi_barrier_wait(stage.full, stage.parity);
         if constexpr (Shape::is_turned) {
             tgi_turned_rows held;
-            tgi_turn_rows(stage + group * TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES, held);
-            tgi_multiply_turned_rows<Shape>(stage, held, sum[0]);
+            tgi_turn_rows(stage.data + group * TGI_BLOCK_LINES * TGI_WGMMA_STEP_BYTES, held);
+            tgi_multiply_turned_rows<Shape>(stage.data, held, sum[0]);
             tgi_wgmma_wait<0>(); /* the rows' registers are free again */
-            tgi_release(empty, sharer_count, first_sharer, thread);
+            release(stage);
         } else {
-            uint32_t next = 0, next_empty = 0;
+            tgi_wgmma_stage next = {};
             if (Shape::promoted_steps > 1 && step + 1 < tile.step_end) {
                 step++;
                 ring.advance();
-                next = tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes);
-                next_empty = memory.empty + ring.stage * 8;
-                tgi_barrier_wait(memory.full + ring.stage * 8, ring.parity);
+                next = tgi_find_stage<Shape>(memory, ring);
             }
-            const auto release = [&] {
-                tgi_release(empty, sharer_count, first_sharer, thread);
-                if (Shape::promoted_steps > 1 && next)
-                    tgi_release(next_empty, sharer_count, first_sharer, thread);
-            };
             tgi_promote_stages<Shape>(args, tile, stage, next, group, range, release, sum);
         }
         ring.advance();

@@ -114,6 +114,8 @@ tgi_fill_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory
     const uint32_t full = memory.full + ring.stage * 8;
     const uint32_t a = memory.stages + ring.stage * Shape::stage_bytes;
     tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+    if (!Shape::has_lone_producer && !tgi_elect())
+        return;
     tgi_barrier_expect(full, byte_count);
     if constexpr (Shape::slices > 0 && !Shape::is_held)
         tgi_load_slices<Shape::rows>(args, args.a, a_boxes, a, full, tile.row, step, tile.batch,
@@ -277,7 +279,7 @@ static __device__ __forceinline__ void tgi_wgmma_multiply(const tgi_wgmma_args &
         if (Shape::group_count > 1)
             tgi_lower_registers<40>();
         const int warp = tgi_make_uniform(static_cast<int>(threadIdx.x) / 32);
-        if (warp != 0 || !tgi_elect())
+        if (warp != 0 || (Shape::has_lone_producer && !tgi_elect()))
             return;
         if (Shape::cluster_rows > 1 && args.cluster_rows > 1)
             tgi_produce<Shape::cluster_rows>(args, memory, rank);
