@@ -184,9 +184,10 @@ static double find_wait_seconds(const tgi_wgmma_work *work, const line_sharers *
 }
 
 /* A step of a tile, apart from memory's rate: the instructions or the copy engine; the wait for a
- * stage where memory is idle; and what each run of k but the last costs at its end. */
+ * stage where memory is idle; what each run of k but the last costs at its end; and how many stages
+ * are under way while one, or of FP8 two, are multiplied. */
 typedef struct step_seconds {
-    double busy_s, wait_s, run_s;
+    double busy_s, wait_s, run_s, stages_under_way;
 } step_seconds;
 
 static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
@@ -212,16 +213,16 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
         (a.outside + b.outside) * OUTSIDE_LINE_S;
     const double sum_bytes = (double)kernel->tile_rows * kernel->tile_cols * 4.0;
     return (step_seconds){fmax(multiply_s, fill_s), find_wait_seconds(work, sharers),
-                          is_sliced ? sum_bytes / RUN_BYTES_PER_S : 0.0};
+                          is_sliced ? sum_bytes / RUN_BYTES_PER_S : 0.0,
+                          work->stage_count - (tgi_type_bytes(kernel->type) == 1 ? 2.0 : 1.0)};
 }
 
-/* `steps` of k of one tile. Of the stages all but one are under way. */
-static double find_tile_seconds(const tgi_wgmma_work *work, const step_seconds *step, double steps,
-                                double memory_share)
+/* `steps` of k of one tile. */
+static double find_tile_seconds(const step_seconds *step, double steps, double memory_share)
 {
     const double wait_s = step->wait_s * (1.0 + LOADED_SHARE * memory_share);
     return step->run_s * (ceil(steps / RUN_CHUNKS) - 1.0) +
-           fmax(steps * step->busy_s, wait_s * fmax(1.0, steps / (work->stage_count - 1)));
+           fmax(steps * step->busy_s, wait_s * fmax(1.0, steps / step->stages_under_way));
 }
 
 /* Of two things at once the slower, and more the closer they are: the root of order 12 of the sum
@@ -249,9 +250,8 @@ static double find_own_seconds(const tgi_wgmma_work *work, const step_seconds *s
 {
     const double slots = work->slot_count, cut_units = work->cut_count * work->part_count;
     const double whole_steps = work->cluster_parts > 1 ? work->part_steps : work->step_count;
-    return ceil(work->whole_count / slots) *
-               find_tile_seconds(work, step, whole_steps, memory_share) +
-           ceil(cut_units / slots) * find_tile_seconds(work, step, work->part_steps, memory_share);
+    return ceil(work->whole_count / slots) * find_tile_seconds(step, whole_steps, memory_share) +
+           ceil(cut_units / slots) * find_tile_seconds(step, work->part_steps, memory_share);
 }
 
 /* What the blocks of a cluster lose with parts of k of a tile. */
@@ -290,7 +290,7 @@ static int is_kept(const tgi_wgmma_work *work, const tgi_kernel *kernel, const t
 {
     return tgi_type_bytes(kernel->type) == 2 && tgi_type_bytes(p->d_type) == 2 &&
            tgi_problem_is_sum_alone(p) && work->is_d_boxed && !is_turned(p) &&
-           work->cluster_parts == 1 &&
+           work->cluster_parts == 1 && kernel->tile_cols > work->d_part_cols &&
            work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
 }
 
