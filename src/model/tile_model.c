@@ -32,7 +32,7 @@
 #define RANK_STEP_COL_S 3e-9  /* more for each column of the tile, */
 #define RANK_WIDEN_RATIO 1.9  /* of FP8, which becomes FP16; */
 #define RANK_TILE_COL_S 18e-9 /* and the tile's sums, each column */
-#define NARROW_DOT_SHARE 0.60
+#define NARROW_DOT_SHARE 0.60 /* of memory's rate, with 8 rows; with one 0.67 */
 #define NARROW_RATE 1024.0
 
 /* Time of a stage by each access over that by 16 bytes; [1]: of narrower types, whose elements

@@ -16,16 +16,17 @@
 #define FILL_SHARED_LESS 4.8      /* less for each doubling, from two, of the blocks at a line, */
 #define FILL_LEAST 38.0           /* but no less than this */
 #define STRADDLE_SHARE 0.5 /* more, of a line that a block asks for and that lies in two of L2's */
-#define OUTSIDE_LINE_S 4.8e-9     /* of it for a line outside the operand, which it fills with 0 */
-#define MEMORY_SHARE 0.95         /* of the bus's rate, where all multiprocessors read, */
-#define COPIED_SHARE 0.0115       /* longer for what L2 gives anew (find_copied_ratio), */
-#define MEMORY_START_S 2.0e-6     /* and until it is reached */
-#define TILE_S 0.09e-6            /* between the sums of a tile and the next one's first products */
-#define STORE_BYTES_PER_S 25e9    /* of a block, through shared memory */
-#define PIECE_BYTES_PER_S 100e9   /* of a block's sums into the workspace */
-#define LATENCY_S 1.05e-6         /* from the request for a stage to its use, */
-#define CLUSTER_LATENCY_S 1.25e-6 /* where two blocks wait for each other, */
-#define LOADED_SHARE 0.33         /* how much longer it is where memory is busy, */
+#define OUTSIDE_LINE_S 4.8e-9  /* of it for a line outside the operand, which it fills with 0 */
+#define MEMORY_SHARE 0.95      /* of the bus's rate, where all multiprocessors read, */
+#define COPIED_SHARE 0.0115    /* longer for what L2 gives anew (find_copied_ratio), */
+#define MEMORY_START_S 2.0e-6  /* and until it is reached */
+#define TILE_S 0.09e-6         /* between the sums of a tile and the next one's first products */
+#define STORE_BYTES_PER_S 25e9 /* of a block, through shared memory, */
+#define STORE_FP32_BYTES_PER_S 40e9 /* of FP32 */
+#define PIECE_BYTES_PER_S 100e9     /* of a block's sums into the workspace */
+#define LATENCY_S 1.05e-6           /* from the request for a stage to its use, */
+#define CLUSTER_LATENCY_S 1.25e-6   /* where two blocks wait for each other, */
+#define LOADED_SHARE 0.33           /* how much longer it is where memory is busy, */
 #define SHARED_WAIT 1.1       /* how many times as long where all lines have two readers or more, */
 #define APART_WAIT 1.75       /* and where those have parts of k in clusters */
 #define TURNED_S 0.45e-6      /* more of each tile, where D's rows lie across the tile's */
@@ -123,7 +124,7 @@ static tile_lines count_b_lines(const tgi_problem *p, const tgi_wgmma_work *work
 }
 
 /* Of ISSUE_SHARE, for the tile's size. FP8: a tile of more than 192 columns is in two parts, of
- * which one is added in FP32 while the other is multiplied. */
+ * which one is added in FP32 while the other warpgroup multiplies, if there are two. */
 static double find_width_share(const tgi_kernel *kernel)
 {
     const double odd_share = kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0;
@@ -302,8 +303,9 @@ static double find_finish_seconds(const tgi_wgmma_work *work, const tgi_kernel *
     const double sums = (double)kernel->tile_rows * kernel->tile_cols;
     const double rounds = ceil(work->whole_count / work->slot_count);
     const double last = rounds > 0.0 && work->cut_count == 0.0 ? 1.0 : 0.0;
-    const double store_s =
-        sums / work->cluster_parts * (double)tgi_type_bytes(p->d_type) / STORE_BYTES_PER_S;
+    const int64_t elem_bytes = tgi_type_bytes(p->d_type);
+    const double store_s = sums / work->cluster_parts * (double)elem_bytes /
+                           (elem_bytes == 4 ? STORE_FP32_BYTES_PER_S : STORE_BYTES_PER_S);
     return (is_kept(work, kernel, p) ? last : rounds) * store_s +
            rounds * (TILE_S + find_share_seconds(work, kernel, sums) +
                      (is_turned(p) ? TURNED_S : 0.0) + find_stored_seconds(work, kernel, p));

@@ -306,6 +306,16 @@ static void test_boxes_end_with_their_operand(void **state)
          "128x128,128x128,64x64,"},
         {"128x4088x512:nt:fp8_e4m3:d=fp8_e5m2", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
          "128x128,128x128,128x120,"},
+        {"64x4096x512:nt:fp8_e4m3:d=fp8_e4m3", "cuda_wgmma_sm90a_fp8_e4m3_64x16x128",
+         "128x64,128x16,16x64,"},
+        {"128x320x512:nt:fp8_e4m3:d=fp8_e4m3", "cuda_wgmma_sm90a_fp8_e4m3_128x160x128",
+         "128x128,128x160,32x64,"},
+        {"128x4096x512:nt:fp8_e4m3:d=fp8_e4m3:ldd=4104", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
+         "128x128,128x128,"},
+        {"128x4096x512:nt:fp8_e4m3:d=fp8_e4m3:ldd=4112", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
+         "128x128,128x128,64x64,"},
+        {"4096x128x512:nt:fp8_e4m3:d=fp8_e4m3:dcol", "cuda_wgmma_sm90a_fp8_e4m3_128x128x128",
+         "128x128,128x128,64x64,"},
         {"72x40x512:prec=bf16x6", "cuda_bf16x_sm90a_fp32_128x128x32", "256x9,256x5,32x64,"},
     };
     static float a[4096 * 2048], b[4096 * 2048], d[4096 * 2048];
