@@ -265,6 +265,23 @@ static __device__ __forceinline__ void tgi_copy_bulk_wait(void)
     asm volatile("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
+/* PTX cvt .satfinite of two numbers to e4m3x2, or e5m2x2: `low` in the lower byte; beyond the
+ * type's largest, and Inf, as that; NaN without its sign. */
+static __device__ __forceinline__ uint16_t tgi_encode_fp8_pair(int is_e4m3, float low, float high)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+    uint16_t pair;
+    if (is_e4m3)
+        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
+    return static_cast<uint16_t>(is_e4m3 ? tgi_e4m3_from_fp32(low) | tgi_e4m3_from_fp32(high) << 8
+                                         : tgi_e5m2_from_fp32(low) | tgi_e5m2_from_fp32(high) << 8);
+#endif
+}
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /* PTX mma.m16n8k4 .f64: sum += A B for A 16 x 4, B 4 x 8, on a warp. Lane 4 g + c holds A's rows
  * g and g + 8 at k = c, B's column g at the same k, and sums of columns 2 c and 2 c + 1, first
@@ -331,23 +348,6 @@ static __device__ __forceinline__ uint4 tgi_read_kept_16(const void *global)
                  : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
                  : "l"(global));
     return words;
-}
-
-/* PTX cvt .satfinite of two numbers to e4m3x2, or e5m2x2: `low` in the lower byte; beyond the
- * type's largest, and Inf, as that. */
-static __device__ __forceinline__ uint16_t tgi_encode_fp8_pair(int is_e4m3, float low, float high)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
-    uint16_t pair;
-    if (is_e4m3)
-        asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
-    else
-        asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
-    return pair;
-#else
-    return is_e4m3 ? tgi_e4m3_from_fp32(low) | tgi_e4m3_from_fp32(high) << 8
-                   : tgi_e5m2_from_fp32(low) | tgi_e5m2_from_fp32(high) << 8;
-#endif
 }
 
 /* PTX cvt .f16x2.e4m3x2: the numbers in the lower two bytes, the first in the lower half. */

@@ -70,8 +70,8 @@ static __device__ __forceinline__ tgi_wgmma_lines tgi_find_lines(const tgi_wgmma
 
 /* A thread has units of four lines of a box: eight lanes share a line, a warp has sixteen, those
  * that it has put there where they are rows. Lines so far apart begin alike between two units where
- * elements have two bytes or more: as many of them as an element has bytes, ElemBytes, 1 or 2, are
- * stored at once. */
+ * elements have two bytes or more (FP32 is stored as pairs of halves): as many of them are stored
+ * at once as `ElemBytes`, 1 or 2, says. */
 #define TGI_OWN_STEP 8
 
 /* The ends of such lines, from `data` on, by elements: bytes before the units, and behind them.

@@ -46,8 +46,8 @@ struct tgi_wgmma_shape {
     static constexpr int is_promoted = promoted_steps > 0;
     /* Products are added to the tile's sums, while those of the step before may be under way. */
     static constexpr int is_in_place = !is_promoted && !is_turned;
-    /* Their sums may be stored as 16-bit numbers while the next tile is multiplied: in several
-     * parts, of which only the first would not be under way anyhow. */
+    /* Their sums may be stored as 16-bit numbers while the next tile is multiplied. Of a single
+     * part it would hide nothing, and its barriers would be in the loop of all steps. */
     static constexpr int may_keep = is_in_place && !is_wide && Cols > TGI_WGMMA_PART_COLS(Cols);
     /* One lane produces: it takes the least time for a step. Where steps are long the time from a
      * stage that is given back to its copies counts, which is less where the warp, whose registers
