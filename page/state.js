@@ -9,6 +9,7 @@ const SHARED = {view: '', m: 256, n: 256, k: 256, kernel: 'edges', tile: 16, chi
 const LIMITS = {m: [1, SIZE_MAX], n: [1, SIZE_MAX], k: [1, SIZE_MAX], tile: [1, 128]};
 const TEXT_MAX = 200;
 const TEXT_SHOWN = 40; // of what is refused
+const WRITE_MS = 100; // a browser refuses a page that sets its address 200 times in 10 s
 
 const formatNumber = number => number.toLocaleString('en');
 
@@ -39,6 +40,7 @@ export function makeState(defaults, options, settle) {
     const state = {...base};
     const listeners = [];
     let refusals = []; // of the address that was read last
+    let writing = 0; // the timer of the next write, 0: none
 
     const take = (key, text) => readValue(key, text, base[key], options[key]);
     function read() {
@@ -54,6 +56,7 @@ export function makeState(defaults, options, settle) {
             `; ${state[key]} is shown`);
     }
     function write() {
+        writing = 0;
         const changed = Object.entries(state).filter(
             ([key, value]) => key in base && value !== base[key]);
         history.replaceState(null, '', '#' + new URLSearchParams(changed));
@@ -62,6 +65,8 @@ export function makeState(defaults, options, settle) {
 
     read();
     addEventListener('hashchange', () => {
+        clearTimeout(writing);
+        writing = 0;
         read();
         tell(Object.keys(state));
     });
@@ -80,7 +85,7 @@ export function makeState(defaults, options, settle) {
             if (changed.length === 0)
                 return;
             refusals = [];
-            write();
+            writing ||= setTimeout(write, WRITE_MS);
             tell(changed);
         },
         listen: listener => listeners.push(listener),

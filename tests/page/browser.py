@@ -88,8 +88,10 @@ class Browser:
         Select(self.find(f"select[data-key={key}]")).select_by_value(str(value))
 
     def read_state(self):
-        return self.driver.execute_script(
-            "return Object.fromEntries(new URLSearchParams(location.hash.slice(1)))")
+        """What the address says, which the page writes a tenth of a second after a change."""
+        return self.driver.execute_async_script(
+            "const done = arguments[0]; setTimeout(() => done(Object.fromEntries("
+            "new URLSearchParams(location.hash.slice(1)))), 150);")
 
     def read_tables(self, panel):
         """Tables of a view, visible or folded: lists of rows, a row a list of cells, numbers as

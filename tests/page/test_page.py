@@ -169,6 +169,19 @@ class Page(PageCase):
         self.press(Keys.SPACE)
         self.assertEqual(self.browser.read_state()["kernel"], "naive")
 
+    def test_a_field_that_changes_fast(self):
+        """The address keeps up: a browser refuses a page that sets some 200 of them in 10 s, and
+        says so in the console."""
+        self.browser.open(self.path, "view=roofline")
+        self.browser.driver.execute_script("""
+            const field = document.querySelector('input[type=number][data-key=m]');
+            for (let m = 1; m <= 400; m++) {
+                field.value = m;
+                field.dispatchEvent(new Event('input'));
+            }""")
+        self.assertEqual(self.browser.read_state()["m"], "400")
+        self.assertEqual(self.browser.list_faults(), [])
+
     def test_state_in_the_address(self):
         self.browser.open(self.path, "view=ladder&m=77&kernel=padded&chip=t4&tile=bogus&x=1")
         self.assertEqual(self.browser.find("select[data-key=kernel]").get_attribute("value"),
