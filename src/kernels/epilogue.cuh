@@ -28,6 +28,12 @@ static __device__ __forceinline__ int tgi_is_fp8(tg_type type)
     return TGI_LEAST_D_BYTES == 1 && (type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2);
 }
 
+/* Of an element of D of 32 bits or fewer. */
+static __device__ __forceinline__ int tgi_count_bytes(tg_type type)
+{
+    return type == TG_TYPE_FP32 ? 4 : tgi_is_fp8(type) ? 1 : 2;
+}
+
 /* Element `index` of a matrix or vector of C's, D's or the bias's type. */
 static __device__ __forceinline__ float tgi_read_element(const void *data, int64_t index,
                                                          tg_type type)

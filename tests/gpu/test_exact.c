@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "check/check.h"
+#include "exact.h"
 #include "gpu.h"
 
 #define SIDE_MAX 4096
@@ -30,11 +31,8 @@
 #define WORKSPACE_BYTES ((int64_t)1 << 30) /* for slices */
 #define D_BYTES_MAX ((size_t)SIDE_MAX * SIDE_MAX * sizeof(double))
 #define CANDIDATE_CAPACITY 256
-#define CALL_S_MAX 0.005   /* predicted; slower kernels are left out */
-#define VALUE_COUNT_MAX 61 /* prime, so that few pitches make all lines alike */
+#define CALL_S_MAX 0.005 /* predicted; slower kernels are left out */
 
-static double values[VALUE_COUNT_MAX];
-static int value_count;
 static const char *kind = "fp32";
 static tg_type type = TG_TYPE_FP32;
 static tg_precision precision = TG_PRECISION_DEFAULT;
@@ -55,25 +53,16 @@ static int64_t draw_log_uniform(int64_t most, uint64_t *random)
     return value < 1 ? 1 : value > most ? most : value;
 }
 
-/* Sets values[0] to values[value_count - 1], which A and B repeat in the order of memory. */
-static int choose_values(const char *name)
-{
-    uint64_t random = SEED;
-    value_count = strcmp(name, "integers") == 0 ? VALUE_COUNT_MAX : 1;
-    for (int i = 0; i < value_count; i++)
-        values[i] = value_count == 1 ? 1.0 : floor(7.5 * check_next_uniform(&random) + 0.5);
-    return value_count > 1 || strcmp(name, "ones") == 0;
-}
-
 /* Fills device memory with the values. */
 static void fill_operand(const tg_context *context, void *device, int64_t count)
 {
-    const int64_t bytes = tg_get_type_bytes(type), most = (1 << 22) / value_count * value_count;
+    const int64_t bytes = tg_get_type_bytes(type),
+                  most = (1 << 22) / exact_value_count() * exact_value_count();
     const int64_t part = count < most ? count : most;
     char *host = malloc((size_t)(part * bytes));
     assert_non_null(host);
     for (int64_t i = 0; i < part; i++)
-        check_set_element(type, host, i, values[i % value_count]);
+        check_set_element(type, host, i, exact_value(i));
     for (int64_t i = 0; i < count; i += part) {
         int64_t rest = count - i < part ? count - i : part;
         assert_int_equal(tg_copy_to_device(context, (char *)device + i * bytes, host, rest * bytes),
@@ -106,80 +95,10 @@ static tg_problem draw_problem(void *operand, void *d, uint64_t *random)
     problem.op_a = is_a_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     problem.op_b = is_b_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     problem.precision = precision;
+    /* FP8 D, whose largest number is soon reached: half of them scaled so that it is not. */
+    if (tg_get_type_bytes(problem.d.type) == 1 && check_next_random(random) & 1)
+        problem.alpha = exp2(-ceil(log2((double)k)));
     return problem;
-}
-
-/* Where a line of a batch entry of an operand, one row of A or column of B, has its elements among
- * the values: the first of line i at first + i * line_step, modulo value_count, and each next one
- * k_step behind. */
-typedef struct operand_steps {
-    int first, line_step, k_step;
-} operand_steps;
-
-static operand_steps find_steps(const tg_matrix *matrix, int is_along_rows, int entry)
-{
-    const int first = (int)(matrix->batch_stride * entry % value_count);
-    const int row_step = (int)(matrix->row_stride % value_count);
-    const int col_step = (int)(matrix->col_stride % value_count);
-    return is_along_rows ? (operand_steps){first, row_step, col_step}
-                         : (operand_steps){first, col_step, row_step};
-}
-
-/* The sum of a line of A whose first value is `a` times one of B that starts at `b`. */
-static double sum_products(operand_steps a_steps, int a, operand_steps b_steps, int b, int64_t k)
-{
-    const int64_t period = k < value_count ? k : value_count;
-    double sum = 0.0;
-    for (int64_t i = 0; i < period; i++) {
-        const double times = (double)((k - i + value_count - 1) / value_count);
-        sum += times * values[a] * values[b];
-        a = (a + a_steps.k_step) % value_count;
-        b = (b + b_steps.k_step) % value_count;
-    }
-    return sum;
-}
-
-/* The first element of `host`, a copy of batch entry `entry` of D, that is not the sum, rounded to
- * D's type; -1: none. Sets *want to the sum. */
-static int64_t find_wrong(const tg_problem *problem, int entry, int64_t k, const char *host,
-                          double *want)
-{
-    static uint64_t wanted[VALUE_COUNT_MAX][VALUE_COUNT_MAX]; /* each an element of any type */
-    const tg_type d_type = problem->d.type;
-    const operand_steps a = find_steps(&problem->a, !problem->op_a, entry);
-    const operand_steps b = find_steps(&problem->b, !!problem->op_b, entry);
-    const int64_t n = problem->d.col_count, bytes = tg_get_type_bytes(d_type);
-    for (int i = 0; i < value_count; i++)
-        for (int j = 0; j < value_count; j++)
-            check_set_element(d_type, &wanted[i][j], 0, sum_products(a, i, b, j, k));
-    for (int64_t row = 0; row < problem->d.row_count; row++) {
-        const uint64_t *of_row = wanted[(a.first + row * a.line_step) % value_count];
-        int place = b.first;
-        for (int64_t i = row * n; i < (row + 1) * n; i++) {
-            if (memcmp(host + i * bytes, &of_row[place], (size_t)bytes) != 0) {
-                *want = check_get_element(d_type, &of_row[place], 0);
-                return i;
-            }
-            place += b.line_step;
-            place -= place >= value_count ? value_count : 0;
-        }
-    }
-    return -1;
-}
-
-/* Fails where an element of `host`, a copy of D, is wrong. */
-static void assert_exact(const tg_problem *problem, int64_t k, const char *host, const char *text)
-{
-    const int64_t n = problem->d.col_count;
-    const int64_t entry_bytes = problem->d.row_count * n * tg_get_type_bytes(problem->d.type);
-    for (int entry = 0; entry < problem->batch_count; entry++, host += entry_bytes) {
-        double want = 0.0;
-        const int64_t wrong = find_wrong(problem, entry, k, host, &want);
-        if (wrong >= 0)
-            fail_msg("%s: entry %d, element (%lld, %lld) is %.9g, not %.9g", text, entry,
-                     (long long)(wrong / n), (long long)(wrong % n),
-                     check_get_element(problem->d.type, host, wrong), want);
-    }
 }
 
 /* What is wanted is what three loops give, and an element that is one off is found: without a GPU.
@@ -203,15 +122,15 @@ static void test_oracle(void **state)
             for (int64_t col = 0; col < n; col++) {
                 double sum = 0.0;
                 for (int64_t s = 0; s < k; s++)
-                    sum += values[(a + (p.op_a ? s * m + row : row * k + s)) % value_count] *
-                           values[(b + (p.op_b ? col * k + s : s * n + col)) % value_count];
-                d[row * n + col] = sum;
+                    sum += exact_value(a + (p.op_a ? s * m + row : row * k + s)) *
+                           exact_value(b + (p.op_b ? col * k + s : s * n + col));
+                d[row * n + col] = p.alpha * sum;
             }
         const char *host = (const char *)d;
-        assert_int_equal(find_wrong(&p, entry, k, host, &want), -1);
+        assert_int_equal(exact_find_wrong(&p, entry, k, host, &want), -1);
         const int64_t wrong = (int64_t)(check_next_random(&random) % (uint64_t)(m * n));
         d[wrong] += 1.0;
-        assert_int_equal(find_wrong(&p, entry, k, host, &want), wrong);
+        assert_int_equal(exact_find_wrong(&p, entry, k, host, &want), wrong);
         assert_true(want == d[wrong] - 1.0);
     }
 }
@@ -274,7 +193,7 @@ static void judge(const device_memory *memory, const tg_problem *problem, const 
     if (multiply(memory, problem, kernel) != TG_STATUS_OK)
         fail_msg("%s: %s", label, tg_get_error_detail());
     assert_int_equal(tg_copy_from_device(memory->context, memory->host, memory->d, bytes), 0);
-    assert_exact(problem, k, memory->host, label);
+    exact_assert(problem, k, memory->host, label);
 }
 
 static void test_exact(void **state)
@@ -300,12 +219,13 @@ typedef struct round_case {
     int64_t m, n, k;
     int batch_count;
     tg_operation op_a, op_b;
-    tg_type d_type; /* where the operands have fewer than 4 bytes */
+    tg_type d_type, d_of_fp8; /* of 16-bit operands, and of FP8 */
 } round_case;
 
 static tg_problem make_round_problem(const device_memory *memory, const round_case *c)
 {
-    const tg_type d_type = tg_get_type_bytes(type) < 4 ? c->d_type : type;
+    const int bytes = tg_get_type_bytes(type);
+    const tg_type d_type = bytes == 1 ? c->d_of_fp8 : bytes == 2 ? c->d_type : type;
     const int is_a_turned = c->op_a == TG_OPERATION_TRANSPOSE;
     const int is_b_turned = c->op_b == TG_OPERATION_TRANSPOSE;
     tg_problem p = tg_make_problem(
@@ -330,13 +250,14 @@ static void test_rounds(void **state)
     (void)state;
     const tg_operation none = TG_OPERATION_NONE, turned = TG_OPERATION_TRANSPOSE;
     const round_case cases[] = {
-        {3000, 4096, 330, 1, none, none, TG_TYPE_BF16},
-        {3000, 4093, 330, 1, none, none, TG_TYPE_BF16},
-        {1504, 4096, 336, 2, none, turned, TG_TYPE_FP16},
-        {1504, 4096, 232, 2, turned, none, TG_TYPE_BF16},
-        {1504, 4096, 3008, 1, turned, turned, TG_TYPE_FP16},
-        {8192, 512, 336, 2, none, none, TG_TYPE_BF16},
-        {9000, 512, 3008, 1, none, turned, TG_TYPE_BF16},
+        {3000, 4096, 330, 1, none, none, TG_TYPE_BF16, TG_TYPE_FP8_E4M3},
+        {3000, 4093, 330, 1, none, none, TG_TYPE_BF16, TG_TYPE_FP8_E5M2},
+        {1504, 4096, 336, 2, none, turned, TG_TYPE_FP16, TG_TYPE_BF16},
+        {1504, 4096, 232, 2, turned, none, TG_TYPE_BF16, TG_TYPE_FP8_E4M3},
+        {1504, 4072, 100, 2, none, turned, TG_TYPE_BF16, TG_TYPE_FP8_E5M2},
+        {1504, 4096, 3008, 1, turned, turned, TG_TYPE_FP16, TG_TYPE_FP16},
+        {8192, 512, 336, 2, none, none, TG_TYPE_BF16, TG_TYPE_FP8_E4M3},
+        {9000, 512, 3008, 1, none, turned, TG_TYPE_BF16, TG_TYPE_BF16},
     };
     static tg_candidate candidates[CANDIDATE_CAPACITY];
     device_memory memory;
@@ -382,7 +303,7 @@ static int choose_kind(const char *name)
 
 int main(int argc, char **argv)
 {
-    if (!choose_values(argc > 1 ? argv[1] : "ones") || (argc > 2 && !choose_kind(argv[2]))) {
+    if (!exact_choose_values(argc > 1 ? argv[1] : "ones") || (argc > 2 && !choose_kind(argv[2]))) {
         fprintf(stderr, "usage: %s [ones|integers [TYPE|PRECISION [SHAPES [SECONDS]]]]\n", argv[0]);
         return 2;
     }

@@ -200,7 +200,7 @@ static __device__ __forceinline__ void tgi_fetch_for_epilogue(const tgi_gemm_arg
 {
     const tgi_problem &p = gemm.problem;
     const tg_type type = tgi_find_d_type(p);
-    const int elem_bytes = type == TG_TYPE_FP32 ? 4 : tgi_is_fp8(type) ? 1 : 2;
+    const int elem_bytes = tgi_count_bytes(type);
     const int thread = tgi_thread_anew() % 128;
     const int64_t end_col = min(static_cast<int64_t>(tile.col + cols), p.n);
     const int64_t row = tile.row + thread / 2;

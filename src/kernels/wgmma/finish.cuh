@@ -202,7 +202,7 @@ tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&
     /* Where less than a unit follows, nothing is left to the part after. */
     const int are_beside = has_two && !is_turned;
     const int64_t wide =
-        args.gemm.problem.n - (tgi_is_fp8(tgi_find_d_type(args.gemm.problem)) ? 16 : 8);
+        args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
     if (IsSliced && !(args.gemm.is_sum_alone && args.is_d_boxed))
         tgi_store_elements<1>(args, tile.row, tile.col, tile.batch, 2 * Count, part);
     else if (!args.is_d_boxed)

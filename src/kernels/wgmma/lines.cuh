@@ -19,12 +19,6 @@ struct tgi_wgmma_target {
     tg_type type;
 };
 
-/* Of an element of D. */
-static __device__ __forceinline__ int tgi_count_bytes(tg_type type)
-{
-    return type == TG_TYPE_FP32 ? 4 : tgi_is_fp8(type) ? 1 : 2;
-}
-
 static __device__ __forceinline__ tgi_wgmma_target tgi_find_target(const tgi_wgmma_args &args,
                                                                    int row, int col, int batch,
                                                                    int cols)
