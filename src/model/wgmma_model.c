@@ -38,10 +38,12 @@
 #define ACROSS_NARROW_PART_S 3.1e-6 /* of fewer than 64 columns */
 #define SHARE_S 0.65e-6             /* of two blocks with parts of k of a tile: they wait, */
 #define SHARE_PART_S 0.35e-6        /* for each more of them, */
-#define SHARE_BYTES_PER_S 16e9      /* and what each sends to the others */
+#define SHARE_BYTES_PER_S 14.5e9    /* and what each sends to the others */
 #define PIECES_S 2.2e-6             /* a second kernel, that adds parts of k, */
 #define PIECE_PART_S 0.2e-6         /* one part after another, */
 #define PIECES_RATIO 0.36           /* and its rate over that of memory */
+#define POWER_SHARE 0.05            /* of products' time, where they and memory share the power: */
+#define POWER_FREE 0.33             /* if it is more than this of memory's */
 #define CALL_S 5e-6 /* of the processor, with the tensor maps: calls cannot follow faster */
 
 /* FP32 by slices, fitted to 45 runs on an H200 from 64x10240x8192 to 4096 cubed, before those above
@@ -311,6 +313,16 @@ static double find_finish_seconds(const tgi_wgmma_work *work, const tgi_kernel *
                      (is_turned(p) ? TURNED_S : 0.0) + find_stored_seconds(work, kernel, p));
 }
 
+/* All products, of lines outside D too, where nothing is waited for. */
+static double find_products_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                    const tgi_problem *p, const tgi_wgmma_work *work)
+{
+    const step_work step = find_step_work(kernel, p);
+    const double tiles = (work->whole_count + work->cut_count) * work->cluster_rows;
+    return tiles * work->step_count * count_step_cycles(kernel, &step) /
+           ((double)gpu->sm_count * gpu->clock_hz);
+}
+
 /* What L2 gives anew, each byte as often as the blocks that copy it at once are doubled from one,
  * over what memory gives and takes. */
 static double find_copied_ratio(const tgi_kernel *kernel, const tgi_problem *p,
@@ -341,13 +353,15 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
         (MEMORY_SHARE * gpu->memory_bytes_per_s) / (work->whole_count + work->cut_count);
     const double memory_s = find_memory_seconds(work->whole_count, slots, each_s) +
                             find_memory_seconds(cut_units, slots, each_s / parts);
+    const double products_s = find_products_seconds(gpu, kernel, p, work);
     const double busy_share = fmin(1.0, (work->whole_count + cut_units) / slots);
     const step_seconds step = find_step_seconds(gpu, kernel, p, work, &sharers, busy_share);
     const double idle_s = find_own_seconds(work, &step, 0.0);
     const double own_s = find_own_seconds(work, &step, fmin(1.0, memory_s / idle_s));
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
     double seconds = LAUNCH_S + join_seconds(own_s, MEMORY_START_S + memory_s) +
-                     find_finish_seconds(work, kernel, p) + ceil(cut_units / slots) * put_s;
+                     find_finish_seconds(work, kernel, p) + ceil(cut_units / slots) * put_s +
+                     POWER_SHARE * fmax(0.0, fmin(products_s, memory_s) - POWER_FREE * memory_s);
     if (work->cut_count > 0.0) {
         const double piece_bytes = cut_units * work->cluster_rows * sums * 4.0;
         seconds += PIECES_S + PIECE_PART_S * parts +
