@@ -27,10 +27,11 @@
 #define LATENCY_S 1.05e-6           /* from the request for a stage to its use, */
 #define CLUSTER_LATENCY_S 1.25e-6   /* where two blocks wait for each other, */
 #define LOADED_SHARE 0.33           /* how much longer it is where memory is busy, */
-#define SHARED_WAIT 1.1       /* how many times as long where all lines have two readers or more, */
-#define APART_WAIT 1.75       /* and where those have parts of k in clusters */
-#define TURNED_S 0.45e-6      /* more of each tile, where D's rows lie across the tile's */
-#define STORED_PART_S 0.35e-6 /* more of each part whose lines threads store, */
+#define SHARED_WAIT 1.1  /* how many times as long where all lines have two readers or more, */
+#define APART_WAIT 1.75  /* and where those have parts of k in clusters */
+#define TURNED_S 0.45e-6 /* more of each tile, where D's rows lie across the tile's, */
+#define TURNED_NARROW_PART_S 0.2e-6 /* and of its parts of fewer than 64 columns, but the first */
+#define STORED_PART_S 0.35e-6       /* more of each part whose lines threads store, */
 #define STORED_NARROW_PART_S 0.3e-6 /* of fewer than 64 columns; */
 #define BYTES_PART_S 0.75e-6        /* of each of bytes, */
 #define BYTES_NARROW_PART_S 1.2e-6  /* of fewer than 64 columns; */
@@ -274,6 +275,15 @@ static int is_turned(const tgi_problem *p)
     return p->d.col != 1 || p->n == 1;
 }
 
+/* More of a tile whose columns are D's rows. */
+static double find_turned_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel,
+                                  const tgi_problem *p)
+{
+    const double parts = (double)kernel->tile_cols / work->d_part_cols;
+    const double part_s = work->d_part_cols < 64 ? TURNED_NARROW_PART_S : 0.0;
+    return is_turned(p) ? TURNED_S + part_s * (parts - 1.0) : 0.0;
+}
+
 /* More of a tile that threads store, part after part. */
 static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel,
                                   const tgi_problem *p)
@@ -310,7 +320,7 @@ static double find_finish_seconds(const tgi_wgmma_work *work, const tgi_kernel *
                            (elem_bytes == 4 ? STORE_FP32_BYTES_PER_S : STORE_BYTES_PER_S);
     return (is_kept(work, kernel, p) ? last : rounds) * store_s +
            rounds * (TILE_S + find_share_seconds(work, kernel, sums) +
-                     (is_turned(p) ? TURNED_S : 0.0) + find_stored_seconds(work, kernel, p));
+                     find_turned_seconds(work, kernel, p) + find_stored_seconds(work, kernel, p));
 }
 
 /* All products, of lines outside D too, where nothing is waited for. */
