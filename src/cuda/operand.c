@@ -26,6 +26,12 @@ static int is_direct(const tgi_operand *o, int64_t count, int64_t stride, int64_
                                     batch_bytes < TGI_TENSOR_STRIDE_MAX));
 }
 
+tgi_runs tgi_operand_runs(const tgi_operand *o)
+{
+    return o->is_across ? (tgi_runs){o->k, o->line_count, o->k_stride, o->line_stride}
+                        : (tgi_runs){o->line_count, o->k, o->line_stride, o->k_stride};
+}
+
 void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int is_offset,
                           tgi_operand *o)
 {
@@ -37,6 +43,7 @@ void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int
     o->batch_stride = layout->batch;
     o->batch_count = layout->batch == 0 ? 1 : p->batch_count;
     o->elem_bytes = tgi_type_bytes(p->type);
+    o->is_loose = 0;
     const int has_runs_along = o->k_stride == 1 || o->k == 1;
     const int has_runs_across = o->line_stride == 1 || o->line_count == 1;
     if (!is_offset && has_runs_along && is_direct(o, o->k, o->line_stride, o->line_count)) {
@@ -49,14 +56,13 @@ void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int
         o->is_repacked = 1;
         o->is_across = can_be_across && llabs(o->line_stride) < llabs(o->k_stride);
     }
-    const int64_t run = o->is_across ? o->line_count : o->k;
-    const int64_t run_count = o->is_across ? o->k : o->line_count;
-    const int64_t stride = o->is_across ? o->k_stride : o->line_stride;
+    const tgi_runs runs = tgi_operand_runs(o);
+    const int64_t run_bytes = runs.length * o->elem_bytes;
     /* Of a single run any pitch will do. */
-    o->pitch_bytes = o->is_repacked   ? round_up(run * o->elem_bytes, REPACKED_PITCH_BYTES)
-                     : run_count == 1 ? round_up(run * o->elem_bytes, UNIT_BYTES)
-                                      : stride * o->elem_bytes;
-    o->batch_bytes = o->is_repacked || o->batch_count == 1 ? o->pitch_bytes * run_count
+    o->pitch_bytes = o->is_repacked    ? round_up(run_bytes, REPACKED_PITCH_BYTES)
+                     : runs.count == 1 ? round_up(run_bytes, UNIT_BYTES)
+                                       : runs.stride * o->elem_bytes;
+    o->batch_bytes = o->is_repacked || o->batch_count == 1 ? o->pitch_bytes * runs.count
                                                            : o->batch_stride * o->elem_bytes;
 }
 
@@ -69,11 +75,8 @@ int64_t tgi_operand_workspace_bytes(const tgi_operand *o)
  * lowest one's first byte the kernel takes care to read nothing. */
 static int is_in_lines(const tgi_operand *o)
 {
-    const int64_t run = o->is_across ? o->line_count : o->k;
-    const int64_t run_count = o->is_across ? o->k : o->line_count;
-    const int64_t along = o->is_across ? o->line_stride : o->k_stride;
-    const int64_t stride = o->is_across ? o->k_stride : o->line_stride;
-    return along == 1 && (run_count == 1 || llabs(stride) >= run);
+    const tgi_runs runs = tgi_operand_runs(o);
+    return runs.along == 1 && (runs.count == 1 || llabs(runs.stride) >= runs.length);
 }
 
 void tgi_operand_set_job(const tgi_operand *o, const void *source, void *target,
@@ -81,10 +84,11 @@ void tgi_operand_set_job(const tgi_operand *o, const void *source, void *target,
 {
     job->source = source;
     job->target = target;
-    job->line_count = o->is_across ? o->k : o->line_count;
-    job->elem_count = o->is_across ? o->line_count : o->k;
-    job->line_stride = o->is_across ? o->k_stride : o->line_stride;
-    job->elem_stride = o->is_across ? o->line_stride : o->k_stride;
+    const tgi_runs runs = tgi_operand_runs(o);
+    job->line_count = runs.count;
+    job->elem_count = runs.length;
+    job->line_stride = runs.stride;
+    job->elem_stride = runs.along;
     job->batch_count = o->batch_count;
     job->batch_stride = o->batch_stride;
     job->pitch_bytes = o->pitch_bytes;

@@ -17,9 +17,17 @@ typedef struct tgi_operand {
     int64_t elem_bytes;
     int is_across; /* 1: runs of contiguous elements lie across k */
     int is_repacked;
+    int is_loose;        /* lines begin between units of 16 bytes and are read so (cuda/loose.h) */
     int64_t pitch_bytes; /* from run to run: where it lies, or in the workspace */
     int64_t batch_bytes; /* from batch entry to batch entry */
 } tgi_operand;
+
+/* Its runs of elements: `count` of `length`, `stride` elements from run to run, `along` within. */
+typedef struct tgi_runs {
+    int64_t count, length, stride, along;
+} tgi_runs;
+
+tgi_runs tgi_operand_runs(const tgi_operand *operand);
 
 /* Describes A, or B where is_b is 1. can_be_across: the kernel takes runs across k. is_offset: the
  * pointer is no multiple of 16 bytes. */

@@ -1,12 +1,13 @@
 /*
- * Families wgmma, bf16x, bf16r and fp16x: Hopper's matrix instructions. Legality, which operands
- * are repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of k, tensor
- * maps, launch.
+ * Families wgmma, loose, bf16x, bf16r and fp16x: Hopper's matrix instructions. Legality, which
+ * operands are repacked or cut into slices, which of D's sides the tiles' rows lie along, parts of
+ * k, tensor maps, launch.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "cuda/gemm.h"
+#include "cuda/loose.h"
 #include "cuda/operand.h"
 #include "cuda/panels.h"
 #include "cuda/slices.h"
@@ -34,7 +35,8 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel, int is_across)
     const int line_bytes = tgi_wgmma_line_bytes(kernel);
     const int row_bytes = tgi_slices_are_held(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
     return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
-                                  kernel->stage_count, kernel->thread_count, is_across);
+                                  kernel->stage_count, kernel->thread_count, is_across) +
+           (tgi_loose_is(kernel) ? TGI_LOOSE_SHARED_BYTES : 0);
 }
 
 /* Of the layout that needs most. */
@@ -63,6 +65,8 @@ static void describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_operand
     const int is_wide = is_16bit(p->type);
     tgi_operand_describe(p, 0, is_wide || is_tf32(kernel), p->is_a_offset, &operand[0]);
     tgi_operand_describe(p, 1, is_wide, p->is_b_offset, &operand[1]);
+    if (tgi_loose_is(kernel))
+        tgi_loose_describe(&operand[0]);
 }
 
 /* The proposal for the problem as it stands; sums of cut tiles come first in the workspace. */
@@ -72,6 +76,12 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     if (tgi_wgmma_is_sliced(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
         return;
     describe(proposal->kernel, p, operand);
+    if (tgi_loose_is(proposal->kernel) && !operand[0].is_loose) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "neither operand has 8 lines or more of contiguous elements that begin between "
+                 "multiples of 16 bytes, alike in all batch entries: family wgmma takes it");
+        return;
+    }
     proposal->resident_blocks = 1;
     tgi_wgmma_choose_cut(machine, p, operand, proposal);
     if (p->is_batch_invariant)
@@ -150,12 +160,15 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *given
         *proposal = other;
         proposal->blocking.is_along_rows = 1;
     }
+    if (tgi_loose_is(kernel)) /* whose maps are of the pointer that comes */
+        proposal->needs_aligned[proposal->blocking.is_along_rows] = 0;
     proposal->predicted_s *= panel_count;
 }
 
 /* Maps of A and B, in the workspace from `memory` on where they are repacked. */
 static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call, char *memory,
-                              const tgi_operand operand[2], tgi_wgmma_args *args)
+                              const tgi_operand operand[2], tgi_wgmma_args *args,
+                              tgi_wgmma_loose *loose)
 {
     const tgi_gemm_args *gemm = &args->gemm;
     tgi_repack_args repack = {.job[0].piece_count = 0};
@@ -163,13 +176,20 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
     for (int i = 0; i < 2; i++) {
         const tgi_operand *o = &operand[i];
         const void *data = i ? gemm->b : gemm->a;
+        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
+        mapped->has_batch = o->batch_count > 1;
+        if (o->is_loose) {
+            tg_status status = tgi_loose_map(queue, o, data, loose);
+            if (status)
+                return status;
+            continue;
+        }
         if (o->is_repacked) {
             tgi_operand_set_job(o, data, memory, &repack.job[i]);
             data = memory;
             memory += tgi_operand_workspace_bytes(o);
             is_repacked = 1;
         }
-        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
         const int step = (int)(TGI_WGMMA_STEP_BYTES / o->elem_bytes);
         const tgi_tensor tensor = {.data = data,
                                    .elem_bytes = o->elem_bytes,
@@ -178,7 +198,6 @@ static tg_status map_operands(const tgi_cuda_queue *queue, const tgi_call *call,
                                    .stride_bytes = {o->pitch_bytes, o->batch_bytes},
                                    .is_swizzled = 1,
                                    .is_rounded = gemm->problem.type == TG_TYPE_FP32};
-        mapped->has_batch = o->batch_count > 1;
         tg_status status = tgi_tensor_encode_operand(queue, &tensor, step, 1, mapped);
         if (status)
             return status;
@@ -264,7 +283,10 @@ static void set_tiles(const tgi_call *call, const tgi_operand operand[2], tgi_wg
     args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
-    args->a.edge_lines = tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
+    args->a.edge_lines =
+        operand[0].is_loose
+            ? 0
+            : tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
     args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
     args->a.box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
     args->b.box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
@@ -292,42 +314,43 @@ static tg_status add_pieces(const tgi_cuda_queue *queue, tgi_wgmma_args *args)
 static tg_status launch_one(const tgi_cuda_queue *queue, const tgi_call *call)
 {
     const tgi_kernel *kernel = call->kernel;
-    tgi_wgmma_args args;
-    memset(&args, 0, sizeof args);
+    tgi_loose_args all; /* of which the other families take the first part alone */
+    memset(&all, 0, sizeof all);
+    tgi_wgmma_args *args = &all.wgmma;
     if (call->blocking->is_along_rows)
-        tgi_gemm_set_transposed_args(call, &args.gemm);
+        tgi_gemm_set_transposed_args(call, &args->gemm);
     else
-        tgi_gemm_set_args(call, &args.gemm);
-    const tgi_problem *p = &args.gemm.problem;
+        tgi_gemm_set_args(call, &args->gemm);
+    const tgi_problem *p = &args->gemm.problem;
     tgi_operand operand[2];
     describe(kernel, p, operand);
-    set_tiles(call, operand, &args);
+    set_tiles(call, operand, args);
     char *memory = call->workspace;
     memory += tgi_divide_up(tgi_wgmma_piece_bytes(kernel, p, call->blocking), 256) * 256;
     tg_status status = tgi_wgmma_is_sliced(kernel)
-                           ? tgi_slices_map(queue, call, memory, &args)
-                           : map_operands(queue, call, memory, operand, &args);
+                           ? tgi_slices_map(queue, call, memory, args)
+                           : map_operands(queue, call, memory, operand, args, &all.loose);
     if (!status)
-        status = map_result(queue, kernel, &args);
+        status = map_result(queue, kernel, args);
     if (status)
         return status;
     /* Parts of k in clusters: as many clusters as tiles, which need not run at once. */
-    const int cluster = args.cluster_rows * args.cluster_parts;
+    const int cluster = args->cluster_rows * args->cluster_parts;
     const int64_t slots = call->machine->gpu.sm_count / cluster;
     const int64_t clusters =
-        args.cluster_parts > 1 || args.unit_count < slots ? args.unit_count : slots;
+        args->cluster_parts > 1 || args->unit_count < slots ? args->unit_count : slots;
     const tgi_cuda_launch shape = {.grid = {(unsigned)(cluster * clusters), 1, 1},
                                    .cluster = (unsigned)cluster,
                                    .block = {(unsigned)kernel->thread_count, 1, 1},
                                    .shared_bytes =
                                        (unsigned)count_shared_bytes(kernel, operand[1].is_across),
                                    .is_early = 1};
-    void *arguments[] = {&args};
+    void *arguments[] = {&all};
     char symbol[TGI_CUDA_SYMBOL_BYTES];
     snprintf(symbol, sizeof symbol, "%s%s", kernel->name,
              tgi_wgmma_is_sliced(kernel) ? "" : find_suffix(p, operand));
     status = tgi_cuda_run(queue, kernel->image, symbol, &shape, arguments);
-    return status ? status : add_pieces(queue, &args);
+    return status ? status : add_pieces(queue, args);
 }
 
 tg_status tgi_cuda_launch_wgmma(const tgi_cuda_queue *queue, const tgi_call *call)

@@ -1,6 +1,6 @@
 /*
- * Families wgmma, bf16x, bf16r and fp16x: how a problem is shared out in tiles, clusters of blocks
- * and parts of k, by predicted time.
+ * Families wgmma, loose, bf16x, bf16r and fp16x: how a problem is shared out in tiles, clusters of
+ * blocks and parts of k, by predicted time.
  */
 #include "cuda/wgmma_cut.h"
 
@@ -23,7 +23,7 @@
 
 int tgi_wgmma_is_sliced(const tgi_kernel *kernel)
 {
-    return kernel->family != TGI_FAMILY_cuda_wgmma;
+    return kernel->type == TG_TYPE_FP32 && kernel->family != TGI_FAMILY_cuda_wgmma;
 }
 
 /* Of a line of A or B, in a stage. */
@@ -216,6 +216,7 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
             .b_box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
             .a_straddles = is_straddling(&operand[0]),
             .b_straddles = is_straddling(&operand[1]),
+            .a_is_loose = operand[0].is_loose,
             .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
             .stage_count =
                 TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),

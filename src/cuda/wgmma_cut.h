@@ -1,4 +1,4 @@
-/* How families wgmma, bf16x, bf16r and fp16x share out tiles, clusters and parts of k. */
+/* How families wgmma, loose, bf16x, bf16r and fp16x share out tiles, clusters and parts of k. */
 #ifndef TGI_WGMMA_CUT_H
 #define TGI_WGMMA_CUT_H
 

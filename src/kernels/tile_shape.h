@@ -62,10 +62,10 @@
          ? TGI_DMMA_STAGE_BYTES(rows, cols, depth) * (stages)                                      \
          : TGI_DMMA_TILE_BYTES(rows, cols))
 
-/* Families wgmma, bf16x, bf16r and fp16x: a step of k is 128 bytes of each line, or a chunk of its
- * slices; stages of A and B, a part of D for each warpgroup that multiplies (all but one), the
- * alignment of the first stage, two barriers a stage. Of B's lines across k there are whole boxes
- * of 64, which leave room for a stage less where they have more lines than the tile. */
+/* Families wgmma, loose, bf16x, bf16r and fp16x: a step of k is 128 bytes of each line, or a chunk
+ * of its slices; stages of A and B, a part of D for each warpgroup that multiplies (all but one),
+ * the alignment of the first stage, two barriers a stage. Of B's lines across k there are whole
+ * boxes of 64, which leave room for a stage less where they have more lines than the tile. */
 #define TGI_WGMMA_STEP_BYTES 128
 #define TGI_WGMMA_PRODUCT_BYTES 32 /* of it, that an instruction multiplies, */
 #define TGI_WGMMA_STEP_PRODUCTS (TGI_WGMMA_STEP_BYTES / TGI_WGMMA_PRODUCT_BYTES)
@@ -78,6 +78,15 @@
      TGI_WGMMA_STAGES(stages, cols, is_across) *                                                   \
          ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes) + 16) +            \
      ((threads) / 128 - 1) * TGI_WGMMA_PART_BYTES)
+
+/* Of family loose, more: slots of 64 lines of A that are yet to be moved, of 128 bytes and as many
+ * behind them as the copy engine reads at once; two barriers each. */
+#define TGI_LOOSE_KINDS 8 /* of lines: every eighth begins alike between units of 16 bytes */
+#define TGI_LOOSE_SLOTS 5
+#define TGI_LOOSE_LINES 64 /* of a slot */
+#define TGI_LOOSE_LINE_BYTES (TGI_WGMMA_STEP_BYTES + 16)
+#define TGI_LOOSE_SLOT_BYTES (TGI_LOOSE_LINES * TGI_LOOSE_LINE_BYTES)
+#define TGI_LOOSE_SHARED_BYTES (TGI_LOOSE_SLOTS * (TGI_LOOSE_SLOT_BYTES + 16))
 
 /* Columns of D that a warpgroup stores together. */
 #define TGI_WGMMA_PART_COLS(cols) ((cols) % 64 == 0 ? 64 : (cols) % 32 == 0 ? 32 : 16)

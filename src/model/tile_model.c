@@ -7,6 +7,7 @@
 #define PARTS_S 3.5e-6        /* a second kernel, that adds the parts */
 #define REPACK_S 2.5e-6       /* a kernel ahead, that copies operands, */
 #define REPACK_SHARE 0.925    /* and the share of the bus's rate that it reaches */
+#define SLICES_S 2.2e-6       /* from the pass that makes slices to the first products */
 #define SMALL_S 0.6e-6        /* of small: adding the warps' sums */
 #define DMMA_S 1.5e-6         /* of dmma: first stages and last stores */
 #define STAGE_S 0.04e-6       /* of dmma: barrier, first reads and last products of a stage, */
@@ -61,6 +62,18 @@ static double find_rate(const tgi_gpu *gpu, tg_type type)
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
 {
     return bytes > 0.0 ? REPACK_S + 2.0 * bytes / (REPACK_SHARE * gpu->memory_bytes_per_s) : 0.0;
+}
+
+double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int has_held_rows = kernel->family == TGI_FAMILY_cuda_bf16r;
+    const double lines = (has_held_rows ? 0.0 : (double)p->m) + (double)p->n;
+    const double elems = lines * (double)p->k * (double)p->batch_count;
+    const int is_scaled = p->precision == TG_PRECISION_FP16X3;
+    const double slices = p->precision == TG_PRECISION_BF16X3 || is_scaled ? 2.0 : 3.0;
+    /* As passes that read and write half of what these move; one before them finds the scales. */
+    const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
+    return SLICES_S + scale_s + tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
 }
 
 double tgi_model_tile_bytes(const tgi_problem *p)

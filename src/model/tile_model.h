@@ -35,6 +35,10 @@ double tgi_model_tile_bytes(const tgi_problem *problem);
 /* A kernel of its own that reads and writes `bytes` of operands. */
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 
+/* Kernels of their own that make the slices of FP32 operands that the kernel takes. */
+double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                               const tgi_problem *problem);
+
 double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

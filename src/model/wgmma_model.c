@@ -17,6 +17,9 @@
 #define FILL_LEAST 38.0           /* but no less than this */
 #define STRADDLE_SHARE 0.5 /* more, of a line that a block asks for and that lies in two of L2's */
 #define OUTSIDE_LINE_S 4.8e-9  /* of it for a line outside the operand, which it fills with 0 */
+#define LOOSE_LINE_S 3.7e-9    /* of a line that begins anywhere, with those who move it, */
+#define LOOSE_SHARE 0.6        /* and of the products' time, as they share shared memory */
+#define LOOSE_LINES 64.0       /* so many together */
 #define MEMORY_SHARE 0.95      /* of the bus's rate, where all multiprocessors read, */
 #define COPIED_SHARE 0.0115    /* longer for what L2 gives anew (find_copied_ratio), */
 #define MEMORY_START_S 2.0e-6  /* and until it is reached */
@@ -58,7 +61,6 @@
 #define SLICED_SHARE_S 1.6e-6 /* as SHARE_S, */
 #define SLICED_SHARE_BYTES_PER_S 27e9 /* and as SHARE_BYTES_PER_S */
 #define NARROW_SHARE 0.78             /* as ISSUE_SHARE, of 64 columns */
-#define SLICES_S 2.2e-6               /* from the slices' pass to the first products */
 #define RUN_CHUNKS 32.0
 #define RUN_BYTES_PER_S 33e9    /* of a block's sums, at the end of each run of k but the last */
 #define SLICED_CLOCK_SHARE 0.97 /* as CLOCK_SHARE: less power a product */
@@ -69,14 +71,14 @@ typedef struct step_work {
     double slice_bytes, product_count, row_bytes, col_bytes, add_cycles;
 } step_work;
 
-static int is_held(const tgi_kernel *kernel)
+static int is_sliced(const tgi_kernel *kernel)
 {
-    return kernel->family == TGI_FAMILY_cuda_bf16r;
+    return kernel->type == TG_TYPE_FP32 && kernel->family != TGI_FAMILY_cuda_wgmma;
 }
 
 static step_work find_step_work(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    if (kernel->family == TGI_FAMILY_cuda_wgmma)
+    if (!is_sliced(kernel))
         return (step_work){STEP_BYTES, 1.0, STEP_BYTES, STEP_BYTES, 0.0};
     const double part_cycles = kernel->thread_count > 256 ? ADD_CYCLES_OF_TWO : ADD_CYCLES_OF_ONE;
     const double add_cycles = kernel->tile_cols > 192
@@ -86,7 +88,7 @@ static step_work find_step_work(const tgi_kernel *kernel, const tgi_problem *p)
         p->precision == TG_PRECISION_BF16X3 || p->precision == TG_PRECISION_FP16X3;
     const double line_bytes = (is_of_two ? 2.0 : 3.0) * CHUNK_BYTES;
     const double product_count = is_of_two ? 3.0 : p->precision == TG_PRECISION_BF16X9 ? 9.0 : 6.0;
-    if (is_held(kernel))
+    if (kernel->family == TGI_FAMILY_cuda_bf16r) /* whose rows are held in registers */
         return (step_work){CHUNK_BYTES, product_count, STEP_BYTES, line_bytes,
                            add_cycles + CUT_CYCLES};
     return (step_work){CHUNK_BYTES, product_count, line_bytes, line_bytes, add_cycles};
@@ -118,7 +120,8 @@ static tile_lines count_lines(double count, double lines_per_tile, double tile_c
 static tile_lines count_a_lines(const tgi_kernel *kernel, const tgi_problem *p,
                                 const tgi_wgmma_work *work)
 {
-    return count_lines((double)p->m, kernel->tile_rows, work->cluster_rows, work->a_box_lines);
+    return count_lines((double)p->m, kernel->tile_rows, work->cluster_rows,
+                       work->a_is_loose ? LOOSE_LINES : work->a_box_lines);
 }
 
 static tile_lines count_b_lines(const tgi_problem *p, const tgi_wgmma_work *work)
@@ -188,10 +191,10 @@ static double find_wait_seconds(const tgi_wgmma_work *work, const line_sharers *
 }
 
 /* A step of a tile, apart from memory's rate: the instructions or the copy engine; the wait for a
- * stage where memory is idle; what each run of k but the last costs at its end; and how many stages
- * are under way while one, or of FP8 two, are multiplied. */
+ * stage where memory is idle; what each run of k but the last costs at its end; how many stages are
+ * under way while one, or of FP8 two, are multiplied; and what multiplying waits for copies. */
 typedef struct step_seconds {
-    double busy_s, wait_s, run_s, stages_under_way;
+    double busy_s, wait_s, run_s, stages_under_way, slack_s;
 } step_seconds;
 
 static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
@@ -200,9 +203,8 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
 {
     const tile_lines a = count_a_lines(kernel, p, work), b = count_b_lines(p, work);
     const step_work step = find_step_work(kernel, p);
-    const int is_sliced = step.add_cycles > 0.0;
-    const double clock_share = is_sliced ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
-    const double issue_share = !is_sliced                ? ISSUE_SHARE * find_width_share(kernel)
+    const double clock_share = is_sliced(kernel) ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
+    const double issue_share = !is_sliced(kernel)        ? ISSUE_SHARE * find_width_share(kernel)
                                : kernel->tile_cols <= 64 ? NARROW_SHARE
                                                          : 1.0;
     const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
@@ -210,15 +212,18 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
         (count_step_cycles(kernel, &step) / issue_share + step.add_cycles) / clock_hz;
     const double a_bytes = step.row_bytes * (1.0 + STRADDLE_SHARE * work->a_straddles);
     const double b_share = STRADDLE_SHARE * work->b_straddles / work->cluster_rows;
-    const double fill_s =
+    const double copy_s =
         (a.inside * a_bytes / find_fill_rate(sharers->of_a) +
          b.inside * step.col_bytes * (1.0 + b_share) / find_fill_rate(sharers->of_b)) /
-            gpu->clock_hz +
+        gpu->clock_hz;
+    const double fill_s =
+        (work->a_is_loose ? a.inside * LOOSE_LINE_S + LOOSE_SHARE * multiply_s : copy_s) +
         (a.outside + b.outside) * OUTSIDE_LINE_S;
-    const double sum_bytes = (double)kernel->tile_rows * kernel->tile_cols * 4.0;
+    const double sum_bytes = is_sliced(kernel) ? kernel->tile_rows * kernel->tile_cols * 4.0 : 0.0;
     return (step_seconds){fmax(multiply_s, fill_s), find_wait_seconds(work, sharers),
-                          is_sliced ? sum_bytes / RUN_BYTES_PER_S : 0.0,
-                          work->stage_count - (tgi_type_bytes(kernel->type) == 1 ? 2.0 : 1.0)};
+                          sum_bytes / RUN_BYTES_PER_S,
+                          work->stage_count - (tgi_type_bytes(kernel->type) == 1 ? 2.0 : 1.0),
+                          fmax(0.0, fill_s - multiply_s)};
 }
 
 /* `steps` of k of one tile. */
@@ -261,11 +266,11 @@ static double find_own_seconds(const tgi_wgmma_work *work, const step_seconds *s
 /* What the blocks of a cluster lose with parts of k of a tile. */
 static double find_share_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel, double sums)
 {
-    const int is_sliced = kernel->family != TGI_FAMILY_cuda_wgmma;
+    const int has_slices = is_sliced(kernel);
     const double others = work->cluster_parts - 1;
     const double bytes = sums * 4.0 * others / work->cluster_parts;
-    return others > 0.0 ? (is_sliced ? SLICED_SHARE_S : SHARE_S) + SHARE_PART_S * (others - 1.0) +
-                              bytes / (is_sliced ? SLICED_SHARE_BYTES_PER_S : SHARE_BYTES_PER_S)
+    return others > 0.0 ? (has_slices ? SLICED_SHARE_S : SHARE_S) + SHARE_PART_S * (others - 1.0) +
+                              bytes / (has_slices ? SLICED_SHARE_BYTES_PER_S : SHARE_BYTES_PER_S)
                         : 0.0;
 }
 
@@ -301,9 +306,9 @@ static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *
 /* 1: a tile of sums alone is stored while the block's next one is multiplied. */
 static int is_kept(const tgi_wgmma_work *work, const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return tgi_type_bytes(kernel->type) == 2 && tgi_type_bytes(p->d_type) == 2 &&
-           tgi_problem_is_sum_alone(p) && work->is_d_boxed && !is_turned(p) &&
-           work->cluster_parts == 1 && kernel->tile_cols > work->d_part_cols &&
+    return !work->a_is_loose && tgi_type_bytes(kernel->type) == 2 &&
+           tgi_type_bytes(p->d_type) == 2 && tgi_problem_is_sum_alone(p) && work->is_d_boxed &&
+           !is_turned(p) && work->cluster_parts == 1 && kernel->tile_cols > work->d_part_cols &&
            work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
 }
 
@@ -321,6 +326,16 @@ static double find_finish_seconds(const tgi_wgmma_work *work, const tgi_kernel *
     return (is_kept(work, kernel, p) ? last : rounds) * store_s +
            rounds * (TILE_S + find_share_seconds(work, kernel, sums) +
                      find_turned_seconds(work, kernel, p) + find_stored_seconds(work, kernel, p));
+}
+
+/* What movers bring of the next tiles while those before are finished, and else is waited for. */
+static double find_ahead_seconds(const tgi_wgmma_work *work, const step_seconds *step,
+                                 double finish_s)
+{
+    const double rounds = ceil(work->whole_count / work->slot_count);
+    const double most_s = fmin(work->stage_count * step->busy_s, work->step_count * step->slack_s);
+    return work->a_is_loose && rounds > 1.0 ? (rounds - 1.0) * fmin(finish_s / rounds, most_s)
+                                            : 0.0;
 }
 
 /* All products, of lines outside D too, where nothing is waited for. */
@@ -369,8 +384,10 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double idle_s = find_own_seconds(work, &step, 0.0);
     const double own_s = find_own_seconds(work, &step, fmin(1.0, memory_s / idle_s));
     const double put_s = TILE_S + sums * 4.0 / PIECE_BYTES_PER_S;
-    double seconds = LAUNCH_S + join_seconds(own_s, MEMORY_START_S + memory_s) +
-                     find_finish_seconds(work, kernel, p) + ceil(cut_units / slots) * put_s +
+    const double finish_s = find_finish_seconds(work, kernel, p);
+    const double fetched_s = own_s - find_ahead_seconds(work, &step, finish_s);
+    double seconds = LAUNCH_S + join_seconds(fetched_s, MEMORY_START_S + memory_s) + finish_s +
+                     ceil(cut_units / slots) * put_s +
                      POWER_SHARE * fmax(0.0, fmin(products_s, memory_s) - POWER_FREE * memory_s);
     if (work->cut_count > 0.0) {
         const double piece_bytes = cut_units * work->cluster_rows * sums * 4.0;
@@ -379,15 +396,4 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     }
     /* Calls cannot follow faster than they are made, and yet every kernel has a time of its own. */
     return join_seconds(seconds, CALL_S);
-}
-
-double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)
-{
-    const double lines = (is_held(kernel) ? 0.0 : (double)p->m) + (double)p->n;
-    const double elems = lines * (double)p->k * (double)p->batch_count;
-    const int is_scaled = p->precision == TG_PRECISION_FP16X3;
-    const double slices = p->precision == TG_PRECISION_BF16X3 || is_scaled ? 2.0 : 3.0;
-    /* As passes that read and write half of what these move; one before them finds the scales. */
-    const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
-    return SLICES_S + scale_s + tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
 }

@@ -8,6 +8,7 @@
 typedef struct tgi_wgmma_work {
     int a_box_lines, b_box_lines;  /* of A and B, that the copy engine brings together */
     int a_straddles, b_straddles;  /* 1: lines across k, of which most lie in two of L2's for one */
+    int a_is_loose;                /* 1: A's lines begin anywhere, and are moved on the way */
     int b_tile_lines, stage_count; /* of B, in a stage, the tile's or whole boxes; stages */
     int is_d_boxed;                /* D takes whole tiles in boxes */
     int d_part_cols;               /* columns of a tile that are stored together */
@@ -22,9 +23,5 @@ typedef struct tgi_wgmma_work {
 
 double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_wgmma_work *work);
-
-/* Kernels of their own that make the slices of FP32 operands that the kernel takes. */
-double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
-                               const tgi_problem *problem);
 
 #endif

@@ -336,6 +336,44 @@ static void test_boxes_end_with_their_operand(void **state)
     tg_destroy_context(context);
 }
 
+/* Lines that begin anywhere: of one operand where they lie, a box for each kind, of the other by a
+ * pass. */
+static void test_loose_lines(void **state)
+{
+    (void)state;
+#define LOOSE "cuda_loose_sm90a_bf16_128x128x64"
+    static const struct {
+        const char *problem, *kernels, *boxes;
+    } cases[] = {{"1024x2048x1001:nn:bf16", LOOSE "_kn,",
+                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x48,64x64,"},
+                 {"512x2001x768:nn:bf16:d=bf16", LOOSE "_mk,",
+                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,"},
+                 {"1001x1003x1005:nt:bf16", "tgi_repack_2," LOOSE "_kk,",
+                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,64x112,"},
+                 {"1024x1024x1024:nn:bf16", NULL, NULL}};
+    static float a[2048 * 1024], b[2048 * 1024], d[2048 * 1024];
+    static const tg_plan_options options = {.kernel = LOOSE};
+    fake_driver *fake = fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_problem problem = parse(cases[i].problem);
+        const tg_buffers buffers = {.a = a, .b = b, .d = d};
+        tg_plan *plan = NULL;
+        const tg_status status = tg_create_plan(context, &problem, &options, &plan);
+        assert_int_equal(status, cases[i].boxes ? TG_STATUS_OK : TG_STATUS_UNSUPPORTED);
+        if (status) {
+            FAKE_ASSERT_DETAIL("multiples of 16 bytes", "family wgmma");
+            continue;
+        }
+        fake->boxes[0] = fake->kernels[0] = '\0';
+        assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+        assert_string_equal(fake->kernels, cases[i].kernels);
+        assert_string_equal(fake->boxes, cases[i].boxes);
+        tg_destroy_plan(plan);
+    }
+    tg_destroy_context(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_batch_invariant_rows),
         cmocka_unit_test(test_panels),
         cmocka_unit_test(test_boxes_end_with_their_operand),
+        cmocka_unit_test(test_loose_lines),
     };
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

@@ -9,6 +9,7 @@
 #include "kernels/gemm_args.h"
 #include "kernels/slices/args.h"
 #include "kernels/tensor_map.h"
+#include "kernels/tile_shape.h"
 
 /* An operand: (x, y, z) of its map are x elements along its lines, line y, batch entry z; of slices
  * x elements of group y, slice z of all chunks and batch entries. */
@@ -40,6 +41,13 @@ typedef struct tgi_wgmma_order {
     int32_t last_group;          /* its number */
 } tgi_wgmma_order;
 
+/* Lines of A that begin anywhere: those of one kind, every eighth, begin alike, and have a map of
+ * their own, from the unit of 16 bytes that the first of them begins in. */
+typedef struct tgi_wgmma_loose {
+    tgi_tensor_map map[TGI_LOOSE_KINDS];
+    uint32_t shifts; /* bytes from the unit to the line, 4 bits a kind */
+} tgi_wgmma_loose;
+
 #define TGI_HELD_LINES 16 /* block_lines of rows held in registers: a warp's */
 
 /* Products of slices, by number: of the least first. Of two slices an operand the last three are
@@ -70,5 +78,11 @@ typedef struct tgi_wgmma_args {
     int32_t slice_count, first_product; /* of TGI_SLICE_PRODUCTS */
     void *run_sums; /* a tile of FP32 sums for each block, where k has more than one run */
 } tgi_wgmma_args;
+
+/* Of family loose, which has no use for the map of A. */
+typedef struct tgi_loose_args {
+    tgi_wgmma_args wgmma;
+    tgi_wgmma_loose loose;
+} tgi_loose_args;
 
 #endif

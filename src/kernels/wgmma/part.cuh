@@ -81,6 +81,13 @@ static __device__ __forceinline__ uint4 tgi_read_unit(uint32_t shared)
     return unit;
 }
 
+static __device__ __forceinline__ void tgi_write_unit(uint32_t shared, const uint4 &unit)
+{
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(unit.x), "r"(unit.y),
+                 "r"(unit.z), "r"(unit.w)
+                 : "memory");
+}
+
 /* Sums of every eight columns, from number `first` on, as pairs of 16-bit numbers, of rows eight
  * apart. */
 template <int Count, int Pairs>

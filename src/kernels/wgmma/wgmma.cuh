@@ -1,12 +1,13 @@
 /*
  * Products by the matrix instructions of a warpgroup, operands brought by the copy engine. A block
- * is a producer warp, which fills stages of A and B in shared memory, and one or two warpgroups,
- * which multiply them and store; it works through a list of tiles. Blocks of a cluster have tiles
- * one below the other and bring each other their shares of B, or have parts of k of one tile, which
- * they add among themselves (cluster.cuh).
+ * is a producer warp, which fills stages of A and B in shared memory, movers beside it where lines
+ * of A begin anywhere, and one or two warpgroups, which multiply them and store; it works through a
+ * list of tiles. Blocks of a cluster have tiles one below the other and bring each other their
+ * shares of B, or have parts of k of one tile, which they add among themselves (cluster.cuh).
  *
  *     setup()    barriers
  *     produce()  for each tile, for each step of k: wait until a stage is empty, fill it
+ *     move()     of lines of A that begin anywhere: bring them to their places (move.cuh)
  *     consume()  for each tile, for each step of k: wait until a stage is full, multiply it, and
  *                meanwhile store what is kept of the tile before (kept.cuh)
  *     finish()   sums to D (finish.cuh), or of a tile whose k is cut to the cluster's blocks
@@ -17,6 +18,7 @@
 
 #include "kernels/wgmma/cluster.cuh"
 #include "kernels/wgmma/finish.cuh"
+#include "kernels/wgmma/move.cuh"
 #include "kernels/wgmma/place.cuh"
 #include "kernels/wgmma/shape.cuh"
 #include "kernels/wgmma/sum.cuh"
@@ -97,8 +99,10 @@ tgi_count_stage_bytes(const tgi_wgmma_args &args, tgi_wgmma_boxes a_boxes, tgi_w
 {
     const int line_bytes =
         Shape::slices > 0 ? args.slice_count * TGI_CHUNK_BYTES : TGI_WGMMA_STEP_BYTES;
-    return a_boxes.count * a_boxes.lines(args.a) *
-               (Shape::is_held ? TGI_WGMMA_STEP_BYTES : line_bytes) +
+    const int a_line_bytes = Shape::is_loose  ? 0 /* moved there */
+                             : Shape::is_held ? TGI_WGMMA_STEP_BYTES
+                                              : line_bytes;
+    return a_boxes.count * a_boxes.lines(args.a) * a_line_bytes +
            b_boxes.count * b_boxes.lines(args.b) * line_bytes;
 }
 
@@ -120,7 +124,7 @@ tgi_fill_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory
     if constexpr (Shape::slices > 0 && !Shape::is_held)
         tgi_load_slices<Shape::rows>(args, args.a, a_boxes, a, full, tile.row, step, tile.batch,
                                      alone);
-    else
+    else if constexpr (!Shape::is_loose) /* which are moved there */
         tgi_load_tile<Shape::across_a, Shape::rows,
                       Shape::is_held ? TGI_CHUNK_ELEMS : Shape::step_elems>(
             args.a, a_boxes, a, full, tile.row, step, tile.batch, alone);
@@ -134,12 +138,14 @@ tgi_fill_stage(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory
 
 template <int ClusterRows, class Shape>
 static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
+                                                   const tgi_wgmma_loose *loose,
                                                    const tgi_wgmma_memory<Shape> &memory, int rank)
 {
     const tgi_wgmma_sharers column = tgi_find_sharers<ClusterRows>(rank);
     const int has_short =
         (Shape::across_a && args.a.edge_lines > 0) || (Shape::across_b && args.b.edge_lines > 0);
     tgi_ring<Shape::stages> ring;
+    tgi_loose_ring slots;
     for (int i = tgi_cluster_index(); i < args.unit_count; i += tgi_cluster_count()) {
         const tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
         tgi_wgmma_boxes a_boxes =
@@ -150,9 +156,14 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
         const int whole_end = min(tile.step_end, args.step_count - has_short);
         const int byte_count = tgi_count_stage_bytes<Shape>(args, a_boxes, b_boxes);
 #pragma unroll 1
-        for (int step = tile.step; step < whole_end; step++, ring.advance())
+        for (int step = tile.step; step < whole_end; step++, ring.advance()) {
+            if constexpr (Shape::is_loose)
+                tgi_fetch_loose(args, *loose, memory, slots, tile, step);
             tgi_fill_stage(args, memory, ring, tile, step, a_boxes, b_boxes, byte_count, column);
+        }
         if (whole_end < tile.step_end) {
+            if constexpr (Shape::is_loose)
+                tgi_fetch_loose(args, *loose, memory, slots, tile, whole_end);
             a_boxes.is_edge |= Shape::across_a;
             b_boxes.is_edge |= Shape::across_b;
             tgi_fill_stage(args, memory, ring, tile, whole_end, a_boxes, b_boxes,
@@ -164,6 +175,26 @@ static __device__ __forceinline__ void tgi_produce(const tgi_wgmma_args &args,
     /* Blocks of the cluster still signal this one's barriers. */
     for (int i = 0; column.count > 1 && i < Shape::stages; i++, ring.advance())
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+}
+
+/* What a mover does: of all tiles, step after step, the slots that are its own. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_move(const tgi_wgmma_args &args, const tgi_wgmma_loose &loose,
+         const tgi_wgmma_memory<Shape> &memory, int rank, int mover)
+{
+    const tgi_loose_line own(loose);
+    tgi_ring<Shape::stages> ring;
+    tgi_loose_ring slots;
+    for (int i = tgi_cluster_index(); i < args.unit_count; i += tgi_cluster_count()) {
+        const tgi_wgmma_tile tile = tgi_find_tile<Shape>(args, i, rank);
+#pragma unroll 1
+        for (int step = tile.step; step < tile.step_end; step++, ring.advance())
+#pragma unroll 1
+            for (int line = 0; line < Shape::rows; line += TGI_LOOSE_LINES, slots.advance())
+                if (slots.stage % TGI_MOVER_WARPS == mover)
+                    tgi_move_slot(memory, own, line, ring, slots);
+    }
 }
 
 /* 1 for whole tiles of the kinds that are met most, which have code of their own: D is the sum, its
@@ -245,16 +276,27 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
 
 template <class Shape>
 static __device__ __forceinline__ void tgi_setup(const tgi_wgmma_args &args,
+                                                 const tgi_wgmma_loose *loose,
                                                  const tgi_wgmma_memory<Shape> &memory)
 {
     if (threadIdx.x == 0) {
         for (int i = 0; i < Shape::stages; i++) {
-            tgi_barrier_init(memory.full + i * 8, 1);
+            tgi_barrier_init(memory.full + i * 8,
+                             1 + Shape::is_loose * (Shape::rows / TGI_LOOSE_LINES));
             tgi_barrier_init(memory.empty + i * 8, Shape::group_count * args.cluster_rows);
+        }
+        for (int i = 0; i < memory.loose_slots; i++) {
+            tgi_barrier_init(memory.loose_full + i * 8, 1);
+            tgi_barrier_init(memory.loose_empty + i * 8, 1);
         }
         tgi_barrier_init(memory.sent, 1);
         tgi_fence_barrier_init();
-        tgi_prefetch_map(&args.a.map);
+        if constexpr (Shape::is_loose) {
+            for (int i = 0; i < TGI_LOOSE_KINDS; i++)
+                tgi_prefetch_map(&loose->map[i]);
+        } else {
+            tgi_prefetch_map(&args.a.map);
+        }
         tgi_prefetch_map(&args.b.map);
         if (Shape::across_a && args.a.edge_lines > 0)
             tgi_prefetch_map(&args.a.edge_map);
@@ -267,27 +309,35 @@ static __device__ __forceinline__ void tgi_setup(const tgi_wgmma_args &args,
         __syncthreads();
 }
 
+/* loose: of a Shape that is loose. */
 template <class Shape>
-static __device__ __forceinline__ void tgi_wgmma_multiply(const tgi_wgmma_args &args, char *shared)
+static __device__ __forceinline__ void
+tgi_wgmma_multiply(const tgi_wgmma_args &args, const tgi_wgmma_loose *loose, char *shared)
 {
     const tgi_wgmma_memory<Shape> memory(shared);
     const int group = tgi_make_uniform(static_cast<int>(threadIdx.x) / TGI_WARPGROUP);
     const int rank = tgi_make_uniform(tgi_cluster_rank());
-    tgi_setup(args, memory);
+    tgi_setup(args, loose, memory);
     tgi_wait_for_stream();
     if (group == 0) {
         if (Shape::group_count > 1)
-            tgi_lower_registers<40>();
+            tgi_lower_registers<Shape::producer_registers>();
         const int warp = tgi_make_uniform(static_cast<int>(threadIdx.x) / 32);
+        if constexpr (Shape::is_loose) {
+            if (warp > 0) {
+                tgi_move(args, *loose, memory, rank, warp - 1);
+                return;
+            }
+        }
         if (warp != 0 || (Shape::has_lone_producer && !tgi_elect()))
             return;
         if (Shape::cluster_rows > 1 && args.cluster_rows > 1)
-            tgi_produce<Shape::cluster_rows>(args, memory, rank);
+            tgi_produce<Shape::cluster_rows>(args, loose, memory, rank);
         else
-            tgi_produce<1>(args, memory, rank);
+            tgi_produce<1>(args, loose, memory, rank);
     } else {
         if (Shape::group_count > 1)
-            tgi_raise_registers<232>();
+            tgi_raise_registers<Shape::consumer_registers>();
         tgi_consume<Shape>(args, memory, rank, group - 1);
     }
 }

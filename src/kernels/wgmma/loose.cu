@@ -1,0 +1,12 @@
+/* Family loose, for BF16 and FP16. */
+#define TGI_LEAST_D_BYTES 2
+
+#include "kernels/wgmma/rows.cuh"
+
+#define TGI_IMAGE_loose TGI_CHOSEN
+#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
+                        stages, threads)                                                           \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_LOOSE_16BIT(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TG_TYPE_##type,   \
+                            rows, cols, thread_rows, stages, threads))
+#include "core/kernels.def"
