@@ -344,20 +344,24 @@ static void test_loose_lines(void **state)
 #define LOOSE "cuda_loose_sm90a_bf16_128x128x64"
     static const struct {
         const char *problem, *kernels, *boxes;
+        int offset; /* elements, of A */
     } cases[] = {{"1024x2048x1001:nn:bf16", LOOSE "_kn,",
-                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x48,64x64,"},
+                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x48,64x64,", 0},
                  {"512x2001x768:nn:bf16:d=bf16", LOOSE "_mk,",
-                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,"},
+                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,", 0},
                  {"1001x1003x1005:nt:bf16", "tgi_repack_2," LOOSE "_kk,",
-                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,64x112,"},
-                 {"1024x1024x1024:nn:bf16", NULL, NULL}};
-    static float a[2048 * 1024], b[2048 * 1024], d[2048 * 1024];
+                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,64x112,", 0},
+                 {"1024x1024x1024:nn:bf16", LOOSE "_kn,",
+                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x64,", 1},
+                 {"1024x1024x1024:nn:bf16", NULL, NULL, 0}};
+    static _Alignas(16) float a[2048 * 1024], b[2048 * 1024], d[2048 * 1024];
     static const tg_plan_options options = {.kernel = LOOSE};
     fake_driver *fake = fake_reset();
     tg_context *context = fake_open_context("cuda");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const tg_problem problem = parse(cases[i].problem);
-        const tg_buffers buffers = {.a = a, .b = b, .d = d};
+        tg_problem problem = parse(cases[i].problem);
+        const tg_buffers buffers = {.a = (const uint16_t *)a + cases[i].offset, .b = b, .d = d};
+        problem.a.data = (void *)(uintptr_t)buffers.a;
         tg_plan *plan = NULL;
         const tg_status status = tg_create_plan(context, &problem, &options, &plan);
         assert_int_equal(status, cases[i].boxes ? TG_STATUS_OK : TG_STATUS_UNSUPPORTED);
