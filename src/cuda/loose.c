@@ -14,11 +14,8 @@ void tgi_loose_describe(tgi_operand *o)
 {
     const tgi_runs runs = tgi_operand_runs(o);
     const int64_t batch_bytes = o->batch_stride * o->elem_bytes;
-    const int is_batch_fit =
-        o->batch_count == 1 ||
-        (batch_bytes > 0 && batch_bytes % UNIT_BYTES == 0 && batch_bytes < TGI_TENSOR_STRIDE_MAX);
     o->is_loose = o->is_repacked && runs.along == 1 && runs.stride >= runs.length &&
-                  runs.count >= TGI_LOOSE_KINDS && is_batch_fit &&
+                  runs.count >= TGI_LOOSE_KINDS && tgi_operand_is_batch_fit(o) &&
                   runs.stride < TGI_TENSOR_STRIDE_MAX / TGI_LOOSE_KINDS / o->elem_bytes;
     if (!o->is_loose)
         return;

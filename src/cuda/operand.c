@@ -14,16 +14,20 @@ static int64_t round_up(int64_t count, int64_t unit)
     return tgi_divide_up(count, unit) * unit;
 }
 
+int tgi_operand_is_batch_fit(const tgi_operand *o)
+{
+    const int64_t batch_bytes = o->batch_stride * o->elem_bytes;
+    return o->batch_count == 1 || (batch_bytes > 0 && batch_bytes % UNIT_BYTES == 0 &&
+                                   batch_bytes < TGI_TENSOR_STRIDE_MAX);
+}
+
 /* 1 where the copy engine can read runs of `count` elements, `stride` apart. */
 static int is_direct(const tgi_operand *o, int64_t count, int64_t stride, int64_t run_count)
 {
-    const int64_t pitch_bytes = stride * o->elem_bytes,
-                  batch_bytes = o->batch_stride * o->elem_bytes;
+    const int64_t pitch_bytes = stride * o->elem_bytes;
     const int is_pitch_fit = run_count == 1 || (pitch_bytes % UNIT_BYTES == 0 && stride >= count &&
                                                 pitch_bytes < TGI_TENSOR_STRIDE_MAX);
-    return is_pitch_fit &&
-           (o->batch_count == 1 || (batch_bytes % UNIT_BYTES == 0 && batch_bytes > 0 &&
-                                    batch_bytes < TGI_TENSOR_STRIDE_MAX));
+    return is_pitch_fit && tgi_operand_is_batch_fit(o);
 }
 
 tgi_runs tgi_operand_runs(const tgi_operand *o)

@@ -34,6 +34,9 @@ tgi_runs tgi_operand_runs(const tgi_operand *operand);
 void tgi_operand_describe(const tgi_problem *problem, int is_b, int can_be_across, int is_offset,
                           tgi_operand *operand);
 
+/* 1 where the copy engine can go from batch entry to batch entry. */
+int tgi_operand_is_batch_fit(const tgi_operand *operand);
+
 /* Of the workspace, a multiple of 256; 0 where it is not repacked. */
 int64_t tgi_operand_workspace_bytes(const tgi_operand *operand);
 
