@@ -13,7 +13,8 @@ int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel)
            (!backend->row_image || strcmp(kernel->image, backend->row_image) == 0);
 }
 
-/* Asks the backend what it makes of one row. */
+/* Asks the backend what it makes of one row. The reason is that of a refusal alone: a backend may
+ * leave one that it found on a side of D which it did not take in the end. */
 static void propose(const tgi_backend *backend, const tgi_machine *machine,
                     const tgi_problem *problem, const tgi_kernel *kernel, tgi_proposal *proposal)
 {
@@ -38,6 +39,8 @@ static void propose(const tgi_backend *backend, const tgi_machine *machine,
                      "the order of its sums depends on more than k; batch_invariant excludes it");
         }
     }
+    if (proposal->is_legal)
+        proposal->reason[0] = '\0';
 }
 
 /* Rows that sum in the same order with the same instructions give the same bits. */

@@ -209,6 +209,9 @@ class Explain(unittest.TestCase):
                               ("16x32064x4096", "wgmma")):
             found = self.read(f"{shape}:bf16", "--device", "cuda", "--gpu", "h200")
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"], shape)
+            # Of either side of D: that which the plan does not take may have been refused.
+            self.assertEqual([row["reason"] for row in found["candidates"] if row["is_chosen"]],
+                             [""], shape)
         found = self.read("16x8191x8192:bf16", "--device", "cuda", "--gpu", "h200")
         row = next(row for row in found["candidates"]
                    if "cuda_rank_" in row["kernel"] and row["is_legal"])

@@ -1,6 +1,7 @@
 /*
  * test_batch: batch-invariant products on a GPU: row i of D has the same bits for every m and
- * position, of every type; and FP32 by slices the same bits panel by panel, where the workspace is
+ * position, of every type; BF16 of lines that begin anywhere the same by each kernel that takes them;
+ * and FP32 by slices the same bits panel by panel, where the workspace is
  * limited, as in one call.
  *
  * SPDX-License-Identifier: MIT
@@ -104,6 +105,73 @@ static void test_batch_bits(void **state)
     tg_destroy_context(context);
 }
 
+enum { odd_rows = 300, odd_cols = 1603, odd_depth = 2111 };
+
+/* The product by this kernel, to the host; lines of A, B and D are of odd numbers of elements. */
+static void multiply_odd(tg_context *context, const char *kernel, const device_matrix operands[3],
+                         int layout, int is_invariant, char *d)
+{
+    const int is_a_across = layout & 1, is_b_across = layout >> 1;
+    tg_problem p = tg_make_problem(
+        tg_make_matrix(TG_TYPE_BF16, operands[0].memory, is_a_across ? odd_depth : odd_rows,
+                       is_a_across ? odd_rows + 1 : odd_depth),
+        tg_make_matrix(TG_TYPE_BF16, operands[1].memory, is_b_across ? odd_depth : odd_cols,
+                       is_b_across ? odd_cols : odd_depth),
+        tg_make_matrix(TG_TYPE_FP32, operands[2].memory, odd_rows, odd_cols));
+    if (is_a_across) /* lines of 300 would be whole words: each has an element more */
+        p.a.col_count = odd_rows;
+    p.op_a = is_a_across ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    p.op_b = is_b_across ? TG_OPERATION_NONE : TG_OPERATION_TRANSPOSE;
+    p.is_batch_invariant = is_invariant;
+    const tg_plan_options options = {.kernel = kernel};
+    const tg_buffers buffers = {.a = p.a.data, .b = p.b.data, .d = p.d.data};
+    tg_plan *plan;
+    if (tg_create_plan(context, &p, &options, &plan) != TG_STATUS_OK ||
+        tg_execute_plan(plan, &buffers) != TG_STATUS_OK)
+        fail_msg("%s: %s", kernel, tg_get_error_detail());
+    tg_destroy_plan(plan);
+    assert_int_equal(tg_copy_from_device(context, d, p.d.data, operands[2].size_bytes), 0);
+}
+
+static int count_odd_differences(tg_context *context, const device_matrix operands[3],
+                                 int is_invariant)
+{
+    static const char *const kernels[] = {
+        "cuda_wgmma_sm90a_bf16_64x16x64",   "cuda_wgmma_sm90a_bf16_64x256x64",
+        "cuda_wgmma_sm90a_bf16_128x128x64", "cuda_loose_sm90a_bf16_128x64x64",
+        "cuda_loose_sm90a_bf16_128x128x64", "cuda_loose_sm90a_bf16_128x256x64"};
+    const size_t size_bytes = (size_t)operands[2].size_bytes;
+    char *first = malloc(size_bytes), *other = malloc(size_bytes);
+    assert_true(first && other);
+    int difference_count = 0;
+    for (int layout = 0; layout < 4; layout++) {
+        multiply_odd(context, kernels[0], operands, layout, is_invariant, first);
+        for (size_t i = 1; i < sizeof kernels / sizeof *kernels; i++) {
+            multiply_odd(context, kernels[i], operands, layout, is_invariant, other);
+            difference_count += memcmp(first, other, size_bytes) != 0;
+        }
+    }
+    free(first);
+    free(other);
+    return difference_count;
+}
+
+static void test_bits_of_odd_lines(void **state)
+{
+    tg_context *context = gpu_open_context();
+    const device_matrix operands[3] = {
+        make_random(context, TG_TYPE_BF16, (odd_rows + 1) * odd_depth, 8),
+        make_random(context, TG_TYPE_BF16, odd_cols * odd_depth, 9),
+        make_random(context, TG_TYPE_FP32, odd_rows * odd_cols, 10)};
+    (void)state;
+    assert_int_equal(count_odd_differences(context, operands, 1), 0);
+    /* Without the option some cut k, or this test could not fail. */
+    assert_true(count_odd_differences(context, operands, 0) > 0);
+    for (int i = 0; i < 3; i++)
+        tg_release_memory(context, operands[i].memory);
+    tg_destroy_context(context);
+}
+
 enum { panel_rows = 700, panel_cols = 900, panel_depth = 3000, panel_batch = 2 };
 
 /* D in panels of which some are cut short, its rows apart, with C, a bias and a batch. */
@@ -176,6 +244,7 @@ static void test_panels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_batch_bits),
+                                       cmocka_unit_test(test_bits_of_odd_lines),
                                        cmocka_unit_test(test_panels)};
     if (!gpu_is_there((int)(sizeof tests / sizeof tests[0])))
         return GPU_SKIPPED;
