@@ -1,8 +1,8 @@
 /*
  * test_batch: batch-invariant products on a GPU: row i of D has the same bits for every m and
- * position, of every type; BF16 of lines that begin anywhere the same by each kernel that takes them;
- * and FP32 by slices the same bits panel by panel, where the workspace is
- * limited, as in one call.
+ * position, of every type; BF16 of lines that begin anywhere the same by each kernel that takes
+ * them; and FP32 by slices the same bits panel by panel, where the workspace is limited, as in one
+ * call.
  *
  * SPDX-License-Identifier: MIT
  */
