@@ -1,12 +1,15 @@
-"""Shows that tools/check_style, tools/check_layers and tools/run_checks can fail.
+"""Shows that tools/check_style, check_layers, run_checks and gpu_check --verify can fail.
 
 usage: test_checks.py ROOT
 
 Each case writes a small tree with one fault and expects the tool to name it.
 """
 
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
+import json
 import os
 import shutil
 import subprocess
@@ -37,6 +40,15 @@ def run_tool(name, files):
         result = subprocess.run([sys.executable, os.path.join(ROOT, "tools", name), root],
                                 capture_output=True, text=True, check=False)
     return result.returncode, result.stdout + result.stderr
+
+
+def load_tool(name):
+    """A tool as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, os.path.join(ROOT, "tools", name))
+    sys.dont_write_bytecode = True
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
 
 
 class ToolCase(unittest.TestCase):
@@ -146,12 +158,7 @@ class LayersTest(ToolCase):
 
 class CountsTest(unittest.TestCase):
     def test_junit(self):
-        path = os.path.join(ROOT, "tools", "run_checks")
-        loader = importlib.machinery.SourceFileLoader("run_checks", path)
-        sys.dont_write_bytecode = True
-        module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_checks",
-                                                                                 loader))
-        loader.exec_module(module)
+        module = load_tool("run_checks")
         case = '<testcase name="t" status="{}">{}</testcase>'.format
         text = "<testsuite>" + "".join([
             case("run", ""), case("run", ""), case("fail", '<failure message=""/>'),
@@ -162,6 +169,40 @@ class CountsTest(unittest.TestCase):
             file.write(text)
             file.flush()
             self.assertEqual(module.read_counts(file.name), (2, 3, 1))
+
+
+class RecordTest(unittest.TestCase):
+    def verify(self, tests, changed=""):
+        """(exit status, output) of a record of these tests, of a file that has changed since."""
+        module = load_tool("gpu_check")
+        with tempfile.TemporaryDirectory() as module.ROOT:
+            path = os.path.join(module.ROOT, "src/cuda/a.c")
+            record = os.path.join(module.ROOT, module.RECORD)
+            for name in (path, record):
+                os.makedirs(os.path.dirname(name))
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("int a;\n")
+            with open(record, "w", encoding="utf-8") as file:
+                json.dump({"device": "one", "date": "2026-01-01", "exact_shapes": 100,
+                           "tests": tests, "files": module.hash_inputs()}, file)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(changed)
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                status = module.verify()
+        return status, output.getvalue()
+
+    def test_record(self):
+        whole = {"name": "ones", "result": "passed", "shapes": 100}
+        other = {"name": "rows", "result": "passed"}
+        self.assertEqual(self.verify([whole, other])[0], 0)
+        for tests, changed, text in (
+                ([whole], "int b;\n", "src/cuda/a.c: changed"),
+                ([whole, {**other, "result": "failed"}], "", "rows: failed"),
+                ([{**whole, "shapes": 99}, other], "", "ones: ended before all its 100 shapes")):
+            status, output = self.verify(tests, changed)
+            self.assertEqual(status, 1, output)
+            self.assertIn(text, output)
 
 
 if __name__ == "__main__":
