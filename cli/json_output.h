@@ -4,7 +4,7 @@
 #ifndef TG_CLI_JSON_OUTPUT_H
 #define TG_CLI_JSON_OUTPUT_H
 
-#include "output_file.h"
+#include "files/output_file.h"
 
 #include <jansson.h>
 

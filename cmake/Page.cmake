@@ -51,15 +51,13 @@ function(tg_add_page page)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/page")
     file(MAKE_DIRECTORY "${folder}")
     # The planner with the families of GPU kernels: what they make of a problem. How they launch the
-    # linker leaves out, since nothing here calls it; what calls the driver is not compiled.
+    # linker leaves out, since nothing here calls it; src/cuda/runtime is not compiled.
     set(c_sources page/model.c cli/fields.c src/core/kernels.c src/core/status.c src/core/types.c
         src/core/validate.c src/core/overlap.c src/plan/candidates.c)
     file(GLOB models RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
          "${PROJECT_SOURCE_DIR}/src/model/*.c")
     file(GLOB families RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
-         "${PROJECT_SOURCE_DIR}/src/cuda/*.c")
-    list(FILTER families EXCLUDE REGEX
-         "/(cuda_backend|device|driver|image|launch|memory|tensor_map|timing)\\.c$")
+         "${PROJECT_SOURCE_DIR}/src/cuda/families/*.c")
     file(GLOB_RECURSE c_inputs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/core/*"
          "${PROJECT_SOURCE_DIR}/src/model/*" "${PROJECT_SOURCE_DIR}/src/cuda/*"
          "${PROJECT_SOURCE_DIR}/src/plan/*" "${PROJECT_SOURCE_DIR}/src/kernels/*.h"

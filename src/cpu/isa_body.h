@@ -18,16 +18,16 @@
 #include "cpu/finish_body.h"
 #define IN_NAME fp32
 #include "cpu/copy_body.h"
-#include "cpu/skinny_body.h"
+#include "cpu/few_rows_body.h"
 #include "cpu/tiles_body.h"
 #undef IN_NAME
 #define IN_NAME bf16
 #include "cpu/copy_body.h"
-#include "cpu/skinny_body.h"
+#include "cpu/few_rows_body.h"
 #undef IN_NAME
 #define IN_NAME fp16
 #include "cpu/copy_body.h"
-#include "cpu/skinny_body.h"
+#include "cpu/few_rows_body.h"
 #undef IN_NAME
 /* FP8 is converted where it is packed, element by element; all else is FP32. */
 #undef IN_IS_SCALAR
@@ -52,7 +52,7 @@
 #include "cpu/finish_body.h"
 #define IN_NAME fp64
 #include "cpu/copy_body.h"
-#include "cpu/skinny_body.h"
+#include "cpu/few_rows_body.h"
 #include "cpu/tiles_body.h"
 #undef IN_NAME
 #undef ACC_NAME

@@ -37,7 +37,7 @@ typedef tg_status tgi_cuda_launch_call(const tgi_cuda_queue *queue, const tgi_ca
 #define TGI_CUDA_FAMILY(family, code)                                                              \
     tgi_cuda_propose_row tgi_cuda_propose_##code;                                                  \
     tgi_cuda_launch_call tgi_cuda_launch_##code;
-#include "cuda/families.def"
+#include "cuda/families/families.def"
 #undef TGI_CUDA_FAMILY
 
 /* propose.c: the backend's propose, by the family's. */

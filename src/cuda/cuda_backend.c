@@ -1,7 +1,7 @@
 /* CUDA as a backend: dispatch, the epilogue alone. */
 #include "core/status.h"
-#include "cuda/device.h"
-#include "cuda/gemm.h"
+#include "cuda/runtime/device.h"
+#include "cuda/families/gemm.h"
 #include "kernels/gemm_args.h"
 
 #define SCALE_THREADS 256
@@ -9,7 +9,7 @@
 
 static tgi_cuda_launch_call *const launches[TGI_FAMILY_COUNT] = {
 #define TGI_CUDA_FAMILY(family, code) [TGI_FAMILY_cuda_##family] = tgi_cuda_launch_##code,
-#include "cuda/families.def"
+#include "cuda/families/families.def"
 #undef TGI_CUDA_FAMILY
 };
 

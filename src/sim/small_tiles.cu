@@ -1,6 +1,6 @@
 /* The small tiles of small_tiles.def, from the ladder's own sources. */
 #include "kernels/ptx.cuh"
-#include "kernels/rows.cuh"
+#include "kernels/instances.cuh"
 
 namespace naive
 {

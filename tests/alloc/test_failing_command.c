@@ -26,7 +26,7 @@
 #include <cmocka.h>
 
 #include "alloc/wrapped_allocation.h"
-#include "matrix_file.h"
+#include "files/matrix_file.h"
 #include "tilegemm_lab.h"
 
 #define WORD_COUNT_MAX 24

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "matrix_file.h"
+#include "files/matrix_file.h"
 
 #define LIMIT_BYTES (1 << 20)
 #define ARRAY "%%MatrixMarket matrix array real general\n"

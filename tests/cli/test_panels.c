@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "panels.h"
+#include "multiply/multiply_panels.h"
 #include "check.h"
 
 static void compare_panels(const char *text, int64_t panel_rows)

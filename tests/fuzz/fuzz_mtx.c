@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "matrix_file.h"
+#include "files/matrix_file.h"
 
 #define LIMIT_BYTES (1 << 13)
 

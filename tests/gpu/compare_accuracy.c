@@ -12,7 +12,7 @@
 
 #include "check.h"
 #include "json_output.h"
-#include "peer.h"
+#include "peers/peer.h"
 
 #define SIDE 2048       /* of D */
 #define CHECKED_SIDE 64 /* of its part that is looked at; A's and B's lines repeat it */

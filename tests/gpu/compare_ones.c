@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "peer.h"
+#include "peers/peer.h"
 
 /* One problem with its operands on the GPU. */
 typedef struct ones_case {

@@ -46,11 +46,11 @@ check_program "$work_dir/outside/with_tilegemm_static" 0
 PKG_CONFIG_PATH=$lib_dir/pkgconfig
 export PKG_CONFIG_PATH
 # shellcheck disable=SC2046  # the flags are words
-"$cc" "$program_dir/main.c" $(pkg-config --cflags --libs tilegemm) -o pkg_config_shared
+"$cc" "$program_dir/product.c" $(pkg-config --cflags --libs tilegemm) -o pkg_config_shared
 check_program "$work_dir/pkg_config_shared" 1
 # The linker prefers the shared library where it finds both.
 static_libs=$(pkg-config --static --libs tilegemm | sed 's/-ltilegemm/-l:libtilegemm.a/')
 # shellcheck disable=SC2046,SC2086
-"$cc" "$program_dir/main.c" $(pkg-config --cflags tilegemm) $static_libs -o pkg_config_static
+"$cc" "$program_dir/product.c" $(pkg-config --cflags tilegemm) $static_libs -o pkg_config_static
 check_program "$work_dir/pkg_config_static" 0
 [ "$(pkg-config --modversion tilegemm)" = "$version" ] || fail "pkg-config names another version"

@@ -1,5 +1,5 @@
 /* The kernels of family dmma, one for each row of kernels.def. */
-#include "kernels/rows.cuh"
+#include "kernels/instances.cuh"
 #include "kernels/tile_shape.h"
 #include "kernels/dmma/dmma.cuh"
 

@@ -3,7 +3,7 @@
  * multiply<rows of the tile> of the file that explains the rung.
  */
 #include "kernels/ptx.cuh"
-#include "kernels/rows.cuh"
+#include "kernels/instances.cuh"
 
 namespace naive
 {

@@ -5,8 +5,8 @@
  * and lines that overlap, are read line beside line and transposed in shared memory.
  */
 #include "kernels/ptx.cuh"
-#include "kernels/repack/args.h"
-#include "kernels/rows.cuh"
+#include "kernels/repack/repack_args.h"
+#include "kernels/instances.cuh"
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
 

@@ -7,7 +7,7 @@
  */
 #define TGI_LEAST_D_BYTES 4
 
-#include "kernels/rows.cuh"
+#include "kernels/instances.cuh"
 #include "kernels/simt/tile.cuh"
 #include "kernels/tile_shape.h"
 

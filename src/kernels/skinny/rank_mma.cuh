@@ -15,8 +15,8 @@
 #define TGI_RANK_MMA_CUH
 
 #include "kernels/hopper.cuh"
-#include "kernels/skinny/args.h"
-#include "kernels/skinny/lines.cuh"
+#include "kernels/skinny/rank_args.h"
+#include "kernels/skinny/skinny_lines.cuh"
 #include "kernels/skinny/narrow.cuh"
 
 /* Tile Rows x Cols of a block. */

@@ -29,7 +29,7 @@
 #ifndef TGI_SKINNY_CUH
 #define TGI_SKINNY_CUH
 
-#include "kernels/skinny/args.h"
+#include "kernels/skinny/rank_args.h"
 #include "kernels/tile_io.cuh"
 
 static __device__ __forceinline__ const tgi_gemm_args &tgi_get_gemm(const tgi_gemm_args &args)

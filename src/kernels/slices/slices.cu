@@ -5,8 +5,8 @@
  * whole sectors of 32 bytes are used whichever of the two is contiguous.
  */
 #include "kernels/ptx.cuh"
-#include "kernels/rows.cuh"
-#include "kernels/slices/args.h"
+#include "kernels/instances.cuh"
+#include "kernels/slices/slice_args.h"
 
 /* Of FP16 slices: the line's largest magnitude lies in 2^TOP .. 2^(TOP + 1). Lines with larger or
  * smaller exponents than this are not scaled further, and their tiles are not used. */

@@ -1,7 +1,7 @@
 /* The kernels of family small, one for each row of kernels.def. */
 #define TGI_LEAST_D_BYTES 4
 
-#include "kernels/rows.cuh"
+#include "kernels/instances.cuh"
 #include "kernels/tile_shape.h"
 #include "kernels/small/small.cuh"
 

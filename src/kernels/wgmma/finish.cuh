@@ -8,7 +8,7 @@
 
 #include "kernels/hopper.cuh"
 #include "kernels/wgmma/apply.cuh"
-#include "kernels/wgmma/lines.cuh"
+#include "kernels/wgmma/store_lines.cuh"
 #include "kernels/wgmma/mend.cuh"
 
 /* Which part of D a warpgroup stores of those that it stores in turn; has_before, has_after: the

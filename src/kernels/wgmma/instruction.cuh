@@ -8,7 +8,7 @@
 #define TGI_WGMMA_INSTRUCTION_CUH
 
 #include "kernels/hopper.cuh"
-#include "kernels/slices/args.h"
+#include "kernels/slices/slice_args.h"
 #include "tilegemm.h"
 
 /* Shared memory of an operand under the 128-byte swizzle, as the instruction takes it. Along k:

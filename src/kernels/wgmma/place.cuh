@@ -2,7 +2,7 @@
 #ifndef TGI_WGMMA_PLACE_CUH
 #define TGI_WGMMA_PLACE_CUH
 
-#include "kernels/wgmma/args.h"
+#include "kernels/wgmma/wgmma_args.h"
 
 /* Where a block works; row and column of its first element of D. */
 typedef struct tgi_wgmma_tile {

@@ -6,7 +6,7 @@
 #define TGI_WGMMA_SHAPE_CUH
 
 #include "kernels/hopper.cuh"
-#include "kernels/slices/args.h"
+#include "kernels/slices/slice_args.h"
 #include "kernels/tile_shape.h"
 #include "tilegemm.h"
 

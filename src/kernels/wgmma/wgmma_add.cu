@@ -2,7 +2,7 @@
  * Adds the parts of tiles whose k is cut: a warpgroup takes one piece of a tile and finishes it as
  * the kernel that computes whole tiles does. One function for each number of columns of a piece.
  */
-#include "kernels/rows.cuh"
+#include "kernels/instances.cuh"
 #include "kernels/wgmma/pieces.cuh"
 #include "kernels/wgmma/place.cuh"
 

@@ -1,7 +1,7 @@
 /* Family wgmma for FP16. */
 #define TGI_LEAST_D_BYTES 2
 
-#include "kernels/wgmma/rows.cuh"
+#include "kernels/wgmma/wgmma_instances.cuh"
 
 #define TGI_IMAGE_wgmma_fp16 TGI_CHOSEN
 #define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \

@@ -1,5 +1,5 @@
 /* Family wgmma for FP8, one kernel for each type of B. */
-#include "kernels/wgmma/rows.cuh"
+#include "kernels/wgmma/wgmma_instances.cuh"
 
 #define TGI_WGMMA_FP8(name, type, ...)                                                             \
     TGI_WGMMA_EXPAND(name, _e4m3, type, TG_TYPE_FP8_E4M3, __VA_ARGS__, 0, 0)                       \

@@ -1,7 +1,7 @@
 /* Families bf16x, bf16r and fp16x: FP32 by products of slices of 16 bits, which lie along k. */
 #define TGI_LEAST_D_BYTES 4
 
-#include "kernels/wgmma/rows.cuh"
+#include "kernels/wgmma/wgmma_instances.cuh"
 
 #define TGI_SLICE_TYPE_bf16x TG_TYPE_BF16
 #define TGI_SLICE_TYPE_bf16r TG_TYPE_BF16

@@ -1,0 +1,392 @@
+/*
+ * Who is measured at a shape: the kernels asked for, then the peers, each prepared once.
+ */
+#include "bench/bench.h"
+
+#include "files/matrix_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int is_group(const char *name)
+{
+    return strcmp(name, "best") == 0 || strcmp(name, "ladder") == 0 || strcmp(name, "all") == 0;
+}
+
+int cli_hold_context(bench_options *options)
+{
+    const tg_context_options asked = {.device = options->device, .isa = options->isa};
+    tg_device_info info;
+    int exit_code = cli_create_context(&asked, &options->held);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    tg_get_device_info(options->held, &info);
+    options->is_simulated = strcmp(info.device, "sim") == 0;
+    return CLI_EXIT_OK;
+}
+
+int cli_check_kernel_names(const bench_options *options)
+{
+    for (int i = 0; i < options->kernel_name_count; i++) {
+        const char *name = options->kernel_names[i];
+        int is_known = is_group(name);
+        for (int row = 0; row < tg_get_kernel_count() && !is_known; row++) {
+            tg_kernel_info info;
+            tg_status status = tg_get_kernel_info(NULL, row, &info);
+            if (status != TG_STATUS_OK)
+                return cli_report_status(status);
+            is_known = strcmp(name, info.name) == 0;
+        }
+        if (!is_known) {
+            cli_print_error("--kernel = '%s' is no kernel; pass best, ladder, all, or a name that "
+                            "tilegemm kernels lists",
+                            name);
+            return CLI_EXIT_MISSING;
+        }
+    }
+    return CLI_EXIT_OK;
+}
+
+/* "all" stands for the peers that run on the device. */
+static int is_peer_asked(const bench_options *options, const cli_peer *peer, int is_on_gpu)
+{
+    for (int i = 0; i < options->peer_name_count; i++) {
+        const char *name = options->peer_names[i];
+        if (strcmp(name, peer->name) == 0 ||
+            (strcmp(name, "all") == 0 && peer->is_on_gpu == is_on_gpu))
+            return 1;
+    }
+    return 0;
+}
+
+/* A value from the user's environment can hold a peer back. */
+static void warn_kept_settings(const cli_peer *peer)
+{
+    for (int i = 0; i < PEER_SETTING_CAPACITY && peer->settings[i].name; i++) {
+        const peer_setting *setting = &peer->settings[i];
+        const char *kept = peer->setting_values[i];
+        if (peer->is_setting_kept[i] && !(setting->value && strcmp(kept, setting->value) == 0))
+            cli_print_error("warning: %s=%s of the environment is kept and may slow %s; unset it "
+                            "to measure with %s",
+                            setting->name, kept, peer->name,
+                            setting->value ? setting->value : "the library's own choice");
+    }
+}
+
+/* "none" beside a peer says two things. */
+static int check_none(const bench_options *options)
+{
+    const char *other = NULL;
+    int has_none = 0;
+    for (int i = 0; i < options->peer_name_count; i++) {
+        if (strcmp(options->peer_names[i], "none") == 0)
+            has_none = 1;
+        else
+            other = options->peer_names[i];
+    }
+    if (!has_none || !other)
+        return CLI_EXIT_OK;
+    cli_print_error("--peer = 'none' and --peer = '%s' exclude each other; pass one of them",
+                    other);
+    return CLI_EXIT_USAGE;
+}
+
+static int check_peer_names(const bench_options *options, int is_on_gpu)
+{
+    for (int i = 0; i < options->peer_name_count; i++) {
+        const char *name = options->peer_names[i];
+        const cli_peer *peer = cli_find_peer(name);
+        if (strcmp(name, "all") == 0 || strcmp(name, "none") == 0)
+            continue;
+        if (!peer) {
+            cli_print_error("--peer = '%s' is no peer; pass all, none, openblas, blis, onednn, "
+                            "onednn_sgemm, mkl, cublas, cublas_lt or cublas_best",
+                            name);
+            return CLI_EXIT_MISSING;
+        }
+        if (options->is_simulated) {
+            cli_print_error("--peer = '%s' cannot be simulated, which takes a kernel's source; "
+                            "pass --device %s, or leave --peer out",
+                            name, peer->is_on_gpu ? "cuda" : "cpu");
+            return CLI_EXIT_USAGE;
+        }
+        if (peer->is_on_gpu != is_on_gpu) {
+            cli_print_error("--peer = '%s' runs on %s; pass --device %s, or another peer", name,
+                            peer->is_on_gpu ? "a GPU" : "the CPU",
+                            peer->is_on_gpu ? "cuda" : "cpu");
+            return CLI_EXIT_USAGE;
+        }
+    }
+    return CLI_EXIT_OK;
+}
+
+int cli_open_bench_peers(bench_options *options)
+{
+    tg_device_info info;
+    const tg_context_options context_options = {.device = options->device};
+    tg_context *context = NULL;
+    if (check_none(options) != CLI_EXIT_OK)
+        return CLI_EXIT_USAGE;
+    tg_status status = tg_create_context(&context_options, &context);
+    if (status == TG_STATUS_OK)
+        status = tg_get_device_info(context, &info);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    options->is_on_gpu = info.sm_count > 0;
+    tg_destroy_context(context);
+    int exit_code = check_peer_names(options, options->is_on_gpu);
+    if (exit_code != CLI_EXIT_OK || options->is_simulated)
+        return exit_code;
+    /* In table order, whatever the order asked for: see cli_open_peer. */
+    cli_peer *peer = NULL;
+    for (int i = 0; (peer = cli_get_peer(i)); i++) {
+        if (is_peer_asked(options, peer, options->is_on_gpu) && cli_open_peer(peer))
+            warn_kept_settings(peer);
+    }
+    for (int i = 0; i < options->peer_name_count; i++) {
+        peer = cli_find_peer(options->peer_names[i]);
+        if (peer && !peer->handle) {
+            cli_print_error("peer %s: %s", peer->name, peer->reason);
+            return CLI_EXIT_MISSING;
+        }
+    }
+    return CLI_EXIT_OK;
+}
+
+/* The next free contender; room for every kernel and peer was made before. */
+static bench_contender *add_contender(bench_result *result, const char *name,
+                                      const tg_context *context)
+{
+    for (int i = 0; i < result->contender_count; i++) {
+        if (strcmp(result->contenders[i].name, name) == 0)
+            return NULL; /* asked for twice, as "best" and as "all" do */
+    }
+    bench_contender *added = &result->contenders[result->contender_count++];
+    snprintf(added->name, sizeof added->name, "%s", name);
+    added->ladder_rung = -1;
+    added->context = context;
+    return added;
+}
+
+/* Adds one candidate, planned, or skipped with its reason. Beside the planner's choice, a kernel is
+ * skipped where one call would take over `limit_s`. */
+static int add_kernel(tg_context *context, bench_result *result, const tg_candidate *candidate,
+                      const tg_kernel_info *info, double limit_s)
+{
+    bench_contender *added = add_contender(result, candidate->kernel, context);
+    if (!added)
+        return CLI_EXIT_OK;
+    added->is_planned = candidate->is_chosen;
+    added->ladder_rung = info->ladder_rung;
+    added->is_illegal = !candidate->is_legal;
+    if (!candidate->is_legal) {
+        snprintf(added->skip_reason, sizeof added->skip_reason, "%s", candidate->reason);
+        return CLI_EXIT_OK;
+    }
+    if (!candidate->is_chosen && candidate->predicted_s > limit_s) {
+        snprintf(added->skip_reason, sizeof added->skip_reason,
+                 "one call is predicted to take %.3g s, over %.3g s, the limit of --max-time and "
+                 "--within; name it with --kernel",
+                 candidate->predicted_s, limit_s);
+        return CLI_EXIT_OK;
+    }
+    const tg_plan_options plan_options = {.kernel = candidate->kernel};
+    tg_status status =
+        tg_create_plan(context, &result->shape->problem, &plan_options, &added->plan);
+    if (status == TG_STATUS_OK && result->bus[0] && info->ladder_rung >= 0)
+        status = cli_model_reads(context, &result->shape->problem, added);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+typedef struct kernel_rows {
+    const tg_candidate *candidates;
+    const tg_kernel_info *infos;
+    int count;
+} kernel_rows;
+
+/* The row that stands for a rung of the ladder: of the legal ones of this type the fastest by
+ * prediction, of illegal ones the last, whose reason is then shown; -1 where the rung has none. */
+static int find_rung(const kernel_rows *rows, tg_type type, int rung)
+{
+    int found = -1;
+    for (int row = 0; row < rows->count; row++) {
+        const tg_candidate *candidate = &rows->candidates[row];
+        if (rows->infos[row].ladder_rung != rung || rows->infos[row].type != type ||
+            !rows->infos[row].is_available)
+            continue;
+        if (found < 0 || !rows->candidates[found].is_legal ||
+            (candidate->is_legal && candidate->predicted_s < rows->candidates[found].predicted_s))
+            found = row;
+    }
+    return found;
+}
+
+/* The CPU's sequential loop, rung 0, beside the rungs of a GPU. */
+static int add_host_baseline(bench_result *result, double limit_s)
+{
+    static const char name[] = "cpu_sequential_generic_fp32";
+    const tg_context_options options = {.device = "cpu"};
+    const tg_plan_options plan_options = {.kernel = name};
+    tg_plan_info info;
+    if (result->shape->problem.a.type != TG_TYPE_FP32)
+        return CLI_EXIT_OK;
+    tg_status status = tg_create_context(&options, &result->host_context);
+    bench_contender *added = add_contender(result, name, result->host_context);
+    if (status != TG_STATUS_OK || !added)
+        return status != TG_STATUS_OK ? cli_report_status(status) : CLI_EXIT_OK;
+    added->is_on_host = 1;
+    added->ladder_rung = 0;
+    status =
+        tg_create_plan(result->host_context, &result->shape->problem, &plan_options, &added->plan);
+    if (status == TG_STATUS_OK)
+        status = tg_get_plan_info(added->plan, &info);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (info.predicted_s > limit_s)
+        snprintf(added->skip_reason, sizeof added->skip_reason,
+                 "one call is predicted to take %.3g s, over --max-time", info.predicted_s);
+    return CLI_EXIT_OK;
+}
+
+static int add_ladder(tg_context *context, bench_result *result, const kernel_rows *rows,
+                      double limit_s)
+{
+    int baseline_code = result->bus[0] ? add_host_baseline(result, limit_s) : CLI_EXIT_OK;
+    if (baseline_code != CLI_EXIT_OK)
+        return baseline_code;
+    for (int rung = 0; rung < rows->count; rung++) {
+        int row = find_rung(rows, result->shape->problem.a.type, rung);
+        int exit_code = CLI_EXIT_OK;
+        if (row >= 0)
+            exit_code =
+                add_kernel(context, result, &rows->candidates[row], &rows->infos[row], limit_s);
+        if (exit_code != CLI_EXIT_OK)
+            return exit_code;
+    }
+    return CLI_EXIT_OK;
+}
+
+/* A named kernel that is not legal is kept, so that its reason is shown; "all" leaves out the
+ * kernels of other types and of instruction sets that are not in use. */
+static int is_asked(const char *name, const kernel_rows *rows, int row, tg_type type)
+{
+    if (strcmp(name, rows->candidates[row].kernel) == 0)
+        return 1;
+    if (strcmp(name, "best") == 0)
+        return rows->candidates[row].is_chosen;
+    return strcmp(name, "all") == 0 && rows->infos[row].type == type &&
+           rows->infos[row].is_available;
+}
+
+/* Seconds of a call up to which a kernel that a group stands for is measured. */
+static double find_limit(const bench_options *options, const kernel_rows *rows)
+{
+    double limit_s = options->max_time_s;
+    for (int row = 0; row < rows->count && options->within > 0.0; row++) {
+        const tg_candidate *candidate = &rows->candidates[row];
+        if (candidate->is_chosen)
+            limit_s = fmin(limit_s, options->within * candidate->predicted_s);
+    }
+    return limit_s;
+}
+
+/* Each name of --kernel in turn; what one name stands for in table order. */
+static int add_kernels(const bench_options *options, tg_context *context, bench_result *result,
+                       const kernel_rows *rows)
+{
+    const double limit_s = find_limit(options, rows);
+    for (int i = 0; i < options->kernel_name_count; i++) {
+        const char *name = options->kernel_names[i];
+        int exit_code = CLI_EXIT_OK;
+        if (strcmp(name, "ladder") == 0)
+            exit_code = add_ladder(context, result, rows, limit_s);
+        for (int row = 0; row < rows->count && exit_code == CLI_EXIT_OK; row++) {
+            if (is_asked(name, rows, row, result->shape->problem.a.type))
+                exit_code = add_kernel(context, result, &rows->candidates[row], &rows->infos[row],
+                                       is_group(name) ? limit_s : INFINITY);
+        }
+        if (exit_code != CLI_EXIT_OK)
+            return exit_code;
+    }
+    return CLI_EXIT_OK;
+}
+
+static void add_peers(const bench_options *options, tg_context *context, bench_result *result)
+{
+    cli_peer *peer = NULL;
+    for (int i = 0; (peer = cli_get_peer(i)); i++) {
+        if (!is_peer_asked(options, peer, options->is_on_gpu) || !peer->handle)
+            continue;
+        bench_contender *added = add_contender(result, peer->name, context);
+        added->is_peer = 1;
+        if (peer->set_thread_count)
+            peer->set_thread_count(peer, result->thread_count);
+        peer->context = context;
+        cli_prepare_peer_call(peer, &result->shape->problem, &added->call, added->skip_reason,
+                              sizeof added->skip_reason);
+    }
+}
+
+int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result)
+{
+    const int row_count = tg_get_kernel_count();
+    int peer_count = 0;
+    while (cli_get_peer(peer_count))
+        peer_count++;
+    tg_candidate *candidates = calloc((size_t)row_count, sizeof *candidates);
+    tg_kernel_info *infos = calloc((size_t)row_count, sizeof *infos);
+    result->contenders = calloc((size_t)(row_count + 1 + peer_count), sizeof *result->contenders);
+    int exit_code = CLI_EXIT_WRONG;
+    if (!candidates || !infos || !result->contenders) {
+        cli_print_error("out of memory for %d contenders", row_count + peer_count);
+    } else {
+        int count = 0;
+        tg_status status =
+            tg_list_candidates(context, &result->shape->problem, candidates, row_count, &count);
+        for (int row = 0; row < row_count && status == TG_STATUS_OK; row++)
+            status = tg_get_kernel_info(context, row, &infos[row]);
+        const kernel_rows rows = {candidates, infos, row_count};
+        exit_code = status == TG_STATUS_OK ? add_kernels(options, context, result, &rows)
+                                           : cli_report_status(status);
+    }
+    free(candidates);
+    free(infos);
+    if (exit_code == CLI_EXIT_OK)
+        add_peers(options, context, result);
+    return exit_code;
+}
+
+int cli_check_memory(bench_result *result, double needed_bytes)
+{
+    double free_bytes = (double)cli_read_memory().left_bytes;
+    if (needed_bytes < 0.9 * free_bytes)
+        return 1;
+    for (int i = 0; i < result->contender_count; i++) {
+        bench_contender *contender = &result->contenders[i];
+        if (!contender->skip_reason[0])
+            snprintf(contender->skip_reason, sizeof contender->skip_reason,
+                     "operands of %.1f GB do not fit in the %.1f GB of free memory",
+                     needed_bytes * 1e-9, free_bytes * 1e-9);
+    }
+    return 0;
+}
+
+void cli_free_contenders(bench_result *result)
+{
+    for (int i = 0; i < result->contender_count; i++) {
+        bench_contender *contender = &result->contenders[i];
+        if (contender->is_peer)
+            cli_release_peer_call(&contender->call);
+        tg_destroy_plan(contender->plan);
+        contender->plan = NULL;
+    }
+}
+
+void cli_free_result(bench_result *result)
+{
+    for (int i = 0; i < result->contender_count; i++)
+        tg_destroy_simulation(result->contenders[i].simulation);
+    free(result->contenders);
+}

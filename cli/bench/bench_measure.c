@@ -1,0 +1,392 @@
+/*
+ * Times the contenders of a shape in turn, so that a change of clock or load hits all of them, and
+ * verifies what each computed.
+ */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { round_minimum = 3, one_shot_samples = 9, cached_plans = 1000 };
+static const double compare_flop_limit = 3e7;
+/* A call this long needs no untimed one before it: waking threads costs it nothing. */
+static const double long_call_s = 0.1;
+static const double clock_step_s = 1e-9;
+
+/* Calls of one contender. */
+typedef struct timed_run {
+    const bench_contender *contender;
+    bench_ring *ring;
+} timed_run;
+
+static tg_status run_contender(const bench_contender *contender, const tg_buffers *buffers)
+{
+    if (contender->is_peer)
+        return cli_run_peer_call(&contender->call, buffers) ? TG_STATUS_OK
+                                                            : TG_STATUS_DEVICE_FAILURE;
+    return tg_execute_plan(contender->plan, buffers);
+}
+
+static tg_status run_next(void *state, int64_t index)
+{
+    const timed_run *run = state;
+    (void)index;
+    if (run->contender->is_on_host) {
+        const tg_buffers buffers = cli_get_host_buffers(run->ring);
+        return run_contender(run->contender, &buffers);
+    }
+    return run_contender(run->contender, cli_next_buffers(run->ring));
+}
+
+/* Seconds a call over `repeat_count` calls, at least a step of the clock over all of them; negative
+ * where a call failed. */
+static double time_sample(const bench_contender *contender, bench_ring *ring, int64_t repeat_count)
+{
+    timed_run run = {contender, ring};
+    double elapsed_s = 0.0;
+    tg_status status =
+        tg_time_calls(contender->context, run_next, &run, repeat_count, NULL, &elapsed_s);
+    return status == TG_STATUS_OK ? fmax(elapsed_s, clock_step_s) / (double)repeat_count : -1.0;
+}
+
+/* A kernel whose call fails ends the run; a peer is left out, with the samples it has. */
+static int report_failed_call(const bench_result *result, bench_contender *contender)
+{
+    if (!contender->is_peer) {
+        cli_print_error("%s failed at %s: %s", contender->name, result->shape->text,
+                        tg_get_error_detail());
+        return CLI_EXIT_WRONG;
+    }
+    contender->sample_count = 0;
+    snprintf(contender->skip_reason, sizeof contender->skip_reason,
+             "the library reports a failure at this shape");
+    return CLI_EXIT_OK;
+}
+
+/* D starts as NaN, so that an element left out is seen. Returns 0 if the run itself failed. */
+static int run_first(bench_contender *contender, const bench_ring *ring)
+{
+    const tg_buffers host = cli_get_host_buffers(ring);
+    const int is_on_gpu = ring->is_on_gpu && !contender->is_on_host;
+    if (cli_poison_output(ring) != TG_STATUS_OK)
+        return 0;
+    double start_s = cli_read_clock();
+    if (run_contender(contender, contender->is_on_host ? &host : &ring->buffers[0]) != TG_STATUS_OK)
+        return 0;
+    contender->call_s = cli_read_clock() - start_s;
+    if (is_on_gpu) {
+        contender->call_s = 0.0; /* the call has only been put into the stream, after loading */
+        if (cli_fetch_output(ring) != TG_STATUS_OK)
+            return 0;
+    }
+    return 1;
+}
+
+/* Judges what run_first left in D. Returns a cli_exit. */
+static int verify_contender(bench_contender *contender, const bench_ring *ring)
+{
+    check_result result;
+    if (!check_compare(&ring->host, compare_flop_limit, &result)) {
+        cli_print_error("out of memory to verify %s", contender->name);
+        return CLI_EXIT_WRONG;
+    }
+    contender->is_verified = 1;
+    contender->is_right = result.is_ok;
+    contender->max_error = result.max_error;
+    contender->max_bound_share = result.max_bound_share;
+    return CLI_EXIT_OK;
+}
+
+/* Finds how many calls fill a sample, from the time of the first call. Returns 0 if one failed. */
+static int calibrate(bench_contender *contender, bench_ring *ring, double min_time_s)
+{
+    contender->repeat_count = 1;
+    if (contender->call_s > fmax(long_call_s, min_time_s))
+        return 1;
+    contender->call_s = time_sample(contender, ring, 1);
+    while (contender->call_s > 0.0 &&
+           contender->call_s * (double)contender->repeat_count < min_time_s) {
+        /* At most tenfold: the first calls are slower than those that follow. */
+        double wanted = 1.1 * min_time_s / fmax(contender->call_s, 1e-9);
+        double limit = 10.0 * (double)contender->repeat_count;
+        contender->repeat_count = (int64_t)ceil(fmin(wanted, limit));
+        contender->call_s = time_sample(contender, ring, contender->repeat_count);
+    }
+    return contender->call_s > 0.0;
+}
+
+/* Lets the threads of the contender before stop spinning. libgomp's spin for some milliseconds
+ * after a parallel region, OpenBLAS's own for 2^26 clocks. */
+static void pause_before(const bench_result *result)
+{
+    const struct timespec rest = {.tv_nsec = result->thread_count > 1 ? 30000000 : 2000000};
+    nanosleep(&rest, NULL);
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Quantile `share` (0..1) of sorted samples, linear between neighbours. */
+static double find_quantile(const double *sorted, int count, double share)
+{
+    double place = share * (double)(count - 1);
+    int below = (int)place;
+    int above = below + 1 < count ? below + 1 : below;
+    return sorted[below] + (place - (double)below) * (sorted[above] - sorted[below]);
+}
+
+static void summarize(bench_contender *contender, double flop_count)
+{
+    double sorted[BENCH_SAMPLE_CAPACITY];
+    const int count = contender->sample_count;
+    memcpy(sorted, contender->samples_s, (size_t)count * sizeof sorted[0]);
+    qsort(sorted, (size_t)count, sizeof sorted[0], compare_doubles);
+    contender->min_s = sorted[0];
+    contender->max_s = sorted[count - 1];
+    contender->median_s = find_quantile(sorted, count, 0.5);
+    contender->spread = (find_quantile(sorted, count, 0.75) - find_quantile(sorted, count, 0.25)) /
+                        contender->median_s;
+    contender->gflop_per_s = flop_count / contender->median_s * 1e-9;
+}
+
+/* What the first plan of a shape costs, and each one after it. */
+static int measure_plan(tg_context *context, bench_result *result)
+{
+    tg_plan *plan = NULL;
+    double start_s = cli_read_clock();
+    tg_status status = tg_create_plan(context, &result->shape->problem, NULL, &plan);
+    result->plan_first_us = (cli_read_clock() - start_s) * 1e6;
+    tg_destroy_plan(plan);
+    start_s = cli_read_clock();
+    for (int i = 0; i < cached_plans && status == TG_STATUS_OK; i++) {
+        status = tg_create_plan(context, &result->shape->problem, NULL, &plan);
+        tg_destroy_plan(plan);
+    }
+    result->plan_cached_us = (cli_read_clock() - start_s) * 1e6 / cached_plans;
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+typedef struct one_shot_run {
+    tg_context *context;
+    bench_ring *ring;
+} one_shot_run;
+
+static tg_status multiply_next(void *state, int64_t index)
+{
+    const one_shot_run *run = state;
+    (void)index;
+    const int64_t set = run->ring->next;
+    cli_next_buffers(run->ring);
+    return tg_multiply(run->context, &run->ring->problems[set]);
+}
+
+/* tg_multiply with all that it validates and looks up, where a call is short enough to care.
+ * Returns a cli_exit. */
+static int measure_one_shot(tg_context *context, bench_result *result, bench_ring *ring)
+{
+    if (result->planned < 0)
+        return CLI_EXIT_OK;
+    const bench_contender *planned = &result->contenders[result->planned];
+    if (planned->median_s > long_call_s)
+        return CLI_EXIT_OK;
+    one_shot_run run = {context, ring};
+    double samples_s[one_shot_samples];
+    pause_before(result);
+    for (int sample = 0; sample < one_shot_samples; sample++) {
+        tg_status status = tg_time_calls(context, multiply_next, &run, planned->repeat_count, NULL,
+                                         &samples_s[sample]);
+        if (status != TG_STATUS_OK)
+            return cli_report_status(status);
+        samples_s[sample] /= (double)planned->repeat_count;
+    }
+    qsort(samples_s, one_shot_samples, sizeof samples_s[0], compare_doubles);
+    result->one_shot_median_s = samples_s[one_shot_samples / 2];
+    return CLI_EXIT_OK;
+}
+
+/* Peak of a type and thread count, measured once a run. Returns a cli_exit. */
+static int find_peak(const tg_context *context, tg_type type, int thread_count, double *flop_per_s)
+{
+    static struct {
+        tg_type type;
+        int thread_count;
+        double flop_per_s;
+    } known[BENCH_TYPE_CAPACITY * BENCH_THREADS_CAPACITY];
+    static int known_count;
+    for (int i = 0; i < known_count; i++) {
+        if (known[i].type == type && known[i].thread_count == thread_count) {
+            *flop_per_s = known[i].flop_per_s;
+            return CLI_EXIT_OK;
+        }
+    }
+    tg_status status = tg_measure_peak(context, type, thread_count, flop_per_s);
+    if (status == TG_STATUS_UNSUPPORTED) { /* of that type: the rest is measured without it */
+        *flop_per_s = 0.0;
+        return CLI_EXIT_OK;
+    }
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (known_count < (int)(sizeof known / sizeof known[0])) {
+        known[known_count].type = type;
+        known[known_count].thread_count = thread_count;
+        known[known_count++].flop_per_s = *flop_per_s;
+    }
+    return CLI_EXIT_OK;
+}
+
+static void choose_best(bench_result *result)
+{
+    result->best_kernel = result->best_peer = result->baseline = result->planned = -1;
+    result->naive = -1;
+    for (int i = 0; i < result->contender_count; i++) {
+        const bench_contender *contender = &result->contenders[i];
+        if (contender->sample_count == 0)
+            continue;
+        if (contender->is_planned)
+            result->planned = i;
+        if (contender->ladder_rung == 0)
+            result->baseline = i;
+        if (contender->ladder_rung == 1 && result->bus[0])
+            result->naive = i;
+        if (!contender->is_right || contender->is_on_host)
+            continue;
+        int *best = contender->is_peer ? &result->best_peer : &result->best_kernel;
+        if (*best < 0 || contender->median_s < result->contenders[*best].median_s)
+            *best = i;
+    }
+    if (result->best_kernel >= 0 && result->best_peer >= 0)
+        result->ratio_to_best_peer = result->contenders[result->best_peer].median_s /
+                                     result->contenders[result->best_kernel].median_s;
+}
+
+/* First runs: verify, warm up, calibrate. */
+static int prepare_contenders(const bench_options *options, bench_result *result, bench_ring *ring)
+{
+    for (int i = 0; i < result->contender_count; i++) {
+        bench_contender *contender = &result->contenders[i];
+        if (contender->skip_reason[0])
+            continue;
+        int is_run = run_first(contender, ring);
+        if (is_run && verify_contender(contender, ring) != CLI_EXIT_OK)
+            return CLI_EXIT_WRONG;
+        if (!is_run || !calibrate(contender, ring, options->min_time_s)) {
+            if (report_failed_call(result, contender) != CLI_EXIT_OK)
+                return CLI_EXIT_WRONG;
+            continue;
+        }
+        pause_before(result);
+    }
+    return CLI_EXIT_OK;
+}
+
+/* Right after a sample, while the clock is still that of the work. */
+static void note_gpu_state(const bench_result *result, bench_contender *contender)
+{
+    if (!result->bus[0] || contender->is_on_host)
+        return;
+    const cli_gpu_state state = cli_read_gpu_state(result->bus);
+    if (!state.is_known)
+        return;
+    if (contender->clock_mhz == 0.0 || state.clock_mhz < contender->clock_mhz)
+        contender->clock_mhz = state.clock_mhz;
+    contender->power_w = fmax(contender->power_w, state.power_w);
+    contender->is_throttled |= state.is_throttled;
+}
+
+static int take_samples(const bench_options *options, bench_result *result, bench_ring *ring,
+                        cli_progress *progress)
+{
+    for (int round = 0; round < options->round_count; round++) {
+        cli_show_progress(progress, round, options->round_count);
+        for (int i = 0; i < result->contender_count; i++) {
+            bench_contender *contender = &result->contenders[i];
+            if (contender->skip_reason[0] || (contender->sample_count >= round_minimum &&
+                                              contender->spent_s > options->max_time_s))
+                continue;
+            pause_before(result);
+            double sample_s = 0.0;
+            if (contender->call_s < long_call_s)
+                sample_s = time_sample(contender, ring, 1);
+            if (sample_s >= 0.0)
+                sample_s = time_sample(contender, ring, contender->repeat_count);
+            if (sample_s < 0.0) {
+                if (report_failed_call(result, contender) != CLI_EXIT_OK)
+                    return CLI_EXIT_WRONG;
+                continue;
+            }
+            contender->samples_s[contender->sample_count++] = sample_s;
+            contender->spent_s += sample_s * (double)contender->repeat_count;
+            note_gpu_state(result, contender);
+        }
+    }
+    for (int i = 0; i < result->contender_count; i++) {
+        if (result->contenders[i].sample_count > 0)
+            summarize(&result->contenders[i], result->flop_count);
+    }
+    return CLI_EXIT_OK;
+}
+
+/* Calls one behind the other for --sustained seconds: the clock that the power leaves, where
+ * samples with pauses between them find a cool chip. The first run of that length is left out. */
+static int measure_sustained(const bench_options *options, bench_result *result, bench_ring *ring)
+{
+    for (int i = 0; i < result->contender_count; i++) {
+        bench_contender *contender = &result->contenders[i];
+        if (contender->sample_count == 0 || contender->is_on_host)
+            continue;
+        int64_t count = (int64_t)ceil(options->sustained_time_s / contender->median_s);
+        double warm_s = time_sample(contender, ring, count);
+        contender->sustained_s = warm_s > 0.0 ? time_sample(contender, ring, count) : warm_s;
+        if (contender->sustained_s < 0.0 && report_failed_call(result, contender) != CLI_EXIT_OK)
+            return CLI_EXIT_WRONG;
+    }
+    return CLI_EXIT_OK;
+}
+
+int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
+                       cli_progress *progress)
+{
+    const tg_problem *problem = &result->shape->problem;
+    result->flop_count = 2.0 * (double)problem->batch_count * (double)problem->d.row_count *
+                         (double)problem->d.col_count * (double)cli_get_depth(problem);
+    int exit_code = measure_plan(context, result);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    exit_code = cli_make_contenders(options, context, result);
+    if (exit_code == CLI_EXIT_OK && problem->precision != TG_PRECISION_TF32)
+        exit_code =
+            find_peak(context, problem->a.type, result->thread_count, &result->peak_flop_per_s);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+
+    const double set_bytes = cli_count_operand_bytes(problem);
+    const int64_t set_count = cli_count_sets(options, context, set_bytes);
+    const int64_t host_count = result->bus[0] ? 1 : set_count;
+    bench_ring ring = {0};
+    if (cli_check_memory(result, set_bytes * (double)host_count)) {
+        if (!cli_make_ring(&ring, context, problem, set_count)) {
+            cli_print_error("out of memory for the operands of %s (%.0f MB)%s%s",
+                            result->shape->text, set_bytes * (double)set_count * 1e-6,
+                            result->bus[0] ? ": " : "",
+                            result->bus[0] ? tg_get_error_detail() : "");
+            exit_code = CLI_EXIT_WRONG;
+        } else {
+            exit_code = prepare_contenders(options, result, &ring);
+        }
+        if (exit_code == CLI_EXIT_OK)
+            exit_code = take_samples(options, result, &ring, progress);
+        if (exit_code == CLI_EXIT_OK && options->sustained_time_s > 0.0)
+            exit_code = measure_sustained(options, result, &ring);
+    }
+    choose_best(result);
+    if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
+        exit_code = measure_one_shot(context, result, &ring);
+    cli_free_ring(&ring);
+    return exit_code;
+}

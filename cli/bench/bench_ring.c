@@ -1,0 +1,188 @@
+/*
+ * The operands of a measurement: sets that calls take in turn, on the CPU or on a GPU.
+ */
+#include "bench/bench.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { set_capacity = 65536 };
+static const uint64_t operand_seed = 20240229;
+static const int64_t device_alignment = 256;          /* of an operand on a GPU, bytes */
+static const int64_t image_bytes = (int64_t)64 << 20; /* copied to a GPU at once */
+
+int64_t cli_count_sets(const bench_options *options, const tg_context *context, double set_bytes)
+{
+    tg_device_info info;
+    if (!options->is_cold || set_bytes == 0.0 || tg_get_device_info(context, &info) != TG_STATUS_OK)
+        return 1;
+    int64_t cache_bytes = info.l3_bytes > info.l2_bytes ? info.l3_bytes : info.l2_bytes;
+    double set_count = ceil(2.0 * (double)cache_bytes / set_bytes) + 1.0;
+    return set_count < set_capacity ? (int64_t)set_count : set_capacity;
+}
+
+static tg_buffers get_buffers(const tg_problem *problem)
+{
+    const tg_buffers buffers = {.a = problem->a.data,
+                                .b = problem->b.data,
+                                .c = problem->beta != 0.0 ? problem->c.data : NULL,
+                                .d = problem->d.data,
+                                .bias = problem->bias_data,
+                                .a_scale = problem->a_scale_data,
+                                .b_scale = problem->b_scale_data,
+                                .d_scale = problem->d_scale_data};
+    return buffers;
+}
+
+/* The problem of host set 0 with its operands `offsets` from where `base` is. */
+static tg_problem move_problem(const bench_ring *ring, char *base,
+                               const int64_t offsets[CHECK_OPERAND_COUNT])
+{
+    tg_problem moved = ring->host;
+    const check_operands *host = &ring->operands[0];
+    void *data[CHECK_OPERAND_COUNT] = {moved.a.data,
+                                       moved.b.data,
+                                       moved.c.data,
+                                       moved.d.data,
+                                       (void *)(uintptr_t)moved.bias_data,
+                                       (void *)(uintptr_t)moved.a_scale_data,
+                                       (void *)(uintptr_t)moved.b_scale_data,
+                                       (void *)(uintptr_t)moved.d_scale_data};
+    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
+        if (host->allocation[i])
+            data[i] = base + offsets[i] + ((char *)data[i] - (char *)host->allocation[i]);
+    }
+    moved.a.data = data[CHECK_A];
+    moved.b.data = data[CHECK_B];
+    moved.c.data = data[CHECK_C];
+    moved.d.data = data[CHECK_D];
+    moved.bias_data = data[CHECK_BIAS];
+    moved.a_scale_data = data[CHECK_A_SCALE];
+    moved.b_scale_data = data[CHECK_B_SCALE];
+    moved.d_scale_data = data[CHECK_D_SCALE];
+    return moved;
+}
+
+/* Copies host set 0 to every set of the device, many sets at once where they are small. */
+static int fill_device(bench_ring *ring, const int64_t offsets[CHECK_OPERAND_COUNT],
+                       int64_t set_bytes)
+{
+    int64_t copied_sets = image_bytes / set_bytes;
+    copied_sets = copied_sets < 1                 ? 1
+                  : copied_sets > ring->set_count ? ring->set_count
+                                                  : copied_sets;
+    char *image = malloc((size_t)(copied_sets * set_bytes));
+    if (!image)
+        return 0;
+    for (int64_t set = 0; set < copied_sets; set++) {
+        for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
+            if (ring->operands[0].allocation[i])
+                memcpy(image + set * set_bytes + offsets[i], ring->operands[0].allocation[i],
+                       (size_t)ring->operands[0].size_bytes[i]);
+        }
+    }
+    tg_status status = TG_STATUS_OK;
+    for (int64_t set = 0; set < ring->set_count && status == TG_STATUS_OK; set += copied_sets) {
+        int64_t rest = ring->set_count - set;
+        status = tg_copy_to_device(ring->context, ring->device + set * set_bytes, image,
+                                   (rest < copied_sets ? rest : copied_sets) * set_bytes);
+    }
+    free(image);
+    return status == TG_STATUS_OK;
+}
+
+/* Sets of a GPU: equal contents at different places, one allocation. */
+static int make_device_sets(bench_ring *ring, int64_t set_count)
+{
+    int64_t offsets[CHECK_OPERAND_COUNT], set_bytes = 0;
+    void *memory = NULL;
+    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
+        offsets[i] = set_bytes;
+        set_bytes += (ring->operands[0].size_bytes[i] + device_alignment - 1) / device_alignment *
+                     device_alignment;
+    }
+    if (tg_allocate_memory(ring->context, set_count * set_bytes, &memory) != TG_STATUS_OK)
+        return 0;
+    ring->device = memory;
+    ring->set_count = set_count;
+    for (int64_t i = 0; i < set_count; i++) {
+        ring->problems[i] = move_problem(ring, ring->device + i * set_bytes, offsets);
+        ring->buffers[i] = get_buffers(&ring->problems[i]);
+    }
+    ring->d_offset = offsets[CHECK_D];
+    return fill_device(ring, offsets, set_bytes);
+}
+
+int cli_make_ring(bench_ring *ring, const tg_context *context, const tg_problem *problem,
+                  int64_t set_count)
+{
+    tg_device_info info;
+    memset(ring, 0, sizeof *ring);
+    ring->context = context;
+    if (tg_get_device_info(context, &info) != TG_STATUS_OK)
+        return 0;
+    ring->is_on_gpu = info.sm_count > 0;
+    ring->problems = calloc((size_t)set_count, sizeof *ring->problems);
+    ring->buffers = calloc((size_t)set_count, sizeof *ring->buffers);
+    ring->operands = calloc((size_t)set_count, sizeof *ring->operands);
+    if (!ring->problems || !ring->buffers || !ring->operands)
+        return 0;
+    const int64_t host_count = ring->is_on_gpu ? 1 : set_count;
+    for (int64_t i = 0; i < host_count; i++) {
+        tg_problem filled = *problem;
+        if (!check_make_operands(&filled, operand_seed + (uint64_t)i, &ring->operands[i]))
+            return 0;
+        ring->host_count++;
+        ring->problems[i] = filled;
+        ring->buffers[i] = get_buffers(&filled);
+    }
+    ring->host = ring->problems[0];
+    ring->set_count = host_count;
+    return !ring->is_on_gpu || make_device_sets(ring, set_count);
+}
+
+void cli_free_ring(bench_ring *ring)
+{
+    for (int64_t i = 0; i < ring->host_count; i++)
+        check_free_operands(&ring->operands[i]);
+    tg_release_memory(ring->context, ring->device);
+    free(ring->problems);
+    free(ring->operands);
+    free(ring->buffers);
+}
+
+tg_buffers cli_get_host_buffers(const bench_ring *ring)
+{
+    return get_buffers(&ring->host);
+}
+
+const tg_buffers *cli_next_buffers(bench_ring *ring)
+{
+    const tg_buffers *buffers = &ring->buffers[ring->next];
+    ring->next = ring->next + 1 < ring->set_count ? ring->next + 1 : 0;
+    return buffers;
+}
+
+/* D of set 0 between the device and the host's copy; on the CPU they are one. */
+static tg_status copy_output(const bench_ring *ring, int is_to_device)
+{
+    void *host = ring->operands[0].allocation[3], *device = ring->device + ring->d_offset;
+    int64_t size_bytes = ring->operands[0].size_bytes[3];
+    if (!ring->is_on_gpu)
+        return TG_STATUS_OK;
+    return is_to_device ? tg_copy_to_device(ring->context, device, host, size_bytes)
+                        : tg_copy_from_device(ring->context, host, device, size_bytes);
+}
+
+tg_status cli_poison_output(const bench_ring *ring)
+{
+    /* All bits set are a NaN of every type. */
+    memset(ring->operands[0].allocation[3], 0xff, (size_t)ring->operands[0].size_bytes[3]);
+    return copy_output(ring, 1);
+}
+
+tg_status cli_fetch_output(const bench_ring *ring)
+{
+    return copy_output(ring, 0);
+}

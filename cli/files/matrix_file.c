@@ -1,0 +1,240 @@
+/*
+ * Opening, loading and closing of matrix files of either format.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "files/matrix_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int cli_fail_file(cli_file_error *error, int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+void cli_copy_printable(char *text, size_t text_bytes, const char *bytes, size_t byte_count)
+{
+    size_t length = byte_count < text_bytes - 1 ? byte_count : text_bytes - 1;
+    for (size_t i = 0; i < length; i++)
+        text[i] = bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?';
+    text[length] = 0;
+}
+
+int cli_find_format(const char *path, cli_file_format *format, cli_file_error *error)
+{
+    const char *slash = strrchr(path, '/');
+    const char *dot = strrchr(slash ? slash : path, '.');
+    if (dot && strcasecmp(dot, ".npy") == 0) {
+        *format = CLI_FORMAT_NPY;
+    } else if (dot && strcasecmp(dot, ".mtx") == 0) {
+        *format = CLI_FORMAT_MTX;
+    } else {
+        return cli_fail_file(error, CLI_EXIT_USAGE,
+                             "%s: the name tells no format; end it with .npy or .mtx", path);
+    }
+    return CLI_EXIT_OK;
+}
+
+int cli_get_file_exit(int number)
+{
+    switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+        return CLI_EXIT_MISSING;
+    case ENOSPC:
+    case EFBIG:
+    case EDQUOT:
+    case EIO:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+        return CLI_EXIT_WRONG;
+    default:
+        return CLI_EXIT_USAGE;
+    }
+}
+
+static int fail_system(cli_file_error *error, const char *path, const char *action, int number)
+{
+    /* To read, a file under a closed door is as good as none. */
+    int code = number == EACCES ? CLI_EXIT_MISSING : cli_get_file_exit(number);
+    return cli_fail_file(error, code, "%s: cannot %s: %s", path, action, strerror(number));
+}
+
+/* Puts the path before the text that a parser left. */
+static int name_file(cli_file_error *error, const char *path, int code)
+{
+    cli_file_error inner = *error;
+    if (code != CLI_EXIT_OK)
+        cli_fail_file(error, code, "%.*s: %s", 400, path, inner.text);
+    return code;
+}
+
+static int map_file(const char *path, cli_matrix_file *file, cli_file_error *error)
+{
+    struct stat info;
+    int code = CLI_EXIT_OK;
+    /* Not to wait for a writer where the path is a FIFO; regular files ignore the flag. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return fail_system(error, path, "open it", errno);
+    if (fstat(fd, &info) != 0) {
+        code = fail_system(error, path, "read its size", errno);
+    } else if (!S_ISREG(info.st_mode)) {
+        code = cli_fail_file(error, CLI_EXIT_MISSING,
+                             "%s: not a regular file; matrices are read from regular files only",
+                             path);
+    } else if (info.st_size == 0) {
+        code = cli_fail_file(error, CLI_EXIT_USAGE, "%s: the file is empty", path);
+    } else {
+        file->map_bytes = info.st_size;
+        file->map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (file->map == MAP_FAILED) {
+            file->map = NULL;
+            code = fail_system(error, path, "map it", errno);
+        }
+    }
+    close(fd);
+    return code;
+}
+
+int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *error)
+{
+    *file = (cli_matrix_file){.path = path};
+    if (strcmp(path, "-") == 0)
+        return cli_fail_file(error, CLI_EXIT_USAGE,
+                             "-: standard input cannot be mapped; store the matrix in a .npy or "
+                             ".mtx file (a file named - is ./-)");
+    int code = map_file(path, file, error);
+    if (code != CLI_EXIT_OK)
+        return code;
+    size_t npy_bytes = strlen(CLI_NPY_MAGIC), mtx_bytes = strlen(CLI_MTX_MAGIC);
+    size_t map_bytes = (size_t)file->map_bytes;
+    if (map_bytes >= npy_bytes && memcmp(file->map, CLI_NPY_MAGIC, npy_bytes) == 0) {
+        file->format = CLI_FORMAT_NPY;
+        code =
+            name_file(error, path, cli_parse_npy(file->map, file->map_bytes, &file->view, error));
+    } else if (map_bytes >= mtx_bytes && strncasecmp(file->map, CLI_MTX_MAGIC, mtx_bytes) == 0) {
+        file->format = CLI_FORMAT_MTX;
+        file->view.type = TG_TYPE_FP64;
+    } else {
+        code = cli_fail_file(error, CLI_EXIT_USAGE,
+                             "%s: neither a NumPy .npy nor a MatrixMarket .mtx file (it starts "
+                             "with neither's signature)",
+                             path);
+    }
+    if (code != CLI_EXIT_OK)
+        cli_close_matrix(file);
+    return code;
+}
+
+static void unmap(cli_matrix_file *file)
+{
+    if (file->map)
+        munmap(file->map, (size_t)file->map_bytes);
+    file->map = NULL;
+}
+
+/* Of the view's elements in `type`; INT64_MAX, which no memory has, stands for more. */
+static int64_t get_view_bytes(const tg_matrix *view, tg_type type)
+{
+    int64_t bytes;
+    if (__builtin_mul_overflow(view->row_count, view->col_count, &bytes) ||
+        __builtin_mul_overflow(bytes, tg_get_type_bytes(type), &bytes))
+        return INT64_MAX;
+    return bytes;
+}
+
+static int load_mtx(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
+                    cli_file_error *error)
+{
+    char label[64];
+    snprintf(label, sizeof label, "reading %.50s", file->path);
+    cli_start_progress(progress, label);
+    int code = cli_parse_mtx(file->map, file->map_bytes, type, memory->left_bytes, progress,
+                             &file->view, &file->owned, error);
+    cli_end_progress(progress);
+    if (code == CLI_EXIT_OK)
+        code = cli_reserve_memory(memory, get_view_bytes(&file->view, type), "the matrix", error);
+    return name_file(error, file->path, code);
+}
+
+/* Old writers align the elements to 16 bytes, others not at all. */
+static int copy_misaligned(cli_matrix_file *file, cli_memory *memory, void **copy,
+                           cli_file_error *error)
+{
+    tg_matrix *view = &file->view;
+    size_t elem_bytes = (size_t)tg_get_type_bytes(view->type);
+    size_t bytes = (size_t)get_view_bytes(view, view->type);
+    if (bytes == 0 || (uintptr_t)view->data % elem_bytes == 0)
+        return CLI_EXIT_OK;
+    int code = cli_reserve_memory(memory, (int64_t)bytes, "an aligned copy", error);
+    if (code != CLI_EXIT_OK)
+        return code;
+    *copy = malloc(bytes);
+    if (!*copy)
+        return cli_fail_file(error, CLI_EXIT_WRONG, "out of memory: the matrix needs %zu bytes",
+                             bytes);
+    memcpy(*copy, view->data, bytes);
+    view->data = *copy;
+    return CLI_EXIT_OK;
+}
+
+static int load_npy(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
+                    cli_file_error *error)
+{
+    void *aligned = NULL;
+    int code = CLI_EXIT_OK;
+    if (tg_get_type_bytes(file->view.type) == 1 && tg_get_type_bytes(type) == 1)
+        file->view.type = type;
+    else if (tg_get_type_bytes(file->view.type) == 1)
+        code = cli_fail_file(error, CLI_EXIT_USAGE,
+                             "elements of one byte are taken as FP8, not converted to %s; pass "
+                             "--type fp8_e4m3 or --type fp8_e5m2",
+                             tg_get_type_name(type));
+    if (code == CLI_EXIT_OK)
+        code = copy_misaligned(file, memory, &aligned, error);
+    if (code == CLI_EXIT_OK && type != file->view.type) {
+        char label[64];
+        snprintf(label, sizeof label, "converting %.50s", file->path);
+        cli_start_progress(progress, label);
+        code =
+            cli_reserve_memory(memory, get_view_bytes(&file->view, type), "the conversion", error);
+        if (code == CLI_EXIT_OK)
+            code = cli_convert_matrix(&file->view, type, progress, &file->owned, error);
+        cli_end_progress(progress);
+        free(aligned);
+    } else {
+        file->owned = aligned;
+    }
+    return name_file(error, file->path, code);
+}
+
+int cli_load_matrix(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
+                    cli_file_error *error)
+{
+    int code = file->format == CLI_FORMAT_MTX ? load_mtx(file, type, memory, progress, error)
+                                              : load_npy(file, type, memory, progress, error);
+    if (file->owned)
+        unmap(file);
+    return code;
+}
+
+void cli_close_matrix(cli_matrix_file *file)
+{
+    unmap(file);
+    free(file->owned);
+    *file = (cli_matrix_file){.path = file->path};
+}

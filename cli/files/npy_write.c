@@ -1,0 +1,42 @@
+/*
+ * The header of the .npy files that the command writes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "files/matrix_file.h"
+
+#include <string.h>
+
+static const char *get_descr(tg_type type)
+{
+    switch (type) {
+    case TG_TYPE_FP32:
+        return "<f4";
+    case TG_TYPE_FP64:
+        return "<f8";
+    case TG_TYPE_FP16:
+        return "<f2";
+    case TG_TYPE_FP8_E4M3:
+    case TG_TYPE_FP8_E5M2:
+        return "|V1"; /* as ml_dtypes writes both FP8 types */
+    case TG_TYPE_BF16:
+        break;
+    }
+    return "<V2"; /* as ml_dtypes writes bfloat16 */
+}
+
+void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_NPY_HEADER_BYTES])
+{
+    const int start = 10; /* magic, version, length */
+    static const char prefix[] = CLI_NPY_MAGIC "\x01\x00";
+    memset(header, ' ', CLI_NPY_HEADER_BYTES);
+    memcpy(header, prefix, 8);
+    header[8] = (char)(CLI_NPY_HEADER_BYTES - start);
+    header[9] = 0;
+    /* At most 99 characters with two dimensions of 19 digits, so it always fits. */
+    int length = snprintf(header + start, (size_t)(CLI_NPY_HEADER_BYTES - start),
+                          "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %lld), }",
+                          get_descr(type), (long long)m, (long long)n);
+    header[start + length] = ' '; /* over snprintf's NUL */
+    header[CLI_NPY_HEADER_BYTES - 1] = '\n';
+}

@@ -1,0 +1,90 @@
+/*
+ * A chip from a JSON file, for `explain --gpu FILE`.
+ */
+#include "insight/explain.h"
+
+#include "fields.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int read_field(const char *path, const json_t *root, const cli_field *field, tg_chip *chip)
+{
+    const json_t *value = json_object_get(root, field->key);
+    void *place = (char *)chip + field->offset;
+    const int is_real = field->kind == CLI_FIELD_DOUBLE;
+    const double highest = field->kind == CLI_FIELD_INT ? 1e6 : 1e18;
+    if (!value && (field->kind == CLI_FIELD_TEXT || field->is_optional))
+        return 1;
+    if (field->kind == CLI_FIELD_TEXT) {
+        if (json_is_string(value))
+            return 1;
+        cli_print_error("%s: \"%s\" must be text", path, field->key);
+        return 0;
+    }
+    if (!value) {
+        cli_print_error("%s: the key \"%s\" is missing; `tilegemm explain --json` prints every key "
+                        "of a chip",
+                        path, field->key);
+        return 0;
+    }
+    const double number = json_number_value(value);
+    if (!(is_real ? json_is_number(value) : json_is_integer(value)) || !(number >= 0.0) ||
+        number > highest) {
+        cli_print_error("%s: \"%s\" must be a %s from 0 to %g", path, field->key,
+                        is_real ? "number" : "whole number", highest);
+        return 0;
+    }
+    if (is_real)
+        memcpy(place, &number, sizeof number);
+    else if (field->kind == CLI_FIELD_INT)
+        *(int *)place = (int)json_integer_value(value);
+    else
+        *(int64_t *)place = json_integer_value(value);
+    return 1;
+}
+
+/* A key that no field has is a mistake in spelling. */
+static int check_keys(const char *path, const json_t *root)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)root, key, value)
+    {
+        int is_known = 0;
+        for (const cli_field *field = cli_chip_fields; field->key; field++)
+            is_known |= strcmp(key, field->key) == 0;
+        if (!is_known) {
+            cli_print_error("%s: \"%s\" is no key of a chip; `tilegemm explain --json` prints them",
+                            path, key);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+int cli_read_chip_file(const char *path, tg_chip *chip)
+{
+    json_error_t error;
+    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    memset(chip, 0, sizeof *chip);
+    if (!root) {
+        cli_print_error("%s: %s%s", path, error.text,
+                        error.line > 0 ? "; a chip's file is a JSON object" : "");
+        return error.line > 0 ? CLI_EXIT_USAGE : CLI_EXIT_MISSING;
+    }
+    int is_right = json_is_object(root);
+    if (!is_right)
+        cli_print_error("%s: a chip's file is a JSON object", path);
+    is_right = is_right && check_keys(path, root);
+    for (const cli_field *field = cli_chip_fields; field->key && is_right; field++)
+        is_right = read_field(path, root, field, chip);
+    if (is_right) {
+        const char *name = json_string_value(json_object_get(root, "name"));
+        const char *title = json_string_value(json_object_get(root, "title"));
+        snprintf(chip->name, sizeof chip->name, "%s", name ? name : "file");
+        snprintf(chip->title, sizeof chip->title, "%s", title ? title : chip->name);
+    }
+    json_decref(root);
+    return is_right ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+}

@@ -1,0 +1,273 @@
+/*
+ * tilegemm explain: what kernels do for a product, predicted by the model.
+ */
+#include "insight/explain.h"
+
+#include "json_output.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct explain_options {
+    const char *shape, *kernel, *gpu, *device;
+    int tile; /* 0: every row of the table */
+    int is_advice, has_json;
+} explain_options;
+
+enum { key_tile = 0x100, key_gpu, key_device };
+
+static const char default_chip[] = "h200";
+static const char default_advice[] = "edges", example[] = "1000x1200x800";
+
+static const struct argp_option option_list[] = {
+    {"kernel", 'k', "NAME", 0,
+     "Explain a kernel of the ladder of GPUs by its counts: a name that `tilegemm kernels` lists, "
+     "its family (edges), or all; of other kernels (simt) what the planner knows",
+     0},
+    {"tile", key_tile, "T", 0,
+     "Side of the tile, whether the table has a row of it or not: 1 to 64 for rungs 1 to 6, 8, 16, "
+     "32 or 64 for rung 7, 64 or 128 for rung 8; auto lists the tiles, says from where on they are "
+     "not legal, and recommends one",
+     0},
+    {"gpu", key_gpu, "NAME|FILE", 0,
+     "Chip to predict for: t4, a40, l4, a100, rtx3090, rtx4090, h100, h100_pcie, h200, b200, "
+     "rtx5090, or a JSON file; it need not be here (with --kernel or --tile the default is the "
+     "GPU here, else h200)",
+     0},
+    {"device", key_device, "NAME", 0,
+     "Device here to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a kernel of the "
+     "ladder, the GPU to predict for",
+     0},
+    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    explain_options *options = state->input;
+    switch (key) {
+    case 'j':
+        options->has_json = 1;
+        return 0;
+    case 'k':
+        options->kernel = arg;
+        return 0;
+    case key_tile:
+        options->is_advice = strcmp(arg, "auto") == 0;
+        options->tile = 0;
+        if (!options->is_advice && !cli_parse_int("--tile", arg, 1, TILE_MOST, &options->tile))
+            return EINVAL;
+        return 0;
+    case key_gpu:
+        options->gpu = arg;
+        return 0;
+    case key_device:
+        options->device = arg;
+        return 0;
+    case ARGP_KEY_ARG:
+        cli_take_shape(state, arg, example, &options->shape);
+        return 0;
+    case ARGP_KEY_END:
+        cli_require_shape(state, options->shape, example);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static tg_status describe_device(const char *device, explain_case *shown)
+{
+    const tg_context_options options = {.device = device};
+    tg_context *context = NULL;
+    shown->chip_source = "the driver";
+    tg_status status = tg_create_context(&options, &context);
+    if (status == TG_STATUS_OK)
+        status = tg_describe_chip(context, &shown->chip);
+    tg_destroy_context(context);
+    return status;
+}
+
+/* The GPU that is here, else the default chip. */
+static int find_own_chip(const char *device, explain_case *shown)
+{
+    if (describe_device(device ? device : "cuda", shown) == TG_STATUS_OK)
+        return CLI_EXIT_OK;
+    shown->chip_source = "the table, for there is no GPU here";
+    tg_status status = tg_find_chip(default_chip, &shown->chip);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+int cli_find_chip(const char *gpu, const char *device, explain_case *shown)
+{
+    if (!gpu)
+        return find_own_chip(device, shown);
+    shown->chip_source = "the table";
+    tg_status status = tg_find_chip(gpu, &shown->chip);
+    if (status != TG_STATUS_UNKNOWN_NAME)
+        return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+    if (access(gpu, F_OK) == 0) {
+        shown->chip_source = gpu;
+        return cli_read_chip_file(gpu, &shown->chip);
+    }
+    cli_print_error("--gpu = '%s' is no file, and %s", gpu, tg_get_error_detail());
+    return CLI_EXIT_MISSING;
+}
+
+/* The chip that the ladder is explained on. A GPU that was asked for by name has to be here. */
+static int find_ladder_chip(const explain_options *options, explain_case *shown)
+{
+    const char *device = options->device;
+    if (options->gpu || !device || strcmp(device, "sim") == 0)
+        return cli_find_chip(options->gpu, NULL, shown);
+    tg_status status = describe_device(device, shown);
+    if (status != TG_STATUS_UNSUPPORTED || strcmp(device, "cpu") != 0)
+        return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+    cli_print_error("--device = 'cpu': the ladder is a GPU's; pass --device cuda, or a chip that "
+                    "need not be here by --gpu");
+    return CLI_EXIT_USAGE;
+}
+
+/* Fills `list` with the kernels that the options stand for. */
+static int explain_kernels(const explain_case *shown, const explain_options *options,
+                           tg_explanation list[EXPLAIN_CAPACITY], int *count)
+{
+    const char *names[LADDER_CAPACITY];
+    const char *kernel = options->kernel ? options->kernel : "all";
+    const int name_count = cli_list_ladder(kernel, options->tile, names);
+    tg_status status = TG_STATUS_OK;
+    for (int i = 0; i < name_count; i++) {
+        status = tg_explain_kernel(&shown->chip, names[i], options->tile, shown->m, shown->n,
+                                   shown->k, &list[*count]);
+        *count += status == TG_STATUS_OK;
+        if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
+            return cli_report_status(status);
+    }
+    if (*count > 0)
+        return CLI_EXIT_OK;
+    if (strcmp(kernel, "all") != 0)
+        return cli_report_status(status);
+    cli_print_error("--tile = %d: no kernel of the ladder has that tile; pass 1 to 64, or 128",
+                    options->tile);
+    return CLI_EXIT_USAGE;
+}
+
+/* Every tile of a family. */
+static int explain_tiles(const explain_case *shown, const explain_options *options,
+                         tg_explanation list[EXPLAIN_CAPACITY], int *count)
+{
+    const char *family = options->kernel ? options->kernel : default_advice;
+    tg_status status = TG_STATUS_OK;
+    if (strcmp(family, "all") == 0) {
+        cli_print_error("--kernel = 'all' with --tile auto, which lists the tiles of one family; "
+                        "pass one, such as edges, or a tile");
+        return CLI_EXIT_USAGE;
+    }
+    for (int tile = 1; tile <= TILE_MOST && *count < EXPLAIN_CAPACITY; tile++) {
+        status = tg_explain_kernel(&shown->chip, family, tile, shown->m, shown->n, shown->k,
+                                   &list[*count]);
+        *count += status == TG_STATUS_OK;
+        if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
+            return cli_report_status(status);
+    }
+    return *count > 0 ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+/* The ladder on a chip. */
+static int explain_ladder(const explain_options *options, const tg_problem *problem)
+{
+    explain_case shown = {
+        .m = problem->d.row_count, .n = problem->d.col_count, .k = problem->a.col_count};
+    tg_explanation list[EXPLAIN_CAPACITY];
+    int count = 0;
+    if (strchr(options->shape, ':')) {
+        cli_print_error("'%s': the ladder multiplies FP32 matrices by rows, and nothing else; pass "
+                        "MxNxK alone, or leave out --kernel and --tile",
+                        options->shape);
+        return CLI_EXIT_USAGE;
+    }
+    int exit_code = find_ladder_chip(options, &shown);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = options->is_advice ? explain_tiles(&shown, options, list, &count)
+                                       : explain_kernels(&shown, options, list, &count);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    if (options->has_json)
+        return cli_print_json(options->is_advice ? cli_make_tiles_json(&shown, list, count)
+                              : count == 1       ? cli_make_explanation_json(&shown, &list[0])
+                                                 : cli_make_explanations_json(&shown, list, count));
+    if (options->is_advice)
+        cli_print_tiles(&shown, list, count);
+    else if (count == 1)
+        cli_print_explanation(&shown, &list[0]);
+    else
+        cli_print_explanations(&shown, list, count);
+    return CLI_EXIT_OK;
+}
+
+/* The device of the kernels that --kernel names outside the ladder of GPUs, which is explained by
+ * its counts; NULL where it names none. */
+static const char *find_planned_device(const explain_options *options)
+{
+    tg_kernel_info info;
+    for (int i = 0; options->kernel && i < tg_get_kernel_count(); i++) {
+        if (tg_get_kernel_info(NULL, i, &info) == TG_STATUS_OK &&
+            cli_is_named(&info, options->kernel))
+            return strcmp(info.device, "cuda") != 0 || info.ladder_rung < 0 ? info.device : NULL;
+    }
+    return NULL;
+}
+
+/* Kernels beside the problem: on a device, or on a chip that need not be here. */
+static int explain_plan(const explain_options *options, const tg_problem *problem)
+{
+    explain_case shown = {.m = 0};
+    const char *device = find_planned_device(options);
+    const int is_on_chip =
+        options->gpu || (device && !options->device && strcmp(device, "cuda") == 0);
+    int exit_code = is_on_chip ? cli_find_chip(options->gpu, NULL, &shown) : CLI_EXIT_OK;
+    return exit_code == CLI_EXIT_OK
+               ? cli_explain_candidates(options->shape, problem, options->device,
+                                        is_on_chip ? &shown.chip : NULL, options->kernel,
+                                        options->has_json)
+               : exit_code;
+}
+
+int cli_run_explain(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = option_list,
+        .parser = parse_option,
+        .args_doc = "MxNxK",
+        .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each level, "
+               "occupancy, bound and time. No GPU is needed.\v"
+               "Without --kernel and --tile, all kernels of a device, or of a chip that need not "
+               "be here, are listed with their predicted time and why each lost; the shape is then "
+               "as `tilegemm bench` takes it. "
+               "Counts of traffic are exact, docs/model.md derives them; times are estimates.\n\n"
+               "Examples:\n"
+               "  tilegemm explain 1000x1200x800\n"
+               "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"
+               "  tilegemm explain 1000x1200x800 --kernel edges --tile 16 --gpu t4\n"
+               "  tilegemm explain 4096x4096x4096 --kernel all --gpu a100\n"
+               "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
+               "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json",
+    };
+    explain_options options = {NULL, NULL, NULL, NULL, 0, 0, 0};
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
+        return CLI_EXIT_USAGE;
+    if (options.gpu && options.device && strcmp(options.device, "cuda") != 0) {
+        cli_print_error("--device = '%s' with --gpu = '%s': a chip is a GPU; pass --device cuda, "
+                        "or leave one of the two out",
+                        options.device, options.gpu);
+        return CLI_EXIT_USAGE;
+    }
+    tg_problem problem;
+    tg_status status = tg_parse_problem(options.shape, &problem);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    if (!options.tile && !options.is_advice && (!options.kernel || find_planned_device(&options)))
+        return explain_plan(&options, &problem);
+    return explain_ladder(&options, &problem);
+}

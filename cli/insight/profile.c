@@ -1,0 +1,288 @@
+/*
+ * tilegemm profile: kernels under Nsight Compute, beside the model and the simulator.
+ */
+#include "insight/profile.h"
+
+#include "json_output.h"
+#include "insight/simulate.h"
+
+#include <argp.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { key_device = 0x100, key_gpu, key_launch };
+
+static const char example[] = "256x256x256";
+
+/* Multiply-adds that a person waits for, and those up to which all blocks run: beyond them some
+ * stand for the others, whose counts are the same where the tile is of whole sectors, as in every
+ * row of the table. */
+static const double simulated_products_most = (double)(1 << 25);
+static const int64_t whole_products_most = 1 << 20;
+
+static const struct argp_option option_list[] = {
+    {"kernel", 'k', "NAMES", 0,
+     "Kernels of a GPU with commas: names that `tilegemm kernels` lists, or families (edges), each "
+     "of which stands for its first row",
+     0},
+    {"device", key_device, "NAME", 0,
+     "cuda, the first GPU and the default, cuda:N, or sim: model and simulator alone", 0},
+    {"gpu", key_gpu, "NAME|FILE", 0,
+     "Chip that the model predicts for, as explain takes it (default: the GPU here, else h200)", 0},
+    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {"launch", key_launch, NULL, 0, "Only call each kernel once: what the profiler watches", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    profile_options *options = state->input;
+    switch (key) {
+    case 'k':
+        options->kernels = arg;
+        return 0;
+    case key_device:
+        options->device = arg;
+        return 0;
+    case key_gpu:
+        options->gpu = arg;
+        return 0;
+    case 'j':
+        options->has_json = 1;
+        return 0;
+    case key_launch:
+        options->is_launch = 1;
+        return 0;
+    case ARGP_KEY_ARG:
+        cli_take_shape(state, arg, example, &options->shape);
+        return 0;
+    case ARGP_KEY_END:
+        cli_require_shape(state, options->shape, example);
+        if (!options->kernels)
+            argp_error(state, "name kernels, such as --kernel edges,warp_tile");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Sets *row to the row of a name of `length` bytes: the row itself, or the first of a GPU's family;
+ * NULL where there is none. */
+static tg_status find_row(const char *name, size_t length, const char **row)
+{
+    tg_status status = TG_STATUS_OK;
+    *row = NULL;
+    for (int i = 0; i < tg_get_kernel_count() && !*row && status == TG_STATUS_OK; i++) {
+        tg_kernel_info info;
+        status = tg_get_kernel_info(NULL, i, &info);
+        if (status != TG_STATUS_OK || strcmp(info.device, "cuda") != 0)
+            continue;
+        if ((strlen(info.name) == length && strncmp(info.name, name, length) == 0) ||
+            (strlen(info.family) == length && strncmp(info.family, name, length) == 0))
+            *row = info.name;
+    }
+    return status;
+}
+
+static int add_row(profile_options *options, const char *row)
+{
+    for (int i = 0; i < options->name_count; i++) {
+        if (strcmp(options->names[i], row) == 0)
+            return CLI_EXIT_OK; /* by its name and as its family's first */
+    }
+    if (options->name_count == PROFILE_KERNEL_CAPACITY) {
+        cli_print_error("--kernel names more than %d kernels; pass fewer", PROFILE_KERNEL_CAPACITY);
+        return CLI_EXIT_USAGE;
+    }
+    options->names[options->name_count++] = row;
+    return CLI_EXIT_OK;
+}
+
+static int find_rows(profile_options *options)
+{
+    int exit_code = CLI_EXIT_OK;
+    for (const char *name = options->kernels; name && exit_code == CLI_EXIT_OK;) {
+        size_t length = strcspn(name, ",");
+        const char *row;
+        tg_status status = find_row(name, length, &row);
+        if (status != TG_STATUS_OK)
+            return cli_report_status(status);
+        if (!row) {
+            cli_print_error("--kernel = '%.*s' is no kernel or family of a GPU; `tilegemm kernels` "
+                            "lists the names",
+                            (int)length, name);
+            return CLI_EXIT_MISSING;
+        }
+        exit_code = add_row(options, row);
+        name = name[length] ? name + length + 1 : NULL;
+    }
+    return exit_code;
+}
+
+static int is_on_sim(const profile_options *options)
+{
+    return strcmp(options->device, "sim") == 0;
+}
+
+/* Counters are a GPU's; on device sim model and simulator stand side by side without them. */
+static int check_device(const profile_options *options)
+{
+    if (strncmp(options->device, "cuda", 4) == 0 || (is_on_sim(options) && !options->is_launch))
+        return CLI_EXIT_OK;
+    cli_print_error("--device = '%s' has no counters that this command reads; pass cuda%s",
+                    options->device,
+                    is_on_sim(options) ? ", or leave --launch out" : ", or sim to do without");
+    return CLI_EXIT_USAGE;
+}
+
+static int check_sizes(const profile_options *options)
+{
+    const tg_problem *problem = &options->problem;
+    if (problem->d.row_count > 0 && problem->d.col_count > 0 && problem->a.row_count > 0 &&
+        problem->a.col_count > 0 && problem->batch_count > 0 && problem->alpha != 0.0)
+        return CLI_EXIT_OK;
+    cli_print_error("shape = '%s': no product is formed, so no kernel runs; pass sizes of at least "
+                    "1 and an alpha other than 0",
+                    options->shape);
+    return CLI_EXIT_USAGE;
+}
+
+static int is_plain(const char *shape)
+{
+    return strchr(shape, ':') == NULL;
+}
+
+/* The simulator's counts, where it takes the kernel and a person would wait for it. */
+static int simulate(const explain_case *shown, profile_entry *entry)
+{
+    simulated_operands operands;
+    const tg_simulation *simulation = NULL;
+    if ((double)shown->m * (double)shown->n * (double)shown->k > simulated_products_most) {
+        entry->note = "not simulated: above 2^25 multiply-adds; see `tilegemm simulate`";
+        return CLI_EXIT_OK;
+    }
+    if (!cli_make_simulated_operands(shown->m, shown->n, shown->k, 0, &operands)) {
+        cli_free_simulated_operands(&operands);
+        return CLI_EXIT_WRONG;
+    }
+    const tg_simulation_options options = {.kernel = entry->kernel,
+                                           .a = operands.memory[0],
+                                           .b = operands.memory[1],
+                                           .d = operands.memory[2],
+                                           .l2_bytes = shown->chip.l2_bytes,
+                                           .work_limit = whole_products_most};
+    tg_status status = tg_simulate_kernel(&options, shown->m, shown->n, shown->k, &simulation);
+    if (status == TG_STATUS_OK) {
+        entry->is_simulated = 1;
+        entry->simulated = simulation->traffic;
+    }
+    tg_destroy_simulation(simulation);
+    cli_free_simulated_operands(&operands);
+    return status == TG_STATUS_OK || status == TG_STATUS_UNSUPPORTED ? CLI_EXIT_OK
+                                                                     : cli_report_status(status);
+}
+
+/* The planner's time of a kernel outside the ladder, on the chip; none where it is not legal. */
+static int plan(const profile_options *options, const explain_case *shown, profile_entry *entry)
+{
+    const int capacity = tg_get_kernel_count();
+    int count = 0;
+    tg_candidate *candidates = calloc((size_t)capacity, sizeof *candidates);
+    if (!candidates) {
+        cli_print_error("out of memory for %d candidates", capacity);
+        return CLI_EXIT_WRONG;
+    }
+    tg_status status =
+        tg_list_chip_candidates(&shown->chip, &options->problem, candidates, capacity, &count);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(candidates[i].kernel, entry->kernel) == 0 && candidates[i].is_legal)
+            entry->predicted_s = candidates[i].predicted_s;
+    }
+    free(candidates);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+/* The ladder has counts beside its time. */
+static int predict(const profile_options *options, const explain_case *shown, profile_entry *entry)
+{
+    entry->predicted_s = (double)NAN;
+    entry->note = "neither counted by the model nor simulated, which take the ladder's kernels and "
+                  "MxNxK alone";
+    if (is_plain(options->shape) &&
+        tg_explain_kernel(&shown->chip, entry->kernel, 0, shown->m, shown->n, shown->k,
+                          &entry->model) == TG_STATUS_OK) {
+        entry->has_model = 1;
+        entry->predicted_s = entry->model.prediction.predicted_s;
+        entry->note = entry->model.prediction.reason;
+        return entry->model.prediction.is_legal ? simulate(shown, entry) : CLI_EXIT_OK;
+    }
+    return plan(options, shown, entry);
+}
+
+static void leave_out_counters(profile_report *report)
+{
+    for (int i = 0; i < report->entry_count; i++) {
+        for (int key = 0; key < PROFILE_COUNTER_COUNT; key++)
+            report->entries[i].counted[key] = (double)NAN;
+    }
+}
+
+static int report_kernels(const profile_options *options)
+{
+    profile_report report = {.entry_count = options->name_count};
+    report.shown.m = options->problem.d.row_count;
+    report.shown.n = options->problem.d.col_count;
+    report.shown.k = options->problem.op_a == TG_OPERATION_NONE ? options->problem.a.col_count
+                                                                : options->problem.a.row_count;
+    for (int i = 0; i < options->name_count; i++)
+        report.entries[i].kernel = options->names[i];
+    int exit_code =
+        cli_find_chip(options->gpu, is_on_sim(options) ? NULL : options->device, &report.shown);
+    if (exit_code == CLI_EXIT_OK && is_on_sim(options))
+        leave_out_counters(&report);
+    else if (exit_code == CLI_EXIT_OK)
+        exit_code = cli_count_kernels(options, &report);
+    for (int i = 0; i < report.entry_count && exit_code == CLI_EXIT_OK; i++)
+        exit_code = predict(options, &report.shown, &report.entries[i]);
+    if (exit_code == CLI_EXIT_OK && options->has_json)
+        exit_code = cli_print_json(cli_make_profile_json(&report));
+    else if (exit_code == CLI_EXIT_OK)
+        cli_print_profile(&report);
+    free(report.command);
+    return exit_code;
+}
+
+int cli_run_profile(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = option_list,
+        .parser = parse_option,
+        .args_doc = "MxNxK",
+        .doc = "Count what kernels do on a GPU by Nsight Compute, and compare with what the model "
+               "and the simulator say.\v"
+               "Each kernel runs as often as the profiler needs, from empty caches. The shape is "
+               "as `tilegemm bench` takes it. The model's time has 3 us of a launch in it, the "
+               "counter's has none. The profiler is ncu, found on PATH or by TILEGEMM_NCU; the "
+               "clocks are left as they are.\n\n"
+               "Examples:\n"
+               "  tilegemm profile 256x256x256 --kernel edges,transposed\n"
+               "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"
+               "  tilegemm profile 256x256x256 --kernel edges,transposed --device sim",
+    };
+    profile_options options = {.device = "cuda"};
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
+        return CLI_EXIT_USAGE;
+    tg_status status = tg_parse_problem(options.shape, &options.problem);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    int exit_code = check_device(&options);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = check_sizes(&options);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = find_rows(&options);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    return options.is_launch ? cli_launch_kernels(&options) : report_kernels(&options);
+}

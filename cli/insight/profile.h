@@ -1,0 +1,82 @@
+/*
+ * tilegemm profile: what its files share.
+ */
+#ifndef TG_CLI_PROFILE_H
+#define TG_CLI_PROFILE_H
+
+#include "cli.h"
+#include "insight/explain.h"
+#include "tilegemm_lab.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+enum { PROFILE_KERNEL_CAPACITY = 64 };
+
+/* What the profiler counts: PROFILE_COUNTER(key, metric of Nsight Compute, how launches of one call
+ * go together: SUM, or MEAN by their time). */
+enum profile_counter {
+#define PROFILE_COUNTER(key, metric, rule) PROFILE_##key,
+#include "insight/profile_counters.def"
+#undef PROFILE_COUNTER
+    PROFILE_COUNTER_COUNT
+};
+
+typedef struct profile_options {
+    const char *shape, *device, *gpu, *kernels; /* as given; gpu NULL: the GPU here, else h200 */
+    int is_launch, has_json;
+    tg_problem problem;
+    /* Rows of the kernel table that --kernel names, in its order. */
+    const char *names[PROFILE_KERNEL_CAPACITY];
+    int name_count;
+} profile_options;
+
+/* One kernel: counted, predicted, simulated. */
+typedef struct profile_entry {
+    const char *kernel;
+    int launch_count;                      /* of its call; 0 where none was counted */
+    char grid[32];                         /* of its first launch, "(16, 16, 1)" */
+    double counted[PROFILE_COUNTER_COUNT]; /* NaN where the profiler knows no such metric */
+    int has_model, is_simulated;
+    tg_explanation model;
+    tg_traffic simulated;
+    double predicted_s;
+    const char *note; /* why the model or the simulator has no figures; NULL or "": none */
+} profile_entry;
+
+typedef struct profile_report {
+    explain_case shown;
+    char *command; /* what ran, as a shell takes it; owned; NULL: nothing was counted */
+    profile_entry entries[PROFILE_KERNEL_CAPACITY];
+    int entry_count;
+} profile_report;
+
+/* What the profiler watches: calls each kernel once on the GPU. Returns a cli_exit. */
+int cli_launch_kernels(const profile_options *options);
+
+/* Runs Nsight Compute on that and fills command and counted values of the entries, whose kernels
+ * are given. Returns a cli_exit; where it is not installed, the command has been printed. */
+int cli_count_kernels(const profile_options *options, profile_report *report);
+
+/* Reads Nsight Compute's raw CSV into the entries, whose kernels are given: of each its first
+ * launch. Returns 0 where memory ran out. */
+int cli_read_counters(FILE *stream, profile_report *report);
+
+/* What the counters tell together: turns of shared memory that instructions need, those that the
+ * hardware added while another access had the banks, and conflicts of addresses. */
+double cli_get_counted_turns(const profile_entry *entry);
+double cli_get_added_turns(const profile_entry *entry);
+double cli_get_counted_conflicts(const profile_entry *entry);
+
+/* One quantity three ways; NaN where one of them does not have it. */
+typedef struct profile_triple {
+    const char *key;
+    double model, simulated, counted;
+} profile_triple;
+enum { PROFILE_TRIPLE_CAPACITY = 16 };
+int cli_list_triples(const profile_entry *entry, profile_triple triples[PROFILE_TRIPLE_CAPACITY]);
+
+void cli_print_profile(const profile_report *report);
+json_t *cli_make_profile_json(const profile_report *report);
+
+#endif /* TG_CLI_PROFILE_H */

@@ -1,0 +1,300 @@
+/*
+ * tilegemm simulate: kernels of the GPU ladder on the processor, every access counted and checked.
+ */
+#include "insight/simulate.h"
+
+#include "insight/explain.h"
+#include "json_output.h"
+#include "progress.h"
+
+#include <argp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct simulate_options {
+    const char *shape, *kernel, *gpu;
+    int tile;
+    int has_trace, has_lines, has_requests, has_json;
+} simulate_options;
+
+enum { key_tile = 0x100, key_gpu, key_trace, key_lines, key_requests };
+/* Of D, and multiply-adds: a trace is for reading. */
+enum { trace_elems_most = 4096, trace_macs_most = 1 << 20 };
+
+static const char default_chip[] = "h200", example[] = "256x256x256";
+
+static const struct argp_option option_list[] = {
+    {"kernel", 'k', "NAME", 0,
+     "Kernel of the ladder of GPUs: a name that `tilegemm kernels` lists, its family (edges), or "
+     "all",
+     0},
+    {"tile", key_tile, "T", 0,
+     "Side of the tile: 1 to 32 for rungs 1 to 6, 8, 16, 32 or 64 for rung 7, 64 or 128 for rung 8",
+     0},
+    {"gpu", key_gpu, "NAME|FILE", 0, "Chip whose L2 is modelled (default: h200)", 0},
+    {"trace", key_trace, NULL, 0,
+     "Walk through every block: which thread moves what, the tiles, the partial sums; A is then 0, "
+     "1, 2, ... and B 100, 101, ...",
+     0},
+    {"lines", key_lines, NULL, 0, "List the counts of each line beside its source", 0},
+    {"requests", key_requests, NULL, 0,
+     "List what the first warp asks memory for: each lane's element, sectors, turns of shared "
+     "memory; in JSON also which thread of the first block forms which element",
+     0},
+    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    simulate_options *options = state->input;
+    switch (key) {
+    case 'j':
+        options->has_json = 1;
+        return 0;
+    case 'k':
+        options->kernel = arg;
+        return 0;
+    case key_tile:
+        return cli_parse_int("--tile", arg, 1, TILE_MOST, &options->tile) ? 0 : EINVAL;
+    case key_gpu:
+        options->gpu = arg;
+        return 0;
+    case key_trace:
+        options->has_trace = 1;
+        return 0;
+    case key_lines:
+        options->has_lines = 1;
+        return 0;
+    case key_requests:
+        options->has_requests = 1;
+        return 0;
+    case ARGP_KEY_ARG:
+        cli_take_shape(state, arg, example, &options->shape);
+        return 0;
+    case ARGP_KEY_END:
+        cli_require_shape(state, options->shape, example);
+        if (!options->kernel)
+            argp_error(state, "name a kernel, such as --kernel edges, or --kernel all");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* What a run needs beside its kernel. */
+typedef struct simulate_case {
+    const simulate_options *options;
+    int64_t m, n, k;
+    simulated_operands operands;
+    int64_t l2_bytes;
+    cli_progress progress;
+    json_t *list;          /* of --json; NULL where one of them could not be had */
+    cli_phase_list phases; /* of the kernel at hand */
+    cli_request_log *log;  /* NULL: no requests */
+    int has_findings;
+} simulate_case;
+
+static int show_progress(void *state, int64_t done_count, int64_t block_count)
+{
+    simulate_case *run = state;
+    cli_show_progress(&run->progress, done_count, block_count);
+    return 0;
+}
+
+static void show(simulate_case *run, const tg_simulation *simulation)
+{
+    run->has_findings |= simulation->finding_count > 0;
+    if (run->options->has_json) {
+        run->list = cli_keep_whole_json(
+            run->list,
+            cli_append_json(run->list, cli_make_simulation_json(
+                                           simulation, run->m, run->n, run->k,
+                                           run->phases.list ? &run->phases : NULL, run->log)));
+        return;
+    }
+    cli_print_simulation(simulation, run->m, run->n, run->k, run->options->has_lines);
+    if (run->log)
+        cli_print_requests(run->log);
+}
+
+/* Tile and stages of the row, for the trace; the row may be one of the simulator's own. */
+static cli_trace make_trace(const simulate_case *run, const tg_chip *chip, const char *kernel)
+{
+    cli_trace trace = {.n = run->n, .k = run->k, .tile_rows = 1, .tile_depth = 1};
+    tg_explanation explained;
+    trace.stage_count = 1;
+    if (tg_explain_kernel(chip, kernel, run->options->tile, run->m, run->n, run->k, &explained) ==
+        TG_STATUS_OK) {
+        const tg_traffic *traffic = &explained.traffic;
+        trace.tile_rows = traffic->tile_rows;
+        trace.tile_depth = traffic->tile_depth;
+        /* Two tiles, twice over: more than one stage. */
+        int64_t stage_bytes =
+            4 * (int64_t)traffic->tile_depth * (traffic->tile_rows + traffic->tile_cols);
+        if (explained.prediction.shared_bytes >= 2 * stage_bytes && stage_bytes)
+            trace.stage_count = (int)(explained.prediction.shared_bytes / stage_bytes);
+    }
+    return trace;
+}
+
+/* What a run tells on its way is gathered in `phases` and `log`. 0 when out of memory. */
+static int open_logs(simulate_case *run)
+{
+    const simulate_options *options = run->options;
+    run->phases = (cli_phase_list){.list = NULL};
+    if (options->has_trace && options->has_json && !(run->phases.list = json_array()))
+        return 0;
+    return !options->has_requests || (run->log = cli_open_request_log(run->n));
+}
+
+static void close_logs(simulate_case *run)
+{
+    json_decref(run->phases.list);
+    cli_close_request_log(run->log);
+    run->log = NULL;
+}
+
+static tg_status simulate_one(simulate_case *run, const tg_chip *chip, const char *kernel)
+{
+    cli_trace trace = make_trace(run, chip, kernel);
+    const tg_simulation_options options = {
+        .kernel = kernel,
+        .tile = run->options->tile,
+        .a = run->operands.memory[0],
+        .b = run->operands.memory[1],
+        .d = run->operands.memory[2],
+        .l2_bytes = run->l2_bytes,
+        .progress = show_progress,
+        .progress_state = run,
+        .trace = run->phases.list          ? cli_keep_phase
+                 : run->options->has_trace ? cli_print_phase
+                                           : NULL,
+        .trace_state = run->phases.list ? (void *)&run->phases : (void *)&trace,
+        .watch = run->log ? cli_keep_request : NULL,
+        .watch_state = run->log,
+    };
+    const tg_simulation *simulation = NULL;
+    cli_start_progress(&run->progress, kernel);
+    tg_status status = tg_simulate_kernel(&options, run->m, run->n, run->k, &simulation);
+    cli_end_progress(&run->progress);
+    if (status == TG_STATUS_OK)
+        show(run, simulation);
+    tg_destroy_simulation(simulation);
+    return status;
+}
+
+static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *kernel)
+{
+    tg_status status = TG_STATUS_OUT_OF_MEMORY;
+    if (open_logs(run))
+        status = simulate_one(run, chip, kernel);
+    else
+        cli_print_error("out of memory; pass a smaller shape");
+    close_logs(run);
+    return status;
+}
+
+/* Every kernel of the ladder that takes the tile and the sizes; the others are named with the
+ * reason. */
+static int simulate_all(simulate_case *run, const tg_chip *chip)
+{
+    const char *names[LADDER_CAPACITY];
+    const int count = cli_list_ladder("all", run->options->tile, names);
+    for (int i = 0; i < count; i++) {
+        const tg_status status = simulate(run, chip, names[i]);
+        if (status == TG_STATUS_UNSUPPORTED && !run->options->has_json)
+            printf("%s\n\n", tg_get_error_detail());
+        else if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
+            return cli_report_status(status);
+    }
+    return CLI_EXIT_OK;
+}
+
+static int parse_shape(simulate_case *run)
+{
+    tg_problem problem;
+    const int exit_code = cli_parse_plain_shape(run->options->shape, "the ladder's kernels form",
+                                                INT32_MAX, &problem);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    run->m = problem.d.row_count;
+    run->n = problem.d.col_count;
+    run->k = problem.a.col_count;
+    const double elems = (double)run->m * (double)run->n;
+    if (run->options->has_trace &&
+        (elems > trace_elems_most || elems * (double)run->k > trace_macs_most)) {
+        cli_print_error("shape = '%s' is too large for --trace, which prints every step; pass one "
+                        "with at most %d elements of D and %d multiply-adds",
+                        run->options->shape, trace_elems_most, trace_macs_most);
+        return CLI_EXIT_USAGE;
+    }
+    return CLI_EXIT_OK;
+}
+
+static int read_chip(const simulate_options *options, tg_chip *chip)
+{
+    const char *name = options->gpu ? options->gpu : default_chip;
+    tg_status status = tg_find_chip(name, chip);
+    if (status == TG_STATUS_UNKNOWN_NAME && access(name, F_OK) == 0)
+        return cli_read_chip_file(name, chip);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+static int run_case(simulate_case *run)
+{
+    tg_chip chip;
+    const simulate_options *options = run->options;
+    int exit_code = parse_shape(run);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = read_chip(options, &chip);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code =
+            cli_make_simulated_operands(run->m, run->n, run->k, options->has_trace, &run->operands)
+                ? CLI_EXIT_OK
+                : CLI_EXIT_WRONG;
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    run->l2_bytes = chip.l2_bytes;
+    run->list = options->has_json ? json_array() : NULL;
+    const int is_all = strcmp(options->kernel, "all") == 0;
+    if (is_all) {
+        exit_code = simulate_all(run, &chip);
+    } else {
+        tg_status status = simulate(run, &chip, options->kernel);
+        exit_code = status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
+    }
+    if (options->has_json && exit_code == CLI_EXIT_OK)
+        exit_code = cli_print_json(is_all ? json_incref(run->list)
+                                          : json_incref(json_array_get(run->list, 0)));
+    json_decref(run->list);
+    return exit_code == CLI_EXIT_OK && run->has_findings ? CLI_EXIT_WRONG : exit_code;
+}
+
+int cli_run_simulate(int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = option_list,
+        .parser = parse_option,
+        .args_doc = "MxNxK",
+        .doc =
+            "Run kernels of the GPU ladder on the processor, from their own source, count every "
+            "access to memory and check it.\v"
+            "Found are data races, accesses out of bounds or misaligned, reads of shared memory "
+            "that was never written, copies that were not waited for, and barriers that not all "
+            "threads reach; then the exit code is 1. Of products of more than 2^28 multiply-adds "
+            "only some blocks run.\n\n"
+            "Examples:\n"
+            "  tilegemm simulate 256x256x256 --kernel transposed --lines\n"
+            "  tilegemm simulate 250x130x70 --kernel all --json\n"
+            "  tilegemm simulate 4x4x4 --kernel tiled --tile 2 --trace",
+    };
+    simulate_options options = {.shape = NULL};
+    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
+        return CLI_EXIT_USAGE;
+    simulate_case run = {.options = &options, .progress = cli_make_progress(options.has_json)};
+    int exit_code = run_case(&run);
+    cli_free_simulated_operands(&run.operands);
+    return exit_code;
+}

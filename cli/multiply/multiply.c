@@ -1,0 +1,385 @@
+/*
+ * tilegemm multiply: D = alpha op(A) op(B) + beta C on files.
+ *
+ * Order of the work: what costs nothing is refused first (options, headers, types, shapes), then
+ * the space of the output is reserved, then the product is computed, for .npy straight into the
+ * mapped output, then it is checked, and only a right one gets its name.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "multiply/multiply.h"
+#include "files/matrix_file.h"
+#include "multiply/multiply_device.h"
+#include "files/output_file.h"
+#include "multiply/multiply_panels.h"
+
+#include <errno.h>
+#include <float.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK_ROUND_COUNT 20 /* a wrong row passes with probability 1e-6 */
+#define CHECK_SEED UINT64_C(0x7469)
+#define PROGRESS_STEP_COUNT 1000
+
+/* All that one run owns. */
+typedef struct multiply_job {
+    cli_multiply_options options;
+    cli_matrix_file a, b, c;
+    int has_c;
+    cli_file_format format; /* of D */
+    cli_output output;
+    void *d_owned; /* elements of D where it is written as text */
+    tg_context *context;
+    tg_problem problem;
+    cli_multiply_result result;
+    char *summary; /* JSON, or NULL */
+    cli_memory memory;
+    cli_progress progress;
+    cli_file_error error;
+} multiply_job;
+
+static int open_inputs(multiply_job *job)
+{
+    const cli_multiply_options *options = &job->options;
+    int code = cli_find_format(options->output_path, &job->format, &job->error);
+    if (code == CLI_EXIT_OK)
+        code = cli_open_matrix(options->a_path, &job->a, &job->error);
+    if (code == CLI_EXIT_OK)
+        code = cli_open_matrix(options->b_path, &job->b, &job->error);
+    /* A mistyped name is told even where beta = 0 leaves the elements unread. */
+    if (code == CLI_EXIT_OK && options->c_path)
+        code = cli_open_matrix(options->c_path, &job->c, &job->error);
+    return code;
+}
+
+/* The type of A and B: --type, else what they hold, else (both text) what C holds, else FP64. */
+/* 1 for elements of one byte, of which the file does not tell the type. */
+static int holds_bytes(const cli_matrix_file *file)
+{
+    return file->format == CLI_FORMAT_NPY && tg_get_type_bytes(file->view.type) == 1;
+}
+
+static int choose_type(multiply_job *job, tg_type *type)
+{
+    const cli_matrix_file *a = &job->a, *b = &job->b;
+    if (job->options.has_type) {
+        *type = job->options.type;
+    } else if (holds_bytes(a) || holds_bytes(b)) {
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "%.300s holds elements of one byte; pass --type fp8_e4m3 or --type "
+                             "fp8_e5m2",
+                             holds_bytes(a) ? a->path : b->path);
+    } else if (a->format == CLI_FORMAT_NPY && b->format == CLI_FORMAT_NPY &&
+               a->view.type != b->view.type) {
+        const char *a_name = tg_get_type_name(a->view.type);
+        const char *b_name = tg_get_type_name(b->view.type);
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "%.300s holds %s and %.300s holds %s; pass --type %s or --type %s to "
+                             "convert both to one of them",
+                             a->path, a_name, b->path, b_name, a_name, b_name);
+    } else if (a->format == CLI_FORMAT_NPY) {
+        *type = a->view.type;
+    } else if (b->format == CLI_FORMAT_NPY) {
+        *type = b->view.type;
+    } else {
+        *type = job->has_c ? job->c.view.type : TG_TYPE_FP64;
+    }
+    return CLI_EXIT_OK;
+}
+
+static int choose_output_type(multiply_job *job, tg_type type, tg_type *output_type)
+{
+    const cli_multiply_options *options = &job->options;
+    int64_t bytes = tg_get_type_bytes(type);
+    const char *others = bytes > 2    ? ""
+                         : bytes == 2 ? " or fp32, bf16, fp16"
+                                      : " or fp32, bf16, fp16, the other fp8";
+    *output_type = options->has_output_type ? options->output_type : type;
+    const char *output_name = tg_get_type_name(*output_type);
+    int64_t output_bytes = tg_get_type_bytes(*output_type);
+    if (*output_type != type && (bytes > 2 || output_bytes > 4 || output_bytes < bytes))
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "--output-type = %s is not possible where A and B are %s; pass %s%s",
+                             output_name, tg_get_type_name(type), tg_get_type_name(type), others);
+    if (options->is_checked && output_bytes == 1)
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "--check takes no D in %s, which stops at %g; pass --output-type bf16",
+                             output_name, cli_get_type_max(*output_type));
+    int is_converted = options->has_type || options->has_output_type;
+    if (job->has_c && job->c.format == CLI_FORMAT_NPY && job->c.view.type != *output_type &&
+        !is_converted)
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "%.300s holds %s and D is %s; pass --output-type %s to convert it",
+                             job->c.path, tg_get_type_name(job->c.view.type), output_name,
+                             output_name);
+    return CLI_EXIT_OK;
+}
+
+/* Other types than FP64 are scaled in FP32. */
+static int check_factor(multiply_job *job, const char *option, double factor, tg_type type)
+{
+    if (factor == 0 || type == TG_TYPE_FP64 || (float)factor != 0)
+        return CLI_EXIT_OK;
+    return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                         "%s = %g becomes 0 in FP32, in which %s matrices are scaled (least "
+                         "magnitude %g); pass --type fp64 or %s 0",
+                         option, factor, tg_get_type_name(type), (double)FLT_TRUE_MIN, option);
+}
+
+static int load_inputs(multiply_job *job)
+{
+    cli_multiply_result *result = &job->result;
+    int code = choose_type(job, &result->type);
+    if (code == CLI_EXIT_OK)
+        code = choose_output_type(job, result->type, &result->output_type);
+    if (code == CLI_EXIT_OK)
+        code = check_factor(job, "--alpha", job->options.alpha, result->type);
+    if (code == CLI_EXIT_OK)
+        code = check_factor(job, "--beta", job->options.beta, result->type);
+    job->memory = cli_read_memory();
+    if (code == CLI_EXIT_OK)
+        code = cli_load_matrix(&job->a, result->type, &job->memory, &job->progress, &job->error);
+    if (code == CLI_EXIT_OK)
+        code = cli_load_matrix(&job->b, result->type, &job->memory, &job->progress, &job->error);
+    if (code == CLI_EXIT_OK && job->has_c)
+        code = cli_load_matrix(&job->c, result->output_type, &job->memory, &job->progress,
+                               &job->error);
+    return code;
+}
+
+static int make_problem(multiply_job *job)
+{
+    const cli_multiply_options *options = &job->options;
+    const tg_matrix *a = &job->a.view, *b = &job->b.view, *c = &job->c.view;
+    cli_multiply_result *result = &job->result;
+    int64_t inner = options->is_b_transposed ? b->col_count : b->row_count;
+    result->m = options->is_a_transposed ? a->col_count : a->row_count;
+    result->k = options->is_a_transposed ? a->row_count : a->col_count;
+    result->n = options->is_b_transposed ? b->row_count : b->col_count;
+    if (inner != result->k)
+        return cli_fail_file(
+            &job->error, CLI_EXIT_USAGE,
+            "%.300s is %lld x %lld%s and %.300s is %lld x %lld%s: the inner sizes %lld and %lld "
+            "differ; see --transpose-a and --transpose-b",
+            job->a.path, (long long)a->row_count, (long long)a->col_count,
+            options->is_a_transposed ? ", transposed," : "", job->b.path, (long long)b->row_count,
+            (long long)b->col_count, options->is_b_transposed ? ", transposed" : "",
+            (long long)result->k, (long long)inner);
+    if (job->has_c && (c->row_count != result->m || c->col_count != result->n))
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "%.300s is %lld x %lld and D is %lld x %lld; C must have D's shape",
+                             job->c.path, (long long)c->row_count, (long long)c->col_count,
+                             (long long)result->m, (long long)result->n);
+    tg_matrix d = tg_make_matrix(result->output_type, NULL, result->m, result->n);
+    job->problem = tg_make_problem(*a, *b, d);
+    if (job->has_c)
+        job->problem.c = *c;
+    job->problem.op_a = options->is_a_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    job->problem.op_b = options->is_b_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    job->problem.alpha = options->alpha;
+    job->problem.beta = options->beta;
+    job->problem.precision = options->precision;
+    return CLI_EXIT_OK;
+}
+
+/* Gives D its memory: the mapped output, or a block of its own where the output is text. */
+static int make_output(multiply_job *job)
+{
+    tg_matrix *d = &job->problem.d;
+    int64_t bytes;
+    if (__builtin_mul_overflow(d->row_count, d->col_count, &bytes) ||
+        __builtin_mul_overflow(bytes, tg_get_type_bytes(d->type), &bytes) ||
+        bytes > INT64_MAX - CLI_NPY_HEADER_BYTES)
+        return cli_fail_file(
+            &job->error, CLI_EXIT_USAGE, "D would be %lld x %lld %s, more than 2^63 - 1 bytes",
+            (long long)d->row_count, (long long)d->col_count, tg_get_type_name(d->type));
+    int code = CLI_EXIT_OK;
+    if (job->format == CLI_FORMAT_MTX)
+        code = cli_reserve_memory(&job->memory, bytes, "D", &job->error);
+    if (code == CLI_EXIT_OK)
+        code = cli_open_output(job->options.output_path, &job->output, &job->error);
+    if (code != CLI_EXIT_OK)
+        return code;
+    if (job->format == CLI_FORMAT_NPY) {
+        code = cli_map_output(&job->output, bytes + CLI_NPY_HEADER_BYTES, &job->error);
+        if (code != CLI_EXIT_OK)
+            return code;
+        cli_format_npy_header(d->type, d->row_count, d->col_count, job->output.map);
+        d->data = (char *)job->output.map + CLI_NPY_HEADER_BYTES;
+    } else {
+        job->d_owned = malloc(bytes > 0 ? (size_t)bytes : 1);
+        if (!job->d_owned)
+            return cli_fail_file(&job->error, CLI_EXIT_WRONG, "out of memory: D needs %lld bytes",
+                                 (long long)bytes);
+        d->data = job->d_owned;
+    }
+    if (!job->has_c)
+        job->problem.c = *d;
+    return CLI_EXIT_OK;
+}
+
+static void show_check(void *state, double share)
+{
+    cli_show_progress(state, (int64_t)(share * PROGRESS_STEP_COUNT), PROGRESS_STEP_COUNT);
+}
+
+static int check_output(multiply_job *job)
+{
+    cli_multiply_result *result = &job->result;
+    const check_watcher watcher = {.show = show_check, .state = &job->progress};
+    cli_start_progress(&job->progress, "checking");
+    int status = check_watch_freivalds(&job->problem, CHECK_ROUND_COUNT, CHECK_SEED, &watcher,
+                                       &result->check);
+    cli_end_progress(&job->progress);
+    if (status < 0)
+        return cli_fail_file(&job->error, CLI_EXIT_WRONG,
+                             "out of memory for --check; D is not written");
+    result->round_count = CHECK_ROUND_COUNT;
+    if (result->check.is_ok)
+        return CLI_EXIT_OK;
+    return cli_fail_file(&job->error, CLI_EXIT_WRONG,
+                         "the result is wrong: row %lld is off by %.3g times its bound; %.300s is "
+                         "not written",
+                         (long long)result->check.bad_row, result->check.worst_share,
+                         job->options.output_path);
+}
+
+/* Makes job->summary where JSON is asked for. */
+static int format_summary(multiply_job *job)
+{
+    free(job->summary);
+    job->summary = NULL;
+    if (job->options.is_json)
+        job->summary = cli_format_multiply(&job->options, &job->result);
+    return job->summary || !job->options.is_json
+               ? CLI_EXIT_OK
+               : cli_fail_file(&job->error, CLI_EXIT_WRONG,
+                               "out of memory for the JSON text; D is not written");
+}
+
+static int write_output(multiply_job *job)
+{
+    if (job->format == CLI_FORMAT_MTX) {
+        cli_start_progress(&job->progress, "writing");
+        errno = 0;
+        int is_written = cli_write_mtx(job->output.stream, &job->problem.d, &job->progress);
+        int number = errno;
+        cli_end_progress(&job->progress);
+        if (!is_written)
+            return cli_fail_output(&job->output, number, &job->error);
+    }
+    /* Before the file gets its name: a summary that cannot be had is a failure. */
+    job->result.is_written = 1;
+    int code = format_summary(job);
+    if (code == CLI_EXIT_OK)
+        code = cli_commit_output(&job->output, &job->error);
+    job->result.is_written = code == CLI_EXIT_OK;
+    return code;
+}
+
+/* Times the product alone: on a GPU without the copies. */
+static tg_status execute_plan(multiply_job *job, const tg_plan *plan)
+{
+    cli_multiply_result *result = &job->result;
+    if (result->device.sm_count > 0)
+        return cli_execute_on_device(job->context, plan, &job->problem, &result->time_s);
+    double start_s = cli_read_clock();
+    tg_status status =
+        cli_execute_panels(job->context, plan, &job->problem,
+                           cli_choose_panel_rows(&job->problem, &job->progress), &job->progress);
+    result->time_s = cli_read_clock() - start_s;
+    return status;
+}
+
+/* Of what was written, or of a check that found D wrong. Returns a cli_exit. */
+static int print_summary(multiply_job *job)
+{
+    int code = CLI_EXIT_OK;
+    if (job->options.is_quiet)
+        return code;
+    if (!job->options.is_json) {
+        cli_print_multiply(&job->options, &job->result);
+        return code;
+    }
+    if (!job->result.is_written)
+        code = format_summary(job);
+    if (code == CLI_EXIT_OK)
+        puts(job->summary);
+    return code;
+}
+
+/* From loaded inputs to the written output. */
+static int run_problem(multiply_job *job)
+{
+    cli_multiply_result *result = &job->result;
+    tg_plan *plan = NULL;
+    tg_plan_info info;
+    int code = make_output(job);
+    if (code != CLI_EXIT_OK)
+        return code;
+    tg_status status = tg_create_plan(job->context, &job->problem, NULL, &plan);
+    if (status == TG_STATUS_OK)
+        status = tg_get_plan_info(plan, &info);
+    if (status == TG_STATUS_OK) {
+        result->kernel = info.kernel;
+        result->thread_count = info.thread_count;
+        cli_start_progress(&job->progress, "multiplying");
+        status = execute_plan(job, plan);
+        cli_end_progress(&job->progress);
+    }
+    if (status != TG_STATUS_OK) {
+        const char *detail = tg_get_error_detail();
+        code = cli_fail_file(&job->error, cli_exit_code(status), "%s",
+                             detail[0] ? detail : tg_get_status_text(status));
+    }
+    if (code == CLI_EXIT_OK && job->options.is_checked)
+        code = check_output(job);
+    if (code == CLI_EXIT_OK)
+        code = write_output(job);
+    if (code == CLI_EXIT_OK || result->round_count) {
+        int summary_code = print_summary(job);
+        code = code == CLI_EXIT_OK ? summary_code : code;
+    }
+    tg_destroy_plan(plan); /* the kernel's name lives as long */
+    return code;
+}
+
+static int run_job(multiply_job *job)
+{
+    const tg_context_options context_options = {.device = job->options.device,
+                                                .thread_count = job->options.thread_count};
+    int code = open_inputs(job);
+    if (code != CLI_EXIT_OK)
+        return code;
+    code = cli_create_context(&context_options, &job->context);
+    if (code != CLI_EXIT_OK)
+        return code;
+    tg_get_device_info(job->context, &job->result.device);
+    code = load_inputs(job);
+    if (code == CLI_EXIT_OK)
+        code = make_problem(job);
+    return code == CLI_EXIT_OK ? run_problem(job) : code;
+}
+
+int cli_run_multiply(int argc, char **argv)
+{
+    multiply_job job = {.has_c = 0};
+    int code = cli_parse_multiply(argc, argv, &job.options);
+    if (code != CLI_EXIT_OK)
+        return code;
+    job.has_c = job.options.c_path && job.options.beta != 0;
+    job.progress = cli_make_progress(job.options.is_quiet);
+    code = run_job(&job);
+    if (job.error.text[0])
+        cli_print_error("%s", job.error.text);
+    cli_discard_output(&job.output);
+    free(job.d_owned);
+    free(job.summary);
+    cli_close_matrix(&job.a);
+    cli_close_matrix(&job.b);
+    cli_close_matrix(&job.c);
+    tg_destroy_context(job.context);
+    return code;
+}

@@ -1,0 +1,187 @@
+/*
+ * The command line of tilegemm multiply.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "multiply/multiply.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <float.h>
+
+#define THREAD_COUNT_MAX 1024
+
+enum option_key {
+    KEY_ALPHA = 0x100,
+    KEY_BETA,
+    KEY_C,
+    KEY_TRANSPOSE_A,
+    KEY_TRANSPOSE_B,
+    KEY_TYPE,
+    KEY_OUTPUT_TYPE,
+    KEY_PRECISION,
+    KEY_DEVICE,
+    KEY_CHECK,
+    KEY_JSON
+};
+
+static const struct argp_option options_table[] = {
+    {.name = "output", .key = 'o', .arg = "D", .doc = "File to write, .npy or .mtx (required)"},
+    {.name = "alpha", .key = KEY_ALPHA, .arg = "X", .doc = "Factor of A B (default 1)"},
+    {.name = "beta",
+     .key = KEY_BETA,
+     .arg = "X",
+     .doc = "Factor of C (default 1 with --c, else 0; 0 leaves its elements unread)"},
+    {.name = "c", .key = KEY_C, .arg = "FILE", .doc = "Matrix C, of D's shape"},
+    {.name = "transpose-a", .key = KEY_TRANSPOSE_A, .doc = "Multiply with A transposed"},
+    {.name = "transpose-b", .key = KEY_TRANSPOSE_B, .doc = "Multiply with B transposed"},
+    {.name = "type",
+     .key = KEY_TYPE,
+     .arg = "TYPE",
+     .doc = "Convert A and B to fp32, fp64, bf16, fp16, fp8_e4m3 or fp8_e5m2 (default: "
+            "what they hold; fp64 where both are .mtx)"},
+    {.name = "output-type",
+     .key = KEY_OUTPUT_TYPE,
+     .arg = "TYPE",
+     .doc =
+         "Type of D: that of A and B (default), or fp32, bf16 or fp16 for inputs of 16 and 8 bits"},
+    {.name = "precision",
+     .key = KEY_PRECISION,
+     .arg = "NAME",
+     .doc = "default, ieee_fp32, ieee_fp64, tf32, bf16x3, bf16x6, bf16x9 or fp16x3"},
+    {.name = "threads", .key = 't', .arg = "N", .doc = "CPU threads, 1 to 1024 (default: all)"},
+    {.name = "device",
+     .key = KEY_DEVICE,
+     .arg = "NAME",
+     .doc = "cpu, cuda (the first GPU) or cuda:N (default: TILEGEMM_DEVICE, else cpu)"},
+    {.name = "check",
+     .key = KEY_CHECK,
+     .doc = "Verify D by Freivalds' method before it is written; a wrong D is not written"},
+    {.name = "json", .key = KEY_JSON, .doc = "Print the summary as JSON"},
+    {.name = "quiet", .key = 'q', .doc = "Print nothing but errors"},
+    {0},
+};
+
+static const char doc[] =
+    "Compute D = alpha A B + beta C from matrices in files."
+    "\v"
+    "Files: NumPy .npy (float16, float32, float64, bfloat16 of ml_dtypes; C or Fortran order) and "
+    "MatrixMarket .mtx (array or coordinate; real or integer; general, symmetric or "
+    "skew-symmetric; entries at the same position are added up). Numbers of a .mtx file take the "
+    "type of what they are multiplied with.\n\n"
+    "D is written under a temporary name and renamed at the end: it may be one of the inputs, and "
+    "a failure leaves the file that was there. Inputs must not be shortened while they are read."
+    "\n\n"
+    "Examples:\n"
+    "  tilegemm multiply a.npy b.npy -o d.npy\n"
+    "  tilegemm multiply a.npy b.npy -o d.npy --transpose-b --check\n"
+    "  tilegemm multiply a.npy b.npy --c c.npy --alpha 2 --beta -1 -o c.npy\n"
+    "  tilegemm multiply a.mtx b.npy -o d.mtx --type fp64 --threads 4\n"
+    "  tilegemm multiply a.npy b.npy -o d.npy --device cuda --check\n"
+    "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 --json\n"
+    "\n"
+    "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 wrong usage or "
+    "input, 3 no such device or file, or an input that is no readable file.";
+
+static error_t parse_path(char *arg, struct argp_state *state, cli_multiply_options *options)
+{
+    if (state->arg_num == 0)
+        options->a_path = arg;
+    else if (state->arg_num == 1)
+        options->b_path = arg;
+    else
+        argp_error(state, "'%s' is one file too many; pass two, A and B", arg);
+    return 0;
+}
+
+static void check_options(struct argp_state *state, cli_multiply_options *options)
+{
+    if (!options->b_path)
+        argp_error(state, "pass two files, A and B");
+    if (!options->output_path)
+        argp_error(state, "pass the file to write: -o D.npy or -o D.mtx");
+    if (options->is_json && options->is_quiet)
+        argp_error(state, "--json and --quiet exclude each other; pass one");
+    if (!options->has_beta)
+        options->beta = options->c_path ? 1 : 0;
+    if (options->beta != 0 && !options->c_path)
+        argp_error(state, "--beta = %g needs a matrix C; pass --c FILE or --beta 0", options->beta);
+}
+
+/* What takes a value that may be wrong. */
+static error_t parse_value(int key, const char *arg, cli_multiply_options *options)
+{
+    int is_valid = 1;
+    switch (key) {
+    case KEY_ALPHA:
+        is_valid = cli_parse_double("--alpha", arg, -DBL_MAX, DBL_MAX, &options->alpha);
+        break;
+    case KEY_BETA:
+        options->has_beta = 1;
+        is_valid = cli_parse_double("--beta", arg, -DBL_MAX, DBL_MAX, &options->beta);
+        break;
+    case KEY_TYPE:
+        options->has_type = 1;
+        is_valid = cli_parse_type("--type", arg, &options->type);
+        break;
+    case KEY_OUTPUT_TYPE:
+        options->has_output_type = 1;
+        is_valid = cli_parse_type("--output-type", arg, &options->output_type);
+        break;
+    case KEY_PRECISION:
+        is_valid = cli_parse_precision("--precision", arg, &options->precision);
+        break;
+    case 't':
+        is_valid = cli_parse_int("--threads", arg, 1, THREAD_COUNT_MAX, &options->thread_count);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return is_valid ? 0 : EINVAL;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    cli_multiply_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        return parse_path(arg, state, options);
+    case ARGP_KEY_END:
+        check_options(state, options);
+        return 0;
+    case 'o':
+        options->output_path = arg;
+        return 0;
+    case 'q':
+        options->is_quiet = 1;
+        return 0;
+    case KEY_C:
+        options->c_path = arg;
+        return 0;
+    case KEY_DEVICE:
+        options->device = arg;
+        return 0;
+    case KEY_TRANSPOSE_A:
+        options->is_a_transposed = 1;
+        return 0;
+    case KEY_TRANSPOSE_B:
+        options->is_b_transposed = 1;
+        return 0;
+    case KEY_CHECK:
+        options->is_checked = 1;
+        return 0;
+    case KEY_JSON:
+        options->is_json = 1;
+        return 0;
+    default:
+        return parse_value(key, arg, options);
+    }
+}
+
+int cli_parse_multiply(int argc, char **argv, cli_multiply_options *options)
+{
+    const struct argp argp = {
+        .options = options_table, .parser = parse_option, .args_doc = "A B -o D", .doc = doc};
+    *options = (cli_multiply_options){.alpha = 1};
+    return cli_parse_words(argc, argv, &argp, options);
+}

@@ -1,0 +1,107 @@
+/*
+ * One of our problems in the terms of a row-major BLAS, and its run by a peer.
+ */
+#include "peers/peer.h"
+
+#include <stdio.h>
+
+/* A matrix of rows x cols by its strides, as row-major storage of itself or of its transpose. */
+static int find_leading(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride,
+                        int *is_transposed, int64_t *leading)
+{
+    if (col_stride == 1 && (row_stride >= cols || rows == 1)) {
+        *is_transposed = 0;
+        *leading = row_stride > cols ? row_stride : cols;
+        return 1;
+    }
+    if (row_stride == 1 && (col_stride >= rows || cols == 1)) {
+        *is_transposed = 1;
+        *leading = col_stride > rows ? col_stride : rows;
+        return 1;
+    }
+    return 0;
+}
+
+/* op(matrix), rows x cols; `is_swapped` reads it as its transpose, cols x rows. */
+static int read_operand(const tg_matrix *matrix, tg_operation op, int64_t rows, int64_t cols,
+                        int is_swapped, int *is_transposed, int64_t *leading)
+{
+    int is_turned = (op == TG_OPERATION_TRANSPOSE) != is_swapped;
+    int64_t row_stride = is_turned ? matrix->col_stride : matrix->row_stride;
+    int64_t col_stride = is_turned ? matrix->row_stride : matrix->col_stride;
+    return is_swapped ? find_leading(cols, rows, row_stride, col_stride, is_transposed, leading)
+                      : find_leading(rows, cols, row_stride, col_stride, is_transposed, leading);
+}
+
+static const char *find_gemm(const tg_problem *problem, peer_gemm *gemm)
+{
+    if (problem->batch_count != 1)
+        return "peers are measured on single products, not on batches";
+    if (problem->beta != 0.0)
+        return "a BLAS with beta adds into C in place, so its samples would differ";
+    if (problem->bias != TG_BIAS_NONE || problem->activation != TG_ACTIVATION_NONE)
+        return "a BLAS has no bias and no activation";
+    if (problem->a_scale || problem->b_scale || problem->d_scale)
+        return "peers are measured on FP8 without scales";
+    const int64_t m = problem->d.row_count, n = problem->d.col_count;
+    const int64_t k =
+        problem->op_a == TG_OPERATION_NONE ? problem->a.col_count : problem->a.row_count;
+    if (m == 0 || n == 0 || k == 0)
+        return "peers are not measured on products with a size of 0";
+    int is_d_turned = 0;
+    if (!find_leading(m, n, problem->d.row_stride, problem->d.col_stride, &is_d_turned, &gemm->ldd))
+        return "D is strided in both directions, which a BLAS cannot store";
+    gemm->is_swapped = is_d_turned;
+    gemm->m = is_d_turned ? n : m;
+    gemm->n = is_d_turned ? m : n;
+    gemm->k = k;
+    gemm->alpha = problem->alpha;
+    gemm->type = is_d_turned ? problem->b.type : problem->a.type;
+    gemm->b_type = is_d_turned ? problem->a.type : problem->b.type;
+    gemm->d_type = problem->d.type;
+    gemm->is_tf32 = problem->precision == TG_PRECISION_TF32;
+    int is_a_read = 0, is_b_read = 0;
+    if (is_d_turned) {
+        is_a_read =
+            read_operand(&problem->b, problem->op_b, k, n, 1, &gemm->is_a_transposed, &gemm->lda);
+        is_b_read =
+            read_operand(&problem->a, problem->op_a, m, k, 1, &gemm->is_b_transposed, &gemm->ldb);
+    } else {
+        is_a_read =
+            read_operand(&problem->a, problem->op_a, m, k, 0, &gemm->is_a_transposed, &gemm->lda);
+        is_b_read =
+            read_operand(&problem->b, problem->op_b, k, n, 0, &gemm->is_b_transposed, &gemm->ldb);
+    }
+    if (!is_a_read || !is_b_read)
+        return "A or B is strided in both directions, which a BLAS cannot read";
+    return NULL;
+}
+
+int cli_prepare_peer_call(const cli_peer *peer, const tg_problem *problem, peer_call *call,
+                          char *reason, size_t reason_bytes)
+{
+    call->peer = peer;
+    call->state = NULL;
+    const char *obstacle = find_gemm(problem, &call->gemm);
+    if (!obstacle)
+        obstacle = peer->explain_unsupported(&call->gemm);
+    if (!obstacle && peer->prepare && !peer->prepare(peer, &call->gemm, &call->state))
+        obstacle = "the library refuses to prepare this shape";
+    if (obstacle)
+        snprintf(reason, reason_bytes, "%s", obstacle);
+    return obstacle == NULL;
+}
+
+int cli_run_peer_call(const peer_call *call, const tg_buffers *buffers)
+{
+    const void *a = call->gemm.is_swapped ? buffers->b : buffers->a;
+    const void *b = call->gemm.is_swapped ? buffers->a : buffers->b;
+    return call->peer->run(call->peer, &call->gemm, call->state, a, b, buffers->d);
+}
+
+void cli_release_peer_call(peer_call *call)
+{
+    if (call->state)
+        call->peer->release(call->state);
+    call->state = NULL;
+}

@@ -1,0 +1,265 @@
+/*
+ * cuBLASLt by default, which is the first of the candidates that it proposes for a shape, and at
+ * its best: the one that is fastest when each is timed on the operands. It computes column-major:
+ * our row-major D is its D^T.
+ */
+#include "peers/peer.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Values of cublasLt.h and library_types.h in use. */
+enum { operation_n = 0, operation_t = 1, compute_fp32 = 68, compute_fp64 = 70 };
+enum { compute_tf32 = 77, data_e4m3 = 28, data_e5m2 = 29 };
+enum { data_fp32 = 0, data_fp64 = 1, data_fp16 = 2, data_bf16 = 14 };
+enum { description_op_a = 3, description_op_b = 4, preference_workspace_bytes = 1 };
+enum { candidate_capacity = 12, timed_calls = 5 };
+static const uint64_t workspace_bytes = (uint64_t)32 << 20;
+
+/* cublasLtMatmulHeuristicResult_t */
+typedef struct candidate {
+    uint64_t algorithm[8];
+    size_t workspace_bytes;
+    int status;
+    float wave_count;
+    int reserved[4];
+} candidate;
+
+typedef struct cublas_lt {
+    int (*create)(void **handle);
+    int (*destroy)(void *handle);
+    size_t (*get_version)(void);
+    int (*make_description)(void **description, int compute, int scale_type);
+    int (*set_description)(void *description, int attribute, const void *value, size_t bytes);
+    int (*free_description)(void *description);
+    int (*make_layout)(void **layout, int type, uint64_t rows, uint64_t cols, int64_t leading);
+    int (*free_layout)(void *layout);
+    int (*make_preference)(void **preference);
+    int (*set_preference)(void *preference, int attribute, const void *value, size_t bytes);
+    int (*free_preference)(void *preference);
+    int (*propose)(void *handle, void *description, void *a, void *b, void *c, void *d,
+                   void *preference, int wanted, candidate *found, int *found_count);
+    int (*multiply)(void *handle, void *description, const void *alpha, const void *a,
+                    void *layout_a, const void *b, void *layout_b, const void *beta, const void *c,
+                    void *layout_c, void *d, void *layout_d, const uint64_t *algorithm,
+                    void *workspace, size_t workspace_bytes, void *stream);
+} cublas_lt;
+static cublas_lt library;
+
+/* One shape. `left` is cuBLAS's A, our B. */
+typedef struct lt_state {
+    const tg_context *context;
+    void *handle, *description, *layout_left, *layout_right, *layout_d, *workspace;
+    candidate candidates[candidate_capacity];
+    int candidate_count, best; /* best: -1 until the first run of all candidates */
+    int is_fp64;
+    double alpha_fp64;
+    float alpha_fp32;
+    /* of the run that times candidates */
+    const void *left, *right;
+    void *d;
+    int timed;
+} lt_state;
+
+int cli_bind_cublas_lt(cli_peer *peer)
+{
+    static const struct {
+        const char *symbol;
+        size_t offset;
+    } functions[] = {
+        {"cublasLtCreate", offsetof(cublas_lt, create)},
+        {"cublasLtDestroy", offsetof(cublas_lt, destroy)},
+        {"cublasLtGetVersion", offsetof(cublas_lt, get_version)},
+        {"cublasLtMatmulDescCreate", offsetof(cublas_lt, make_description)},
+        {"cublasLtMatmulDescSetAttribute", offsetof(cublas_lt, set_description)},
+        {"cublasLtMatmulDescDestroy", offsetof(cublas_lt, free_description)},
+        {"cublasLtMatrixLayoutCreate", offsetof(cublas_lt, make_layout)},
+        {"cublasLtMatrixLayoutDestroy", offsetof(cublas_lt, free_layout)},
+        {"cublasLtMatmulPreferenceCreate", offsetof(cublas_lt, make_preference)},
+        {"cublasLtMatmulPreferenceSetAttribute", offsetof(cublas_lt, set_preference)},
+        {"cublasLtMatmulPreferenceDestroy", offsetof(cublas_lt, free_preference)},
+        {"cublasLtMatmulAlgoGetHeuristic", offsetof(cublas_lt, propose)},
+        {"cublasLtMatmul", offsetof(cublas_lt, multiply)},
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        void *found = dlsym(peer->handle, functions[i].symbol);
+        if (!found) {
+            snprintf(peer->reason, sizeof peer->reason, "the library has no %s: %s",
+                     functions[i].symbol, peer->remedy);
+            return 0;
+        }
+        *(void **)((char *)&library + functions[i].offset) = found;
+    }
+    cli_find_symbol_path(dlsym(peer->handle, "cublasLtCreate"), peer->path);
+    snprintf(peer->version, sizeof peer->version, "cuBLASLt %zu", library.get_version());
+    if (peer->prepare == cli_prepare_cublas_best)
+        snprintf(peer->kernel, sizeof peer->kernel, "fastest of up to %d candidates",
+                 candidate_capacity);
+    else
+        snprintf(peer->kernel, sizeof peer->kernel, "its first candidate");
+    return 1;
+}
+
+const char *cli_explain_cublas_lt(const peer_gemm *gemm)
+{
+    if (tg_get_type_bytes(gemm->type) != 1)
+        return NULL;
+    if (gemm->is_a_transposed || !gemm->is_b_transposed)
+        return "its FP8 takes an A stored along k and a B stored n x k: layout nt";
+    if (gemm->type == TG_TYPE_FP8_E5M2 && gemm->b_type == TG_TYPE_FP8_E5M2)
+        return "it does not multiply E5M2 by E5M2";
+    if (tg_get_type_bytes(gemm->d_type) == 1)
+        return "it is measured with D of 16 or 32 bits";
+    return NULL;
+}
+
+static int find_data_type(tg_type type)
+{
+    return type == TG_TYPE_FP64       ? data_fp64
+           : type == TG_TYPE_FP32     ? data_fp32
+           : type == TG_TYPE_BF16     ? data_bf16
+           : type == TG_TYPE_FP16     ? data_fp16
+           : type == TG_TYPE_FP8_E4M3 ? data_e4m3
+                                      : data_e5m2;
+}
+
+/* rows x cols of op(matrix) as cuBLAS reads it, column-major with a leading dimension. */
+static int make_layout(void **layout, tg_type type, int64_t rows, int64_t cols, int is_transposed,
+                       int64_t leading)
+{
+    return library.make_layout(layout, find_data_type(type),
+                               (uint64_t)(is_transposed ? cols : rows),
+                               (uint64_t)(is_transposed ? rows : cols), leading);
+}
+
+static int describe(lt_state *state, const peer_gemm *gemm)
+{
+    const int op_left = gemm->is_b_transposed ? operation_t : operation_n;
+    const int op_right = gemm->is_a_transposed ? operation_t : operation_n;
+    const int compute = state->is_fp64 ? compute_fp64 : gemm->is_tf32 ? compute_tf32 : compute_fp32;
+    return library.create(&state->handle) ||
+           library.make_description(&state->description, compute,
+                                    state->is_fp64 ? data_fp64 : data_fp32) ||
+           library.set_description(state->description, description_op_a, &op_left,
+                                   sizeof op_left) ||
+           library.set_description(state->description, description_op_b, &op_right,
+                                   sizeof op_right) ||
+           make_layout(&state->layout_left, gemm->b_type, gemm->n, gemm->k, gemm->is_b_transposed,
+                       gemm->ldb) ||
+           make_layout(&state->layout_right, gemm->type, gemm->k, gemm->m, gemm->is_a_transposed,
+                       gemm->lda) ||
+           make_layout(&state->layout_d, gemm->d_type, gemm->n, gemm->m, 0, gemm->ldd);
+}
+
+static int propose(lt_state *state)
+{
+    void *preference = NULL;
+    int error = library.make_preference(&preference) ||
+                library.set_preference(preference, preference_workspace_bytes, &workspace_bytes,
+                                       sizeof workspace_bytes) ||
+                library.propose(state->handle, state->description, state->layout_left,
+                                state->layout_right, state->layout_d, state->layout_d, preference,
+                                candidate_capacity, state->candidates, &state->candidate_count);
+    if (preference)
+        library.free_preference(preference);
+    return error || state->candidate_count == 0;
+}
+
+static int prepare(const cli_peer *peer, const peer_gemm *gemm, int best, void **state)
+{
+    lt_state *made = calloc(1, sizeof *made);
+    if (!made)
+        return 0;
+    made->context = peer->context;
+    made->best = best;
+    made->is_fp64 = gemm->type == TG_TYPE_FP64;
+    made->alpha_fp64 = gemm->alpha;
+    made->alpha_fp32 = (float)gemm->alpha;
+    if (tg_activate_device(peer->context) != TG_STATUS_OK || describe(made, gemm) ||
+        propose(made) ||
+        tg_allocate_memory(peer->context, (int64_t)workspace_bytes, &made->workspace)) {
+        cli_release_cublas_lt(made);
+        return 0;
+    }
+    *state = made;
+    return 1;
+}
+
+int cli_prepare_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void **state)
+{
+    return prepare(peer, gemm, 0, state);
+}
+
+int cli_prepare_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void **state)
+{
+    return prepare(peer, gemm, -1, state);
+}
+
+static int multiply(lt_state *state, int index)
+{
+    static const double beta_fp64 = 0.0;
+    static const float beta_fp32 = 0.0F;
+    const void *alpha = state->is_fp64 ? (const void *)&state->alpha_fp64 : &state->alpha_fp32;
+    const void *beta = state->is_fp64 ? (const void *)&beta_fp64 : &beta_fp32;
+    return library.multiply(
+        state->handle, state->description, alpha, state->left, state->layout_left, state->right,
+        state->layout_right, beta, state->d, state->layout_d, state->d, state->layout_d,
+        state->candidates[index].algorithm, state->workspace, (size_t)workspace_bytes, NULL);
+}
+
+static tg_status multiply_timed(void *state, int64_t index)
+{
+    lt_state *timed = state;
+    (void)index;
+    return multiply(timed, timed->timed) ? TG_STATUS_DEVICE_FAILURE : TG_STATUS_OK;
+}
+
+/* Each candidate once untimed, then timed; those that fail are left out. */
+static void choose_best(lt_state *state)
+{
+    double best_s = 0.0;
+    for (int i = 0; i < state->candidate_count; i++) {
+        double elapsed_s = 0.0;
+        state->timed = i;
+        if (state->candidates[i].status != 0 ||
+            tg_time_calls(state->context, multiply_timed, state, 1, NULL, &elapsed_s) ||
+            tg_time_calls(state->context, multiply_timed, state, timed_calls, NULL, &elapsed_s))
+            continue;
+        if (state->best < 0 || elapsed_s < best_s) {
+            state->best = i;
+            best_s = elapsed_s;
+        }
+    }
+}
+
+int cli_run_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                      const void *b, void *d)
+{
+    lt_state *chosen = state;
+    (void)peer;
+    (void)gemm;
+    chosen->left = b;
+    chosen->right = a;
+    chosen->d = d;
+    if (chosen->best < 0)
+        choose_best(chosen);
+    return chosen->best >= 0 && multiply(chosen, chosen->best) == 0;
+}
+
+void cli_release_cublas_lt(void *state)
+{
+    lt_state *made = state;
+    tg_release_memory(made->context, made->workspace);
+    if (made->layout_d)
+        library.free_layout(made->layout_d);
+    if (made->layout_right)
+        library.free_layout(made->layout_right);
+    if (made->layout_left)
+        library.free_layout(made->layout_left);
+    if (made->description)
+        library.free_description(made->description);
+    if (made->handle)
+        library.destroy(made->handle);
+    free(made);
+}

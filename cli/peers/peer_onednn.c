@@ -1,0 +1,79 @@
+/*
+ * oneDNN's sgemm, and what its two ways share. It is declared here: the build needs no header.
+ */
+#include "peers/peer.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+typedef int (*onednn_sgemm)(char transpose_a, char transpose_b, int64_t m, int64_t n, int64_t k,
+                            float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+                            float beta, float *c, int64_t ldc);
+
+/* The head of oneDNN's version struct, the same since its first version. */
+typedef struct onednn_version {
+    int major, minor, patch;
+} onednn_version;
+
+static onednn_sgemm run_sgemm;
+
+static int report_missing(cli_peer *peer, const char *function)
+{
+    snprintf(peer->reason, sizeof peer->reason, "the library has no %s: %s", function,
+             peer->remedy);
+    return 0;
+}
+
+int cli_bind_onednn_version(cli_peer *peer)
+{
+    const onednn_version *(*get_version)(void) =
+        (const onednn_version *(*)(void))dlsym(peer->handle, "dnnl_version");
+    if (!get_version)
+        return report_missing(peer, "dnnl_version");
+    /* It runs on OpenMP threads, so their number is the run-time's own. */
+    peer->thread_symbol = dlsym(peer->handle, "omp_set_num_threads");
+    if (!peer->thread_symbol)
+        return report_missing(peer, "OpenMP threads (omp_set_num_threads)");
+    const onednn_version *version = get_version();
+    peer->version_major = version->major;
+    snprintf(peer->version, sizeof peer->version, "oneDNN %d.%d.%d", version->major, version->minor,
+             version->patch);
+    cli_find_symbol_path((const void *)get_version, peer->path);
+    int (*get_isa)(void) = (int (*)(void))dlsym(peer->handle, "dnnl_get_effective_cpu_isa");
+    if (get_isa)
+        snprintf(peer->kernel, sizeof peer->kernel, "dnnl_cpu_isa_t 0x%x", (unsigned)get_isa());
+    return 1;
+}
+
+int cli_bind_onednn_sgemm(cli_peer *peer)
+{
+    if (!cli_bind_onednn_version(peer))
+        return 0;
+    run_sgemm = (onednn_sgemm)dlsym(peer->handle, "dnnl_sgemm");
+    return run_sgemm ? 1 : report_missing(peer, "dnnl_sgemm");
+}
+
+const char *cli_explain_onednn_sgemm(const peer_gemm *gemm)
+{
+    return gemm->type == TG_TYPE_FP32 ? NULL : "dnnl_sgemm multiplies fp32 only";
+}
+
+int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
+                         const void *b, void *d)
+{
+    (void)peer;
+    (void)state;
+    return run_sgemm(gemm->is_a_transposed ? 'T' : 'N', gemm->is_b_transposed ? 'T' : 'N', gemm->m,
+                     gemm->n, gemm->k, (float)gemm->alpha, a, gemm->lda, b, gemm->ldb, 0.0F, d,
+                     gemm->ldd) == 0;
+}
+
+#ifndef TG_HAVE_ONEDNN_HEADER
+int cli_bind_onednn(cli_peer *peer)
+{
+    snprintf(peer->reason, sizeof peer->reason,
+             "its matmul (fp32, bf16) needs oneDNN's header when tilegemm is built: apt-get "
+             "install libdnnl-dev and build again");
+    return 0;
+}
+#endif

@@ -1,0 +1,250 @@
+/*
+ * What only the simulator can tell, for the page: counts by line, requests of a warp, walks.
+ */
+#include "report/report.h"
+
+#include "fields_json.h"
+#include "json_output.h"
+#include "insight/simulate.h"
+
+#include <string.h>
+
+/* Work that keeps a report within seconds: multiply-adds up to which all blocks run, those of the
+ * blocks that stand for the others up to which k is whole, and those that are left where it is cut.
+ * A row of a matrix then starts as far into a sector as it does. */
+enum { whole_products = 1 << 20, deep_products = 1 << 23, block_products = 1 << 21 };
+enum { block_count_most = 9, sector_elems = 8 };
+/* Units of k (job) from which on a step's rows never meet in a sector. */
+enum { less_units = 2 };
+
+static const struct {
+    int m, n, k;
+} small_sizes[] = {{64, 64, 64}, {55, 43, 48}};
+
+/* Where every row of the table runs. */
+static const explain_case whole_tiles = {.m = 256, .n = 256, .k = 32};
+
+/* Sides without a row of their own whose accesses the page shows beside those of the rows: with
+ * families of any tile, at sizes that all of them divide. */
+static const int further_tiles[] = {3, 5, 8, 12, 16, 20};
+static const explain_case further_sizes = {.m = 120, .n = 120, .k = 120};
+
+static const struct {
+    const char *kernel;
+    int tile, m, n, k;
+} walks[] = {{"tiled", 2, 4, 4, 4}, {"tiled", 4, 4, 4, 4},     {"edges", 2, 3, 5, 3},
+             {"edges", 4, 6, 7, 5}, {"edges", 3, 5, 7, 9},     {"naive", 2, 4, 4, 4},
+             {"naive", 4, 4, 4, 4}, {"coalesced", 2, 4, 4, 4}, {"coalesced", 4, 4, 4, 4}};
+
+typedef struct job {
+    const char *kernel; /* with `tile`, as tg_simulate_kernel takes them */
+    int tile;
+    int64_t m, n, k;
+    int64_t whole_k;        /* of which k is a part, */
+    int64_t k_unit;         /* cut off by a multiple of this: whole steps, and whole sectors */
+    cli_phase_list *phases; /* NULL: none are kept */
+    cli_request_log *log;
+} job;
+
+static int show_progress(void *state, int64_t done_count, int64_t block_count)
+{
+    cli_show_progress(state, done_count, block_count);
+    return 0;
+}
+
+static tg_status simulate(const report_case *report, const job *work,
+                          const simulated_operands *operands, const tg_simulation **simulation)
+{
+    const tg_simulation_options options = {
+        .kernel = work->kernel,
+        .tile = work->tile,
+        .a = operands->memory[0],
+        .b = operands->memory[1],
+        .d = operands->memory[2],
+        .l2_bytes = report->shown.chip.l2_bytes,
+        .work_limit = whole_products,
+        .progress = show_progress,
+        .progress_state = report->progress,
+        .trace = work->phases ? cli_keep_phase : NULL,
+        .trace_state = work->phases,
+        .watch = work->log ? cli_keep_request : NULL,
+        .watch_state = work->log,
+    };
+    cli_start_progress(report->progress, work->kernel);
+    tg_status status = tg_simulate_kernel(&options, work->m, work->n, work->k, simulation);
+    cli_end_progress(report->progress);
+    return status;
+}
+
+/* Runs a job. *simulation is NULL where the kernel does not take it. 0 after printing why not. */
+static int run(const report_case *report, const job *work, const tg_simulation **simulation,
+               int *exit_code)
+{
+    simulated_operands operands;
+    *simulation = NULL;
+    if (!cli_make_simulated_operands(work->m, work->n, work->k, work->phases != NULL, &operands)) {
+        *exit_code = CLI_EXIT_WRONG;
+    } else {
+        const tg_status status = simulate(report, work, &operands, simulation);
+        if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
+            *exit_code = cli_report_status(status);
+    }
+    cli_free_simulated_operands(&operands);
+    return *exit_code == CLI_EXIT_OK;
+}
+
+/* The counts of the whole k from those of two parts of it, that lie as k does in sectors and steps:
+ * each count grows by the same from one such part to the next. */
+static void extrapolate(const job *work, const tg_traffic *part, const job *less_work,
+                        const tg_traffic *less, tg_traffic *whole)
+{
+    const int64_t beyond = (work->whole_k - work->k) / work->k_unit;
+    const int64_t between = (work->k - less_work->k) / work->k_unit;
+    *whole = *part;
+    for (const cli_field *field = cli_count_fields; field->key; field++) {
+        int64_t grown, from;
+        if (field->kind != CLI_FIELD_INT64)
+            continue; /* of the tile, the same for all */
+        memcpy(&grown, (const char *)part + field->offset, sizeof grown);
+        memcpy(&from, (const char *)less + field->offset, sizeof from);
+        grown += (grown - from) / between * beyond;
+        memcpy((char *)whole + field->offset, &grown, sizeof grown);
+    }
+}
+
+/* Sets "whole_k" of a simulation whose k was cut. */
+static int set_whole(const report_case *report, const job *work, const tg_traffic *part,
+                     json_t *object, int *exit_code)
+{
+    job less_work = *work;
+    const tg_simulation *less = NULL;
+    tg_traffic whole;
+    less_work.k = less_units * work->k_unit + work->whole_k % work->k_unit;
+    less_work.log = NULL;
+    if (!run(report, &less_work, &less, exit_code) || !less)
+        return 0;
+    extrapolate(work, part, &less_work, &less->traffic, &whole);
+    tg_destroy_simulation(less);
+    json_t *counts = json_pack("{s:I}", "k", (json_int_t)work->whole_k);
+    return cli_set_json(
+        object, "whole_k",
+        cli_keep_whole_json(counts, cli_set_fields_json(counts, cli_count_fields, &whole)));
+}
+
+/* Appends a simulation to `list`; what the kernel does not take is left out. 0 on failure. */
+static int append(const report_case *report, const job *work, json_t *list, int *exit_code)
+{
+    const tg_simulation *simulation;
+    if (!run(report, work, &simulation, exit_code))
+        return 0;
+    if (!simulation)
+        return 1;
+    json_t *object =
+        cli_make_simulation_json(simulation, work->m, work->n, work->k, work->phases, work->log);
+    json_object_del(object, "owners"); /* the page has them from the model */
+    const int is_done =
+        object && (work->whole_k == work->k ||
+                   set_whole(report, work, &simulation->traffic, object, exit_code));
+    tg_destroy_simulation(simulation);
+    return cli_append_json(list, cli_keep_whole_json(object, is_done));
+}
+
+static int64_t min_count(int64_t left, int64_t right)
+{
+    return left < right ? left : right;
+}
+
+/* Sets k: the whole, or less where the blocks that run would take too long. */
+static void cut_depth(const tg_traffic *traffic, job *work)
+{
+    const int64_t depth = traffic->tile_depth, tile_rows = traffic->tile_rows;
+    const int64_t powers_of_two = depth & -depth;
+    /* Whole tiles are multiplied, however little of D lies in them. */
+    const int64_t area =
+        min_count(traffic->block_count, block_count_most) * tile_rows * traffic->tile_cols;
+    work->k_unit = powers_of_two < sector_elems ? depth * (sector_elems / powers_of_two) : depth;
+    const int64_t units = block_products / area / work->k_unit;
+    const int64_t cut = (units > less_units ? units : less_units + 1) * work->k_unit;
+    const int is_whole = area * work->whole_k <= deep_products || cut >= work->whole_k;
+    work->k = is_whole ? work->whole_k : cut + work->whole_k % work->k_unit;
+}
+
+/* 1 where the simulator counts the elements of each matrix. */
+static int is_countable(const job *work)
+{
+    const int64_t counts[] = {work->m * work->n, work->m * work->k, work->k * work->n};
+    return counts[0] <= INT32_MAX && counts[1] <= INT32_MAX && counts[2] <= INT32_MAX;
+}
+
+/* A kernel of the ladder, unless it has no such tile, or has a row of it, or sizes are beyond what
+ * the simulator counts: the page then has what the model says. 0 on failure. */
+static int append_kernel(const report_case *report, job work, int has_requests, json_t *list,
+                         int *exit_code)
+{
+    tg_explanation explained;
+    int is_done = 1;
+    if (tg_explain_kernel(&report->shown.chip, work.kernel, work.tile, work.m, work.n, work.whole_k,
+                          &explained) != TG_STATUS_OK ||
+        (work.tile && explained.is_in_table))
+        return 1;
+    cut_depth(&explained.traffic, &work);
+    if (!is_countable(&work))
+        return 1;
+    if (has_requests)
+        is_done = (work.log = cli_open_request_log(work.n)) != NULL;
+    is_done = is_done && append(report, &work, list, exit_code);
+    cli_close_request_log(work.log);
+    return is_done;
+}
+
+/* Every row of the ladder (tile 0), or every rung with a tile that it has no row of. */
+static int append_ladder(const report_case *report, int tile, const explain_case *sizes,
+                         int has_requests, json_t *list, int *exit_code)
+{
+    const char *names[LADDER_CAPACITY];
+    const int count = cli_list_ladder("all", tile, names);
+    int is_done = 1;
+    for (int i = 0; i < count && is_done; i++) {
+        const job work = {
+            .kernel = names[i], .tile = tile, .m = sizes->m, .n = sizes->n, .whole_k = sizes->k};
+        is_done = append_kernel(report, work, has_requests, list, exit_code);
+    }
+    return is_done;
+}
+
+json_t *cli_make_simulations(const report_case *report, int *exit_code)
+{
+    json_t *list = json_array();
+    int is_done = list && append_ladder(report, 0, &report->shown, 1, list, exit_code) &&
+                  append_ladder(report, report->tile, &report->shown, 1, list, exit_code) &&
+                  append_ladder(report, 0, &whole_tiles, 1, list, exit_code);
+    for (size_t i = 0; i < sizeof further_tiles / sizeof further_tiles[0] && is_done; i++)
+        is_done = append_ladder(report, further_tiles[i], &further_sizes, 1, list, exit_code);
+    for (size_t i = 0; i < sizeof small_sizes / sizeof small_sizes[0] && is_done; i++) {
+        const explain_case sizes = {
+            .m = small_sizes[i].m, .n = small_sizes[i].n, .k = small_sizes[i].k};
+        is_done = append_ladder(report, 0, &sizes, 0, list, exit_code);
+    }
+    return cli_keep_whole_json(list, is_done);
+}
+
+json_t *cli_make_traces(const report_case *report, int *exit_code)
+{
+    json_t *list = json_array();
+    int is_done = list != NULL;
+    for (size_t i = 0; i < sizeof walks / sizeof walks[0] && is_done; i++) {
+        cli_phase_list phases = {.list = json_array()};
+        const job work = {.kernel = walks[i].kernel,
+                          .tile = walks[i].tile,
+                          .m = walks[i].m,
+                          .n = walks[i].n,
+                          .k = walks[i].k,
+                          .whole_k = walks[i].k,
+                          .phases = &phases,
+                          .log = cli_open_request_log(walks[i].n)};
+        is_done = phases.list && work.log && append(report, &work, list, exit_code);
+        json_decref(phases.list);
+        cli_close_request_log(work.log);
+    }
+    return cli_keep_whole_json(list, is_done);
+}

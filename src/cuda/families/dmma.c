@@ -1,0 +1,59 @@
+/* Family dmma: FP64 tiles by matrix instructions. */
+#include <stdio.h>
+
+#include "cuda/families/gemm.h"
+#include "kernels/tile_shape.h"
+
+static int64_t count_shared_bytes(const tgi_kernel *kernel)
+{
+    return TGI_DMMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
+                                 kernel->stage_count);
+}
+
+static int64_t count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return tgi_divide_up(p->m, kernel->tile_rows) * tgi_divide_up(p->n, kernel->tile_cols);
+}
+
+void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+        return;
+    if (count_tiles(kernel, p) > INT32_MAX) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "D has %lld tiles of %d x %d; %d is the limit: take a larger tile",
+                 (long long)count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols,
+                 INT32_MAX);
+        return;
+    }
+    const int by_registers = TGI_DMMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols);
+    const int resident = tgi_gemm_count_resident(machine, by_registers, count_shared_bytes(kernel));
+    const tgi_tile_work work = {.block_count =
+                                    (double)count_tiles(kernel, p) * (double)p->batch_count,
+                                .blocks_per_sm = resident,
+                                .access = tgi_gemm_find_access(p)};
+    tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
+    /* Rows of all chips that have the instruction; Hopper's own would be the only one taken. */
+    if (p->is_batch_invariant && kernel->isa == TGI_ISA_sm80)
+        proposal->sum_order = TGI_SUM_ALONG_K;
+}
+
+tg_status tgi_cuda_launch_dmma(const tgi_cuda_queue *queue, const tgi_call *call)
+{
+    const tgi_kernel *kernel = call->kernel;
+    const tgi_problem *p = call->problem;
+    tgi_gemm_args args;
+    tgi_gemm_set_args(call, &args);
+    tgi_gemm_set_parts(call, &args);
+    const int64_t batches =
+        p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX;
+    const tgi_cuda_launch launch = {
+        .grid = {(unsigned)count_tiles(kernel, p), (unsigned)args.k_part_count, (unsigned)batches},
+        .block = {(unsigned)kernel->thread_count, 1, 1},
+        .shared_bytes = (unsigned)count_shared_bytes(kernel),
+        .is_early = 1};
+    void *arguments[] = {&args};
+    tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
+    return status ? status : tgi_gemm_add_parts(queue, &args);
+}

@@ -1,0 +1,349 @@
+/*
+ * Families rank and dot: D has few rows, or few columns, and then is formed transposed. The grid is
+ * at most as many blocks as run at once; they share out tiles of D, whole or cut along k.
+ */
+#include <stdio.h>
+
+#include "cuda/families/gemm.h"
+#include "cuda/families/operand.h"
+#include "kernels/skinny/rank_args.h"
+#include "kernels/tile_shape.h"
+
+/* Fewer steps than these are not worth a block's start. */
+#define STEPS_MIN 4
+#define RANK_PARTS_MAX 16
+#define BOX_CAPABILITY 90 /* that has the copy engine */
+
+static int is_dot(const tgi_kernel *kernel)
+{
+    return kernel->family == TGI_FAMILY_cuda_dot;
+}
+
+static int count_shared_bytes(const tgi_kernel *kernel)
+{
+    const int elem_bytes = (int)tgi_type_bytes(kernel->type);
+    return TGI_SKINNY_SHARED_BYTES(is_dot(kernel), kernel->tile_rows, kernel->tile_cols,
+                                   kernel->tile_depth, kernel->stage_count, kernel->thread_count,
+                                   elem_bytes);
+}
+
+static int count_blocks_per_sm(const tgi_machine *machine, const tgi_kernel *kernel)
+{
+    const int shared_bytes = count_shared_bytes(kernel);
+    const int most = TGI_SKINNY_BLOCKS_PER_SM(is_dot(kernel), kernel->tile_rows, shared_bytes,
+                                              (int)tgi_type_bytes(kernel->type));
+    return tgi_gemm_count_resident(machine, most, shared_bytes);
+}
+
+/* 1 where the columns are the few. */
+static int is_turned(const tgi_problem *p)
+{
+    return p->n < p->m;
+}
+
+/* 1 where the kernel takes B's lines wherever they begin, and A in lines of whole units alone. */
+static int is_narrow_rank(const tgi_kernel *kernel)
+{
+    return !is_dot(kernel) && tgi_type_bytes(kernel->type) < 4;
+}
+
+/* Tiles and the units that they are cut into; a block has unit_count / block_count of them. */
+typedef struct skinny_cut {
+    int64_t block_count, unit_elems, part_count;
+    int64_t tile_cols;
+    int64_t block_steps; /* of the block that has most */
+} skinny_cut;
+
+static skinny_cut keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
+                             int64_t slot_count)
+{
+    skinny_cut cut = {.unit_elems = p->k, .part_count = 1, .tile_cols = kernel->tile_cols};
+    cut.block_count = tile_count < slot_count ? tile_count : slot_count;
+    cut.block_steps =
+        tgi_divide_up(tile_count, cut.block_count) * tgi_divide_up(p->k, kernel->tile_depth);
+    return cut;
+}
+
+static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
+                            int64_t slot_count)
+{
+    const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
+    const int64_t step_count = tile_count * tile_steps;
+    int64_t most = step_count / STEPS_MIN > 1 ? step_count / STEPS_MIN : 1;
+    skinny_cut cut = {.unit_elems = kernel->tile_depth, .tile_cols = kernel->tile_cols};
+    cut.block_count = most < slot_count ? most : slot_count;
+    cut.block_steps = tgi_divide_up(step_count, cut.block_count);
+    cut.part_count = tgi_divide_up(tile_steps - 1, step_count / cut.block_count) + 1;
+    if (cut.part_count > tile_steps)
+        cut.part_count = tile_steps;
+    return cut;
+}
+
+/* Of rank and narrow types: each tile in so many parts of k, all alike, and so few columns a tile
+ * that all blocks have as many. They then read the same lines of B side by side. */
+static skinny_cut cut_alike(const tgi_kernel *kernel, const tgi_problem *p, int64_t part_count,
+                            int64_t slot_count)
+{
+    const int64_t unit = TGI_RANK_UNIT_BYTES / tgi_type_bytes(p->type);
+    const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
+    const int64_t part_steps = tgi_divide_up(tile_steps, part_count);
+    skinny_cut cut = {.part_count = tgi_divide_up(tile_steps, part_steps)};
+    cut.unit_elems = cut.part_count > 1 ? part_steps * kernel->tile_depth : p->k;
+    const int64_t entries = p->batch_count * cut.part_count;
+    const int64_t least = tgi_divide_up(p->n, kernel->tile_cols); /* tiles of an entry */
+    const int64_t rounds = tgi_divide_up(least * entries, slot_count);
+    const int64_t most = rounds * slot_count / entries;
+    cut.tile_cols = tgi_divide_up(tgi_divide_up(p->n, most > least ? most : least), unit) * unit;
+    cut.block_count = tgi_divide_up(p->n, cut.tile_cols) * entries;
+    if (cut.part_count == 1 && cut.block_count > slot_count)
+        cut.block_count = slot_count;
+    cut.block_steps = rounds * part_steps;
+    return cut;
+}
+
+/* A, for kernels of narrow types, which read lines along k: in vectors as it lies, or repacked. */
+static void describe_a(const tgi_problem *p, tgi_operand *a)
+{
+    tgi_operand_describe(p, 0, 0, p->is_a_offset, a);
+}
+
+/* Of dot, which is predicted by strides alone, as its B is. */
+static tgi_access find_narrow_a_access(const tgi_problem *p)
+{
+    tgi_operand a;
+    tgi_operand_describe(p, 0, 0, 0, &a);
+    return !a.is_repacked  ? TGI_ACCESS_VECTORS
+           : p->a.col == 1 ? TGI_ACCESS_SHIFTED
+                           : TGI_ACCESS_ELEMENTS;
+}
+
+/* Narrow types need lines without gaps, wherever they begin; of wider ones those are read element
+ * by element, and others a sector for each. */
+static void set_access(const tgi_kernel *kernel, const tgi_problem *p, tgi_tile_work *work)
+{
+    const int along_k = p->n == 1 || p->b.row == 1, is_along = along_k == is_dot(kernel);
+    const int has_lines = (is_dot(kernel) ? p->b.row : p->b.col) == 1;
+    if (tgi_type_bytes(p->type) >= 4) {
+        work->access = is_along && tgi_gemm_find_access(p) == TGI_ACCESS_VECTORS
+                           ? TGI_ACCESS_VECTORS
+                       : has_lines ? TGI_ACCESS_ELEMENTS
+                                   : TGI_ACCESS_STRIDED;
+        return;
+    }
+    work->access = is_along && tgi_gemm_find_b_access(p) == TGI_ACCESS_VECTORS ? TGI_ACCESS_VECTORS
+                   : has_lines                                                 ? TGI_ACCESS_SHIFTED
+                               : TGI_ACCESS_ELEMENTS;
+    const tgi_access a_access = find_narrow_a_access(p);
+    if (is_dot(kernel) && a_access > work->access)
+        work->access = a_access;
+}
+
+/* Of A's copy in the workspace: behind the sums of the parts of k. */
+static int64_t find_a_place(const tgi_problem *p, int64_t part_count)
+{
+    return tgi_divide_up(tgi_gemm_part_bytes(p, part_count), 256) * 256;
+}
+
+static tgi_layout find_repacked_layout(const tgi_operand *a)
+{
+    return (tgi_layout){.row = a->pitch_bytes / a->elem_bytes,
+                        .col = 1,
+                        .batch = a->batch_count == 1 ? 0 : a->batch_bytes / a->elem_bytes};
+}
+
+static double predict(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
+                      const skinny_cut *cut)
+{
+    tgi_tile_work work = {.block_count = (double)cut->block_count,
+                          .block_k = (double)cut->block_steps * kernel->tile_depth,
+                          .part_count = (double)cut->part_count,
+                          .tile_cols = (double)cut->tile_cols,
+                          .blocks_per_sm = count_blocks_per_sm(machine, kernel)};
+    set_access(kernel, p, &work);
+    return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
+}
+
+/* Refuses, with the reason, what the kernel does not compute. */
+static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+        return 0;
+    if (p->m <= kernel->tile_rows &&
+        (p->precision != TG_PRECISION_IEEE_FP32 || p->type == TG_TYPE_FP32))
+        return 1;
+    if (p->m <= kernel->tile_rows)
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "matrix instructions do not round every sum as ieee_fp32 asks");
+    else
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "D's shorter side is %lld; this kernel takes at most %d", (long long)p->m,
+                 kernel->tile_rows);
+    return 0;
+}
+
+/* Proposes the cut where it is predicted to be faster than what was proposed before; a_bytes: of A,
+ * which is to be repacked; 0: it is not. */
+static void try_cut(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
+                    const skinny_cut *cut, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const double seconds =
+        predict(machine, kernel, p, cut) + tgi_model_repack_seconds(&machine->gpu, (double)a_bytes);
+    if (proposal->is_legal && seconds >= proposal->predicted_s)
+        return;
+    if (tgi_gemm_part_bytes(p, cut->part_count) > TGI_WORKSPACE_BYTES_MAX)
+        return;
+    proposal->is_legal = 1;
+    proposal->resident_blocks = count_blocks_per_sm(machine, kernel);
+    proposal->predicted_s = seconds;
+    proposal->workspace_bytes = find_a_place(p, cut->part_count) + a_bytes;
+    proposal->blocking.nc = cut->tile_cols;
+    proposal->blocking.kc = cut->unit_elems;
+    proposal->blocking.k_parts = cut->part_count;
+    proposal->blocking.col_parts = cut->block_count;
+    proposal->blocking.is_a_packed = a_bytes > 0;
+}
+
+static void propose_cuts(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
+                         tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int64_t tile_count = tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
+    const int64_t slot_count =
+        (int64_t)machine->gpu.sm_count * count_blocks_per_sm(machine, kernel);
+    if (!is_narrow_rank(kernel)) {
+        const skinny_cut whole = keep_whole(kernel, p, tile_count, slot_count);
+        const skinny_cut cut = cut_tiles(kernel, p, tile_count, slot_count);
+        try_cut(machine, p, a_bytes, &whole, proposal);
+        try_cut(machine, p, a_bytes, &cut, proposal);
+        return;
+    }
+    const int64_t most = tgi_divide_up(p->k, STEPS_MIN * kernel->tile_depth);
+    for (int64_t parts = 1; parts <= most && parts <= RANK_PARTS_MAX; parts++) {
+        const skinny_cut cut = cut_alike(kernel, p, parts, slot_count);
+        if (cut.part_count == parts && (parts == 1 || cut.block_count <= slot_count))
+            try_cut(machine, p, a_bytes, &cut, proposal);
+    }
+}
+
+void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *given,
+                             tgi_proposal *proposal)
+{
+    tgi_problem p = *given;
+    if (is_turned(&p))
+        tgi_problem_transpose(&p);
+    if (!takes(machine, &p, proposal))
+        return;
+    tgi_operand a;
+    describe_a(&p, &a);
+    const int64_t a_bytes = tgi_operand_workspace_bytes(&a);
+    proposal->needs_aligned[is_turned(given)] = is_narrow_rank(proposal->kernel) && a_bytes == 0;
+    if (!is_narrow_rank(proposal->kernel) || a_bytes == 0)
+        propose_cuts(machine, &p, 0, proposal);
+    if (tgi_type_bytes(p.type) >= 4 || a_bytes == 0)
+        return;
+    if (a_bytes > TGI_WORKSPACE_BYTES_MAX) {
+        snprintf(proposal->reason, sizeof proposal->reason,
+                 "A would be copied to %lld bytes of workspace; the limit is %lld",
+                 (long long)a_bytes, (long long)TGI_WORKSPACE_BYTES_MAX);
+        return;
+    }
+    p.a = find_repacked_layout(&a);
+    p.is_a_offset = 0;
+    propose_cuts(machine, &p, a_bytes, proposal);
+}
+
+/* Repacks A into the workspace, behind the parts of k. */
+static tg_status repack_a(const tgi_cuda_queue *queue, const tgi_call *call, tgi_gemm_args *args)
+{
+    const tgi_problem *p = &args->problem;
+    char *memory = (char *)call->workspace + find_a_place(p, call->blocking->k_parts);
+    tgi_repack_args repack = {.job[1].piece_count = 0};
+    tgi_operand a;
+    describe_a(p, &a);
+    tgi_operand_set_job(&a, args->a, memory, &repack.job[0]);
+    tgi_gemm_replace_a(args, memory, find_repacked_layout(&a));
+    return tgi_operand_repack(queue, call->machine->gpu.sm_count, &repack, a.elem_bytes);
+}
+
+/* 1 where the copy engine can bring B's lines: those that begin alike lie at multiples of 16 bytes
+ * from one another, and so do the batch entries. */
+static int has_boxes(const tgi_call *call, const tgi_problem *p)
+{
+    const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
+    const int64_t batch_bytes = p->b.batch * elem_bytes;
+    return call->machine->gpu.capability >= BOX_CAPABILITY && p->b.col == 1 && p->k >= elems &&
+           p->n <= INT32_MAX - elems && p->k <= INT32_MAX && p->batch_count <= INT32_MAX &&
+           p->b.row > 0 && p->b.row < TGI_TENSOR_STRIDE_MAX / TGI_RANK_UNIT_BYTES &&
+           p->b.row * elems >= p->n + elems &&
+           (p->batch_count == 1 || batch_bytes == 0 ||
+            (batch_bytes > 0 && batch_bytes < TGI_TENSOR_STRIDE_MAX &&
+             batch_bytes % TGI_RANK_UNIT_BYTES == 0));
+}
+
+/* The map of A's rows, in boxes of all of them. */
+static tg_status map_rows(const tgi_cuda_queue *queue, tgi_rank_args *args)
+{
+    tgi_operand a;
+    describe_a(&args->gemm.problem, &a);
+    const tgi_tensor tensor = {.data = args->gemm.a,
+                               .elem_bytes = a.elem_bytes,
+                               .count = {a.k, a.line_count, a.batch_count},
+                               .stride_bytes = {a.pitch_bytes, a.batch_bytes},
+                               .is_swizzled = 1};
+    args->has_a_batch = a.batch_count > 1;
+    return tgi_tensor_encode(queue, &tensor, (int)(TGI_RANK_BOX_BYTES / a.elem_bytes),
+                             (int)a.line_count, &args->a);
+}
+
+/* Maps of A, and of B's lines, of each kind those that begin alike. */
+static tg_status map_lines(const tgi_cuda_queue *queue, const tgi_call *call, tgi_rank_args *args)
+{
+    const tgi_problem *p = &args->gemm.problem;
+    const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
+    const int64_t batch_count = p->b.batch == 0 ? 1 : p->batch_count; /* that differ */
+    args->has_maps = has_boxes(call, p);
+    args->has_b_batch = batch_count > 1;
+    if (!args->has_maps)
+        return TG_STATUS_OK;
+    tg_status status = map_rows(queue, args);
+    for (int64_t i = 0; !status && i < elems; i++) {
+        const char *line = (const char *)args->gemm.b + i * p->b.row * elem_bytes;
+        const int64_t shift_bytes = (int64_t)((uintptr_t)line % TGI_RANK_UNIT_BYTES);
+        const int64_t pitch_bytes = p->b.row * TGI_RANK_UNIT_BYTES;
+        const tgi_tensor tensor = {
+            .data = line - shift_bytes,
+            .elem_bytes = elem_bytes,
+            .count = {p->n + shift_bytes / elem_bytes, tgi_divide_up(p->k - i, elems), batch_count},
+            .stride_bytes = {pitch_bytes, batch_count == 1 ? pitch_bytes : p->b.batch * elem_bytes},
+            .is_swizzled = 1};
+        status = tgi_tensor_encode(queue, &tensor, (int)(TGI_RANK_BOX_BYTES / elem_bytes),
+                                   TGI_RANK_BOX_LINES, &args->lines[i]);
+    }
+    return status;
+}
+
+tg_status tgi_cuda_launch_skinny(const tgi_cuda_queue *queue, const tgi_call *call)
+{
+    const tgi_kernel *kernel = call->kernel;
+    tgi_rank_args args; /* of which the others take the first part alone */
+    tgi_gemm_args *gemm = &args.gemm;
+    if (is_turned(call->problem))
+        tgi_gemm_set_transposed_args(call, gemm);
+    else
+        tgi_gemm_set_args(call, gemm);
+    tg_status status = call->blocking->is_a_packed ? repack_a(queue, call, gemm) : TG_STATUS_OK;
+    tgi_gemm_set_parts(call, gemm);
+    gemm->tile_cols = (int32_t)call->blocking->nc;
+    if (!status && is_narrow_rank(kernel))
+        status = map_lines(queue, call, &args);
+    const tgi_cuda_launch launch = {.grid = {(unsigned)call->blocking->col_parts, 1, 1},
+                                    .block = {(unsigned)kernel->thread_count, 1, 1},
+                                    .shared_bytes = (unsigned)count_shared_bytes(kernel),
+                                    .is_early = 1};
+    void *arguments[] = {&args};
+    if (!status)
+        status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
+    return status ? status : tgi_gemm_add_parts(queue, gemm);
+}

@@ -1,0 +1,242 @@
+/*
+ * Families wgmma, loose, bf16x, bf16r and fp16x: how a problem is shared out in tiles, clusters of
+ * blocks and parts of k, by predicted time.
+ */
+#include "cuda/families/wgmma_cut.h"
+
+#include <math.h>
+
+#include "cuda/families/gemm.h"
+#include "cuda/families/slices.h"
+#include "kernels/slices/slice_args.h"
+#include "kernels/tile_shape.h"
+#include "model/wgmma_model.h"
+
+#define GROUP_LINES 8     /* that the swizzles keep together */
+#define GROUP_ROWS_MAX 16 /* tiles */
+#define FEW_COLS 8        /* of tiles */
+#define SUM_BYTES 4
+#define UNIT_BYTES 16                /* of the copy engine, */
+#define PITCH_MAX ((int64_t)1 << 38) /* of 4 bytes: its strides are less than 2^40 */
+#define CLUSTER_MAX 8                /* blocks */
+#define PIECE_ROWS 64
+
+int tgi_wgmma_is_sliced(const tgi_kernel *kernel)
+{
+    return kernel->type == TG_TYPE_FP32 && kernel->family != TGI_FAMILY_cuda_wgmma;
+}
+
+/* Of a line of A or B, in a stage. */
+int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
+{
+    return !tgi_wgmma_is_sliced(kernel)              ? TGI_WGMMA_STEP_BYTES
+           : kernel->family == TGI_FAMILY_cuda_fp16x ? 2 * TGI_CHUNK_BYTES
+                                                     : 3 * TGI_CHUNK_BYTES;
+}
+
+/* Clusters of tiles along D's rows, and tiles along its columns. */
+int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
+{
+    return tgi_divide_up(p->m, (int64_t)kernel->tile_rows * cluster_rows);
+}
+
+int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return tgi_divide_up(p->n, kernel->tile_cols);
+}
+
+/* Rows of clusters in a group. Of few columns of tiles a row's follow one another: lines of A that
+ * two or more blocks copy at once are slow to come where the blocks are not neighbours. */
+int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
+{
+    const int64_t rows = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
+    const int64_t most = GROUP_ROWS_MAX / cluster_rows;
+    if (tgi_wgmma_col_tiles(kernel, p) <= FEW_COLS)
+        return 1;
+    return (int)(rows < most ? rows : most);
+}
+
+/* Lines of a box of A, or of B where is_b is 1: across k as many as 128 bytes hold, along k what
+ * each of the blocks that share a tile's lines brings of them, no more than exist. */
+int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
+                        int cluster_rows)
+{
+    const int sharers = is_b ? cluster_rows : 1;
+    const int share = (is_b ? kernel->tile_cols : kernel->tile_rows) / sharers;
+    const int64_t wanted = tgi_divide_up(is_b ? p->n : p->m, sharers * GROUP_LINES) * GROUP_LINES;
+    return is_across ? TGI_WGMMA_STEP_BYTES / (int)tgi_type_bytes(p->type)
+                     : (int)(wanted < share ? wanted : share);
+}
+
+/* Across k those of the last step that are multiplied, of types whose k is not all multiplied. */
+static int find_last_lines(const tgi_problem *p)
+{
+    const int64_t step = TGI_WGMMA_STEP_BYTES / tgi_type_bytes(p->type);
+    const int64_t product = TGI_WGMMA_PRODUCT_BYTES / tgi_type_bytes(p->type);
+    const int64_t lines = tgi_divide_up(p->k % step, product) * product;
+    return tgi_type_bytes(p->type) == 2 && lines < step ? (int)lines : 0;
+}
+
+int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
+                         int cluster_rows)
+{
+    if (is_across)
+        return find_last_lines(p);
+    const int sharers = is_b ? cluster_rows : 1;
+    const int64_t tile_lines = is_b ? kernel->tile_cols : kernel->tile_rows;
+    const int64_t lines = is_b ? p->n : p->m, edge = lines % tile_lines;
+    const int64_t wanted = tgi_divide_up(edge, sharers * GROUP_LINES) * GROUP_LINES;
+    return lines > tile_lines && wanted < tile_lines / sharers ? (int)wanted : 0;
+}
+
+int tgi_wgmma_is_turned(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return p->d.row == 1 && p->m > 1 && !tgi_wgmma_is_sliced(kernel);
+}
+
+int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int is_turned = tgi_wgmma_is_turned(kernel, p);
+    const int64_t elem_bytes = tgi_type_bytes(p->d_type);
+    const int64_t elems = is_turned ? p->m : p->n, lines = is_turned ? p->n : p->m;
+    const int64_t pitch = is_turned ? p->d.col : p->d.row;
+    /* Products of slices have their epilogue on the way out, by threads. */
+    const int has_code = !tgi_wgmma_is_sliced(kernel) || tgi_problem_is_sum_alone(p);
+    return has_code && (elem_bytes > 1 || !is_turned) && (is_turned || p->d.col == 1) &&
+           elems * elem_bytes % UNIT_BYTES == 0 &&
+           (lines == 1 ||
+            (pitch >= elems && pitch < PITCH_MAX && pitch * elem_bytes % UNIT_BYTES == 0)) &&
+           (p->batch_count == 1 || (p->d.batch > 0 && p->d.batch < PITCH_MAX &&
+                                    p->d.batch * elem_bytes % UNIT_BYTES == 0));
+}
+
+/* Of the workspace, for the sums of tiles whose k is cut. */
+int64_t tgi_wgmma_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
+                              const tgi_blocking *blocking)
+{
+    const int64_t tiles = tgi_wgmma_row_clusters(kernel, p, blocking->cluster_rows) *
+                          blocking->cluster_rows * tgi_wgmma_col_tiles(kernel, p) * p->batch_count;
+    const int64_t bytes =
+        (tiles - blocking->whole_tiles) * kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
+    return blocking->k_parts > 1 ? bytes * blocking->k_parts : 0;
+}
+
+/* Takes this cut where it is predicted to be the fastest so far. */
+static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                    tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    tgi_blocking blocking = proposal->blocking;
+    blocking.kc = (int64_t)work.part_steps * kernel->tile_depth;
+    blocking.k_parts = work.cluster_parts > 1 ? 1 : (int64_t)work.part_count;
+    blocking.whole_tiles = (int64_t)work.whole_count * work.cluster_rows;
+    blocking.cluster_rows = work.cluster_rows;
+    blocking.cluster_parts = work.cluster_parts;
+    const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
+    const int64_t bytes = tgi_wgmma_piece_bytes(kernel, p, &blocking);
+    if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
+        return;
+    proposal->is_legal = 1;
+    proposal->predicted_s = seconds;
+    proposal->workspace_bytes = bytes;
+    proposal->blocking = blocking;
+}
+
+/* Clusters of `blocks` blocks that run at once. A cluster lies within one of the chip's groups of
+ * multiprocessors, which differ in size: so many are used of an H200's, as its driver counts. */
+static double count_slots(const tgi_machine *machine, int blocks)
+{
+    static const int64_t used[] = {0, 132, 132, 117, 120, 110, 102, 105, 120};
+    return (double)(machine->gpu.sm_count * used[blocks] / used[1] / blocks);
+}
+
+/* The parts of k of every tile to the blocks of a cluster, where their sums find room in the stages
+ * and all clusters run at once. */
+static void try_cluster_cuts(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                             tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int piece_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
+    const int pieces = kernel->tile_rows / 64 * kernel->tile_cols / piece_cols;
+    /* Of the layout that has fewest stages. */
+    const int stages = TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, 1);
+    const int64_t room =
+        (int64_t)(kernel->tile_rows + kernel->tile_cols) * tgi_wgmma_line_bytes(kernel) * stages;
+    for (int wanted = 2; wanted * work.cluster_rows <= CLUSTER_MAX; wanted++) {
+        work.part_steps = ceil(work.step_count / wanted);
+        work.cluster_parts = (int)ceil(work.step_count / work.part_steps);
+        work.slot_count = count_slots(machine, wanted * work.cluster_rows);
+        const int64_t bytes =
+            tgi_divide_up(pieces, wanted) * wanted * PIECE_ROWS * piece_cols * SUM_BYTES;
+        if (work.cluster_parts == wanted && work.whole_count <= work.slot_count && bytes <= room)
+            try_cut(machine, p, work, proposal);
+    }
+}
+
+/* Tiles that would leave multiprocessors idle in the last rounds are cut along k, into parts that
+ * fill whole rounds. */
+static void try_workspace_cuts(const tgi_machine *machine, const tgi_problem *p,
+                               tgi_wgmma_work work, tgi_proposal *proposal)
+{
+    const double slots = work.slot_count, units = work.whole_count, steps = work.step_count;
+    const double rounds = floor(units / slots);
+    for (double whole = rounds; whole >= 0.0 && whole >= rounds - 1.0; whole -= 1.0) {
+        work.whole_count = whole * slots;
+        work.cut_count = units - work.whole_count;
+        for (double round = 1.0; work.cut_count > 0.0 && round <= TGI_WGMMA_CUT_ROUNDS;
+             round += 1.0) {
+            const double wanted = floor(round * slots / work.cut_count);
+            if (wanted < 2.0 || wanted > fmin(steps, TGI_WGMMA_PARTS_MAX))
+                continue;
+            work.part_steps = ceil(steps / wanted);
+            work.part_count = ceil(steps / work.part_steps);
+            try_cut(machine, p, work, proposal);
+        }
+    }
+}
+
+/* A box's lines across k are as long as L2's and begin where those do if their pitch lets them. */
+static int is_straddling(const tgi_operand *operand)
+{
+    return operand->is_across && operand->pitch_bytes % TGI_WGMMA_STEP_BYTES != 0;
+}
+
+/* The cluster, and whether and how k is cut. */
+void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
+                          const tgi_operand operand[2], tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
+    /* Of equals the cluster that shares B: it reads less. */
+    for (int cluster_rows = kernel->thread_rows; cluster_rows >= 1; cluster_rows--) {
+        if ((int64_t)(cluster_rows - 1) * kernel->tile_rows >= p->m)
+            continue; /* its last tile would have no rows */
+        const tgi_wgmma_work work = {
+            .a_box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
+            .b_box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
+            .a_straddles = is_straddling(&operand[0]),
+            .b_straddles = is_straddling(&operand[1]),
+            .a_is_loose = operand[0].is_loose,
+            .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
+            .stage_count =
+                TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
+            .is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p),
+            .d_part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols),
+            .cluster_rows = cluster_rows,
+            .group_rows = tgi_wgmma_group_rows(kernel, p, cluster_rows),
+            .cluster_parts = 1,
+            .slot_count = count_slots(machine, cluster_rows),
+            .whole_count = (double)tgi_wgmma_row_clusters(kernel, p, cluster_rows) *
+                           (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count,
+            .step_count = steps,
+            .part_count = 1.0,
+            .part_steps = steps};
+        try_cut(machine, p, work, proposal);
+        if (p->is_batch_invariant)
+            continue;
+        try_workspace_cuts(machine, p, work, proposal);
+        /* The ranges of rows held in registers are not known in the block that adds. */
+        if (!tgi_slices_are_held(kernel))
+            try_cluster_cuts(machine, p, work, proposal);
+    }
+}

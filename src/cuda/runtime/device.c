@@ -1,0 +1,170 @@
+/* Devices: each open once a process, its primary context retained while a context here uses it. */
+#include "cuda/runtime/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/alloc.h"
+#include "core/status.h"
+#include "model/chips.h"
+
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+static tgi_cuda_device *devices[TGI_CUDA_DEVICE_COUNT];
+
+static int64_t get_attribute(const tgi_cuda_device *device, int attribute)
+{
+    int value = 0;
+    if (device->driver->get_attribute(&value, attribute, device->handle))
+        return 0;
+    return value;
+}
+
+static void describe(const tgi_cuda_device *device, tgi_machine *machine)
+{
+    size_t memory_bytes = 0;
+    memset(machine, 0, sizeof *machine);
+    memcpy(machine->name, device->name, sizeof machine->name);
+    machine->isa = tgi_chips_find_isa(device->capability);
+    machine->thread_count = 1;
+    machine->l2_bytes = get_attribute(device, TGI_CUDA_ATTRIBUTE_L2_BYTES);
+    machine->device = (void *)(uintptr_t)device;
+    tgi_gpu *gpu = &machine->gpu;
+    gpu->ordinal = device->ordinal;
+    gpu->capability = device->capability;
+    gpu->l2_bytes = machine->l2_bytes;
+    gpu->sm_count = (int)get_attribute(device, TGI_CUDA_ATTRIBUTE_SM_COUNT);
+    gpu->threads_per_sm = (int)get_attribute(device, TGI_CUDA_ATTRIBUTE_THREADS_PER_SM);
+    gpu->blocks_per_sm = (int)get_attribute(device, TGI_CUDA_ATTRIBUTE_BLOCKS_PER_SM);
+    gpu->registers_per_sm = (int)get_attribute(device, TGI_CUDA_ATTRIBUTE_REGISTERS_PER_SM);
+    gpu->shared_bytes_per_sm = get_attribute(device, TGI_CUDA_ATTRIBUTE_SHARED_BYTES_PER_SM);
+    gpu->shared_bytes_per_block = get_attribute(device, TGI_CUDA_ATTRIBUTE_SHARED_BYTES_OPTIN);
+    gpu->clock_hz = 1e3 * (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_CLOCK_KHZ);
+    /* Two transfers a clock, bus bits / 8 bytes each. */
+    gpu->memory_bytes_per_s = 2e3 *
+                              (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_MEMORY_CLOCK_KHZ) *
+                              (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_MEMORY_BUS_BITS) / 8;
+    device->driver->name_bus(gpu->bus, (int)sizeof gpu->bus, device->handle);
+    if (!device->driver->get_device_bytes(&memory_bytes, device->handle))
+        gpu->memory_bytes = (int64_t)memory_bytes;
+}
+
+static tg_status check_ordinal(const tgi_driver *driver, int ordinal)
+{
+    int count = 0;
+    int error = driver->count_devices(&count);
+    if (error)
+        return tgi_driver_fail(driver, error, "cuDeviceGetCount");
+    if (count > TGI_CUDA_DEVICE_COUNT)
+        count = TGI_CUDA_DEVICE_COUNT;
+    if (count == 0) {
+        return tgi_status_fail(TG_STATUS_NO_DEVICE,
+                               "no CUDA device: the driver sees none; look at nvidia-smi and at "
+                               "CUDA_VISIBLE_DEVICES, or pass device = \"cpu\"");
+    }
+    if (ordinal >= count) {
+        return tgi_status_fail(TG_STATUS_NO_DEVICE,
+                               "device = cuda:%d, but the driver sees %d CUDA device%s; pass "
+                               "cuda:0..cuda:%d",
+                               ordinal, count, count == 1 ? "" : "s", count - 1);
+    }
+    return TG_STATUS_OK;
+}
+
+/* Name, capability and primary context of a device that nobody uses yet. */
+static tg_status open_first(tgi_cuda_device *device)
+{
+    const tgi_driver *driver = device->driver;
+    char what[64];
+    int error = driver->get_device(&device->handle, device->ordinal);
+    if (!error)
+        error = driver->name_device(device->name, (int)sizeof device->name, device->handle);
+    if (error) {
+        snprintf(what, sizeof what, "cuda:%d cannot be asked for its name", device->ordinal);
+        return tgi_driver_fail(driver, error, what);
+    }
+    device->capability = (int)(10 * get_attribute(device, TGI_CUDA_ATTRIBUTE_CAPABILITY_MAJOR) +
+                               get_attribute(device, TGI_CUDA_ATTRIBUTE_CAPABILITY_MINOR));
+    if (device->capability < 75) {
+        return tgi_status_fail(
+            TG_STATUS_NO_DEVICE,
+            "cuda:%d, %s, has compute capability %d.%d and the kernels need 7.5; "
+            "pass another device",
+            device->ordinal, device->name, device->capability / 10, device->capability % 10);
+    }
+    error = driver->retain_context(&device->context, device->handle);
+    if (error) {
+        snprintf(what, sizeof what, "cuda:%d gives no context", device->ordinal);
+        return tgi_driver_fail(driver, error, what);
+    }
+    pthread_mutex_init(&device->lock, NULL);
+    return TG_STATUS_OK;
+}
+
+/* Under the table's lock. */
+static tgi_cuda_device *open_locked(const tgi_driver *driver, int ordinal, tg_status *status)
+{
+    tgi_cuda_device *device = devices[ordinal];
+    if (!device) {
+        device = tgi_alloc_object(sizeof *device);
+        *status = device ? TG_STATUS_OK : TG_STATUS_OUT_OF_MEMORY;
+        if (!device)
+            return NULL;
+        device->driver = driver;
+        device->ordinal = ordinal;
+        if ((*status = open_first(device))) {
+            tgi_alloc_free(device);
+            return NULL;
+        }
+        devices[ordinal] = device;
+    }
+    device->user_count++;
+    return device;
+}
+
+tgi_cuda_device *tgi_cuda_open_device(int ordinal, tgi_machine *machine, tg_status *status)
+{
+    const tgi_driver *driver = tgi_driver_open(status);
+    if (!driver || (*status = check_ordinal(driver, ordinal)))
+        return NULL;
+    pthread_mutex_lock(&table_lock);
+    tgi_cuda_device *device = open_locked(driver, ordinal, status);
+    pthread_mutex_unlock(&table_lock);
+    if (device)
+        describe(device, machine);
+    return device;
+}
+
+void tgi_cuda_close_device(tgi_cuda_device *device)
+{
+    void *before = NULL;
+    pthread_mutex_lock(&table_lock);
+    if (--device->user_count == 0) {
+        devices[device->ordinal] = NULL;
+        /* At the end of the process the driver may be gone already, and its memory with it. */
+        if (tgi_cuda_enter(device, &before) == TG_STATUS_OK) {
+            tgi_cuda_unload_images(device);
+            tgi_cuda_leave(device, before);
+        }
+        device->driver->release_context(device->handle);
+        pthread_mutex_destroy(&device->lock);
+        tgi_alloc_free(device);
+    }
+    pthread_mutex_unlock(&table_lock);
+}
+
+tg_status tgi_cuda_enter(const tgi_cuda_device *device, void **before)
+{
+    int error = device->driver->get_current(before);
+    if (!error && *before != device->context)
+        error = device->driver->set_current(device->context);
+    if (error)
+        return tgi_driver_fail(device->driver, error,
+                               "the device's context cannot be made current");
+    return TG_STATUS_OK;
+}
+
+void tgi_cuda_leave(const tgi_cuda_device *device, void *before)
+{
+    if (before != device->context)
+        device->driver->set_current(before);
+}
