@@ -8,4 +8,4 @@ if(GIT AND EXISTS "${SOURCE_DIR}/.git")
                     OUTPUT_VARIABLE state OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 file(CONFIGURE OUTPUT "${OUTPUT}" @ONLY CONTENT
-     "#include \"machine.h\"\n\nconst char cli_source_state[] = \"@state@\";\n")
+     "#include \"host_machine.h\"\n\nconst char cli_source_state[] = \"@state@\";\n")

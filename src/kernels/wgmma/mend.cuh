@@ -1,7 +1,7 @@
 /*
  * Sums of FP32 operands that slices of 16 bits (kernels/slices/slice_args.h) might have spoiled:
  * they are found by the ranges of blocks of lines of A and of B, which tell of most tiles that none
- * is, and formed anew from the operands. Which are depends on an element's own row and column alone.
+ * is, and formed anew from the operands. Which are depends on an element's own row and column.
  */
 #ifndef TGI_WGMMA_MEND_CUH
 #define TGI_WGMMA_MEND_CUH

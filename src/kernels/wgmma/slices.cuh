@@ -1,7 +1,7 @@
 /*
  * Products of FP32 operands by slices of 16 bits (kernels/slices/slice_args.h): a stage holds a
- * chunk of all slices of a tile's lines, which are multiplied in pairs, the least product first. Sums that
- * 16 bits might have spoiled are formed anew (mend.cuh).
+ * chunk of all slices of a tile's lines, which are multiplied in pairs, the least product first.
+ * Sums that 16 bits might have spoiled are formed anew (mend.cuh).
  */
 #ifndef TGI_WGMMA_SLICES_CUH
 #define TGI_WGMMA_SLICES_CUH

@@ -24,8 +24,8 @@ typedef struct tgi_wgmma_operand {
 } tgi_wgmma_operand;
 
 /* What the slices of an FP32 operand were found to hold (kernels/slices/slice_args.h): ranges of
- * blocks of lines and segments of k. Of rows held in registers, found by the kernel, a segment for each
- * part of k of the tiles that are cut. */
+ * blocks of lines and segments of k. Of rows held in registers, found by the kernel, a segment for
+ * each part of k of the tiles that are cut. */
 typedef struct tgi_wgmma_slices {
     tgi_range *ranges;
     const float *line_scale; /* NULL: none */
