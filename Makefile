@@ -11,48 +11,48 @@ all:
 	@cmake --build --preset demo -j $(JOBS)
 
 setup:
-	@tools/setup check
-	@tools/setup bench
-	@tools/setup-peers
-	@tools/setup-disassembler
+	@tools/setup/packages check
+	@tools/setup/packages bench
+	@tools/setup/peers
+	@tools/setup/disassembler
 
 demo:
-	@tools/setup demo
+	@tools/setup/packages demo
 	@tools/run_demo $(JOBS)
 
 check:
-	@tools/setup check
-	@tools/setup-disassembler
-	@tools/run_checks --jobs $(JOBS)
+	@tools/setup/packages check
+	@tools/setup/disassembler
+	@tools/check/configurations --jobs $(JOBS)
 
 gpu-check:
-	@tools/setup check
+	@tools/setup/packages check
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
-	@tools/gpu_check
+	@tools/check/gpu
 
 fuzz:
-	@tools/setup check
-	@tools/run_checks --jobs $(JOBS) --fuzz-seconds $(FUZZ_SECONDS) fuzz
+	@tools/setup/packages check
+	@tools/check/configurations --jobs $(JOBS) --fuzz-seconds $(FUZZ_SECONDS) fuzz
 
 bench:
-	@tools/setup bench
-	@tools/setup-peers
+	@tools/setup/packages bench
+	@tools/setup/peers
 	@cmake --preset demo >/dev/null
 	@cmake --build --preset demo -j $(JOBS)
 	@env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE -u BLIS_ARCH_TYPE \
 		build/tilegemm bench --suite square --peer all
 
 report-shots: all
-	@tools/setup check
-	@/usr/bin/python3 tools/report_shots build/tilegemm build/shots
+	@tools/setup/packages check
+	@/usr/bin/python3 tools/pages/report_shots build/tilegemm build/shots
 
 report-bench: all
-	@tools/setup check
-	@/usr/bin/python3 tools/report_bench build/tilegemm
+	@tools/setup/packages check
+	@/usr/bin/python3 tools/pages/report_bench build/tilegemm
 
 format:
-	@tools/setup check
+	@tools/setup/packages check
 	@git ls-files -co --exclude-standard -- '*.c' '*.h' | xargs clang-format -i
 
 install: all

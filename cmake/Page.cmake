@@ -36,12 +36,12 @@ if(NOT TG_PAGE STREQUAL "OFF")
     if(missing STREQUAL "")
         set(TG_HAVE_PAGE ON)
     elseif(TG_PAGE STREQUAL "ON")
-        message(FATAL_ERROR "TG_PAGE=ON lacks: ${missing}; install these packages (tools/setup "
-                            "demo does), or pass -DTG_PAGE=OFF")
+        message(FATAL_ERROR "TG_PAGE=ON lacks: ${missing}; install these packages "
+                            "(tools/setup/packages demo does), or pass -DTG_PAGE=OFF")
     else()
         message(STATUS "page of reports: left out, it lacks: ${missing}")
-        set(TG_PAGE_MISSING "it was built without: ${missing}; install these packages (tools/setup \
-demo does) and build again")
+        set(TG_PAGE_MISSING "it was built without: ${missing}; install these packages \
+(tools/setup/packages demo does) and build again")
     endif()
 endif()
 

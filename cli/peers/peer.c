@@ -70,7 +70,7 @@ static cli_peer peers[] = {
     },
     {
         .name = "mkl",
-        .remedy = "run tools/setup-peers (PyPI package mkl), or set TILEGEMM_MKL to its folder",
+        .remedy = "run tools/setup/peers (PyPI package mkl), or set TILEGEMM_MKL to its folder",
         .path_variable = "TILEGEMM_MKL",
         .libraries = {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"},
         .settings = {{"MKL_ENABLE_INSTRUCTIONS", "AVX512", 1},

@@ -65,7 +65,7 @@
 #endif
 
 /* exp(r) = 1 + r + r^2 (C0 + C1 r + ...) for |r| <= ln(2) / 2, relative error 2^-27.76. From
- * tools/fit_activation.py, as are the next. */
+ * tools/measure/fit_activation, as are the next. */
 #define TGI_EXP_C0 0x1.fffffcp-2f
 #define TGI_EXP_C1 0x1.55549p-3f
 #define TGI_EXP_C2 0x1.5558f4p-5f

@@ -1,4 +1,7 @@
-"""tools/measure_results: what it runs, tells and refuses; bench takes the runs that are listed."""
+"""Tests tools/measure/measure_results: what it runs, prints and refuses. Also tests that `tilegemm
+bench` accepts every run of bench/runs.txt.
+"""
+
 import os
 import pathlib
 import re
@@ -9,7 +12,7 @@ import tempfile
 import unittest
 
 TILEGEMM, SOURCE = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
-TOOL = SOURCE / "tools" / "measure_results"
+TOOL = SOURCE / "tools" / "measure" / "measure_results"
 
 # Stands for the command: writes the result that it is asked for, and fails for one precision.
 STUB = """#!/bin/sh

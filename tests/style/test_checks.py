@@ -1,4 +1,4 @@
-"""Shows that tools/check_style, check_layers, run_checks and gpu_check --verify can fail.
+"""Shows that the commands of tools/check can fail.
 
 usage: test_checks.py ROOT
 
@@ -37,14 +37,14 @@ def run_tool(name, files):
             with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                 file.write(text)
         shutil.copy(os.path.join(ROOT, ".clang-format"), root)
-        result = subprocess.run([sys.executable, os.path.join(ROOT, "tools", name), root],
+        result = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "check", name), root],
                                 capture_output=True, text=True, check=False)
     return result.returncode, result.stdout + result.stderr
 
 
 def load_tool(name):
     """A tool as a module."""
-    loader = importlib.machinery.SourceFileLoader(name, os.path.join(ROOT, "tools", name))
+    loader = importlib.machinery.SourceFileLoader(name, os.path.join(ROOT, "tools", "check", name))
     sys.dont_write_bytecode = True
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
@@ -65,7 +65,7 @@ class ToolCase(unittest.TestCase):
 
 
 class StyleTest(ToolCase):
-    tool = "check_style"
+    tool = "style"
 
     def test_clean_tree_passes(self):
         self.expect_clean({})
@@ -118,7 +118,7 @@ class StyleTest(ToolCase):
 
 
 class LayersTest(ToolCase):
-    tool = "check_layers"
+    tool = "layers"
 
     def test_clean_tree_passes(self):
         self.expect_clean({})
@@ -158,7 +158,7 @@ class LayersTest(ToolCase):
 
 class CountsTest(unittest.TestCase):
     def test_junit(self):
-        module = load_tool("run_checks")
+        module = load_tool("configurations")
         case = '<testcase name="t" status="{}">{}</testcase>'.format
         text = "<testsuite>" + "".join([
             case("run", ""), case("run", ""), case("fail", '<failure message=""/>'),
@@ -174,7 +174,7 @@ class CountsTest(unittest.TestCase):
 class RecordTest(unittest.TestCase):
     def verify(self, tests, changed=""):
         """(exit status, output) of a record of these tests, of a file that has changed since."""
-        module = load_tool("gpu_check")
+        module = load_tool("gpu")
         with tempfile.TemporaryDirectory() as module.ROOT:
             path = os.path.join(module.ROOT, "src/cuda/a.c")
             record = os.path.join(module.ROOT, module.RECORD)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 C_SUFFIXES = (".c", ".h", ".cu", ".cuh")
 PRUNED = ("build", ".git", "__pycache__")
 
