@@ -2,13 +2,14 @@
 
 #include "cpu/panels.h"
 
-/* All threads' blocks together: with TGI_CHUNK_SUMS_BYTES, less than 32 MB beyond the operands. */
+/* The packed blocks of all threads take at most this. Together with TGI_CHUNK_SUMS_BYTES the
+ * workspace stays below 32 MB. */
 #define PACKED_BYTES ((int64_t)24 << 20)
 
-/* The smallest blocks of a thread take less: a panel of B, a row tile of A, running sums. */
+/* This bounds the smallest blocks of one thread: a panel of B, a row tile of A, running sums. */
 #define THREAD_BYTES ((int64_t)320 << 10)
 
-/* A thread is worth its waking (0.1 us and its share of a barrier) for this many cycles of work. */
+/* Waking a thread and its share of a barrier pay off from this many cycles of work on. */
 #define CYCLES_PER_THREAD 12000.0
 
 static int64_t smaller(int64_t x, int64_t y)
@@ -31,8 +32,8 @@ int tgi_cpu_count_threads(const tgi_machine *machine, const tgi_problem *p, doub
     return threads < 1.0 ? 1 : (int)threads;
 }
 
-/* A is packed where tiles cannot read it in place, or where its rows or columns lie so that they
- * would push each other out of the L1 cache or touch a page for each step of k. */
+/* Returns 1 if A must be packed: the tiles cannot read it in place, its rows evict each other from
+ * the L1 cache, or each step of k touches another page. */
 static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_set *tiles)
 {
     int64_t bytes = tgi_type_bytes(p->type);
@@ -43,7 +44,7 @@ static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const t
         return 0;
     if (p->a.col != 1)
         return 1;
-    /* Strides near a multiple of 4 KiB put all rows of a tile on one set: 8 ways are too few. */
+    /* A stride near a multiple of 4 KiB maps all rows of a tile to one set, which has 8 ways. */
     int64_t off_page = (p->a.row < 0 ? -p->a.row : p->a.row) * bytes % 4096;
     return machine->l1_bytes <= 32 << 10 && (off_page < 64 || off_page > 4096 - 64);
 }
@@ -60,7 +61,7 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
     return reuse_count > 2 && !is_side_by_side && !is_near;
 }
 
-/* Cycles of the slowest task where D is cut into row_parts x col_parts x k_parts. */
+/* Returns the cycles of the slowest task when D is cut into row_parts x col_parts x k_parts. */
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
                                 const tgi_blocking *blocking, double macs_per_cycle)
 {
@@ -70,12 +71,12 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
                  tiles->cols);
     double k = (double)tgi_cpu_divide_up(p->k, blocking->k_parts);
     if (cols > (double)p->n) {
-        /* One panel at most: its width in vectors is what is computed. */
+        /* A task of at most one panel computes whole vectors. */
         cols = (double)(tgi_cpu_divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
     }
     double packed =
         (blocking->is_a_packed ? rows * k : 0.0) + (blocking->is_b_packed ? cols * k : 0.0);
-    /* Tiles of few rows or columns load more for each product. */
+    /* A tile of few rows or columns loads more for each product. */
     double tile_rows = rows < tiles->rows ? rows : tiles->rows;
     double tile_cols = cols < tiles->cols ? cols : tiles->cols;
     double loads = 1.0 + 0.25 * (1.0 / tile_rows - 1.0 / tiles->rows) +
@@ -103,7 +104,7 @@ static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int
                 smaller(per_batch / (row_parts * k_parts), tgi_cpu_divide_up(p->n, tiles->cols));
             double cycles = count_task_cycles(p, tiles, blocking, macs_per_cycle);
             if (k_parts > 1)
-                cycles *= 1.03; /* the sums' way through memory */
+                cycles *= 1.03; /* partial sums pass through memory */
             if (best_cycles == 0.0 || cycles < best_cycles) {
                 best_cycles = cycles;
                 best = *blocking;
@@ -133,7 +134,7 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
         int64_t most = thread_bytes / 4 / TGI_ROWS_KEPT / tiles->accum_bytes;
         nc = smaller(nc, larger(most / blocking->panel_cols, 1) * blocking->panel_cols);
     }
-    /* Equal blocks rather than a small last one. */
+    /* Equal blocks are better than a small last one. */
     blocking->mc = tgi_cpu_divide_up(rows, tgi_cpu_divide_up(rows, mc));
     blocking->nc = tgi_cpu_divide_up(tgi_cpu_divide_up(cols, tgi_cpu_divide_up(cols, nc)),
                                      blocking->panel_cols) *
@@ -157,7 +158,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
     blocking->is_streamed = p->k <= blocking->kc && p->beta == 0.0 && tgi_cpu_is_d_plain(p) &&
                             tgi_cpu_is_linear(p) && d_bytes > machine->l3_bytes;
-    /* So little work for an element of D that writing D is what takes the time. */
+    /* With so little work for each element, writing D takes most of the time. */
     int64_t b_bytes = p->k * p->n * tiles->elem_bytes;
     blocking->is_along_rows = p->k <= 32 && b_bytes <= machine->l2_bytes / 2;
     blocking->is_d_far = d_bytes > machine->l2_bytes / 4;

@@ -1,16 +1,16 @@
-/* How the packed family cuts a problem. */
+/* Cache blocking of the packed family. */
 #ifndef TGI_CPU_BLOCKING_H
 #define TGI_CPU_BLOCKING_H
 
 #include "cpu/cpu.h"
 #include "model/cpu_model.h"
 
-/* Fills the blocking for `thread_count` threads and the work it means. */
+/* Chooses the blocking for `thread_count` threads and fills in the work that follows from it. */
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *problem,
                              const tgi_kernel *kernel, int thread_count, tgi_blocking *blocking,
                              tgi_cpu_work *work);
 
-/* Threads worth waking for the problem, 1 .. machine->thread_count. */
+/* Returns the number of threads worth waking for the problem, 1 .. machine->thread_count. */
 int tgi_cpu_count_threads(const tgi_machine *machine, const tgi_problem *problem,
                           double macs_per_cycle);
 

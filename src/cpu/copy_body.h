@@ -6,7 +6,7 @@
 #include "cpu/names.h"
 
 #if !IN_IS_SCALAR
-/* Inner dimension contiguous in memory: rows of vectors. */
+/* Copies rows of vectors. The inner dimension is contiguous in memory. */
 static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
 {
     for (int64_t o = 0; o < copy->outer; o++) {
@@ -24,7 +24,8 @@ static TARGET void LOCAL(copy_rows)(const tgi_copy *copy)
     }
 }
 
-/* Outer dimension contiguous: four rows of vectors at a time, transposed in squares of 4 x 4. */
+/* Copies four rows of vectors at a time and transposes squares of 4 x 4. The outer dimension is
+ * contiguous in memory. */
 static TARGET void LOCAL(copy_transposed)(const tgi_copy *copy)
 {
     enum { STEP = VECTOR_ELEMS < 4 ? 4 : VECTOR_ELEMS };

@@ -1,4 +1,4 @@
-/* What this processor is: name, instruction set, caches, threads. */
+/* Detection of the processor: name, instruction set, caches, threads. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "cpu/cpu.h"
 
 #if defined(__x86_64__)
-/* A bit of EAX (register 0) or ECX (register 2) of a CPUID leaf: for features that not every
- * compiler knows by name. */
+/* Returns a bit of EAX (register 0) or ECX (register 2) of a CPUID leaf. It serves features that
+ * some compilers do not know by name. */
 static int has_cpuid_bit(unsigned leaf, unsigned subleaf, int register_index, int bit)
 {
     unsigned registers[4] = {0};
@@ -25,7 +25,7 @@ static int has_cpuid_bit(unsigned leaf, unsigned subleaf, int register_index, in
 static tgi_isa find_isa(void)
 {
 #if defined(__x86_64__)
-    /* The builtins also ask whether the operating system saves the registers. */
+    /* The builtins also check that the operating system saves the registers. */
     __builtin_cpu_init();
     int has_f16c = has_cpuid_bit(1, 0, 2, 29), has_avx512_bf16 = has_cpuid_bit(7, 1, 0, 5);
     int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c;
@@ -56,8 +56,8 @@ static void find_name(char *name, size_t size_bytes)
         fclose(file);
 }
 
-/* One word of a file of the kernel's description of cache `index` of core 0; "" where there is
- * none. */
+/* Reads one word of Linux's description of cache `index` of core 0. `word` is "" if there is no
+ * such file. */
 static void read_cache_word(int index, const char *name, char word[32])
 {
     char path[128];
@@ -71,8 +71,8 @@ static void read_cache_word(int index, const char *name, char word[32])
     fclose(file);
 }
 
-/* Bytes of the data cache of `level`, 0 where Linux does not tell. sysconf would add up the
- * last-level caches of a whole package, of which a core sees one. */
+/* Returns the bytes of the data cache of `level`, or 0 if Linux does not tell. sysconf is no
+ * substitute: it adds up the last-level caches of a package, and a core sees one of them. */
 static int64_t read_cache_bytes(int level)
 {
     char found_level[32], type[32], size[32], *unit;

@@ -1,6 +1,6 @@
 /*
- * Family `direct`: the register tile on operands where they lie, in one thread and without
- * workspace: for matrices so small that packing or waking threads would cost more than it saves.
+ * Family `direct` runs register tiles on the operands in place, in one thread, without workspace.
+ * It serves matrices so small that packing or waking threads costs more than it saves.
  */
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         return;
     const tgi_tile_set *tiles = kernels->direct_tiles;
     proposal->blocking.panel_cols = tgi_cpu_panel_cols(p->n, tiles);
-    /* Its divisions take as long as a small tile: the cut is made here. */
+    /* The cut is made at planning, because its divisions take as long as a small tile. */
     tgi_tile_cut cut = tgi_cpu_cut_rows(p->m, tiles->rows);
     proposal->blocking.row_parts = cut.count; /* tiles, not tasks */
     proposal->blocking.mc = cut.rows;
@@ -42,8 +42,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     double col_tiles = (double)tgi_cpu_tile_count(p->n, tiles->cols);
     double cols = (double)tgi_cpu_tile_count(p->n, tiles->vector_elems) * tiles->vector_elems;
     double batch_count = (double)p->batch_count;
-    /* B is read again for each row tile: from L1 for nothing, from L2 for little, from beyond with
-     * the delays of long strides. */
+    /* Each row tile reads B again. Reads from L1 are free, reads from L2 cost little, and reads
+     * from memory suffer from long strides. */
     double b_bytes = (double)p->k * (double)p->n * (double)tiles->elem_bytes;
     double reread_cycles = b_bytes > (double)machine->l2_bytes / 2.0 ? 0.015
                            : b_bytes > (double)machine->l1_bytes     ? 0.0025

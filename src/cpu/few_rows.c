@@ -1,13 +1,13 @@
 /*
- * Families `rank` and `dot`: at most TGI_SKINNY_ROWS rows of A, so that speed is that of reading B.
- * A task is a strip of columns and a range of k; sums of a strip stay in L1.
+ * Families `rank` and `dot` multiply at most TGI_SKINNY_ROWS rows of A. Their speed is the speed of
+ * reading B. A task is a strip of columns and a range of k. The sums of a strip stay in L1.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "cpu/blocking.h"
 
-/* Sums of a strip, m x columns: within an L1 cache, but wide, for long reads of B. */
+/* The sums of a strip, m x columns, fit in an L1 cache. Wide strips give long reads of B. */
 #define STRIP_BYTES 32768
 
 typedef struct skinny_run {
@@ -20,7 +20,7 @@ typedef struct skinny_run {
     char *chunk_sums; /* where k is split: chunk_count x m x n */
 } skinny_run;
 
-/* A as the kernels want it: accumulators, contiguous along k. */
+/* Returns 1 if the kernels can read A in place: accumulators that are contiguous along k. */
 static int is_a_ready(const tgi_problem *p)
 {
     return tgi_type_bytes(p->type) == tgi_cpu_accum_bytes(p) && p->a.col == 1;
@@ -45,7 +45,7 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_blocking *
                : 0;
 }
 
-/* A of the chunk: in place, or widened into the thread's block. */
+/* Points the run at the chunk's part of A: in place, or widened into the thread's block. */
 static void read_a(const skinny_run *run, int64_t batch, int64_t k0, int64_t k, char *block,
                    tgi_skinny *s)
 {
@@ -142,7 +142,8 @@ static int64_t count_strips(const tgi_problem *p)
     return tgi_cpu_divide_up(p->n, cols);
 }
 
-/* Cuts for `thread_count` threads: strips are tasks, ranges of k too where there are few strips. */
+/* Cuts the problem for `thread_count` threads. Strips are tasks. If there are few strips, ranges of
+ * k are tasks too. */
 static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
                           tgi_blocking *blocking)
 {
@@ -207,8 +208,9 @@ static void propose_rank(const tgi_machine *machine, const tgi_problem *p, tgi_p
     propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7);
 }
 
-/* Sums over lanes end each chunk and are as expensive as several vectors of products, so chunks are
- * long; but all rows of a chunk of A should stay in L1 while the columns of B go by. */
+/* Returns the chunk length of `dot`. Each chunk ends with a sum over lanes, which costs as much as
+ * several vectors of products, so chunks are long. All rows of a chunk of A must still stay in L1
+ * while the columns of B pass. */
 static int64_t choose_dot_chunk(const tgi_problem *p)
 {
     const int64_t chunk_elems = 16384, step = 256;
@@ -227,7 +229,7 @@ static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
-    /* Reducing a vector to a number costs about what 8 products of vectors do. */
+    /* Reducing a vector to a number costs about as much as 8 products of vectors. */
     double lanes = tgi_cpu_select(proposal->kernel)->tiles->vector_elems;
     double share = (double)p->k / ((double)p->k + 8.0 * lanes);
     propose(machine, p, proposal, choose_dot_chunk(p), 0.9 * share);

@@ -1,15 +1,15 @@
 /*
- * Few rows of A against all of B, which is read once: sums += A B. Included once for each
- * instruction set and input type (IN_NAME, ACC_NAME, DOT_COLS), see names.h.
+ * sums += A B for few rows of A. B is read once. This file is included once for each instruction
+ * set and input type (IN_NAME, ACC_NAME, DOT_COLS), see names.h.
  */
 #include "cpu/names.h"
 
 #define RANK_DEPTH 8 /* rows of B that one pass adds to the sums */
 #define DOT_ROWS 4
 
-/* rows x RANK_DEPTH elements of A stay in registers while a row of sums goes by. depth < RANK_DEPTH
- * at the end of k. Also asks for `ahead` of the rows of B that the next pass over k will read, from
- * row `ahead_row` of it on. */
+/* Adds `depth` rows of B to `rows` rows of sums. rows x RANK_DEPTH elements of A stay in registers
+ * while a row of sums passes. depth is less than RANK_DEPTH at the end of k. The function also
+ * prefetches `ahead` rows of B of the next pass over k, from its row `ahead_row` on. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, const int depth,
                  const int ahead, int64_t ahead_row)
@@ -65,7 +65,7 @@ LOCAL(rank_rows)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, cons
         ACC(store_some)(sums + r * sums_row + j, sum[r], rest);
 }
 
-/* rank_rows of RANK_DEPTH rows of B; `ahead` is 0 or a divisor of them. */
+/* Adds RANK_DEPTH rows of B. `ahead` is 0 or a divisor of RANK_DEPTH. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(rank_ahead)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, int ahead,
                   int64_t ahead_row)
@@ -89,8 +89,8 @@ LOCAL(rank_ahead)(const tgi_skinny *s, int64_t i, int64_t p, const int rows, int
     }
 }
 
-/* All rows of A against RANK_DEPTH rows of B. The next rows of B are asked for little by little,
- * `ahead` of them for each pair of rows, so that memory works while the core multiplies. */
+/* Multiplies all rows of A by RANK_DEPTH rows of B. Each pair of rows prefetches `ahead` of the
+ * next rows of B, so that memory works while the core multiplies. */
 static inline __attribute__((always_inline)) TARGET void LOCAL(rank_depth)(const tgi_skinny *s,
                                                                            int64_t p, int ahead)
 {
@@ -117,8 +117,8 @@ static TARGET void LOCAL(rank)(const tgi_skinny *s)
             LOCAL(rank_rows)(s, i, p, 1, 1, 0, 0);
 }
 
-/* Dot products of `rows` rows of A with `cols` columns of B: one vector of partial sums each.
- * Meanwhile asks for `ahead` of the columns that come after, from `ahead_col` on. */
+/* Forms the dot products of `rows` rows of A with `cols` columns of B, each in one vector of
+ * partial sums. It prefetches `ahead` of the columns that follow, from `ahead_col` on. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const int cols,
                 const int ahead, int64_t ahead_col)
@@ -166,8 +166,9 @@ LOCAL(dot_tile)(const tgi_skinny *s, int64_t i, int64_t j, const int rows, const
     }
 }
 
-/* All rows of A with `cols` columns. Where is_ahead each group of rows asks for its share of the
- * next columns, so that memory works while the core multiplies; past the last one no one asks. */
+/* Multiplies all rows of A by `cols` columns. If is_ahead is set, each group of rows prefetches its
+ * share of the next columns, so that memory works while the core multiplies. Nothing is prefetched
+ * behind the last column. */
 static inline __attribute__((always_inline)) TARGET void
 LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols, int is_ahead)
 {
@@ -197,7 +198,7 @@ LOCAL(dot_cols)(const tgi_skinny *s, int64_t j, const int cols, int is_ahead)
 
 static TARGET void LOCAL(dot)(const tgi_skinny *s)
 {
-    /* With few rows the hardware's own prefetching keeps up. */
+    /* With few rows the hardware prefetcher keeps up. */
     const int is_ahead = s->m > 2 * DOT_ROWS;
     int64_t j = 0;
     for (; j + DOT_COLS <= s->n; j += DOT_COLS)

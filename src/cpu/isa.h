@@ -1,4 +1,4 @@
-/* What one instruction set offers for one input type: the functions that the families call. */
+/* The functions that one instruction set offers to the families for one input type. */
 #ifndef TGI_CPU_ISA_H
 #define TGI_CPU_ISA_H
 
@@ -9,8 +9,8 @@
  * Copies a block, converting inputs to what a tile reads:
  *     target[o * target_stride + i] = source[o * outer_stride + i * inner_stride]
  * for o < outer, i < inner, and zeros for inner <= i < padded. Counts and the source's strides are
- * in inputs, the target's stride in tile elements. Where a tile element is a pair along k, an odd k
- * is filled up with a zero.
+ * in inputs, the target's stride in tile elements. If a tile element is a pair along k, an odd k is
+ * padded with a zero.
  */
 typedef struct tgi_copy {
     void *target;
@@ -34,7 +34,7 @@ typedef struct tgi_finish {
     int64_t rows, cols;
     const void *sums;
     int64_t sums_row;
-    void *running; /* s; not used where the chunk is first and last */
+    void *running; /* s; not used if the chunk is both first and last */
     int64_t running_row;
     const void *c;
     void *d;
@@ -70,7 +70,8 @@ typedef struct tgi_isa_kernels {
     tgi_skinny_fn *rank, *dot;
 } tgi_isa_kernels;
 
-/* Kernels of an instruction set (one that the processor has) for an input type; `type` indexes. */
+/* Each table is indexed by the input type. Its kernels run only on processors that have the
+ * instruction set. */
 extern const tgi_isa_kernels tgi_isa_generic[TGI_TYPE_COUNT];
 #if defined(__x86_64__)
 extern const tgi_isa_kernels tgi_isa_avx2[TGI_TYPE_COUNT];

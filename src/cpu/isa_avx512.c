@@ -1,8 +1,8 @@
 /*
- * Kernels for AVX-512 and for AVX512_BF16, 32 registers. Small matrices, in L1: 14 x 2
- * accumulators, 2 of B, 1 of A, so that few tiles are started. Large ones: 8 x 3, which loads less
- * for each product and writes D in longer runs: 8 rows a power of two apart still fit in one set of
- * the L1 cache.
+ * Kernels for AVX-512 and AVX512_BF16, which have 32 vector registers. Tiles for small matrices in
+ * L1 have 14 x 2 accumulators, 2 registers of B and 1 of A, so that few tiles are started.
+ * Tiles for large matrices have 8 x 3 accumulators: they load less for each product and write D in
+ * longer runs, and 8 rows that lie a power of two apart still fit in one set of the L1 cache.
  */
 #if defined(__x86_64__)
 
@@ -16,7 +16,7 @@
 #define DOT_COLS 6
 #include "cpu/isa_body.h"
 
-/* With BF16 dot products, tiles read pairs; all else is as above. */
+/* The BF16 dot-product instruction reads pairs along k. All other kernels are those of AVX-512. */
 #include "cpu/simd_avx512_bf16.h"
 
 #undef K_PER_ELEM

@@ -29,7 +29,7 @@
 #include "cpu/copy_body.h"
 #include "cpu/few_rows_body.h"
 #undef IN_NAME
-/* FP8 is converted where it is packed, element by element; all else is FP32. */
+/* Packing converts FP8 element by element. The kernels then work on FP32. */
 #undef IN_IS_SCALAR
 #define IN_IS_SCALAR 1
 #define IN_NAME e4m3
@@ -59,7 +59,8 @@
 
 #define TILE_SET(accum, rows) EXPAND2(EXPAND3(tile_set, ISA_NAME, accum), rows)
 
-/* One row of an instruction set's table: of all families, or of the packed one alone. */
+/* Each macro makes one row of an instruction set's table: ISA_KERNELS for all families, the other
+ * for the packed family alone. */
 #define ISA_KERNELS(type, accum)                                                                   \
     {                                                                                              \
         &TILE_SET(accum, DIRECT_ROWS), &TILE_SET(accum, PACKED_ROWS),                              \

@@ -20,7 +20,7 @@
 #define ACC_LOCAL(name) EXPAND3(name, ISA_NAME, ACC_NAME)
 #define TILE(name) EXPAND2(LOCAL(name), TILE_ROWS)
 
-/* The FP8 types have no vectors of their own: the compiler's vectorizer does what it can. */
+/* The FP8 types have no vectors here. The compiler vectorizes their loops. */
 typedef uint8_t e4m3_elem, e5m2_elem;
 #define e4m3_scalar tgi_fp32_from_e4m3
 #define e5m2_scalar tgi_fp32_from_e5m2

@@ -1,6 +1,6 @@
 /*
- * Family `packed`: five loops around the register tile. Each task owns a part of D and packs what
- * it reads, so that threads never wait for each other:
+ * Family `packed` puts five loops around the register tile. Each task owns a part of D and packs
+ * what it reads, so that threads never wait for each other:
  *
  *     for columns by nc                 B block: chunk x nc, in the last-level cache
  *       for rows by rows_kept           only where D cannot hold running sums
@@ -8,8 +8,8 @@
  *           for rows by mc              pack A: mc x chunk, in L2
  *             for tiles (panels.c)      a panel of B in L1 or L2, row tiles go by
  *
- * Where D is small and k long, chunks of k are tasks too: their sums go to the workspace and are
- * added in the order of k, as one thread would have done.
+ * If D is small and k is long, chunks of k are tasks too (split-K). Their sums go to the workspace
+ * and are added in the order of k, as one thread would have done.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,8 +27,8 @@ typedef struct packed_run {
     char *chunk_sums;                        /* chunk_count x m x n where k is split, else NULL */
 } packed_run;
 
-/* Tile elements of a chunk along k, and the pitch of a packed row of A: an odd number of cache
- * lines, or rows would fall on the same sets. */
+/* Return the tile elements of a chunk along k, and the pitch of a packed row of A. The pitch is an
+ * odd number of cache lines, because rows would otherwise share cache sets. */
 static int64_t count_k_elems(const tgi_tile_set *tiles, int64_t k)
 {
     return tgi_cpu_divide_up(k, tiles->k_per_elem);
@@ -40,7 +40,7 @@ static int64_t pitch_elems(const tgi_tile_set *tiles, int64_t k)
     return (tgi_cpu_align_up(count_k_elems(tiles, k), line_elems) / line_elems | 1) * line_elems;
 }
 
-/* Where D cannot hold running sums, they take mc-independent rows of the workspace. */
+/* Returns 1 if running sums need rows of the workspace, because D cannot hold them. */
 static int needs_running(const tgi_problem *p, int64_t chunk_count)
 {
     return chunk_count > 1 && !tgi_cpu_is_d_plain(p);
@@ -93,7 +93,7 @@ static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     right->data = block;
     right->row = panel_cols;
     right->panel_elems = count_k_elems(tiles, k) * panel_cols;
-    /* A few rows at a time across all panels: B is read in long runs, not in columns of panels. */
+    /* A pass takes a few rows across all panels, so that B is read in long runs. */
     const int64_t step = p->b.row == 1 && p->b.col != 1 ? k : PACKED_DEPTH;
     for (int64_t k1 = 0; k1 < k; k1 += step) {
         for (int64_t j = 0; j < s->cols; j += panel_cols) {
@@ -113,7 +113,7 @@ static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     }
 }
 
-/* Rows row .. row + rows of A. What is contiguous in memory stays so: no transposition. */
+/* Packs rows row .. row + rows of A. The contiguous dimension stays contiguous. */
 static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64_t k,
                    tgi_left *left, char *block)
 {
@@ -159,7 +159,7 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     }
 }
 
-/* The rows and columns of `s`, chunks first .. last - 1. */
+/* Computes the rows and columns of `s` for chunks first .. last - 1. */
 static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64_t last,
                       char *blocks)
 {
@@ -227,12 +227,12 @@ static void run_part(void *state, int64_t index, int thread)
             run_block(run, &s, first, last, blocks);
         }
     }
-    /* Rows that were written past the caches must be visible before the threads meet. */
+    /* Non-temporal stores must be visible before the threads meet at the barrier. */
     if (blocking->is_streamed)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* D's rows start on vectors, which writing past the caches requires. */
+/* Returns 1 if each row of D starts on a vector, which non-temporal stores require. */
 static int is_d_aligned(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;

@@ -1,6 +1,7 @@
-/* Packing of BF16 pairs along k, for dot-product instructions; included with AVX-512's vectors. */
+/* Packing of BF16 pairs along k for the dot-product instruction. This file is included after the
+ * vectors of AVX-512. */
 
-/* Pairs along the inner dimension. */
+/* Packs pairs that lie along the inner dimension. */
 static TARGET void pack_k_inner(const tgi_copy *copy)
 {
     for (int64_t o = 0; o < copy->outer; o++) {
@@ -17,7 +18,8 @@ static TARGET void pack_k_inner(const tgi_copy *copy)
     }
 }
 
-/* Columns i .. inner of one pair of rows, one after another; `has_second` is 0 past an odd k. */
+/* Packs columns i .. inner of one pair of rows, one after another. `has_second` is 0 behind an
+ * odd k. */
 static TARGET void pack_pair(uint16_t *target, const uint16_t *source, int64_t i,
                              const tgi_copy *copy, int has_second)
 {
@@ -29,13 +31,14 @@ static TARGET void pack_pair(uint16_t *target, const uint16_t *source, int64_t i
         target[2 * i] = target[2 * i + 1] = 0;
 }
 
-/* Pairs along the outer dimension: two rows interleaved. */
+/* Packs pairs that lie along the outer dimension: it interleaves two rows. */
 static TARGET void pack_k_outer(const tgi_copy *copy)
 {
     const uint16_t *source = copy->source;
     int64_t o = 0, whole = copy->inner / 4 * 4;
     if (copy->outer_stride == 1 && copy->inner_stride != 1) {
-        /* A pair is 32 contiguous bits: squares of 4 x 4 pairs as if they were FP32. */
+        /* A pair has 32 contiguous bits, so that the FP32 transposition of 4 x 4 squares serves
+         * it. */
         for (; o + 8 <= copy->outer; o += 8) {
             uint16_t *target = (uint16_t *)copy->target + o * copy->target_stride;
             for (int64_t i = 0; i < whole; i += 4) {

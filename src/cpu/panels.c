@@ -34,7 +34,8 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
     return 1;
 }
 
-/* Through a local tile and the full epilogue: D of another type or layout, bias, activation. */
+/* Runs a tile into local memory and applies the whole epilogue from there. It serves a D of another
+ * type or layout, a bias and an activation. */
 static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_tile *tile,
                                 int64_t i, int64_t j, int64_t rows)
 {
@@ -55,7 +56,8 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
     tgi_cpu_finish(s->call, s->kernels->finish, s->batch, s->row + i, s->col + j, &block);
 }
 
-/* 1 if tiles may write D themselves: alpha, beta and the running sum are all there is to do. */
+/* Returns 1 if tiles may write D themselves, because the epilogue has only alpha, beta and the
+ * running sum. */
 static int is_fused(const tgi_panels *s)
 {
     const tgi_problem *p = s->call->problem;
@@ -64,20 +66,20 @@ static int is_fused(const tgi_panels *s)
            (!s->is_last || tgi_cpu_is_linear(p)) && (!reads_c || p->c.col == 1);
 }
 
-/* Where the sums of one tile at (i, j) of the block go. */
+/* The destination of a tile's sums. */
 typedef enum tile_target { TO_SUMS, TO_D, TO_FINISH } tile_target;
 
-/* What all tiles of a block share. */
+/* The state that all tiles of a block share. */
 typedef struct tile_walk {
     const tgi_panels *panels;
     tile_target target;
     char *d;
-    const char *c; /* D where there is no C: never read then */
+    const char *c; /* D if there is no C; it is then never read */
     int64_t a_row; /* elements from one row of A to the next */
     tgi_tile tile;
 } tile_walk;
 
-/* `count` tiles of `rows` rows, the first at (i, j) of the block. */
+/* Runs `count` tiles of `rows` rows. The first one lies at (i, j) of the block. */
 static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, int64_t j)
 {
     const tgi_panels *s = walk->panels;
@@ -101,8 +103,8 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
     tile->a = a;
 }
 
-/* Every field that run_tiles reads for the target, and no other: clearing the whole struct first
- * would take as long as a small product. */
+/* Sets every field that run_tiles reads for the target, and no other field. Clearing the whole
+ * struct would take as long as a small product. */
 static inline void start_walk(const tgi_panels *s, tile_walk *walk)
 {
     const tgi_problem *p = s->call->problem;
@@ -139,8 +141,8 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     tile->is_plain = tile->alpha == 1.0 && tile->beta == 0.0 && !tile->is_streamed;
 }
 
-/* Down the columns, a panel of B stays near and row tiles of A go by; along the rows it is the
- * other way round, and D is written in long runs. */
+/* Walks the tiles down the columns or along the rows. Down the columns a panel of B stays in cache
+ * while row tiles of A pass. Along the rows the tile of A stays, and D is written in long runs. */
 void tgi_cpu_run_panels(const tgi_panels *s)
 {
     const int64_t elem_bytes = s->tiles->elem_bytes, panel_cols = s->b.cols;

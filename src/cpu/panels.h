@@ -1,12 +1,12 @@
-/* The innermost two loops, shared by the direct and packed families: a block of D by register
+/* The innermost two loops of the direct and packed families: they compute a block of D by register
  * tiles. */
 #ifndef TGI_CPU_PANELS_H
 #define TGI_CPU_PANELS_H
 
 #include "cpu/cpu.h"
 
-/* A block of A as tiles read it: in either order of tile.h, or, paneled, row tile by row tile, each
- * k x (rows of the tile) with its rows side by side. */
+/* A block of A as tiles read it: in either order of tile.h, or paneled. A paneled block stores row
+ * tile after row tile, each k x (rows of the tile) with its rows side by side. */
 typedef struct tgi_left {
     const void *data;
     tgi_a_order order;
@@ -14,7 +14,7 @@ typedef struct tgi_left {
     int is_paneled; /* row tile by row tile, each k x (rows of the tile) */
 } tgi_left;
 
-/* A block of B in panels of `cols` columns: element (p, j) at
+/* A block of B in panels of `cols` columns. Element (p, j) lies at
  * data + (j / cols) * panel_elems + p * row + j % cols. */
 typedef struct tgi_right {
     const void *data;
@@ -23,13 +23,13 @@ typedef struct tgi_right {
     int64_t cols;
 } tgi_right;
 
-/* Rows cut into tiles that differ by one row at most: the first larger_count of them have
- * rows + 1, the others `rows`. */
+/* A cut of rows into tiles that differ by one row at most. The first larger_count tiles have
+ * rows + 1 rows, the others `rows`. */
 typedef struct tgi_tile_cut {
     int64_t count, larger_count, rows;
 } tgi_tile_cut;
 
-/* One block of D, at (row, col) of batch entry `batch`, for one chunk of k. */
+/* One block of D at (row, col) of batch entry `batch`, for one chunk of k. */
 typedef struct tgi_panels {
     const tgi_call *call;
     const tgi_isa_kernels *kernels;
@@ -39,9 +39,9 @@ typedef struct tgi_panels {
     int64_t k_elems;  /* tile elements along k */
     tgi_left a;
     tgi_right b;
-    void *sums; /* raw sums go here (rows x cols), NULL: to D */
+    void *sums; /* raw sums go here (rows x cols); NULL: they go to D */
     int64_t sums_row;
-    void *running; /* running sums of this block where D cannot hold them */
+    void *running; /* running sums of this block if D cannot hold them */
     int64_t running_row;
     int is_first, is_last;
 } tgi_panels;
@@ -51,10 +51,11 @@ void tgi_cpu_run_panels(const tgi_panels *panels);
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
 tgi_tile_cut tgi_cpu_cut_rows(int64_t rows, int tile_rows);
 
-/* Columns of a panel for n columns in all: whole vectors, as many in each panel as can be. */
+/* Returns the columns of a panel for n columns in all: as many whole vectors as possible, equal in
+ * all panels. */
 int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles);
 
-/* How A can be read where it lies: 1 and *left filled, or 0. */
+/* Fills *left and returns 1 if tiles can read A in place, else returns 0. */
 int tgi_cpu_read_a_in_place(const tgi_problem *problem, const tgi_tile_set *tiles, tgi_left *left);
 
 #endif

@@ -1,12 +1,12 @@
-/* The peak: FMAs on registers alone, on as many threads as are asked for. */
+/* Measurement of the peak: each thread runs FMAs on registers alone. */
 #include <omp.h>
 
 #include "cpu/cpu.h"
 
 #define LOOP_S 0.004  /* one measurement */
-#define LOOP_COUNT 10 /* the best one counts: interruptions only slow down */
+#define LOOP_COUNT 10 /* the best one counts, because interruptions only slow a loop down */
 
-/* The widest instruction set in use that has tiles for the type. */
+/* Returns the tiles of the widest instruction set in use that has some for the type. */
 static const tgi_tile_set *find_tiles(const tgi_machine *machine, tg_type type)
 {
     const tgi_tile_set *widest = tgi_isa_generic[type].tiles;
@@ -20,7 +20,7 @@ static const tgi_tile_set *find_tiles(const tgi_machine *machine, tg_type type)
     return widest;
 }
 
-/* Seconds of one loop on each thread; all start together. */
+/* Returns the seconds of one loop on each thread. All threads start together. */
 static double time_loops(const tgi_tile_set *tiles, int64_t iterations, int thread_count)
 {
     double start_s = 0.0, unused = 0.0;
@@ -32,7 +32,9 @@ static double time_loops(const tgi_tile_set *tiles, int64_t iterations, int thre
         unused += tiles->fma_loop(iterations);
     }
     double elapsed_s = omp_get_wtime() - start_s;
-    return unused == 0.0 ? elapsed_s : 0.0; /* always zero: the loop's sums must be used */
+    return unused == 0.0
+               ? elapsed_s
+               : 0.0; /* always zero; the comparison keeps the compiler from dropping the loop */
 }
 
 tg_status tgi_cpu_measure_peak(const tgi_machine *machine, tg_type type, int thread_count,

@@ -20,7 +20,7 @@ typedef uint16_t bf16_elem, fp16_elem;
 typedef __m256 fp32_vec;
 typedef __m256d fp64_vec;
 
-/* All bits set in the first n lanes. */
+/* Returns a mask whose first n lanes have all bits set. */
 INLINE __m256i mask32(int n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
@@ -140,7 +140,7 @@ INLINE double fp64_scalar(double x)
     return x;
 }
 
-/* AVX2 cannot load a part of a vector of 16-bit lanes: by way of memory. */
+/* Loads the first n lanes by way of memory, because AVX2 has no masked load of 16-bit lanes. */
 INLINE __m128i load_some_16bit(const uint16_t *p, int n)
 {
     uint16_t lanes[8] = {0};
@@ -159,7 +159,8 @@ INLINE fp32_vec bf16_load_some(const uint16_t *p, int n)
 {
     return fp32_from_bf16_bits(load_some_16bit(p, n));
 }
-/* Upper halves, rounded to nearest even; a NaN is made quiet rather than rounded to infinity. */
+/* Stores the upper halves, rounded to nearest even. A NaN becomes quiet instead of rounding to
+ * infinity. */
 INLINE void bf16_store(uint16_t *p, fp32_vec x)
 {
     __m256i bits = _mm256_castps_si256(x), high = _mm256_srli_epi32(bits, 16);

@@ -28,7 +28,7 @@ typedef __m512 fp32_vec;
 typedef __m512d fp64_vec;
 
 /* clang-format off: a table of operations. */
-/* Mask of the first n lanes. */
+/* Returns the mask of the first n lanes. */
 INLINE __mmask16 mask16(int n)
 {
     return (__mmask16)((1u << n) - 1);
@@ -156,7 +156,8 @@ INLINE fp32_vec bf16_load_some(const uint16_t *p, int n)
 {
     return fp32_from_bf16_bits(_mm256_maskz_loadu_epi16(mask16(n), p));
 }
-/* Upper halves, rounded to nearest even; a NaN is made quiet rather than rounded to infinity. */
+/* Returns the upper halves, rounded to nearest even. A NaN becomes quiet instead of rounding to
+ * infinity. */
 INLINE __m256i bf16_bits(fp32_vec x)
 {
     __m512i bits = _mm512_castps_si512(x), high = _mm512_srli_epi32(bits, 16);

@@ -27,7 +27,8 @@ typedef uint16_t bf16_elem, fp16_elem;
 typedef float fp32_vec __attribute__((vector_size(16)));
 typedef double fp64_vec __attribute__((vector_size(16)));
 
-/* Arithmetic of one type; loads and stores go through memcpy, which has no alignment. */
+/* Defines the arithmetic of one type. Loads and stores go through memcpy, which needs no
+ * alignment. */
 #define DEFINE_VECTOR(type, element, elems)                                                        \
     INLINE type##_vec type##_zero(void)                                                            \
     {                                                                                              \
@@ -99,8 +100,9 @@ typedef double fp64_vec __attribute__((vector_size(16)));
 DEFINE_VECTOR(fp32, float, 4)
 DEFINE_VECTOR(fp64, double, 2)
 
-/* 16-bit inputs, one lane after another. What takes many operations, FP16 and incomplete vectors,
- * would inlined into unrolled loops make up half of the object; called it costs little more. */
+/* 16-bit inputs are converted lane by lane. FP16 and incomplete vectors take many operations:
+ * inlined into unrolled loops they would make up half of the object, and a call costs little
+ * more. */
 #define CALLED static __attribute__((noinline, unused))
 #define DEFINE_INPUT(type, linkage)                                                                \
     INLINE float type##_scalar(uint16_t x)                                                         \

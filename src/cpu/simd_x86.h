@@ -1,4 +1,5 @@
-/* What AVX2 and AVX-512 share; included by their vectors after TARGET and INLINE. */
+/* Operations that AVX2 and AVX-512 share. Their vectors include this file after TARGET and
+ * INLINE. */
 #ifndef TGI_SIMD_X86_H
 #define TGI_SIMD_X86_H
 

@@ -1,4 +1,4 @@
-/* Parallel tasks, and what follows them where k was split among tasks. */
+/* Parallel tasks, and the sum over chunks of k that follows split-K tasks. */
 #include <omp.h>
 
 #include "cpu/cpu.h"
@@ -30,7 +30,7 @@ typedef struct reduction {
     int64_t chunk_count;
 } reduction;
 
-/* One row of D, REDUCED_COLS of its columns. */
+/* Reduces REDUCED_COLS columns of one row of D. */
 static void reduce_part(void *state, int64_t index, int thread)
 {
     const reduction *r = state;

@@ -6,7 +6,7 @@
 #include "cpu/cpu.h"
 #include "model/cpu_model.h"
 
-/* Tiles of A, B and sums, 64 x 64 FP32 each, are 48 KiB: about an L1 cache. */
+/* Three tiles of 64 x 64 FP32 (A, B, sums) take 48 KiB, about an L1 cache. */
 #define TILE 64
 
 /* One tile of the problem: sums[i][j] += A(row + i, k0 ..) B(k0 .., col + j). */
@@ -18,7 +18,8 @@ typedef struct region {
 } region;
 typedef void region_fn(const region *region);
 
-/* dot_<type>: i, j, p, one sum at a time. tile_<type>: i, p, j, along rows of B and of the sums. */
+/* Defines dot_<type>, whose loops i, j, p form one sum at a time, and tile_<type>, whose loops
+ * i, p, j run along rows of B and of the sums. */
 #define DEFINE_LOOPS(type, element, accum, widen)                                                  \
     static void dot_##type(const region *r)                                                        \
     {                                                                                              \
@@ -58,7 +59,7 @@ DEFINE_LOOPS(fp16, uint16_t, float, tgi_fp32_from_fp16)
 static region_fn *const dot_functions[] = {dot_fp32, dot_fp64, dot_bf16, dot_fp16};
 static region_fn *const tile_functions[] = {tile_fp32, tile_fp64, tile_bf16, tile_fp16};
 
-/* All of D in blocks of at most tile x tile; within a block, k in steps of tile_k. */
+/* Computes D in blocks of at most tile x tile. Within a block k advances in steps of tile_k. */
 static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, int64_t tile_k)
 {
     const tgi_problem *p = call->problem;
@@ -94,7 +95,7 @@ static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, 
 
 static void execute_sequential(const tgi_call *call)
 {
-    /* Blocks only bound the local sums: each is one dot product over all of k. */
+    /* The blocks only bound the local sums. Each sum is one dot product over all of k. */
     run_blocks(call, dot_functions[call->problem->type], TILE, call->problem->k);
 }
 
@@ -106,13 +107,13 @@ static void execute_blocked(const tgi_call *call)
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
                     double macs_per_cycle)
 {
-    tgi_cpu_work work = {.macs =
-                             (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
-                         .macs_per_cycle = macs_per_cycle,
-                         .memory_bytes = tgi_model_operand_bytes(p),
-                         .memory_share = 0.5,
-                         .fixed_cycles = 1e5, /* they teach; production rows are to be chosen */
-                         .thread_count = 1};
+    tgi_cpu_work work = {
+        .macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
+        .macs_per_cycle = macs_per_cycle,
+        .memory_bytes = tgi_model_operand_bytes(p),
+        .memory_share = 0.5,
+        .fixed_cycles = 1e5, /* keeps the planner from choosing a teaching kernel */
+        .thread_count = 1};
     proposal->is_legal = 1;
     proposal->sum_order = TGI_SUM_WHOLE_K;
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
@@ -121,7 +122,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 static void propose_sequential(const tgi_machine *machine, const tgi_problem *p,
                                tgi_proposal *proposal)
 {
-    propose(machine, p, proposal, 0.25); /* each sum waits for the one before: 4 cycles */
+    propose(machine, p, proposal, 0.25); /* each addition waits 4 cycles for the one before */
 }
 
 static void propose_blocked(const tgi_machine *machine, const tgi_problem *p,

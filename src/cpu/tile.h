@@ -3,8 +3,8 @@
  *
  *     D = alpha * (A B) + beta * C        A is rows x k, B is k x cols, C and D are rows x cols
  *
- * A is read by broadcasts, so either of its strides may be free; B, C and D are read and written
- * by vectors along their rows.
+ * A is read by broadcasts, so that either of its strides may be free. B, C and D are read and
+ * written by vectors along their rows.
  */
 #ifndef TGI_CPU_TILE_H
 #define TGI_CPU_TILE_H
@@ -15,9 +15,9 @@
 #define TGI_TILE_MAX_COLS 48
 #define TGI_PEAK_CHAINS 12
 
-/* Strides in elements of the operand; where B and A hold BF16 pairs, an element is a pair. One call
- * does tile_count tiles of as many rows, one below the other: a call costs as much as several steps
- * of k. */
+/* The arguments of a micro-kernel. Strides count elements of the operand; an element of BF16 pairs
+ * is a pair. One call computes tile_count tiles of equal height, one below the other, because a
+ * call costs as much as several steps of k. */
 typedef struct tgi_tile {
     int64_t k;
     int64_t tile_count; /* >= 1 */
@@ -26,18 +26,18 @@ typedef struct tgi_tile {
     int64_t a_stride; /* of the dimension that is not contiguous, see tgi_tile_fn */
     const void *b;
     int64_t b_row;
-    const void *c; /* not read where beta is 0 */
+    const void *c; /* not read if beta is 0 */
     int64_t c_row;
     void *d;
     int64_t d_row;
     double alpha, beta;
     int cols;        /* 1 .. tile_cols */
     int is_plain;    /* alpha is 1, beta 0 and is_streamed 0 */
-    int is_d_far;    /* D is asked for before the sums are ready: it is not in L1 or L2 */
-    int is_streamed; /* D bypasses the caches; then D's rows are aligned to vectors */
+    int is_d_far;    /* D is prefetched while the sums are formed, because it is not in L1 or L2 */
+    int is_streamed; /* D is written by non-temporal stores; its rows are aligned to vectors */
 } tgi_tile;
 
-/* Tables are indexed by rows - 1 and by how A lies. */
+/* Tables of micro-kernels are indexed by rows - 1 and by the order of A. */
 typedef void tgi_tile_fn(const tgi_tile *tile);
 typedef enum tgi_a_order {
     TGI_A_ALONG_K = 0,    /* A(i, p) at a[i * a_stride + p] */

@@ -8,7 +8,7 @@
 
 #include "cpu/names.h"
 
-/* D from the accumulators as they are. */
+/* Stores the accumulators to D unchanged. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTORS], const int rows,
                  const int vectors, const int is_whole)
@@ -26,8 +26,9 @@ TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTOR
         }
 }
 
-/* D from sums in memory, TILE_VECTORS vectors a row, by way of alpha, beta and C. One function for
- * tiles of all sizes: unrolled beside each of them it would be a third of the code. */
+/* Applies alpha, beta and C to sums in memory, TILE_VECTORS vectors a row, and stores them to D.
+ * One function serves tiles of all sizes: unrolled beside each of them it would be a third of
+ * the code. */
 static __attribute__((noinline)) TARGET void TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d,
                                                                const ACC(elem) * c,
                                                                const ACC(elem) * sums, int rows)
@@ -54,12 +55,13 @@ static __attribute__((noinline)) TARGET void TILE(finish_tile)(const tgi_tile *t
     }
 }
 
-/* Row i of A from pointers to every third row: their sums with one or two strides are addresses
- * that the processor forms itself, so that 14 rows take 6 registers. */
+/* Row i of A is addressed from a pointer to every third row. The addressing mode adds one or two
+ * strides, so that 14 rows take 6 registers. */
 #define A_POINTERS ((TILE_ROWS + 2) / 3)
 #define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
 
-/* One step of k: rank-one update of the accumulators. `ahead` steps beyond the pointers. */
+/* Performs one step of k, a rank-one update of the accumulators, `ahead` steps beyond the
+ * pointers. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
            ACC(vec) (*accum)[TILE_VECTORS], const int rows, const int vectors, const int order,
@@ -80,9 +82,9 @@ TILE(step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
     }
 }
 
-/* One tile of D at d. All of rows, vectors, order and is_whole are constants after inlining: the
- * arrays live in registers. is_whole says that the last vector of each row of B and D has all its
- * columns. */
+/* Computes one tile of D at d. rows, vectors, order and is_whole are constants after inlining, so
+ * that the arrays live in registers. is_whole says that the last vector of each row of B and D has
+ * all its columns. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, ACC(elem) * d, const ACC(elem) * c,
                 const int rows, const int vectors, const int order, const int is_whole)
@@ -95,7 +97,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, ACC(elem) * d, cons
 #pragma GCC unroll 5
     for (int q = 0; q < pointer_count; q++) {
         a[q] = a_start + 3 * q * a_stride;
-        HIDE_POINTER(a[q]); /* or the compiler would go back to one base and 14 offsets */
+        HIDE_POINTER(a[q]); /* the compiler would otherwise use one base and 14 offsets */
     }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
@@ -145,7 +147,7 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, ACC(elem) * d, cons
     TILE(finish_tile)(t, d, c, sums, rows);
 }
 
-/* All tiles of a call, one below the other. */
+/* Computes all tiles of a call, one below the other. */
 static inline __attribute__((always_inline)) TARGET void
 TILE(tile_column)(const tgi_tile *t, const int rows, const int vectors, const int order,
                   const int is_whole)
@@ -165,7 +167,7 @@ TILE(tile_column)(const tgi_tile *t, const int rows, const int vectors, const in
 #error "tiles of this many rows are not in the lists below"
 #endif
 
-/* One function for each number of rows and order of A; the columns choose the body. */
+/* There is one function for each number of rows and order of A. The columns choose the body. */
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
     if (t->cols == 3 * VECTOR_ELEMS) {                                                             \
@@ -230,7 +232,8 @@ static tgi_tile_fn *const TILE(tile_functions)[][TGI_A_ORDER_COUNT] = {
 #endif
 };
 
-/* Independent chains of FMAs on registers: PEAK_CHAINS hide the latency of two units. */
+/* Runs independent chains of FMAs on registers. PEAK_CHAINS chains hide the latency of two
+ * units. */
 static TARGET double TILE(fma_loop)(int64_t iterations)
 {
     const ACC(elem) start = 0;
@@ -245,7 +248,7 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
 #pragma GCC unroll 12
         for (int i = 0; i < TGI_PEAK_CHAINS; i++) {
             accum[i] = IN(dot)(x, x, accum[i]);
-            KEEP_IN_REGISTER(accum[i]); /* or the compiler would see that all stay zero */
+            KEEP_IN_REGISTER(accum[i]); /* the compiler would otherwise see that all stay zero */
         }
     }
     double sum = 0.0;
