@@ -8,7 +8,8 @@
 
 #include "core/epilogue.h"
 #include "kernels/gemm_args.h"
-#include "kernels/ptx.cuh"
+#include "kernels/ptx/convert.cuh"
+#include "kernels/ptx/launch.cuh"
 
 /* Bytes of the narrowest D, C or bias that a source's kernels meet: 4 where all multiply FP32 or
  * FP64, 2 where none multiplies FP8. Operands, and D, have scales only where it is 1. It spares

@@ -6,7 +6,7 @@
 #define TGI_TILE_IO_CUH
 
 #include "kernels/epilogue.cuh"
-#include "kernels/ptx.cuh"
+#include "kernels/ptx/async_copy.cuh"
 
 /* 16 bytes of T, as one access moves them. */
 template <typename T> struct alignas(16) tgi_vector {
@@ -18,17 +18,15 @@ template <typename T> struct alignas(16) tgi_vector {
 template <typename T>
 static __device__ __forceinline__ void tgi_copy_element(T *shared, const T *global, int count)
 {
-    if (sizeof(T) == 8)
-        tgi_copy_async_8(tgi_shared_address(shared), global, count);
-    else
-        tgi_copy_async_4(tgi_shared_address(shared), global, count);
+    tgi_copy_async<sizeof(T)>(tgi_shared_address(shared), global,
+                              count ? static_cast<int>(sizeof(T)) : 0);
 }
 
 /* The same for 16 aligned bytes, of which `count` elements are read and the others zero. */
 template <typename T>
 static __device__ __forceinline__ void tgi_copy_vector(T *shared, const T *global, int count)
 {
-    tgi_copy_async_16(tgi_shared_address(shared), global, count * static_cast<int>(sizeof(T)));
+    tgi_copy_async<16>(tgi_shared_address(shared), global, count * static_cast<int>(sizeof(T)));
 }
 
 /* Where `elem` of `line` lies in a tile in shared memory, in elements. Swizzle = 1 permutes the

@@ -1,6 +1,6 @@
 /*
  * CUDA C for a C++ compiler of the host: what a kernel's source needs in the place of the CUDA
- * headers and of src/kernels/ptx.cuh. It is read before the source (-include), which stays as it
+ * headers and of src/kernels/ptx/async_copy.cuh. It is read before the source (-include), which stays as it
  * is.
  *
  * float becomes a class of the same four bytes whose operators count. Functions that stand between
@@ -90,8 +90,8 @@ static inline int2 make_int2(int x, int y)
     return pair;
 }
 
-/* In the place of src/kernels/ptx.cuh, whose instructions only a GPU has. */
-#define TGI_PTX_CUH
+/* In the place of src/kernels/ptx/async_copy.cuh, whose instructions only a GPU has. */
+#define TGI_PTX_ASYNC_COPY_CUH
 #define tgi_shared_address tgi_sim_shared_address
 #define tgi_copy_async_4(shared, global, is_inside)                                                \
     tgi_sim_copy_async(shared, global, 4, (is_inside) ? 4 : 0)

@@ -1,39 +1,6 @@
 /* The small tiles of small_tiles.def, from the ladder's own sources. */
-#include "kernels/ptx.cuh"
 #include "kernels/instances.cuh"
-
-namespace naive
-{
-#include "kernels/ladder/l1_naive.cu"
-}
-namespace coalesced
-{
-#include "kernels/ladder/l2_coalesced.cu"
-}
-namespace tiled
-{
-#include "kernels/ladder/l3_tiled.cu"
-}
-namespace edges
-{
-#include "kernels/ladder/l4_edges.cu"
-}
-namespace transposed
-{
-#include "kernels/ladder/l5_transposed.cu"
-}
-namespace padded
-{
-#include "kernels/ladder/l6_padded.cu"
-}
-namespace register_column
-{
-#include "kernels/ladder/l7_register_column.cu"
-}
-namespace register_tile
-{
-#include "kernels/ladder/l8_register_tile.cu"
-}
+#include "kernels/ladder/first_rungs.cuh"
 
 #define TGI_IMAGE_lesson TGI_CHOSEN
 #define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \

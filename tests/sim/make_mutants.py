@@ -95,7 +95,7 @@ def list_mutations(name, text):
 
 def main():
     folder, output = sys.argv[1:]
-    source = ['#include "kernels/ptx.cuh"\n']
+    source = ['#include "kernels/ptx/async_copy.cuh"\n']
     table = []
     for name, (row, tile, shape) in KERNELS.items():
         with open(os.path.join(folder, name + ".cu"), encoding="utf-8") as file:

@@ -10,6 +10,7 @@
 #ifndef TGI_DMMA_CUH
 #define TGI_DMMA_CUH
 
+#include "kernels/ptx/warp_mma.cuh"
 #include "kernels/tile_io.cuh"
 
 /* An operand's stage, Count rows of A or columns of B by `Depth` of k, as it lies in global
@@ -39,8 +40,8 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
     __device__ __forceinline__ void copy_access(int index, const double *global, int is_on)
     {
         const int first = tgi_tile_offset<double, pitch, Along_k>(first_line(), first_elem());
-        tgi_copy_async_16_if(tgi_shared_address(elem + first) + index * line_step * pitch * 8,
-                             global, is_on);
+        tgi_copy_async_if<16>(tgi_shared_address(elem + first) + index * line_step * pitch * 8,
+                              global, is_on);
     }
 
     /* All threads' accesses, whatever the stage's edges and strides. */

@@ -18,7 +18,7 @@
  *                  holds every index; ceil(m / T) <= 65535.
  * Read:            CUDA C++ Programming Guide, "Asynchronous Data Copies"; PTX ISA, "cp.async".
  */
-#include "kernels/ptx.cuh"
+#include "kernels/ptx/async_copy.cuh"
 
 enum { TILE_K = 8, THREAD_ROWS = 8, THREAD_COLS = 8 };
 

@@ -23,7 +23,7 @@
  *                   holds every index; ceil(m / T) <= 65535.
  * Read:             CUTLASS documentation, "Efficient GEMM in CUDA", warp-level GEMM.
  */
-#include "kernels/ptx.cuh"
+#include "kernels/ptx/async_copy.cuh"
 
 enum { TILE_K = 8, THREAD_ROWS = 8, THREAD_COLS = 8, WARP_ROWS = 32, WARP_COLS = 64 };
 

@@ -2,41 +2,10 @@
  * The ladder's kernels: one __global__ function for each of its rows in kernels.def, around
  * multiply<rows of the tile> of the file that explains the rung.
  */
-#include "kernels/ptx.cuh"
 #include "kernels/instances.cuh"
+#include "kernels/ladder/first_rungs.cuh"
+#include "kernels/ptx/async_copy.cuh" /* here, outside the namespaces of rungs 10 and 11 */
 
-namespace naive
-{
-#include "kernels/ladder/l1_naive.cu"
-}
-namespace coalesced
-{
-#include "kernels/ladder/l2_coalesced.cu"
-}
-namespace tiled
-{
-#include "kernels/ladder/l3_tiled.cu"
-}
-namespace edges
-{
-#include "kernels/ladder/l4_edges.cu"
-}
-namespace transposed
-{
-#include "kernels/ladder/l5_transposed.cu"
-}
-namespace padded
-{
-#include "kernels/ladder/l6_padded.cu"
-}
-namespace register_column
-{
-#include "kernels/ladder/l7_register_column.cu"
-}
-namespace register_tile
-{
-#include "kernels/ladder/l8_register_tile.cu"
-}
 namespace vector
 {
 #include "kernels/ladder/l9_vector.cu"

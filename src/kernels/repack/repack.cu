@@ -4,7 +4,7 @@
  * read in words, shifted where they start between two, and written in units of 16 bytes; others,
  * and lines that overlap, are read line beside line and transposed in shared memory.
  */
-#include "kernels/ptx.cuh"
+#include "kernels/ptx/launch.cuh"
 #include "kernels/repack/repack_args.h"
 #include "kernels/instances.cuh"
 

@@ -5,9 +5,11 @@
 #ifndef TGI_SIMT_BULK_CUH
 #define TGI_SIMT_BULK_CUH
 
-#include "kernels/ptx.cuh"
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/shared_memory.cuh"
+#include "kernels/ptx/tma.cuh"
 
-#if TGI_HAS_BULK_COPY
+#if TGI_HAS_TMA
 /* Columns first .. end - 1 of a row, of which 0 is word `shift` of a unit of 16 bytes in both
  * memories: whole units by the copy engine, what is before and behind them by the thread. */
 static __device__ __forceinline__ void store_row(float *d, const float *sums, int shift, int first,
@@ -46,8 +48,7 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
     if (shift == 0 && shift_step == 0) {
         /* Adding it copies a sum; sums themselves would be tied to runs of registers, as
          * store_tile tells. */
-        float zero = -0.0f;
-        asm volatile("" : "+f"(zero));
+        const float zero = tgi_make_opaque(-0.0f);
 #pragma unroll
         for (int i = 0; i < ThreadRows; i++)
 #pragma unroll
@@ -67,7 +68,7 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
                 to[j / 4 * 4 * Shape::lane_cols + j % 4] = sum[i][j];
         }
     }
-    tgi_fence_bulk_copy();
+    tgi_fence_async_proxy();
     /* Else a row is copied before all its threads have written it. */
     __syncthreads();
     const int end = static_cast<int>(min(static_cast<int64_t>(Cols), col_count));

@@ -8,7 +8,8 @@
 #define TGI_SIMT_COPY_CUH
 
 #include "kernels/gemm_args.h"
-#include "kernels/ptx.cuh"
+#include "kernels/ptx/async_copy.cuh"
+#include "kernels/ptx/opaque.cuh"
 
 /* How the copies of an operand run: across its lines by 16, 8 or 4 bytes (vector, pair, single), or
  * along k by 4. The letters are those of the kernels' names. */
@@ -81,7 +82,7 @@ static __device__ __forceinline__ tgi_feed start_feed(const tgi_operand &operand
     feed.step = Depth * operand.depth_stride;
     feed.target = shared + (k * TGI_LINE_WORDS(Lines) + line) * 4;
     /* Opaque, or the compiler forms the address again at each use, to save a register. */
-    asm volatile("" : "+r"(feed.target));
+    feed.target = tgi_make_opaque(feed.target);
     return feed;
 }
 
@@ -93,8 +94,8 @@ static __device__ __forceinline__ void copy_piece(const tgi_feed &feed, uint32_t
     if (Mode == TGI_COPY_k) {
         int k = piece % (Depth / TGI_COPY_RUN) * TGI_COPY_RUN;
         int line = piece / (Depth / TGI_COPY_RUN) * (Threads / TGI_COPY_RUN);
-        tgi_copy_async_4_if(feed.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4,
-                            feed.source + line * feed.stride + k, is_on);
+        tgi_copy_async_if<4>(feed.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4,
+                             feed.source + line * feed.stride + k, is_on);
         return;
     }
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
@@ -105,11 +106,11 @@ static __device__ __forceinline__ void copy_piece(const tgi_feed &feed, uint32_t
     uint32_t target = feed.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4;
     const float *source = feed.source + k * feed.stride + line;
     if (Mode == TGI_COPY_v)
-        tgi_copy_async_16_if(target, source, is_on);
+        tgi_copy_async_if<16>(target, source, is_on);
     else if (Mode == TGI_COPY_p)
-        tgi_copy_async_8_if(target, source, is_on);
+        tgi_copy_async_if<8>(target, source, is_on);
     else
-        tgi_copy_async_4_if(target, source, is_on);
+        tgi_copy_async_if<4>(target, source, is_on);
 }
 
 /* The last stage across lines, where it has but `left` of its k and no line is missing: the copies
@@ -120,22 +121,21 @@ static __device__ __forceinline__ void copy_tail(const tgi_feed &feed, uint32_t 
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
     if (shape::has_idle && feed.is_idle)
         return;
-    int first = threadIdx.x / shape::row_threads, piece = 0;
+    int first = threadIdx.x / shape::row_threads;
     /* Opaque, or the compiler forms all addresses ahead of the loop over stages and keeps them. */
-    asm volatile("" : "+r"(piece));
 #pragma unroll 1
-    for (; piece < shape::count; piece++) {
+    for (int piece = tgi_make_opaque(0); piece < shape::count; piece++) {
         int k = piece / shape::turns * (Threads / shape::row_threads);
         int line = piece % shape::turns * shape::row_threads * shape::elems;
         int is_inside = first + k < left;
         uint32_t target = feed.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4;
         const float *source = feed.source + k * feed.stride + line;
         if (Mode == TGI_COPY_v)
-            tgi_copy_async_16(target, source, is_inside ? 16 : 0);
+            tgi_copy_async<16>(target, source, is_inside ? 16 : 0);
         else if (Mode == TGI_COPY_p)
-            tgi_copy_async_8(target, source, is_inside);
+            tgi_copy_async<8>(target, source, is_inside ? 8 : 0);
         else
-            tgi_copy_async_4(target, source, is_inside);
+            tgi_copy_async<4>(target, source, is_inside ? 4 : 0);
     }
 }
 
@@ -156,7 +156,8 @@ static __device__ __forceinline__ void copy_edge(uint32_t shared, const tgi_oper
         const float *source = operand.data;
         if (is_inside)
             source += line * operand.line_stride + (depth + k) * operand.depth_stride;
-        tgi_copy_async_4(shared + (k * TGI_LINE_WORDS(Lines) + line) * 4, source, is_inside);
+        tgi_copy_async<4>(shared + (k * TGI_LINE_WORDS(Lines) + line) * 4, source,
+                          is_inside ? 4 : 0);
     }
 }
 

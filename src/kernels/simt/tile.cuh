@@ -212,7 +212,7 @@ store_tile(const tgi_gemm_args &args, const tgi_tile_place &place, float *sums,
     int is_sum = is_partial || (args.is_plain && p.d.col == 1);
     int is_vector = is_sum && p.n % 4 == 0 && (is_partial || args.d_vector_elems == 4);
     int pass_row = row / Shape::warp_rows * run + row % Shape::warp_rows;
-#if TGI_HAS_BULK_COPY
+#if TGI_HAS_TMA
     if (Shape::has_bulk && is_sum) {
         float *d =
             static_cast<float *>(args.d) + tgi_offset(p.d, place.batch, place.row, place.col);
@@ -301,7 +301,9 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &args)
     uint32_t a_shared = stream.shared + (slice * shape::slice_depth * shape::a_words + row) * 4;
     uint32_t b_shared =
         stream.shared + shape::a_bytes + (slice * shape::slice_depth * shape::b_words + col) * 4;
-    asm volatile("" : "+r"(a_shared), "+r"(b_shared)); /* opaque, as in start_feed */
+    /* Opaque, or the compiler forms the addresses again at each use. */
+    a_shared = tgi_make_opaque(a_shared);
+    b_shared = tgi_make_opaque(b_shared);
     float sum[ThreadRows][ThreadCols] = {};
     float a[2][ThreadRows], b[2][ThreadCols];
 

@@ -12,6 +12,9 @@
 #define TGI_DOT_MMA_CUH
 
 #include "kernels/skinny/narrow.cuh"
+#include "kernels/ptx/global_memory.cuh"
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/warp_mma.cuh"
 #include "kernels/units.cuh"
 
 template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_dot_mma {
@@ -99,12 +102,12 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
             for (int s = 0; s < reads; s++) {
                 const elem *data = line + find_k(s);
                 if (Is_aligned) {
-                    put(value[s][i], Is_kept ? tgi_read_kept_16(data) : tgi_read_once_16(data));
+                    put(value[s][i], Is_kept ? tgi_read_cached_16(data) : tgi_read_once_16(data));
                 } else {
                     const int shift = find_shift(data);
                     const char *start = reinterpret_cast<const char *>(data) - shift;
-                    put(value[s][i],
-                        tgi_cut_unit(tgi_read_kept_16(start), tgi_read_kept_16(start + 16), shift));
+                    put(value[s][i], tgi_cut_unit(tgi_read_cached_16(start),
+                                                  tgi_read_cached_16(start + 16), shift));
                 }
             }
         }
@@ -126,9 +129,9 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
                 const int shift = find_shift(data);
                 const int bytes = left > 0 ? shift + left * static_cast<int>(sizeof(elem)) : 0;
                 const char *start = reinterpret_cast<const char *>(data) - shift;
-                tgi_copy_async_16(tgi_shared_address(target), start, min(16, bytes));
-                tgi_copy_async_16(tgi_shared_address(target + width), start + 16,
-                                  max(0, bytes - 16));
+                tgi_copy_async<16>(tgi_shared_address(target), start, min(16, bytes));
+                tgi_copy_async<16>(tgi_shared_address(target + width), start + 16,
+                                   max(0, bytes - 16));
             } else {
 #pragma unroll
                 for (int i = 0; i < width; i++)
@@ -194,10 +197,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
     /* The tile of a unit; k >= last where the block has no such unit. */
     static __device__ __forceinline__ cursor find_cursor(const tgi_gemm_args &args, int64_t unit)
     {
-        int col_count = Cols;
-        /* So that the compiler does not keep from tile to tile what it can find again. */
-        asm volatile("" : "+r"(col_count));
-        const typename cursor::schedule work(args, col_count);
+        /* Opaque, or the compiler keeps from tile to tile what it can find again. */
+        const typename cursor::schedule work(args, tgi_make_opaque(Cols));
         cursor at;
         at.unit = unit;
         at.end = work.end();

@@ -14,7 +14,11 @@
 #ifndef TGI_RANK_MMA_CUH
 #define TGI_RANK_MMA_CUH
 
-#include "kernels/hopper.cuh"
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/launch.cuh"
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/tma.cuh"
+#include "kernels/ptx/warp_mma.cuh"
 #include "kernels/skinny/rank_args.h"
 #include "kernels/skinny/skinny_lines.cuh"
 #include "kernels/skinny/narrow.cuh"
@@ -78,7 +82,7 @@ struct tgi_rank_mma {
 
     static __device__ __forceinline__ void prepare(const arguments &args, shared_stage *all)
     {
-        if constexpr (TGI_HAS_BULK_COPY) {
+        if constexpr (TGI_HAS_TMA) {
             if (!args.has_maps)
                 return;
             if (threadIdx.x < Stages)
@@ -94,7 +98,7 @@ struct tgi_rank_mma {
     static __device__ __forceinline__ void wait(const arguments &args, shared_stage &stage,
                                                 uint32_t parity)
     {
-        if constexpr (TGI_HAS_BULK_COPY)
+        if constexpr (TGI_HAS_TMA)
             if (args.has_maps)
                 tgi_barrier_wait(tgi_shared_address(&stage.full), parity);
     }
@@ -119,12 +123,12 @@ struct tgi_rank_mma {
 #pragma unroll
         for (int i = 0; i < a_lines::box_count; i++)
             if (warp == 0)
-                tgi_load_box(stage.a.address(0, 0) + i * a_lines::box_bytes, &args.a, full,
+                tgi_tma_load(stage.a.address(0, 0) + i * a_lines::box_bytes, &args.a, full,
                              k + i * box_elems, 0, args.has_a_batch ? z : 0);
 #pragma unroll
         for (int i = 0; i < b_lines::box_count; i++)
             if (i < boxes)
-                tgi_load_box(stage.b[warp].address(0, 0) + i * b_lines::box_bytes,
+                tgi_tma_load(stage.b[warp].address(0, 0) + i * b_lines::box_bytes,
                              &args.lines[warp], full, x + i * box_elems, k / warps,
                              args.has_b_batch ? z : 0);
     }
@@ -132,7 +136,7 @@ struct tgi_rank_mma {
     static __device__ __forceinline__ void load(const arguments &args, const cursor &at,
                                                 shared_stage &stage)
     {
-        if constexpr (TGI_HAS_BULK_COPY) {
+        if constexpr (TGI_HAS_TMA) {
             if (args.has_maps) {
                 load_boxes(args, at, stage);
                 return;
@@ -245,7 +249,8 @@ struct tgi_rank_mma {
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < parts; i++)
-                if (tgi_forget(turn - behind) == i) /* else sums would be looked up in memory */
+                if (tgi_make_opaque(turn - behind) ==
+                    i) /* else sums would be looked up in memory */
                     add_part(total.value[i], first + i * 16);
         }
     }

@@ -55,10 +55,10 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         for (int i = 0; i < (Count + step - 1) / step; i++) {
             const int line = first + i * step;
             if (line < Count)
-                tgi_copy_async_16(address(first_line + line, unit), start,
-                                  Is_whole                   ? 16
-                                  : line < source.line_count ? bytes
-                                                             : 0);
+                tgi_copy_async<16>(address(first_line + line, unit), start,
+                                   Is_whole                   ? 16
+                                   : line < source.line_count ? bytes
+                                                              : 0);
             start += step * source.line_stride;
         }
     }

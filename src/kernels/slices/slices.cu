@@ -4,7 +4,8 @@
  * take lines of any strides: neighbouring lanes have neighbouring units of k and lines, so that
  * whole sectors of 32 bytes are used whichever of the two is contiguous.
  */
-#include "kernels/ptx.cuh"
+#include "kernels/ptx/convert.cuh"
+#include "kernels/ptx/launch.cuh"
 #include "kernels/instances.cuh"
 #include "kernels/slices/slice_args.h"
 
@@ -66,33 +67,10 @@ static __device__ __forceinline__ void widen(tgi_range &range, const float (&val
     }
 }
 
-static __device__ __forceinline__ uint32_t pack_bf16(float low, float high)
-{
-    uint32_t pair;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-
-static __device__ __forceinline__ uint32_t pack_fp16(float low, float high)
-{
-    uint32_t pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-
-static __device__ __forceinline__ float unpack_fp16(uint32_t bits)
-{
-    float value;
-    asm("{ .reg .b16 half; cvt.u16.u32 half, %1; cvt.f32.f16 %0, half; }"
-        : "=f"(value)
-        : "r"(bits));
-    return value;
-}
-
 /* The next slice of two numbers, which are left what it lacks. */
 static __device__ __forceinline__ uint32_t cut_bf16(float &low, float &high)
 {
-    const uint32_t pair = pack_bf16(low, high);
+    const uint32_t pair = tgi_encode_pair(TG_TYPE_BF16, low, high);
     low -= __uint_as_float(pair << 16);
     high -= __uint_as_float(pair & 0xffff0000u);
     return pair;
@@ -100,9 +78,9 @@ static __device__ __forceinline__ uint32_t cut_bf16(float &low, float &high)
 
 static __device__ __forceinline__ uint32_t cut_fp16(float &low, float &high)
 {
-    const uint32_t pair = pack_fp16(low, high);
-    low -= unpack_fp16(pair);
-    high -= unpack_fp16(pair >> 16);
+    const uint32_t pair = tgi_encode_pair(TG_TYPE_FP16, low, high);
+    low -= tgi_decode_fp16(static_cast<uint16_t>(pair));
+    high -= tgi_decode_fp16(static_cast<uint16_t>(pair >> 16));
     return pair;
 }
 

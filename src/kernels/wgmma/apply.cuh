@@ -7,6 +7,7 @@
 #define TGI_WGMMA_APPLY_CUH
 
 #include "kernels/epilogue.cuh"
+#include "kernels/ptx/global_memory.cuh"
 #include "kernels/wgmma/place.cuh"
 
 /* Where a thread's next sums lie: their first row and column in D, how far its last row and column
@@ -100,7 +101,7 @@ struct tgi_wgmma_vectors {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t row = own.row + own.find_row(2 * i);
-            const int64_t col = min(first_col + tgi_thread_anew() % 32 * 2 + i, p.n - 1);
+            const int64_t col = min(first_col + tgi_reread_thread() % 32 * 2 + i, p.n - 1);
             row_bias[i] = p.bias == TG_BIAS_ROW ? tgi_read_element(gemm.bias, row, type) : 0.0f;
             col_bias[i] = p.bias == TG_BIAS_COL ? tgi_read_element(gemm.bias, col, type) : 0.0f;
             row_scale[i] = find_scale(gemm.a_scale, p.a_scale, row);
@@ -129,7 +130,7 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_wgmma_own &own,
 #pragma unroll
     for (int i = 0; i < Step; i++) {
         const int h = i / 2 % 2, j = i % 2;
-        const int lane = (col + i / 4 * 8) / 2 + tgi_thread_anew() % 4; /* that has this column */
+        const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4; /* that has this column */
         const float col_bias = __shfl_sync(~0u, vectors.col_bias[j], lane);
         float alpha = static_cast<float>(p.alpha);
         if (has_scales)
@@ -162,7 +163,7 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_wgmma_tile &tile, float 
     constexpr int step = Count < 8 ? Count : 8;
     const tgi_problem &p = gemm.problem;
     const tg_type type = tgi_find_d_type(p);
-    const int lane = tgi_thread_anew() % 32, warp = tgi_thread_anew() / 32 % 4;
+    const int lane = tgi_reread_thread() % 32, warp = tgi_reread_thread() / 32 % 4;
     tgi_wgmma_own own;
     own.batch = tile.batch;
     own.row = min(static_cast<int64_t>(tile.row + warp * 16 + lane / 4), p.m - 1);
@@ -201,7 +202,7 @@ static __device__ __forceinline__ void tgi_fetch_for_epilogue(const tgi_gemm_arg
     const tgi_problem &p = gemm.problem;
     const tg_type type = tgi_find_d_type(p);
     const int elem_bytes = tgi_count_bytes(type);
-    const int thread = tgi_thread_anew() % 128;
+    const int thread = tgi_reread_thread() % 128;
     const int64_t end_col = min(static_cast<int64_t>(tile.col + cols), p.n);
     const int64_t row = tile.row + thread / 2;
     if (p.beta != 0.0 && p.c.col == 1 && row < p.m)

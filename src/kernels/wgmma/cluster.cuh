@@ -8,7 +8,8 @@
 #ifndef TGI_WGMMA_CLUSTER_CUH
 #define TGI_WGMMA_CLUSTER_CUH
 
-#include "kernels/hopper.cuh"
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/shared_memory.cuh"
 #include "kernels/wgmma/pieces.cuh"
 
 #define TGI_PIECE_BYTES(sums) ((sums)*128 * 4)

@@ -6,7 +6,8 @@
 #ifndef TGI_WGMMA_FINISH_CUH
 #define TGI_WGMMA_FINISH_CUH
 
-#include "kernels/hopper.cuh"
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/tma.cuh"
 #include "kernels/wgmma/apply.cuh"
 #include "kernels/wgmma/store_lines.cuh"
 #include "kernels/wgmma/mend.cuh"
@@ -78,9 +79,9 @@ static __device__ __forceinline__ void tgi_store_boxes(const tgi_wgmma_args &arg
 {
     if (tgi_thread() % 128 != 0)
         return;
-    tgi_store_box(&args.d, box, tile.col, tile.row, tile.batch);
+    tgi_tma_store(&args.d, box, tile.col, tile.row, tile.batch);
     if (tgi_find_d_type(args.gemm.problem) == TG_TYPE_FP32 && Cols > 32)
-        tgi_store_box(&args.d, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
+        tgi_tma_store(&args.d, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
 }
 
 /* The same of boxes whose lines are columns. */
@@ -89,9 +90,9 @@ tgi_store_turned_boxes(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, u
 {
     if (tgi_thread() % 128 != 0)
         return;
-    tgi_store_box(&args.d, box, tile.row, tile.col, tile.batch);
+    tgi_tma_store(&args.d, box, tile.row, tile.col, tile.batch);
     if (tgi_find_d_type(args.gemm.problem) == TG_TYPE_FP32)
-        tgi_store_box(&args.d, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
+        tgi_tma_store(&args.d, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
 }
 
 /* Stores the 64 rows of a warpgroup where D takes boxes of rows; `part` is its shared memory, with
@@ -108,18 +109,18 @@ tgi_store_tile(const tgi_wgmma_args &args, tgi_wgmma_tile tile, const float (&su
         const uint32_t box = part + (IsWide ? 0 : 8 * first / cols % 2 * TGI_BOX_BYTES);
         /* The last store of the tile before may be of the first box. */
         if (tgi_thread() % 128 == 0 && (IsWide || first == 0))
-            tgi_store_box_wait<0>();
+            tgi_tma_store_wait<0>();
         else if (tgi_thread() % 128 == 0)
-            tgi_store_box_wait<1>();
-        tgi_meet(barrier, 128); /* the box has been read */
+            tgi_tma_store_wait<1>();
+        tgi_named_barrier_sync(barrier, 128); /* the box has been read */
         if (IsWide)
             tgi_put_fp32<cols>(box, sum, first);
         else
             tgi_put_16bit<cols>(box, sum, first, tgi_find_d_type(args.gemm.problem));
         if (IsSliced && args.b_slices.ranges)
             tgi_mend_part(args, a_range, tile.row, tile.col, tile.batch, box);
-        tgi_fence_bulk_copy();
-        tgi_meet(barrier, 128); /* the box has been written */
+        tgi_fence_async_proxy();
+        tgi_named_barrier_sync(barrier, 128); /* the box has been written */
         tgi_store_boxes<cols>(args, tile, box);
     }
 }
@@ -189,16 +190,16 @@ tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&
     if (!IsSliced && !args.gemm.is_sum_alone)
         tgi_apply_epilogue(args.gemm, tile, sum);
     if (is_leader && has_two && turn.index > 0)
-        tgi_store_box_wait<1>();
+        tgi_tma_store_wait<1>();
     else if (is_leader)
-        tgi_store_box_wait<0>();
-    tgi_meet(barrier, 128); /* the part has been read */
+        tgi_tma_store_wait<0>();
+    tgi_named_barrier_sync(barrier, 128); /* the part has been read */
     tgi_put_part<MayTurn, 2 * Count>(args, sum, part);
     if (IsSliced && args.b_slices.ranges)
         tgi_mend_part(args, a_range, tile.row, tile.col, tile.batch, part);
     if (args.is_d_boxed)
-        tgi_fence_bulk_copy();
-    tgi_meet(barrier, 128); /* it has been written */
+        tgi_fence_async_proxy();
+    tgi_named_barrier_sync(barrier, 128); /* it has been written */
     /* Where less than a unit follows, nothing is left to the part after. */
     const int are_beside = has_two && !is_turned;
     const int64_t wide =

@@ -34,7 +34,7 @@ static __device__ __forceinline__ void tgi_cut_rows(uint32_t shared, int row_cou
         }
 #pragma unroll
         for (int slice = 0; slice < 3; slice++) {
-            const uint32_t pair = tgi_pack(TG_TYPE_BF16, value[0], value[1]);
+            const uint32_t pair = tgi_encode_pair(TG_TYPE_BF16, value[0], value[1]);
             held[slice][i / 4][i % 4] = pair;
             value[0] -= __uint_as_float(pair << 16);
             value[1] -= __uint_as_float(pair & 0xffff0000u);
@@ -50,7 +50,7 @@ static __device__ __forceinline__ void tgi_multiply_held_rows(uint32_t stage, in
                                                               float (&sum)[Shape::part_cols / 2])
 {
     constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16; /* of a slice */
-    const uint64_t b = tgi_describe_slices(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
+    const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
     tgi_wgmma_fence();
 #pragma unroll
     for (int i = 3; i < TGI_SLICE_PRODUCTS; i++)
@@ -58,9 +58,9 @@ static __device__ __forceinline__ void tgi_multiply_held_rows(uint32_t stage, in
         for (int j = 0; j < 2; j++) {
             const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * 2;
             if (i > 3 || j > 0)
-                tgi_multiply_held<Shape, 1>(sum, held[tgi_find_pair(i).a][j], b_lines);
+                tgi_multiply_registers<Shape, 1>(sum, held[tgi_find_pair(i).a][j], b_lines);
             else
-                tgi_multiply_held<Shape, 0>(sum, held[tgi_find_pair(i).a][j], b_lines);
+                tgi_multiply_registers<Shape, 0>(sum, held[tgi_find_pair(i).a][j], b_lines);
         }
     tgi_wgmma_commit();
 }

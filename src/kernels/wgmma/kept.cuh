@@ -5,7 +5,8 @@
 #ifndef TGI_WGMMA_KEPT_CUH
 #define TGI_WGMMA_KEPT_CUH
 
-#include "kernels/hopper.cuh"
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/tma.cuh"
 #include "kernels/wgmma/part.cuh"
 #include "kernels/wgmma/place.cuh"
 
@@ -38,18 +39,18 @@ tgi_store_kept(const tgi_wgmma_args &args, tgi_wgmma_kept<Cols> &kept, uint32_t 
     const uint32_t box = parts + index % 2 * TGI_BOX_BYTES;
     /* The last store of the tile before may be of the first box. */
     if (is_leader && index == 0)
-        tgi_store_box_wait<0>();
+        tgi_tma_store_wait<0>();
     else if (is_leader)
-        tgi_store_box_wait<1>();
-    tgi_meet(barrier, 128); /* the box has been read */
+        tgi_tma_store_wait<1>();
+    tgi_named_barrier_sync(barrier, 128); /* the box has been read */
 #pragma unroll
     for (int i = 0; i < kept.part_count; i++) /* registers have no index that is computed */
         if (i == index)
             tgi_put_pairs<kept.part_cols>(box, kept.pair, i * (kept.part_cols / 4));
-    tgi_fence_bulk_copy();
-    tgi_meet(barrier, 128); /* the box has been written */
+    tgi_fence_async_proxy();
+    tgi_named_barrier_sync(barrier, 128); /* the box has been written */
     if (is_leader)
-        tgi_store_box(&args.d, box, kept.col, kept.row, kept.batch);
+        tgi_tma_store(&args.d, box, kept.col, kept.row, kept.batch);
     kept.col += kept.part_cols;
 }
 

@@ -8,6 +8,9 @@
 #ifndef TGI_WGMMA_MOVE_CUH
 #define TGI_WGMMA_MOVE_CUH
 
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/tma.cuh"
 #include "kernels/units.cuh"
 #include "kernels/wgmma/part.cuh"
 #include "kernels/wgmma/place.cuh"
@@ -41,7 +44,7 @@ tgi_fetch_loose(const tgi_wgmma_args &args, const tgi_wgmma_loose &loose,
         const int x = Shape::across_a ? row : k, y = (Shape::across_a ? k : row) / TGI_LOOSE_KINDS;
 #pragma unroll
         for (int i = 0; i < TGI_LOOSE_KINDS; i++)
-            tgi_load_box(slot + i * TGI_LOOSE_KIND_BYTES, &loose.map[i], full, x, y, batch);
+            tgi_tma_load(slot + i * TGI_LOOSE_KIND_BYTES, &loose.map[i], full, x, y, batch);
     }
 }
 
@@ -63,7 +66,7 @@ struct tgi_loose_line {
 static __device__ __forceinline__ void tgi_move_lines(const tgi_loose_line &own, uint32_t slot,
                                                       uint32_t box)
 {
-    const int line = tgi_forget(own.line); /* whose addresses would fill registers */
+    const int line = tgi_make_opaque(own.line); /* whose addresses would fill registers */
     /* All are read before the first is written: each by itself would be waited for. */
     uint4 unit[2][9];
 #pragma unroll
@@ -73,14 +76,14 @@ static __device__ __forceinline__ void tgi_move_lines(const tgi_loose_line &own,
                                 at / TGI_LOOSE_KINDS * TGI_LOOSE_LINE_BYTES;
 #pragma unroll
         for (int i = 0; i < 9; i++)
-            unit[h][i] = tgi_read_unit(source + 16 * i);
+            unit[h][i] = tgi_read_shared_unit(source + 16 * i);
     }
 #pragma unroll
     for (int h = 0; h < 2; h++)
 #pragma unroll
         for (int i = 0; i < 8; i++)
-            tgi_write_unit(tgi_find_unit(box, line ^ (32 * h), i),
-                           tgi_cut_unit(unit[h][i], unit[h][i + 1], own.shift));
+            tgi_write_shared_unit(tgi_find_unit(box, line ^ (32 * h), i),
+                                  tgi_cut_unit(unit[h][i], unit[h][i + 1], own.shift));
 }
 
 /* The mover's side of a slot, which is the tile's lines from `line` on. The slot is waited for
@@ -96,7 +99,7 @@ tgi_move_slot(const tgi_wgmma_memory<Shape> &memory, const tgi_loose_line &own, 
     tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
     tgi_move_lines(own, memory.loose + slots.stage * TGI_LOOSE_SLOT_BYTES,
                    memory.stages + ring.stage * Shape::stage_bytes + line * TGI_WGMMA_STEP_BYTES);
-    tgi_fence_bulk_copy(); /* as which the matrix instructions read */
+    tgi_fence_async_proxy(); /* as which the matrix instructions read */
     __syncwarp();
     if (tgi_thread() % 32 == 0) {
         tgi_barrier_arrive(memory.loose_empty + slots.stage * 8);

@@ -5,7 +5,9 @@
 #ifndef TGI_WGMMA_PART_CUH
 #define TGI_WGMMA_PART_CUH
 
-#include "kernels/hopper.cuh"
+#include "kernels/ptx/convert.cuh"
+#include "kernels/ptx/launch.cuh"
+#include "kernels/ptx/shared_memory.cuh"
 #include "kernels/tile_shape.h"
 #include "tilegemm.h"
 
@@ -17,77 +19,6 @@ static __device__ __forceinline__ uint32_t tgi_find_unit(uint32_t box, int line,
     return box + line * 128 + ((unit ^ (line & 7)) << 4);
 }
 
-static __device__ __forceinline__ uint32_t tgi_pack(tg_type type, float low, float high)
-{
-    uint32_t pair;
-    if (type == TG_TYPE_BF16)
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    else
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair;
-}
-
-static __device__ __forceinline__ void tgi_write_shared_8(uint32_t shared, float a, float b)
-{
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(shared), "f"(a), "f"(b) : "memory");
-}
-
-static __device__ __forceinline__ void tgi_write_shared_4(uint32_t shared, float value)
-{
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
-}
-
-static __device__ __forceinline__ void tgi_write_shared_2(uint32_t shared, uint16_t value)
-{
-    asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"(value) : "memory");
-}
-
-static __device__ __forceinline__ void tgi_read_shared_8(uint32_t shared, float (&value)[2])
-{
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
-                 : "=f"(value[0]), "=f"(value[1])
-                 : "r"(shared)
-                 : "memory");
-}
-
-static __device__ __forceinline__ float tgi_read_shared_4(uint32_t shared)
-{
-    float value;
-    asm volatile("ld.shared.f32 %0, [%1];" : "=f"(value) : "r"(shared) : "memory");
-    return value;
-}
-
-static __device__ __forceinline__ uint16_t tgi_read_shared_2(uint32_t shared)
-{
-    uint16_t value;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(value) : "r"(shared) : "memory");
-    return value;
-}
-
-static __device__ __forceinline__ uint16_t tgi_read_shared_1(uint32_t shared)
-{
-    uint16_t value;
-    asm volatile("ld.shared.u8 %0, [%1];" : "=h"(value) : "r"(shared) : "memory");
-    return value;
-}
-
-static __device__ __forceinline__ uint4 tgi_read_unit(uint32_t shared)
-{
-    uint4 unit;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(unit.x), "=r"(unit.y), "=r"(unit.z), "=r"(unit.w)
-                 : "r"(shared)
-                 : "memory");
-    return unit;
-}
-
-static __device__ __forceinline__ void tgi_write_unit(uint32_t shared, const uint4 &unit)
-{
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(unit.x), "r"(unit.y),
-                 "r"(unit.z), "r"(unit.w)
-                 : "memory");
-}
-
 /* Sums of every eight columns, from number `first` on, as pairs of 16-bit numbers, of rows eight
  * apart. */
 template <int Count, int Pairs>
@@ -97,11 +28,13 @@ static __device__ __forceinline__ void tgi_pack_sums(const float (&sum)[Count], 
     if (type == TG_TYPE_BF16) {
 #pragma unroll
         for (int i = 0; i < Pairs; i++)
-            pair[i] = tgi_pack(TG_TYPE_BF16, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
+            pair[i] =
+                tgi_encode_pair(TG_TYPE_BF16, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
     } else {
 #pragma unroll
         for (int i = 0; i < Pairs; i++)
-            pair[i] = tgi_pack(TG_TYPE_FP16, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
+            pair[i] =
+                tgi_encode_pair(TG_TYPE_FP16, sum[4 * first + 2 * i], sum[4 * first + 2 * i + 1]);
     }
 }
 
@@ -174,7 +107,8 @@ static __device__ __forceinline__ void tgi_put_turned_16bit(uint32_t box, const 
 #pragma unroll
     for (int t = 0; t < Cols / 8; t += 2) {
         const uint32_t pairs[4] = {pair[2 * t], pair[2 * t + 1], pair[2 * t + 2], pair[2 * t + 3]};
-        tgi_store_turned_matrices(tgi_find_unit(box, (t + lane / 16) * 8 + lane % 8, unit), pairs);
+        tgi_store_matrices_transposed(tgi_find_unit(box, (t + lane / 16) * 8 + lane % 8, unit),
+                                      pairs);
     }
 }
 

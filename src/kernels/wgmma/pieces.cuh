@@ -11,7 +11,6 @@
 #ifndef TGI_WGMMA_PIECES_CUH
 #define TGI_WGMMA_PIECES_CUH
 
-#include "kernels/ptx.cuh"
 #include "kernels/wgmma/finish.cuh"
 
 /* Sums of a thread of a warpgroup that computes tiles of `cols` columns. */

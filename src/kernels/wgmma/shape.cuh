@@ -5,7 +5,7 @@
 #ifndef TGI_WGMMA_SHAPE_CUH
 #define TGI_WGMMA_SHAPE_CUH
 
-#include "kernels/hopper.cuh"
+#include "kernels/ptx/shared_memory.cuh"
 #include "kernels/slices/slice_args.h"
 #include "kernels/tile_shape.h"
 #include "tilegemm.h"

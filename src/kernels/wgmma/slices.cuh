@@ -6,7 +6,9 @@
 #ifndef TGI_WGMMA_SLICES_CUH
 #define TGI_WGMMA_SLICES_CUH
 
-#include "kernels/wgmma/instruction.cuh"
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/tma.cuh"
+#include "kernels/ptx/warpgroup_mma.cuh"
 #include "kernels/wgmma/place.cuh"
 
 /* Fills the operand's tile of one step with lines from `line` on, slice after slice: the boxes of
@@ -25,9 +27,9 @@ tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, tg
         const uint32_t target = shared + (slice * Lines + first) * TGI_CHUNK_BYTES;
         const int y = (line + first) / TGI_GROUP_LINES, z = chunk * args.slice_count + slice;
         if (sharers.count > 1)
-            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, 0, y, z);
+            tgi_tma_load_multicast(sharers.ranks, target, boxes.map(operand), barrier, 0, y, z);
         else
-            tgi_load_box(target, boxes.map(operand), barrier, 0, y, z);
+            tgi_tma_load(target, boxes.map(operand), barrier, 0, y, z);
     }
 }
 
@@ -54,8 +56,8 @@ tgi_multiply_products(uint32_t stage, int group, int line,
     constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* of a slice */
     constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16;
     constexpr int block_units = 64 * TGI_CHUNK_BYTES / 16, step_units = 2; /* 32 bytes of k */
-    const uint64_t a = tgi_describe_slices(stage + group * Shape::group_rows * TGI_CHUNK_BYTES);
-    const uint64_t b = tgi_describe_slices(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
+    const uint64_t a = tgi_describe_64(stage + group * Shape::group_rows * TGI_CHUNK_BYTES);
+    const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
     tgi_wgmma_fence();
 #pragma unroll
     for (int i = First; i < TGI_SLICE_PRODUCTS; i++)
@@ -109,7 +111,7 @@ tgi_scale_sums(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&s
     for (int i = 0; i < Count; i += 4, col += 8) {
         if (i % 16 == 0) { /* the scales of all columns at once would not fit in registers */
             __syncwarp();
-            asm volatile("" : "+r"(col));
+            col = tgi_make_opaque(col);
         }
 #pragma unroll
         for (int j = 0; j < 2; j++) {

@@ -75,7 +75,7 @@ static __device__ __forceinline__ void tgi_store_ends(char *data, int64_t pitch,
                                                       int head, int tail, int bytes, uint32_t box,
                                                       int line)
 {
-    const int first = ElemBytes * (tgi_thread_anew() % 8);
+    const int first = ElemBytes * (tgi_reread_thread() % 8);
 #pragma unroll 1
     for (int i = first; i < head + bytes - tail; i += 8 * ElemBytes) {
         const int offset = i < head ? i : tail + i - head;
@@ -103,7 +103,7 @@ static __device__ __forceinline__ void tgi_store_own(const tgi_wgmma_lines &line
                                                      int bytes, tgi_wgmma_box before, uint32_t box,
                                                      int has_after)
 {
-    const int place = tgi_thread_anew() % 8;
+    const int place = tgi_reread_thread() % 8;
     const int count = (lines.count - line + TGI_OWN_STEP - 1) / TGI_OWN_STEP;
     char *data = lines.data + line * lines.pitch;
     const int64_t pitch = TGI_OWN_STEP * lines.pitch;
@@ -116,8 +116,8 @@ static __device__ __forceinline__ void tgi_store_own(const tgi_wgmma_lines &line
     uint4 unit[ElemBytes], next[ElemBytes];
 #pragma unroll
     for (int i = 0; i < ElemBytes; i++) {
-        unit[i] = tgi_read_unit(first + i * TGI_OWN_STEP * 128);
-        next[i] = tgi_read_unit(second + i * TGI_OWN_STEP * 128);
+        unit[i] = tgi_read_shared_unit(first + i * TGI_OWN_STEP * 128);
+        next[i] = tgi_read_shared_unit(second + i * TGI_OWN_STEP * 128);
     }
 #pragma unroll
     for (int i = 0; i < ElemBytes; i++) {
@@ -136,7 +136,7 @@ static __device__ __forceinline__ void tgi_store_box_lines(const tgi_wgmma_lines
                                                            tgi_wgmma_box before, uint32_t box,
                                                            int has_after)
 {
-    const int line = tgi_thread_anew() % 128 / 32 * 16 + tgi_thread_anew() % 32 / 8;
+    const int line = tgi_reread_thread() % 128 / 32 * 16 + tgi_reread_thread() % 32 / 8;
 #pragma unroll 1
     for (int i = 0; i < 16 / ElemBytes; i += 4)
         tgi_store_own<ElemBytes>(lines, line + i, bytes, before, box, has_after);

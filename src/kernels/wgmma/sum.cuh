@@ -2,8 +2,10 @@
 #ifndef TGI_WGMMA_SUM_CUH
 #define TGI_WGMMA_SUM_CUH
 
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/launch.cuh"
+#include "kernels/ptx/warpgroup_mma.cuh"
 #include "kernels/wgmma/held.cuh"
-#include "kernels/wgmma/instruction.cuh"
 #include "kernels/wgmma/kept.cuh"
 #include "kernels/wgmma/pieces.cuh"
 #include "kernels/wgmma/place.cuh"
@@ -17,7 +19,7 @@ static __device__ __forceinline__ void tgi_release(uint32_t empty, int sharer_co
 {
     if (sharer_count > 1) {
         if (thread < sharer_count)
-            tgi_barrier_arrive_at(empty, first + thread);
+            tgi_barrier_arrive_remote(empty, first + thread);
     } else if (thread == 0) {
         tgi_barrier_arrive(empty);
     }

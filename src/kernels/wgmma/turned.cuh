@@ -5,7 +5,8 @@
 #ifndef TGI_WGMMA_TURNED_CUH
 #define TGI_WGMMA_TURNED_CUH
 
-#include "kernels/wgmma/instruction.cuh"
+#include "kernels/ptx/shared_memory.cuh"
+#include "kernels/ptx/warpgroup_mma.cuh"
 #include "kernels/wgmma/shape.cuh"
 
 /* Of the thread: 8 steps of k, register of the instruction. */
@@ -27,9 +28,8 @@ static __device__ __forceinline__ void tgi_turn_rows(uint32_t shared, tgi_turned
 #pragma unroll
             for (int j = 0; j < 2; j++) {
                 const int k = lane % 4 + (j ^ is_odd) * 4;
-                asm volatile("ld.shared.b32 %0, [%1];"
-                             : "=r"(word[j])
-                             : "r"(shared + (i * 8 + k) * TGI_WGMMA_STEP_BYTES + (unit ^ k) * 16));
+                word[j] = tgi_read_shared_word(shared + (i * 8 + k) * TGI_WGMMA_STEP_BYTES +
+                                               (unit ^ k) * 16);
             }
             held[i][half] = is_odd ? word[1] : word[0];
             held[i][half + 2] = is_odd ? word[0] : word[1];
@@ -47,7 +47,7 @@ tgi_multiply_turned_rows(uint32_t stage, const tgi_turned_rows &held, float (&su
     tgi_wgmma_fence();
 #pragma unroll
     for (int i = 0; i < TGI_WGMMA_STEP_PRODUCTS; i++)
-        tgi_multiply_held<Shape, 1>(sum, held[i], b + i * 2);
+        tgi_multiply_registers<Shape, 1>(sum, held[i], b + i * 2);
     tgi_wgmma_commit();
 }
 

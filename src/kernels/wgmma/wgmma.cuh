@@ -16,6 +16,8 @@
 #ifndef TGI_WGMMA_CUH
 #define TGI_WGMMA_CUH
 
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/opaque.cuh"
 #include "kernels/wgmma/cluster.cuh"
 #include "kernels/wgmma/finish.cuh"
 #include "kernels/wgmma/move.cuh"
@@ -86,9 +88,9 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_wgmma_boxes boxes, uint32_t 
         const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
         const int x = Across ? line + first : k, y = Across ? k : line + first;
         if (sharers.count > 1)
-            tgi_load_box_to(sharers.ranks, target, boxes.map(operand), barrier, x, y, z);
+            tgi_tma_load_multicast(sharers.ranks, target, boxes.map(operand), barrier, x, y, z);
         else
-            tgi_load_box(target, boxes.map(operand), barrier, x, y, z);
+            tgi_tma_load(target, boxes.map(operand), barrier, x, y, z);
     }
 }
 
@@ -228,7 +230,7 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         tgi_sum_tile(args, memory, tile, rank, group, ring, a_range, kept, sum);
         static_assert(Shape::blocks == 1, "a warpgroup has 64 rows");
         if constexpr (Shape::slices > 0) /* whose sums and parts leave few registers to keep it */
-            tile = tgi_find_tile<Shape>(args, tgi_forget(i), rank);
+            tile = tgi_find_tile<Shape>(args, tgi_make_opaque(i), rank);
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
         if constexpr (Shape::is_held) {
@@ -271,7 +273,7 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         kept = {}; /* else its registers would be taken till here */
     }
     if (threadIdx.x % TGI_WARPGROUP == 0)
-        tgi_store_box_wait<0>();
+        tgi_tma_store_wait<0>();
 }
 
 template <class Shape>

@@ -3,6 +3,7 @@
  * the kernel that computes whole tiles does. One function for each number of columns of a piece.
  */
 #include "kernels/instances.cuh"
+#include "kernels/ptx/launch.cuh"
 #include "kernels/wgmma/pieces.cuh"
 #include "kernels/wgmma/place.cuh"
 
@@ -31,7 +32,7 @@ static __device__ __forceinline__ void add_pieces(const tgi_wgmma_args &args, ch
         tgi_finish_part<0, 1>(args, tile, sum, alone, part, 1, a_range);
     }
     if (threadIdx.x == 0)
-        tgi_store_box_wait<0>();
+        tgi_tma_store_wait<0>();
 }
 
 #define TGI_WGMMA_ADD(cols)                                                                        \

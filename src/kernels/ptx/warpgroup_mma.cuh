@@ -1,17 +1,19 @@
 /*
- * PTX wgmma.mma_async: sum += A B on a warpgroup, A 64 x k and B k x n in shared memory, where one
- * instruction takes 32 bytes of k. Thread 32 w + 4 g + c of the warpgroup holds of every 8 columns
- * t: sum[4 t + 0, 1] of row 16 w + g, columns 8 t + 2 c and 8 t + 2 c + 1, and sum[4 t + 2, 3] of
- * row 16 w + g + 8.
+ * Matrix products of a warpgroup (sm_90a): PTX ISA, "Asynchronous Warpgroup-level Matrix
+ * Instructions". One instruction takes 32 bytes of k: sum += A B for A 64 x k in shared memory or
+ * in registers and B k x n in shared memory. Thread 32 w + 4 g + c of the warpgroup holds, of every
+ * 8 columns t, sum[4 t + 0, 1] of row 16 w + g, columns 8 t + 2 c and 8 t + 2 c + 1, and
+ * sum[4 t + 2, 3] of row 16 w + g + 8.
  */
-#ifndef TGI_WGMMA_INSTRUCTION_CUH
-#define TGI_WGMMA_INSTRUCTION_CUH
+#ifndef TGI_PTX_WARPGROUP_MMA_CUH
+#define TGI_PTX_WARPGROUP_MMA_CUH
 
-#include "kernels/hopper.cuh"
-#include "kernels/slices/slice_args.h"
+#include <cuda_runtime.h>
+#include <stdint.h>
+
 #include "tilegemm.h"
 
-/* Shared memory of an operand under the 128-byte swizzle, as the instruction takes it. Along k:
+/* Returns the matrix descriptor of an operand in shared memory under the 128-byte swizzle. Along k:
  * lines of 128 bytes of k, groups of eight lines group_bytes apart. Across k: lines of 64 elements
  * of 16 bits, one for each k, groups of eight k group_bytes and blocks of 64 rows or columns
  * block_bytes apart. */
@@ -23,37 +25,32 @@ static __device__ __forceinline__ uint64_t tgi_describe(uint32_t shared, uint32_
            static_cast<uint64_t>(block_bytes >> 4) << 16 | (shared & 0x3ffff) >> 4;
 }
 
-/* The same of slices, under the 64-byte swizzle: lines of 64 bytes of k, groups of eight lines. */
-static __device__ __forceinline__ uint64_t tgi_describe_slices(uint32_t shared)
+/* Returns the matrix descriptor of an operand under the 64-byte swizzle: lines of 64 bytes of k,
+ * groups of eight lines without gaps. */
+static __device__ __forceinline__ uint64_t tgi_describe_64(uint32_t shared)
 {
     const uint64_t swizzle_64 = static_cast<uint64_t>(2) << 62;
-    return swizzle_64 | static_cast<uint64_t>(TGI_GROUP_BYTES >> 4) << 32 |
-           static_cast<uint64_t>(1) << 16 | (shared & 0x3ffff) >> 4;
+    return swizzle_64 | static_cast<uint64_t>(512 >> 4) << 32 | static_cast<uint64_t>(1) << 16 |
+           (shared & 0x3ffff) >> 4;
 }
 
-/* Before the first instruction that reads or adds to registers which this thread has written. */
+/* wgmma.fence: stands before the first instruction that reads or adds to registers which this
+ * thread has written. */
 static __device__ __forceinline__ void tgi_wgmma_fence(void)
 {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
+/* wgmma.commit_group: closes the group of products that were issued. */
 static __device__ __forceinline__ void tgi_wgmma_commit(void)
 {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* Waits until at most `Pending` groups are under way. */
+/* wgmma.wait_group: waits until at most Pending groups are still computed. */
 template <int Pending> static __device__ __forceinline__ void tgi_wgmma_wait(void)
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
-}
-
-/* The compiler may not move reads and writes of the sums past this point. */
-template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (&sum)[Count])
-{
-#pragma unroll
-    for (int i = 0; i < Count; i++)
-        asm volatile("" : "+f"(sum[i])::"memory");
 }
 
 #define TGI_SUMS_8(i)                                                                              \
@@ -84,8 +81,8 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
                  "%109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, "  \
                  "%122, %123, %124, %125, %126, %127"
 
-/* `a`, `b`: descriptors; IsSum 0: sum = A B. Operands behind the `count` sums are numbered by
- * a_name and so on. */
+/* wgmma.mma_async of the descriptors `a` and `b`: adds A B to the sums, or replaces them where IsSum
+ * is 0. The operands after the `count` sums have the numbers a_name, b_name and so on. */
 #define TGI_WGMMA(n, count, types, a_name, b_name, is_sum_name, majors, ...)                       \
     asm volatile("{ .reg .pred is_sum; setp.ne.b32 is_sum, " is_sum_name ", 0;"                    \
                  "wgmma.mma_async.sync.aligned.m64n" #n types " {" TGI_NAMES_##count               \
@@ -93,7 +90,8 @@ template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (
                  : TGI_SUMS_##count(0)                                                             \
                  : "l"(a), "l"(b), "n"(IsSum)__VA_ARGS__)
 
-/* Operands of 16 bits lie along or across k, the others along k. */
+/* Multiplies lines in shared memory: those of 16-bit types lie along or across k, all others along
+ * k. Shape gives a_type, b_type, across_a and across_b. */
 #define TGI_WGMMA_OF_TYPE(n, count, a_name, b_name, is_sum_name, a_across, b_across)               \
     template <class Shape, int IsSum>                                                              \
     static __device__ __forceinline__ void tgi_multiply_lines(float(&sum)[count], uint64_t a,      \
@@ -126,33 +124,35 @@ TGI_WGMMA_OF_TYPE(160, 80, "%80", "%81", "%82", "%83", "%84")
 TGI_WGMMA_OF_TYPE(192, 96, "%96", "%97", "%98", "%99", "%100")
 TGI_WGMMA_OF_TYPE(256, 128, "%128", "%129", "%130", "%131", "%132")
 
-/* The same with A in registers: rows g and g + 8 of the warp's 16, of BF16 steps of k 2 c and
- * 2 c + 1, then both rows' steps from 2 c + 8 on; of TF32 step c, then both rows' step c + 4. */
-#define TGI_WGMMA_HELD(n, count, types, a_names, b_name, is_sum_name, majors)                      \
+/* wgmma.mma_async with A in registers: rows g and g + 8 of the warp's 16. BF16: steps 2 c and
+ * 2 c + 1 of k, then both rows' steps 2 c + 8 and 2 c + 9. TF32: step c, then both rows' step
+ * c + 4. */
+#define TGI_WGMMA_REGISTERS(n, count, types, a_names, b_name, is_sum_name, majors)                 \
     asm volatile("{ .reg .pred is_sum; setp.ne.b32 is_sum, " is_sum_name ", 0;"                    \
                  "wgmma.mma_async.sync.aligned.m64n" #n types " {" TGI_NAMES_##count               \
                  "}, {" a_names "}, " b_name ", is_sum, 1, 1" majors "; }"                         \
                  : TGI_SUMS_##count(0)                                                             \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(IsSum))
 
-#define TGI_WGMMA_HELD_OF_TYPE(n, count, a_names, b_name, is_sum_name)                             \
+#define TGI_WGMMA_REGISTERS_OF_TYPE(n, count, a_names, b_name, is_sum_name)                        \
     template <class Shape, int IsSum>                                                              \
-    static __device__ __forceinline__ void tgi_multiply_held(float(&sum)[count],                   \
-                                                             const uint32_t(&a)[4], uint64_t b)    \
+    static __device__ __forceinline__ void tgi_multiply_registers(                                 \
+        float(&sum)[count], const uint32_t(&a)[4], uint64_t b)                                     \
     {                                                                                              \
         if constexpr (Shape::a_type == TG_TYPE_BF16)                                               \
-            TGI_WGMMA_HELD(n, count, "k16.f32.bf16.bf16", a_names, b_name, is_sum_name, ", 0");    \
+            TGI_WGMMA_REGISTERS(n, count, "k16.f32.bf16.bf16", a_names, b_name, is_sum_name,       \
+                                ", 0");                                                            \
         else if constexpr (Shape::a_type == TG_TYPE_FP32)                                          \
-            TGI_WGMMA_HELD(n, count, "k8.f32.tf32.tf32", a_names, b_name, is_sum_name, "");        \
+            TGI_WGMMA_REGISTERS(n, count, "k8.f32.tf32.tf32", a_names, b_name, is_sum_name, "");   \
         else                                                                                       \
-            static_assert(Shape::a_type == TG_TYPE_FP32, "no other type is held");                 \
+            static_assert(Shape::a_type == TG_TYPE_FP32, "A is in registers as BF16 or TF32");     \
     }
 
-TGI_WGMMA_HELD_OF_TYPE(16, 8, "%8, %9, %10, %11", "%12", "%13")
-TGI_WGMMA_HELD_OF_TYPE(32, 16, "%16, %17, %18, %19", "%20", "%21")
-TGI_WGMMA_HELD_OF_TYPE(64, 32, "%32, %33, %34, %35", "%36", "%37")
-TGI_WGMMA_HELD_OF_TYPE(128, 64, "%64, %65, %66, %67", "%68", "%69")
-TGI_WGMMA_HELD_OF_TYPE(192, 96, "%96, %97, %98, %99", "%100", "%101")
-TGI_WGMMA_HELD_OF_TYPE(256, 128, "%128, %129, %130, %131", "%132", "%133")
+TGI_WGMMA_REGISTERS_OF_TYPE(16, 8, "%8, %9, %10, %11", "%12", "%13")
+TGI_WGMMA_REGISTERS_OF_TYPE(32, 16, "%16, %17, %18, %19", "%20", "%21")
+TGI_WGMMA_REGISTERS_OF_TYPE(64, 32, "%32, %33, %34, %35", "%36", "%37")
+TGI_WGMMA_REGISTERS_OF_TYPE(128, 64, "%64, %65, %66, %67", "%68", "%69")
+TGI_WGMMA_REGISTERS_OF_TYPE(192, 96, "%96, %97, %98, %99", "%100", "%101")
+TGI_WGMMA_REGISTERS_OF_TYPE(256, 128, "%128, %129, %130, %131", "%132", "%133")
 
 #endif

@@ -1,0 +1,38 @@
+/*
+ * Values that the compiler may know nothing about: PTX without an instruction. An opaque value
+ * keeps the compiler from forming again, from moving or from keeping in registers what is derived
+ * from it; each use says which.
+ */
+#ifndef TGI_PTX_OPAQUE_CUH
+#define TGI_PTX_OPAQUE_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+static __device__ __forceinline__ int tgi_make_opaque(int value)
+{
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+static __device__ __forceinline__ uint32_t tgi_make_opaque(uint32_t value)
+{
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+static __device__ __forceinline__ float tgi_make_opaque(float value)
+{
+    asm volatile("" : "+f"(value));
+    return value;
+}
+
+/* Keeps the compiler from moving reads and writes of the sums past this point. */
+template <int Count> static __device__ __forceinline__ void tgi_pin_sums(float (&sum)[Count])
+{
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        asm volatile("" : "+f"(sum[i])::"memory");
+}
+
+#endif
