@@ -1,7 +1,7 @@
 /*
  * CUDA C for a C++ compiler of the host: what a kernel's source needs in the place of the CUDA
- * headers and of src/kernels/ptx/async_copy.cuh. It is read before the source (-include), which stays as it
- * is.
+ * headers and of src/kernels/ptx/async_copy.cuh. It is read before the source (-include), which
+ * stays as it is.
  *
  * float becomes a class of the same four bytes whose operators count. Functions that stand between
  * the source and the simulator are not inlined: what happens in them belongs to the line of the

@@ -33,7 +33,8 @@ void tgi_sim_count_add(const void *sum, float value);
 /* One access on either side: a float or a float4. */
 void tgi_sim_move(void *to, const void *from, size_t size_bytes);
 
-/* cp.async as src/kernels/ptx/async_copy.cuh describes it. `shared` is what tgi_sim_shared_address gave. */
+/* cp.async as src/kernels/ptx/async_copy.cuh describes it. `shared` is what
+ * tgi_sim_shared_address gave. */
 uint32_t tgi_sim_shared_address(const void *pointer);
 void tgi_sim_copy_async(uint32_t shared, const void *global, int size_bytes, int byte_count);
 void tgi_sim_copy_commit(void);

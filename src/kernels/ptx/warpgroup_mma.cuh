@@ -81,8 +81,8 @@ template <int Pending> static __device__ __forceinline__ void tgi_wgmma_wait(voi
                  "%109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, "  \
                  "%122, %123, %124, %125, %126, %127"
 
-/* wgmma.mma_async of the descriptors `a` and `b`: adds A B to the sums, or replaces them where IsSum
- * is 0. The operands after the `count` sums have the numbers a_name, b_name and so on. */
+/* wgmma.mma_async of the descriptors `a` and `b`: adds A B to the sums, or replaces them where
+ * IsSum is 0. The operands after the `count` sums have the numbers a_name, b_name and so on. */
 #define TGI_WGMMA(n, count, types, a_name, b_name, is_sum_name, majors, ...)                       \
     asm volatile("{ .reg .pred is_sum; setp.ne.b32 is_sum, " is_sum_name ", 0;"                    \
                  "wgmma.mma_async.sync.aligned.m64n" #n types " {" TGI_NAMES_##count               \
