@@ -118,7 +118,7 @@ void cli_require_shape(struct argp_state *state, const char *shape, const char *
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem)
 {
     char plain[80], given[512];
-    tg_status status = tg_parse_problem(shape, problem);
+    tg_status status = tg_parse_problem(shape, problem, sizeof *problem);
     if (status == TG_STATUS_OK)
         status = tg_format_problem(problem, given, sizeof given);
     if (status != TG_STATUS_OK)

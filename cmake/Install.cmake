@@ -6,7 +6,8 @@ install(TARGETS tilegemm tilegemm_static EXPORT tilegemmTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES include/tilegemm.h include/tilegemm_lab.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/tilegemm.h include/tilegemm_lab.h include/tilegemm_sim.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tilegemm")

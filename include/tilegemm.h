@@ -3,9 +3,9 @@
  *
  *     D = activation(alpha * op(A) * op(B) + beta * C + bias)
  *
- * op(A) is m x k, op(B) is k x n, C and D are m x n. FP8 operands may have scales, see
- * tg_scale. Every size and offset is an int64_t; strides count elements, never bytes. The smallest
- * program:
+ * op(A) is m x k, op(B) is k x n, C and D are m x n. FP8 operands may have scales, see tg_scale.
+ * Every size and offset of a matrix is an int64_t; strides count elements, never bytes. The
+ * smallest program:
  *
  *     float a[2 * 3] = {1, 2, 3, 4, 5, 6}, b[3 * 2] = {1, 0, 0, 1, 1, 1}, d[2 * 2];
  *     tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 2, 3),
@@ -13,9 +13,13 @@
  *                                          tg_make_matrix(TG_TYPE_FP32, d, 2, 2));
  *     if (tg_multiply(NULL, &problem) != TG_STATUS_OK) puts(tg_get_error_detail());
  *
- * Order of this page: version, status, types, context, problem, plan, execute, one-shot.
- * The library never prints (unless TILEGEMM_LOG asks for it), never exits, and keeps no pointer
- * of yours after a call returns.
+ * Order of this page: version, structs and versions, status, types, context, memory, problem, plan,
+ * execute, one-shot, problems as text. The title of a section says since which version it exists.
+ *
+ * The library never prints (unless TILEGEMM_LOG asks for it) and never exits. It keeps no pointer
+ * of yours after a call returns. Any number of threads may call any function at once, on the same
+ * context and the same plan too; only tg_destroy_context and tg_destroy_plan must be the last call
+ * on their object.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -35,7 +39,7 @@ extern "C" {
 #define TG_API
 #endif
 
-/* ------------------------------------------------------------------------------- version -- */
+/* ----------------------------------------------------------------------- version, since 0.1 -- */
 
 #define TG_VERSION_MAJOR 0
 #define TG_VERSION_MINOR 1
@@ -44,7 +48,27 @@ extern "C" {
 /* Version of the library that is running, "0.1.0"; static storage. */
 TG_API const char *tg_get_version(void);
 
-/* -------------------------------------------------------------------------------- status -- */
+/* ---------------------------------------------------------- structs and versions, since 0.1 -- */
+
+/* A program and the library that it loads may be of different versions. The first member of each
+ * struct on this page is therefore struct_bytes, its size as the program was compiled. A later
+ * version adds members at the end alone, and zero is always the default of what it adds.
+ *
+ * A struct that the library reads carries its size: tg_problem, tg_buffers, tg_context_options,
+ * tg_plan_options. A tg_init_ function sets all its members to their defaults; C may also write
+ *     tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
+ * In a smaller struct than the library's, from an older version, the missing members have their
+ * defaults. A larger one, from a newer version, is read where every byte that the library does not
+ * know is zero. A size of 0 is refused.
+ *
+ * A function that fills a struct takes the size as its next argument: tg_init_problem,
+ * tg_parse_problem, tg_get_device_info, tg_get_plan_info. It writes `struct_bytes` bytes and no
+ * more: members that it does not know become zero.
+ *
+ * tg_matrix has no size, since it is part of other structs: it never changes. Enums gain values and
+ * keep the old ones. A size that is refused is INVALID_ARGUMENT. */
+
+/* ------------------------------------------------------------------------ status, since 0.1 -- */
 
 /* What a call returns. Names and one-line texts come from tg_get_status_name and _text. */
 typedef enum tg_status {
@@ -71,7 +95,7 @@ TG_API const char *tg_get_status_text(tg_status status);
  * it as it was. The text belongs to the library and holds until this thread's next failed call. */
 TG_API const char *tg_get_error_detail(void);
 
-/* --------------------------------------------------------------------------------- types -- */
+/* ------------------------------------------------------------------------- types, since 0.1 -- */
 
 /* Element types. FP16 is IEEE binary16, BF16 the upper half of a binary32; both are stored as
  * uint16_t. The FP8 types are those of the Open Compute Project, stored as uint8_t. Products of all
@@ -152,14 +176,15 @@ TG_API const char *tg_get_scale_name(tg_scale scale);
 /* Bytes of one element: 4, 8, 2, 2, 1, 1. 0 for a value outside the enum. */
 TG_API int64_t tg_get_type_bytes(tg_type type);
 
-/* ------------------------------------------------------------------------------- context -- */
+/* ----------------------------------------------------------------------- context, since 0.1 -- */
 
 /* A device with its limits, its workspace pool and its cache of plans. Nothing a user can see
  * changes after creation: any number of threads may share one context. */
 typedef struct tg_context tg_context;
 
-/* Zero or NULL in any field means its default. */
+/* Zero or NULL in any member but struct_bytes means its default. */
 typedef struct tg_context_options {
+    size_t struct_bytes;
     const char *device; /* "cpu", "cuda" (the first GPU), "cuda:N", or "sim": the ladder's GPU
                            kernels on the CPU, with every access to memory checked (default:
                            TILEGEMM_DEVICE, else "cpu", since the pointers of a call are device
@@ -173,11 +198,15 @@ typedef struct tg_context_options {
                            memory, at least 256 MiB) */
 } tg_context_options;
 
-/* Makes a context. `options` may be NULL; its strings are copied. On success the caller owns
- * *context and passes it to tg_destroy_context. Errors: UNKNOWN_NAME, NO_DEVICE (an instruction
- * set this CPU lacks counts), INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE; then *context is
- * NULL. A GPU's context is the primary one, which the CUDA runtime and PyTorch use too; where there
- * is room it takes 32 MiB of workspace: plans made before its first call seldom allocate then. */
+/* Sets *options to the defaults. Errors: INVALID_ARGUMENT. */
+TG_API tg_status tg_init_context_options(tg_context_options *options, size_t struct_bytes);
+
+/* Makes a context. `options` may be NULL: the defaults. Its strings are copied. On success the
+ * caller owns *context and passes it to tg_destroy_context. Errors: UNKNOWN_NAME, NO_DEVICE (an
+ * instruction set this CPU lacks counts), INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE; then
+ * *context is NULL. A GPU's context is the primary one, which the CUDA runtime and PyTorch use too.
+ * Where there is room it takes 32 MiB of workspace, so that plans made before its first call seldom
+ * allocate. */
 TG_API tg_status tg_create_context(const tg_context_options *options, tg_context **context);
 
 /* Frees the context, its workspace and its plan cache; plans made from it must be destroyed
@@ -186,12 +215,14 @@ TG_API void tg_destroy_context(tg_context *context);
 
 /* What a context runs on. */
 typedef struct tg_device_info {
+    size_t struct_bytes;
     const char *device; /* "cpu", "cuda:0" */
     const char *name;   /* processor's own name */
     const char *isa;    /* highest instruction set in use */
     int thread_count;
     int64_t l1_bytes, l2_bytes, l3_bytes; /* data caches a core sees; 0 where unknown */
-    /* Of a GPU; 0 on the CPU. Rates are the highest that its clocks and its bus give. */
+    /* The members from here on describe a GPU and are 0 on the CPU. Rates are the highest that its
+     * clocks and its bus give. */
     const char *bus;        /* PCI address, "0000:17:00.0"; "" on the CPU */
     int compute_capability; /* 10 major + minor: 90 */
     int sm_count, registers_per_sm;
@@ -199,25 +230,63 @@ typedef struct tg_device_info {
     double clock_hz, memory_bytes_per_s;
 } tg_device_info;
 
-/* Fills *info; its strings live as long as the context. `context` may be NULL: the default one. */
-TG_API tg_status tg_get_device_info(const tg_context *context, tg_device_info *info);
+/* Fills *info, which has `struct_bytes` bytes: sizeof(tg_device_info). Its strings live as long as
+ * the context. `context` may be NULL: the default one. Errors: INVALID_ARGUMENT, and those of
+ * tg_create_context for the default context. */
+TG_API tg_status tg_get_device_info(const tg_context *context, tg_device_info *info,
+                                    size_t struct_bytes);
 
-/* ------------------------------------------------------------------------------- problem -- */
+/* Sets *count to the number of devices that a context can be made for. `device` is "cpu", of which
+ * there is 1, or "cuda", of which there are cuda:0 .. cuda:count - 1. Errors: NO_DEVICE, with why
+ * there is none, UNKNOWN_NAME, INVALID_ARGUMENT, DEVICE_FAILURE; then *count is 0. */
+TG_API tg_status tg_count_devices(const char *device, int *count);
+
+/* Makes the device's primary context current on the calling thread, for CUDA libraries that are
+ * called beside this one. On the CPU nothing happens. Errors: DEVICE_FAILURE. */
+TG_API tg_status tg_activate_device(const tg_context *context);
+
+/* ------------------------------------------------------------------------ memory, since 0.1 -- */
+
+/* In each function of this section `context` may be NULL: the default context. Memory of any other
+ * allocator serves as well: a GPU context takes every device pointer of its GPU. */
+
+/* Allocates `size_bytes` >= 0 bytes on the context's device, aligned to 256 bytes on a GPU and to
+ * 64 on the CPU. The caller passes *memory to tg_release_memory while the context lives. Errors:
+ * OUT_OF_MEMORY, INVALID_ARGUMENT, DEVICE_FAILURE; then *memory is NULL. */
+TG_API tg_status tg_allocate_memory(const tg_context *context, int64_t size_bytes, void **memory);
+
+/* Frees memory of tg_allocate_memory. NULL is allowed. */
+TG_API void tg_release_memory(const tg_context *context, void *memory);
+
+/* Copy `size_bytes` bytes between ordinary memory and the device's, through pinned blocks. A copy
+ * begins after the work of the default stream and is complete on return. Errors: INVALID_ARGUMENT,
+ * OUT_OF_MEMORY, DEVICE_FAILURE. */
+TG_API tg_status tg_copy_to_device(const tg_context *context, void *device, const void *host,
+                                   int64_t size_bytes);
+TG_API tg_status tg_copy_from_device(const tg_context *context, void *host, const void *device,
+                                     int64_t size_bytes);
+
+/* Waits until the work of the stream (NULL: the default one) is done. Errors: DEVICE_FAILURE, which
+ * may stem from any call before it. */
+TG_API tg_status tg_synchronize(const tg_context *context, void *stream);
+
+/* ----------------------------------------------------------------------- problem, since 0.1 -- */
 
 /* A view of a matrix as it lies in memory. Element (i, j) of batch entry p is at
  *     data + p * batch_stride + i * row_stride + j * col_stride.
- * Any strides, negative and (for A, B, C) zero included; in D each stride must be larger than the
- * reach of the smaller ones, so that its elements are distinct. */
+ * A, B and C may have any strides, negative and zero included. In D each stride must be larger than
+ * the reach of the smaller ones, so that its elements are distinct. */
 typedef struct tg_matrix {
-    void *data; /* not owned; const in effect for A, B, C */
+    void *data; /* not owned; never written where the matrix is A, B or C */
     tg_type type;
     int64_t row_count, col_count;   /* >= 0 */
     int64_t row_stride, col_stride; /* elements */
     int64_t batch_stride;           /* elements; unused where batch_count is 1 */
 } tg_matrix;
 
-/* One multiplication. Fill it with tg_make_problem and change what differs. */
+/* One multiplication. Fill it with tg_make_problem or tg_init_problem and change what differs. */
 typedef struct tg_problem {
+    size_t struct_bytes;
     tg_matrix a; /* op_a(a) is m x k */
     tg_matrix b; /* op_b(b) is k x n; same type as a, or another FP8 type */
     tg_matrix c; /* m x n, D's type; ignored and never read where beta is 0; may be D itself,
@@ -229,91 +298,96 @@ typedef struct tg_problem {
     double alpha, beta;  /* rounded to FP32 where the inputs are not FP64. alpha = 0: A and B are
                             never read; beta = 0: C is never read */
     tg_precision precision;
+    int is_batch_invariant; /* 1: the order in which a row of D is summed depends on k alone, so
+                               that it has the same bits for every m, batch size and position */
     tg_bias bias;
     const void *bias_data; /* m or n contiguous values of D's type, shared by the batch */
     tg_activation activation;
     tg_scale a_scale, b_scale; /* none unless the inputs are FP8; not read where alpha is 0 */
     tg_scale d_scale;          /* none, or of an FP8 D the whole tensor's */
     const float *a_scale_data, *b_scale_data, *d_scale_data;
-    int is_batch_invariant; /* 1: the order in which a row of D is summed depends on k alone, so
-                               that it has the same bits for every m, batch size and position */
 } tg_problem;
 
-/* View of a contiguous row-major matrix: row_stride = col_count, col_stride = 1. */
+/* Where the compiler knows how: pointer argument `index` is not read through, so that it may point
+ * to uninitialised memory. */
+#define TG_NOT_READ(index)
 #if defined(__has_attribute)
 #if __has_attribute(access)
-__attribute__((access(none, 2))) /* the data are not read: they may be uninitialised */
+#undef TG_NOT_READ
+#define TG_NOT_READ(index) __attribute__((access(none, index)))
 #endif
 #endif
-static inline tg_matrix
-tg_make_matrix(tg_type type, const void *data, int64_t row_count, int64_t col_count)
+
+/* Sets *matrix to a view of a contiguous row-major matrix: row_stride = col_count, col_stride = 1,
+ * batch_stride = 0. The data are not read here. */
+TG_NOT_READ(3)
+TG_API void tg_init_matrix(tg_matrix *matrix, tg_type type, const void *data, int64_t row_count,
+                           int64_t col_count);
+
+/* Sets *problem to D = A B: alpha 1, beta 0, no transpose, no bias, no activation, no scales, a
+ * batch of one; c is a copy of d. `struct_bytes` is sizeof(tg_problem). Errors: INVALID_ARGUMENT;
+ * then *problem is untouched. */
+TG_API tg_status tg_init_problem(tg_problem *problem, size_t struct_bytes, const tg_matrix *a,
+                                 const tg_matrix *b, const tg_matrix *d);
+
+/* Return what tg_init_matrix and tg_init_problem set, for C and C++. */
+TG_NOT_READ(2)
+static inline tg_matrix tg_make_matrix(tg_type type, const void *data, int64_t row_count,
+                                       int64_t col_count)
 {
     tg_matrix matrix;
-    matrix.data = (void *)(uintptr_t)data;
-    matrix.type = type;
-    matrix.row_count = row_count;
-    matrix.col_count = col_count;
-    matrix.row_stride = col_count;
-    matrix.col_stride = 1;
-    matrix.batch_stride = 0;
+    tg_init_matrix(&matrix, type, data, row_count, col_count);
     return matrix;
 }
 
-/* D = A B: alpha 1, beta 0, no transpose, no bias, no activation, no scales, a batch of one. */
 static inline tg_problem tg_make_problem(tg_matrix a, tg_matrix b, tg_matrix d)
 {
     tg_problem problem;
-    problem.a = a;
-    problem.b = b;
-    problem.c = d;
-    problem.d = d;
-    problem.op_a = TG_OPERATION_NONE;
-    problem.op_b = TG_OPERATION_NONE;
-    problem.batch_count = 1;
-    problem.alpha = 1.0;
-    problem.beta = 0.0;
-    problem.precision = TG_PRECISION_DEFAULT;
-    problem.bias = TG_BIAS_NONE;
-    problem.bias_data = NULL;
-    problem.activation = TG_ACTIVATION_NONE;
-    problem.a_scale = problem.b_scale = problem.d_scale = TG_SCALE_NONE;
-    problem.a_scale_data = problem.b_scale_data = problem.d_scale_data = NULL;
-    problem.is_batch_invariant = 0;
+    tg_init_problem(&problem, sizeof problem, &a, &b, &d);
     return problem;
 }
 
-/* ---------------------------------------------------------------------------------- plan -- */
+/* -------------------------------------------------------------------------- plan, since 0.1 -- */
 
 /* A chosen kernel with its blocking for one problem: immutable, reusable, thread safe. */
 typedef struct tg_plan tg_plan;
 
-/* Zero or NULL in any field means its default. */
+/* Zero or NULL in any member but struct_bytes means its default. */
 typedef struct tg_plan_options {
+    size_t struct_bytes;
     const char *kernel; /* a row of the kernel table by name (default: the fastest predicted) */
 } tg_plan_options;
 
-/* Plans `problem` for `context` (NULL: the default context). Data pointers may be NULL here; the
- * shapes, strides, types, alpha, beta and epilogue are what is planned. `options` may be NULL.
- * On success the caller owns *plan. A problem planned before costs less than a microsecond.
- * Errors: every status but WORKSPACE_TOO_SMALL; then *plan is NULL. */
+/* Sets *options to the defaults. Errors: INVALID_ARGUMENT. */
+TG_API tg_status tg_init_plan_options(tg_plan_options *options, size_t struct_bytes);
+
+/* Plans `problem` for `context` (NULL: the default context). Data pointers may be NULL here: the
+ * shapes, strides, types, alpha, beta and epilogue are what is planned. `options` may be NULL: the
+ * defaults. On success the caller owns *plan and passes it to tg_destroy_plan. Planning a problem
+ * again costs less than a microsecond. Errors: every status but WORKSPACE_TOO_SMALL; then *plan is
+ * NULL. */
 TG_API tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
                                 const tg_plan_options *options, tg_plan **plan);
 
-TG_API void tg_destroy_plan(tg_plan *plan); /* NULL is allowed */
+/* Frees the plan. NULL is allowed. */
+TG_API void tg_destroy_plan(tg_plan *plan);
 
 typedef struct tg_plan_info {
+    size_t struct_bytes;
     const char *kernel;      /* row of the kernel table; lives as long as the plan */
     int64_t workspace_bytes; /* >= 0; what tg_execute_plan needs */
     int thread_count;        /* threads it will use at most */
     double predicted_s;      /* seconds, by the model */
 } tg_plan_info;
 
-TG_API tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info);
+/* Fills *info, which has `struct_bytes` bytes: sizeof(tg_plan_info). Errors: INVALID_ARGUMENT. */
+TG_API tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info, size_t struct_bytes);
 
-/* ------------------------------------------------------------------------------- execute -- */
+/* ----------------------------------------------------------------------- execute, since 0.1 -- */
 
 /* The memory of one execution. Pointers a plan does not read may be NULL. */
 typedef struct tg_buffers {
+    size_t struct_bytes;
     const void *a, *b, *c;
     void *d;
     const void *bias;
@@ -323,6 +397,11 @@ typedef struct tg_buffers {
     int64_t workspace_bytes; /* of the caller's workspace */
     void *stream;            /* CUstream or cudaStream_t, NULL: the default one; on the CPU NULL */
 } tg_buffers;
+
+/* Sets *buffers to the pointers of `problem` (NULL: all of them NULL), without a workspace, on the
+ * default stream. Errors: INVALID_ARGUMENT; then *buffers is untouched. */
+TG_API tg_status tg_init_buffers(tg_buffers *buffers, size_t struct_bytes,
+                                 const tg_problem *problem);
 
 /* Runs the plan on the buffers; on the CPU D is complete on return. The context's workspace is
  * kept for the next call. Concurrent executions of one plan are allowed when their D differ.
@@ -337,16 +416,42 @@ typedef struct tg_buffers {
  * your own where many graphs are captured. */
 TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers);
 
-/* ------------------------------------------------------------------------------ one-shot -- */
+/* ---------------------------------------------------------------------- one-shot, since 0.1 -- */
 
 /* Validates, plans (or finds the plan it made before) and executes, with the pointers in `problem`
  * and the context's workspace. `context` may be NULL: a default context, made at first use
  * and shared by the process. Errors: those of tg_create_plan and tg_execute_plan. */
 TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);
 
-/* The same, given a stream of a GPU backend. */
+/* tg_multiply on a stream of a GPU, a CUstream or cudaStream_t. On the CPU `stream` is NULL. */
 TG_API tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem,
                                        void *stream);
+
+/* -------------------------------------------------------------- problems as text, since 0.1 -- */
+
+/* A problem as text is MxNxK, then what differs from the default, each part after a colon:
+ *     1000x1200x800                      FP32, row-major A, B and D
+ *     512x512x64:nt:bf16:d=fp32          layout nn nt tn tt; input type; type of D
+ *     8x8x8:fp8_e4m3:b=fp8_e5m2:d=bf16   type of B where it is another than A's
+ *     8x8x8:fp8_e4m3:sa=vector:sb=tensor:sd=tensor   scales of A, B and D
+ *     8x8x8:batch=4:alpha=2:beta=1:bias=col:act=gelu_erf:prec=ieee_fp32
+ *     8x8x8:batch_invariant
+ *     8x8x8:lda=10:ldb=12:ldc=9:ldd=9    leading dimensions in elements
+ *     8x8x8:dcol                         D (and C) column-major
+ *     8x8x8:rsa=1:csa=-8:bsa=64          any strides of a matrix (a, b, c, d)
+ * A letter of the layout says how the operand is stored: nt has B as n x k, row-major. A batch
+ * stride that is not given is 0 in a batch of one, else max(rows |row stride|, columns |column
+ * stride|). C takes each stride of D that is not given for it, and is written only where beta is
+ * not 0. */
+
+/* Fills *problem, which has `struct_bytes` bytes, sizeof(tg_problem), with NULL data. Errors:
+ * INVALID_ARGUMENT, which names the part, and OUT_OF_MEMORY. */
+TG_API tg_status tg_parse_problem(const char *text, tg_problem *problem, size_t struct_bytes);
+
+/* Writes the shortest text of the problem, with its NUL, into `text`, which has `text_bytes` bytes;
+ * 640 always suffice. Errors: INVALID_ARGUMENT where `text_bytes` is too small or the problem is
+ * not legal, and the others of tg_create_plan. */
+TG_API tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_bytes);
 
 #ifdef __cplusplus
 }

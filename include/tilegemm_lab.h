@@ -1,7 +1,9 @@
 /*
- * tilegemm's instruments: the kernel table, the candidates of a plan, the model of the ladder on a
- * chip, problems as text, and a device's memory and clock.
- * Unlike tilegemm.h this page may change between versions.
+ * tilegemm's instruments: the kernel table, the candidates of a plan, chips, the model of the
+ * ladder on a chip, peak rates and timing. The simulator has its own page, tilegemm_sim.h.
+ *
+ * Unlike tilegemm.h this page may change between versions, and its structs do not carry their size:
+ * a program that uses it loads the library of the same version.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -152,165 +154,6 @@ typedef struct tg_explanation {
 TG_API tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m,
                                    int64_t n, int64_t k, tg_explanation *explanation);
 
-/* The simulator: a kernel of the ladder, from its own source, on the processor, with every access
- * to memory counted and checked. docs/simulator.md says by what rules. */
-
-/* What the simulator finds wrong with a kernel. */
-typedef enum tg_finding_kind {
-    TG_FINDING_RACE = 0,              /* two threads, one element, one writes, no barrier between */
-    TG_FINDING_OUT_OF_BOUNDS = 1,     /* outside A, B, D and shared memory; ends the run */
-    TG_FINDING_MISALIGNED = 2,        /* no multiple of the access's size; ends the run */
-    TG_FINDING_NEVER_WRITTEN = 3,     /* a read of shared memory that the block has not written */
-    TG_FINDING_UNFINISHED_COPY = 4,   /* a read of what a copy in the background may yet bring */
-    TG_FINDING_DIVERGENT_BARRIER = 5, /* other threads wait elsewhere or have ended; ends the run */
-    TG_FINDING_INPUT_WRITTEN = 6      /* a write to A or B; ends the run */
-} tg_finding_kind;
-
-/* The first of its kind at its line. */
-typedef struct tg_finding {
-    tg_finding_kind kind;
-    const char *kind_name; /* "race", "out_of_bounds", ...; static storage */
-    const char *file;      /* of the ladder, "l4_edges.cu"; static storage */
-    int line, other_line;  /* other_line: of the other thread, 0 where there is none */
-    int64_t count;         /* of its kind at its line */
-    unsigned block_x, block_y, thread_x, thread_y;
-    int has_other_thread;
-    unsigned other_thread_x, other_thread_y;
-    char place[96]; /* "A[4096], which has 4096 elements" */
-    char text[400]; /* all of it in a sentence */
-} tg_finding;
-
-/* What one line of a source did. */
-typedef struct tg_simulated_line {
-    const char *file; /* static storage */
-    int line;
-    const char *source; /* text of the line, source_length bytes without an end; static storage */
-    int source_length;
-    int64_t global_load_requests, global_load_sectors, global_read_bytes;
-    int64_t global_store_requests, global_store_sectors, global_write_bytes;
-    int64_t shared_load_requests, shared_store_requests, bank_conflicts, barriers, flops, l2_hits;
-} tg_simulated_line;
-
-/* A walk through a block: what its threads did up to a barrier, or to the end. */
-typedef struct tg_trace_access {
-    unsigned thread_x, thread_y;
-    int line;
-    char space; /* 'A', 'B', 'D', or 'S' for shared memory */
-    int is_write, elem_count;
-    int64_t index; /* of the first element: row-major, or words from the start of shared memory */
-} tg_trace_access;
-typedef struct tg_trace_sum {
-    unsigned thread_x, thread_y;
-    float value; /* after the phase; a thread's sums in the order in which it first added to them */
-} tg_trace_sum;
-typedef struct tg_trace_phase {
-    unsigned block_x, block_y;
-    int phase;                       /* 0, 1, ... in the block */
-    int barrier_line;                /* 0 where the block has ended */
-    const tg_trace_access *accesses; /* thread by thread */
-    int access_count;
-    const tg_trace_sum *sums; /* those that the phase changed */
-    int sum_count;
-    const float *shared; /* as it is after the phase; NULL where there is none */
-    int64_t shared_bytes;
-} tg_trace_phase;
-typedef void tg_simulation_trace(void *state, const tg_trace_phase *phase);
-
-/* Lanes of a request that shared memory serves together, and its turns for them. */
-typedef struct tg_bank_part {
-    int first_lane, lane_count, turns;
-} tg_bank_part;
-
-/* One access of a warp, as it is counted. The warps of a block come one after another, and so do,
- * of a warp up to a barrier, the places in the source; the requests of a place are in order. */
-typedef struct tg_simulated_request {
-    unsigned block_x, block_y;
-    int warp;           /* in the block: threads 32 warp .. */
-    const char *file;   /* of the ladder; static storage */
-    int line;           /* caller_line: of the call of the function that it stands in, */
-    int caller_line;    /* 0 where the compiler has merged that function into its caller */
-    const char *source; /* text of the line, as in tg_simulated_line */
-    int source_length;
-    char space; /* as in tg_trace_access */
-    int is_write, is_in_background, elem_count;
-    uint32_t active_lanes; /* bit i: lane i takes part */
-    int64_t indices[32];   /* of each active lane's first element, as in tg_trace_access */
-    int sector_count;      /* global memory */
-    int part_count;        /* shared memory */
-    tg_bank_part parts[4];
-} tg_simulated_request;
-typedef void tg_simulation_watch(void *state, const tg_simulated_request *request);
-
-/* Called before each block; any value but 0 ends the run. */
-typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t block_count);
-
-/* Zero or NULL in any field but kernel, a, b and d means its default. */
-typedef struct tg_simulation_options {
-    const char *kernel; /* as tg_explain_kernel takes it, but tiles of 1 .. 32 in rungs 1 to 6 */
-    int tile;
-    const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
-    float *d;           /* m x n; holds the product where all blocks ran */
-    int64_t l2_bytes;   /* of the cache that is modelled (default: 60 MiB, an H200's) */
-    int64_t work_limit; /* multiply-adds up to which all blocks run, beyond it some (2^28) */
-    tg_simulation_progress *progress;
-    void *progress_state;
-    tg_simulation_trace *trace;
-    void *trace_state;
-    tg_simulation_watch *watch; /* told of each request */
-    void *watch_state;
-} tg_simulation_options;
-
-typedef struct tg_simulation {
-    char kernel[64];
-    const char *family; /* static storage */
-    int ladder_rung, is_in_table, is_cancelled;
-    /* 0: only simulated_block_count blocks ran, first, last, edges and middle, and counts are
-     * scaled up from them. */
-    int is_exact;
-    int64_t simulated_block_count;
-    tg_traffic traffic;                       /* the model's counts, counted */
-    unsigned threads_x, threads_y;            /* of a block */
-    int64_t shared_bytes;                     /* of a block */
-    double load_efficiency, store_efficiency; /* global: bytes asked for over the sectors' bytes */
-    /* -1 where is_exact is 0. L2 is asked for each sector of each request. */
-    int64_t l2_bytes, l2_requests, l2_hits;
-    int64_t compulsory_bytes;       /* of A, B and D that were touched, each byte once */
-    const tg_simulated_line *lines; /* by file and line */
-    int line_count;
-    const tg_finding *findings;
-    int finding_count;
-} tg_simulation;
-
-/* Runs the kernel for m, n, k >= 1. On success, findings or not, the caller passes *simulation to
- * tg_destroy_simulation (NULL is allowed). Errors: INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED
- * (also a build without the simulator), OUT_OF_MEMORY; then *simulation is NULL. Simulations wait
- * for each other. */
-TG_API tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, int64_t n,
-                                    int64_t k, const tg_simulation **simulation);
-TG_API void tg_destroy_simulation(const tg_simulation *simulation);
-
-/* Problems as text: MxNxK, then what differs from the default, each after a colon:
- *     1000x1200x800                      FP32, row-major A, B and D
- *     512x512x64:nt:bf16:d=fp32          layout nn nt tn tt; input type; type of D
- *     8x8x8:fp8_e4m3:b=fp8_e5m2:d=bf16   type of B where it is another than A's
- *     8x8x8:fp8_e4m3:sa=vector:sb=tensor:sd=tensor   scales of A, B and D
- *     8x8x8:batch=4:alpha=2:beta=1:bias=col:act=gelu_erf:prec=ieee_fp32
- *     8x8x8:batch_invariant
- *     8x8x8:lda=10:ldb=12:ldc=9:ldd=9    leading dimensions in elements
- *     8x8x8:dcol                         D (and C) column-major
- *     8x8x8:rsa=1:csa=-8:bsa=64          any strides of a matrix (a, b, c, d)
- * A letter of the layout says how the operand is stored: nt has B as n x k, row-major. A batch
- * stride that is not given is 0 in a batch of one, else max(rows |row stride|, columns |column
- * stride|). C takes each stride of D that is not given for it, and is written only where beta is
- * not 0.
- *
- * tg_parse_problem fills *problem with NULL data. Errors: INVALID_ARGUMENT, which names the
- * part, and OUT_OF_MEMORY. tg_format_problem writes the shortest such text, with its NUL, into
- * `text`; 640 bytes always suffice. Errors: INVALID_ARGUMENT where `text_bytes` is too small or
- * the problem is not legal, and the others of tg_create_plan. */
-TG_API tg_status tg_parse_problem(const char *text, tg_problem *problem);
-TG_API tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_bytes);
-
 /* Measures the peak of `thread_count` CPU threads with a loop of independent FMAs on registers, in
  * the context's (NULL: the default's) best instruction set for `type` (BF16 counts its dot-product
  * instruction where there is one; FP16 is computed as FP32). On a GPU the whole device is measured,
@@ -318,32 +161,6 @@ TG_API tg_status tg_format_problem(const tg_problem *problem, char *text, size_t
  * multiply and add as two. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, UNSUPPORTED, DEVICE_FAILURE. */
 TG_API tg_status tg_measure_peak(const tg_context *context, tg_type type, int thread_count,
                                  double *flop_per_s);
-
-/* Devices that a context can be made for: `device` is "cpu" (1) or "cuda" (cuda:0 .. count - 1).
- * Errors: NO_DEVICE, with why there is none, UNKNOWN_NAME, INVALID_ARGUMENT, DEVICE_FAILURE; then
- * *count is 0. */
-TG_API tg_status tg_count_devices(const char *device, int *count);
-
-/* Memory of the context's device (NULL: the default context's), aligned to 256 bytes on a GPU, to
- * 64 on the CPU. The caller passes *memory to tg_release_memory (NULL is allowed) while the context
- * lives. Errors: OUT_OF_MEMORY, INVALID_ARGUMENT, DEVICE_FAILURE; then *memory is NULL. */
-TG_API tg_status tg_allocate_memory(const tg_context *context, int64_t size_bytes, void **memory);
-TG_API void tg_release_memory(const tg_context *context, void *memory);
-
-/* Copies between ordinary memory and the device's, by way of pinned blocks, after the work of the
- * default stream; complete on return. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE. */
-TG_API tg_status tg_copy_to_device(const tg_context *context, void *device, const void *host,
-                                   int64_t size_bytes);
-TG_API tg_status tg_copy_from_device(const tg_context *context, void *host, const void *device,
-                                     int64_t size_bytes);
-
-/* Waits until the work of the stream (NULL: the default one) is done. Errors: DEVICE_FAILURE, which
- * may stem from any call before it. */
-TG_API tg_status tg_synchronize(const tg_context *context, void *stream);
-
-/* Makes the device's primary context current on the calling thread, for CUDA libraries that are
- * called beside this one. Nothing happens on the CPU. Errors: DEVICE_FAILURE. */
-TG_API tg_status tg_activate_device(const tg_context *context);
 
 /* Calls `call` `count` times (index 0 .. count - 1) and sets *elapsed_s to the seconds that their
  * work took on the stream: between two events on a GPU, by the clock on the CPU. Any status but OK

@@ -196,14 +196,16 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static int measure_shape(const bench_options *options, bench_result *result, int thread_count,
                          cli_progress *progress)
 {
-    const tg_context_options context_options = {
-        .device = options->device, .isa = options->isa, .thread_count = thread_count};
+    const tg_context_options context_options = {.struct_bytes = sizeof context_options,
+                                                .device = options->device,
+                                                .isa = options->isa,
+                                                .thread_count = thread_count};
     tg_context *context = NULL;
     tg_device_info info;
     int exit_code = cli_create_context(&context_options, &context);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    tg_get_device_info(context, &info);
+    tg_get_device_info(context, &info, sizeof info);
     result->thread_count = info.thread_count;
     snprintf(result->device, sizeof result->device, "%s", info.device);
     snprintf(result->isa, sizeof result->isa, "%s", info.isa);

@@ -10,7 +10,7 @@
 #include "host_machine.h"
 #include "peers/peer.h"
 #include "progress.h"
-#include "tilegemm_lab.h"
+#include "tilegemm_sim.h"
 
 #include <jansson.h>
 

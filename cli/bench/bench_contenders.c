@@ -17,12 +17,13 @@ static int is_group(const char *name)
 
 int cli_hold_context(bench_options *options)
 {
-    const tg_context_options asked = {.device = options->device, .isa = options->isa};
+    const tg_context_options asked = {
+        .struct_bytes = sizeof asked, .device = options->device, .isa = options->isa};
     tg_device_info info;
     int exit_code = cli_create_context(&asked, &options->held);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    tg_get_device_info(options->held, &info);
+    tg_get_device_info(options->held, &info, sizeof info);
     options->is_simulated = strcmp(info.device, "sim") == 0;
     return CLI_EXIT_OK;
 }
@@ -125,13 +126,14 @@ static int check_peer_names(const bench_options *options, int is_on_gpu)
 int cli_open_bench_peers(bench_options *options)
 {
     tg_device_info info;
-    const tg_context_options context_options = {.device = options->device};
+    const tg_context_options context_options = {.struct_bytes = sizeof context_options,
+                                                .device = options->device};
     tg_context *context = NULL;
     if (check_none(options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     tg_status status = tg_create_context(&context_options, &context);
     if (status == TG_STATUS_OK)
-        status = tg_get_device_info(context, &info);
+        status = tg_get_device_info(context, &info, sizeof info);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     options->is_on_gpu = info.sm_count > 0;
@@ -192,7 +194,8 @@ static int add_kernel(tg_context *context, bench_result *result, const tg_candid
                  candidate->predicted_s, limit_s);
         return CLI_EXIT_OK;
     }
-    const tg_plan_options plan_options = {.kernel = candidate->kernel};
+    const tg_plan_options plan_options = {.struct_bytes = sizeof plan_options,
+                                          .kernel = candidate->kernel};
     tg_status status =
         tg_create_plan(context, &result->shape->problem, &plan_options, &added->plan);
     if (status == TG_STATUS_OK && result->bus[0] && info->ladder_rung >= 0)
@@ -227,8 +230,8 @@ static int find_rung(const kernel_rows *rows, tg_type type, int rung)
 static int add_host_baseline(bench_result *result, double limit_s)
 {
     static const char name[] = "cpu_sequential_generic_fp32";
-    const tg_context_options options = {.device = "cpu"};
-    const tg_plan_options plan_options = {.kernel = name};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = "cpu"};
+    const tg_plan_options plan_options = {.struct_bytes = sizeof plan_options, .kernel = name};
     tg_plan_info info;
     if (result->shape->problem.a.type != TG_TYPE_FP32)
         return CLI_EXIT_OK;
@@ -241,7 +244,7 @@ static int add_host_baseline(bench_result *result, double limit_s)
     status =
         tg_create_plan(result->host_context, &result->shape->problem, &plan_options, &added->plan);
     if (status == TG_STATUS_OK)
-        status = tg_get_plan_info(added->plan, &info);
+        status = tg_get_plan_info(added->plan, &info, sizeof info);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     if (info.predicted_s > limit_s)

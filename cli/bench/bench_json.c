@@ -96,9 +96,10 @@ static json_t *make_head_json(const bench_options *options, int argc, char **arg
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
     tg_context *context = NULL;
     tg_device_info info;
-    const tg_context_options context_options = {.device = options->device};
+    const tg_context_options context_options = {.struct_bytes = sizeof context_options,
+                                                .device = options->device};
     if (tg_create_context(&context_options, &context) != TG_STATUS_OK ||
-        tg_get_device_info(context, &info) != TG_STATUS_OK)
+        tg_get_device_info(context, &info, sizeof info) != TG_STATUS_OK)
         return NULL;
     json_t *head =
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:f, s:f, s:i}", "version",

@@ -15,7 +15,8 @@ static const int64_t image_bytes = (int64_t)64 << 20; /* copied to a GPU at once
 int64_t cli_count_sets(const bench_options *options, const tg_context *context, double set_bytes)
 {
     tg_device_info info;
-    if (!options->is_cold || set_bytes == 0.0 || tg_get_device_info(context, &info) != TG_STATUS_OK)
+    if (!options->is_cold || set_bytes == 0.0 ||
+        tg_get_device_info(context, &info, sizeof info) != TG_STATUS_OK)
         return 1;
     int64_t cache_bytes = info.l3_bytes > info.l2_bytes ? info.l3_bytes : info.l2_bytes;
     double set_count = ceil(2.0 * (double)cache_bytes / set_bytes) + 1.0;
@@ -24,7 +25,8 @@ int64_t cli_count_sets(const bench_options *options, const tg_context *context, 
 
 static tg_buffers get_buffers(const tg_problem *problem)
 {
-    const tg_buffers buffers = {.a = problem->a.data,
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                .a = problem->a.data,
                                 .b = problem->b.data,
                                 .c = problem->beta != 0.0 ? problem->c.data : NULL,
                                 .d = problem->d.data,
@@ -120,7 +122,7 @@ int cli_make_ring(bench_ring *ring, const tg_context *context, const tg_problem 
     tg_device_info info;
     memset(ring, 0, sizeof *ring);
     ring->context = context;
-    if (tg_get_device_info(context, &info) != TG_STATUS_OK)
+    if (tg_get_device_info(context, &info, sizeof info) != TG_STATUS_OK)
         return 0;
     ring->is_on_gpu = info.sm_count > 0;
     ring->problems = calloc((size_t)set_count, sizeof *ring->problems);

@@ -69,7 +69,7 @@ static void copy_reason(char *copy, size_t copy_bytes, const char *reason)
 int cli_add_shape(bench_options *options, const char *text, const char *reason)
 {
     tg_problem problem;
-    tg_status status = tg_parse_problem(text, &problem);
+    tg_status status = tg_parse_problem(text, &problem, sizeof problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     size_t bytes = (size_t)(options->shape_count + 1) * sizeof *options->shapes;

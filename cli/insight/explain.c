@@ -79,7 +79,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static tg_status describe_device(const char *device, explain_case *shown)
 {
-    const tg_context_options options = {.device = device};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = device};
     tg_context *context = NULL;
     shown->chip_source = "the driver";
     tg_status status = tg_create_context(&options, &context);
@@ -264,7 +264,7 @@ int cli_run_explain(int argc, char **argv)
         return CLI_EXIT_USAGE;
     }
     tg_problem problem;
-    tg_status status = tg_parse_problem(options.shape, &problem);
+    tg_status status = tg_parse_problem(options.shape, &problem, sizeof problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     if (!options.tile && !options.is_advice && (!options.kernel || find_planned_device(&options)))

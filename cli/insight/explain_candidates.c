@@ -28,7 +28,7 @@ static int64_t get_depth(const tg_problem *problem)
 static tg_status fill(const tg_problem *problem, candidate_list *list)
 {
     tg_context *context = list->context;
-    tg_status status = tg_get_device_info(context, &list->device);
+    tg_status status = tg_get_device_info(context, &list->device, sizeof list->device);
     if (status == TG_STATUS_OK)
         status = tg_list_candidates(context, problem, list->candidates, tg_get_kernel_count(),
                                     &list->count);
@@ -187,7 +187,7 @@ static json_t *make_list_json(const char *shape, const tg_problem *problem,
 static int list_candidates(const tg_problem *problem, const char *device, const tg_chip *chip,
                            candidate_list *list)
 {
-    const tg_context_options options = {.device = device};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = device};
     list->flops = 2.0 * (double)problem->d.row_count * (double)problem->d.col_count *
                   (double)get_depth(problem) * (double)problem->batch_count;
     list->candidates = calloc((size_t)tg_get_kernel_count(), sizeof *list->candidates);

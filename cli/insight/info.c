@@ -47,8 +47,10 @@ static void find_library(report *found)
 static tg_status find_isas(report *found)
 {
     for (int i = 0; i < isa_count; i++) {
-        const tg_context_options options = {
-            .device = "cpu", .isa = isa_names[i], .thread_count = 1};
+        const tg_context_options options = {.struct_bytes = sizeof options,
+                                            .device = "cpu",
+                                            .isa = isa_names[i],
+                                            .thread_count = 1};
         tg_context *context = NULL;
         tg_status status = tg_create_context(&options, &context);
         tg_destroy_context(context);
@@ -149,7 +151,7 @@ static int show(const tg_context *context, int has_json)
 {
     static report found;
     cli_read_machine(&found.machine); /* before the peaks load it */
-    tg_status status = tg_get_device_info(context, &found.device);
+    tg_status status = tg_get_device_info(context, &found.device, sizeof found.device);
     if (status == TG_STATUS_OK)
         status = find_isas(&found);
     if (status == TG_STATUS_OK)
@@ -178,7 +180,7 @@ int cli_run_info(int argc, char **argv)
     int exit_code = cli_parse_query(argc, argv, option_list, doc, &query);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    const tg_context_options options = {.isa = query.isa};
+    const tg_context_options options = {.struct_bytes = sizeof options, .isa = query.isa};
     tg_context *context = NULL;
     exit_code = cli_create_context(&options, &context);
     if (exit_code == CLI_EXIT_OK)

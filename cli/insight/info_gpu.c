@@ -46,12 +46,12 @@ static void look_at_gpu(int index, gpu_report *gpu)
     char name[24];
     memset(gpu, 0, sizeof *gpu);
     snprintf(name, sizeof name, "cuda:%d", index);
-    const tg_context_options options = {.device = name};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = name};
     double start_s = cli_read_clock();
     tg_status status = tg_create_context(&options, &gpu->context);
     gpu->context_s = cli_read_clock() - start_s;
     if (status == TG_STATUS_OK)
-        status = tg_get_device_info(gpu->context, &gpu->device);
+        status = tg_get_device_info(gpu->context, &gpu->device, sizeof gpu->device);
     if (status == TG_STATUS_OK)
         status = time_first_call(gpu);
     for (int i = 0; i < peak_type_count && status == TG_STATUS_OK; i++)

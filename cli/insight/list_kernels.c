@@ -83,7 +83,8 @@ int cli_run_kernels(int argc, char **argv)
     int exit_code = cli_parse_query(argc, argv, option_list, doc, &query);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    const tg_context_options options = {.device = query.device, .isa = query.isa};
+    const tg_context_options options = {
+        .struct_bytes = sizeof options, .device = query.device, .isa = query.isa};
     tg_context *context = NULL;
     exit_code = cli_create_context(&options, &context);
     if (exit_code == CLI_EXIT_OK)

@@ -274,7 +274,7 @@ int cli_run_profile(int argc, char **argv)
     profile_options options = {.device = "cuda"};
     if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
-    tg_status status = tg_parse_problem(options.shape, &options.problem);
+    tg_status status = tg_parse_problem(options.shape, &options.problem, sizeof options.problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     int exit_code = check_device(&options);

@@ -7,7 +7,7 @@
 
 static tg_status launch(tg_context *context, const bench_ring *ring, const char *kernel)
 {
-    const tg_plan_options options = {.kernel = kernel};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     tg_plan *plan = NULL;
     tg_status status = tg_create_plan(context, &ring->problems[0], &options, &plan);
     if (status == TG_STATUS_OK)
@@ -20,7 +20,8 @@ static tg_status launch(tg_context *context, const bench_ring *ring, const char 
 
 int cli_launch_kernels(const profile_options *options)
 {
-    const tg_context_options context_options = {.device = options->device};
+    const tg_context_options context_options = {.struct_bytes = sizeof context_options,
+                                                .device = options->device};
     tg_context *context = NULL;
     int exit_code = cli_create_context(&context_options, &context);
     if (exit_code != CLI_EXIT_OK)

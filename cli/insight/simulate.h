@@ -3,7 +3,7 @@
 #define TG_CLI_SIMULATE_H
 
 #include "cli.h"
-#include "tilegemm_lab.h"
+#include "tilegemm_sim.h"
 
 #include <jansson.h>
 

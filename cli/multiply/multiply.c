@@ -321,7 +321,7 @@ static int run_problem(multiply_job *job)
         return code;
     tg_status status = tg_create_plan(job->context, &job->problem, NULL, &plan);
     if (status == TG_STATUS_OK)
-        status = tg_get_plan_info(plan, &info);
+        status = tg_get_plan_info(plan, &info, sizeof info);
     if (status == TG_STATUS_OK) {
         result->kernel = info.kernel;
         result->thread_count = info.thread_count;
@@ -348,7 +348,8 @@ static int run_problem(multiply_job *job)
 
 static int run_job(multiply_job *job)
 {
-    const tg_context_options context_options = {.device = job->options.device,
+    const tg_context_options context_options = {.struct_bytes = sizeof context_options,
+                                                .device = job->options.device,
                                                 .thread_count = job->options.thread_count};
     int code = open_inputs(job);
     if (code != CLI_EXIT_OK)
@@ -356,7 +357,7 @@ static int run_job(multiply_job *job)
     code = cli_create_context(&context_options, &job->context);
     if (code != CLI_EXIT_OK)
         return code;
-    tg_get_device_info(job->context, &job->result.device);
+    tg_get_device_info(job->context, &job->result.device, sizeof job->result.device);
     code = load_inputs(job);
     if (code == CLI_EXIT_OK)
         code = make_problem(job);

@@ -17,7 +17,8 @@ static int64_t count_bytes(const tg_matrix *matrix)
 static tg_status execute(void *state, int64_t index)
 {
     const device_product *product = state;
-    const tg_buffers buffers = {.a = product->memory[0],
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                .a = product->memory[0],
                                 .b = product->memory[1],
                                 .c = product->memory[2],
                                 .d = product->memory[3]};

@@ -47,8 +47,11 @@ static tg_problem make_panel(const tg_problem *problem, int64_t first_row, int64
 
 static tg_status execute(const tg_plan *plan, const tg_problem *problem)
 {
-    const tg_buffers buffers = {
-        .a = problem->a.data, .b = problem->b.data, .c = problem->c.data, .d = problem->d.data};
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                .a = problem->a.data,
+                                .b = problem->b.data,
+                                .c = problem->c.data,
+                                .d = problem->d.data};
     return tg_execute_plan(plan, &buffers);
 }
 
@@ -59,8 +62,8 @@ tg_status cli_execute_panels(tg_context *context, const tg_plan *plan, const tg_
     tg_plan_info info;
     if (panel_rows >= m)
         return execute(plan, problem);
-    tg_status status = tg_get_plan_info(plan, &info);
-    const tg_plan_options options = {.kernel = info.kernel};
+    tg_status status = tg_get_plan_info(plan, &info, sizeof info);
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = info.kernel};
     for (int64_t row = 0; status == TG_STATUS_OK && row < m; row += panel_rows) {
         int64_t row_count = m - row < panel_rows ? m - row : panel_rows;
         tg_problem panel = make_panel(problem, row, row_count);

@@ -6,7 +6,7 @@
 
 #include "core/problem_text.h"
 #include "core/status.h"
-#include "tilegemm_lab.h"
+#include "core/structs.h"
 
 typedef long long ll; /* for printf */
 
@@ -368,7 +368,7 @@ static tg_status read_parts(reading *r, const char *text)
     }
 }
 
-tg_status tg_parse_problem(const char *text, tg_problem *problem)
+tg_status tg_parse_problem(const char *text, tg_problem *problem, size_t struct_bytes)
 {
     if (!text || !problem) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass %s",
@@ -392,6 +392,5 @@ tg_status tg_parse_problem(const char *text, tg_problem *problem)
     r.problem.a_scale = (tg_scale)r.named[NAMED_SCALES];
     r.problem.b_scale = (tg_scale)r.named[NAMED_SCALES + 1];
     r.problem.d_scale = (tg_scale)r.named[NAMED_SCALES + 2];
-    *problem = r.problem;
-    return TG_STATUS_OK;
+    return tgi_struct_write(&tgi_struct_problem, &r.problem, problem, struct_bytes);
 }

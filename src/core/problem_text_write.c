@@ -7,6 +7,7 @@
 #include "core/problem.h"
 #include "core/problem_text.h"
 #include "core/status.h"
+#include "core/structs.h"
 #include "tilegemm_lab.h"
 
 typedef long long ll; /* for printf */
@@ -204,6 +205,10 @@ tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_b
                                problem ? "text" : "problem",
                                problem ? "a buffer of 640 bytes" : "the problem to write");
     }
+    tg_problem converted;
+    problem = tgi_struct_read(&tgi_struct_problem, problem, &converted);
+    if (!problem)
+        return TG_STATUS_INVALID_ARGUMENT;
     tgi_problem canonical;
     tgi_saved_locale saved;
     tg_status status = tgi_problem_validate(problem, &canonical);

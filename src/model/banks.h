@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "tilegemm_lab.h"
+#include "tilegemm_sim.h"
 
 #define TGI_WARP_THREADS 32
 

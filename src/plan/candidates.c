@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "core/structs.h"
 #include "model/chips.h"
 #include "model/plan_counts.h"
 
@@ -205,6 +206,7 @@ tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
                         int *count)
 {
     tg_status status;
+    tg_problem converted;
     tgi_problem canonical;
     tgi_proposal best, proposal;
     if (!problem || !count || (!candidates && capacity > 0)) {
@@ -212,6 +214,9 @@ tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
                                "problem, count and, with a capacity, candidates must not be NULL");
     }
     *count = 0;
+    problem = tgi_struct_read(&tgi_struct_problem, problem, &converted);
+    if (!problem)
+        return TG_STATUS_INVALID_ARGUMENT;
     if ((status = tgi_plan_canonicalize(backend, problem, &canonical)))
         return status;
     status = tgi_plan_choose(backend, machine, &canonical, NULL, &best);

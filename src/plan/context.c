@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/status.h"
+#include "core/structs.h"
 
 #define MAX_THREAD_COUNT 1024
 
@@ -107,14 +108,17 @@ static void reserve_spare(tg_context *context)
 
 tg_status tg_create_context(const tg_context_options *options, tg_context **context)
 {
-    static const tg_context_options defaults = {0};
+    static const tg_context_options defaults = {.struct_bytes = sizeof defaults};
+    tg_context_options converted;
     if (!context) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "context = NULL; pass the address of a tg_context pointer");
     }
     *context = NULL;
+    options =
+        options ? tgi_struct_read(&tgi_struct_context_options, options, &converted) : &defaults;
     if (!options)
-        options = &defaults;
+        return TG_STATUS_INVALID_ARGUMENT;
     const char *device = options->device ? options->device : tgi_env_get(TGI_ENV_TILEGEMM_DEVICE);
     int ordinal;
     tg_status status;
@@ -187,7 +191,7 @@ tg_context *tgi_context_resolve(tg_context *context, tg_status *status)
     return found;
 }
 
-tg_status tg_get_device_info(const tg_context *context, tg_device_info *info)
+tg_status tg_get_device_info(const tg_context *context, tg_device_info *info, size_t struct_bytes)
 {
     tg_status status;
     if (!info) {
@@ -199,21 +203,22 @@ tg_status tg_get_device_info(const tg_context *context, tg_device_info *info)
         return status;
     const tgi_machine *machine = &context->machine;
     const tgi_gpu *gpu = &machine->gpu;
-    info->device = context->device;
-    info->name = machine->name;
-    info->isa = tgi_kernels_isa_name(machine->isa);
-    info->thread_count = machine->thread_count;
-    info->l1_bytes = machine->l1_bytes;
-    info->l2_bytes = machine->l2_bytes;
-    info->l3_bytes = machine->l3_bytes;
-    info->bus = gpu->bus;
-    info->compute_capability = gpu->capability;
-    info->sm_count = gpu->sm_count;
-    info->registers_per_sm = gpu->registers_per_sm;
-    info->shared_bytes_per_sm = gpu->shared_bytes_per_sm;
-    info->shared_bytes_per_block = gpu->shared_bytes_per_block;
-    info->memory_bytes = gpu->memory_bytes;
-    info->clock_hz = gpu->clock_hz;
-    info->memory_bytes_per_s = gpu->memory_bytes_per_s;
-    return TG_STATUS_OK;
+    const tg_device_info made = {.struct_bytes = sizeof made,
+                                 .device = context->device,
+                                 .name = machine->name,
+                                 .isa = tgi_kernels_isa_name(machine->isa),
+                                 .thread_count = machine->thread_count,
+                                 .l1_bytes = machine->l1_bytes,
+                                 .l2_bytes = machine->l2_bytes,
+                                 .l3_bytes = machine->l3_bytes,
+                                 .bus = gpu->bus,
+                                 .compute_capability = gpu->capability,
+                                 .sm_count = gpu->sm_count,
+                                 .registers_per_sm = gpu->registers_per_sm,
+                                 .shared_bytes_per_sm = gpu->shared_bytes_per_sm,
+                                 .shared_bytes_per_block = gpu->shared_bytes_per_block,
+                                 .memory_bytes = gpu->memory_bytes,
+                                 .clock_hz = gpu->clock_hz,
+                                 .memory_bytes_per_s = gpu->memory_bytes_per_s};
+    return tgi_struct_write(&tgi_struct_device_info, &made, info, struct_bytes);
 }

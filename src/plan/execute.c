@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "core/status.h"
+#include "core/structs.h"
 #include "plan/candidates.h"
 #include "plan/context.h"
 #include "plan/plan.h"
@@ -133,7 +134,8 @@ static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers, const 
  * same kernel where the caller gave it. */
 static tg_status run_offset(const tg_plan *plan, const tg_buffers *buffers, const tgi_kernel **ran)
 {
-    const tg_plan_options options = {.kernel = plan->is_kernel_given ? plan->kernel->name : NULL};
+    const tg_plan_options options = {.struct_bytes = sizeof options,
+                                     .kernel = plan->is_kernel_given ? plan->kernel->name : NULL};
     tg_problem problem = plan->original;
     tg_buffers given = *buffers;
     tg_plan *other;
@@ -195,6 +197,10 @@ tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
                                plan ? "buffers" : "plan");
     }
+    tg_buffers converted;
+    buffers = tgi_struct_read(&tgi_struct_buffers, buffers, &converted);
+    if (!buffers)
+        return TG_STATUS_INVALID_ARGUMENT;
     const tgi_kernel *ran;
     if (!plan->context->log)
         return run_plan(plan, buffers, &ran);
@@ -212,18 +218,17 @@ tg_status tg_multiply(tg_context *context, const tg_problem *problem)
 tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, void *stream)
 {
     tg_plan *plan;
+    tg_problem converted;
+    if (problem) {
+        problem = tgi_struct_read(&tgi_struct_problem, problem, &converted);
+        if (!problem)
+            return TG_STATUS_INVALID_ARGUMENT;
+    }
     tg_status status = tg_create_plan(context, problem, NULL, &plan);
     if (status)
         return status;
-    tg_buffers buffers = {.a = problem->a.data,
-                          .b = problem->b.data,
-                          .c = problem->c.data,
-                          .d = problem->d.data,
-                          .bias = problem->bias_data,
-                          .a_scale = problem->a_scale_data,
-                          .b_scale = problem->b_scale_data,
-                          .d_scale = problem->d_scale_data,
-                          .stream = stream};
+    tg_buffers buffers = tgi_struct_take_buffers(problem);
+    buffers.stream = stream;
     status = tg_execute_plan(plan, &buffers);
     tg_destroy_plan(plan);
     return status;

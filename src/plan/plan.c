@@ -4,6 +4,7 @@
 
 #include "core/alloc.h"
 #include "core/status.h"
+#include "core/structs.h"
 #include "plan/candidates.h"
 #include "plan/context.h"
 #include "tilegemm_lab.h"
@@ -67,7 +68,9 @@ tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
     tg_status status;
     tgi_problem canonical;
     tgi_proposal proposal;
-    const char *name = options ? options->kernel : NULL;
+    tg_problem converted;
+    tg_plan_options converted_options;
+    const char *name = NULL;
     if (!plan || !problem) {
         if (plan)
             *plan = NULL;
@@ -75,6 +78,15 @@ tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
                                plan ? "problem" : "plan");
     }
     *plan = NULL;
+    problem = tgi_struct_read(&tgi_struct_problem, problem, &converted);
+    if (!problem)
+        return TG_STATUS_INVALID_ARGUMENT;
+    if (options) {
+        options = tgi_struct_read(&tgi_struct_plan_options, options, &converted_options);
+        if (!options)
+            return TG_STATUS_INVALID_ARGUMENT;
+        name = options->kernel;
+    }
     context = tgi_context_resolve(context, &status);
     if (!context)
         return status;
@@ -106,17 +118,18 @@ void tg_destroy_plan(tg_plan *plan)
     }
 }
 
-tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info)
+tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info, size_t struct_bytes)
 {
     if (!plan || !info) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
                                plan ? "info" : "plan");
     }
-    info->kernel = plan->kernel->name;
-    info->workspace_bytes = plan->workspace_bytes;
-    info->thread_count = plan->blocking.thread_count;
-    info->predicted_s = plan->predicted_s;
-    return TG_STATUS_OK;
+    const tg_plan_info made = {.struct_bytes = sizeof made,
+                               .kernel = plan->kernel->name,
+                               .workspace_bytes = plan->workspace_bytes,
+                               .thread_count = plan->blocking.thread_count,
+                               .predicted_s = plan->predicted_s};
+    return tgi_struct_write(&tgi_struct_plan_info, &made, info, struct_bytes);
 }
 
 tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,

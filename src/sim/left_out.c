@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "core/status.h"
-#include "tilegemm_lab.h"
+#include "tilegemm_sim.h"
 
 tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, int64_t n, int64_t k,
                              const tg_simulation **simulation)

@@ -4,7 +4,7 @@
 
 #include "core/kernels.h"
 #include "model/banks.h"
-#include "tilegemm_lab.h"
+#include "tilegemm_sim.h"
 #include "sim/fiber.h"
 #include "sim/sites.h"
 

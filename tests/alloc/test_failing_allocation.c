@@ -36,7 +36,7 @@ static tg_problem make_problem(int64_t m, int64_t n, int64_t k)
 
 static tg_status make_context(tg_context **context)
 {
-    tg_context_options options = {.thread_count = 2};
+    tg_context_options options = {.struct_bytes = sizeof options, .thread_count = 2};
     return tg_create_context(&options, context);
 }
 
@@ -78,13 +78,13 @@ static tg_status run_rows(tg_context **context)
         tg_status status = tg_get_kernel_info(*context, i, &info);
         if (status != TG_STATUS_OK)
             return status;
-        tg_plan_options options = {.kernel = info.name};
+        tg_plan_options options = {.struct_bytes = sizeof options, .kernel = info.name};
         status = tg_create_plan(*context, &problem, &options, &plan);
         if (status == TG_STATUS_UNSUPPORTED)
             continue;
         if (status != TG_STATUS_OK)
             return status;
-        tg_buffers buffers = {.a = a, .b = b, .d = d};
+        tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
         status = tg_execute_plan(plan, &buffers);
         tg_destroy_plan(plan);
         if (status != TG_STATUS_OK)
@@ -102,7 +102,7 @@ static tg_status inspect(tg_context **context)
     char text[256];
     int count;
     double flop_per_s;
-    tg_status status = tg_parse_problem("30x40x50:nt:beta=1", &problem);
+    tg_status status = tg_parse_problem("30x40x50:nt:beta=1", &problem, sizeof problem);
     if (status == TG_STATUS_OK)
         status = tg_format_problem(&problem, text, sizeof text);
     if (status == TG_STATUS_OK)

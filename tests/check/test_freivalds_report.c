@@ -76,7 +76,7 @@ static check_freivalds_report check(const tg_problem *problem)
 static tg_problem make(const char *text, check_operands *operands)
 {
     tg_problem problem;
-    assert_int_equal(tg_parse_problem(text, &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(check_make_operands(&problem, 5, operands), 1);
     return problem;
 }

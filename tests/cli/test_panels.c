@@ -20,7 +20,7 @@ static void compare_panels(const char *text, int64_t panel_rows)
     tg_problem problem;
     tg_context *context;
     tg_plan *plan;
-    assert_int_equal(tg_parse_problem(text, &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(check_make_operands(&problem, 3, &operands), 1);
     assert_int_equal(tg_create_context(NULL, &context), TG_STATUS_OK);
     assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), TG_STATUS_OK);
@@ -61,18 +61,18 @@ static void test_choice(void **state)
     (void)state;
     tg_problem problem;
     cli_progress terminal = {.is_terminal = 1}, pipe = {.is_terminal = 0};
-    assert_int_equal(tg_parse_problem("8192x8192x8192", &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem("8192x8192x8192", &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(cli_choose_panel_rows(&problem, &pipe), 8192);
     int64_t rows = cli_choose_panel_rows(&problem, &terminal);
     assert_true(rows >= 400 && rows <= 1000);
-    assert_int_equal(tg_parse_problem("1000x8192x8192", &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem("1000x8192x8192", &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1000);
-    assert_int_equal(tg_parse_problem("1000x16384x16384", &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem("1000x16384x16384", &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 200);
     assert_int_equal(cli_choose_panel_rows(&problem, &pipe), 1000);
-    assert_int_equal(tg_parse_problem("200x65536x65536", &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem("200x65536x65536", &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 200);
-    assert_int_equal(tg_parse_problem("0x8x8", &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem("0x8x8", &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1);
 }
 

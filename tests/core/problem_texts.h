@@ -16,7 +16,7 @@ static inline tg_problem parse(const char *text)
 {
     tg_problem problem;
     memset(&problem, 0xee, sizeof problem);
-    if (tg_parse_problem(text, &problem) != TG_STATUS_OK)
+    if (tg_parse_problem(text, &problem, sizeof problem) != TG_STATUS_OK)
         fail_msg("%s: %s", text, tg_get_error_detail());
     assert_null(problem.a.data);
     assert_null(problem.b.data);

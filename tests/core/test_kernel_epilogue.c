@@ -97,8 +97,9 @@ enum { problem_count = 2 * 3 * 3 * (TG_ACTIVATION_SILU + 1) };
 /* Runs one row on one problem; 0 where it cannot. */
 static int run_row(tg_context *context, const tg_kernel_info *info, const tg_problem *problem)
 {
-    const tg_plan_options options = {.kernel = info->name};
-    const tg_buffers buffers = {.a = problem->a.data,
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = info->name};
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                .a = problem->a.data,
                                 .b = problem->b.data,
                                 .c = problem->c.data,
                                 .d = problem->d.data,
@@ -138,7 +139,7 @@ static int check_row(tg_context *context, const tg_kernel_info *info, tg_type d_
 static void test_every_row(void **state)
 {
     (void)state;
-    const tg_context_options options = {.device = "cpu"};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = "cpu"};
     tg_context *context;
     int run_count = 0;
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
@@ -180,7 +181,7 @@ static void test_other_orders_are_told(void **state)
 {
     (void)state;
     static finish_fp32 *const wrong[] = {add_bias_first, scale_last, activate_first};
-    const tg_context_options options = {.device = "cpu"};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = "cpu"};
     const tg_kernel_info info = {.name = "cpu_sequential_generic_fp32"};
     tg_context *context;
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);

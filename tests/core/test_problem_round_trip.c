@@ -193,7 +193,7 @@ static void test_random_texts(void **state)
             strcat(text, pieces[pick(&random, sizeof pieces / sizeof *pieces)]);
         tg_problem problem;
         tg_plan *plan;
-        if (tg_parse_problem(text, &problem) != TG_STATUS_OK)
+        if (tg_parse_problem(text, &problem, sizeof problem) != TG_STATUS_OK)
             continue;
         tg_status status = tg_create_plan(NULL, &problem, NULL, &plan);
         tg_destroy_plan(plan);

@@ -162,17 +162,17 @@ static void test_errors(void **state)
         {"8x8x8:alpha=0.0000000000000000000000000000000000000000000000000000000001", "shorten"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        tg_problem problem, before;
-        memset(&problem, 0xee, sizeof problem);
-        before = problem;
-        if (tg_parse_problem(cases[i].text, &problem) != TG_STATUS_INVALID_ARGUMENT) {
+        tg_problem p, before;
+        memset(&p, 0xee, sizeof p);
+        before = p;
+        if (tg_parse_problem(cases[i].text, &p, sizeof p) != TG_STATUS_INVALID_ARGUMENT) {
             fail_msg("\"%s\" was taken", cases[i].text);
         }
         if (!strstr(tg_get_error_detail(), cases[i].named)) {
             fail_msg("\"%s\": \"%s\" lacks \"%s\"", cases[i].text, tg_get_error_detail(),
                      cases[i].named);
         }
-        assert_memory_equal(&problem, &before, sizeof problem);
+        assert_memory_equal(&p, &before, sizeof p);
     }
 }
 
@@ -180,8 +180,9 @@ static void test_null(void **state)
 {
     (void)state;
     tg_problem p;
-    assert_int_equal(tg_parse_problem(NULL, &p), TG_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(tg_parse_problem("8x8x8", NULL), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_parse_problem(NULL, &p, sizeof p), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_parse_problem("8x8x8", NULL, sizeof(tg_problem)),
+                     TG_STATUS_INVALID_ARGUMENT);
 }
 
 int main(void)

@@ -12,15 +12,15 @@
 
 static int64_t find_workspace_bytes(const char *shape, int thread_count)
 {
-    tg_context_options options = {.thread_count = thread_count};
+    tg_context_options options = {.struct_bytes = sizeof options, .thread_count = thread_count};
     tg_context *context;
     tg_problem problem;
     tg_plan *plan;
     tg_plan_info info;
-    assert_int_equal(tg_parse_problem(shape, &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem(shape, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
     assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), TG_STATUS_OK);
-    assert_int_equal(tg_get_plan_info(plan, &info), TG_STATUS_OK);
+    assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), TG_STATUS_OK);
     tg_destroy_plan(plan);
     tg_destroy_context(context);
     return info.workspace_bytes;
@@ -52,17 +52,20 @@ static void test_workspace_is_bounded(void **state)
 static void check_streamed(const char *shape, int is_run)
 {
     tg_problem problem;
-    tg_plan_options options = {.kernel = "cpu_packed"};
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cpu_packed"};
     tg_plan *plan;
     check_operands operands;
     check_result result;
-    assert_int_equal(tg_parse_problem(shape, &problem), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem(shape, &problem, sizeof problem), TG_STATUS_OK);
     assert_true(check_make_operands(&problem, 7, &operands));
     assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_OK);
     plan->blocking.is_streamed =
         1; /* the plan is ours alone: plans by kernel name are not cached */
     plan->blocking.is_along_rows = 1;
-    tg_buffers buffers = {.a = problem.a.data, .b = problem.b.data, .d = problem.d.data};
+    tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                          .a = problem.a.data,
+                          .b = problem.b.data,
+                          .d = problem.d.data};
     if (is_run) {
         assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);
     }

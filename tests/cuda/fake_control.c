@@ -52,7 +52,11 @@ void fake_fail_at(const char *symbol, int call, int error)
 tg_context *fake_open_context(const char *device)
 {
     tg_context *context = NULL;
-    assert_int_equal(tg_create_context(&(tg_context_options){.device = device}, &context), 0);
+    assert_int_equal(
+        tg_create_context(
+            &(tg_context_options){.struct_bytes = sizeof(tg_context_options), .device = device},
+            &context),
+        0);
     return context;
 }
 

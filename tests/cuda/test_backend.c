@@ -33,7 +33,7 @@ static void test_devices_are_described(void **state)
     assert_int_equal(tg_count_devices("cuda", &count), 0);
     assert_int_equal(count, 2);
     tg_context *context = fake_open_context("cuda:1");
-    assert_int_equal(tg_get_device_info(context, &info), 0);
+    assert_int_equal(tg_get_device_info(context, &info, sizeof info), 0);
     assert_string_equal(info.device, "cuda:1");
     assert_string_equal(info.name, "Fake GPU 1");
     assert_string_equal(info.isa, "sm90a");
@@ -58,7 +58,7 @@ static void test_wrong_devices_are_refused(void **state)
                  {"cpu:0", TG_STATUS_UNKNOWN_NAME, "cpu:0"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tg_context *context;
-        tg_context_options options = {.device = cases[i].device};
+        tg_context_options options = {.struct_bytes = sizeof options, .device = cases[i].device};
         assert_int_equal(tg_create_context(&options, &context), cases[i].status);
         assert_null(context);
         FAKE_ASSERT_DETAIL(cases[i].word);
@@ -76,7 +76,7 @@ static void test_context_is_retained_once_and_released(void **state)
     tg_destroy_context(second);
     assert_int_equal(fake->retain_count, 0);
     fake_fail_at("cuDevicePrimaryCtxRetain", 1, 2);
-    tg_context_options options = {.device = "cuda"};
+    tg_context_options options = {.struct_bytes = sizeof options, .device = "cuda"};
     assert_int_equal(tg_create_context(&options, &first), TG_STATUS_OUT_OF_MEMORY);
     FAKE_ASSERT_DETAIL("cuda:0", "CUDA_ERROR_OUT_OF_MEMORY");
 }
@@ -170,8 +170,8 @@ static int is_launched_early(tg_context *context, tg_type type, const char *kern
     static float memory[64 * 64], d[64 * 64];
     const tg_matrix view = tg_make_matrix(type, NULL, 64, 64);
     const tg_problem problem = tg_make_problem(view, view, view);
-    const tg_plan_options options = {.kernel = kernel};
-    const tg_buffers buffers = {.a = memory, .b = memory, .d = d};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = memory, .b = memory, .d = d};
     tg_plan *plan;
     assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
     const tg_status status = tg_execute_plan(plan, &buffers);
@@ -295,7 +295,7 @@ static void test_every_row_has_its_family(void **state)
         row_count++;
         tg_matrix square = tg_make_matrix(info.type, NULL, 256, 256);
         tg_problem problem = tg_make_problem(square, square, square);
-        tg_plan_options options = {.kernel = info.name};
+        tg_plan_options options = {.struct_bytes = sizeof options, .kernel = info.name};
         tg_plan *plan = NULL;
         if (tg_create_plan(context, &problem, &options, &plan) != TG_STATUS_OK)
             assert_null(strstr(tg_get_error_detail(), "no launch code"));
@@ -316,7 +316,7 @@ static void test_skinny_rows_of_narrow_types(void **state)
     for (int i = 0; i < 8; i++) {
         const tg_type type = types[i / 2];
         const int is_dot = i % 2;
-        tg_plan_options options = {.kernel = families[is_dot]};
+        tg_plan_options options = {.struct_bytes = sizeof options, .kernel = families[is_dot]};
         tg_plan *plan = NULL;
         tg_matrix b = is_dot ? tg_make_matrix(type, NULL, 4096, 2048)
                              : tg_make_matrix(type, NULL, 2048, 4096);
@@ -343,9 +343,9 @@ static void test_instruction_sets(void **state)
     fake_reset();
     tg_context *context;
     tg_device_info info;
-    tg_context_options options = {.device = "cuda", .isa = "sm80"};
+    tg_context_options options = {.struct_bytes = sizeof options, .device = "cuda", .isa = "sm80"};
     assert_int_equal(tg_create_context(&options, &context), 0);
-    assert_int_equal(tg_get_device_info(context, &info), 0);
+    assert_int_equal(tg_get_device_info(context, &info, sizeof info), 0);
     assert_string_equal(info.isa, "sm80");
     tg_destroy_context(context);
     options.isa = "avx2";

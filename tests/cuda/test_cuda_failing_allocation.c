@@ -27,7 +27,9 @@ static tg_status live(void)
     tg_matrix view = tg_make_matrix(TG_TYPE_FP32, d, 4, 4);
     tg_problem problem = tg_make_problem(view, view, view);
     problem.alpha = 0.0;
-    tg_status status = tg_create_context(&(tg_context_options){.device = "cuda:1"}, &context);
+    tg_status status = tg_create_context(
+        &(tg_context_options){.struct_bytes = sizeof(tg_context_options), .device = "cuda:1"},
+        &context);
     if (status == TG_STATUS_OK)
         status = tg_multiply(context, &problem);
     if (status == TG_STATUS_OK)

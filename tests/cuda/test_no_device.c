@@ -12,7 +12,7 @@
 static int is_refused(int word_count, char **words)
 {
     tg_context *context = NULL;
-    tg_context_options options = {.device = "cuda"};
+    tg_context_options options = {.struct_bytes = sizeof options, .device = "cuda"};
     tg_status status = tg_create_context(&options, &context);
     printf("%s: %s\n", tg_get_status_name(status), tg_get_error_detail());
     for (int i = 0; i < word_count; i++) {

@@ -24,7 +24,7 @@
 static tg_problem parse(const char *text)
 {
     tg_problem problem;
-    if (tg_parse_problem(text, &problem) != TG_STATUS_OK)
+    if (tg_parse_problem(text, &problem, sizeof problem) != TG_STATUS_OK)
         fail_msg("%s: %s", text, tg_get_error_detail());
     return problem;
 }
@@ -89,12 +89,13 @@ static void call_with_offset(tg_context *context, const char *kernel, char kerne
 {
     static uint16_t a[16 * 1024 + 16], b[512 * 1024], d[16 * 512];
     const tg_problem problem = parse("16x512x1024:nt:bf16:d=bf16");
-    const tg_plan_options options = {.kernel = kernel};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     tg_plan *plan = NULL;
     assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
     for (int shift = 0; shift < 2; shift++) {
         const uintptr_t start = ((uintptr_t)a + 15) / 16 * 16 + 2 * (uintptr_t)shift;
-        const tg_buffers buffers = {.a = (const void *)start, .b = b, .d = d};
+        const tg_buffers buffers = {
+            .struct_bytes = sizeof buffers, .a = (const void *)start, .b = b, .d = d};
         fake_driver *fake = fake_reset();
         fake->kernels[0] = '\0';
         assert_int_equal(tg_execute_plan(plan, &buffers), 0);
@@ -144,7 +145,8 @@ static void test_offset_operands_are_planned_for_again(void **state)
 static void test_many_tiles(void **state)
 {
     (void)state;
-    static const tg_plan_options options = {.kernel = "cuda_wgmma_sm90a_bf16_64x32x64"};
+    static const tg_plan_options options = {.struct_bytes = sizeof options,
+                                            .kernel = "cuda_wgmma_sm90a_bf16_64x32x64"};
     fake_reset();
     tg_plan *plan = NULL;
     tg_context *context = fake_open_context("cuda");
@@ -179,14 +181,14 @@ static void test_sliced_rows(void **state)
         tg_plan_info info;
         tg_plan *plan;
         assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), 0);
-        assert_int_equal(tg_get_plan_info(plan, &info), 0);
+        assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), 0);
         assert_memory_equal(info.kernel, cases[i].family, strlen(cases[i].family));
         const int64_t slice_bytes = 2 * 2048 * 2048 * cases[i].elem_bytes;
         assert_true(info.workspace_bytes >= slice_bytes);
         assert_true(info.workspace_bytes <= slice_bytes + 20000000); /* and sums of runs */
         tg_destroy_plan(plan);
     }
-    const tg_plan_options options = {.kernel = "cuda_bf16x"};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cuda_bf16x"};
     tg_plan *plan = NULL;
     tg_problem problem = parse("63x63x63");
     assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
@@ -253,12 +255,13 @@ static void test_panels(void **state)
                  {"1000x900x4000:batch=3", "cuda_bf16x_sm90a_fp32_128x128x32", 120000000, 3},
                  {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 50000000, 0}};
     static float a[3 * 1000 * 4000], b[3 * 900 * 4000], d[3 * 1000 * 900];
-    const tg_buffers buffers = {.a = a, .b = b, .d = d};
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fake_driver *fake = fake_reset();
-        const tg_context_options context_options = {.device = "cuda",
+        const tg_context_options context_options = {.struct_bytes = sizeof context_options,
+                                                    .device = "cuda",
                                                     .workspace_limit_bytes = cases[i].limit_bytes};
-        const tg_plan_options options = {.kernel = cases[i].kernel};
+        const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = cases[i].kernel};
         const tg_problem problem = parse(cases[i].problem);
         tg_context *context;
         tg_plan *plan = NULL;
@@ -271,7 +274,7 @@ static void test_panels(void **state)
         } else {
             if (status)
                 fail_msg("case %d: %s", (int)i, tg_get_error_detail());
-            assert_int_equal(tg_get_plan_info(plan, &info), 0);
+            assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), 0);
             assert_true(!cases[i].limit_bytes || info.workspace_bytes <= cases[i].limit_bytes);
             fake->kernels[0] = '\0';
             assert_int_equal(tg_execute_plan(plan, &buffers), 0);
@@ -323,8 +326,8 @@ static void test_boxes_end_with_their_operand(void **state)
     tg_context *context = fake_open_context("cuda");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const tg_problem problem = parse(cases[i].problem);
-        const tg_plan_options options = {.kernel = cases[i].kernel};
-        const tg_buffers buffers = {.a = a, .b = b, .d = d};
+        const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = cases[i].kernel};
+        const tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
         tg_plan *plan = NULL;
         if (tg_create_plan(context, &problem, &options, &plan) != TG_STATUS_OK)
             fail_msg("%s: %s", cases[i].problem, tg_get_error_detail());
@@ -355,12 +358,15 @@ static void test_loose_lines(void **state)
                   "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x64,", 1},
                  {"1024x1024x1024:nn:bf16", NULL, NULL, 0}};
     static _Alignas(16) float a[2048 * 1024], b[2048 * 1024], d[2048 * 1024];
-    static const tg_plan_options options = {.kernel = LOOSE};
+    static const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = LOOSE};
     fake_driver *fake = fake_reset();
     tg_context *context = fake_open_context("cuda");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tg_problem problem = parse(cases[i].problem);
-        const tg_buffers buffers = {.a = (const uint16_t *)a + cases[i].offset, .b = b, .d = d};
+        const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                    .a = (const uint16_t *)a + cases[i].offset,
+                                    .b = b,
+                                    .d = d};
         problem.a.data = (void *)(uintptr_t)buffers.a;
         tg_plan *plan = NULL;
         const tg_status status = tg_create_plan(context, &problem, &options, &plan);

@@ -11,7 +11,7 @@
 #include "harness/problems.h"
 #include "tilegemm_lab.h"
 
-#define TEXT_BYTES 640 /* always enough, says tilegemm_lab.h */
+#define TEXT_BYTES 640 /* always enough, says tilegemm.h */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count);
 
@@ -30,7 +30,7 @@ static void go_round(const tg_problem *problem)
         require(tg_get_error_detail()[0] != 0 && !strstr(tg_get_error_detail(), "text_bytes"));
         return;
     }
-    require(tg_parse_problem(text, &read) == TG_STATUS_OK);
+    require(tg_parse_problem(text, &read, sizeof read) == TG_STATUS_OK);
     require(find_problem_difference(problem, &read) == NULL);
     require(tg_format_problem(&read, again, sizeof again) == TG_STATUS_OK);
     require(strcmp(text, again) == 0);
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
     require(text != NULL);
     memcpy(text, bytes, byte_count);
     text[byte_count] = 0;
-    tg_status status = tg_parse_problem(text, &problem);
+    tg_status status = tg_parse_problem(text, &problem, sizeof problem);
     require(status == TG_STATUS_OK || status == TG_STATUS_INVALID_ARGUMENT);
     if (status == TG_STATUS_OK)
         go_round(&problem);

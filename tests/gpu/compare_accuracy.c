@@ -147,8 +147,9 @@ static check_result judge(accuracy_case *c, int is_run)
 
 static int run_ours(accuracy_case *c, const char *kernel)
 {
-    const tg_plan_options options = {.kernel = kernel};
-    const tg_buffers buffers = {.a = c->device[0], .b = c->device[1], .d = c->device[2]};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
+    const tg_buffers buffers = {
+        .struct_bytes = sizeof buffers, .a = c->device[0], .b = c->device[1], .d = c->device[2]};
     tg_plan *plan = NULL;
     int is_run = tg_create_plan(c->context, &c->problem, &options, &plan) == TG_STATUS_OK &&
                  tg_execute_plan(plan, &buffers) == TG_STATUS_OK;
@@ -160,7 +161,8 @@ static int run_ours(accuracy_case *c, const char *kernel)
 
 static int run_peer(accuracy_case *c, const cli_peer *peer)
 {
-    const tg_buffers buffers = {.a = c->device[0], .b = c->device[1], .d = c->device[2]};
+    const tg_buffers buffers = {
+        .struct_bytes = sizeof buffers, .a = c->device[0], .b = c->device[1], .d = c->device[2]};
     char reason[PEER_TEXT_BYTES] = "";
     peer_call call;
     int is_run = cli_prepare_peer_call(peer, &c->problem, &call, reason, sizeof reason) &&
@@ -202,7 +204,7 @@ static json_t *compare(accuracy_case *c, int kind, const cli_peer *peer, int *is
 
 int main(int argc, char **argv)
 {
-    const tg_context_options options = {.device = "cuda"};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = "cuda"};
     tg_context *context = NULL;
     if (tg_create_context(&options, &context) != TG_STATUS_OK) {
         printf("skipped: %s\n", tg_get_error_detail());
@@ -212,7 +214,7 @@ int main(int argc, char **argv)
     const int has_peer = cli_open_peer(peer);
     peer->context = context;
     tg_device_info info;
-    tg_get_device_info(context, &info);
+    tg_get_device_info(context, &info, sizeof info);
     json_t *records = json_array();
     int is_right = 1;
     for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++)

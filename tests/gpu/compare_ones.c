@@ -44,8 +44,8 @@ static int open_case(tg_context *context, const char *text, ones_case *ones)
     memset(ones, 0, sizeof *ones);
     ones->context = context;
     tg_problem *p = &ones->problem;
-    if (tg_parse_problem(text, p) != TG_STATUS_OK || !make_ones(context, &p->a, &p->a.data) ||
-        !make_ones(context, &p->b, &p->b.data))
+    if (tg_parse_problem(text, p, sizeof *p) != TG_STATUS_OK ||
+        !make_ones(context, &p->a, &p->a.data) || !make_ones(context, &p->b, &p->b.data))
         return 0;
     ones->d_count = p->d.row_count * p->d.col_count;
     ones->k = p->op_a == TG_OPERATION_TRANSPOSE ? p->a.row_count : p->a.col_count;
@@ -73,8 +73,10 @@ static int64_t count_wrong(ones_case *ones, const cli_peer *peer, const char *na
     memset(ones->host, 0xff, (size_t)(ones->d_count * bytes)); /* NaN */
     tg_copy_to_device(ones->context, d->data, ones->host, ones->d_count * bytes);
     if (peer) {
-        const tg_buffers buffers = {
-            .a = ones->problem.a.data, .b = ones->problem.b.data, .d = d->data};
+        const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                    .a = ones->problem.a.data,
+                                    .b = ones->problem.b.data,
+                                    .d = d->data};
         peer_call call;
         is_run = cli_prepare_peer_call(peer, &ones->problem, &call, reason, sizeof reason) &&
                  cli_run_peer_call(&call, &buffers);
@@ -137,7 +139,7 @@ int main(int argc, char **argv)
 {
     static char *found[] = {"", "16x88x50696:bf16:d=fp32", "88x16x50696:bf16:d=fp32",
                             "120x8x12104:tn:bf16:d=fp32"};
-    const tg_context_options options = {.device = "cuda"};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = "cuda"};
     tg_context *context = NULL;
     if (tg_create_context(&options, &context) != TG_STATUS_OK) {
         printf("skipped: %s\n", tg_get_error_detail());

@@ -22,7 +22,7 @@ int gpu_is_there(int test_count)
 tg_context *gpu_open_context(void)
 {
     tg_context *context = NULL;
-    const tg_context_options options = {.device = "cuda"};
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = "cuda"};
     if (tg_create_context(&options, &context) != TG_STATUS_OK)
         fail_msg("%s", tg_get_error_detail());
     return context;

@@ -122,8 +122,9 @@ static void multiply_odd(tg_context *context, const char *kernel, const device_m
     p.op_a = is_a_across ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     p.op_b = is_b_across ? TG_OPERATION_NONE : TG_OPERATION_TRANSPOSE;
     p.is_batch_invariant = is_invariant;
-    const tg_plan_options options = {.kernel = kernel};
-    const tg_buffers buffers = {.a = p.a.data, .b = p.b.data, .d = p.d.data};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
+    const tg_buffers buffers = {
+        .struct_bytes = sizeof buffers, .a = p.a.data, .b = p.b.data, .d = p.d.data};
     tg_plan *plan;
     if (tg_create_plan(context, &p, &options, &plan) != TG_STATUS_OK ||
         tg_execute_plan(plan, &buffers) != TG_STATUS_OK)
@@ -176,9 +177,11 @@ enum { panel_rows = 700, panel_cols = 900, panel_depth = 3000, panel_batch = 2 }
 /* D in panels of which some are cut short, its rows apart, with C, a bias and a batch. */
 static void multiply_limited(int64_t limit_bytes, const device_matrix operands[4], float *d)
 {
-    const tg_context_options context_options = {.device = "cuda",
+    const tg_context_options context_options = {.struct_bytes = sizeof context_options,
+                                                .device = "cuda",
                                                 .workspace_limit_bytes = limit_bytes};
-    const tg_plan_options options = {.kernel = "cuda_bf16x_sm90a_fp32_128x128x32"};
+    const tg_plan_options options = {.struct_bytes = sizeof options,
+                                     .kernel = "cuda_bf16x_sm90a_fp32_128x128x32"};
     const int64_t count = panel_batch * panel_rows * (panel_cols + 4);
     tg_context *context;
     tg_plan *plan;
@@ -197,11 +200,15 @@ static void multiply_limited(int64_t limit_bytes, const device_matrix operands[4
     p.bias = TG_BIAS_ROW;
     p.bias_data = operands[3].memory;
     p.is_batch_invariant = 1;
-    const tg_buffers buffers = {
-        .a = p.a.data, .b = p.b.data, .c = p.c.data, .d = p.d.data, .bias = p.bias_data};
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                .a = p.a.data,
+                                .b = p.b.data,
+                                .c = p.c.data,
+                                .d = p.d.data,
+                                .bias = p.bias_data};
     if (tg_create_plan(context, &p, &options, &plan) != TG_STATUS_OK)
         fail_msg("%s", tg_get_error_detail());
-    assert_int_equal(tg_get_plan_info(plan, &info), 0);
+    assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), 0);
     assert_true(limit_bytes == 0 || info.workspace_bytes <= limit_bytes);
     assert_int_equal(tg_copy_to_device(context, p.d.data, d, count * (int64_t)sizeof *d), 0);
     if (tg_execute_plan(plan, &buffers) != TG_STATUS_OK)

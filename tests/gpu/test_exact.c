@@ -147,7 +147,8 @@ static void open_memory(device_memory *memory)
 {
     const int64_t elem_count = (int64_t)SIDE_MAX * DEPTH_MAX;
     /* Several of these tests share a GPU. */
-    const tg_context_options options = {.device = "cuda", .workspace_limit_bytes = WORKSPACE_BYTES};
+    const tg_context_options options = {
+        .struct_bytes = sizeof options, .device = "cuda", .workspace_limit_bytes = WORKSPACE_BYTES};
     const int64_t operand_bytes = elem_count * tg_get_type_bytes(type);
     memory->host = malloc(D_BYTES_MAX);
     assert_non_null(memory->host);
@@ -171,8 +172,11 @@ static tg_status multiply(const device_memory *memory, const tg_problem *problem
 {
     if (!kernel)
         return tg_multiply(memory->context, problem);
-    const tg_plan_options options = {.kernel = kernel};
-    const tg_buffers buffers = {.a = problem->a.data, .b = problem->b.data, .d = problem->d.data};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                .a = problem->a.data,
+                                .b = problem->b.data,
+                                .d = problem->d.data};
     tg_plan *plan = NULL;
     tg_status status = tg_create_plan(memory->context, problem, &options, &plan);
     if (!status)

@@ -120,8 +120,9 @@ static void *find_element(const operands *o, const tg_problem *p, const sample *
 static void judge_kernel(const operands *o, const tg_problem *p, const sample *samples,
                          const char *kernel)
 {
-    const tg_plan_options options = {.kernel = kernel};
-    const tg_buffers buffers = {.a = p->a.data, .b = p->b.data, .d = p->d.data};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
+    const tg_buffers buffers = {
+        .struct_bytes = sizeof buffers, .a = p->a.data, .b = p->b.data, .d = p->d.data};
     const double poison = NAN;
     tg_plan *plan = NULL;
     double bits = 0.0;

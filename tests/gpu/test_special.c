@@ -100,8 +100,9 @@ static int is_alike(const special_case *c, int i)
 
 static void assert_right(special_case *c, const char *kernel, float a, float b)
 {
-    const tg_plan_options options = {.kernel = kernel};
-    const tg_buffers buffers = {.a = c->device[0], .b = c->device[1], .d = c->device[2]};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
+    const tg_buffers buffers = {
+        .struct_bytes = sizeof buffers, .a = c->device[0], .b = c->device[1], .d = c->device[2]};
     tg_plan *plan;
     check_result result;
     assert_int_equal(tg_create_plan(c->context, &c->problem, &options, &plan), TG_STATUS_OK);

@@ -71,7 +71,7 @@ static void check_case(tg_context *context, const rounding_case *c, const char *
     const int64_t lines = number_count, span = c->is_turned ? lines : c->pitch * lines;
     const int64_t pitch = c->is_turned ? 1 : c->pitch;
     void *device[3];
-    const tg_plan_options options = {.kernel = kernel};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     tg_plan *plan;
     assert_true(c->first + span <= room);
     for (int i = 0; i < room; i++)
@@ -95,7 +95,7 @@ static void check_case(tg_context *context, const rounding_case *c, const char *
     tg_problem problem = tg_make_problem(
         column, row, tg_make_matrix(TG_TYPE_FP32, device[2], column.row_count, row.col_count));
     problem.precision = TG_PRECISION_TF32;
-    const tg_buffers buffers = {.a = a, .b = b, .d = device[2]};
+    const tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = device[2]};
     if (tg_create_plan(context, &problem, &options, &plan) != TG_STATUS_OK)
         fail_msg("%s: %s", kernel, tg_get_error_detail());
     assert_int_equal(tg_execute_plan(plan, &buffers), TG_STATUS_OK);

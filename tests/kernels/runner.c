@@ -65,12 +65,13 @@ const test_operands *runner_get_operands(void)
 tg_status runner_compute_with_library(void *state, const tg_problem *problem)
 {
     const library_choice *choice = state;
-    tg_plan_options options = {.kernel = choice->kernel};
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = choice->kernel};
     tg_plan *plan;
     tg_status status = tg_create_plan(choice->context, problem, &options, &plan);
     if (status != TG_STATUS_OK)
         return status;
-    tg_buffers buffers = {.a = problem->a.data,
+    tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                          .a = problem->a.data,
                           .b = problem->b.data,
                           .c = problem->c.data,
                           .d = problem->d.data,

@@ -114,7 +114,7 @@ static void test_bits(void **state)
 
 static int open_context(void **state)
 {
-    tg_context_options options = {.thread_count = 2};
+    tg_context_options options = {.struct_bytes = sizeof options, .thread_count = 2};
     return tg_create_context(&options, (tg_context **)state) != TG_STATUS_OK;
 }
 

@@ -42,7 +42,7 @@ static void check_rows(tg_context *context, int isa)
         if (info.is_available)
             continue;
         tg_plan *plan = (tg_plan *)(uintptr_t)1;
-        tg_plan_options options = {.kernel = info.name};
+        tg_plan_options options = {.struct_bytes = sizeof options, .kernel = info.name};
         tg_matrix square = tg_make_matrix(info.type, NULL, 40, 40);
         tg_problem problem = tg_make_problem(square, square, square);
         assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
@@ -75,7 +75,8 @@ static void test_each_isa(void **state)
     for (int i = 0; i < ISA_COUNT; i++) {
         tg_context *context;
         tg_device_info info;
-        tg_context_options options = {.isa = isa_names[i], .thread_count = 2};
+        tg_context_options options = {
+            .struct_bytes = sizeof options, .isa = isa_names[i], .thread_count = 2};
         tg_status status = tg_create_context(&options, &context);
         if (status == TG_STATUS_NO_DEVICE && i > 0) {
             assert_null(context);
@@ -85,7 +86,7 @@ static void test_each_isa(void **state)
             continue;
         }
         assert_int_equal(status, TG_STATUS_OK);
-        assert_int_equal(tg_get_device_info(context, &info), TG_STATUS_OK);
+        assert_int_equal(tg_get_device_info(context, &info, sizeof info), TG_STATUS_OK);
         assert_string_equal(info.isa, isa_names[i]);
         check_rows(context, i);
         check_choices(context, isa_names[i]);

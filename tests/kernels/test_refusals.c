@@ -21,11 +21,11 @@
 static tg_status plan_with(const char *kernel, const tg_problem *problem)
 {
     tg_plan *plan = (tg_plan *)(uintptr_t)1;
-    tg_plan_options options = {.kernel = kernel};
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     tg_status status = tg_create_plan(NULL, problem, &options, &plan);
     if (status == TG_STATUS_OK) {
         tg_plan_info info;
-        assert_int_equal(tg_get_plan_info(plan, &info), TG_STATUS_OK);
+        assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), TG_STATUS_OK);
         assert_string_equal(info.kernel, kernel);
         assert_true(info.workspace_bytes >= 0);
         assert_true(info.thread_count >= 1);

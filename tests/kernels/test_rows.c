@@ -95,7 +95,8 @@ static void test_choice(void **state)
 
 static int open_context(void **state)
 {
-    tg_context_options options = {.device = device, .thread_count = 2};
+    tg_context_options options = {
+        .struct_bytes = sizeof options, .device = device, .thread_count = 2};
     return tg_create_context(&options, (tg_context **)state) != TG_STATUS_OK;
 }
 

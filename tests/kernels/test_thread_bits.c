@@ -79,12 +79,13 @@ static uint64_t hash_output(const tg_problem *problem)
 static uint64_t compute_bits(tg_context *context, const char *kernel, const tg_problem *problem)
 {
     tg_plan *plan;
-    tg_plan_options options = {.kernel = kernel};
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     tg_status status = tg_create_plan(context, problem, &options, &plan);
     if (kernel && status == TG_STATUS_UNSUPPORTED)
         return 0;
     assert_int_equal(status, TG_STATUS_OK);
-    tg_buffers buffers = {.a = problem->a.data,
+    tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                          .a = problem->a.data,
                           .b = problem->b.data,
                           .d = problem->d.data,
                           .bias = problem->bias_data};
@@ -142,7 +143,8 @@ static void run_thread_counts(void (*check)(tg_context *context, int thread_coun
     static const int thread_counts[] = {1, 2, 3, 7, 64};
     for (size_t i = 0; i < sizeof thread_counts / sizeof *thread_counts; i++) {
         tg_context *context;
-        tg_context_options options = {.thread_count = thread_counts[i]};
+        tg_context_options options = {.struct_bytes = sizeof options,
+                                      .thread_count = thread_counts[i]};
         assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
         check(context, thread_counts[i]);
         tg_destroy_context(context);

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "model/sizes.h"
-#include "tilegemm_lab.h"
+#include "tilegemm_sim.h"
 
 enum { part_count = 4 };
 static int part, size_step = 1;

@@ -28,14 +28,24 @@ static void assert_refused(const tg_context_options *options, tg_status expected
 static void test_bad_options(void **state)
 {
     (void)state;
-    assert_refused(&(tg_context_options){.device = "gpu9"}, TG_STATUS_UNKNOWN_NAME, "gpu9");
-    assert_refused(&(tg_context_options){.device = ""}, TG_STATUS_UNKNOWN_NAME, "device");
-    assert_refused(&(tg_context_options){.isa = "avx3"}, TG_STATUS_UNKNOWN_NAME, "avx3");
-    assert_refused(&(tg_context_options){.isa = "AVX2"}, TG_STATUS_UNKNOWN_NAME, "AVX2");
-    assert_refused(&(tg_context_options){.thread_count = -1}, TG_STATUS_INVALID_ARGUMENT, "-1");
-    assert_refused(&(tg_context_options){.workspace_limit_bytes = -2}, TG_STATUS_INVALID_ARGUMENT,
-                   "workspace_limit_bytes = -2");
-    assert_refused(&(tg_context_options){.thread_count = 1025}, TG_STATUS_INVALID_ARGUMENT, "1025");
+    assert_refused(
+        &(tg_context_options){.struct_bytes = sizeof(tg_context_options), .device = "gpu9"},
+        TG_STATUS_UNKNOWN_NAME, "gpu9");
+    assert_refused(&(tg_context_options){.struct_bytes = sizeof(tg_context_options), .device = ""},
+                   TG_STATUS_UNKNOWN_NAME, "device");
+    assert_refused(&(tg_context_options){.struct_bytes = sizeof(tg_context_options), .isa = "avx3"},
+                   TG_STATUS_UNKNOWN_NAME, "avx3");
+    assert_refused(&(tg_context_options){.struct_bytes = sizeof(tg_context_options), .isa = "AVX2"},
+                   TG_STATUS_UNKNOWN_NAME, "AVX2");
+    assert_refused(
+        &(tg_context_options){.struct_bytes = sizeof(tg_context_options), .thread_count = -1},
+        TG_STATUS_INVALID_ARGUMENT, "-1");
+    assert_refused(&(tg_context_options){.struct_bytes = sizeof(tg_context_options),
+                                         .workspace_limit_bytes = -2},
+                   TG_STATUS_INVALID_ARGUMENT, "workspace_limit_bytes = -2");
+    assert_refused(
+        &(tg_context_options){.struct_bytes = sizeof(tg_context_options), .thread_count = 1025},
+        TG_STATUS_INVALID_ARGUMENT, "1025");
     assert_int_equal(tg_create_context(NULL, NULL), TG_STATUS_INVALID_ARGUMENT);
 }
 
@@ -45,11 +55,12 @@ static void test_options(void **state)
     tg_context *context;
     tg_device_info info;
     char device[] = "cpu", isa[] = "generic";
-    tg_context_options options = {device, isa, 5, 0};
+    tg_context_options options = {
+        .struct_bytes = sizeof options, .device = device, .isa = isa, .thread_count = 5};
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
     memset(device, '#', sizeof device - 1); /* the strings were copied */
     memset(isa, '#', sizeof isa - 1);
-    assert_int_equal(tg_get_device_info(context, &info), TG_STATUS_OK);
+    assert_int_equal(tg_get_device_info(context, &info, sizeof info), TG_STATUS_OK);
     assert_string_equal(info.device, "cpu");
     assert_string_equal(info.isa, "generic");
     assert_int_equal(info.thread_count, 5);
@@ -57,10 +68,11 @@ static void test_options(void **state)
     assert_true(info.l1_bytes >= 0 && info.l2_bytes >= 0 && info.l3_bytes >= 0);
     tg_destroy_context(context);
     tg_destroy_context(NULL);
-    assert_int_equal(tg_get_device_info(NULL, &info), TG_STATUS_OK);
+    assert_int_equal(tg_get_device_info(NULL, &info, sizeof info), TG_STATUS_OK);
     assert_true(info.thread_count >= 1);
-    assert_int_equal(tg_get_device_info(NULL, NULL), TG_STATUS_INVALID_ARGUMENT);
-    options = (tg_context_options){.thread_count = 1024};
+    assert_int_equal(tg_get_device_info(NULL, NULL, 0), TG_STATUS_INVALID_ARGUMENT);
+    options =
+        (tg_context_options){.struct_bytes = sizeof(tg_context_options), .thread_count = 1024};
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
     tg_destroy_context(context);
 }
@@ -80,7 +92,7 @@ static int create_in_child(const char *variable, const char *value, const char *
         tg_status status = tg_create_context(NULL, &context);
         if (status != TG_STATUS_OK)
             _exit(strstr(tg_get_error_detail(), variable) ? (int)status : 99);
-        tg_get_device_info(context, &info);
+        tg_get_device_info(context, &info, sizeof info);
         int is_right = (!isa || strcmp(info.isa, isa) == 0) &&
                        (!thread_count || info.thread_count == thread_count);
         tg_destroy_context(context);

@@ -30,15 +30,17 @@ typedef struct planned {
 static void make_planned(planned *made, const char *kernel, tg_type type, int64_t m, int64_t n,
                          int64_t k)
 {
-    tg_plan_options options = {.kernel = kernel};
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     made->problem =
         tg_make_problem(tg_make_matrix(type, NULL, m, k), tg_make_matrix(type, NULL, k, n),
                         tg_make_matrix(type, NULL, m, n));
     assert_int_equal(tg_create_plan(NULL, &made->problem, &options, &made->plan), TG_STATUS_OK);
-    assert_int_equal(tg_get_plan_info(made->plan, &made->info), TG_STATUS_OK);
+    assert_int_equal(tg_get_plan_info(made->plan, &made->info, sizeof made->info), TG_STATUS_OK);
     assert_true(check_make_operands(&made->problem, 11, &made->operands));
-    made->buffers = (tg_buffers){
-        .a = made->problem.a.data, .b = made->problem.b.data, .d = made->problem.d.data};
+    made->buffers = (tg_buffers){.struct_bytes = sizeof(tg_buffers),
+                                 .a = made->problem.a.data,
+                                 .b = made->problem.b.data,
+                                 .d = made->problem.d.data};
 }
 
 static void free_planned(planned *made)
@@ -105,7 +107,7 @@ static void test_workspaces_of_every_row(void **state)
         planned made;
         tg_plan *plan;
         assert_int_equal(tg_get_kernel_info(NULL, i, &row), TG_STATUS_OK);
-        tg_plan_options options = {.kernel = row.name};
+        tg_plan_options options = {.struct_bytes = sizeof options, .kernel = row.name};
         tg_problem problem = tg_make_problem(tg_make_matrix(row.type, NULL, 75, 40),
                                              tg_make_matrix(row.type, NULL, 40, 90),
                                              tg_make_matrix(row.type, NULL, 75, 90));
@@ -142,7 +144,7 @@ static void test_memory_is_bounded(void **state)
                                 tg_make_matrix((tg_type)type, NULL, size[2], size[1]),
                                 tg_make_matrix((tg_type)type, NULL, size[0], size[1]));
             assert_int_equal(tg_create_plan(NULL, &problem, NULL, &plan), TG_STATUS_OK);
-            assert_int_equal(tg_get_plan_info(plan, &info), TG_STATUS_OK);
+            assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), TG_STATUS_OK);
             assert_true(info.workspace_bytes < 32 << 20);
             assert_true(info.predicted_s > 0);
             tg_destroy_plan(plan);
@@ -199,8 +201,8 @@ static void test_null(void **state)
     make_planned(&made, NULL, TG_TYPE_FP64, 5, 6, 7);
     assert_int_equal(tg_execute_plan(NULL, &made.buffers), TG_STATUS_INVALID_ARGUMENT);
     assert_int_equal(tg_execute_plan(made.plan, NULL), TG_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(tg_get_plan_info(NULL, &info), TG_STATUS_INVALID_ARGUMENT);
-    assert_int_equal(tg_get_plan_info(made.plan, NULL), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_get_plan_info(NULL, &info, sizeof info), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_get_plan_info(made.plan, NULL, 0), TG_STATUS_INVALID_ARGUMENT);
     made.buffers.b = NULL;
     assert_int_equal(tg_execute_plan(made.plan, &made.buffers), TG_STATUS_INVALID_ARGUMENT);
     assert_poisoned(&made);

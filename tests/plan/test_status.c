@@ -80,7 +80,7 @@ static void test_names(void **state)
 static void fail_once(const char *device)
 {
     tg_context *context;
-    tg_context_options options = {.device = device};
+    tg_context_options options = {.struct_bytes = sizeof options, .device = device};
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_UNKNOWN_NAME);
 }
 
@@ -98,7 +98,7 @@ static void succeed_once(void)
 static void *see_detail_of_thread(void *seen)
 {
     tg_context *context;
-    tg_context_options options = {.device = "theirs"};
+    tg_context_options options = {.struct_bytes = sizeof options, .device = "theirs"};
     int is_empty = tg_get_error_detail()[0] == 0;
     tg_create_context(&options, &context);
     *(int *)seen = is_empty && strstr(tg_get_error_detail(), "theirs") != NULL;

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "tilegemm_lab.h"
+#include "tilegemm_sim.h"
 
 static float *allocate(int64_t elem_count)
 {

@@ -60,7 +60,10 @@ static void compute(worker *self, const char *step, const tg_plan *plan, tg_prob
         note_failure(self, step, "no memory");
         return;
     }
-    tg_buffers buffers = {.a = problem.a.data, .b = problem.b.data, .d = problem.d.data};
+    tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                          .a = problem.a.data,
+                          .b = problem.b.data,
+                          .d = problem.d.data};
     tg_status status =
         plan ? tg_execute_plan(plan, &buffers) : tg_multiply(self->context, &problem);
     if (status != TG_STATUS_OK) {
@@ -138,7 +141,7 @@ static void run_workers(tg_context *context)
 static void check_with_threads(int thread_count)
 {
     tg_context *context;
-    tg_context_options options = {.thread_count = thread_count};
+    tg_context_options options = {.struct_bytes = sizeof options, .thread_count = thread_count};
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
     run_workers(context);
     tg_destroy_context(context);
@@ -160,7 +163,7 @@ static void test_threaded_context(void **state)
 static void *ask_device(void *seen)
 {
     tg_device_info info;
-    *(int *)seen = tg_get_device_info(NULL, &info) == TG_STATUS_OK;
+    *(int *)seen = tg_get_device_info(NULL, &info, sizeof info) == TG_STATUS_OK;
     return NULL;
 }
 

@@ -1,0 +1,156 @@
+/*
+ * tilegemm's simulator: runs a kernel of the ladder, from its own source, on the processor, and
+ * counts and checks every access to memory. docs/simulator.md says by what rules.
+ *
+ * Like tilegemm_lab.h this page may change between versions: a program that uses it loads the
+ * library of the same version.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TILEGEMM_SIM_H
+#define TILEGEMM_SIM_H
+
+#include "tilegemm_lab.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the simulator finds wrong with a kernel. */
+typedef enum tg_finding_kind {
+    TG_FINDING_RACE = 0,              /* two threads, one element, one writes, no barrier between */
+    TG_FINDING_OUT_OF_BOUNDS = 1,     /* outside A, B, D and shared memory; ends the run */
+    TG_FINDING_MISALIGNED = 2,        /* no multiple of the access's size; ends the run */
+    TG_FINDING_NEVER_WRITTEN = 3,     /* a read of shared memory that the block has not written */
+    TG_FINDING_UNFINISHED_COPY = 4,   /* a read of what a copy in the background may yet bring */
+    TG_FINDING_DIVERGENT_BARRIER = 5, /* other threads wait elsewhere or have ended; ends the run */
+    TG_FINDING_INPUT_WRITTEN = 6      /* a write to A or B; ends the run */
+} tg_finding_kind;
+
+/* The first of its kind at its line. */
+typedef struct tg_finding {
+    tg_finding_kind kind;
+    const char *kind_name; /* "race", "out_of_bounds", ...; static storage */
+    const char *file;      /* of the ladder, "l4_edges.cu"; static storage */
+    int line, other_line;  /* other_line: of the other thread, 0 where there is none */
+    int64_t count;         /* of its kind at its line */
+    unsigned block_x, block_y, thread_x, thread_y;
+    int has_other_thread;
+    unsigned other_thread_x, other_thread_y;
+    char place[96]; /* "A[4096], which has 4096 elements" */
+    char text[400]; /* all of it in a sentence */
+} tg_finding;
+
+/* What one line of a source did. */
+typedef struct tg_simulated_line {
+    const char *file; /* static storage */
+    int line;
+    const char *source; /* text of the line, source_length bytes without an end; static storage */
+    int source_length;
+    int64_t global_load_requests, global_load_sectors, global_read_bytes;
+    int64_t global_store_requests, global_store_sectors, global_write_bytes;
+    int64_t shared_load_requests, shared_store_requests, bank_conflicts, barriers, flops, l2_hits;
+} tg_simulated_line;
+
+/* A walk through a block: what its threads did up to a barrier, or to the end. */
+typedef struct tg_trace_access {
+    unsigned thread_x, thread_y;
+    int line;
+    char space; /* 'A', 'B', 'D', or 'S' for shared memory */
+    int is_write, elem_count;
+    int64_t index; /* of the first element: row-major, or words from the start of shared memory */
+} tg_trace_access;
+typedef struct tg_trace_sum {
+    unsigned thread_x, thread_y;
+    float value; /* after the phase; a thread's sums in the order in which it first added to them */
+} tg_trace_sum;
+typedef struct tg_trace_phase {
+    unsigned block_x, block_y;
+    int phase;                       /* 0, 1, ... in the block */
+    int barrier_line;                /* 0 where the block has ended */
+    const tg_trace_access *accesses; /* thread by thread */
+    int access_count;
+    const tg_trace_sum *sums; /* those that the phase changed */
+    int sum_count;
+    const float *shared; /* as it is after the phase; NULL where there is none */
+    int64_t shared_bytes;
+} tg_trace_phase;
+typedef void tg_simulation_trace(void *state, const tg_trace_phase *phase);
+
+/* Lanes of a request that shared memory serves together, and its turns for them. */
+typedef struct tg_bank_part {
+    int first_lane, lane_count, turns;
+} tg_bank_part;
+
+/* One access of a warp, as it is counted. The warps of a block come one after another, and so do,
+ * of a warp up to a barrier, the places in the source; the requests of a place are in order. */
+typedef struct tg_simulated_request {
+    unsigned block_x, block_y;
+    int warp;           /* in the block: threads 32 warp .. */
+    const char *file;   /* of the ladder; static storage */
+    int line;           /* caller_line: of the call of the function that it stands in, */
+    int caller_line;    /* 0 where the compiler has merged that function into its caller */
+    const char *source; /* text of the line, as in tg_simulated_line */
+    int source_length;
+    char space; /* as in tg_trace_access */
+    int is_write, is_in_background, elem_count;
+    uint32_t active_lanes; /* bit i: lane i takes part */
+    int64_t indices[32];   /* of each active lane's first element, as in tg_trace_access */
+    int sector_count;      /* global memory */
+    int part_count;        /* shared memory */
+    tg_bank_part parts[4];
+} tg_simulated_request;
+typedef void tg_simulation_watch(void *state, const tg_simulated_request *request);
+
+/* Called before each block; any value but 0 ends the run. */
+typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t block_count);
+
+/* Zero or NULL in any field but kernel, a, b and d means its default. */
+typedef struct tg_simulation_options {
+    const char *kernel; /* as tg_explain_kernel takes it, but tiles of 1 .. 32 in rungs 1 to 6 */
+    int tile;
+    const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
+    float *d;           /* m x n; holds the product where all blocks ran */
+    int64_t l2_bytes;   /* of the cache that is modelled (default: 60 MiB, an H200's) */
+    int64_t work_limit; /* multiply-adds up to which all blocks run, beyond it some (2^28) */
+    tg_simulation_progress *progress;
+    void *progress_state;
+    tg_simulation_trace *trace;
+    void *trace_state;
+    tg_simulation_watch *watch; /* told of each request */
+    void *watch_state;
+} tg_simulation_options;
+
+typedef struct tg_simulation {
+    char kernel[64];
+    const char *family; /* static storage */
+    int ladder_rung, is_in_table, is_cancelled;
+    /* 0: only simulated_block_count blocks ran, first, last, edges and middle, and counts are
+     * scaled up from them. */
+    int is_exact;
+    int64_t simulated_block_count;
+    tg_traffic traffic;                       /* the model's counts, counted */
+    unsigned threads_x, threads_y;            /* of a block */
+    int64_t shared_bytes;                     /* of a block */
+    double load_efficiency, store_efficiency; /* global: bytes asked for over the sectors' bytes */
+    /* -1 where is_exact is 0. L2 is asked for each sector of each request. */
+    int64_t l2_bytes, l2_requests, l2_hits;
+    int64_t compulsory_bytes;       /* of A, B and D that were touched, each byte once */
+    const tg_simulated_line *lines; /* by file and line */
+    int line_count;
+    const tg_finding *findings;
+    int finding_count;
+} tg_simulation;
+
+/* Runs the kernel for m, n, k >= 1. On success, findings or not, the caller passes *simulation to
+ * tg_destroy_simulation (NULL is allowed). Errors: INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED
+ * (also a build without the simulator), OUT_OF_MEMORY; then *simulation is NULL. Simulations wait
+ * for each other. */
+TG_API tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, int64_t n,
+                                    int64_t k, const tg_simulation **simulation);
+TG_API void tg_destroy_simulation(const tg_simulation *simulation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TILEGEMM_SIM_H */
