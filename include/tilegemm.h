@@ -17,9 +17,8 @@
  * execute, one-shot, problems as text. The title of a section says since which version it exists.
  *
  * The library never prints (unless TILEGEMM_LOG asks for it) and never exits. It keeps no pointer
- * of yours after a call returns. Any number of threads may call any function at once, on the same
- * context and the same plan too; only tg_destroy_context and tg_destroy_plan must be the last call
- * on their object.
+ * of yours after a call returns. Any number of threads may call it at once, with the same context
+ * and the same plan too; a context or a plan is destroyed after all other calls that use it.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -50,23 +49,24 @@ TG_API const char *tg_get_version(void);
 
 /* ---------------------------------------------------------- structs and versions, since 0.1 -- */
 
-/* A program and the library that it loads may be of different versions. The first member of each
- * struct on this page is therefore struct_bytes, its size as the program was compiled. A later
- * version adds members at the end alone, and zero is always the default of what it adds.
+/* A program and the library that it loads may be of different versions. The first member of every
+ * struct on this page but tg_matrix is therefore struct_bytes: the size that the program's compiler
+ * knew. A later version adds members at the end alone, and their default is zero.
  *
- * A struct that the library reads carries its size: tg_problem, tg_buffers, tg_context_options,
- * tg_plan_options. A tg_init_ function sets all its members to their defaults; C may also write
+ * The library reads tg_problem, tg_buffers, tg_context_options and tg_plan_options. A function
+ * tg_init_... sets all members to their defaults and struct_bytes to the size that it is given. In
+ * C an initializer does the same for all but tg_problem, whose defaults are not all zero:
  *     tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
- * In a smaller struct than the library's, from an older version, the missing members have their
- * defaults. A larger one, from a newer version, is read where every byte that the library does not
- * know is zero. A size of 0 is refused.
+ * A smaller struct, of an older version, lacks members: they have their defaults. A larger struct,
+ * of a newer version, is read if all bytes that this version does not know are zero. Other sizes, 0
+ * among them, are refused: INVALID_ARGUMENT.
  *
- * A function that fills a struct takes the size as its next argument: tg_init_problem,
- * tg_parse_problem, tg_get_device_info, tg_get_plan_info. It writes `struct_bytes` bytes and no
- * more: members that it does not know become zero.
+ * The library fills a struct in the tg_init_... functions, tg_parse_problem, tg_get_device_info and
+ * tg_get_plan_info. Each of them takes the size as an argument, writes that many bytes and no more,
+ * and sets what this version does not know to zero.
  *
- * tg_matrix has no size, since it is part of other structs: it never changes. Enums gain values and
- * keep the old ones. A size that is refused is INVALID_ARGUMENT. */
+ * tg_matrix is a member of other structs and never changes. An enum may gain values; those it has
+ * keep their numbers. */
 
 /* ------------------------------------------------------------------------ status, since 0.1 -- */
 
