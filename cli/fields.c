@@ -86,6 +86,7 @@ const cli_field cli_reuse_fields[] = {
 #define STRUCT tg_prediction
 const cli_field cli_prediction_fields[] = {
     FIELD(is_legal, BOOLEAN),
+    FIELD(refusal, REFUSAL),
     FIELD(reason, TEXT),
     FIELD(registers_per_thread, INT),
     FIELD(warps_per_block, INT),
@@ -118,6 +119,7 @@ const cli_field cli_candidate_fields[] = {
     FIELD(is_legal, BOOLEAN),
     FIELD(is_chosen, BOOLEAN),
     FIELD(predicted_s, DOUBLE),
+    FIELD(refusal, REFUSAL),
     FIELD(reason, TEXT),
     FIELD(block_count, INT64),
     FIELD(k_part_count, INT64),

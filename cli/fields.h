@@ -15,7 +15,8 @@ typedef enum cli_field_kind {
     CLI_FIELD_DOUBLE,
     CLI_FIELD_BOOLEAN, /* an int */
     CLI_FIELD_TEXT,    /* an array of char */
-    CLI_FIELD_NAME     /* const char * */
+    CLI_FIELD_NAME,    /* const char * */
+    CLI_FIELD_REFUSAL  /* a tg_refusal, told by its name */
 } cli_field_kind;
 
 typedef struct cli_field {

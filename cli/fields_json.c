@@ -10,12 +10,16 @@ static json_t *make_value(const cli_field *field, const char *place)
     int64_t large;
     double real;
     const char *name;
+    tg_refusal refusal;
     switch (field->kind) {
     case CLI_FIELD_TEXT:
         return cli_make_text_json(place);
     case CLI_FIELD_NAME:
         memcpy(&name, place, sizeof name);
         return cli_make_text_json(name);
+    case CLI_FIELD_REFUSAL:
+        memcpy(&refusal, place, sizeof refusal);
+        return cli_make_text_json(tg_get_refusal_name(refusal));
     case CLI_FIELD_DOUBLE:
         memcpy(&real, place, sizeof real);
         return json_real(real);

@@ -52,9 +52,9 @@ function(tg_add_page page)
     file(MAKE_DIRECTORY "${folder}")
     # The planner with the families of GPU kernels: what they make of a problem. How they launch the
     # linker leaves out, since nothing here calls it; src/cuda/runtime is not compiled.
-    set(c_sources page/model.c cli/fields.c src/core/kernels.c src/core/status.c
-        src/core/structs.c src/core/types.c src/core/validate.c src/core/overlap.c
-        src/plan/candidates.c)
+    set(c_sources page/model.c cli/fields.c src/core/kernels.c src/core/refusal.c
+        src/core/status.c src/core/structs.c src/core/types.c src/core/validate.c
+        src/core/overlap.c src/plan/candidates.c src/plan/refused_problem.c)
     file(GLOB models RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
          "${PROJECT_SOURCE_DIR}/src/model/*.c")
     file(GLOB families RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS

@@ -36,12 +36,45 @@ TG_API int tg_get_kernel_count(void);
  * Errors: INVALID_ARGUMENT, and those of the default context. */
 TG_API tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info);
 
+/* Why a row does not run a problem. A later value means that the row came nearer to taking it. */
+typedef enum tg_refusal {
+    TG_REFUSAL_NONE,               /* nothing is against the row */
+    TG_REFUSAL_OTHER_DEVICE,       /* the row runs on another device */
+    TG_REFUSAL_OTHER_TYPE,         /* the row multiplies another element type */
+    TG_REFUSAL_NO_CODE,            /* the library has no code that launches the row */
+    TG_REFUSAL_OTHER_ARCHITECTURE, /* the device lacks the row's instruction set */
+    TG_REFUSAL_EPILOGUE,           /* alpha, beta, C, bias, activation or scales */
+    TG_REFUSAL_BATCH,
+    TG_REFUSAL_PRECISION,
+    TG_REFUSAL_BATCH_INVARIANT,
+    TG_REFUSAL_LAYOUT,          /* strides of an operand */
+    TG_REFUSAL_ALREADY_ALIGNED, /* the row serves unaligned operands alone */
+    TG_REFUSAL_SHAPE,           /* m, n or k is none that the row serves */
+    TG_REFUSAL_TOO_LARGE,       /* a size or the grid is above what the row counts to */
+    TG_REFUSAL_WORKSPACE,
+    TG_REFUSAL_THREADS, /* more than a block may have */
+    TG_REFUSAL_SHARED_MEMORY,
+    TG_REFUSAL_RESIDENT_THREADS, /* of one block, more than a multiprocessor has */
+    TG_REFUSAL_RESIDENT_REGISTERS,
+    TG_REFUSAL_RESIDENT_SHARED_MEMORY,
+    TG_REFUSAL_SLOWER,    /* the row is legal; another is predicted to take less time */
+    TG_REFUSAL_NO_PRODUCT /* the row is legal; no kernel runs, for no product is formed */
+} tg_refusal;
+
+/* The name that JSON carries ("other_device") and one sentence. Static storage; NULL for a value
+ * that is no refusal. */
+TG_API const char *tg_get_refusal_name(tg_refusal refusal);
+TG_API const char *tg_get_refusal_text(tg_refusal refusal);
+
+#define TG_REASON_BYTES 160 /* of a sentence, with its end */
+
 /* One kernel beside a problem: its prediction, or why it cannot run. */
 typedef struct tg_candidate {
     const char *kernel;
     double predicted_s; /* seconds; 0 where it is not legal */
     int is_legal, is_chosen;
-    char reason[160]; /* why it is not legal, or why it lost; "" for the chosen one */
+    tg_refusal refusal;           /* why it is not legal, or why it lost */
+    char reason[TG_REASON_BYTES]; /* the same with its values; "" for the chosen one */
     /* What its plan would do on a GPU; all 0 where it is not legal, and on the CPU. */
     int64_t block_count, k_part_count; /* parts that k is cut into */
     int threads_per_block;
@@ -118,8 +151,9 @@ typedef struct tg_traffic {
 
 /* What the model expects of the same on a chip: an estimate, unlike the counts. */
 typedef struct tg_prediction {
-    int is_legal;     /* 1 if the chip can run it on these sizes */
-    char reason[160]; /* why it is not legal */
+    int is_legal;                 /* 1 if the chip can run it on these sizes */
+    tg_refusal refusal;           /* why it is not legal */
+    char reason[TG_REASON_BYTES]; /* the same with its values; "" if it is legal */
     int registers_per_thread, warps_per_block;
     int64_t shared_bytes;          /* of a block */
     int resident_blocks;           /* on a multiprocessor; 0 where not even one fits */

@@ -46,6 +46,9 @@ static void tell(const cli_field *fields, const void *record)
         case CLI_FIELD_NAME:
             tell_text(fields->key, *(const char *const *)place);
             break;
+        case CLI_FIELD_REFUSAL:
+            tell_text(fields->key, tg_get_refusal_name(*(const tg_refusal *)place));
+            break;
         }
     }
 }

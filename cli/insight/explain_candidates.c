@@ -87,16 +87,6 @@ static int compare_candidates(const void *left, const void *right)
     return strcmp(a->kernel, b->kernel);
 }
 
-/* Kernels of another device or another type are no candidates for the reader. */
-enum { is_candidate, is_elsewhere, is_of_other_type, relation_count };
-
-static int find_relation(const tg_candidate *candidate)
-{
-    return strncmp(candidate->reason, "runs on ", 8) == 0       ? is_elsewhere
-           : strncmp(candidate->reason, "multiplies ", 11) == 0 ? is_of_other_type
-                                                                : is_candidate;
-}
-
 /* Blocks, parts of k, occupancy, bytes that threads ask for, operations over those that count. */
 static void print_counts(const tg_candidate *candidate, double flops)
 {
@@ -114,7 +104,7 @@ static void print_counts(const tg_candidate *candidate, double flops)
 
 static void print_list(const char *shape, candidate_list *list)
 {
-    int counts[relation_count] = {0};
+    int type_count = 0, device_count = 0; /* of rows that are no candidates for the reader */
     printf("%s on %s, %s, %s, ", shape, list->device.device, list->device.name, list->device.isa);
     if (list->context)
         printf("%d thread%s: ", list->device.thread_count,
@@ -132,9 +122,10 @@ static void print_list(const char *shape, candidate_list *list)
     for (int i = 0; i < list->count; i++) {
         const tg_candidate *candidate = &list->candidates[i];
         char time[COUNT_TEXT_BYTES], rate[COUNT_TEXT_BYTES] = "-";
-        const int relation = find_relation(candidate);
-        counts[relation]++;
-        if (relation != is_candidate)
+        type_count += candidate->refusal == TG_REFUSAL_OTHER_TYPE;
+        device_count += candidate->refusal == TG_REFUSAL_OTHER_DEVICE;
+        if (candidate->refusal == TG_REFUSAL_OTHER_TYPE ||
+            candidate->refusal == TG_REFUSAL_OTHER_DEVICE)
             continue;
         if (candidate->is_legal && candidate->predicted_s > 0.0)
             snprintf(rate, sizeof rate, "%.1f", list->flops / candidate->predicted_s * 1e-9);
@@ -144,9 +135,9 @@ static void print_list(const char *shape, candidate_list *list)
             print_counts(candidate, list->flops);
         printf("  %s\n", candidate->is_chosen ? "chosen" : candidate->reason);
     }
-    if (counts[is_candidate] < list->count)
+    if (type_count + device_count > 0)
         printf("%d kernels multiply other types, %d run on another device: see --device, --gpu\n",
-               counts[is_of_other_type], counts[is_elsewhere]);
+               type_count, device_count);
 }
 
 static json_t *make_candidate_json(const tg_candidate *candidate, double flops)

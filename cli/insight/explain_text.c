@@ -164,18 +164,6 @@ void cli_print_explanations(const explain_case *shown, const tg_explanation *lis
     }
 }
 
-/* 1 where two reasons differ in figures alone. */
-static int is_same_reason(const char *left, const char *right)
-{
-    static const char digits[] = "0123456789";
-    for (;; left++, right++) {
-        left += strspn(left, digits);
-        right += strspn(right, digits);
-        if (*left != *right || !*left)
-            return *left == *right;
-    }
-}
-
 void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int count)
 {
     const int best = cli_find_quickest(list, count);
@@ -188,7 +176,7 @@ void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int 
         const tg_prediction *p = &list[i].prediction;
         char time[COUNT_TEXT_BYTES];
         /* Of tiles that are not legal for one reason, one after another, the first tells it. */
-        if (i > 0 && !p->is_legal && is_same_reason(p->reason, list[i - 1].prediction.reason))
+        if (i > 0 && !p->is_legal && p->refusal == list[i - 1].prediction.refusal)
             continue;
         printf("%4d %8d %8lld %8.0f%% %7.4g %9s %9s  %s%s\n", t->tile_rows, t->threads_per_block,
                (long long)p->shared_bytes, 100.0 * p->occupancy, t->flop_per_byte, p->bound,
@@ -201,7 +189,7 @@ void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int 
         printf("Recommended: tile %d%s\n", list[best].traffic.tile_rows,
                list[best].is_in_table ? "" : ", which the kernel table has no row of");
     if (count > 1 && !list[count - 1].prediction.is_legal &&
-        is_same_reason(list[count - 1].prediction.reason, list[count - 2].prediction.reason))
+        list[count - 1].prediction.refusal == list[count - 2].prediction.refusal)
         printf("Larger tiles, up to %d, are not legal for the same reason\n",
                list[count - 1].traffic.tile_rows);
 }

@@ -12,8 +12,8 @@ const PREDICTED = [{label: 'predicted (estimate)', isRight: true}];
 const MEASURED = [{label: 'measured', isRight: true}, {label: 'of the prediction', isRight: true},
                   'measured in'];
 
-const isElsewhere = one => one.reason.startsWith('runs on ');
-const isOfOtherType = one => one.reason.startsWith('multiplies ');
+const isElsewhere = one => one.refusal === 'other_device';
+const isOfOtherType = one => one.refusal === 'other_type';
 
 // The chosen one, then the legal ones by their time, then the others.
 function sortCandidates(list) {

@@ -2,7 +2,6 @@
  * Family `direct` runs register tiles on the operands in place, in one thread, without workspace.
  * It serves matrices so small that packing or waking threads costs more than it saves.
  */
-#include <stdio.h>
 
 #include "cpu/panels.h"
 #include "model/cpu_model.h"
@@ -13,19 +12,20 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     if (p->b.col != 1 || (p->a.col != 1 && p->a.row != 1) || !tgi_cpu_is_d_plain(p) ||
         p->c.col != 1) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "works in place: the rows of B, C and D must be contiguous, and A's rows or "
-                 "columns");
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
+                   "works in place: the rows of B, C and D must be contiguous, and A's rows or "
+                   "columns");
         return;
     }
     if (!tgi_cpu_is_linear(p)) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "writes D from registers: alpha and beta, but no bias and no activation");
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_EPILOGUE,
+                   "writes D from registers: alpha and beta, but no bias and no activation");
         return;
     }
     if (p->k > TGI_CHUNK_K) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "sums all of k in registers: k = %lld is above %d", (long long)p->k, TGI_CHUNK_K);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                   "sums all of k in registers: k = %lld is above %d", (long long)p->k,
+                   TGI_CHUNK_K);
         return;
     }
     proposal->is_legal = 1;

@@ -2,7 +2,6 @@
  * Families `rank` and `dot` multiply at most TGI_SKINNY_ROWS rows of A. Their speed is the speed of
  * reading B. A task is a strip of columns and a range of k. The sums of a strip stay in L1.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "cpu/blocking.h"
@@ -201,8 +200,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 static void propose_rank(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     if (p->m > TGI_SKINNY_ROWS || p->b.col != 1) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "takes at most %d rows and a B with contiguous rows", TGI_SKINNY_ROWS);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
+                   "takes at most %d rows and a B with contiguous rows", TGI_SKINNY_ROWS);
         return;
     }
     propose(machine, p, proposal, tgi_cpu_chunk_k(p->k, 1), 0.7);
@@ -221,8 +220,8 @@ static int64_t choose_dot_chunk(const tgi_problem *p)
 static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     if (p->m > TGI_SKINNY_ROWS || p->b.row != 1) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "takes at most %d rows and a B with contiguous columns", TGI_SKINNY_ROWS);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
+                   "takes at most %d rows and a B with contiguous columns", TGI_SKINNY_ROWS);
         return;
     }
     proposal->sum_order = TGI_SUM_BY_LANES;

@@ -11,7 +11,6 @@
  * If D is small and k is long, chunks of k are tasks too (split-K). Their sums go to the workspace
  * and are added in the order of k, as one thread would have done.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "cpu/blocking.h"
@@ -269,8 +268,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     tgi_blocking *blocking = &proposal->blocking, serial;
     tgi_cpu_work work;
     if (kernel->isa == TGI_ISA_avx512_bf16 && p->precision == TG_PRECISION_IEEE_FP32) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "its dot products take subnormal BF16 as zero; ieee_fp32 keeps them");
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
+                   "its dot products take subnormal BF16 as zero; ieee_fp32 keeps them");
         return;
     }
     proposal->is_legal = 1;

@@ -72,46 +72,47 @@ tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice 
     return TG_STATUS_OK;
 }
 
-/* Tells which resource of a multiprocessor is too small for one block. */
-static void tell_what_lacks(const tg_chip *chip, const tgi_kernel *row,
-                            const tgi_occupancy *occupancy, tg_prediction *prediction)
+/* Refuses for the resource of a multiprocessor that is too small for one block. Returns 0. */
+static int refuse_resource(const tg_chip *chip, const tgi_kernel *row,
+                           const tgi_occupancy *occupancy, int64_t shared_bytes,
+                           tgi_refusal *refusal)
 {
-    char *reason = prediction->reason;
-    const size_t bytes = sizeof prediction->reason;
-    if (strcmp(occupancy->limiter, "registers") == 0)
-        snprintf(reason, bytes, "%lld registers a block; %s has %d: take a smaller tile",
-                 (long long)occupancy->block_registers, chip->name, chip->registers_per_sm);
-    else if (strcmp(occupancy->limiter, "threads") == 0)
-        snprintf(reason, bytes,
-                 "%d threads a block; a multiprocessor of %s has %d: take a smaller tile",
-                 row->thread_count, chip->name, chip->threads_per_sm);
-    else
-        snprintf(reason, bytes,
-                 "%lld bytes of shared memory a block and the system's; a multiprocessor of %s has "
-                 "%lld: take a smaller tile",
-                 (long long)prediction->shared_bytes, chip->name,
-                 (long long)chip->shared_bytes_per_sm);
+    if (strcmp(occupancy->limiter, "registers") == 0) {
+        return tgi_refuse(refusal, TG_REFUSAL_RESIDENT_REGISTERS,
+                          "%lld registers a block; %s has %d: take a smaller tile",
+                          (long long)occupancy->block_registers, chip->name,
+                          chip->registers_per_sm);
+    }
+    if (strcmp(occupancy->limiter, "threads") == 0) {
+        return tgi_refuse(refusal, TG_REFUSAL_RESIDENT_THREADS,
+                          "%d threads a block; a multiprocessor of %s has %d: take a smaller tile",
+                          row->thread_count, chip->name, chip->threads_per_sm);
+    }
+    return tgi_refuse(
+        refusal, TG_REFUSAL_RESIDENT_SHARED_MEMORY,
+        "%lld bytes of shared memory a block and the system's; a multiprocessor of %s "
+        "has %lld: take a smaller tile",
+        (long long)shared_bytes, chip->name, (long long)chip->shared_bytes_per_sm);
 }
 
-/* Fills is_legal and the first reason against it. */
-static void check_legality(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64_t n,
-                           int64_t k, const tgi_occupancy *occupancy, tg_prediction *prediction)
+/* Returns 1 if the chip runs the row on these sizes, else 0 with the first refusal filled. */
+static int takes(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64_t n, int64_t k,
+                 const tgi_occupancy *occupancy, int64_t shared_bytes, tgi_refusal *refusal)
 {
-    char *reason = prediction->reason;
-    const size_t bytes = sizeof prediction->reason;
     if (row->thread_count > TGI_BLOCK_THREADS_MAX) {
-        snprintf(reason, bytes, "%d threads a block; the limit is %d threads: take a smaller tile",
-                 row->thread_count, TGI_BLOCK_THREADS_MAX);
-    } else if (prediction->shared_bytes > chip->shared_bytes_per_block) {
-        snprintf(reason, bytes,
-                 "%lld bytes of shared memory a block; %s has %lld: take a smaller tile",
-                 (long long)prediction->shared_bytes, chip->name,
-                 (long long)chip->shared_bytes_per_block);
-    } else if (prediction->resident_blocks == 0) {
-        tell_what_lacks(chip, row, occupancy, prediction);
-    } else {
-        prediction->is_legal = tgi_model_ladder_takes(row, m, n, k, reason, bytes);
+        return tgi_refuse(refusal, TG_REFUSAL_THREADS,
+                          "%d threads a block; the limit is %d threads: take a smaller tile",
+                          row->thread_count, TGI_BLOCK_THREADS_MAX);
     }
+    if (shared_bytes > chip->shared_bytes_per_block) {
+        return tgi_refuse(refusal, TG_REFUSAL_SHARED_MEMORY,
+                          "%lld bytes of shared memory a block; %s has %lld: take a smaller tile",
+                          (long long)shared_bytes, chip->name,
+                          (long long)chip->shared_bytes_per_block);
+    }
+    if (occupancy->block_count == 0)
+        return refuse_resource(chip, row, occupancy, shared_bytes, refusal);
+    return tgi_model_ladder_takes_sizes(row, m, n, k, refusal);
 }
 
 static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64_t n, int64_t k,
@@ -157,7 +158,11 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
     for (int i = 1; i < 6; i++)
         longest = parts[i].part_s > parts[longest].part_s ? i : longest;
     prediction->limiter = parts[longest].name;
-    check_legality(chip, row, m, n, k, &occupancy, prediction);
+    tgi_refusal refusal = {.kind = TG_REFUSAL_NONE};
+    prediction->is_legal =
+        takes(chip, row, m, n, k, &occupancy, prediction->shared_bytes, &refusal);
+    prediction->refusal = refusal.kind;
+    memcpy(prediction->reason, refusal.text, sizeof prediction->reason);
 }
 
 static double round_up(int64_t count, int part)

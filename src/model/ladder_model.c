@@ -1,7 +1,6 @@
 #include "model/ladder_model.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "model/occupancy.h"
 
@@ -277,29 +276,31 @@ int tgi_model_ladder_is_on_side(const tgi_kernel *kernel)
     return kernel->family == TGI_FAMILY_cuda_naive;
 }
 
-int tgi_model_ladder_takes(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k, char *reason,
-                           size_t reason_bytes)
+int tgi_model_ladder_takes_sizes(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k,
+                                 tgi_refusal *refusal)
 {
     const int tile = kernel->tile_rows;
     const double grid_y =
         tgi_model_ladder_is_on_side(kernel) ? divide_up(n, tile) : divide_up(m, tile);
     const double elems_max = (double)ELEMS_MAX;
     if (kernel->family == TGI_FAMILY_cuda_tiled && (m % tile || n % tile || k % tile)) {
-        snprintf(reason, reason_bytes,
-                 "this rung checks no bounds: tile %d must divide %lld x %lld x %lld; take "
-                 "cuda_edges",
-                 tile, (long long)m, (long long)n, (long long)k);
-    } else if ((double)m * (double)k > elems_max || (double)k * (double)n > elems_max ||
-               (double)m * (double)n > elems_max) {
-        snprintf(reason, reason_bytes,
-                 "the ladder's kernels index by int: A, B and D must have at most %d elements each",
-                 ELEMS_MAX);
-    } else if (grid_y > TGI_GRID_HEIGHT_MAX) {
-        snprintf(reason, reason_bytes,
-                 "the grid would be %.0f blocks high; %d is the limit: take a larger tile", grid_y,
-                 TGI_GRID_HEIGHT_MAX);
-    } else {
-        return 1;
+        return tgi_refuse(
+            refusal, TG_REFUSAL_SHAPE,
+            "this rung checks no bounds: tile %d must divide %lld x %lld x %lld; take "
+            "cuda_edges",
+            tile, (long long)m, (long long)n, (long long)k);
     }
-    return 0;
+    if ((double)m * (double)k > elems_max || (double)k * (double)n > elems_max ||
+        (double)m * (double)n > elems_max) {
+        return tgi_refuse(
+            refusal, TG_REFUSAL_TOO_LARGE,
+            "the ladder's kernels index by int: A, B and D must have at most %d elements each",
+            ELEMS_MAX);
+    }
+    if (grid_y > TGI_GRID_HEIGHT_MAX) {
+        return tgi_refuse(refusal, TG_REFUSAL_TOO_LARGE,
+                          "the grid would be %.0f blocks high; %d is the limit: take a larger tile",
+                          grid_y, TGI_GRID_HEIGHT_MAX);
+    }
+    return 1;
 }

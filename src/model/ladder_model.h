@@ -6,6 +6,7 @@
 #define TGI_LADDER_MODEL_H
 
 #include "core/problem.h"
+#include "core/refusal.h"
 #include "model/machine.h"
 
 /* What one warp costs in one step of a rung, `depth` along k. */
@@ -48,9 +49,9 @@ tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice 
 /* 1 where the grid runs along rows of D: rung 1 alone. */
 int tgi_model_ladder_is_on_side(const tgi_kernel *kernel);
 
-/* 1 if the rung takes these sizes, else 0 with the reason and the remedy. */
-int tgi_model_ladder_takes(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k, char *reason,
-                           size_t reason_bytes);
+/* Returns 1 if the rung takes these sizes, else 0 with the refusal filled, which has the remedy. */
+int tgi_model_ladder_takes_sizes(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k,
+                                 tgi_refusal *refusal);
 
 /* Fills all counts. */
 void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k,

@@ -3,9 +3,10 @@
 #define TGI_LADDER_PROBLEM_H
 
 #include "core/problem.h"
+#include "core/refusal.h"
 
-/* Why the ladder, whose kernels form D = A B of dense row-major matrices, does not take this; NULL
- * where it does. */
-const char *tgi_model_ladder_refuse(const tgi_problem *problem);
+/* Returns 1 if the ladder takes the problem, else 0 with the refusal filled. The ladder's kernels
+ * form D = A B of dense row-major FP32 matrices. */
+int tgi_model_ladder_takes_problem(const tgi_problem *problem, tgi_refusal *refusal);
 
 #endif

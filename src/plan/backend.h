@@ -3,6 +3,7 @@
 #define TGI_BACKEND_H
 
 #include "core/problem.h"
+#include "core/refusal.h"
 #include "model/machine.h"
 
 /* How a kernel cuts its problem, chosen at planning. What a field means is the family's affair. */
@@ -24,7 +25,7 @@ typedef struct tgi_blocking {
 typedef struct tgi_proposal {
     const tgi_kernel *kernel;
     int is_legal;
-    char reason[160]; /* why not legal */
+    tgi_refusal refusal; /* why it is not legal; NONE if it is */
     tgi_blocking blocking;
     int64_t workspace_bytes;
     int64_t resident_blocks; /* of a GPU's multiprocessor at once; 0 where not known */

@@ -1,12 +1,12 @@
 #include "plan/candidates.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/status.h"
 #include "core/structs.h"
 #include "model/chips.h"
 #include "model/plan_counts.h"
+#include "plan/refused_problem.h"
 
 int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel)
 {
@@ -14,34 +14,34 @@ int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel)
            (!backend->row_image || strcmp(kernel->image, backend->row_image) == 0);
 }
 
-/* Asks the backend what it makes of one row. The reason is that of a refusal alone: a backend may
- * leave one that it found on a side of D which it did not take in the end. */
-static void propose(const tgi_backend *backend, const tgi_machine *machine,
-                    const tgi_problem *problem, const tgi_kernel *kernel, tgi_proposal *proposal)
+void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
+                      const tgi_problem *problem, const tgi_kernel *kernel, tgi_proposal *proposal)
 {
+    tgi_refusal *refusal = &proposal->refusal;
     memset(proposal, 0, sizeof *proposal);
     proposal->kernel = kernel;
     if (!tgi_plan_has_row(backend, kernel)) {
-        snprintf(proposal->reason, sizeof proposal->reason, "runs on %s, the plan is for %s",
-                 kernel->device, backend->device);
+        tgi_refuse(refusal, TG_REFUSAL_OTHER_DEVICE, "runs on %s, the plan is for %s",
+                   kernel->device, backend->device);
     } else if (kernel->type != problem->type) {
-        snprintf(proposal->reason, sizeof proposal->reason, "multiplies %s, the inputs are %s",
-                 tg_get_type_name(kernel->type), tg_get_type_name(problem->type));
+        tgi_refuse(refusal, TG_REFUSAL_OTHER_TYPE, "multiplies %s, the inputs are %s",
+                   tg_get_type_name(kernel->type), tg_get_type_name(problem->type));
     } else if (kernel->isa > machine->isa) {
-        snprintf(proposal->reason, sizeof proposal->reason, "needs %s, the plan is for %s",
-                 tgi_kernels_isa_name(kernel->isa), tgi_kernels_isa_name(machine->isa));
+        tgi_refuse(refusal, TG_REFUSAL_OTHER_ARCHITECTURE, "needs %s, the plan is for %s",
+                   tgi_kernels_isa_name(kernel->isa), tgi_kernels_isa_name(machine->isa));
     } else {
         backend->propose(machine, problem, proposal);
         if (problem->is_batch_invariant && proposal->sum_order != TGI_SUM_ALONG_K &&
             !tgi_problem_is_empty(problem) && !tgi_problem_is_scale_only(problem) &&
             proposal->is_legal) {
             proposal->is_legal = 0;
-            snprintf(proposal->reason, sizeof proposal->reason,
-                     "the order of its sums depends on more than k; batch_invariant excludes it");
+            tgi_refuse(refusal, TG_REFUSAL_BATCH_INVARIANT,
+                       "the order of its sums depends on more than k; batch_invariant excludes it");
         }
     }
-    if (proposal->is_legal)
-        proposal->reason[0] = '\0';
+    if (proposal
+            ->is_legal) /* a backend may leave the refusal of a side of D that it did not take */
+        *refusal = (tgi_refusal){.kind = TG_REFUSAL_NONE};
 }
 
 /* Rows that sum in the same order with the same instructions give the same bits. */
@@ -94,8 +94,7 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
                           const tgi_problem *problem, const char *name, tgi_proposal *best)
 {
     choice choices[BITS_COUNT] = {0};
-    char reason[sizeof best->reason] = "";
-    int match_count = 0, reason_rank = 0;
+    int match_count = 0;
     const int is_kind_alone = !name && has_kind(backend, problem->type);
     for (int i = 0; i < tgi_kernels_count(); i++) {
         const tgi_kernel *kernel = tgi_kernels_get(i);
@@ -103,16 +102,10 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
         if (name ? !tgi_kernels_match(kernel, name)
                  : is_kind_alone && !is_of_kind(backend, kernel, problem->type))
             continue;
-        propose(backend, machine, problem, kernel, &proposal);
+        tgi_plan_propose(backend, machine, problem, kernel, &proposal);
         match_count++;
-        /* The reason of a row of this device that has the right type tells most. */
-        const int rank = 2 * tgi_plan_has_row(backend, kernel) + (kernel->type == problem->type);
-        if (proposal.is_legal) {
+        if (proposal.is_legal)
             consider(choices, &proposal);
-        } else if (rank >= reason_rank) {
-            reason_rank = rank;
-            memcpy(reason, proposal.reason, sizeof reason);
-        }
     }
     memset(best, 0, sizeof *best);
     double serial_s = 0.0;
@@ -136,10 +129,7 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
             "lists the names",
             name ? name : "");
     }
-    return tgi_status_fail(
-        TG_STATUS_UNSUPPORTED,
-        "kernel = \"%.80s\" cannot run this problem: %s; pass another kernel or none",
-        name ? name : "(any)", reason);
+    return tgi_plan_report_refusals(backend, machine, problem, name);
 }
 
 void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, const void *a,
@@ -188,17 +178,14 @@ static void count_plan(const tgi_machine *machine, const tgi_problem *problem,
     candidate->occupancy = counts.occupancy;
 }
 
-/* Why a legal row is not the choice. */
-static void tell_loss(const tgi_proposal *proposal, const tgi_proposal *best,
-                      tg_candidate *candidate)
+/* Tells why a legal row is not the choice. */
+static void tell_loss(const tgi_proposal *proposal, const tgi_proposal *best, tgi_refusal *refusal)
 {
     if (best->predicted_s > 0.0)
-        snprintf(candidate->reason, sizeof candidate->reason,
-                 "predicted to take %.2f times as long as %s",
-                 proposal->predicted_s / best->predicted_s, best->kernel->name);
+        tgi_refuse(refusal, TG_REFUSAL_SLOWER, "predicted to take %.2f times as long as %s",
+                   proposal->predicted_s / best->predicted_s, best->kernel->name);
     else
-        snprintf(candidate->reason, sizeof candidate->reason,
-                 "no product is formed: no kernel runs");
+        tgi_refuse(refusal, TG_REFUSAL_NO_PRODUCT, "no product is formed: no kernel runs");
 }
 
 tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
@@ -227,15 +214,16 @@ tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
     *count = tgi_kernels_count();
     for (int i = 0; i < *count && i < capacity; i++) {
         tg_candidate *candidate = &candidates[i];
-        propose(backend, machine, &canonical, tgi_kernels_get(i), &proposal);
+        tgi_plan_propose(backend, machine, &canonical, tgi_kernels_get(i), &proposal);
         candidate->kernel = proposal.kernel->name;
         candidate->is_legal = proposal.is_legal;
         candidate->is_chosen = proposal.kernel == best.kernel;
         candidate->predicted_s = proposal.is_legal ? proposal.predicted_s : 0.0;
-        memcpy(candidate->reason, proposal.reason, sizeof candidate->reason);
-        count_plan(machine, &canonical, &proposal, candidate);
         if (proposal.is_legal && !candidate->is_chosen)
-            tell_loss(&proposal, &best, candidate);
+            tell_loss(&proposal, &best, &proposal.refusal);
+        candidate->refusal = proposal.refusal.kind;
+        memcpy(candidate->reason, proposal.refusal.text, sizeof candidate->reason);
+        count_plan(machine, &canonical, &proposal, candidate);
     }
     return TG_STATUS_OK;
 }

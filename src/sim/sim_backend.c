@@ -30,29 +30,28 @@ static tg_status open_sim(tgi_machine *machine, int ordinal)
     return status;
 }
 
-/* Where no product is formed D = 0, whatever alpha is. */
-static const char *refuse(const tgi_problem *p)
+/* Returns 1 if the ladder takes the problem, else 0 with the refusal filled. Where no product is
+ * formed, D = 0 whatever alpha is, and neither A nor B is read. */
+static int takes_problem(const tgi_problem *p, tgi_refusal *refusal)
 {
     tgi_problem plain = *p;
     if (tgi_problem_is_scale_only(p)) {
         plain.alpha = 1.0;
-        plain.a = (tgi_layout){p->k, 1, 0}; /* neither is read */
+        plain.a = (tgi_layout){p->k, 1, 0};
         plain.b = (tgi_layout){p->n, 1, 0};
     }
-    return tgi_model_ladder_refuse(&plain);
+    return tgi_model_ladder_takes_problem(&plain, refusal);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
-    const char *reason = refuse(p);
     proposal->blocking.thread_count = 1;
     proposal->sum_order = TGI_SUM_WHOLE_K;
     if (tgi_problem_is_empty(p)) {
         proposal->is_legal = 1;
-    } else if (reason) {
-        snprintf(proposal->reason, sizeof proposal->reason, "%s", reason);
-    } else if (tgi_model_ladder_takes(proposal->kernel, p->m, p->n, p->k, proposal->reason,
-                                      sizeof proposal->reason)) {
+    } else if (takes_problem(p, &proposal->refusal) &&
+               tgi_model_ladder_takes_sizes(proposal->kernel, p->m, p->n, p->k,
+                                            &proposal->refusal)) {
         proposal->is_legal = 1;
         proposal->shared_bytes = tgi_model_ladder_shared_bytes(proposal->kernel);
         proposal->predicted_s = proposal->serial_s =
@@ -74,9 +73,9 @@ static const tgi_sim_kernel *find_kernel(const tgi_kernel *row)
 static tg_status clear(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
-    const char *reason = refuse(p);
-    if (reason)
-        return tgi_status_fail(TG_STATUS_UNSUPPORTED, "device = sim: %s; pass cpu", reason);
+    tgi_refusal refusal;
+    if (!takes_problem(p, &refusal))
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED, "device = sim: %s; pass cpu", refusal.text);
     memset(call->d, 0, (size_t)(4 * p->m * p->n));
     return TG_STATUS_OK;
 }

@@ -159,16 +159,16 @@ tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, in
                              const tg_simulation **simulation_out)
 {
     const tgi_sim_kernel *kernel = NULL;
-    char reason[160];
+    tgi_refusal refusal;
     if (!simulation_out)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "simulation = NULL; pass its address");
     *simulation_out = NULL;
     tg_status status = check(options, m, n, k);
     if (status || (status = choose(options->kernel, options->tile, &kernel)))
         return status;
-    if (!tgi_model_ladder_takes(&kernel->row, m, n, k, reason, sizeof reason)) {
+    if (!tgi_model_ladder_takes_sizes(&kernel->row, m, n, k, &refusal)) {
         return tgi_status_fail(TG_STATUS_UNSUPPORTED, "kernel = \"%s\": %s", kernel->row.name,
-                               reason);
+                               refusal.text);
     }
     if (!tgi_sim_open_sites())
         return TG_STATUS_OUT_OF_MEMORY;

@@ -30,7 +30,7 @@
 #include "tilegemm_lab.h"
 
 #define WORD_COUNT_MAX 24
-#define ALLOCATIONS_MAX 8000
+#define ALLOCATIONS_MAX 12000
 #define OLD_TEXT "what was there"
 
 typedef int command_function(int argc, char **argv);

@@ -1,5 +1,4 @@
 /* Family dmma: FP64 tiles by matrix instructions. */
-#include <stdio.h>
 
 #include "cuda/families/gemm.h"
 #include "kernels/tile_shape.h"
@@ -21,10 +20,10 @@ void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
     if (count_tiles(kernel, p) > INT32_MAX) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "D has %lld tiles of %d x %d; %d is the limit: take a larger tile",
-                 (long long)count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols,
-                 INT32_MAX);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                   "D has %lld tiles of %d x %d; %d is the limit: take a larger tile",
+                   (long long)count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols,
+                   INT32_MAX);
         return;
     }
     const int by_registers = TGI_DMMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols);

@@ -1,7 +1,6 @@
 /* Arguments of the production kernels, and the kernel that adds parts of k. */
 #include "cuda/families/gemm.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "kernels/tile_shape.h"
@@ -162,9 +161,9 @@ int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal
     proposal->shared_bytes = shared_bytes;
     if (shared_bytes <= machine->gpu.shared_bytes_per_block)
         return 1;
-    snprintf(proposal->reason, sizeof proposal->reason,
-             "a block needs %lld bytes of shared memory; this GPU has %lld",
-             (long long)shared_bytes, (long long)machine->gpu.shared_bytes_per_block);
+    tgi_refuse(&proposal->refusal, TG_REFUSAL_SHARED_MEMORY,
+               "a block needs %lld bytes of shared memory; this GPU has %lld",
+               (long long)shared_bytes, (long long)machine->gpu.shared_bytes_per_block);
     return 0;
 }
 

@@ -1,6 +1,4 @@
 /* The ladder's rungs on a GPU: which products each takes, its grid, its launch. */
-#include <stdio.h>
-
 #include "cuda/families/gemm.h"
 #include "model/ladder_model.h"
 #include "model/ladder_problem.h"
@@ -9,11 +7,8 @@ void tgi_cuda_propose_ladder(const tgi_machine *machine, const tgi_problem *p,
                              tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const char *reason = tgi_model_ladder_refuse(p);
-    if (reason) {
-        snprintf(proposal->reason, sizeof proposal->reason, "%s", reason);
-    } else if (tgi_model_ladder_takes(kernel, p->m, p->n, p->k, proposal->reason,
-                                      sizeof proposal->reason)) {
+    if (tgi_model_ladder_takes_problem(p, &proposal->refusal) &&
+        tgi_model_ladder_takes_sizes(kernel, p->m, p->n, p->k, &proposal->refusal)) {
         proposal->is_legal = 1;
         proposal->shared_bytes = tgi_model_ladder_shared_bytes(kernel);
         proposal->predicted_s = tgi_model_ladder_seconds(&machine->gpu, kernel, p->m, p->n, p->k);

@@ -1,5 +1,4 @@
 /* What the families make of a problem. Nothing here needs a driver or a GPU. */
-#include <stdio.h>
 
 #include "cuda/cuda.h"
 
@@ -22,7 +21,7 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
     else if (propose)
         propose(machine, problem, proposal);
     else
-        snprintf(proposal->reason, sizeof proposal->reason, "its family has no launch code");
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_NO_CODE, "its family has no launch code");
     proposal->serial_s = proposal->predicted_s;
 }
 

@@ -40,9 +40,9 @@ void tgi_cuda_propose_simt(const tgi_machine *machine, const tgi_problem *p, tgi
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
     if (tiles > (double)INT32_MAX) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "the grid would be %.0f blocks; %d is the limit: take a larger tile", tiles,
-                 INT32_MAX);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                   "the grid would be %.0f blocks; %d is the limit: take a larger tile", tiles,
+                   INT32_MAX);
         return;
     }
     const int by_registers =

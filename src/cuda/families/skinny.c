@@ -2,7 +2,6 @@
  * Families rank and dot: D has few rows, or few columns, and then is formed transposed. The grid is
  * at most as many blocks as run at once; they share out tiles of D, whole or cut along k.
  */
-#include <stdio.h>
 
 #include "cuda/families/gemm.h"
 #include "cuda/families/operand.h"
@@ -173,12 +172,12 @@ static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal 
         (p->precision != TG_PRECISION_IEEE_FP32 || p->type == TG_TYPE_FP32))
         return 1;
     if (p->m <= kernel->tile_rows)
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "matrix instructions do not round every sum as ieee_fp32 asks");
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
+                   "matrix instructions do not round every sum as ieee_fp32 asks");
     else
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "D's shorter side is %lld; this kernel takes at most %d", (long long)p->m,
-                 kernel->tile_rows);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
+                   "D's shorter side is %lld; this kernel takes at most %d", (long long)p->m,
+                   kernel->tile_rows);
     return 0;
 }
 
@@ -244,9 +243,9 @@ void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *give
     if (tgi_type_bytes(p.type) >= 4 || a_bytes == 0)
         return;
     if (a_bytes > TGI_WORKSPACE_BYTES_MAX) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "A would be copied to %lld bytes of workspace; the limit is %lld",
-                 (long long)a_bytes, (long long)TGI_WORKSPACE_BYTES_MAX);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_WORKSPACE,
+                   "A would be copied to %lld bytes of workspace; the limit is %lld",
+                   (long long)a_bytes, (long long)TGI_WORKSPACE_BYTES_MAX);
         return;
     }
     p.a = find_repacked_layout(&a);

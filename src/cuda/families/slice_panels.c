@@ -1,7 +1,5 @@
 #include "cuda/families/slice_panels.h"
 
-#include <stdio.h>
-
 #include "cuda/families/gemm.h"
 #include "cuda/families/slices.h"
 
@@ -88,9 +86,9 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
     panel->m = proposal->blocking.mc;
     panel->n = proposal->blocking.nc;
     if (count == 0.0)
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "slices of %d rows and columns need more than %lld bytes of workspace", PANEL_UNIT,
-                 (ll)find_limit(machine));
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_WORKSPACE,
+                   "slices of %d rows and columns need more than %lld bytes of workspace",
+                   PANEL_UNIT, (ll)find_limit(machine));
     return count;
 }
 

@@ -1,6 +1,5 @@
 #include "cuda/families/slices.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "cuda/families/gemm.h"
@@ -121,8 +120,8 @@ int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)
         takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
     }
     if (!takes)
-        snprintf(proposal->reason, sizeof proposal->reason, "computes fp32 in precision %s alone",
-                 names);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes fp32 in precision %s alone",
+                   names);
     return takes;
 }
 
@@ -132,17 +131,18 @@ int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
     tgi_operand a;
     tgi_operand_describe(p, 0, 0, p->is_a_offset, &a);
     if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "keeps the bound of default from k = %d on, k is %lld", K_LEAST, (ll)p->k);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
+                   "keeps the bound of default from k = %d on, k is %lld", K_LEAST, (ll)p->k);
     else if (p->k > K_MAX)
-        snprintf(proposal->reason, sizeof proposal->reason, "k is %lld, at most %lld", (ll)p->k,
-                 (ll)K_MAX);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE, "k is %lld, at most %lld", (ll)p->k,
+                   (ll)K_MAX);
     else if (is_held && p->is_batch_invariant)
-        snprintf(proposal->reason, sizeof proposal->reason, "sums no batch-invariant products");
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
+                   "sums no batch-invariant products");
     else if (is_held && a.is_repacked)
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "reads one operand along k, in lines that are multiples of %d bytes apart",
-                 UNIT_BYTES);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
+                   "reads one operand along k, in lines that are multiples of %d bytes apart",
+                   UNIT_BYTES);
     else
         return 1;
     return 0;

@@ -1,5 +1,4 @@
 /* Family small: little tiles of D, k shared out among the warps of a block. */
-#include <stdio.h>
 
 #include "cuda/families/gemm.h"
 #include "kernels/tile_shape.h"
@@ -20,11 +19,11 @@ void tgi_cuda_propose_small(const tgi_machine *machine, const tgi_problem *p,
         return;
     if (row_blocks > TGI_GRID_HEIGHT_MAX || col_blocks > INT32_MAX ||
         p->batch_count > INT32_MAX / 1024) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "the grid would be %lld x %lld tiles of %lld products; %d x %d and %d are the "
-                 "limits: take larger tiles",
-                 (long long)row_blocks, (long long)col_blocks, (long long)p->batch_count,
-                 TGI_GRID_HEIGHT_MAX, INT32_MAX, INT32_MAX / 1024);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                   "the grid would be %lld x %lld tiles of %lld products; %d x %d and %d are the "
+                   "limits: take larger tiles",
+                   (long long)row_blocks, (long long)col_blocks, (long long)p->batch_count,
+                   TGI_GRID_HEIGHT_MAX, INT32_MAX, INT32_MAX / 1024);
         return;
     }
     const int sums = kernel->thread_rows * kernel->thread_cols;

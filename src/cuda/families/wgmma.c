@@ -77,9 +77,9 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
         return;
     describe(proposal->kernel, p, operand);
     if (tgi_loose_is(proposal->kernel) && !operand[0].is_loose) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "neither operand has 8 lines or more of contiguous elements that begin between "
-                 "multiples of 16 bytes, alike in all batch entries: family wgmma takes it");
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_ALREADY_ALIGNED,
+                   "neither operand has 8 lines or more of contiguous elements that begin between "
+                   "multiples of 16 bytes, alike in all batch entries: family wgmma takes it");
         return;
     }
     proposal->resident_blocks = 1;
@@ -107,8 +107,8 @@ static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
         return tgi_slices_take_precision(p, proposal);
     if (p->precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT))
         return 1;
-    snprintf(proposal->reason, sizeof proposal->reason, "computes %s in precision %s alone",
-             tg_get_type_name(p->type), name);
+    tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes %s in precision %s alone",
+               tg_get_type_name(p->type), name);
     return 0;
 }
 
@@ -132,16 +132,16 @@ void tgi_cuda_propose_wgmma(const tgi_machine *machine, const tgi_problem *given
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > COUNT_MAX) {
-            snprintf(proposal->reason, sizeof proposal->reason,
-                     "the copy engine counts to %d, a size is %lld", COUNT_MAX,
-                     (long long)sizes[i]);
+            tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                       "the copy engine counts to %d, a size is %lld", COUNT_MAX,
+                       (long long)sizes[i]);
             return;
         }
     }
     if (count_tiles(kernel, p) > COUNT_MAX) {
-        snprintf(proposal->reason, sizeof proposal->reason,
-                 "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile",
-                 count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                   "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile",
+                   count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
         return;
     }
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =

@@ -1,0 +1,38 @@
+#include "core/refusal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int tgi_refuse(tgi_refusal *refusal, tg_refusal kind, const char *format, ...)
+{
+    va_list arguments;
+    refusal->kind = kind;
+    va_start(arguments, format);
+    vsnprintf(refusal->text, sizeof refusal->text, format, arguments);
+    va_end(arguments);
+    return 0;
+}
+
+const char *tg_get_refusal_name(tg_refusal refusal)
+{
+    switch (refusal) {
+#define TGI_REFUSAL(suffix, name, text)                                                            \
+    case TG_REFUSAL_##suffix:                                                                      \
+        return name;
+#include "core/refusals.def"
+#undef TGI_REFUSAL
+    }
+    return NULL;
+}
+
+const char *tg_get_refusal_text(tg_refusal refusal)
+{
+    switch (refusal) {
+#define TGI_REFUSAL(suffix, name, text)                                                            \
+    case TG_REFUSAL_##suffix:                                                                      \
+        return text;
+#include "core/refusals.def"
+#undef TGI_REFUSAL
+    }
+    return NULL;
+}

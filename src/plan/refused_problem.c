@@ -1,0 +1,149 @@
+#include "plan/refused_problem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "plan/candidates.h"
+
+/* Bytes of the list, so that the sentences around it fit in a status detail too. */
+#define LIST_BYTES 380
+
+/* A family's refusal that came nearest, and how many of its rows are of this device and type. */
+typedef struct family_refusal {
+    tgi_refusal nearest;
+    int row_count;
+    int is_told;
+} family_refusal;
+
+typedef struct refusal_list {
+    family_refusal families[TGI_FAMILY_COUNT];
+    char text[LIST_BYTES];
+    size_t length;
+    int line_count, left_out_count;
+} refusal_list;
+
+/* Rows of another device tell nothing where a row of this device has refused, and rows of another
+ * type nothing where one of this type has. */
+static int find_level(tg_refusal kind)
+{
+    return kind > TG_REFUSAL_OTHER_TYPE ? 2 : kind == TG_REFUSAL_OTHER_TYPE;
+}
+
+static void collect(const tgi_backend *backend, const tgi_machine *machine,
+                    const tgi_problem *problem, const char *name, refusal_list *list)
+{
+    int level = 0;
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        const tgi_kernel *kernel = tgi_kernels_get(i);
+        tgi_proposal proposal;
+        if (name && !tgi_kernels_match(kernel, name))
+            continue;
+        tgi_plan_propose(backend, machine, problem, kernel, &proposal);
+        if (find_level(proposal.refusal.kind) > level) {
+            level = find_level(proposal.refusal.kind);
+            memset(list->families, 0, sizeof list->families);
+        }
+        if (find_level(proposal.refusal.kind) < level)
+            continue;
+        family_refusal *family = &list->families[kernel->family];
+        if (family->row_count++ == 0 || proposal.refusal.kind > family->nearest.kind)
+            family->nearest = proposal.refusal;
+    }
+}
+
+static const char *find_family_name(int family)
+{
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        if ((int)tgi_kernels_get(i)->family == family)
+            return tgi_kernels_get(i)->family_name;
+    }
+    return "";
+}
+
+/* Returns the family to tell of next, -1 after the last. */
+static int find_nearest(const refusal_list *list)
+{
+    int found = -1;
+    for (int i = 0; i < TGI_FAMILY_COUNT; i++) {
+        const family_refusal *family = &list->families[i];
+        if (family->row_count > 0 && !family->is_told &&
+            (found < 0 || family->nearest.kind > list->families[found].nearest.kind))
+            found = i;
+    }
+    return found;
+}
+
+static void append(char *line, size_t line_bytes, size_t *length, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void append(char *line, size_t line_bytes, size_t *length, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int added = vsnprintf(line + *length, line_bytes - *length, format, arguments);
+    va_end(arguments);
+    *length += (size_t)(added > 0 ? added : 0);
+    if (*length >= line_bytes)
+        *length = line_bytes - 1;
+}
+
+/* Adds a line for `first` and all families that refuse with the same sentence. A line that does not
+ * fit is counted instead. */
+static void add_line(refusal_list *list, int first)
+{
+    char line[LIST_BYTES];
+    const tgi_refusal *refusal = &list->families[first].nearest;
+    size_t length = 0;
+    int row_count = 0, family_count = 0;
+    for (int i = 0; i < TGI_FAMILY_COUNT; i++) {
+        family_refusal *family = &list->families[i];
+        if (family->row_count == 0 || family->is_told ||
+            strcmp(family->nearest.text, refusal->text) != 0)
+            continue;
+        append(line, sizeof line, &length, "%s%s", family_count++ ? ", " : "\n  ",
+               find_family_name(i));
+        row_count += family->row_count;
+        family->is_told = 1;
+    }
+    append(line, sizeof line, &length, " (%d row%s): %s", row_count, row_count == 1 ? "" : "s",
+           refusal->text);
+    if (list->left_out_count > 0 || list->length + length + 1 > sizeof list->text) {
+        list->left_out_count += family_count;
+        return;
+    }
+    memcpy(list->text + list->length, line, length + 1);
+    list->length += length;
+    list->line_count++;
+}
+
+tg_status tgi_plan_report_refusals(const tgi_backend *backend, const tgi_machine *machine,
+                                   const tgi_problem *problem, const char *name)
+{
+    refusal_list list = {.length = 0};
+    char left_out[64] = "";
+    int family;
+    collect(backend, machine, problem, name, &list);
+    const int nearest = find_nearest(&list);
+    while ((family = find_nearest(&list)) >= 0)
+        add_line(&list, family);
+    if (list.left_out_count > 0)
+        snprintf(left_out, sizeof left_out, "\n  %d more famil%s", list.left_out_count,
+                 list.left_out_count == 1 ? "y" : "ies");
+    if (!name) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "no kernel of device %s runs this problem:%s%s", backend->device,
+                               list.text, left_out);
+    }
+    if (list.line_count == 1 && list.left_out_count == 0) {
+        return tgi_status_fail(
+            TG_STATUS_UNSUPPORTED,
+            "kernel = \"%.80s\" cannot run this problem: %s; pass another kernel or none", name,
+            list.families[nearest].nearest.text);
+    }
+    return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                           "kernel = \"%.64s\" cannot run this problem; pass another kernel or "
+                           "none:%s%s",
+                           name, list.text, left_out);
+}
