@@ -86,8 +86,8 @@ typedef struct tg_candidate {
 } tg_candidate;
 
 /* Fills up to `capacity` candidates for the problem, one a row of the table in table order, and
- * sets *count to how many there are. Where none is legal, none is chosen. Errors: the others of
- * tg_create_plan. */
+ * sets *count to how many there are. Where none is legal, none is chosen, and tg_get_error_detail
+ * tells why, a line for the families of each reason. Errors: the others of tg_create_plan. */
 TG_API tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
                                     tg_candidate *candidates, int capacity, int *count);
 

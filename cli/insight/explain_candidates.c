@@ -16,7 +16,8 @@ typedef struct candidate_list {
     tg_device_info device;
     tg_candidate *candidates; /* in the order of the table; owned */
     int count;
-    const char *chosen; /* of all candidates; "" where none can run */
+    const char *chosen; /* of all candidates; "" if none can run */
+    char refusals[512]; /* the library's reasons by family, if none can run */
     double flops, peak_flop_per_s;
 } candidate_list;
 
@@ -32,6 +33,7 @@ static tg_status fill(const tg_problem *problem, candidate_list *list)
     if (status == TG_STATUS_OK)
         status = tg_list_candidates(context, problem, list->candidates, tg_get_kernel_count(),
                                     &list->count);
+    snprintf(list->refusals, sizeof list->refusals, "%s", tg_get_error_detail());
     if (status != TG_STATUS_OK)
         return status;
     status = tg_measure_peak(context, problem->a.type, list->device.thread_count,
@@ -70,8 +72,10 @@ static tg_status fill_for_chip(const tg_problem *problem, const tg_chip *chip, c
                                     .l2_bytes = chip->l2_bytes,
                                     .sm_count = chip->sm_count};
     list->peak_flop_per_s = find_chip_peak(chip, problem);
-    return tg_list_chip_candidates(chip, problem, list->candidates, tg_get_kernel_count(),
-                                   &list->count);
+    const tg_status status = tg_list_chip_candidates(chip, problem, list->candidates,
+                                                     tg_get_kernel_count(), &list->count);
+    snprintf(list->refusals, sizeof list->refusals, "%s", tg_get_error_detail());
+    return status;
 }
 
 /* The chosen one, then the legal ones by their time, then the others by name. */
@@ -135,6 +139,8 @@ static void print_list(const char *shape, candidate_list *list)
             print_counts(candidate, list->flops);
         printf("  %s\n", candidate->is_chosen ? "chosen" : candidate->reason);
     }
+    if (!list->chosen[0])
+        printf("%s\n", list->refusals);
     if (type_count + device_count > 0)
         printf("%d kernels multiply other types, %d run on another device: see --device, --gpu\n",
                type_count, device_count);

@@ -98,9 +98,12 @@ static void check_candidates(const tg_problem *problem)
         if (candidate->is_chosen) {
             assert_true(candidate->is_legal);
             assert_string_equal(candidate->reason, "");
+            assert_int_equal(candidate->refusal, TG_REFUSAL_NONE);
             chosen_count++;
         } else {
             assert_true(candidate->reason[0] != 0);
+            assert_int_equal(candidate->is_legal, candidate->refusal == TG_REFUSAL_SLOWER ||
+                                                      candidate->refusal == TG_REFUSAL_NO_PRODUCT);
         }
         if (!candidate->is_legal)
             assert_true(candidate->predicted_s == 0);
@@ -120,6 +123,57 @@ static void test_candidates_agree_with_plans(void **state)
         case_draw(&domain, check_next_random(&random), &spec);
         check_candidates(&spec.problem);
     }
+}
+
+/* Names are unlike one another, each value has a text, and what is no value has neither. */
+static void test_refusal_names(void **state)
+{
+    (void)state;
+    int count = 0;
+    for (; tg_get_refusal_name((tg_refusal)count); count++) {
+        assert_true(tg_get_refusal_text((tg_refusal)count)[0] != 0);
+        for (int i = 0; i < count; i++)
+            assert_string_not_equal(tg_get_refusal_name((tg_refusal)i),
+                                    tg_get_refusal_name((tg_refusal)count));
+    }
+    assert_int_equal(count, TG_REFUSAL_NO_PRODUCT + 1);
+    assert_null(tg_get_refusal_text((tg_refusal)count));
+}
+
+/* No row of an A100 multiplies large BF16 matrices: each family tells why, the nearest first. */
+static void test_a_problem_that_no_row_takes(void **state)
+{
+    (void)state;
+    static tg_candidate candidates[CANDIDATES_MAX];
+    tg_matrix square = tg_make_matrix(TG_TYPE_BF16, NULL, 4096, 4096);
+    tg_problem problem = tg_make_problem(square, square, square);
+    tg_chip chip;
+    int count;
+    assert_int_equal(tg_find_chip("a100", &chip), TG_STATUS_OK);
+    assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, CANDIDATES_MAX, &count),
+                     TG_STATUS_OK);
+    for (int i = 0; i < count; i++)
+        assert_false(candidates[i].is_legal);
+    const char *detail = tg_get_error_detail();
+    const char *near = strstr(detail, "\n  rank (3 rows): a block needs");
+    const char *nearby = strstr(detail, "\n  dot (4 rows): D's shorter side is 4096");
+    const char *far = strstr(detail, " rows): needs sm90a, the plan is for sm80");
+    if (strncmp(detail, "no kernel of device cuda runs this problem:", 43) != 0 || !near ||
+        !nearby || !far || near > nearby || nearby > far)
+        fail_msg("%s", detail);
+}
+
+/* A family's name stands for rows that refuse for several reasons; the detail has room for all. */
+static void test_refusals_of_a_name(void **state)
+{
+    (void)state;
+    tg_matrix a = tg_make_matrix(TG_TYPE_FP32, NULL, 8, 8);
+    tg_problem problem = tg_make_problem(a, a, a);
+    tg_plan_options options = {.kernel = "cuda"};
+    tg_plan *plan;
+    assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(tg_get_error_detail(), "runs on cuda, the plan is for cpu"));
+    assert_non_null(strstr(tg_get_error_detail(), "pass another kernel or none"));
 }
 
 static void test_unknown_names(void **state)
@@ -164,6 +218,9 @@ int main(void)
         cmocka_unit_test(test_bf16_instructions_are_not_ieee),
         cmocka_unit_test(test_candidates_agree_with_plans),
         cmocka_unit_test(test_unknown_names),
+        cmocka_unit_test(test_refusal_names),
+        cmocka_unit_test(test_a_problem_that_no_row_takes),
+        cmocka_unit_test(test_refusals_of_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
