@@ -43,7 +43,12 @@ typedef enum tg_refusal {
     TG_REFUSAL_OTHER_TYPE,         /* the row multiplies another element type */
     TG_REFUSAL_NO_CODE,            /* the library has no code that launches the row */
     TG_REFUSAL_OTHER_ARCHITECTURE, /* the device lacks the row's instruction set */
-    TG_REFUSAL_EPILOGUE,           /* alpha, beta, C, bias, activation or scales */
+    TG_REFUSAL_THREADS,            /* more than a block may have */
+    TG_REFUSAL_SHARED_MEMORY,
+    TG_REFUSAL_RESIDENT_THREADS, /* of one block, more than a multiprocessor has */
+    TG_REFUSAL_RESIDENT_REGISTERS,
+    TG_REFUSAL_RESIDENT_SHARED_MEMORY,
+    TG_REFUSAL_EPILOGUE, /* alpha, beta, C, bias, activation or scales */
     TG_REFUSAL_BATCH,
     TG_REFUSAL_PRECISION,
     TG_REFUSAL_BATCH_INVARIANT,
@@ -52,11 +57,6 @@ typedef enum tg_refusal {
     TG_REFUSAL_SHAPE,           /* m, n or k is none that the row serves */
     TG_REFUSAL_TOO_LARGE,       /* a size or the grid is above what the row counts to */
     TG_REFUSAL_WORKSPACE,
-    TG_REFUSAL_THREADS, /* more than a block may have */
-    TG_REFUSAL_SHARED_MEMORY,
-    TG_REFUSAL_RESIDENT_THREADS, /* of one block, more than a multiprocessor has */
-    TG_REFUSAL_RESIDENT_REGISTERS,
-    TG_REFUSAL_RESIDENT_SHARED_MEMORY,
     TG_REFUSAL_SLOWER,    /* the row is legal; another is predicted to take less time */
     TG_REFUSAL_NO_PRODUCT /* the row is legal; no kernel runs, for no product is formed */
 } tg_refusal;
