@@ -155,8 +155,8 @@ static void test_a_problem_that_no_row_takes(void **state)
     for (int i = 0; i < count; i++)
         assert_false(candidates[i].is_legal);
     const char *detail = tg_get_error_detail();
-    const char *near = strstr(detail, "\n  dot (4 rows): D's shorter side is 4096");
-    const char *nearby = strstr(detail, "\n  rank (3 rows): D's shorter side is 4096");
+    const char *near = strstr(detail, "\n  rank (3 rows): D's shorter side is 4096");
+    const char *nearby = strstr(detail, "\n  dot (4 rows): D's shorter side is 4096");
     const char *far = strstr(detail, " rows): needs sm90a, the plan is for sm80");
     if (strncmp(detail, "no kernel of device cuda runs this problem:", 43) != 0 || !near ||
         !nearby || !far || near > nearby || nearby > far)
@@ -169,7 +169,7 @@ static void test_refusals_of_a_name(void **state)
     (void)state;
     tg_matrix a = tg_make_matrix(TG_TYPE_FP32, NULL, 8, 8);
     tg_problem problem = tg_make_problem(a, a, a);
-    tg_plan_options options = {.kernel = "cuda"};
+    tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cuda"};
     tg_plan *plan;
     assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
     assert_non_null(strstr(tg_get_error_detail(), "runs on cuda, the plan is for cpu"));
