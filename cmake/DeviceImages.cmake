@@ -1,31 +1,23 @@
 # CUDA device code: nvcc compiles each source to one image for all architectures, and the images are
-# embedded in the library. TG_CUDA: ON needs nvcc, AUTO leaves CUDA out without it, OFF always; the
-# host code then still plans for chips, and no context can be made.
-set(TG_CUDA AUTO CACHE STRING "CUDA backend: ON, OFF, or AUTO (where nvcc is found)")
-set_property(CACHE TG_CUDA PROPERTY STRINGS ON OFF AUTO)
+# embedded in the library. Where the CUDA backend is left out, the host code still plans for chips,
+# and no context can be made.
+tg_add_part_option(TG_CUDA "CUDA backend")
 set(TG_CUDA_ARCHITECTURES "75;80;90a;ptx" CACHE STRING
     "Chips with images; ptx: PTX for later ones; empty: no images, for tests of the host code")
 
-set(TG_HAVE_CUDA OFF)
-if(NOT TG_CUDA STREQUAL "OFF")
-    find_program(TG_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin" /usr/local/cuda/bin)
-    if(TG_CUDA_ARCHITECTURES STREQUAL "")
-        set(TG_HAVE_CUDA ON)
-    elseif(TG_NVCC)
-        set(TG_HAVE_CUDA ON)
-        execute_process(COMMAND "${TG_NVCC}" --version OUTPUT_VARIABLE nvcc_text)
-        string(REGEX MATCH "release ([0-9]+)\\.([0-9]+)" unused "${nvcc_text}")
-        math(EXPR TG_CUDA_VERSION "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
-    elseif(TG_CUDA STREQUAL "ON")
-        message(FATAL_ERROR "TG_CUDA=ON needs nvcc, which is not on PATH nor in CUDA_HOME/bin; "
-                            "pass -DTG_NVCC=/path/to/nvcc or -DTG_CUDA=OFF")
-    endif()
+find_program(TG_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin" /usr/local/cuda/bin)
+set(missing "")
+if(NOT TG_NVCC AND NOT TG_CUDA_ARCHITECTURES STREQUAL "")
+    set(missing "NVIDIA's CUDA toolkit (nvcc on PATH, in CUDA_HOME/bin, or -DTG_NVCC=PATH)")
 endif()
-if(TG_HAVE_CUDA)
-    message(STATUS "CUDA backend: images for ${TG_CUDA_ARCHITECTURES} by ${TG_NVCC}")
-else()
+tg_choose_part(TG_CUDA TG_HAVE_CUDA "CUDA backend" ${missing})
+if(NOT TG_HAVE_CUDA)
     set(TG_CUDA_ARCHITECTURES "")
-    message(STATUS "CUDA backend: left out (TG_CUDA=${TG_CUDA}, nvcc: ${TG_NVCC})")
+elseif(NOT TG_CUDA_ARCHITECTURES STREQUAL "")
+    message(STATUS "CUDA backend: images for ${TG_CUDA_ARCHITECTURES} by ${TG_NVCC}")
+    execute_process(COMMAND "${TG_NVCC}" --version OUTPUT_VARIABLE nvcc_text)
+    string(REGEX MATCH "release ([0-9]+)\\.([0-9]+)" unused "${nvcc_text}")
+    math(EXPR TG_CUDA_VERSION "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
 endif()
 
 # -gencode options and the names that errors tell, for the architectures of a source that needs

@@ -1,48 +1,38 @@
 # The page of `tilegemm report`: page/ bundled into one HTML file, with the model compiled to
 # WebAssembly. The command embeds that file, so reports need none of these tools.
-# TG_PAGE: ON, OFF, or AUTO (where the tools are).
-set(TG_PAGE AUTO CACHE STRING "Page of reports: ON, OFF, or AUTO (where it can be built)")
-set_property(CACHE TG_PAGE PROPERTY STRINGS ON OFF AUTO)
-
-set(TG_HAVE_PAGE OFF)
-set(TG_PAGE_MISSING "it was configured with -DTG_PAGE=OFF")
-if(NOT TG_PAGE STREQUAL "OFF")
-    find_program(TG_ESBUILD esbuild)
-    find_program(TG_WASM_CLANG clang)
-    find_program(TG_WASM_LINKER NAMES wasm-ld wasm-ld-14)
-    find_path(TG_WASM_LIBC_DIR libc.a PATHS /usr/lib/wasm32-wasi NO_DEFAULT_PATH)
-    find_path(TG_D3_DIR d3-scale/package.json PATHS /usr/share/nodejs NO_DEFAULT_PATH)
-    find_path(TG_D3_AXIS_DIR d3-axis/package.json PATHS /usr/share/nodejs NO_DEFAULT_PATH)
-    find_path(TG_D3_SELECTION_DIR d3-selection/package.json PATHS /usr/share/nodejs NO_DEFAULT_PATH)
-    set(missing "")
-    foreach(tool IN ITEMS TG_ESBUILD:esbuild TG_WASM_CLANG:clang TG_WASM_LINKER:lld
-                          TG_WASM_LIBC_DIR:wasi-libc TG_D3_DIR:node-d3-scale
-                          TG_D3_AXIS_DIR:node-d3-axis TG_D3_SELECTION_DIR:node-d3-selection)
-        string(REPLACE ":" ";" parts "${tool}")
-        list(GET parts 0 variable)
-        list(GET parts 1 package)
-        if(NOT ${variable})
-            string(APPEND missing " ${package}")
-        endif()
-    endforeach()
-    if(TG_WASM_CLANG)
-        execute_process(COMMAND "${TG_WASM_CLANG}" --target=wasm32-wasi -print-libgcc-file-name
-                        OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-        if(NOT EXISTS "${runtime}")
-            string(APPEND missing " libclang-rt-dev-wasm32")
-        endif()
+tg_add_part_option(TG_PAGE "Page of reports")
+find_program(TG_ESBUILD esbuild)
+find_program(TG_WASM_CLANG clang)
+find_program(TG_WASM_LINKER NAMES wasm-ld wasm-ld-14)
+find_path(TG_WASM_LIBC_DIR libc.a PATHS /usr/lib/wasm32-wasi NO_DEFAULT_PATH)
+find_path(TG_D3_DIR d3-scale/package.json PATHS /usr/share/nodejs NO_DEFAULT_PATH)
+find_path(TG_D3_AXIS_DIR d3-axis/package.json PATHS /usr/share/nodejs NO_DEFAULT_PATH)
+find_path(TG_D3_SELECTION_DIR d3-selection/package.json PATHS /usr/share/nodejs NO_DEFAULT_PATH)
+set(missing "")
+foreach(tool IN ITEMS TG_ESBUILD:esbuild TG_WASM_CLANG:clang TG_WASM_LINKER:lld
+                      TG_WASM_LIBC_DIR:wasi-libc TG_D3_DIR:node-d3-scale
+                      TG_D3_AXIS_DIR:node-d3-axis TG_D3_SELECTION_DIR:node-d3-selection)
+    string(REPLACE ":" ";" parts "${tool}")
+    list(GET parts 0 variable)
+    list(GET parts 1 package)
+    if(NOT ${variable})
+        list(APPEND missing ${package})
     endif()
-    string(STRIP "${missing}" missing)
-    if(missing STREQUAL "")
-        set(TG_HAVE_PAGE ON)
-    elseif(TG_PAGE STREQUAL "ON")
-        message(FATAL_ERROR "TG_PAGE=ON lacks: ${missing}; install these packages "
-                            "(tools/setup/packages demo does), or pass -DTG_PAGE=OFF")
-    else()
-        message(STATUS "page of reports: left out, it lacks: ${missing}")
-        set(TG_PAGE_MISSING "it was built without: ${missing}; install these packages \
+endforeach()
+if(TG_WASM_CLANG)
+    execute_process(COMMAND "${TG_WASM_CLANG}" --target=wasm32-wasi -print-libgcc-file-name
+                    OUTPUT_VARIABLE runtime OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(NOT EXISTS "${runtime}")
+        list(APPEND missing libclang-rt-dev-wasm32)
+    endif()
+endif()
+tg_choose_part(TG_PAGE TG_HAVE_PAGE "page of reports" ${missing})
+if(TG_PAGE STREQUAL "AUTO")
+    string(JOIN " " missing ${missing})
+    set(TG_PAGE_MISSING "it was built without: ${missing}; install these packages \
 (tools/setup/packages demo does) and build again")
-    endif()
+else()
+    set(TG_PAGE_MISSING "it was configured with -DTG_PAGE=OFF")
 endif()
 
 # tg_add_page(page): commands that make the file `page`.
