@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "core/kernel_name.h"
-
 static const struct {
     const char *device, *name;
 } isas[] = {
@@ -16,41 +14,31 @@ static const struct {
     int rung;
     const char *idea;
 } families[] = {
-#define TGI_FAMILY(device, family, rung, idea) {rung, idea},
+#define TGI_FAMILY(device, family, operation, rung, idea) {rung, idea},
 #include "core/kernels.def"
 #undef TGI_FAMILY
 };
 
 static const tgi_kernel kernels[] = {
-#define TGI_KERNEL(row_device, row_family, row_isa, row_type, rows, cols)                          \
-    {.name =                                                                                       \
-         #row_device "_" #row_family "_" #row_isa "_" TGI_QUOTE_VALUE(TGI_TYPE_WORD_##row_type),   \
-     .device = #row_device,                                                                        \
+#define TGI_CPU_ROW(row_family, row_isa, row_type, row_b_types, row_sum, row_math, row_order,      \
+                    rows, cols)                                                                    \
+    {.name = "cpu_" #row_family "_" #row_isa "_" #row_type,                                        \
+     .device = "cpu",                                                                              \
      .family_name = #row_family,                                                                   \
-     .family = TGI_FAMILY_##row_device##_##row_family,                                             \
+     .family = TGI_FAMILY_cpu_##row_family,                                                        \
+     .operation = (tgi_operation)TGI_OPERATION_OF_cpu_##row_family,                                \
      .isa = TGI_ISA_##row_isa,                                                                     \
-     .type = TG_TYPE_##row_type,                                                                   \
+     .type = TGI_TYPE_OF(row_type),                                                                \
+     .b_types = TGI_TYPES_##row_b_types,                                                           \
+     .sum_type = TGI_TYPE_OF(row_sum),                                                             \
+     .math = TGI_MATH_##row_math,                                                                  \
+     .sum_order = TGI_SUM_##row_order,                                                             \
      .tile_rows = rows,                                                                            \
      .tile_cols = cols},
-#define TGI_CUDA_KERNEL(row_image, row_family, row_isa, row_type, rows, cols, depth, per_rows,     \
-                        per_cols, stages, threads)                                                 \
-    {.name = TGI_QUOTE_VALUE(TGI_CUDA_NAME(row_family, row_isa, row_type, rows, cols, depth)),     \
-     .device = "cuda",                                                                             \
-     .family_name = #row_family,                                                                   \
-     .family = TGI_FAMILY_cuda_##row_family,                                                       \
-     .isa = TGI_ISA_##row_isa,                                                                     \
-     .type = TG_TYPE_##row_type,                                                                   \
-     .tile_rows = rows,                                                                            \
-     .tile_cols = cols,                                                                            \
-     .image = #row_image,                                                                          \
-     .tile_depth = depth,                                                                          \
-     .thread_rows = per_rows,                                                                      \
-     .thread_cols = per_cols,                                                                      \
-     .stage_count = stages,                                                                        \
-     .thread_count = threads},
+#define TGI_CUDA_ROW(...) TGI_CUDA_ROW_INIT(__VA_ARGS__),
 #include "core/kernels.def"
-#undef TGI_KERNEL
-#undef TGI_CUDA_KERNEL
+#undef TGI_CPU_ROW
+#undef TGI_CUDA_ROW
 };
 
 int tgi_kernels_count(void)

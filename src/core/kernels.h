@@ -2,6 +2,8 @@
 #ifndef TGI_KERNELS_H
 #define TGI_KERNELS_H
 
+#include "core/kernel_name.h"
+#include "core/types.h"
 #include "tilegemm_lab.h"
 
 typedef enum tgi_isa {
@@ -12,30 +14,83 @@ typedef enum tgi_isa {
 } tgi_isa;
 
 typedef enum tgi_family {
-#define TGI_FAMILY(device, family, rung, idea) TGI_FAMILY_##device##_##family,
+#define TGI_FAMILY(device, family, operation, rung, idea) TGI_FAMILY_##device##_##family,
 #include "core/kernels.def"
 #undef TGI_FAMILY
     TGI_FAMILY_COUNT
 } tgi_family;
 
+/* What a family computes. */
+typedef enum tgi_operation { TGI_OPERATION_gemm } tgi_operation;
+
+/* How products are formed; kernels.def explains each. */
+typedef enum tgi_math {
+    TGI_MATH_fma,
+    TGI_MATH_dot,
+    TGI_MATH_mma,
+    TGI_MATH_tf32,
+    TGI_MATH_bf16x,
+    TGI_MATH_fp16x
+} tgi_math;
+
+/* In which order the products of a sum are added; kernels.def explains each. The first depends on k
+ * alone, and every device has rows that keep it for every shape: a batch-invariant problem needs
+ * it. */
+typedef enum tgi_sum_order {
+    TGI_SUM_ALONG,
+    TGI_SUM_PAIRS,
+    TGI_SUM_LANES,
+    TGI_SUM_WHOLE,
+    TGI_SUM_ORDER_COUNT
+} tgi_sum_order;
+
+/* TGI_OPERATION_OF_cuda_simt is the operation of family cuda_simt. */
+enum {
+#define TGI_FAMILY(device, family, operation, rung, idea)                                          \
+    TGI_OPERATION_OF_##device##_##family = TGI_OPERATION_##operation,
+#include "core/kernels.def"
+#undef TGI_FAMILY
+};
+
 typedef struct tgi_kernel {
     const char *name, *device, *family_name;
+    tgi_operation operation;
     tgi_family family;
     tgi_isa isa;
-    tg_type type;
-    int tile_rows, tile_cols;
-    /* Of CUDA rows; NULL and 0 for the others. The tile is then that of a block. */
+    tg_type type;     /* of A */
+    unsigned b_types; /* set of the types that B may have */
+    tg_type sum_type;
+    tgi_math math;
+    tgi_sum_order sum_order;
+    int tile_rows, tile_cols; /* of a CUDA row: the tile of a block */
+    /* CUDA rows only; NULL and 0 in the others. */
     const char *image;
     int tile_depth, thread_rows, thread_cols, stage_count, thread_count;
 } tgi_kernel;
 
+/* The initializer of a tgi_kernel from the columns of TGI_CUDA_ROW. */
+#define TGI_CUDA_ROW_INIT(row_image, row_family, row_isa, row_type, row_b_types, row_sum,          \
+                          row_math, row_order, rows, cols, depth, per_rows, per_cols, stages,      \
+                          threads)                                                                 \
+    {                                                                                              \
+        .name = TGI_QUOTE_VALUE(                                                                   \
+            TGI_CUDA_NAME(row_family, row_isa, row_type, row_math, rows, cols, depth)),            \
+        .device = "cuda", .family_name = #row_family, .family = TGI_FAMILY_cuda_##row_family,      \
+        .operation = (tgi_operation)TGI_OPERATION_OF_cuda_##row_family, .isa = TGI_ISA_##row_isa,  \
+        .type = TGI_TYPE_OF(row_type), .b_types = TGI_TYPES_##row_b_types,                         \
+        .sum_type = TGI_TYPE_OF(row_sum), .math = TGI_MATH_##row_math,                             \
+        .sum_order = TGI_SUM_##row_order, .tile_rows = rows, .tile_cols = cols,                    \
+        .image = #row_image, .tile_depth = depth, .thread_rows = per_rows,                         \
+        .thread_cols = per_cols, .stage_count = stages, .thread_count = threads                    \
+    }
+
 int tgi_kernels_count(void);
 
-/* Row `index`, 0 .. count - 1. */
+/* Returns row `index`, 0 .. count - 1. */
 const tgi_kernel *tgi_kernels_get(int index);
 
-/* 1 if `name` is the row's name or, where it is no row's name, its leading words ("cpu_packed",
- * "cpu_packed_avx2"). */
+/* Returns 1 if `name` is the row's name or, if no row has that name, the leading words of the row's
+ * ("cpu_packed", "cpu_packed_avx2"). */
 int tgi_kernels_match(const tgi_kernel *kernel, const char *name);
 
 int tgi_kernels_rung(tgi_family family);
@@ -43,7 +98,7 @@ const char *tgi_kernels_idea(tgi_family family);
 const char *tgi_kernels_isa_name(tgi_isa isa);
 const char *tgi_kernels_isa_device(tgi_isa isa);
 
-/* Instruction set of that name, TGI_ISA_COUNT where there is none. */
+/* Returns the instruction set of that name, TGI_ISA_COUNT if there is none. */
 tgi_isa tgi_kernels_find_isa(const char *name);
 
 #endif

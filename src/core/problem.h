@@ -6,7 +6,7 @@
 #ifndef TGI_PROBLEM_H
 #define TGI_PROBLEM_H
 
-#include "tilegemm.h"
+#include "core/types.h"
 
 /* Up to this many rows (or columns) a product streams its large operand once: its own kernels. */
 #define TGI_SKINNY_ROWS 16
@@ -41,19 +41,6 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *canonical
 
 /* The same problem as D^T = B^T A^T: rows and columns change roles. */
 void tgi_problem_transpose(tgi_problem *problem);
-
-enum { TGI_TYPE_COUNT = TG_TYPE_FP8_E5M2 + 1 };
-
-static inline int tgi_type_is_fp8(tg_type type)
-{
-    return type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2;
-}
-
-/* Bytes of an element; the same as tg_get_type_bytes, inlined for the hot path. */
-static inline int64_t tgi_type_bytes(tg_type type)
-{
-    return type == TG_TYPE_FP64 ? 8 : type == TG_TYPE_FP32 ? 4 : tgi_type_is_fp8(type) ? 1 : 2;
-}
 
 /* 1 if no product is formed: k = 0 or alpha = 0, so A and B are not read. */
 static inline int tgi_problem_is_scale_only(const tgi_problem *problem)

@@ -1,4 +1,5 @@
 #include "core/dtype.h"
+#include "core/types.h"
 #include "tilegemm_lab.h"
 
 #define TGI_STRING(x) #x
@@ -10,76 +11,68 @@ const char *tg_get_version(void)
     return TGI_VERSION_TEXT(TG_VERSION_MAJOR, TG_VERSION_MINOR, TG_VERSION_PATCH);
 }
 
-const char *tg_get_type_name(tg_type type)
-{
-    switch (type) {
-#define TGI_TYPE(suffix, name, bytes)                                                              \
-    case TG_TYPE_##suffix:                                                                         \
-        return name;
+const tgi_type_row tgi_type_table[TGI_TYPE_COUNT] = {
+#define TGI_TYPE(suffix, word, bytes, kind, sum, d_types)                                          \
+    [TG_TYPE_##suffix] = {#word, bytes, TGI_KIND_##kind, TG_TYPE_##sum, d_types},
 #include "core/types.def"
 #undef TGI_TYPE
-    }
-    return NULL;
+};
+
+const tgi_precision_row tgi_precision_table[TGI_PRECISION_COUNT] = {
+#define TGI_PRECISION(suffix, name, types, slices, products)                                       \
+    [TG_PRECISION_##suffix] = {name, types, slices, products},
+#include "core/types.def"
+#undef TGI_PRECISION
+};
+
+static const char *const bias_names[] = {
+#define TGI_BIAS(suffix, name) [TG_BIAS_##suffix] = name,
+#include "core/types.def"
+#undef TGI_BIAS
+};
+
+static const char *const activation_names[] = {
+#define TGI_ACTIVATION(suffix, name) [TG_ACTIVATION_##suffix] = name,
+#include "core/types.def"
+#undef TGI_ACTIVATION
+};
+
+static const char *const scale_names[] = {
+#define TGI_SCALE(suffix, name) [TG_SCALE_##suffix] = name,
+#include "core/types.def"
+#undef TGI_SCALE
+};
+
+#define COUNT_OF(table) (sizeof(table) / sizeof(table)[0])
+
+const char *tg_get_type_name(tg_type type)
+{
+    return (unsigned)type < TGI_TYPE_COUNT ? tgi_type_table[type].name : NULL;
 }
 
 int64_t tg_get_type_bytes(tg_type type)
 {
-    switch (type) {
-#define TGI_TYPE(suffix, name, bytes)                                                              \
-    case TG_TYPE_##suffix:                                                                         \
-        return bytes;
-#include "core/types.def"
-#undef TGI_TYPE
-    }
-    return 0;
+    return (unsigned)type < TGI_TYPE_COUNT ? tgi_type_table[type].bytes : 0;
 }
 
 const char *tg_get_precision_name(tg_precision precision)
 {
-    switch (precision) {
-#define TGI_PRECISION(suffix, name)                                                                \
-    case TG_PRECISION_##suffix:                                                                    \
-        return name;
-#include "core/types.def"
-#undef TGI_PRECISION
-    }
-    return NULL;
+    return (unsigned)precision < TGI_PRECISION_COUNT ? tgi_precision_table[precision].name : NULL;
 }
 
 const char *tg_get_bias_name(tg_bias bias)
 {
-    switch (bias) {
-#define TGI_BIAS(suffix, name)                                                                     \
-    case TG_BIAS_##suffix:                                                                         \
-        return name;
-#include "core/types.def"
-#undef TGI_BIAS
-    }
-    return NULL;
+    return (unsigned)bias < COUNT_OF(bias_names) ? bias_names[bias] : NULL;
 }
 
 const char *tg_get_activation_name(tg_activation activation)
 {
-    switch (activation) {
-#define TGI_ACTIVATION(suffix, name)                                                               \
-    case TG_ACTIVATION_##suffix:                                                                   \
-        return name;
-#include "core/types.def"
-#undef TGI_ACTIVATION
-    }
-    return NULL;
+    return (unsigned)activation < COUNT_OF(activation_names) ? activation_names[activation] : NULL;
 }
 
 const char *tg_get_scale_name(tg_scale scale)
 {
-    switch (scale) {
-#define TGI_SCALE(suffix, name)                                                                    \
-    case TG_SCALE_##suffix:                                                                        \
-        return name;
-#include "core/types.def"
-#undef TGI_SCALE
-    }
-    return NULL;
+    return (unsigned)scale < COUNT_OF(scale_names) ? scale_names[scale] : NULL;
 }
 
 float tg_decode_bits(tg_type type, uint16_t bits)

@@ -1,5 +1,6 @@
 /* VALIDATE: from the caller's problem to the canonical one, or an error that names the argument. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,39 +46,39 @@ static tg_status check_enums(const tg_problem *p)
     return TG_STATUS_OK;
 }
 
-/* Types that D may have, for inputs of `type`: by bits, and in words. */
-static unsigned get_d_types(tg_type type, const char **names)
+/* Writes the names of a set of types, "fp32, bf16 or fp16". */
+static void write_type_names(unsigned types, char *text, size_t text_bytes)
 {
-    const unsigned fp32 = 1u << TG_TYPE_FP32, half = 1u << TG_TYPE_BF16 | 1u << TG_TYPE_FP16;
-    const unsigned fp8 = 1u << TG_TYPE_FP8_E4M3 | 1u << TG_TYPE_FP8_E5M2;
-    if (type == TG_TYPE_FP32 || type == TG_TYPE_FP64) {
-        *names = tg_get_type_name(type);
-        return 1u << type;
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned type = 0; types; types &= ~(1u << type++)) {
+        if (!(types >> type & 1u))
+            continue;
+        const int is_last = types == 1u << type;
+        const char *joint = length == 0 ? "" : is_last ? " or " : ", ";
+        length += (size_t)snprintf(text + length, text_bytes - length, "%s%s", joint,
+                                   tgi_type_table[type].name);
+        if (length >= text_bytes)
+            return;
     }
-    if (!tgi_type_is_fp8(type)) {
-        *names = "fp32, bf16 or fp16";
-        return fp32 | half;
-    }
-    *names = "fp32, bf16, fp16, fp8_e4m3 or fp8_e5m2";
-    return fp32 | half | fp8;
 }
 
 static tg_status check_precision(const tg_problem *p)
 {
-    tg_type type = p->a.type;
+    const tg_type type = p->a.type;
+    const unsigned types = tgi_precision_table[p->precision].types;
+    char names[80];
     if (p->precision == TG_PRECISION_IEEE_FP32 && type == TG_TYPE_FP64) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "precision = ieee_fp32 would round fp64 inputs; pass default or "
                                "ieee_fp64, or convert the matrices");
     }
-    int needs_fp64 = p->precision == TG_PRECISION_IEEE_FP64 && type != TG_TYPE_FP64;
-    int needs_fp32 = p->precision >= TG_PRECISION_TF32 && type != TG_TYPE_FP32;
-    if (needs_fp64 || needs_fp32) {
+    if (!tgi_type_is_in(type, types)) {
+        write_type_names(types, names, sizeof names);
         return tgi_status_fail(
             TG_STATUS_INVALID_ARGUMENT,
             "precision = %s needs %s inputs, these are %s; convert them or pass default",
-            tg_get_precision_name(p->precision), needs_fp64 ? "fp64" : "fp32",
-            tg_get_type_name(type));
+            tg_get_precision_name(p->precision), names, tg_get_type_name(type));
     }
     return TG_STATUS_OK;
 }
@@ -104,16 +105,18 @@ static tg_status check_scales(const tg_problem *p)
 static tg_status check_types(const tg_problem *p)
 {
     tg_type type = p->a.type, d_type = p->d.type;
-    const char *d_types;
+    const unsigned d_types = tgi_type_table[type].d_types;
+    char names[80];
     if (p->b.type != type && !(tgi_type_is_fp8(type) && tgi_type_is_fp8(p->b.type))) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "b.type = %s differs from a.type = %s; convert one of them",
                                tg_get_type_name(p->b.type), tg_get_type_name(type));
     }
-    if (!(get_d_types(type, &d_types) >> d_type & 1u)) {
+    if (!tgi_type_is_in(d_type, d_types)) {
+        write_type_names(d_types, names, sizeof names);
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "d.type = %s with %s inputs; pass d.type %s",
-                               tg_get_type_name(d_type), tg_get_type_name(type), d_types);
+                               tg_get_type_name(d_type), tg_get_type_name(type), names);
     }
     if (p->beta != 0.0 && p->c.type != d_type) {
         const char *name = tg_get_type_name(p->c.type);
@@ -291,7 +294,7 @@ void tgi_problem_transpose(tgi_problem *q)
 static int must_swap(const tgi_problem *q)
 {
     int64_t small = q->m < q->n ? q->m : q->n, large = q->m < q->n ? q->n : q->m;
-    int64_t small_bytes = small * (q->type == TG_TYPE_FP64 ? 8 : 4);
+    int64_t small_bytes = small * tgi_type_sum_bytes(q->type);
     /* Columns that fill half a vector of 64 bytes, or a quarter where k is short, are better done
      * by tiles one vector wide than by sums over lanes. */
     if (large > SKINNY_LENGTH && (small_bytes <= 16 || (small_bytes <= 32 && q->k >= SKINNY_DEPTH)))

@@ -121,6 +121,7 @@ static void release(const tgi_machine *machine, void *memory)
 static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal)
 {
     proposal->blocking.thread_count = 1;
+    proposal->sum_order = proposal->kernel->sum_order;
     families[proposal->kernel->family]->propose(machine, problem, proposal);
 }
 

@@ -224,7 +224,6 @@ static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_pr
                    "takes at most %d rows and a B with contiguous columns", TGI_SKINNY_ROWS);
         return;
     }
-    proposal->sum_order = TGI_SUM_BY_LANES;
     proposal->is_legal = 1;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;

@@ -267,13 +267,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_kernel *kernel = proposal->kernel;
     tgi_blocking *blocking = &proposal->blocking, serial;
     tgi_cpu_work work;
-    if (kernel->isa == TGI_ISA_avx512_bf16 && p->precision == TG_PRECISION_IEEE_FP32) {
+    if (kernel->math == TGI_MATH_dot && p->precision == TG_PRECISION_IEEE_FP32) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
                    "its dot products take subnormal BF16 as zero; ieee_fp32 keeps them");
         return;
     }
     proposal->is_legal = 1;
-    proposal->sum_order = kernel->isa == TGI_ISA_avx512_bf16 ? TGI_SUM_BY_PAIRS : TGI_SUM_ALONG_K;
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
     int thread_count = tgi_cpu_count_threads(machine, p, tgi_cpu_macs_per_cycle(kernel));

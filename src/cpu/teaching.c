@@ -115,7 +115,6 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         .fixed_cycles = 1e5, /* keeps the planner from choosing a teaching kernel */
         .thread_count = 1};
     proposal->is_legal = 1;
-    proposal->sum_order = TGI_SUM_WHOLE_K;
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
 }
 

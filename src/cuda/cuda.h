@@ -25,10 +25,8 @@ typedef struct tgi_cuda_launch {
 } tgi_cuda_launch;
 
 /* As tgi_backend's propose; type and instruction set already fit, sizes are 1 or more, alpha is not
- * 0. Fills legality and reason, blocking, workspace_bytes and predicted_s; serial_s is filled in
- * after it. sum_order is TGI_SUM_WHOLE_K before it; a family makes it TGI_SUM_ALONG_K where the
- * problem is batch invariant and its order of summation depends on k alone, alike for all its rows
- * of an instruction set. It asks no device: machine->device is NULL where none is there. */
+ * 0. Fills legality and reason, blocking, workspace_bytes and predicted_s; serial_s and sum_order
+ * are its caller's. It asks no device: machine->device is NULL where none is there. */
 typedef void tgi_cuda_propose_row(const tgi_machine *machine, const tgi_problem *problem,
                                   tgi_proposal *proposal);
 /* Puts the kernels of a call into the queue, by tgi_cuda_run, and does not wait for them. */

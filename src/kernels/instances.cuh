@@ -1,25 +1,32 @@
 /*
- * Instances of a device source from its rows of kernels.def. A source vector.cu, image vector:
+ * Instances of a device source from its rows of kernels.def. A source vector.cu, which is image
+ * vector, defines what a row becomes:
  *
  *     #define TGI_IMAGE_vector TGI_CHOSEN
- *     #define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows,
- *                             thread_cols, stages, threads)
- *         TGI_ROW(image, isa,
- *                 extern "C" __global__ void TGI_CUDA_NAME(family, isa, type, rows, cols, depth)(
- *                     const float *a, const float *b, float *d, int m, int n, int k)
- *                 { multiply<rows, cols, depth>(a, b, d, m, n, k); })
+ *     #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,
+ *                          threads)
+ *         extern "C" __global__ void name(const float *a, const float *b, float *d, int m, int n,
+ *                                         int k)
+ *         { multiply<rows, cols, depth>(a, b, d, m, n, k); }
  *     #include "core/kernels.def"
  *
- * TGI_ROW gives its last argument for the rows of the chosen image whose instruction set the chip
- * that is compiled for has, and nothing for the others.
+ * Rows of other images, and rows whose instruction set this pass of the compiler lacks, become
+ * nothing. `type` is the word of A's type; TGI_TYPE_OF(type) is its enumerator.
  */
-#ifndef TGI_ROWS_CUH
-#define TGI_ROWS_CUH
+#ifndef TGI_INSTANCES_CUH
+#define TGI_INSTANCES_CUH
 
 #include "core/kernel_name.h"
 
-/* A name defined as TGI_CHOSEN brings an argument of its own, so that 1 is the second; an undefined
- * name is a single argument, and 0 is the second. */
+#define TGI_CUDA_ROW(image, family, isa, type, b_types, sum, math, order, rows, cols, depth,       \
+                     thread_rows, thread_cols, stages, threads)                                    \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_INSTANCE(TGI_CUDA_NAME(family, isa, type, math, rows, cols, depth), family, type,  \
+                         rows, cols, depth, thread_rows, thread_cols, stages, threads))
+
+/* TGI_ROW gives its last argument for rows of a chosen image and a present instruction set. A name
+ * that is defined as TGI_CHOSEN brings an argument of its own, so that 1 is the second argument; an
+ * undefined name is a single argument, and 0 is the second. */
 #define TGI_CHOSEN ~, 1
 #define TGI_SECOND(first, second, ...) second
 #define TGI_IS_CHOSEN(...) TGI_SECOND(__VA_ARGS__, 0, )
@@ -33,7 +40,7 @@
 #define TGI_ROW(image, isa, ...)                                                                   \
     TGI_KEEP(TGI_IS_CHOSEN(TGI_IMAGE_##image), TGI_IS_CHOSEN(TGI_HAS_##isa))(__VA_ARGS__)
 
-/* Instruction sets of isa.def that the chip has which this pass compiles for. */
+/* The instruction sets of isa.def that this pass compiles for. */
 #if defined(__CUDA_ARCH__)
 #define TGI_HAS_sm75 TGI_CHOSEN
 #if __CUDA_ARCH__ >= 800

@@ -36,12 +36,8 @@ typedef struct tgi_proposal {
      * chosen as if there were one thread: serial_s is that prediction. Kernels of one order
      * agree bit by bit. */
     double serial_s;
-    int sum_order;
+    tgi_sum_order sum_order;
 } tgi_proposal;
-
-/* Values of sum_order. The first is an order that depends on k alone and that some row takes for
- * every shape: what a batch-invariant problem needs. */
-enum { TGI_SUM_ALONG_K, TGI_SUM_BY_PAIRS, TGI_SUM_BY_LANES, TGI_SUM_WHOLE_K, TGI_SUM_ORDER_COUNT };
 
 /* One execution, roles already canonical, pointers checked. */
 typedef struct tgi_call {

@@ -46,7 +46,7 @@ static int takes_problem(const tgi_problem *p, tgi_refusal *refusal)
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     proposal->blocking.thread_count = 1;
-    proposal->sum_order = TGI_SUM_WHOLE_K;
+    proposal->sum_order = TGI_SUM_WHOLE;
     if (tgi_problem_is_empty(p)) {
         proposal->is_legal = 1;
     } else if (takes_problem(p, &proposal->refusal) &&

@@ -9,38 +9,24 @@
 #define TGI_IMAGE_lesson TGI_CHOSEN
 #define TGI_HAS_sm75 TGI_CHOSEN
 
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, per_rows, per_cols, stages,   \
-                        threads)                                                                   \
-    TGI_ROW(image, isa,                                                                            \
-            extern tgi_sim_function TGI_CUDA_NAME(family, isa, type, rows, cols, depth);)
+#define TGI_INSTANCE(name, ...) extern tgi_sim_function name;
 #include "core/kernels.def"
 #include "sim/small_tiles.def"
-#undef TGI_CUDA_KERNEL
+#undef TGI_CUDA_ROW
 
-#define TGI_ENTRY(row_family, row_isa, row_type, rows, cols, depth, per_rows, per_cols, stages,    \
-                  threads, is_row)                                                                 \
-    {.row = {.name =                                                                               \
-                 TGI_QUOTE_VALUE(TGI_CUDA_NAME(row_family, row_isa, row_type, rows, cols, depth)), \
-             .device = "cuda",                                                                     \
-             .family_name = #row_family,                                                           \
-             .family = TGI_FAMILY_cuda_##row_family,                                               \
-             .isa = TGI_ISA_##row_isa,                                                             \
-             .type = TG_TYPE_##row_type,                                                           \
-             .tile_rows = rows,                                                                    \
-             .tile_cols = cols,                                                                    \
-             .tile_depth = depth,                                                                  \
-             .thread_rows = per_rows,                                                              \
-             .thread_cols = per_cols,                                                              \
-             .stage_count = stages,                                                                \
-             .thread_count = threads},                                                             \
+/* Entries come from the whole row. The name that is its symbol needs six columns of it. */
+#define TGI_SYMBOL(image, family, isa, type, b_types, sum, math, order, rows, cols, depth, ...)    \
+    TGI_CUDA_NAME(family, isa, type, math, rows, cols, depth)
+#define TGI_ENTRY(is_row, ...)                                                                     \
+    {.row = TGI_CUDA_ROW_INIT(__VA_ARGS__),                                                        \
      .is_in_table = is_row,                                                                        \
-     .function = TGI_CUDA_NAME(row_family, row_isa, row_type, rows, cols, depth)},
+     .function = TGI_SYMBOL(__VA_ARGS__)},
 
 static const tgi_sim_kernel kernels[] = {
-#define TGI_CUDA_KERNEL(image, ...) TGI_ROW(image, sm75, TGI_ENTRY(__VA_ARGS__, 1))
+#define TGI_CUDA_ROW(image, ...) TGI_ROW(image, sm75, TGI_ENTRY(1, image, __VA_ARGS__))
 #include "core/kernels.def"
-#undef TGI_CUDA_KERNEL
-#define TGI_CUDA_KERNEL(image, ...) TGI_ROW(image, sm75, TGI_ENTRY(__VA_ARGS__, 0))
+#undef TGI_CUDA_ROW
+#define TGI_CUDA_ROW(image, ...) TGI_ROW(image, sm75, TGI_ENTRY(0, image, __VA_ARGS__))
 #include "sim/small_tiles.def"
 };
 

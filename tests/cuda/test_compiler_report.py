@@ -27,7 +27,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-ROW = re.compile(r"^TGI_CUDA_KERNEL\((.*)\)", re.M)
+ROW = re.compile(r"^TGI_CUDA_ROW\((.*)\)", re.M)
 # Accesses of global memory; the wait for the kernel ahead; tensor cores.
 ACCESSES = ("LDG", "LDGSTS", "STG", "UTMALDG", "UTMASTG")
 WAIT = "ACQBULK"
@@ -56,10 +56,11 @@ def read_frames(report):
 def read_rows(text):
     """(image, family, type, name) of each production row."""
     for row in ROW.findall(text):
-        image, family, isa, kind, rows, cols, depth = (part.strip() for part in row.split(",")[:7])
-        if "family" not in row and image != "ladder":
-            yield image, family, kind.lower(), \
-                f"cuda_{family}_{isa}_{kind.lower()}_{rows}x{cols}x{depth}"
+        (image, family, isa, kind, _, _, math, _, rows, cols, depth) = \
+            (part.strip() for part in row.split(",")[:11])
+        if image not in ("image", "ladder"):
+            word = "tf32" if math == "tf32" else kind
+            yield image, family, kind, f"cuda_{family}_{isa}_{word}_{rows}x{cols}x{depth}"
 
 
 def disassemble(image):

@@ -22,8 +22,8 @@
 
 enum { number_count = 4096, others = 64 };
 
-static const char *const kernels[] = {"cuda_wgmma_sm90a_fp32_64x64x32",
-                                      "cuda_wgmma_sm90a_fp32_128x128x32"};
+static const char *const kernels[] = {"cuda_wgmma_sm90a_tf32_64x64x32",
+                                      "cuda_wgmma_sm90a_tf32_128x128x32"};
 
 /* Of every exponent, with bits below the tenth of every kind: none, ties, next to ties, random. */
 static void fill_numbers(float *numbers)

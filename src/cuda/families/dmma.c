@@ -33,9 +33,6 @@ void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi
                                 .blocks_per_sm = resident,
                                 .access = tgi_gemm_find_access(p)};
     tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
-    /* Rows of all chips that have the instruction; Hopper's own would be the only one taken. */
-    if (p->is_batch_invariant && kernel->isa == TGI_ISA_sm80)
-        proposal->sum_order = TGI_SUM_ALONG_K;
 }
 
 tg_status tgi_cuda_launch_dmma(const tgi_cuda_queue *queue, const tgi_call *call)

@@ -12,9 +12,8 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                       tgi_proposal *proposal)
 {
     proposal->blocking.thread_count = 1;
-    /* The thread rule of the CPU has no object here: the fastest row is the choice. Families whose
-     * order depends on k alone say so. */
-    proposal->sum_order = TGI_SUM_WHOLE_K;
+    /* Without batch invariance the fastest row is the choice, whatever its order. */
+    proposal->sum_order = problem->is_batch_invariant ? proposal->kernel->sum_order : TGI_SUM_WHOLE;
     tgi_cuda_propose_row *propose = proposals[proposal->kernel->family];
     if (tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem))
         proposal->is_legal = 1; /* no product is formed: families see sizes from 1 */

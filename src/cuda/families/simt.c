@@ -50,10 +50,6 @@ void tgi_cuda_propose_simt(const tgi_machine *machine, const tgi_problem *p, tgi
     const int resident = tgi_gemm_count_resident(machine, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count = tiles, .blocks_per_sm = resident};
     choose_parts(machine, p, &work, proposal);
-    /* The rows of all chips cut each stage into the same four slices, and add their sums in order;
-     * the others sum otherwise. */
-    if (p->is_batch_invariant && kernel->isa == TGI_ISA_sm75)
-        proposal->sum_order = TGI_SUM_ALONG_K;
 }
 
 /* Can copies run by 8 bytes? On Hopper alone are there kernels for it (kernels/simt/simt.cu). */

@@ -84,8 +84,6 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     }
     proposal->resident_blocks = 1;
     tgi_wgmma_choose_cut(machine, p, operand, proposal);
-    if (p->is_batch_invariant)
-        proposal->sum_order = TGI_SUM_ALONG_K;
     proposal->workspace_bytes = tgi_divide_up(proposal->workspace_bytes, 256) * 256;
     if (tgi_wgmma_is_sliced(proposal->kernel)) {
         proposal->workspace_bytes +=

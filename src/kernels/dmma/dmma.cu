@@ -15,9 +15,7 @@
     }
 
 #define TGI_IMAGE_dmma TGI_CHOSEN
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_ROW(image, isa,                                                                            \
-            TGI_DMMA(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), rows, cols, depth,       \
-                     thread_rows, thread_cols, stages, threads))
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_DMMA(name, rows, cols, depth, thread_rows, thread_cols, stages, threads)
 #include "core/kernels.def"

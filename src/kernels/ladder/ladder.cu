@@ -20,13 +20,11 @@ namespace warp_tile
 }
 
 #define TGI_IMAGE_ladder TGI_CHOSEN
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_ROW(                                                                                       \
-        image, isa,                                                                                \
-        extern "C" __global__ void __launch_bounds__(threads)                                      \
-            TGI_CUDA_NAME(family, isa, type, rows, cols, depth)(const float *a, const float *b,    \
-                                                                float *d, int m, int n, int k) {   \
-                family::multiply<rows>(a, b, d, m, n, k);                                          \
-            })
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    extern "C" __global__ void __launch_bounds__(threads)                                          \
+        name(const float *a, const float *b, float *d, int m, int n, int k)                        \
+    {                                                                                              \
+        family::multiply<rows>(a, b, d, m, n, k);                                                  \
+    }
 #include "core/kernels.def"

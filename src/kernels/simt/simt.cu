@@ -34,12 +34,13 @@
     TGI_SIMT(__VA_ARGS__, k, s)
 
 #define TGI_IMAGE_simt TGI_CHOSEN
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_ROW(image, isa,                                                                            \
-            TGI_SIMT_MODES(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), rows, cols, depth, \
-                           thread_rows, thread_cols, stages, threads))                             \
-    TGI_ROW(image, sm90a,                                                                          \
-            TGI_SIMT(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), rows, cols, depth,       \
-                     thread_rows, thread_cols, stages, threads, k, p))
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define TGI_SIMT_PAIRS(...) TGI_SIMT(__VA_ARGS__, k, p)
+#else
+#define TGI_SIMT_PAIRS(...)
+#endif
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_SIMT_MODES(name, rows, cols, depth, thread_rows, thread_cols, stages, threads)             \
+    TGI_SIMT_PAIRS(name, rows, cols, depth, thread_rows, thread_cols, stages, threads)
 #include "core/kernels.def"

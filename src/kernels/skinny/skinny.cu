@@ -9,12 +9,12 @@
 
 #define TGI_ALONG_K_dot 1
 #define TGI_ALONG_K_rank 0
-#define TGI_BYTES_FP32 4
-#define TGI_BYTES_FP64 8
-#define TGI_BYTES_BF16 2
-#define TGI_BYTES_FP16 2
-#define TGI_BYTES_FP8_E4M3 1
-#define TGI_BYTES_FP8_E5M2 1
+#define TGI_BYTES_fp32 4
+#define TGI_BYTES_fp64 8
+#define TGI_BYTES_bf16 2
+#define TGI_BYTES_fp16 2
+#define TGI_BYTES_fp8_e4m3 1
+#define TGI_BYTES_fp8_e5m2 1
 
 /* The body of a family and type. */
 #define TGI_FMA(along_k, elem, rows, cols, depth, thread_cols, stages, threads)                    \
@@ -23,17 +23,17 @@
     tgi_dot_mma<type, rows, cols, depth, threads>
 #define TGI_MMA_rank(type, rows, cols, depth, stages, threads)                                     \
     tgi_skinny<tgi_rank_mma<type, rows, cols, depth, stages, threads>>
-#define TGI_BODY_FP32(family, rows, cols, depth, thread_cols, stages, threads)                     \
+#define TGI_BODY_fp32(family, rows, cols, depth, thread_cols, stages, threads)                     \
     TGI_FMA(TGI_ALONG_K_##family, float, rows, cols, depth, thread_cols, stages, threads)
-#define TGI_BODY_FP64(family, rows, cols, depth, thread_cols, stages, threads)                     \
+#define TGI_BODY_fp64(family, rows, cols, depth, thread_cols, stages, threads)                     \
     TGI_FMA(TGI_ALONG_K_##family, double, rows, cols, depth, thread_cols, stages, threads)
-#define TGI_BODY_BF16(family, rows, cols, depth, thread_cols, stages, threads)                     \
+#define TGI_BODY_bf16(family, rows, cols, depth, thread_cols, stages, threads)                     \
     TGI_MMA_##family(TG_TYPE_BF16, rows, cols, depth, stages, threads)
-#define TGI_BODY_FP16(family, rows, cols, depth, thread_cols, stages, threads)                     \
+#define TGI_BODY_fp16(family, rows, cols, depth, thread_cols, stages, threads)                     \
     TGI_MMA_##family(TG_TYPE_FP16, rows, cols, depth, stages, threads)
-#define TGI_BODY_FP8_E4M3(family, rows, cols, depth, thread_cols, stages, threads)                 \
+#define TGI_BODY_fp8_e4m3(family, rows, cols, depth, thread_cols, stages, threads)                 \
     TGI_MMA_##family(TG_TYPE_FP8_E4M3, rows, cols, depth, stages, threads)
-#define TGI_BODY_FP8_E5M2(family, rows, cols, depth, thread_cols, stages, threads)                 \
+#define TGI_BODY_fp8_e5m2(family, rows, cols, depth, thread_cols, stages, threads)                 \
     TGI_MMA_##family(TG_TYPE_FP8_E5M2, rows, cols, depth, stages, threads)
 
 #define TGI_SKINNY(name, family, type, rows, cols, depth, thread_cols, stages, threads)            \
@@ -57,9 +57,7 @@
     }
 
 #define TGI_IMAGE_skinny TGI_CHOSEN
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_ROW(image, isa,                                                                            \
-            TGI_SKINNY(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), family, type, rows,    \
-                       cols, depth, thread_cols, stages, threads))
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_SKINNY(name, family, type, rows, cols, depth, thread_cols, stages, threads)
 #include "core/kernels.def"

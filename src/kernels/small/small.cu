@@ -5,8 +5,8 @@
 #include "kernels/tile_shape.h"
 #include "kernels/small/small.cuh"
 
-#define TGI_ELEM_FP32 float
-#define TGI_ELEM_FP64 double
+#define TGI_ELEM_fp32 float
+#define TGI_ELEM_fp64 double
 
 #define TGI_SMALL(name, elem, rows, cols, depth, thread_rows, thread_cols, stages, threads)        \
     extern "C" __global__ void __launch_bounds__(threads)                                          \
@@ -25,9 +25,7 @@
     }
 
 #define TGI_IMAGE_small TGI_CHOSEN
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_ROW(image, isa,                                                                            \
-            TGI_SMALL(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TGI_ELEM_##type, rows,  \
-                      cols, depth, thread_rows, thread_cols, stages, threads))
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_SMALL(name, TGI_ELEM_##type, rows, cols, depth, thread_rows, thread_cols, stages, threads)
 #include "core/kernels.def"

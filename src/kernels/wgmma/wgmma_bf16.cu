@@ -4,9 +4,7 @@
 #include "kernels/wgmma/wgmma_instances.cuh"
 
 #define TGI_IMAGE_wgmma_bf16 TGI_CHOSEN
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_ROW(image, isa,                                                                            \
-            TGI_WGMMA_16BIT(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TG_TYPE_##type,   \
-                            rows, cols, thread_rows, stages, threads))
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_WGMMA_16BIT(name, TGI_TYPE_OF(type), rows, cols, thread_rows, stages, threads)
 #include "core/kernels.def"

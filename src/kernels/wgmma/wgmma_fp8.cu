@@ -6,9 +6,7 @@
     TGI_WGMMA_EXPAND(name, _e5m2, type, TG_TYPE_FP8_E5M2, __VA_ARGS__, 0, 0)
 
 #define TGI_IMAGE_wgmma_fp8 TGI_CHOSEN
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_ROW(image, isa,                                                                            \
-            TGI_WGMMA_FP8(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), TG_TYPE_##type,     \
-                          rows, cols, thread_rows, stages, threads))
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_WGMMA_FP8(name, TGI_TYPE_OF(type), rows, cols, thread_rows, stages, threads)
 #include "core/kernels.def"

@@ -11,10 +11,8 @@
 #define TGI_SLICE_ROOM_fp16x 2, 0
 
 #define TGI_IMAGE_wgmma_slices TGI_CHOSEN
-#define TGI_CUDA_KERNEL(image, family, isa, type, rows, cols, depth, thread_rows, thread_cols,     \
-                        stages, threads)                                                           \
-    TGI_ROW(image, isa,                                                                            \
-            TGI_WGMMA_EXPAND(TGI_CUDA_NAME(family, isa, type, rows, cols, depth), ,                \
-                             TGI_SLICE_TYPE_##family, TGI_SLICE_TYPE_##family, rows, cols,         \
-                             thread_rows, stages, threads, 0, 0, TGI_SLICE_ROOM_##family))
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_WGMMA_EXPAND(name, , TGI_SLICE_TYPE_##family, TGI_SLICE_TYPE_##family, rows, cols,         \
+                     thread_rows, stages, threads, 0, 0, TGI_SLICE_ROOM_##family)
 #include "core/kernels.def"
