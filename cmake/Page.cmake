@@ -40,8 +40,7 @@ function(tg_add_page page)
     set(sources "${PROJECT_SOURCE_DIR}/page")
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/page")
     file(MAKE_DIRECTORY "${folder}")
-    # The planner with the families of GPU kernels: what they make of a problem. How they launch the
-    # linker leaves out, since nothing here calls it; src/cuda/runtime is not compiled.
+    # The planner with the planning half of the families of GPU kernels.
     set(c_sources page/model.c cli/fields.c src/core/kernels.c src/core/refusal.c
         src/core/status.c src/core/structs.c src/core/types.c src/core/validate.c
         src/core/overlap.c src/plan/candidates.c src/plan/refused_problem.c)
@@ -49,6 +48,7 @@ function(tg_add_page page)
          "${PROJECT_SOURCE_DIR}/src/model/*.c")
     file(GLOB families RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
          "${PROJECT_SOURCE_DIR}/src/cuda/families/*.c")
+    list(FILTER families EXCLUDE REGEX "_launch\\.c$")
     file(GLOB_RECURSE c_inputs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/core/*"
          "${PROJECT_SOURCE_DIR}/src/model/*" "${PROJECT_SOURCE_DIR}/src/cuda/*"
          "${PROJECT_SOURCE_DIR}/src/plan/*" "${PROJECT_SOURCE_DIR}/src/kernels/*.h"

@@ -63,19 +63,17 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
 
 /* Returns the cycles of the slowest task when D is cut into row_parts x col_parts x k_parts. */
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
-                                const tgi_blocking *blocking, double macs_per_cycle)
+                                const tgi_packed_decision *cut, double macs_per_cycle)
 {
-    double rows = (double)tgi_cpu_divide_up(p->m, blocking->row_parts);
-    double cols =
-        (double)(tgi_cpu_divide_up(tgi_cpu_divide_up(p->n, tiles->cols), blocking->col_parts) *
-                 tiles->cols);
-    double k = (double)tgi_cpu_divide_up(p->k, blocking->k_parts);
+    double rows = (double)tgi_cpu_divide_up(p->m, cut->row_parts);
+    double cols = (double)(tgi_cpu_divide_up(tgi_cpu_divide_up(p->n, tiles->cols), cut->col_parts) *
+                           tiles->cols);
+    double k = (double)tgi_cpu_divide_up(p->k, cut->k_parts);
     if (cols > (double)p->n) {
         /* A task of at most one panel computes whole vectors. */
         cols = (double)(tgi_cpu_divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
     }
-    double packed =
-        (blocking->is_a_packed ? rows * k : 0.0) + (blocking->is_b_packed ? cols * k : 0.0);
+    double packed = (cut->is_a_packed ? rows * k : 0.0) + (cut->is_b_packed ? cols * k : 0.0);
     /* A tile of few rows or columns loads more for each product. */
     double tile_rows = rows < tiles->rows ? rows : tiles->rows;
     double tile_cols = cols < tiles->cols ? cols : tiles->cols;
@@ -85,94 +83,92 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
 }
 
 static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
-                            double macs_per_cycle, tgi_blocking *blocking)
+                            double macs_per_cycle, tgi_packed_decision *cut)
 {
-    int64_t chunk_count = tgi_cpu_divide_up(p->k, blocking->kc);
+    int64_t chunk_count = tgi_cpu_divide_up(p->k, cut->kc);
     double sums_bytes = (double)(chunk_count * tiles->accum_bytes) * (double)p->m * (double)p->n;
     int64_t per_batch = tgi_cpu_divide_up(thread_count, p->batch_count);
     double best_cycles = 0.0;
-    tgi_blocking best = *blocking;
+    tgi_packed_decision best = *cut;
     for (int64_t row_parts = 1; row_parts <= per_batch; row_parts++) {
         for (int64_t k_parts = 1; row_parts * k_parts <= per_batch; k_parts++) {
             int can_split_k = p->batch_count == 1 && k_parts <= chunk_count &&
                               sums_bytes <= (double)TGI_CHUNK_SUMS_BYTES;
             if (k_parts > 1 && !can_split_k)
                 break;
-            blocking->row_parts = smaller(row_parts, p->m);
-            blocking->k_parts = k_parts;
-            blocking->col_parts =
+            cut->row_parts = smaller(row_parts, p->m);
+            cut->k_parts = k_parts;
+            cut->col_parts =
                 smaller(per_batch / (row_parts * k_parts), tgi_cpu_divide_up(p->n, tiles->cols));
-            double cycles = count_task_cycles(p, tiles, blocking, macs_per_cycle);
+            double cycles = count_task_cycles(p, tiles, cut, macs_per_cycle);
             if (k_parts > 1)
                 cycles *= 1.03; /* partial sums pass through memory */
             if (best_cycles == 0.0 || cycles < best_cycles) {
                 best_cycles = cycles;
-                best = *blocking;
+                best = *cut;
             }
         }
     }
-    *blocking = best;
+    *cut = best;
 }
 
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
-                          const tgi_tile_set *tiles, tgi_blocking *blocking)
+                          const tgi_tile_set *tiles, int thread_count, tgi_packed_decision *cut)
 {
-    int64_t k_elems = tgi_cpu_divide_up(blocking->kc, tiles->k_per_elem);
+    int64_t k_elems = tgi_cpu_divide_up(cut->kc, tiles->k_per_elem);
     int64_t k_bytes = k_elems * tiles->elem_bytes;
-    int64_t thread_bytes = PACKED_BYTES / blocking->thread_count;
+    int64_t thread_bytes = PACKED_BYTES / thread_count;
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
-    int needs_running = p->k > blocking->kc && !tgi_cpu_is_d_plain(p);
+    int needs_running = p->k > cut->kc && !tgi_cpu_is_d_plain(p);
     int64_t b_bytes = smaller(16 << 20, thread_bytes * (needs_running ? 3 : 5) / 8);
-    int64_t rows = tgi_cpu_divide_up(p->m, blocking->row_parts);
-    int64_t cols =
-        tgi_cpu_divide_up(tgi_cpu_divide_up(p->n, blocking->panel_cols), blocking->col_parts) *
-        blocking->panel_cols;
+    int64_t rows = tgi_cpu_divide_up(p->m, cut->row_parts);
+    int64_t cols = tgi_cpu_divide_up(tgi_cpu_divide_up(p->n, cut->panel_cols), cut->col_parts) *
+                   cut->panel_cols;
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
-    int64_t nc = larger(b_bytes / k_bytes / blocking->panel_cols, 1) * blocking->panel_cols;
+    int64_t nc = larger(b_bytes / k_bytes / cut->panel_cols, 1) * cut->panel_cols;
     if (needs_running) {
         int64_t most = thread_bytes / 4 / TGI_ROWS_KEPT / tiles->accum_bytes;
-        nc = smaller(nc, larger(most / blocking->panel_cols, 1) * blocking->panel_cols);
+        nc = smaller(nc, larger(most / cut->panel_cols, 1) * cut->panel_cols);
     }
     /* Equal blocks are better than a small last one. */
-    blocking->mc = tgi_cpu_divide_up(rows, tgi_cpu_divide_up(rows, mc));
-    blocking->nc = tgi_cpu_divide_up(tgi_cpu_divide_up(cols, tgi_cpu_divide_up(cols, nc)),
-                                     blocking->panel_cols) *
-                   blocking->panel_cols;
+    cut->mc = tgi_cpu_divide_up(rows, tgi_cpu_divide_up(rows, mc));
+    cut->nc =
+        tgi_cpu_divide_up(tgi_cpu_divide_up(cols, tgi_cpu_divide_up(cols, nc)), cut->panel_cols) *
+        cut->panel_cols;
 }
 
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
-                             const tgi_kernel *kernel, int thread_count, tgi_blocking *blocking,
+                             const tgi_kernel *kernel, int thread_count, tgi_packed_decision *cut,
                              tgi_cpu_work *work)
 {
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     const tgi_tile_set *tiles = kernels->tiles;
     double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel);
-    blocking->thread_count = thread_count;
-    blocking->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
-    blocking->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
-    blocking->is_a_packed = must_pack_a(machine, p, tiles);
-    blocking->is_b_packed = must_pack_b(machine, p, tiles);
-    cut_for_threads(p, tiles, thread_count, macs_per_cycle, blocking);
-    choose_blocks(machine, p, tiles, blocking);
+    cut->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
+    cut->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
+    cut->is_a_packed = must_pack_a(machine, p, tiles);
+    cut->is_b_packed = must_pack_b(machine, p, tiles);
+    cut_for_threads(p, tiles, thread_count, macs_per_cycle, cut);
+    choose_blocks(machine, p, tiles, thread_count, cut);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
-    blocking->is_streamed = p->k <= blocking->kc && p->beta == 0.0 && tgi_cpu_is_d_plain(p) &&
-                            tgi_cpu_is_linear(p) && d_bytes > machine->l3_bytes;
+    cut->is_streamed = p->k <= cut->kc && p->beta == 0.0 && tgi_cpu_is_d_plain(p) &&
+                       tgi_cpu_is_linear(p) && d_bytes > machine->l3_bytes;
     /* With so little work for each element, writing D takes most of the time. */
     int64_t b_bytes = p->k * p->n * tiles->elem_bytes;
-    blocking->is_along_rows = p->k <= 32 && b_bytes <= machine->l2_bytes / 2;
-    blocking->is_d_far = d_bytes > machine->l2_bytes / 4;
+    cut->is_along_rows = p->k <= 32 && b_bytes <= machine->l2_bytes / 2;
+    cut->is_d_far = d_bytes > machine->l2_bytes / 4;
 
-    double tasks = (double)(blocking->row_parts * blocking->col_parts * blocking->k_parts) *
-                   (double)p->batch_count;
-    double task_cycles = count_task_cycles(p, tiles, blocking, macs_per_cycle);
+    double tasks =
+        (double)(cut->row_parts * cut->col_parts * cut->k_parts) * (double)p->batch_count;
+    double task_cycles = count_task_cycles(p, tiles, cut, macs_per_cycle);
     double tile_count = (double)tgi_cpu_divide_up(p->m, tiles->rows) *
                         (double)tgi_cpu_divide_up(p->n, tiles->cols) *
-                        (double)tgi_cpu_divide_up(p->k, blocking->kc) * (double)p->batch_count;
+                        (double)tgi_cpu_divide_up(p->k, cut->kc) * (double)p->batch_count;
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
     work->fixed_cycles = 1000.0 * tasks + 40.0 * tile_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
-    work->memory_share = blocking->is_b_packed || blocking->is_along_rows ? 1.0 : 0.75;
+    work->memory_share = cut->is_b_packed || cut->is_along_rows ? 1.0 : 0.75;
     work->thread_count = (int)(tasks < thread_count ? tasks : thread_count);
 }

@@ -18,8 +18,22 @@
 typedef struct tgi_cpu_family {
     /* As tgi_backend's functions; type and instruction set already fit. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
-    void (*execute)(const tgi_call *call);
+    void (*launch)(const tgi_call *call);
 } tgi_cpu_family;
+
+/* What the CPU keeps of a plan: a call's `prepared`. */
+typedef struct tgi_cpu_prepared {
+    void (*launch)(const tgi_call *call);
+    const tgi_isa_kernels *kernels; /* of the row's instruction set, for A's type */
+    tgi_copy_fn *pack_b;            /* for B's type */
+    tgi_decision decision;
+    int thread_count;
+} tgi_cpu_prepared;
+
+static inline const tgi_cpu_prepared *tgi_cpu_get_prepared(const tgi_call *call)
+{
+    return call->prepared;
+}
 
 extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct, tgi_cpu_packed,
     tgi_cpu_rank, tgi_cpu_dot;
@@ -33,10 +47,8 @@ extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct,
  * length, so that they agree bit by bit. The result is a multiple of 8 or k itself. */
 int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem);
 
-/* Return the functions of a row of the kernel table, and those of the row's instruction set for
- * another input type. */
+/* Returns the functions for a row of the table. */
 const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel);
-const tgi_isa_kernels *tgi_cpu_select_type(const tgi_kernel *kernel, tg_type type);
 
 /* Returns the multiply-adds that one core finishes in a cycle with the row's instruction set. */
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel);

@@ -11,7 +11,8 @@ static const tgi_cpu_family *const families[TGI_FAMILY_COUNT] = {
     [TGI_FAMILY_cpu_dot] = &tgi_cpu_dot,
 };
 
-const tgi_isa_kernels *tgi_cpu_select_type(const tgi_kernel *kernel, tg_type type)
+/* Returns the functions of the row's instruction set for an input type. */
+static const tgi_isa_kernels *select_type(const tgi_kernel *kernel, tg_type type)
 {
     static const tgi_isa_kernels *const tables[TGI_ISA_COUNT] = {
         [TGI_ISA_generic] = tgi_isa_generic,
@@ -26,7 +27,7 @@ const tgi_isa_kernels *tgi_cpu_select_type(const tgi_kernel *kernel, tg_type typ
 
 const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel)
 {
-    return tgi_cpu_select_type(kernel, kernel->type);
+    return select_type(kernel, kernel->type);
 }
 
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
@@ -71,8 +72,9 @@ void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, 
     finish(block);
 }
 
-/* alpha = 0 or k = 0: D = epilogue of sums that are all zero. A and B are not touched. */
-static void run_scale_only(const tgi_call *call)
+/* Launches a problem with alpha = 0 or k = 0: D is the epilogue of sums that are all zero. A and B
+ * are not touched. */
+static void scale(const tgi_call *call)
 {
     static const double zeros[64];
     const int64_t width = 64;
@@ -120,18 +122,38 @@ static void release(const tgi_machine *machine, void *memory)
 
 static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal)
 {
-    proposal->blocking.thread_count = 1;
+    proposal->thread_count = 1;
     proposal->sum_order = proposal->kernel->sum_order;
     families[proposal->kernel->family]->propose(machine, problem, proposal);
 }
 
-static tg_status execute(const tgi_call *call)
+static int64_t count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal)
 {
-    if (call->kernel) {
-        families[call->kernel->family]->execute(call);
-    } else {
-        run_scale_only(call);
+    (void)problem;
+    (void)proposal;
+    return sizeof(tgi_cpu_prepared);
+}
+
+static void prepare(const tgi_machine *machine, const tgi_problem *problem,
+                    const tgi_proposal *proposal, void *block)
+{
+    tgi_cpu_prepared *prepared = block;
+    const tgi_kernel *kernel = proposal->kernel;
+    (void)machine;
+    if (tgi_problem_is_scale_only(problem)) {
+        prepared->launch = scale;
+        return;
     }
+    prepared->launch = families[kernel->family]->launch;
+    prepared->kernels = tgi_cpu_select(kernel);
+    prepared->pack_b = select_type(kernel, problem->b_type)->pack_k_outer;
+    prepared->decision = proposal->decision;
+    prepared->thread_count = proposal->thread_count;
+}
+
+static tg_status launch(const tgi_call *call)
+{
+    tgi_cpu_get_prepared(call)->launch(call);
     return TG_STATUS_OK;
 }
 
@@ -142,7 +164,9 @@ const tgi_backend tgi_backend_cpu = {
     .count_devices = count_devices,
     .open = open_cpu,
     .propose = propose,
-    .execute = execute,
+    .count_prepared_bytes = count_prepared_bytes,
+    .prepare = prepare,
+    .launch = launch,
     .measure_peak = tgi_cpu_measure_peak,
     .allocate = allocate,
     .release = release,

@@ -32,12 +32,12 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
     const tgi_tile_set *tiles = kernels->direct_tiles;
-    proposal->blocking.panel_cols = tgi_cpu_panel_cols(p->n, tiles);
     /* The cut is made at planning, because its divisions take as long as a small tile. */
-    tgi_tile_cut cut = tgi_cpu_cut_rows(p->m, tiles->rows);
-    proposal->blocking.row_parts = cut.count; /* tiles, not tasks */
-    proposal->blocking.mc = cut.rows;
-    proposal->blocking.nc = cut.larger_count;
+    const tgi_tile_cut cut = tgi_cpu_cut_rows(p->m, tiles->rows);
+    proposal->decision.direct = (tgi_direct_decision){.panel_cols = tgi_cpu_panel_cols(p->n, tiles),
+                                                      .tile_rows = cut.rows,
+                                                      .tile_count = cut.count,
+                                                      .larger_count = cut.larger_count};
     double row_tiles = (double)tgi_cpu_tile_count(p->m, tiles->rows);
     double col_tiles = (double)tgi_cpu_tile_count(p->n, tiles->cols);
     double cols = (double)tgi_cpu_tile_count(p->n, tiles->vector_elems) * tiles->vector_elems;
@@ -59,15 +59,16 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
 }
 
-/* What an execution costs beside its tiles counts here: structs are filled
- * field by field, and nothing is computed twice. */
-static void execute(const tgi_call *call)
+/* What a launch costs beside its tiles counts here: structs are filled field by field, and nothing
+ * is computed twice. */
+static void launch(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
-    const tgi_blocking *blocking = call->blocking;
-    const tgi_tile_set *tiles = tgi_cpu_select(call->kernel)->direct_tiles;
-    const int64_t bytes = tiles->elem_bytes, cols = blocking->panel_cols;
-    const int64_t rows = blocking->mc, larger_count = blocking->nc;
+    const tgi_cpu_prepared *prepared = call->prepared;
+    const tgi_direct_decision *cut = &prepared->decision.direct;
+    const tgi_tile_set *tiles = prepared->kernels->direct_tiles;
+    const int64_t bytes = tiles->elem_bytes, cols = cut->panel_cols;
+    const int64_t rows = cut->tile_rows, larger_count = cut->larger_count;
     const int64_t larger_rows = larger_count * (rows + 1);
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
     /* Where beta is 0, C is never read, and D stands for it. */
@@ -97,7 +98,7 @@ static void execute(const tgi_call *call)
             }
             if (larger_rows == p->m)
                 continue;
-            tile.tile_count = blocking->row_parts - larger_count;
+            tile.tile_count = cut->tile_count - larger_count;
             tile.a = a + larger_rows * p->a.row * bytes;
             tile.a_step = rows * p->a.row;
             tile.c = c + (larger_rows * p->c.row + j) * bytes;
@@ -111,4 +112,4 @@ static void execute(const tgi_call *call)
     }
 }
 
-const tgi_cpu_family tgi_cpu_direct = {propose, execute};
+const tgi_cpu_family tgi_cpu_direct = {propose, launch};

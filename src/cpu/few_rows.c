@@ -11,6 +11,7 @@
 
 typedef struct skinny_run {
     const tgi_call *call;
+    const tgi_strip_decision *cut;
     const tgi_isa_kernels *kernels;
     tgi_skinny_fn *function;
     int64_t chunk_count, strip_count;
@@ -25,20 +26,19 @@ static int is_a_ready(const tgi_problem *p)
     return tgi_type_bytes(p->type) == tgi_cpu_accum_bytes(p) && p->a.col == 1;
 }
 
-static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, skinny_run *run)
+static void set_sizes(const tgi_problem *p, const tgi_strip_decision *cut, skinny_run *run)
 {
     int64_t bytes = tgi_cpu_accum_bytes(p);
-    run->chunk_count = tgi_cpu_divide_up(p->k, blocking->kc);
-    run->strip_count = tgi_cpu_divide_up(p->n, blocking->nc);
-    run->a_bytes =
-        is_a_ready(p) ? 0 : tgi_cpu_align_up(p->m * blocking->kc * bytes, TGI_ALIGN_BYTES);
-    run->strip_bytes = tgi_cpu_align_up(p->m * blocking->nc * bytes, TGI_ALIGN_BYTES);
+    run->chunk_count = tgi_cpu_divide_up(p->k, cut->kc);
+    run->strip_count = tgi_cpu_divide_up(p->n, cut->strip_cols);
+    run->a_bytes = is_a_ready(p) ? 0 : tgi_cpu_align_up(p->m * cut->kc * bytes, TGI_ALIGN_BYTES);
+    run->strip_bytes = tgi_cpu_align_up(p->m * cut->strip_cols * bytes, TGI_ALIGN_BYTES);
 }
 
-static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_blocking *blocking,
+static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_strip_decision *cut,
                                       const skinny_run *run)
 {
-    return blocking->k_parts > 1
+    return cut->k_parts > 1
                ? tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p),
                                   TGI_ALIGN_BYTES)
                : 0;
@@ -71,11 +71,11 @@ static void run_strip(void *state, int64_t index, int thread)
 {
     const skinny_run *run = state;
     const tgi_problem *p = run->call->problem;
-    const tgi_blocking *blocking = run->call->blocking;
-    const int64_t bytes = tgi_cpu_accum_bytes(p), k_parts = blocking->k_parts;
+    const tgi_strip_decision *cut = run->cut;
+    const int64_t bytes = tgi_cpu_accum_bytes(p), k_parts = cut->k_parts;
     int64_t k_part = index % k_parts, strip = index / k_parts % run->strip_count;
-    int64_t batch = index / k_parts / run->strip_count, col = strip * blocking->nc;
-    int64_t cols = p->n - col < blocking->nc ? p->n - col : blocking->nc;
+    int64_t batch = index / k_parts / run->strip_count, col = strip * cut->strip_cols;
+    int64_t cols = p->n - col < cut->strip_cols ? p->n - col : cut->strip_cols;
     char *a_block = run->thread_blocks + thread * (run->a_bytes + 2 * run->strip_bytes);
     char *sums = a_block + run->a_bytes, *running = sums + run->strip_bytes;
     int64_t first = tgi_cpu_cut(run->chunk_count, k_parts, k_part, 1);
@@ -83,8 +83,8 @@ static void run_strip(void *state, int64_t index, int thread)
     tgi_skinny s = {.m = p->m, .n = cols, .sums = sums, .sums_row = cols};
     s.b_stride = run->function == run->kernels->rank ? p->b.row : p->b.col;
     for (int64_t chunk = first; chunk < last; chunk++) {
-        int64_t k0 = chunk * blocking->kc;
-        s.k = p->k - k0 < blocking->kc ? p->k - k0 : blocking->kc;
+        int64_t k0 = chunk * cut->kc;
+        s.k = p->k - k0 < cut->kc ? p->k - k0 : cut->kc;
         read_a(run, batch, k0, s.k, a_block, &s);
         s.b = tgi_cpu_at(run->call->b, &p->b, batch, k0, col, tgi_type_bytes(p->type));
         if (run->chunk_sums) {
@@ -108,31 +108,32 @@ static void run_strip(void *state, int64_t index, int thread)
     }
 }
 
-static void execute(const tgi_call *call, int is_rank)
+static void run_strips(const tgi_call *call, int is_rank)
 {
     const tgi_problem *p = call->problem;
-    const tgi_blocking *blocking = call->blocking;
-    skinny_run run = {.call = call, .kernels = tgi_cpu_select(call->kernel)};
+    const tgi_cpu_prepared *prepared = call->prepared;
+    const tgi_strip_decision *cut = &prepared->decision.strip;
+    skinny_run run = {.call = call, .cut = cut, .kernels = prepared->kernels};
     run.function = is_rank ? run.kernels->rank : run.kernels->dot;
-    set_sizes(p, blocking, &run);
-    int64_t sums_bytes = count_chunk_sums_bytes(p, blocking, &run);
+    set_sizes(p, cut, &run);
+    int64_t sums_bytes = count_chunk_sums_bytes(p, cut, &run);
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
-    int64_t count = p->batch_count * run.strip_count * blocking->k_parts;
-    tgi_cpu_run_tasks(run_strip, &run, count, blocking->thread_count);
+    int64_t count = p->batch_count * run.strip_count * cut->k_parts;
+    tgi_cpu_run_tasks(run_strip, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }
 }
 
-static void execute_rank(const tgi_call *call)
+static void launch_rank(const tgi_call *call)
 {
-    execute(call, 1);
+    run_strips(call, 1);
 }
 
-static void execute_dot(const tgi_call *call)
+static void launch_dot(const tgi_call *call)
 {
-    execute(call, 0);
+    run_strips(call, 0);
 }
 
 static int64_t count_strips(const tgi_problem *p)
@@ -144,26 +145,24 @@ static int64_t count_strips(const tgi_problem *p)
 /* Cuts the problem for `thread_count` threads. Strips are tasks. If there are few strips, ranges of
  * k are tasks too. */
 static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
-                          tgi_blocking *blocking)
+                          tgi_strip_decision *cut)
 {
     const int64_t line_cols = 16;
     int64_t strips = count_strips(p);
     int64_t wanted = (thread_count + p->batch_count - 1) / p->batch_count;
     if (strips % wanted)
         strips = (strips / wanted + 1) * wanted;
-    blocking->kc = kc;
-    blocking->nc = ((p->n + strips - 1) / strips + line_cols - 1) / line_cols * line_cols;
-    blocking->k_parts = 1;
-    int64_t tasks = p->batch_count * (tgi_cpu_divide_up(p->n, blocking->nc));
+    cut->kc = kc;
+    cut->strip_cols = ((p->n + strips - 1) / strips + line_cols - 1) / line_cols * line_cols;
+    cut->k_parts = 1;
+    int64_t tasks = p->batch_count * (tgi_cpu_divide_up(p->n, cut->strip_cols));
     int64_t chunk_count = tgi_cpu_divide_up(p->k, kc);
     if (p->batch_count == 1 && tasks < thread_count && chunk_count > 1 &&
         (double)chunk_count * (double)(p->m * p->n * tgi_cpu_accum_bytes(p)) <=
             (double)TGI_CHUNK_SUMS_BYTES) {
         int64_t parts = thread_count / tasks;
-        blocking->k_parts = parts < chunk_count ? parts : chunk_count;
+        cut->k_parts = parts < chunk_count ? parts : chunk_count;
     }
-    blocking->row_parts = blocking->col_parts = 1;
-    blocking->thread_count = thread_count;
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
@@ -176,7 +175,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (tgi_problem_is_empty(p) || tgi_problem_is_scale_only(p))
         return;
     int thread_count = tgi_cpu_count_threads(machine, p, macs_per_cycle);
-    choose_strips(p, kc, thread_count, &proposal->blocking);
+    proposal->thread_count = thread_count;
+    choose_strips(p, kc, thread_count, &proposal->decision.strip);
     double lanes = kernels->tiles->vector_elems;
     double strips = (double)count_strips(p);
     double chunks = (double)(tgi_cpu_divide_up(p->k, kc)) * (double)p->batch_count;
@@ -192,8 +192,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
     skinny_run run = {0};
-    set_sizes(p, &proposal->blocking, &run);
-    proposal->workspace_bytes = count_chunk_sums_bytes(p, &proposal->blocking, &run) +
+    set_sizes(p, &proposal->decision.strip, &run);
+    proposal->workspace_bytes = count_chunk_sums_bytes(p, &proposal->decision.strip, &run) +
                                 thread_count * (run.a_bytes + 2 * run.strip_bytes);
 }
 
@@ -233,5 +233,5 @@ static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     propose(machine, p, proposal, choose_dot_chunk(p), 0.9 * share);
 }
 
-const tgi_cpu_family tgi_cpu_rank = {propose_rank, execute_rank};
-const tgi_cpu_family tgi_cpu_dot = {propose_dot, execute_dot};
+const tgi_cpu_family tgi_cpu_rank = {propose_rank, launch_rank};
+const tgi_cpu_family tgi_cpu_dot = {propose_dot, launch_dot};

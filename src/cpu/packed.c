@@ -18,6 +18,7 @@
 
 typedef struct packed_run {
     const tgi_call *call;
+    tgi_packed_decision decision; /* of the plan; is_streamed is 0 where D's rows are not aligned */
     const tgi_isa_kernels *kernels;
     tgi_copy_fn *pack_b; /* for B's type */
     int64_t chunk_k, chunk_count;
@@ -45,18 +46,18 @@ static int needs_running(const tgi_problem *p, int64_t chunk_count)
     return chunk_count > 1 && !tgi_cpu_is_d_plain(p);
 }
 
-static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, packed_run *run)
+static void set_sizes(const tgi_problem *p, const tgi_packed_decision *cut, packed_run *run)
 {
     const tgi_tile_set *tiles = run->kernels->tiles;
-    run->chunk_k = blocking->kc;
-    run->chunk_count = tgi_cpu_divide_up(p->k, blocking->kc);
-    int64_t k_elems = count_k_elems(tiles, blocking->kc);
-    int64_t nc = tgi_cpu_align_up(blocking->nc, blocking->panel_cols);
+    run->chunk_k = cut->kc;
+    run->chunk_count = tgi_cpu_divide_up(p->k, cut->kc);
+    int64_t k_elems = count_k_elems(tiles, cut->kc);
+    int64_t nc = tgi_cpu_align_up(cut->nc, cut->panel_cols);
     int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
-    run->a_bytes = blocking->is_a_packed ? tgi_cpu_align_up(blocking->mc, tiles->rows) *
-                                               pitch_elems(tiles, blocking->kc) * tiles->elem_bytes
-                                         : 0;
-    run->b_bytes = blocking->is_b_packed ? k_elems * nc * tiles->elem_bytes : 0;
+    run->a_bytes = cut->is_a_packed ? tgi_cpu_align_up(cut->mc, tiles->rows) *
+                                          pitch_elems(tiles, cut->kc) * tiles->elem_bytes
+                                    : 0;
+    run->b_bytes = cut->is_b_packed ? k_elems * nc * tiles->elem_bytes : 0;
     run->running_bytes =
         needs_running(p, run->chunk_count) ? rows_kept * nc * tiles->accum_bytes : 0;
     run->a_bytes = tgi_cpu_align_up(run->a_bytes, TGI_ALIGN_BYTES);
@@ -64,10 +65,10 @@ static void set_sizes(const tgi_problem *p, const tgi_blocking *blocking, packed
     run->running_bytes = tgi_cpu_align_up(run->running_bytes, TGI_ALIGN_BYTES);
 }
 
-static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_blocking *blocking,
+static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_decision *cut,
                                       const packed_run *run)
 {
-    if (blocking->k_parts == 1)
+    if (cut->k_parts == 1)
         return 0;
     return tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p),
                             TGI_ALIGN_BYTES);
@@ -81,9 +82,9 @@ static void pack_b(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     const tgi_problem *p = run->call->problem;
     const tgi_tile_set *tiles = run->kernels->tiles;
     const int64_t bytes = tgi_type_bytes(p->type);
-    const int64_t panel_cols = run->call->blocking->panel_cols;
+    const int64_t panel_cols = run->decision.panel_cols;
     right->cols = panel_cols;
-    if (!run->call->blocking->is_b_packed) {
+    if (!run->decision.is_b_packed) {
         right->data = tgi_cpu_at(run->call->b, &p->b, s->batch, k0, s->col, bytes);
         right->row = p->b.row;
         right->panel_elems = panel_cols;
@@ -119,7 +120,7 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     const tgi_problem *p = run->call->problem;
     const tgi_tile_set *tiles = run->kernels->tiles;
     int64_t bytes = tgi_type_bytes(p->type);
-    if (!run->call->blocking->is_a_packed) {
+    if (!run->decision.is_a_packed) {
         tgi_cpu_read_a_in_place(p, tiles, left);
         left->data = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row, k0, bytes);
         return;
@@ -163,7 +164,7 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
                       char *blocks)
 {
     const tgi_problem *p = run->call->problem;
-    const int64_t row0 = s->row, row1 = s->row + s->rows, mc = run->call->blocking->mc;
+    const int64_t row0 = s->row, row1 = s->row + s->rows, mc = run->decision.mc;
     char *a_block = blocks, *b_block = blocks + run->a_bytes;
     for (int64_t chunk = first; chunk < last; chunk++) {
         int64_t k0 = chunk * run->chunk_k;
@@ -182,8 +183,7 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
                 s->sums = run->chunk_sums + offset * run->kernels->tiles->accum_bytes;
                 s->sums_row = p->n;
             } else if (run->running_bytes) {
-                s->running_row =
-                    tgi_cpu_align_up(run->call->blocking->nc, run->call->blocking->panel_cols);
+                s->running_row = tgi_cpu_align_up(run->decision.nc, run->decision.panel_cols);
                 s->running = b_block + run->b_bytes +
                              (row - row0) * s->running_row * run->kernels->tiles->accum_bytes;
             }
@@ -196,38 +196,39 @@ static void run_part(void *state, int64_t index, int thread)
 {
     const packed_run *run = state;
     const tgi_problem *p = run->call->problem;
-    const tgi_blocking *blocking = run->call->blocking;
+    const tgi_packed_decision *cut = &run->decision;
     const tgi_tile_set *tiles = run->kernels->tiles;
     int64_t part = index;
-    int64_t k_part = part % blocking->k_parts;
-    part /= blocking->k_parts;
-    int64_t col_part = part % blocking->col_parts;
-    part /= blocking->col_parts;
-    int64_t row_part = part % blocking->row_parts;
-    int64_t batch = part / blocking->row_parts;
-    int64_t row0 = tgi_cpu_cut(p->m, blocking->row_parts, row_part, 1);
-    int64_t row1 = tgi_cpu_cut(p->m, blocking->row_parts, row_part + 1, 1);
-    int64_t col0 = tgi_cpu_cut(p->n, blocking->col_parts, col_part, blocking->panel_cols);
-    int64_t col1 = tgi_cpu_cut(p->n, blocking->col_parts, col_part + 1, blocking->panel_cols);
-    int64_t first = tgi_cpu_cut(run->chunk_count, blocking->k_parts, k_part, 1);
-    int64_t last = tgi_cpu_cut(run->chunk_count, blocking->k_parts, k_part + 1, 1);
+    int64_t k_part = part % cut->k_parts;
+    part /= cut->k_parts;
+    int64_t col_part = part % cut->col_parts;
+    part /= cut->col_parts;
+    int64_t row_part = part % cut->row_parts;
+    int64_t batch = part / cut->row_parts;
+    int64_t row0 = tgi_cpu_cut(p->m, cut->row_parts, row_part, 1);
+    int64_t row1 = tgi_cpu_cut(p->m, cut->row_parts, row_part + 1, 1);
+    int64_t col0 = tgi_cpu_cut(p->n, cut->col_parts, col_part, cut->panel_cols);
+    int64_t col1 = tgi_cpu_cut(p->n, cut->col_parts, col_part + 1, cut->panel_cols);
+    int64_t first = tgi_cpu_cut(run->chunk_count, cut->k_parts, k_part, 1);
+    int64_t last = tgi_cpu_cut(run->chunk_count, cut->k_parts, k_part + 1, 1);
     int64_t rows_kept = run->running_bytes ? TGI_ROWS_KEPT : p->m;
     char *blocks = run->thread_blocks + thread * (run->a_bytes + run->b_bytes + run->running_bytes);
-    for (int64_t col = col0; col < col1; col += blocking->nc) {
+    for (int64_t col = col0; col < col1; col += cut->nc) {
         for (int64_t row = row0; row < row1; row += rows_kept) {
             tgi_panels s = {.call = run->call,
+                            .decision = cut,
                             .kernels = run->kernels,
                             .tiles = tiles,
                             .batch = batch,
                             .row = row,
                             .col = col,
                             .rows = row1 - row < rows_kept ? row1 - row : rows_kept,
-                            .cols = col1 - col < blocking->nc ? col1 - col : blocking->nc};
+                            .cols = col1 - col < cut->nc ? col1 - col : cut->nc};
             run_block(run, &s, first, last, blocks);
         }
     }
     /* Non-temporal stores must be visible before the threads meet at the barrier. */
-    if (blocking->is_streamed)
+    if (cut->is_streamed)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -241,31 +242,31 @@ static int is_d_aligned(const tgi_call *call)
     return ((intptr_t)call->d | row_bytes | batch_bytes) % TGI_ALIGN_BYTES == 0;
 }
 
-static void execute(const tgi_call *call)
+static void launch(const tgi_call *call)
 {
-    const tgi_blocking *planned = call->blocking;
-    tgi_blocking blocking = *planned;
-    tgi_call here = *call;
-    packed_run run = {.call = &here, .kernels = tgi_cpu_select(call->kernel)};
-    run.pack_b = tgi_cpu_select_type(call->kernel, call->problem->b_type)->pack_k_outer;
-    here.blocking = &blocking;
-    blocking.is_streamed = planned->is_streamed && is_d_aligned(call);
-    set_sizes(call->problem, &blocking, &run);
-    int64_t sums_bytes = count_chunk_sums_bytes(call->problem, &blocking, &run);
+    const tgi_problem *p = call->problem;
+    const tgi_cpu_prepared *prepared = call->prepared;
+    packed_run run = {.call = call,
+                      .decision = prepared->decision.packed,
+                      .kernels = prepared->kernels,
+                      .pack_b = prepared->pack_b};
+    const tgi_packed_decision *cut = &run.decision;
+    run.decision.is_streamed = cut->is_streamed && is_d_aligned(call);
+    set_sizes(p, cut, &run);
+    int64_t sums_bytes = count_chunk_sums_bytes(p, cut, &run);
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
-    int64_t count =
-        call->problem->batch_count * blocking.row_parts * blocking.col_parts * blocking.k_parts;
-    tgi_cpu_run_tasks(run_part, &run, count, blocking.thread_count);
+    int64_t count = p->batch_count * cut->row_parts * cut->col_parts * cut->k_parts;
+    tgi_cpu_run_tasks(run_part, &run, count, prepared->thread_count);
     if (sums_bytes) {
-        tgi_cpu_reduce_chunks(&here, run.kernels->finish, run.chunk_sums, run.chunk_count);
+        tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    tgi_blocking *blocking = &proposal->blocking, serial;
+    tgi_packed_decision serial;
     tgi_cpu_work work;
     if (kernel->math == TGI_MATH_dot && p->precision == TG_PRECISION_IEEE_FP32) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
@@ -279,13 +280,14 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     memset(&serial, 0, sizeof serial);
     tgi_cpu_choose_blocking(machine, p, kernel, 1, &serial, &work);
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
-    tgi_cpu_choose_blocking(machine, p, kernel, thread_count, blocking, &work);
+    proposal->thread_count = thread_count;
+    tgi_cpu_choose_blocking(machine, p, kernel, thread_count, &proposal->decision.packed, &work);
     proposal->predicted_s = tgi_model_cpu_seconds(machine, &work);
 
     packed_run run = {.kernels = tgi_cpu_select(kernel)};
-    set_sizes(p, blocking, &run);
-    proposal->workspace_bytes = count_chunk_sums_bytes(p, blocking, &run) +
+    set_sizes(p, &proposal->decision.packed, &run);
+    proposal->workspace_bytes = count_chunk_sums_bytes(p, &proposal->decision.packed, &run) +
                                 thread_count * (run.a_bytes + run.b_bytes + run.running_bytes);
 }
 
-const tgi_cpu_family tgi_cpu_packed = {propose, execute};
+const tgi_cpu_family tgi_cpu_packed = {propose, launch};

@@ -108,7 +108,6 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
 static inline void start_walk(const tgi_panels *s, tile_walk *walk)
 {
     const tgi_problem *p = s->call->problem;
-    const tgi_blocking *blocking = s->call->blocking;
     const int64_t bytes = s->tiles->accum_bytes;
     tgi_tile *tile = &walk->tile;
     walk->panels = s;
@@ -136,8 +135,8 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     }
     tile->alpha = p->alpha;
     tile->beta = s->is_first ? p->beta : 1.0;
-    tile->is_streamed = blocking->is_streamed;
-    tile->is_d_far = blocking->is_d_far && !blocking->is_streamed;
+    tile->is_streamed = s->decision->is_streamed;
+    tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed;
     tile->is_plain = tile->alpha == 1.0 && tile->beta == 0.0 && !tile->is_streamed;
 }
 
@@ -147,7 +146,7 @@ void tgi_cpu_run_panels(const tgi_panels *s)
 {
     const int64_t elem_bytes = s->tiles->elem_bytes, panel_cols = s->b.cols;
     const int64_t panel_bytes = s->b.panel_elems * elem_bytes;
-    const int is_along_rows = s->call->blocking->is_along_rows;
+    const int is_along_rows = s->decision->is_along_rows;
     const int64_t group_cols = is_along_rows ? s->cols : panel_cols;
     const tgi_tile_cut cut = s->cut;
     tile_walk walk;

@@ -32,6 +32,7 @@ typedef struct tgi_tile_cut {
 /* One block of D at (row, col) of batch entry `batch`, for one chunk of k. */
 typedef struct tgi_panels {
     const tgi_call *call;
+    const tgi_packed_decision *decision;
     const tgi_isa_kernels *kernels;
     const tgi_tile_set *tiles;
     int64_t batch, row, col, rows, cols;

@@ -57,5 +57,5 @@ void tgi_cpu_reduce_chunks(const tgi_call *call, tgi_finish_fn *finish, const vo
     reduction state = {call, finish, chunk_sums, chunk_count};
     const tgi_problem *p = call->problem;
     int64_t count = p->m * tgi_cpu_divide_up(p->n, REDUCED_COLS);
-    tgi_cpu_run_tasks(reduce_part, &state, count, call->blocking->thread_count);
+    tgi_cpu_run_tasks(reduce_part, &state, count, tgi_cpu_get_prepared(call)->thread_count);
 }

@@ -64,7 +64,7 @@ static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, 
 {
     const tgi_problem *p = call->problem;
     const int64_t bytes = tgi_type_bytes(p->type);
-    tgi_finish_fn *finish = tgi_cpu_select(call->kernel)->finish;
+    tgi_finish_fn *finish = tgi_cpu_get_prepared(call)->kernels->finish;
     for (int64_t batch = 0; batch < p->batch_count; batch++) {
         for (int64_t row = 0; row < p->m; row += tile) {
             for (int64_t col = 0; col < p->n; col += tile) {
@@ -93,13 +93,13 @@ static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, 
     }
 }
 
-static void execute_sequential(const tgi_call *call)
+static void launch_sequential(const tgi_call *call)
 {
     /* The blocks only bound the local sums. Each sum is one dot product over all of k. */
     run_blocks(call, dot_functions[call->problem->type], TILE, call->problem->k);
 }
 
-static void execute_blocked(const tgi_call *call)
+static void launch_blocked(const tgi_call *call)
 {
     run_blocks(call, tile_functions[call->problem->type], TILE, TILE);
 }
@@ -130,5 +130,5 @@ static void propose_blocked(const tgi_machine *machine, const tgi_problem *p,
     propose(machine, p, proposal, 1.5);
 }
 
-const tgi_cpu_family tgi_cpu_sequential = {propose_sequential, execute_sequential};
-const tgi_cpu_family tgi_cpu_blocked = {propose_blocked, execute_blocked};
+const tgi_cpu_family tgi_cpu_sequential = {propose_sequential, launch_sequential};
+const tgi_cpu_family tgi_cpu_blocked = {propose_blocked, launch_blocked};

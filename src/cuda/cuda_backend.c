@@ -1,14 +1,19 @@
 /* CUDA as a backend: dispatch, the epilogue alone. */
+#include <string.h>
+
+#include "core/alloc.h"
 #include "core/status.h"
-#include "cuda/runtime/device.h"
 #include "cuda/families/gemm.h"
+#include "cuda/runtime/device_memory.h"
+#include "cuda/runtime/launch.h"
+#include "cuda/runtime/timing.h"
 #include "kernels/gemm_args.h"
 
 #define SCALE_THREADS 256
 #define SCALE_BLOCKS_PER_SM 16
 
-static tgi_cuda_launch_call *const launches[TGI_FAMILY_COUNT] = {
-#define TGI_CUDA_FAMILY(family, code) [TGI_FAMILY_cuda_##family] = tgi_cuda_launch_##code,
+static const tgi_cuda_launcher *const launchers[TGI_FAMILY_COUNT] = {
+#define TGI_CUDA_FAMILY(family, code) [TGI_FAMILY_cuda_##family] = &tgi_cuda_launcher_##code,
 #include "cuda/families/families.def"
 #undef TGI_CUDA_FAMILY
 };
@@ -25,34 +30,87 @@ static void close_cuda(tgi_machine *machine)
     tgi_cuda_close_device(machine->device);
 }
 
-/* alpha = 0 or k = 0: D = epilogue of sums that are all zero. A and B are not touched. */
-static tg_status run_scale_only(const tgi_cuda_queue *queue, const tgi_call *call)
+/* What the backend keeps of a plan without products: D is the epilogue of sums that are all zero,
+ * and A and B are not touched. */
+typedef struct scale_prepared {
+    tgi_gemm_args args;
+    tgi_cuda_kernel scale;
+} scale_prepared;
+
+static int64_t count_scale_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
-    const tgi_problem *p = call->problem;
-    const char *symbol = p->d_type == TG_TYPE_FP64 ? "tgi_scale_fp64" : "tgi_scale_fp32";
-    const int64_t limit = (int64_t)call->machine->gpu.sm_count * SCALE_BLOCKS_PER_SM;
-    int64_t block_count =
-        (p->batch_count * p->m * p->n + SCALE_THREADS - 1) / SCALE_THREADS; /* of D, 63 bits */
-    tgi_gemm_args args = {
-        .problem = *p, .c = call->c, .bias = call->bias, .d = call->d, .k_part_count = 1};
-    args.d_scale = call->d_scale;
-    void *arguments[] = {&args};
-    const tgi_cuda_launch launch = {
-        .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
-        .block = {SCALE_THREADS, 1, 1},
-        .is_early = 1};
-    return tgi_cuda_run(queue, "scale", symbol, &launch, arguments);
+    (void)p;
+    (void)proposal;
+    return sizeof(scale_prepared);
 }
 
-static tg_status execute(const tgi_call *call)
+static void prepare_scale(const tgi_machine *machine, const tgi_problem *p,
+                          const tgi_proposal *proposal, void *block)
+{
+    const int64_t limit = (int64_t)machine->gpu.sm_count * SCALE_BLOCKS_PER_SM;
+    const int64_t block_count = tgi_divide_up(p->batch_count * p->m * p->n, SCALE_THREADS);
+    scale_prepared *prepared = block;
+    (void)proposal;
+    prepared->args.problem = *p;
+    prepared->args.k_part_count = 1;
+    prepared->scale =
+        (tgi_cuda_kernel){.image = "scale",
+                          .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
+                          .block = {SCALE_THREADS, 1, 1},
+                          .is_early = 1};
+    strcpy(prepared->scale.symbol, p->d_type == TG_TYPE_FP64 ? "tgi_scale_fp64" : "tgi_scale_fp32");
+}
+
+static tg_status launch_scale(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
+{
+    scale_prepared *prepared = block;
+    tgi_gemm_args args = prepared->args;
+    void *arguments[] = {&args};
+    args.problem.alpha = call->problem->alpha;
+    args.problem.beta = call->problem->beta;
+    args.c = call->c;
+    args.bias = call->bias;
+    args.d = call->d;
+    args.d_scale = call->d_scale;
+    return tgi_cuda_run(queue, &prepared->scale, arguments);
+}
+
+static const tgi_cuda_launcher scale_launcher = {count_scale_bytes, prepare_scale, launch_scale};
+
+/* What a plan keeps: who launches it, and the launcher's own block. */
+typedef struct cuda_prepared {
+    const tgi_cuda_launcher *launcher;
+    _Alignas(TGI_CACHE_LINE_BYTES) char block[];
+} cuda_prepared;
+
+static const tgi_cuda_launcher *find_launcher(const tgi_problem *p, const tgi_proposal *proposal)
+{
+    return tgi_problem_is_scale_only(p) ? &scale_launcher : launchers[proposal->kernel->family];
+}
+
+static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
+{
+    return (int64_t)sizeof(cuda_prepared) +
+           find_launcher(p, proposal)->count_prepared_bytes(p, proposal);
+}
+
+static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
+                    void *block)
+{
+    cuda_prepared *prepared = block;
+    prepared->launcher = find_launcher(p, proposal);
+    prepared->launcher->prepare(machine, p, proposal, prepared->block);
+}
+
+static tg_status launch(const tgi_call *call)
 {
     const tgi_cuda_queue queue = {.device = call->machine->device, .stream = call->stream};
+    cuda_prepared *prepared = call->prepared;
     void *before;
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
         return status;
-    status =
-        call->kernel ? launches[call->kernel->family](&queue, call) : run_scale_only(&queue, call);
+    status = prepared->launcher->launch(&queue, call, prepared->block);
     tgi_cuda_leave(queue.device, before);
     return status;
 }
@@ -81,7 +139,10 @@ const tgi_backend tgi_backend_cuda = {
     .open = open_cuda,
     .close = close_cuda,
     .propose = tgi_cuda_propose,
-    .execute = execute,
+    .describe_cut = tgi_cuda_describe_cut,
+    .count_prepared_bytes = count_prepared_bytes,
+    .prepare = prepare,
+    .launch = launch,
     .measure_peak = tgi_cuda_measure_peak,
     .allocate = tgi_cuda_allocate,
     .release = tgi_cuda_release,

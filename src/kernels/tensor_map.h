@@ -10,6 +10,11 @@
 #define TGI_ALIGN_64 _Alignas(64)
 #endif
 
+/* Addresses and strides in bytes are multiples of this, */
+#define TGI_TENSOR_UNIT_BYTES 16
+/* and strides in bytes are below this. */
+#define TGI_TENSOR_STRIDE_MAX ((int64_t)1 << 40)
+
 typedef struct tgi_tensor_map {
     TGI_ALIGN_64 uint64_t words[16];
 } tgi_tensor_map;

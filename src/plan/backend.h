@@ -5,28 +5,16 @@
 #include "core/problem.h"
 #include "core/refusal.h"
 #include "model/machine.h"
-
-/* How a kernel cuts its problem, chosen at planning. What a field means is the family's affair. */
-typedef struct tgi_blocking {
-    int64_t mc, nc, kc; /* cache block, elements */
-    int64_t panel_cols; /* of B: as wide as a tile or less, all alike */
-    int64_t row_parts;  /* D is cut into row_parts x col_parts x k_parts tasks */
-    int64_t col_parts, k_parts;
-    int64_t whole_tiles; /* of D, whose k is not cut; those behind them are cut into k_parts */
-    int cluster_rows, cluster_parts; /* of a GPU's blocks: tiles of D, and parts of k of each */
-    int is_a_packed, is_b_packed;
-    int is_along_rows; /* tiles follow D's rows rather than its columns */
-    int is_d_far;      /* D does not fit beside the operands in L2 */
-    int is_streamed;   /* D is written past the caches */
-    int thread_count;
-} tgi_blocking;
+#include "model/plan_counts.h"
+#include "plan/decision.h"
 
 /* A kernel's answer to a problem: legal or not, how it would run and how long. */
 typedef struct tgi_proposal {
     const tgi_kernel *kernel;
     int is_legal;
-    tgi_refusal refusal; /* why it is not legal; NONE if it is */
-    tgi_blocking blocking;
+    tgi_refusal refusal;   /* why it is not legal; NONE if it is */
+    tgi_decision decision; /* the member of the kernel's family; zeros where nothing is to be cut */
+    int thread_count;      /* threads of the processor at most, 1 on a GPU */
     int64_t workspace_bytes;
     int64_t resident_blocks; /* of a GPU's multiprocessor at once; 0 where not known */
     int64_t shared_bytes;    /* of a GPU's block */
@@ -39,16 +27,15 @@ typedef struct tgi_proposal {
     tgi_sum_order sum_order;
 } tgi_proposal;
 
-/* One execution, roles already canonical, pointers checked. */
+/* One execution: operands in their canonical roles, pointers checked. */
 typedef struct tgi_call {
     const tgi_machine *machine;
-    const tgi_problem *problem;
-    const tgi_kernel *kernel; /* NULL where the problem is scale only */
-    const tgi_blocking *blocking;
-    const void *a, *b, *c;
+    const tgi_problem *problem; /* of the plan, with alpha and beta of this call */
+    void *prepared;             /* of the plan, filled by the backend's `prepare` */
+    const void *a, *b, *c;      /* c is NULL where beta is 0 */
     void *d;
     const void *bias;
-    const float *a_scale, *b_scale, *d_scale; /* NULL where there is none */
+    const float *a_scale, *b_scale, *d_scale; /* NULL where the operand has no scale */
     void *workspace;                          /* aligned to the backend's workspace_alignment */
     void *stream;
 } tgi_call;
@@ -75,7 +62,18 @@ typedef struct tgi_backend {
     void (*close)(tgi_machine *machine);
     /* Fills all but proposal->kernel, which is given. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
-    tg_status (*execute)(const tgi_call *call);
+    /* Fills the counts that a plan's figures are derived from; NULL where there are none. */
+    void (*describe_cut)(const tgi_proposal *proposal, tgi_plan_cut *cut);
+    /* Returns the size of the block that `prepare` fills, for a problem that is not empty. */
+    int64_t (*count_prepared_bytes)(const tgi_problem *problem, const tgi_proposal *proposal);
+    /* Derives all that a launch needs and that does not depend on its pointers, alpha and beta,
+     * into `prepared`: zeroed, aligned to TGI_CACHE_LINE_BYTES. Nothing has to be undone before
+     * that memory is freed. It asks no device. */
+    void (*prepare)(const tgi_machine *machine, const tgi_problem *problem,
+                    const tgi_proposal *proposal, void *prepared);
+    /* Runs a prepared plan, or puts its kernels into the stream. Any number of threads may launch
+     * one plan at once. */
+    tg_status (*launch)(const tgi_call *call);
     /* FLOP/s of an FMA loop on `thread_count` threads. */
     tg_status (*measure_peak)(const tgi_machine *machine, tg_type type, int thread_count,
                               double *flop_per_s);

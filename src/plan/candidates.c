@@ -159,19 +159,16 @@ tg_status tgi_plan_canonicalize(const tgi_backend *backend, const tg_problem *pr
     return TG_STATUS_OK;
 }
 
-static void count_plan(const tgi_machine *machine, const tgi_problem *problem,
-                       const tgi_proposal *proposal, tg_candidate *candidate)
+static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
+                       const tgi_problem *problem, const tgi_proposal *proposal,
+                       tg_candidate *candidate)
 {
-    const tgi_blocking *blocking = &proposal->blocking;
-    const tgi_plan_cut cut = {.k_part_count = blocking->k_parts ? blocking->k_parts : 1,
-                              .whole_tiles = blocking->whole_tiles,
-                              .cluster_parts =
-                                  blocking->cluster_parts ? blocking->cluster_parts : 1,
-                              .is_turned = blocking->is_along_rows,
-                              .tile_cols = blocking->nc,
-                              .block_count = blocking->col_parts,
-                              .resident_count = proposal->resident_blocks};
+    tgi_plan_cut cut = {
+        .k_part_count = 1, .cluster_parts = 1, .resident_count = proposal->resident_blocks};
     tgi_plan_counts counts = {.block_count = 0};
+    if (proposal->is_legal && backend->describe_cut && !tgi_problem_is_empty(problem) &&
+        !tgi_problem_is_scale_only(problem))
+        backend->describe_cut(proposal, &cut);
     if (proposal->is_legal)
         counts = tgi_model_count_plan(&machine->gpu, proposal->kernel, problem, &cut);
     candidate->block_count = counts.block_count;
@@ -229,7 +226,7 @@ tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
             tell_loss(&proposal, &best, &proposal.refusal);
         candidate->refusal = proposal.refusal.kind;
         memcpy(candidate->reason, proposal.refusal.text, sizeof candidate->reason);
-        count_plan(machine, &canonical, &proposal, candidate);
+        count_plan(backend, machine, &canonical, &proposal, candidate);
     }
     return TG_STATUS_OK;
 }

@@ -17,8 +17,7 @@ static tgi_call make_call(const tg_plan *plan, const tg_buffers *buffers)
     const int is_swapped = plan->problem.is_swapped;
     tgi_call call = {.machine = &plan->context->machine,
                      .problem = &plan->problem,
-                     .kernel = plan->kernel,
-                     .blocking = &plan->blocking,
+                     .prepared = plan->prepared,
                      .a = is_swapped ? buffers->b : buffers->a,
                      .b = is_swapped ? buffers->a : buffers->b,
                      .c = buffers->c,
@@ -35,8 +34,6 @@ static tgi_call make_call(const tg_plan *plan, const tg_buffers *buffers)
         call.b_scale = NULL;
     if (p->d_scale == TG_SCALE_NONE)
         call.d_scale = NULL;
-    if (tgi_problem_is_scale_only(p))
-        call.kernel = NULL;
     if (p->beta == 0.0)
         call.c = NULL;
     return call;
@@ -45,7 +42,7 @@ static tgi_call make_call(const tg_plan *plan, const tg_buffers *buffers)
 static tg_status check_pointers(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
-    int reads_inputs = call->kernel != NULL;
+    int reads_inputs = !tgi_problem_is_scale_only(p);
     const char *missing = !call->d                                 ? "d"
                           : reads_inputs && !call->a               ? p->is_swapped ? "b" : "a"
                           : reads_inputs && !call->b               ? p->is_swapped ? "a" : "b"
@@ -66,11 +63,12 @@ static tg_status check_overlap(const tg_plan *plan, const tgi_call *call)
     const tgi_problem *p = call->problem;
     const tgi_span *d = &plan->d_span;
     const char *name = NULL;
+    const int reads_inputs = !tgi_problem_is_scale_only(p);
     int is_in_place = call->c == call->d && p->c.row == p->d.row && p->c.col == p->d.col &&
                       p->c.batch == p->d.batch;
-    if (call->kernel && tgi_overlap_may_share(call->d, d, call->a, &plan->a_span)) {
+    if (reads_inputs && tgi_overlap_may_share(call->d, d, call->a, &plan->a_span)) {
         name = p->is_swapped ? "B" : "A";
-    } else if (call->kernel && tgi_overlap_may_share(call->d, d, call->b, &plan->b_span)) {
+    } else if (reads_inputs && tgi_overlap_may_share(call->d, d, call->b, &plan->b_span)) {
         name = p->is_swapped ? "A" : "B";
     } else if (call->c && !is_in_place &&
                tgi_overlap_may_share(call->d, d, call->c, &plan->c_span)) {
@@ -99,7 +97,7 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
 {
     int64_t needed_bytes = plan->workspace_bytes;
     if (needed_bytes == 0)
-        return plan->context->backend->execute(call);
+        return plan->context->backend->launch(call);
     if (buffers->workspace) {
         if (buffers->workspace_bytes < needed_bytes) {
             return tgi_status_fail(TG_STATUS_WORKSPACE_TOO_SMALL,
@@ -115,7 +113,7 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
                                    buffers->workspace, alignment);
         }
         call->workspace = buffers->workspace;
-        return plan->context->backend->execute(call);
+        return plan->context->backend->launch(call);
     }
     tgi_workspace workspace;
     tg_status status =
@@ -123,7 +121,7 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
     if (status)
         return status;
     call->workspace = workspace.memory;
-    status = plan->context->backend->execute(call);
+    status = plan->context->backend->launch(call);
     tgi_workspace_give(&plan->context->workspaces, workspace);
     return status;
 }
@@ -167,7 +165,7 @@ static void log_call(const tg_plan *plan, const tgi_kernel *ran, double elapsed_
     fprintf(plan->context->log,
             "tilegemm problem=%s device=%s kernel=%s threads=%d time_us=%.2f gflop_per_s=%.2f "
             "status=%s\n",
-            problem, plan->context->device, ran->name, plan->blocking.thread_count, elapsed_s * 1e6,
+            problem, plan->context->device, ran->name, plan->thread_count, elapsed_s * 1e6,
             flops / elapsed_s * 1e-9, tg_get_status_name(status));
 }
 

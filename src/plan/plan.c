@@ -35,6 +35,21 @@ static void set_spans(tg_plan *plan)
     plan->b_span = tgi_overlap_find_span(&p->b, p->k, p->n, p->batch_count, in_bytes);
 }
 
+/* Lets the backend prepare the launch; 0 where there is no memory. */
+static int prepare_launch(tg_plan *plan, const tgi_proposal *proposal)
+{
+    const tgi_backend *backend = plan->context->backend;
+    if (tgi_problem_is_empty(&plan->problem))
+        return 1;
+    const int64_t size_bytes = backend->count_prepared_bytes(&plan->problem, proposal);
+    plan->prepared = tgi_alloc_block(size_bytes);
+    if (!plan->prepared)
+        return 0;
+    memset(plan->prepared, 0, (size_t)size_bytes);
+    backend->prepare(&plan->context->machine, &plan->problem, proposal, plan->prepared);
+    return 1;
+}
+
 static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
                           const tgi_proposal *proposal, const tg_problem *original)
 {
@@ -44,7 +59,7 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
     plan->context = context;
     plan->problem = *problem;
     plan->kernel = proposal->kernel;
-    plan->blocking = proposal->blocking;
+    plan->thread_count = proposal->thread_count;
     plan->workspace_bytes = proposal->workspace_bytes;
     memcpy(plan->needs_aligned, proposal->needs_aligned, sizeof plan->needs_aligned);
     plan->predicted_s = proposal->predicted_s;
@@ -55,7 +70,11 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
     plan->original.a_scale_data = plan->original.b_scale_data = plan->original.d_scale_data = NULL;
     if (tgi_problem_is_scale_only(problem) || tgi_problem_is_empty(problem)) {
         plan->workspace_bytes = 0;
-        plan->blocking.thread_count = 1;
+        plan->thread_count = 1;
+    }
+    if (!prepare_launch(plan, proposal)) {
+        tgi_alloc_free(plan);
+        return NULL;
     }
     set_spans(plan);
     atomic_init(&plan->user_count, 1);
@@ -114,6 +133,7 @@ tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
 void tg_destroy_plan(tg_plan *plan)
 {
     if (plan && atomic_fetch_sub_explicit(&plan->user_count, 1, memory_order_acq_rel) == 1) {
+        tgi_alloc_free(plan->prepared);
         tgi_alloc_free(plan);
     }
 }
@@ -127,7 +147,7 @@ tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info, size_t struc
     const tg_plan_info made = {.struct_bytes = sizeof made,
                                .kernel = plan->kernel->name,
                                .workspace_bytes = plan->workspace_bytes,
-                               .thread_count = plan->blocking.thread_count,
+                               .thread_count = plan->thread_count,
                                .predicted_s = plan->predicted_s};
     return tgi_struct_write(&tgi_struct_plan_info, &made, info, struct_bytes);
 }

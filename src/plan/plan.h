@@ -1,4 +1,5 @@
-/* PLAN: a chosen kernel with its blocking. Shared by the cache and its users, freed by the last. */
+/* PLAN: a chosen kernel, prepared for its launch. The cache and its users share a plan; the last of
+ * them frees it. */
 #ifndef TGI_PLAN_H
 #define TGI_PLAN_H
 
@@ -11,7 +12,8 @@ struct tg_plan {
     tg_context *context;
     tgi_problem problem;
     const tgi_kernel *kernel; /* kept by name where the problem is scale only */
-    tgi_blocking blocking;
+    void *prepared;           /* owned; filled by the backend; NULL where the problem is empty */
+    int thread_count;
     tgi_span a_span, b_span, c_span, d_span, bias_span; /* where the problem is not empty */
     tgi_span a_scale_span, b_scale_span, d_scale_span;
     int64_t workspace_bytes;

@@ -45,7 +45,7 @@ static int takes_problem(const tgi_problem *p, tgi_refusal *refusal)
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
-    proposal->blocking.thread_count = 1;
+    proposal->thread_count = 1;
     proposal->sum_order = TGI_SUM_WHOLE;
     if (tgi_problem_is_empty(p)) {
         proposal->is_legal = 1;
@@ -80,26 +80,48 @@ static tg_status clear(const tgi_call *call)
     return TG_STATUS_OK;
 }
 
-static tg_status execute(const tgi_call *call)
+/* What the simulator keeps of a plan. */
+typedef struct sim_prepared {
+    const tgi_sim_kernel *kernel; /* NULL where no product is formed */
+    tgi_sim_launch launch;        /* all but pointers */
+} sim_prepared;
+
+static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
-    const tgi_problem *p = call->problem;
+    (void)p;
+    (void)proposal;
+    return sizeof(sim_prepared);
+}
+
+static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
+                    void *block)
+{
+    sim_prepared *prepared = block;
+    (void)machine;
+    if (tgi_problem_is_scale_only(p))
+        return;
+    prepared->kernel = find_kernel(proposal->kernel);
+    prepared->launch = (tgi_sim_launch){
+        .function = prepared->kernel->function, .m = (int)p->m, .n = (int)p->n, .k = (int)p->k};
+    tgi_sim_set_grid(&prepared->kernel->row, p->m, p->n, &prepared->launch);
+}
+
+static tg_status launch_sim(const tgi_call *call)
+{
+    const sim_prepared *prepared = call->prepared;
     char text[400];
-    if (!call->kernel)
+    if (!prepared->kernel)
         return clear(call);
-    const tgi_sim_kernel *kernel = find_kernel(call->kernel);
     tgi_sim_record record = {.counts = NULL};
-    tgi_sim_launch launch = {.function = kernel->function,
-                             .a = call->a,
-                             .b = call->b,
-                             .d = call->d,
-                             .m = (int)p->m,
-                             .n = (int)p->n,
-                             .k = (int)p->k};
-    tgi_sim_set_grid(&kernel->row, p->m, p->n, &launch);
+    tgi_sim_launch launch = prepared->launch;
+    launch.a = call->a;
+    launch.b = call->b;
+    launch.d = call->d;
     tg_status status = tgi_sim_run(&launch, &record);
     if (status || record.finding_count == 0)
         return status;
-    tgi_sim_describe(&record.findings[0], kernel->row.name, launch.block, text, sizeof text);
+    tgi_sim_describe(&record.findings[0], prepared->kernel->row.name, launch.block, text,
+                     sizeof text);
     return tgi_status_fail(TG_STATUS_DEVICE_FAILURE, "%s", text);
 }
 
@@ -135,7 +157,9 @@ const tgi_backend tgi_backend_sim = {
     .count_devices = count_devices,
     .open = open_sim,
     .propose = propose,
-    .execute = execute,
+    .count_prepared_bytes = count_prepared_bytes,
+    .prepare = prepare,
+    .launch = launch_sim,
     .measure_peak = measure_peak,
     .allocate = allocate,
     .release = release,

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "check/check.h"
+#include "cpu/cpu.h"
 #include "plan/plan.h"
 
 #define MOST_BYTES ((int64_t)32 << 20)
@@ -59,9 +60,9 @@ static void check_streamed(const char *shape, int is_run)
     assert_int_equal(tg_parse_problem(shape, &problem, sizeof problem), TG_STATUS_OK);
     assert_true(check_make_operands(&problem, 7, &operands));
     assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_OK);
-    plan->blocking.is_streamed =
-        1; /* the plan is ours alone: plans by kernel name are not cached */
-    plan->blocking.is_along_rows = 1;
+    /* The plan is ours alone: plans by kernel name are not cached. */
+    tgi_packed_decision *decision = &((tgi_cpu_prepared *)plan->prepared)->decision.packed;
+    decision->is_streamed = decision->is_along_rows = 1;
     tg_buffers buffers = {.struct_bytes = sizeof buffers,
                           .a = problem.a.data,
                           .b = problem.b.data,

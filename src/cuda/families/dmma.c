@@ -14,7 +14,7 @@ static int64_t count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
     return tgi_divide_up(p->m, kernel->tile_rows) * tgi_divide_up(p->n, kernel->tile_cols);
 }
 
-void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
@@ -35,21 +35,4 @@ void tgi_cuda_propose_dmma(const tgi_machine *machine, const tgi_problem *p, tgi
     tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
 }
 
-tg_status tgi_cuda_launch_dmma(const tgi_cuda_queue *queue, const tgi_call *call)
-{
-    const tgi_kernel *kernel = call->kernel;
-    const tgi_problem *p = call->problem;
-    tgi_gemm_args args;
-    tgi_gemm_set_args(call, &args);
-    tgi_gemm_set_parts(call, &args);
-    const int64_t batches =
-        p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX;
-    const tgi_cuda_launch launch = {
-        .grid = {(unsigned)count_tiles(kernel, p), (unsigned)args.k_part_count, (unsigned)batches},
-        .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel),
-        .is_early = 1};
-    void *arguments[] = {&args};
-    tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
-    return status ? status : tgi_gemm_add_parts(queue, &args);
-}
+const tgi_cuda_planner tgi_cuda_planner_dmma = {propose, tgi_gemm_describe_cut};

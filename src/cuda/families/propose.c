@@ -1,9 +1,10 @@
-/* What the families make of a problem. Nothing here needs a driver or a GPU. */
+/* What the families make of a problem. */
+#include <stdio.h>
 
-#include "cuda/cuda.h"
+#include "cuda/families/family.h"
 
-static tgi_cuda_propose_row *const proposals[TGI_FAMILY_COUNT] = {
-#define TGI_CUDA_FAMILY(family, code) [TGI_FAMILY_cuda_##family] = tgi_cuda_propose_##code,
+static const tgi_cuda_planner *const planners[TGI_FAMILY_COUNT] = {
+#define TGI_CUDA_FAMILY(family, code) [TGI_FAMILY_cuda_##family] = &tgi_cuda_planner_##code,
 #include "cuda/families/families.def"
 #undef TGI_CUDA_FAMILY
 };
@@ -11,17 +12,24 @@ static tgi_cuda_propose_row *const proposals[TGI_FAMILY_COUNT] = {
 void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                       tgi_proposal *proposal)
 {
-    proposal->blocking.thread_count = 1;
+    const tgi_cuda_planner *planner = planners[proposal->kernel->family];
+    proposal->thread_count = 1;
     /* Without batch invariance the fastest row is the choice, whatever its order. */
     proposal->sum_order = problem->is_batch_invariant ? proposal->kernel->sum_order : TGI_SUM_WHOLE;
-    tgi_cuda_propose_row *propose = proposals[proposal->kernel->family];
     if (tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem))
         proposal->is_legal = 1; /* no product is formed: families see sizes from 1 */
-    else if (propose)
-        propose(machine, problem, proposal);
+    else if (planner)
+        planner->propose(machine, problem, proposal);
     else
         tgi_refuse(&proposal->refusal, TG_REFUSAL_NO_CODE, "its family has no launch code");
     proposal->serial_s = proposal->predicted_s;
+}
+
+void tgi_cuda_describe_cut(const tgi_proposal *proposal, tgi_plan_cut *cut)
+{
+    const tgi_cuda_planner *planner = planners[proposal->kernel->family];
+    if (planner->describe_cut)
+        planner->describe_cut(proposal, cut);
 }
 
 const tgi_backend tgi_backend_chip = {
@@ -29,4 +37,5 @@ const tgi_backend tgi_backend_chip = {
     .row_device = "cuda",
     .operand_alignment = TGI_CUDA_OPERAND_ALIGNMENT,
     .propose = tgi_cuda_propose,
+    .describe_cut = tgi_cuda_describe_cut,
 };

@@ -1,6 +1,5 @@
 /* Family simt: FP32 tiles on CUDA cores, of any size and layout. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cuda/families/gemm.h"
 #include "kernels/tile_shape.h"
@@ -32,7 +31,7 @@ static void choose_parts(const tgi_machine *machine, const tgi_problem *p,
     }
 }
 
-void tgi_cuda_propose_simt(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const double tiles = (double)tgi_divide_up(p->m, kernel->tile_rows) *
@@ -52,62 +51,4 @@ void tgi_cuda_propose_simt(const tgi_machine *machine, const tgi_problem *p, tgi
     choose_parts(machine, p, &work, proposal);
 }
 
-/* Can copies run by 8 bytes? On Hopper alone are there kernels for it (kernels/simt/simt.cu). */
-static int has_pairs(const tgi_machine *machine)
-{
-    return machine->gpu.capability == 90 && strstr(tgi_cuda_architectures(), "sm_90a");
-}
-
-/* 1 if lines of contiguous elements, `across` apart, start at multiples of 8 bytes. */
-static int is_paired(const void *data, int64_t along, int64_t across, int64_t batch,
-                     int64_t line_count)
-{
-    return along == 1 && across % 2 == 0 && batch % 2 == 0 && line_count % 2 == 0 &&
-           (uintptr_t)data % 8 == 0;
-}
-
-/* How an operand's line_count lines, along m or n, are copied (kernels/simt/copy.cuh). Tiles moved
- * back from the edge start at multiples of 16 bytes only where the lines end at one. */
-static char choose_copy(int along_k, int vector_elems, int is_pair, int64_t line_count)
-{
-    if (along_k)
-        return 'k';
-    return vector_elems == 4 && line_count % 4 == 0 ? 'v' : is_pair ? 'p' : 's';
-}
-
-/* The row's kernel for these copies, as kernels/simt/simt.cu names it. */
-static void name_kernel(char symbol[TGI_CUDA_SYMBOL_BYTES], const tgi_kernel *kernel, char a_copy,
-                        char b_copy)
-{
-    /* Across lines, the shorter copies serve both operands. */
-    if (a_copy != 'k' && b_copy != 'k' && a_copy != b_copy)
-        a_copy = b_copy = 's';
-    snprintf(symbol, TGI_CUDA_SYMBOL_BYTES, "%s_%c%c", kernel->name, a_copy, b_copy);
-}
-
-tg_status tgi_cuda_launch_simt(const tgi_cuda_queue *queue, const tgi_call *call)
-{
-    const tgi_kernel *kernel = call->kernel;
-    const tgi_problem *p = call->problem;
-    const int64_t col_tiles = tgi_divide_up(p->n, kernel->tile_cols);
-    tgi_gemm_args args;
-    tgi_gemm_set_args(call, &args);
-    tgi_gemm_set_parts(call, &args);
-    /* The group's tiles are counted in 32 bits. */
-    if (col_tiles >= 1 << 24)
-        args.tile_rows_per_group = 1;
-    const tgi_cuda_launch launch = {
-        .grid = {(unsigned)(tgi_divide_up(p->m, kernel->tile_rows) * col_tiles * p->batch_count),
-                 (unsigned)args.k_part_count, 1},
-        .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel),
-        .is_early = 1};
-    void *arguments[] = {&args};
-    const int pairs = has_pairs(call->machine);
-    const int b_pair = pairs && is_paired(args.b, p->b.col, p->b.row, p->b.batch, p->n);
-    char symbol[TGI_CUDA_SYMBOL_BYTES];
-    name_kernel(symbol, kernel, choose_copy(args.a_along_k, args.a_vector_elems, 0, p->m),
-                choose_copy(args.b_along_k, args.b_vector_elems, b_pair, p->n));
-    tg_status status = tgi_cuda_run(queue, kernel->image, symbol, &launch, arguments);
-    return status ? status : tgi_gemm_add_parts(queue, &args);
-}
+const tgi_cuda_planner tgi_cuda_planner_simt = {propose, tgi_gemm_describe_cut};

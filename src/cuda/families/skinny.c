@@ -2,16 +2,18 @@
  * Families rank and dot: D has few rows, or few columns, and then is formed transposed. The grid is
  * at most as many blocks as run at once; they share out tiles of D, whole or cut along k.
  */
+#include "cuda/families/skinny.h"
+
+#include <stdio.h>
 
 #include "cuda/families/gemm.h"
-#include "cuda/families/operand.h"
 #include "kernels/skinny/rank_args.h"
 #include "kernels/tile_shape.h"
 
 /* Fewer steps than these are not worth a block's start. */
 #define STEPS_MIN 4
 #define RANK_PARTS_MAX 16
-#define BOX_CAPABILITY 90 /* that has the copy engine */
+#define WORKSPACE_UNIT_BYTES 256
 
 static int is_dot(const tgi_kernel *kernel)
 {
@@ -34,14 +36,12 @@ static int count_blocks_per_sm(const tgi_machine *machine, const tgi_kernel *ker
     return tgi_gemm_count_resident(machine, most, shared_bytes);
 }
 
-/* 1 where the columns are the few. */
-static int is_turned(const tgi_problem *p)
+int tgi_skinny_is_transposed(const tgi_problem *p)
 {
     return p->n < p->m;
 }
 
-/* 1 where the kernel takes B's lines wherever they begin, and A in lines of whole units alone. */
-static int is_narrow_rank(const tgi_kernel *kernel)
+int tgi_skinny_is_narrow_rank(const tgi_kernel *kernel)
 {
     return !is_dot(kernel) && tgi_type_bytes(kernel->type) < 4;
 }
@@ -100,8 +100,7 @@ static skinny_cut cut_alike(const tgi_kernel *kernel, const tgi_problem *p, int6
     return cut;
 }
 
-/* A, for kernels of narrow types, which read lines along k: in vectors as it lies, or repacked. */
-static void describe_a(const tgi_problem *p, tgi_operand *a)
+void tgi_skinny_describe_a(const tgi_problem *p, tgi_operand *a)
 {
     tgi_operand_describe(p, 0, 0, p->is_a_offset, a);
 }
@@ -137,13 +136,12 @@ static void set_access(const tgi_kernel *kernel, const tgi_problem *p, tgi_tile_
         work->access = a_access;
 }
 
-/* Of A's copy in the workspace: behind the sums of the parts of k. */
-static int64_t find_a_place(const tgi_problem *p, int64_t part_count)
+int64_t tgi_skinny_find_a_place(const tgi_problem *p, int64_t part_count)
 {
-    return tgi_divide_up(tgi_gemm_part_bytes(p, part_count), 256) * 256;
+    return tgi_round_up(tgi_gemm_part_bytes(p, part_count), WORKSPACE_UNIT_BYTES);
 }
 
-static tgi_layout find_repacked_layout(const tgi_operand *a)
+tgi_layout tgi_skinny_find_repacked_layout(const tgi_operand *a)
 {
     return (tgi_layout){.row = a->pitch_bytes / a->elem_bytes,
                         .col = 1,
@@ -196,12 +194,12 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, int64_t a_
     proposal->is_legal = 1;
     proposal->resident_blocks = count_blocks_per_sm(machine, kernel);
     proposal->predicted_s = seconds;
-    proposal->workspace_bytes = find_a_place(p, cut->part_count) + a_bytes;
-    proposal->blocking.nc = cut->tile_cols;
-    proposal->blocking.kc = cut->unit_elems;
-    proposal->blocking.k_parts = cut->part_count;
-    proposal->blocking.col_parts = cut->block_count;
-    proposal->blocking.is_a_packed = a_bytes > 0;
+    proposal->workspace_bytes = tgi_skinny_find_a_place(p, cut->part_count) + a_bytes;
+    proposal->decision.skinny = (tgi_skinny_decision){.tile_cols = cut->tile_cols,
+                                                      .unit_elems = cut->unit_elems,
+                                                      .part_count = cut->part_count,
+                                                      .block_count = cut->block_count,
+                                                      .is_a_repacked = a_bytes > 0};
 }
 
 static void propose_cuts(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
@@ -211,7 +209,7 @@ static void propose_cuts(const tgi_machine *machine, const tgi_problem *p, int64
     const int64_t tile_count = tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
     const int64_t slot_count =
         (int64_t)machine->gpu.sm_count * count_blocks_per_sm(machine, kernel);
-    if (!is_narrow_rank(kernel)) {
+    if (!tgi_skinny_is_narrow_rank(kernel)) {
         const skinny_cut whole = keep_whole(kernel, p, tile_count, slot_count);
         const skinny_cut cut = cut_tiles(kernel, p, tile_count, slot_count);
         try_cut(machine, p, a_bytes, &whole, proposal);
@@ -226,19 +224,19 @@ static void propose_cuts(const tgi_machine *machine, const tgi_problem *p, int64
     }
 }
 
-void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *given,
-                             tgi_proposal *proposal)
+static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     tgi_problem p = *given;
-    if (is_turned(&p))
+    if (tgi_skinny_is_transposed(&p))
         tgi_problem_transpose(&p);
     if (!takes(machine, &p, proposal))
         return;
     tgi_operand a;
-    describe_a(&p, &a);
+    tgi_skinny_describe_a(&p, &a);
     const int64_t a_bytes = tgi_operand_workspace_bytes(&a);
-    proposal->needs_aligned[is_turned(given)] = is_narrow_rank(proposal->kernel) && a_bytes == 0;
-    if (!is_narrow_rank(proposal->kernel) || a_bytes == 0)
+    proposal->needs_aligned[tgi_skinny_is_transposed(given)] =
+        tgi_skinny_is_narrow_rank(proposal->kernel) && a_bytes == 0;
+    if (!tgi_skinny_is_narrow_rank(proposal->kernel) || a_bytes == 0)
         propose_cuts(machine, &p, 0, proposal);
     if (tgi_type_bytes(p.type) >= 4 || a_bytes == 0)
         return;
@@ -248,101 +246,17 @@ void tgi_cuda_propose_skinny(const tgi_machine *machine, const tgi_problem *give
                    (long long)a_bytes, (long long)TGI_WORKSPACE_BYTES_MAX);
         return;
     }
-    p.a = find_repacked_layout(&a);
+    p.a = tgi_skinny_find_repacked_layout(&a);
     p.is_a_offset = 0;
     propose_cuts(machine, &p, a_bytes, proposal);
 }
 
-/* Repacks A into the workspace, behind the parts of k. */
-static tg_status repack_a(const tgi_cuda_queue *queue, const tgi_call *call, tgi_gemm_args *args)
+static void describe_cut(const tgi_proposal *proposal, tgi_plan_cut *cut)
 {
-    const tgi_problem *p = &args->problem;
-    char *memory = (char *)call->workspace + find_a_place(p, call->blocking->k_parts);
-    tgi_repack_args repack = {.job[1].piece_count = 0};
-    tgi_operand a;
-    describe_a(p, &a);
-    tgi_operand_set_job(&a, args->a, memory, &repack.job[0]);
-    tgi_gemm_replace_a(args, memory, find_repacked_layout(&a));
-    return tgi_operand_repack(queue, call->machine->gpu.sm_count, &repack, a.elem_bytes);
+    const tgi_skinny_decision *decision = &proposal->decision.skinny;
+    cut->k_part_count = decision->part_count;
+    cut->tile_cols = decision->tile_cols;
+    cut->block_count = decision->block_count;
 }
 
-/* 1 where the copy engine can bring B's lines: those that begin alike lie at multiples of 16 bytes
- * from one another, and so do the batch entries. */
-static int has_boxes(const tgi_call *call, const tgi_problem *p)
-{
-    const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
-    const int64_t batch_bytes = p->b.batch * elem_bytes;
-    return call->machine->gpu.capability >= BOX_CAPABILITY && p->b.col == 1 && p->k >= elems &&
-           p->n <= INT32_MAX - elems && p->k <= INT32_MAX && p->batch_count <= INT32_MAX &&
-           p->b.row > 0 && p->b.row < TGI_TENSOR_STRIDE_MAX / TGI_RANK_UNIT_BYTES &&
-           p->b.row * elems >= p->n + elems &&
-           (p->batch_count == 1 || batch_bytes == 0 ||
-            (batch_bytes > 0 && batch_bytes < TGI_TENSOR_STRIDE_MAX &&
-             batch_bytes % TGI_RANK_UNIT_BYTES == 0));
-}
-
-/* The map of A's rows, in boxes of all of them. */
-static tg_status map_rows(const tgi_cuda_queue *queue, tgi_rank_args *args)
-{
-    tgi_operand a;
-    describe_a(&args->gemm.problem, &a);
-    const tgi_tensor tensor = {.data = args->gemm.a,
-                               .elem_bytes = a.elem_bytes,
-                               .count = {a.k, a.line_count, a.batch_count},
-                               .stride_bytes = {a.pitch_bytes, a.batch_bytes},
-                               .is_swizzled = 1};
-    args->has_a_batch = a.batch_count > 1;
-    return tgi_tensor_encode(queue, &tensor, (int)(TGI_RANK_BOX_BYTES / a.elem_bytes),
-                             (int)a.line_count, &args->a);
-}
-
-/* Maps of A, and of B's lines, of each kind those that begin alike. */
-static tg_status map_lines(const tgi_cuda_queue *queue, const tgi_call *call, tgi_rank_args *args)
-{
-    const tgi_problem *p = &args->gemm.problem;
-    const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
-    const int64_t batch_count = p->b.batch == 0 ? 1 : p->batch_count; /* that differ */
-    args->has_maps = has_boxes(call, p);
-    args->has_b_batch = batch_count > 1;
-    if (!args->has_maps)
-        return TG_STATUS_OK;
-    tg_status status = map_rows(queue, args);
-    for (int64_t i = 0; !status && i < elems; i++) {
-        const char *line = (const char *)args->gemm.b + i * p->b.row * elem_bytes;
-        const int64_t shift_bytes = (int64_t)((uintptr_t)line % TGI_RANK_UNIT_BYTES);
-        const int64_t pitch_bytes = p->b.row * TGI_RANK_UNIT_BYTES;
-        const tgi_tensor tensor = {
-            .data = line - shift_bytes,
-            .elem_bytes = elem_bytes,
-            .count = {p->n + shift_bytes / elem_bytes, tgi_divide_up(p->k - i, elems), batch_count},
-            .stride_bytes = {pitch_bytes, batch_count == 1 ? pitch_bytes : p->b.batch * elem_bytes},
-            .is_swizzled = 1};
-        status = tgi_tensor_encode(queue, &tensor, (int)(TGI_RANK_BOX_BYTES / elem_bytes),
-                                   TGI_RANK_BOX_LINES, &args->lines[i]);
-    }
-    return status;
-}
-
-tg_status tgi_cuda_launch_skinny(const tgi_cuda_queue *queue, const tgi_call *call)
-{
-    const tgi_kernel *kernel = call->kernel;
-    tgi_rank_args args; /* of which the others take the first part alone */
-    tgi_gemm_args *gemm = &args.gemm;
-    if (is_turned(call->problem))
-        tgi_gemm_set_transposed_args(call, gemm);
-    else
-        tgi_gemm_set_args(call, gemm);
-    tg_status status = call->blocking->is_a_packed ? repack_a(queue, call, gemm) : TG_STATUS_OK;
-    tgi_gemm_set_parts(call, gemm);
-    gemm->tile_cols = (int32_t)call->blocking->nc;
-    if (!status && is_narrow_rank(kernel))
-        status = map_lines(queue, call, &args);
-    const tgi_cuda_launch launch = {.grid = {(unsigned)call->blocking->col_parts, 1, 1},
-                                    .block = {(unsigned)kernel->thread_count, 1, 1},
-                                    .shared_bytes = (unsigned)count_shared_bytes(kernel),
-                                    .is_early = 1};
-    void *arguments[] = {&args};
-    if (!status)
-        status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
-    return status ? status : tgi_gemm_add_parts(queue, gemm);
-}
+const tgi_cuda_planner tgi_cuda_planner_skinny = {propose, describe_cut};

@@ -1,10 +1,10 @@
 #include "cuda/families/slice_panels.h"
 
-#include "cuda/families/gemm.h"
+#include "core/round.h"
 #include "cuda/families/slices.h"
 
-#define LIMIT_BYTES_LEAST ((int64_t)256 << 20) /* of the default limit, */
-#define MEMORY_SHARE 16                        /* or this part of the GPU's memory */
+#define LIMIT_BYTES_LEAST ((int64_t)256 << 20) /* the default limit is as much, or, if that is */
+#define MEMORY_SHARE 16                        /* more, one such part of the GPU's memory */
 #define PANEL_UNIT 256                         /* rows, columns: whole tiles and clusters */
 
 typedef long long ll; /* for printf */
@@ -17,7 +17,7 @@ static int64_t find_limit(const tgi_machine *machine)
     return share > LIMIT_BYTES_LEAST ? share : LIMIT_BYTES_LEAST;
 }
 
-/* Of the slices, and of parts of k of as many tiles as are ever cut. */
+/* Returns the bytes of the slices, and of the split-K parts of as many tiles as are ever split. */
 static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                            const tgi_problem *p)
 {
@@ -57,15 +57,16 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
                          tgi_problem *panel)
 {
     const tgi_kernel *kernel = proposal->kernel;
+    tgi_wgmma_decision *decision = &proposal->decision.wgmma;
     double least_lines = 0.0, count = 0.0;
-    proposal->blocking.mc = proposal->blocking.nc = 0;
+    decision->panel_rows = decision->panel_cols = 0;
     *panel = *p;
     if (fits(machine, kernel, p))
         return 1.0;
     panel->batch_count = 1;
     if (fits(machine, kernel, panel)) {
-        proposal->blocking.mc = p->m;
-        proposal->blocking.nc = p->n;
+        decision->panel_rows = p->m;
+        decision->panel_cols = p->n;
         return (double)p->batch_count;
     }
     /* Lines are sliced again for each panel that they meet. */
@@ -80,63 +81,14 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
             continue;
         count = panels;
         least_lines = lines;
-        proposal->blocking.mc = panel->m;
-        proposal->blocking.nc = panel->n;
+        decision->panel_rows = panel->m;
+        decision->panel_cols = panel->n;
     }
-    panel->m = proposal->blocking.mc;
-    panel->n = proposal->blocking.nc;
+    panel->m = decision->panel_rows;
+    panel->n = decision->panel_cols;
     if (count == 0.0)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_WORKSPACE,
                    "slices of %d rows and columns need more than %lld bytes of workspace",
                    PANEL_UNIT, (ll)find_limit(machine));
     return count;
-}
-
-static const void *move(const void *data, int64_t elems)
-{
-    return data ? (const char *)data + elems * 4 : NULL;
-}
-
-static int64_t find_offset(const tgi_layout *layout, int64_t batch, int64_t row, int64_t col)
-{
-    return batch * layout->batch + row * layout->row + col * layout->col;
-}
-
-/* The part of `call` from (row, col) of batch entry `batch` on: FP32 throughout. */
-static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
-                              tgi_cuda_launch_call *launch, int64_t batch, int64_t row, int64_t col)
-{
-    tgi_problem panel = *call->problem;
-    tgi_blocking blocking = *call->blocking;
-    tgi_call part = *call;
-    panel.batch_count = 1;
-    panel.m = panel.m - row < blocking.mc ? panel.m - row : blocking.mc;
-    panel.n = panel.n - col < blocking.nc ? panel.n - col : blocking.nc;
-    if (panel.m < blocking.mc || panel.n < blocking.nc) { /* parts of k were chosen for others */
-        blocking.kc = panel.k;
-        blocking.k_parts = blocking.cluster_parts = 1;
-    }
-    part.problem = &panel;
-    part.blocking = &blocking;
-    part.a = move(call->a, find_offset(&panel.a, batch, row, 0));
-    part.b = move(call->b, find_offset(&panel.b, batch, 0, col));
-    part.c = move(call->c, find_offset(&panel.c, batch, row, col));
-    part.d = (float *)call->d + find_offset(&panel.d, batch, row, col);
-    part.bias = move(call->bias, panel.bias == TG_BIAS_ROW ? row : col);
-    return launch(queue, &part);
-}
-
-tg_status tgi_panels_launch(const tgi_cuda_queue *queue, const tgi_call *call,
-                            tgi_cuda_launch_call *launch)
-{
-    const tgi_problem *p = call->problem;
-    const tgi_blocking *blocking = call->blocking;
-    if (blocking->mc == 0)
-        return launch(queue, call);
-    tg_status status = TG_STATUS_OK;
-    for (int64_t batch = 0; batch < p->batch_count; batch++)
-        for (int64_t col = 0; col < p->n; col += blocking->nc)
-            for (int64_t row = 0; !status && row < p->m; row += blocking->mc)
-                status = launch_panel(queue, call, launch, batch, row, col);
-    return status;
 }

@@ -9,8 +9,7 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                   kernel->stage_count, (int)tgi_type_bytes(kernel->type));
 }
 
-void tgi_cuda_propose_small(const tgi_machine *machine, const tgi_problem *p,
-                            tgi_proposal *proposal)
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
@@ -37,22 +36,4 @@ void tgi_cuda_propose_small(const tgi_machine *machine, const tgi_problem *p,
     tgi_gemm_cut_k(machine, p, &work, tgi_model_small_seconds, proposal);
 }
 
-tg_status tgi_cuda_launch_small(const tgi_cuda_queue *queue, const tgi_call *call)
-{
-    const tgi_kernel *kernel = call->kernel;
-    const tgi_problem *p = call->problem;
-    tgi_gemm_args args;
-    tgi_gemm_set_args(call, &args);
-    tgi_gemm_set_parts(call, &args);
-    const int64_t entries = p->batch_count * args.k_part_count;
-    const tgi_cuda_launch launch = {
-        .grid = {(unsigned)tgi_divide_up(p->n, kernel->tile_cols),
-                 (unsigned)tgi_divide_up(p->m, kernel->tile_rows),
-                 (unsigned)(entries < TGI_GRID_HEIGHT_MAX ? entries : TGI_GRID_HEIGHT_MAX)},
-        .block = {(unsigned)kernel->thread_count, 1, 1},
-        .shared_bytes = (unsigned)count_shared_bytes(kernel),
-        .is_early = 1};
-    void *arguments[] = {&args};
-    tg_status status = tgi_cuda_run(queue, kernel->image, kernel->name, &launch, arguments);
-    return status ? status : tgi_gemm_add_parts(queue, &args);
-}
+const tgi_cuda_planner tgi_cuda_planner_small = {propose, tgi_gemm_describe_cut};

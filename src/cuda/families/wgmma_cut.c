@@ -12,12 +12,11 @@
 #include "kernels/tile_shape.h"
 #include "model/wgmma_model.h"
 
-#define GROUP_LINES 8     /* that the swizzles keep together */
+#define GROUP_LINES 8     /* lines that the swizzles keep together */
 #define GROUP_ROWS_MAX 16 /* tiles */
-#define FEW_COLS 8        /* of tiles */
+#define FEW_COLS 8        /* tiles */
 #define SUM_BYTES 4
-#define UNIT_BYTES 16                /* of the copy engine, */
-#define PITCH_MAX ((int64_t)1 << 38) /* of 4 bytes: its strides are less than 2^40 */
+#define PITCH_MAX ((int64_t)1 << 38) /* elements of 4 bytes: strides are below 2^40 bytes */
 #define CLUSTER_MAX 8                /* blocks */
 #define PIECE_ROWS 64
 
@@ -103,22 +102,21 @@ int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *p)
     /* Products of slices have their epilogue on the way out, by threads. */
     const int has_code = !tgi_wgmma_is_sliced(kernel) || tgi_problem_is_sum_alone(p);
     return has_code && (elem_bytes > 1 || !is_turned) && (is_turned || p->d.col == 1) &&
-           elems * elem_bytes % UNIT_BYTES == 0 &&
-           (lines == 1 ||
-            (pitch >= elems && pitch < PITCH_MAX && pitch * elem_bytes % UNIT_BYTES == 0)) &&
+           elems * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0 &&
+           (lines == 1 || (pitch >= elems && pitch < PITCH_MAX &&
+                           pitch * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0)) &&
            (p->batch_count == 1 || (p->d.batch > 0 && p->d.batch < PITCH_MAX &&
-                                    p->d.batch * elem_bytes % UNIT_BYTES == 0));
+                                    p->d.batch * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0));
 }
 
-/* Of the workspace, for the sums of tiles whose k is cut. */
 int64_t tgi_wgmma_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
-                              const tgi_blocking *blocking)
+                              const tgi_wgmma_decision *decision)
 {
-    const int64_t tiles = tgi_wgmma_row_clusters(kernel, p, blocking->cluster_rows) *
-                          blocking->cluster_rows * tgi_wgmma_col_tiles(kernel, p) * p->batch_count;
+    const int64_t tiles = tgi_wgmma_row_clusters(kernel, p, decision->cluster_rows) *
+                          decision->cluster_rows * tgi_wgmma_col_tiles(kernel, p) * p->batch_count;
     const int64_t bytes =
-        (tiles - blocking->whole_tiles) * kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
-    return blocking->k_parts > 1 ? bytes * blocking->k_parts : 0;
+        (tiles - decision->whole_tiles) * kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
+    return decision->split_count > 1 ? bytes * decision->split_count : 0;
 }
 
 /* Takes this cut where it is predicted to be the fastest so far. */
@@ -126,20 +124,20 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_
                     tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    tgi_blocking blocking = proposal->blocking;
-    blocking.kc = (int64_t)work.part_steps * kernel->tile_depth;
-    blocking.k_parts = work.cluster_parts > 1 ? 1 : (int64_t)work.part_count;
-    blocking.whole_tiles = (int64_t)work.whole_count * work.cluster_rows;
-    blocking.cluster_rows = work.cluster_rows;
-    blocking.cluster_parts = work.cluster_parts;
+    tgi_wgmma_decision decision = proposal->decision.wgmma;
+    decision.split_elems = (int64_t)work.part_steps * kernel->tile_depth;
+    decision.split_count = work.cluster_parts > 1 ? 1 : (int64_t)work.part_count;
+    decision.whole_tiles = (int64_t)work.whole_count * work.cluster_rows;
+    decision.cluster_rows = work.cluster_rows;
+    decision.cluster_parts = work.cluster_parts;
     const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
-    const int64_t bytes = tgi_wgmma_piece_bytes(kernel, p, &blocking);
+    const int64_t bytes = tgi_wgmma_piece_bytes(kernel, p, &decision);
     if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
         return;
     proposal->is_legal = 1;
     proposal->predicted_s = seconds;
     proposal->workspace_bytes = bytes;
-    proposal->blocking = blocking;
+    proposal->decision.wgmma = decision;
 }
 
 /* Clusters of `blocks` blocks that run at once. A cluster lies within one of the chip's groups of
@@ -216,7 +214,7 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
             .b_box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
             .a_straddles = is_straddling(&operand[0]),
             .b_straddles = is_straddling(&operand[1]),
-            .a_is_loose = operand[0].is_loose,
+            .a_is_loose = operand[0].is_unaligned,
             .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
             .stage_count =
                 TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),

@@ -37,11 +37,11 @@ int tgi_wgmma_is_turned(const tgi_kernel *kernel, const tgi_problem *problem);
  * columns. */
 int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *problem);
 
-/* Of the workspace, for the sums of tiles whose k is cut. */
+/* Returns the bytes of the workspace for the sums of tiles that are split. */
 int64_t tgi_wgmma_piece_bytes(const tgi_kernel *kernel, const tgi_problem *problem,
-                              const tgi_blocking *blocking);
+                              const tgi_wgmma_decision *decision);
 
-/* Fills the proposal's legality, blocking, workspace_bytes and predicted_s: the cluster, and
+/* Fills the proposal's legality, decision, workspace_bytes and predicted_s: the cluster, and
  * whether and how k is cut. */
 void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *problem,
                           const tgi_operand operand[2], tgi_proposal *proposal);

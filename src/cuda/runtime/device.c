@@ -1,4 +1,5 @@
-/* Devices: each open once a process, its primary context retained while a context here uses it. */
+/* Each device is open once a process; its primary context is retained while a context of the
+ * library uses it. */
 #include "cuda/runtime/device.h"
 
 #include <stdio.h>
@@ -70,7 +71,7 @@ static tg_status check_ordinal(const tgi_driver *driver, int ordinal)
     return TG_STATUS_OK;
 }
 
-/* Name, capability and primary context of a device that nobody uses yet. */
+/* Finds name, capability and primary context of a device that nobody uses yet. */
 static tg_status open_first(tgi_cuda_device *device)
 {
     const tgi_driver *driver = device->driver;
@@ -100,7 +101,7 @@ static tg_status open_first(tgi_cuda_device *device)
     return TG_STATUS_OK;
 }
 
-/* Under the table's lock. */
+/* Opens the device for one more user. The table is locked. */
 static tgi_cuda_device *open_locked(const tgi_driver *driver, int ordinal, tg_status *status)
 {
     tgi_cuda_device *device = devices[ordinal];
@@ -134,6 +135,14 @@ tgi_cuda_device *tgi_cuda_open_device(int ordinal, tgi_machine *machine, tg_stat
     return device;
 }
 
+static void unload_images(const tgi_cuda_device *device)
+{
+    for (int i = 0; i < TGI_CUDA_IMAGE_COUNT; i++) {
+        if (device->modules[i])
+            device->driver->unload_module(device->modules[i]);
+    }
+}
+
 void tgi_cuda_close_device(tgi_cuda_device *device)
 {
     void *before = NULL;
@@ -142,7 +151,7 @@ void tgi_cuda_close_device(tgi_cuda_device *device)
         devices[device->ordinal] = NULL;
         /* At the end of the process the driver may be gone already, and its memory with it. */
         if (tgi_cuda_enter(device, &before) == TG_STATUS_OK) {
-            tgi_cuda_unload_images(device);
+            unload_images(device);
             tgi_cuda_leave(device, before);
         }
         device->driver->release_context(device->handle);

@@ -1,4 +1,5 @@
-/* Device memory: allocation, who may use a block of workspace, copies through pinned memory. */
+#include "cuda/runtime/device_memory.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ tg_status tgi_cuda_allocate(const tgi_machine *machine, int64_t size_bytes, void
     tg_status status = tgi_cuda_enter(device, &before);
     if (status)
         return status;
-    int mode = tgi_cuda_relax_capture(device);
+    const int mode = tgi_cuda_relax_capture(device);
     int error = device->driver->allocate(&address, (size_t)size_bytes);
     if (error) {
         snprintf(
@@ -34,7 +35,7 @@ tg_status tgi_cuda_allocate(const tgi_machine *machine, int64_t size_bytes, void
     } else {
         *memory = (void *)(uintptr_t)address;
     }
-    device->driver->exchange_capture_mode(&mode);
+    tgi_cuda_restore_capture(device, mode);
     tgi_cuda_leave(device, before);
     return status;
 }
@@ -45,15 +46,15 @@ void tgi_cuda_release(const tgi_machine *machine, void *memory)
     void *before;
     if (!memory || tgi_cuda_enter(device, &before))
         return;
-    int mode = tgi_cuda_relax_capture(device);
+    const int mode = tgi_cuda_relax_capture(device);
     device->driver->release((uint64_t)(uintptr_t)memory);
-    device->driver->exchange_capture_mode(&mode);
+    tgi_cuda_restore_capture(device, mode);
     tgi_cuda_leave(device, before);
 }
 
 tgi_owner tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
 {
-    static _Thread_local char thread; /* its address tells this thread's default stream */
+    static _Thread_local char thread; /* its address stands for this thread's default stream */
     const tgi_cuda_device *device = machine->device;
     const int is_of_thread = (uintptr_t)stream == TGI_CUDA_STREAM_PER_THREAD;
     tgi_owner owner = {.stream = (uint64_t)(is_of_thread ? (uintptr_t)&thread : (uintptr_t)stream)};
@@ -151,7 +152,7 @@ static int copy_out(const staging *stage, char *host, const char *device, int64_
     return error;
 }
 
-/* Exactly one of the two directions: `to_device` or `to_host` is not NULL. */
+/* Copies in the direction of the one of `to_device` and `to_host` that is not NULL. */
 static int copy_small(const tgi_cuda_device *device, void *to_device, void *to_host,
                       const void *from, int64_t size_bytes)
 {

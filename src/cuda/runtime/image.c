@@ -1,11 +1,11 @@
-/* Images: compiled device code embedded in the library, loaded at the first use of each device. */
+#include "cuda/runtime/image.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "core/status.h"
-#include "cuda/runtime/device.h"
 
-/* images.def, written by CMake: TGI_IMAGE(name, path of the compiled image) for each source, and
+/* CMake writes images.def: TGI_IMAGE(name, path of the compiled image) for each source, and
  * TGI_IMAGE_ARCHITECTURES. The bytes go into read-only data under hidden names. */
 #define TGI_IMAGE(name, path)                                                                      \
     __asm__(".pushsection .rodata\n"                                                               \
@@ -36,7 +36,7 @@ const char *tgi_cuda_architectures(void)
     return TGI_IMAGE_ARCHITECTURES;
 }
 
-/* An image that does not suit the chip, or any other failure of loading. */
+/* Fails because the image does not suit the chip, or because the driver could not load it. */
 static tg_status fail_loading(const tgi_cuda_device *device, const char *image, int error)
 {
     char what[128];
@@ -53,15 +53,21 @@ static tg_status fail_loading(const tgi_cuda_device *device, const char *image, 
     return tgi_driver_fail(device->driver, error, what);
 }
 
-/* Under the device's lock. */
-static tg_status load_function(tgi_cuda_device *device, const char *image, const char *symbol,
-                               tgi_cuda_function *slot)
+/* Returns the number of the image, or image_count where there is none of that name. */
+static int find_image(const char *name)
+{
+    int i = 0;
+    while (i < image_count && strcmp(images[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+tg_status tgi_cuda_find_function(tgi_cuda_device *device, const char *image, const char *symbol,
+                                 void **function)
 {
     const tgi_driver *driver = device->driver;
     char what[200];
-    int i = 0;
-    while (i < image_count && strcmp(images[i].name, image) != 0)
-        i++;
+    const int i = find_image(image);
     if (i == image_count) {
         return tgi_status_fail(TG_STATUS_NO_DEVICE,
                                "this build has no image \"%s\" for %s; build it with nvcc", image,
@@ -69,71 +75,15 @@ static tg_status load_function(tgi_cuda_device *device, const char *image, const
     }
     if (!device->modules[i]) {
         void *module = NULL;
-        int mode = tgi_cuda_relax_capture(device);
         int error = driver->load_module(&module, images[i].bytes);
-        driver->exchange_capture_mode(&mode);
         if (error)
             return fail_loading(device, image, error);
         device->modules[i] = module;
     }
-    const int length = snprintf(slot->name, sizeof slot->name, "%s", symbol);
-    int error = length < (int)sizeof slot->name
-                    ? driver->find_function(&slot->function, device->modules[i], symbol)
-                    : TGI_CUDA_ERROR_NOT_FOUND;
-    if (error) {
-        snprintf(what, sizeof what, "image \"%.40s\" on cuda:%d has no function %.90s", image,
-                 device->ordinal, symbol);
-        return tgi_driver_fail(driver, error, what);
-    }
-    atomic_store_explicit(&slot->symbol, slot->name, memory_order_release);
-    return TG_STATUS_OK;
-}
-
-static unsigned hash_symbol(const char *symbol)
-{
-    unsigned hash = 2166136261u; /* FNV-1a */
-    for (; *symbol; symbol++)
-        hash = (hash ^ (unsigned char)*symbol) * 16777619u;
-    return hash;
-}
-
-/* The slot of the symbol, or the free one where it belongs; NULL where all are taken. */
-static tgi_cuda_function *find_slot(tgi_cuda_device *device, const char *symbol)
-{
-    unsigned hash = hash_symbol(symbol);
-    for (unsigned i = 0; i < TGI_CUDA_FUNCTION_COUNT; i++) {
-        tgi_cuda_function *slot = &device->functions[(hash + i) % TGI_CUDA_FUNCTION_COUNT];
-        const char *found = atomic_load_explicit(&slot->symbol, memory_order_acquire);
-        if (!found || strcmp(found, symbol) == 0)
-            return slot;
-    }
-    return NULL;
-}
-
-tg_status tgi_cuda_find_function(tgi_cuda_device *device, const char *image, const char *symbol,
-                                 tgi_cuda_function **function)
-{
-    tg_status status = TG_STATUS_OK;
-    tgi_cuda_function *slot = find_slot(device, symbol);
-    if (!slot || !atomic_load_explicit(&slot->symbol, memory_order_acquire)) {
-        pthread_mutex_lock(&device->lock);
-        slot = find_slot(device, symbol); /* another thread may have been first */
-        if (!slot) {
-            status = tgi_status_fail(TG_STATUS_UNSUPPORTED, "more than %d kernels are in use",
-                                     TGI_CUDA_FUNCTION_COUNT);
-        } else if (!slot->symbol) {
-            status = load_function(device, image, symbol, slot);
-        }
-        pthread_mutex_unlock(&device->lock);
-    }
-    *function = slot;
-    return status;
-}
-
-void tgi_cuda_unload_images(tgi_cuda_device *device)
-{
-    for (int i = 0; i < image_count; i++) {
-        if (device->modules[i])
-            device->driver->unload_module(device->modules[i]);
-    }
+    int error = driver->find_function(function, device->modules[i], symbol);
+    if (!error)
+        return TG_STATUS_OK;
+    snprintf(what, sizeof what, "image \"%.40s\" on cuda:%d has no function %.90s", image,
+             device->ordinal, symbol);
+    return tgi_driver_fail(driver, error, what);
 }

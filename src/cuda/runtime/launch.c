@@ -1,8 +1,9 @@
-/* THE launch of every kernel, and what it says where it fails. */
+#include "cuda/runtime/launch.h"
+
 #include <stdio.h>
 
 #include "core/status.h"
-#include "cuda/runtime/device.h"
+#include "cuda/runtime/image.h"
 
 /* Dynamic shared memory that a kernel may use without being allowed more. */
 #define SHARED_BYTES_FREE (48u << 10)
@@ -10,67 +11,69 @@
 #define EARLY_CAPABILITY 90
 #define EARLY_VERSION 12030
 
-static tg_status fail_launch(const tgi_cuda_queue *queue, const char *symbol,
-                             const tgi_cuda_launch *launch, int error)
+static tg_status fail_launch(const tgi_cuda_device *device, const tgi_cuda_kernel *kernel,
+                             int error)
 {
     char what[320];
     snprintf(what, sizeof what,
              "kernel %.90s failed to launch on cuda:%d with grid %u x %u x %u, block %u x %u x %u, "
              "%u bytes of shared memory",
-             symbol, queue->device->ordinal, launch->grid[0], launch->grid[1], launch->grid[2],
-             launch->block[0], launch->block[1], launch->block[2], launch->shared_bytes);
-    return tgi_driver_fail(queue->device->driver, error, what);
+             kernel->symbol, device->ordinal, kernel->grid[0], kernel->grid[1], kernel->grid[2],
+             kernel->block[0], kernel->block[1], kernel->block[2], kernel->shared_bytes);
+    return tgi_driver_fail(device->driver, error, what);
 }
 
-/* Two threads that allow different sizes at once must not end with the smaller one. */
-static int allow_shared_bytes(tgi_cuda_device *device, tgi_cuda_function *function, unsigned bytes)
+/* Finds the kernel's function and allows it its shared memory. Threads that come at once do so one
+ * after the other, with the same result. */
+static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **function)
 {
-    int error = TGI_CUDA_SUCCESS;
     pthread_mutex_lock(&device->lock);
-    if (atomic_load(&function->shared_bytes) < bytes) {
-        error = device->driver->set_function_attribute(function->function,
-                                                       TGI_CUDA_FUNCTION_SHARED_BYTES, (int)bytes);
-        if (!error)
-            atomic_store(&function->shared_bytes, bytes);
-    }
+    const int mode = tgi_cuda_relax_capture(device);
+    int error = TGI_CUDA_SUCCESS;
+    tg_status status = tgi_cuda_find_function(device, kernel->image, kernel->symbol, function);
+    if (!status && kernel->shared_bytes > SHARED_BYTES_FREE)
+        error = device->driver->set_function_attribute(*function, TGI_CUDA_FUNCTION_SHARED_BYTES,
+                                                       (int)kernel->shared_bytes);
+    if (error)
+        status = fail_launch(device, kernel, error);
+    if (!status)
+        atomic_store_explicit(&kernel->function, *function, memory_order_release);
+    tgi_cuda_restore_capture(device, mode);
     pthread_mutex_unlock(&device->lock);
-    return error;
+    return status;
 }
 
-/* Images for chips that can hold the wait; older drivers cannot capture such a launch. */
+/* Returns 1 if the kernel may start early: images for these chips hold the wait, and older drivers
+ * cannot capture such a launch. */
 static int can_start_early(const tgi_cuda_device *device)
 {
     return device->capability >= EARLY_CAPABILITY && device->driver->version >= EARLY_VERSION;
 }
 
-tg_status tgi_cuda_run(const tgi_cuda_queue *queue, const char *image, const char *symbol,
-                       const tgi_cuda_launch *launch, void **arguments)
+tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)
 {
     tgi_cuda_device *device = queue->device;
-    tgi_cuda_function *function = NULL;
-    tg_status status = tgi_cuda_find_function(device, image, symbol, &function);
-    if (status)
-        return status;
-    int error = TGI_CUDA_SUCCESS;
-    if (launch->shared_bytes > SHARED_BYTES_FREE &&
-        atomic_load_explicit(&function->shared_bytes, memory_order_acquire) < launch->shared_bytes)
-        error = allow_shared_bytes(device, function, launch->shared_bytes);
+    void *function = atomic_load_explicit(&kernel->function, memory_order_acquire);
+    if (!function) {
+        tg_status status = bind(device, kernel, &function);
+        if (status)
+            return status;
+    }
     tgi_driver_attribute attributes[2];
     unsigned attribute_count = 0;
-    if (launch->is_early && can_start_early(device))
+    if (kernel->is_early && can_start_early(device))
         attributes[attribute_count++] =
             (tgi_driver_attribute){.name = TGI_CUDA_LAUNCH_EARLY, .value.is_on = 1};
-    if (launch->cluster > 1)
+    if (kernel->cluster > 1)
         attributes[attribute_count++] = (tgi_driver_attribute){
-            .name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {launch->cluster, 1, 1}};
+            .name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {kernel->cluster, 1, 1}};
     const tgi_driver_launch asked = {
-        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
-        .block = {launch->block[0], launch->block[1], launch->block[2]},
-        .shared_bytes = launch->shared_bytes,
+        .grid = {kernel->grid[0], kernel->grid[1], kernel->grid[2]},
+        .block = {kernel->block[0], kernel->block[1], kernel->block[2]},
+        .shared_bytes = kernel->shared_bytes,
         .stream = queue->stream,
         .attributes = attributes,
         .attribute_count = attribute_count};
-    if (!error)
-        error = device->driver->launch(&asked, function->function, arguments, NULL);
-    return error ? fail_launch(queue, symbol, launch, error) : TG_STATUS_OK;
+    const int error = device->driver->launch(&asked, function, arguments, NULL);
+    return error ? fail_launch(device, kernel, error) : TG_STATUS_OK;
 }

@@ -1,9 +1,12 @@
-/* Waiting for a stream, timing by events, and the peak of the FMA units. */
-#include "core/status.h"
-#include "cuda/runtime/device.h"
+#include "cuda/runtime/timing.h"
 
-#define LOOP_S 0.004  /* one measurement of the peak */
-#define LOOP_COUNT 10 /* the best one counts: interruptions only slow down */
+#include <string.h>
+
+#include "core/status.h"
+#include "cuda/runtime/launch.h"
+
+#define LOOP_S 0.004  /* seconds of a measurement of the peak, at least */
+#define LOOP_COUNT 10 /* measurements, of which the shortest counts: interruptions only slow down */
 #define PEAK_THREADS 256
 
 tg_status tgi_cuda_synchronize(const tgi_machine *machine, void *stream)
@@ -19,7 +22,7 @@ tg_status tgi_cuda_synchronize(const tgi_machine *machine, void *stream)
                  : TG_STATUS_OK;
 }
 
-/* The context is current. */
+/* Times the calls between two events. The device's context is current. */
 static tg_status time_between(const tgi_cuda_device *device, void *const events[2],
                               tg_timed_call *call, void *state, int64_t count, void *stream,
                               double *elapsed_s)
@@ -63,11 +66,10 @@ tg_status tgi_cuda_time_calls(const tgi_machine *machine, tg_timed_call *call, v
     return status;
 }
 
-/* The loop of src/kernels/peak.cu. */
+/* A run of the loop of src/kernels/peak.cu. */
 typedef struct peak_loop {
     tgi_cuda_queue queue;
-    const char *symbol;
-    tgi_cuda_launch launch;
+    tgi_cuda_kernel kernel;
     void *sums; /* never written, but the kernel must not know */
     int32_t iteration_count;
 } peak_loop;
@@ -77,7 +79,7 @@ static tg_status run_peak(void *state, int64_t index)
     peak_loop *loop = state;
     void *arguments[] = {&loop->sums, &loop->iteration_count};
     (void)index;
-    return tgi_cuda_run(&loop->queue, "peak", loop->symbol, &loop->launch, arguments);
+    return tgi_cuda_run(&loop->queue, &loop->kernel, arguments);
 }
 
 tg_status tgi_cuda_measure_peak(const tgi_machine *machine, tg_type type, int thread_count,
@@ -94,9 +96,13 @@ tg_status tgi_cuda_measure_peak(const tgi_machine *machine, tg_type type, int th
                                tg_get_type_name(type));
     }
     peak_loop loop = {.queue = {.device = machine->device},
-                      .symbol = type == TG_TYPE_FP64 ? "tgi_peak_fp64" : "tgi_peak_fp32",
-                      .launch = {.grid = {block_count, 1, 1}, .block = {PEAK_THREADS, 1, 1}},
+                      .kernel = {.image = "peak",
+                                 .symbol = "tgi_peak_fp32",
+                                 .grid = {block_count, 1, 1},
+                                 .block = {PEAK_THREADS, 1, 1}},
                       .iteration_count = 64};
+    if (type == TG_TYPE_FP64)
+        strcpy(loop.kernel.symbol, "tgi_peak_fp64");
     tg_status status = tgi_cuda_time_calls(machine, run_peak, &loop, 1, NULL, &elapsed_s);
     while (!status && loop.iteration_count < (1 << 24)) {
         status = tgi_cuda_time_calls(machine, run_peak, &loop, 1, NULL, &elapsed_s);

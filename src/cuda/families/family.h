@@ -1,0 +1,45 @@
+/* Families of CUDA rows of the kernel table: the two halves that each has, planning and launching.
+ * Planning needs neither a driver nor a GPU. */
+#ifndef TGI_CUDA_FAMILY_H
+#define TGI_CUDA_FAMILY_H
+
+#include "plan/backend.h"
+
+typedef struct tgi_cuda_queue tgi_cuda_queue; /* runtime/launch.h */
+
+#define TGI_CUDA_OPERAND_ALIGNMENT 16 /* bytes, that TMA and accesses by vectors need */
+
+/* What a family makes of a problem: families/X.c. */
+typedef struct tgi_cuda_planner {
+    /* Proposes as tgi_backend does; type and instruction set already fit, sizes are 1 or more,
+     * alpha is not 0. Fills legality, refusal, decision, workspace_bytes and predicted_s; serial_s
+     * and sum_order are its caller's. machine->device is NULL where no device is there. */
+    void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
+    /* Fills the counts of the decision in *cut, which has those of a plan that cuts nothing; NULL:
+     * the family never cuts. */
+    void (*describe_cut)(const tgi_proposal *proposal, tgi_plan_cut *cut);
+} tgi_cuda_planner;
+
+/* How a family runs a plan: families/X_launch.c. */
+typedef struct tgi_cuda_launcher {
+    /* Size of the block that `prepare` fills. */
+    int64_t (*count_prepared_bytes)(const tgi_problem *problem, const tgi_proposal *proposal);
+    /* As tgi_backend's prepare. */
+    void (*prepare)(const tgi_machine *machine, const tgi_problem *problem,
+                    const tgi_proposal *proposal, void *prepared);
+    /* Puts the kernels of a call into the queue, by tgi_cuda_run, and does not wait for them. */
+    tg_status (*launch)(const tgi_cuda_queue *queue, const tgi_call *call, void *prepared);
+} tgi_cuda_launcher;
+
+#define TGI_CUDA_FAMILY(family, code)                                                              \
+    extern const tgi_cuda_planner tgi_cuda_planner_##code;                                         \
+    extern const tgi_cuda_launcher tgi_cuda_launcher_##code;
+#include "cuda/families/families.def"
+#undef TGI_CUDA_FAMILY
+
+/* The backend's propose and describe_cut, by the row's family. */
+void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
+                      tgi_proposal *proposal);
+void tgi_cuda_describe_cut(const tgi_proposal *proposal, tgi_plan_cut *cut);
+
+#endif

@@ -1,0 +1,104 @@
+#include "cuda/families/gemm_launch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/families/gemm.h"
+#include "kernels/tile_shape.h"
+
+#define GROUP_TILE_ROWS 8
+
+static int32_t count_elems(tg_type type, int is_vector)
+{
+    return is_vector ? (int32_t)(TGI_GEMM_VECTOR_BYTES / tgi_type_bytes(type)) : 1;
+}
+
+void tgi_gemm_prepare_args(const tgi_problem *p, tgi_gemm_args *args)
+{
+    memset(args, 0, sizeof *args);
+    args->problem = *p;
+    args->a_along_k = tgi_gemm_is_a_along_k(p);
+    args->b_along_k = tgi_gemm_is_b_along_k(p);
+    args->a_vector_elems = count_elems(p->type, tgi_gemm_has_a_vectors(p, args->a_along_k));
+    args->b_vector_elems = count_elems(p->type, tgi_gemm_has_b_vectors(p, args->b_along_k));
+    args->d_vector_elems = count_elems(p->d_type, tgi_gemm_has_d_vectors(p));
+    args->is_sum_alone = tgi_problem_is_sum_alone(p);
+    args->is_plain = args->is_sum_alone && tgi_type_bytes(p->d_type) == tgi_gemm_sum_bytes(p);
+    args->k_part_elems = p->k;
+    args->k_part_count = 1;
+    args->tile_rows_per_group = GROUP_TILE_ROWS;
+}
+
+static void check_vectors(const void *data, int32_t *vector_elems)
+{
+    if ((uintptr_t)data % TGI_GEMM_VECTOR_BYTES)
+        *vector_elems = 1;
+}
+
+void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_args *args)
+{
+    args->problem.alpha = call->problem->alpha;
+    args->problem.beta = call->problem->beta;
+    args->a = is_transposed ? call->b : call->a;
+    args->b = is_transposed ? call->a : call->b;
+    args->c = call->c;
+    args->bias = call->bias;
+    args->a_scale = is_transposed ? call->b_scale : call->a_scale;
+    args->b_scale = is_transposed ? call->a_scale : call->b_scale;
+    args->d_scale = call->d_scale;
+    args->d = call->d;
+    args->workspace = call->workspace;
+    check_vectors(args->a, &args->a_vector_elems);
+    check_vectors(args->b, &args->b_vector_elems);
+    check_vectors(args->d, &args->d_vector_elems);
+}
+
+void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
+{
+    const tgi_problem *p = &args->problem;
+    if (args->k_part_count == 1)
+        return;
+    const int64_t block_elems = TGI_PART_COLS * TGI_GEMM_VECTOR_BYTES / tgi_gemm_sum_bytes(p);
+    const int64_t batches =
+        p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX;
+    *add = (tgi_cuda_kernel){
+        .image = "parts",
+        .grid = {(unsigned)tgi_divide_up(p->m * p->n, block_elems), (unsigned)batches, 1},
+        .block = {TGI_PART_COLS, args->k_part_count <= 8 ? 4 : TGI_PART_ROWS_MAX, 1},
+        .is_early = 1};
+    strcpy(add->symbol, p->type == TG_TYPE_FP64 ? "tgi_add_parts_fp64" : "tgi_add_parts_fp32");
+}
+
+int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal)
+{
+    (void)problem;
+    (void)proposal;
+    return sizeof(tgi_tile_prepared);
+}
+
+void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
+                      tgi_tile_prepared *prepared)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    tgi_gemm_args *args = &prepared->args;
+    tgi_gemm_prepare_args(problem, args);
+    args->k_part_elems = proposal->decision.tile.k_part_elems;
+    args->k_part_count = (int32_t)proposal->decision.tile.k_part_count;
+    prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
+                                           .block = {(unsigned)kernel->thread_count, 1, 1},
+                                           .shared_bytes = (unsigned)proposal->shared_bytes,
+                                           .is_early = 1};
+    snprintf(prepared->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", kernel->name);
+    tgi_gemm_prepare_add(args, &prepared->add);
+}
+
+tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
+{
+    tgi_tile_prepared *prepared = block;
+    tgi_gemm_args args = prepared->args;
+    void *arguments[] = {&args};
+    tgi_gemm_complete_args(call, 0, &args);
+    tg_status status = tgi_cuda_run(queue, &prepared->multiply, arguments);
+    return status || args.k_part_count == 1 ? status
+                                            : tgi_cuda_run(queue, &prepared->add, arguments);
+}

@@ -1,0 +1,66 @@
+#include "cuda/families/repack_launch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/round.h"
+
+#define BLOCKS_PER_SM 8
+
+/* Returns 1 if runs of contiguous elements are moved as such. Runs that overlap are not, because
+ * the kernel takes care to read nothing only before the first byte of the lowest one. */
+static int is_in_lines(const tgi_operand *o)
+{
+    const tgi_runs runs = tgi_operand_runs(o);
+    return runs.along == 1 && (runs.count == 1 || llabs(runs.stride) >= runs.length);
+}
+
+void tgi_repack_add(const tgi_operand *o, tgi_repack_job *job)
+{
+    const tgi_runs runs = tgi_operand_runs(o);
+    job->line_count = runs.count;
+    job->elem_count = runs.length;
+    job->line_stride = runs.stride;
+    job->elem_stride = runs.along;
+    job->batch_count = o->batch_count;
+    job->batch_stride = o->batch_stride;
+    job->pitch_bytes = o->pitch_bytes;
+    job->is_in_lines = is_in_lines(o);
+    const int64_t lines = job->is_in_lines ? TGI_REPACK_PIECE_LINES : TGI_REPACK_TILE;
+    const int64_t elems =
+        job->is_in_lines ? TGI_REPACK_PIECE_BYTES / o->elem_bytes : TGI_REPACK_TILE;
+    job->piece_count = job->batch_count * tgi_divide_up(job->line_count, lines) *
+                       tgi_divide_up(job->elem_count, elems);
+}
+
+void tgi_repack_prepare(int sm_count, int64_t elem_bytes, tgi_repack_prepared *prepared)
+{
+    const int64_t warps = TGI_REPACK_THREADS / 32, limit = (int64_t)sm_count * BLOCKS_PER_SM;
+    int64_t line_pieces = 0, block_count = 0;
+    for (int i = 0; i < 2; i++) {
+        const tgi_repack_job *job = &prepared->args.job[i];
+        line_pieces += job->is_in_lines ? job->piece_count : 0;
+        if (!job->is_in_lines && job->piece_count > block_count)
+            block_count = job->piece_count;
+    }
+    if (tgi_divide_up(line_pieces, warps) > block_count)
+        block_count = tgi_divide_up(line_pieces, warps);
+    prepared->kernel =
+        (tgi_cuda_kernel){.image = "repack",
+                          .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
+                          .block = {TGI_REPACK_THREADS, 1, 1},
+                          .is_early = 1};
+    snprintf(prepared->kernel.symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_repack_%d", (int)elem_bytes);
+}
+
+tg_status tgi_repack_launch(const tgi_cuda_queue *queue, tgi_repack_prepared *prepared,
+                            const void *const source[2], void *const target[2])
+{
+    tgi_repack_args args = prepared->args;
+    void *arguments[] = {&args};
+    for (int i = 0; i < 2; i++) {
+        args.job[i].source = source[i];
+        args.job[i].target = target[i];
+    }
+    return tgi_cuda_run(queue, &prepared->kernel, arguments);
+}

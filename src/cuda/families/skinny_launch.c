@@ -1,0 +1,166 @@
+/* Families rank and dot: their launch. */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/families/gemm.h"
+#include "cuda/families/gemm_launch.h"
+#include "cuda/families/repack_launch.h"
+#include "cuda/families/skinny.h"
+#include "cuda/runtime/tensor_map.h"
+#include "kernels/skinny/rank_args.h"
+#include "kernels/tile_shape.h"
+
+#define TMA_CAPABILITY 90 /* the first chips that have TMA */
+
+enum { BASE_A, BASE_B, BASE_COUNT };
+
+typedef struct skinny_prepared {
+    tgi_rank_args args; /* of which kernels without maps take the first part alone */
+    size_t args_bytes;
+    int is_transposed;
+    int64_t a_place; /* offset of A's copy in the workspace, where A is repacked */
+    tgi_tensor_slots slots;
+    tgi_tensor_slot slot[1 + TGI_RANK_MAPS_MAX];
+    tgi_repack_prepared repack;
+    tgi_cuda_kernel multiply, add;
+} skinny_prepared;
+
+static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
+{
+    (void)p;
+    (void)proposal;
+    return sizeof(skinny_prepared);
+}
+
+/* Returns 1 if TMA can bring B's lines: those that begin alike lie at multiples of 16 bytes from
+ * one another, and so do the batch entries. */
+static int has_maps(const tgi_machine *machine, const tgi_problem *p)
+{
+    const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
+    const int64_t batch_bytes = p->b.batch * elem_bytes;
+    return machine->gpu.capability >= TMA_CAPABILITY && p->b.col == 1 && p->k >= elems &&
+           p->n <= INT32_MAX - elems && p->k <= INT32_MAX && p->batch_count <= INT32_MAX &&
+           p->b.row > 0 && p->b.row < TGI_TENSOR_STRIDE_MAX / TGI_RANK_UNIT_BYTES &&
+           p->b.row * elems >= p->n + elems &&
+           (p->batch_count == 1 || batch_bytes == 0 ||
+            (batch_bytes > 0 && batch_bytes < TGI_TENSOR_STRIDE_MAX &&
+             batch_bytes % TGI_RANK_UNIT_BYTES == 0));
+}
+
+/* Adds the map of A's rows, in TMA boxes of all of them. */
+static void add_row_map(skinny_prepared *prepared)
+{
+    tgi_operand a;
+    tgi_skinny_describe_a(&prepared->args.gemm.problem, &a);
+    prepared->args.has_a_batch = a.batch_count > 1;
+    prepared->slot[prepared->slots.count++] =
+        (tgi_tensor_slot){.tensor = {.elem_bytes = a.elem_bytes,
+                                     .count = {a.k, a.line_count, a.batch_count},
+                                     .stride_bytes = {a.pitch_bytes, a.batch_bytes},
+                                     .box_elems = (int)(TGI_RANK_BOX_BYTES / a.elem_bytes),
+                                     .box_runs = (int)a.line_count,
+                                     .is_swizzled = 1},
+                          .operand = BASE_A,
+                          .argument_offset = offsetof(tgi_rank_args, a)};
+}
+
+/* Adds the maps of B's lines, one for each kind of lines that begin alike. */
+static void add_line_maps(skinny_prepared *prepared)
+{
+    const tgi_problem *p = &prepared->args.gemm.problem;
+    const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
+    const int64_t batch_count = p->b.batch == 0 ? 1 : p->batch_count; /* that differ */
+    const int64_t pitch_bytes = p->b.row * TGI_RANK_UNIT_BYTES;
+    prepared->args.has_b_batch = batch_count > 1;
+    for (int64_t i = 0; prepared->args.has_maps && i < elems; i++) {
+        prepared->slot[prepared->slots.count++] = (tgi_tensor_slot){
+            .tensor = {.elem_bytes = elem_bytes,
+                       .count = {p->n, tgi_divide_up(p->k - i, elems), batch_count},
+                       .stride_bytes = {pitch_bytes,
+                                        batch_count == 1 ? pitch_bytes : p->b.batch * elem_bytes},
+                       .box_elems = (int)(TGI_RANK_BOX_BYTES / elem_bytes),
+                       .box_runs = TGI_RANK_BOX_LINES,
+                       .is_swizzled = 1},
+            .operand = BASE_B,
+            .operand_offset = i * p->b.row * elem_bytes,
+            .is_shifted = 1,
+            .argument_offset =
+                offsetof(tgi_rank_args, lines[0]) + i * (int64_t)sizeof(tgi_tensor_map)};
+    }
+}
+
+static void prepare(const tgi_machine *machine, const tgi_problem *given,
+                    const tgi_proposal *proposal, void *block)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const tgi_skinny_decision *decision = &proposal->decision.skinny;
+    skinny_prepared *prepared = block;
+    tgi_gemm_args *gemm = &prepared->args.gemm;
+    tgi_problem p = *given;
+    prepared->is_transposed = tgi_skinny_is_transposed(given);
+    if (prepared->is_transposed)
+        tgi_problem_transpose(&p);
+    if (decision->is_a_repacked) {
+        tgi_operand a;
+        tgi_skinny_describe_a(&p, &a);
+        tgi_repack_add(&a, &prepared->repack.args.job[0]);
+        tgi_repack_prepare(machine->gpu.sm_count, a.elem_bytes, &prepared->repack);
+        prepared->a_place = tgi_skinny_find_a_place(&p, decision->part_count);
+        p.a = tgi_skinny_find_repacked_layout(&a);
+        p.is_a_offset = 0;
+    }
+    tgi_gemm_prepare_args(&p, gemm);
+    gemm->k_part_elems = decision->unit_elems;
+    gemm->k_part_count = (int32_t)decision->part_count;
+    gemm->tile_cols = (int32_t)decision->tile_cols;
+    prepared->args_bytes = sizeof *gemm;
+    prepared->slots.slot = prepared->slot;
+    if (tgi_skinny_is_narrow_rank(kernel)) {
+        prepared->args_bytes = sizeof prepared->args;
+        prepared->args.has_maps = has_maps(machine, &p);
+        if (prepared->args.has_maps)
+            add_row_map(prepared);
+        add_line_maps(prepared);
+    }
+    prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
+                                           .grid = {(unsigned)decision->block_count, 1, 1},
+                                           .block = {(unsigned)kernel->thread_count, 1, 1},
+                                           .shared_bytes = (unsigned)proposal->shared_bytes,
+                                           .is_early = 1};
+    snprintf(prepared->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", kernel->name);
+    tgi_gemm_prepare_add(gemm, &prepared->add);
+}
+
+static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
+{
+    skinny_prepared *prepared = block;
+    const int is_transposed = prepared->is_transposed;
+    const void *a = is_transposed ? call->b : call->a;
+    const int is_a_repacked = prepared->repack.kernel.image != NULL;
+    tgi_rank_args args;
+    tg_status status = TG_STATUS_OK;
+    if (is_a_repacked) {
+        void *copy = (char *)call->workspace + prepared->a_place;
+        status = tgi_repack_launch(queue, &prepared->repack, (const void *[2]){a, NULL},
+                                   (void *[2]){copy, NULL});
+        a = copy;
+    }
+    const void *const base[BASE_COUNT] = {a, is_transposed ? call->a : call->b};
+    if (!status)
+        status = tgi_tensor_fill(queue->device, &prepared->slots, base, &prepared->args, &args,
+                                 prepared->args_bytes);
+    if (status)
+        return status;
+    tgi_gemm_complete_args(call, is_transposed, &args.gemm);
+    if (is_a_repacked) {
+        args.gemm.a = a;
+        args.gemm.a_vector_elems = prepared->args.gemm.a_vector_elems;
+    }
+    void *arguments[] = {&args};
+    status = tgi_cuda_run(queue, &prepared->multiply, arguments);
+    return status || args.gemm.k_part_count == 1 ? status
+                                                 : tgi_cuda_run(queue, &prepared->add, arguments);
+}
+
+const tgi_cuda_launcher tgi_cuda_launcher_skinny = {count_prepared_bytes, prepare, launch};

@@ -1,0 +1,149 @@
+#include "cuda/families/slices_launch.h"
+
+#include <string.h>
+
+#include "core/round.h"
+#include "cuda/families/operand.h"
+
+#define BLOCKS_PER_SM 8
+#define GROUP_ELEMS (TGI_GROUP_BYTES / 2)
+
+/* Returns 1 if the strides allow a line to be read by 16 bytes along k. */
+static int has_vectors(const tgi_slice_job *job)
+{
+    return job->k_stride == 1 && (job->line_count == 1 || job->line_stride % 4 == 0) &&
+           (job->batch_count == 1 || job->batch_stride % 4 == 0);
+}
+
+static int64_t count_pieces(const tgi_slice_job *job)
+{
+    return job->batch_count * job->block_count * job->segment_count;
+}
+
+/* Returns the tensor of the slices: TMA boxes are whole groups of lines, of one slice and chunk. */
+static tgi_tensor find_tensor(const tgi_slice_job *job, int slice_count)
+{
+    const int64_t groups = tgi_divide_up(job->line_count, TGI_GROUP_LINES);
+    return (tgi_tensor){
+        .elem_bytes = 2,
+        .count = {GROUP_ELEMS, groups, job->batch_count * job->chunk_count * slice_count},
+        .stride_bytes = {TGI_GROUP_BYTES, groups * TGI_GROUP_BYTES},
+        .box_elems = GROUP_ELEMS};
+}
+
+/* Returns the tensor of rows that the kernel cuts itself. */
+static tgi_tensor find_held_tensor(const tgi_problem *p)
+{
+    tgi_operand o;
+    tgi_operand_describe(p, 0, 0, 0, &o);
+    return (tgi_tensor){.elem_bytes = o.elem_bytes,
+                        .count = {o.k, o.line_count, o.batch_count},
+                        .stride_bytes = {o.pitch_bytes, o.batch_bytes},
+                        .box_elems = TGI_CHUNK_ELEMS,
+                        .is_swizzled = 1};
+}
+
+/* Fills what `args` says of A, or B where i is 1, and the job that makes its slices. */
+static void prepare_operand(const tgi_machine *machine, int i, int is_held, tgi_wgmma_args *args,
+                            tgi_tensor *tensor, tgi_slice_job *job)
+{
+    const tgi_problem *p = &args->gemm.problem;
+    tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
+    tgi_wgmma_slices *slices = i ? &args->b_slices : &args->a_slices;
+    tgi_slices_describe(p, i, machine->gpu.sm_count, job);
+    mapped->has_batch = job->batch_count > 1;
+    if (is_held) {
+        slices->block_lines = TGI_HELD_LINES;
+        slices->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_HELD_LINES);
+        slices->segment_count = args->gemm.k_part_count;
+        *tensor = find_held_tensor(p);
+        job->batch_count = 0; /* no work */
+        return;
+    }
+    slices->block_lines = TGI_RANGE_LINES;
+    slices->block_count = job->block_count;
+    slices->segment_count = job->segment_count;
+    job->has_vectors = has_vectors(job);
+    *tensor = find_tensor(job, args->slice_count);
+}
+
+void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
+                        tgi_wgmma_args *args, tgi_tensor tensor[2], tgi_slices_prepared *prepared)
+{
+    const tgi_problem *p = &args->gemm.problem;
+    tgi_slice_job *job = prepared->args.job;
+    prepared->is_held = tgi_slices_are_held(kernel);
+    prepared->is_scaled = p->precision == TG_PRECISION_FP16X3;
+    prepared->args.slice_count = args->slice_count = tgi_slices_count(p->precision);
+    args->first_product = TGI_SLICE_PRODUCTS - tgi_slices_count_products(p->precision);
+    for (int i = 0; i < 2; i++)
+        prepare_operand(machine, i, i == 0 && prepared->is_held, args, &tensor[i], &job[i]);
+    tgi_slices_place(machine, kernel, p, args->gemm.k_part_count, prepared->places);
+    prepared->run_sums = offset;
+    for (int i = 0; i < 2; i++) {
+        tgi_slice_places *places = &prepared->places[i];
+        places->slices += offset;
+        places->ranges += offset;
+        places->line_largest += offset;
+        places->line_scale += offset;
+    }
+    const int64_t count = count_pieces(&job[0]) + count_pieces(&job[1]);
+    const int64_t limit = (int64_t)machine->gpu.sm_count * BLOCKS_PER_SM;
+    prepared->make_slices =
+        (tgi_cuda_kernel){.image = "slices",
+                          .grid = {(unsigned)(count < limit ? count : limit), 1, 1},
+                          .block = {TGI_SLICE_THREADS, 1, 1},
+                          .is_early = 1};
+    prepared->find_largest = prepared->make_slices;
+    strcpy(prepared->find_largest.symbol, "tgi_find_line_largest");
+    strcpy(prepared->make_slices.symbol, prepared->is_scaled ? "tgi_slice_fp16" : "tgi_slice_bf16");
+}
+
+/* Gives a job its operand and the places of its results. */
+static void complete_job(const tgi_slices_prepared *prepared, int i, const void *source,
+                         char *workspace, tgi_slice_job *job)
+{
+    const tgi_slice_places *places = &prepared->places[i];
+    job->source = source;
+    job->has_vectors = job->has_vectors && tgi_tensor_shift(source) == 0;
+    job->slices = workspace + places->slices;
+    job->ranges = (tgi_range *)(void *)(workspace + places->ranges);
+    if (prepared->is_scaled) {
+        job->line_largest = (uint32_t *)(void *)(workspace + places->line_largest);
+        job->line_scale = (float *)(void *)(workspace + places->line_scale);
+    }
+}
+
+tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *prepared,
+                            const void *a, const void *b, char *workspace, const void *base[2])
+{
+    tgi_slice_args args = prepared->args;
+    void *arguments[] = {&args};
+    tg_status status = TG_STATUS_OK;
+    base[0] = a;
+    if (!prepared->is_held) {
+        complete_job(prepared, 0, a, workspace, &args.job[0]);
+        base[0] = args.job[0].slices;
+    }
+    complete_job(prepared, 1, b, workspace, &args.job[1]);
+    base[1] = args.job[1].slices;
+    if (prepared->is_scaled)
+        status = tgi_cuda_run(queue, &prepared->find_largest, arguments);
+    return status ? status : tgi_cuda_run(queue, &prepared->make_slices, arguments);
+}
+
+static void complete_slices(const tgi_slice_places *places, int is_scaled, char *workspace,
+                            tgi_wgmma_slices *slices)
+{
+    slices->ranges = (tgi_range *)(void *)(workspace + places->ranges);
+    if (is_scaled)
+        slices->line_scale = (const float *)(const void *)(workspace + places->line_scale);
+}
+
+void tgi_slices_complete_args(const tgi_slices_prepared *prepared, char *workspace,
+                              tgi_wgmma_args *args)
+{
+    args->run_sums = workspace + prepared->run_sums;
+    complete_slices(&prepared->places[0], prepared->is_scaled, workspace, &args->a_slices);
+    complete_slices(&prepared->places[1], prepared->is_scaled, workspace, &args->b_slices);
+}

@@ -1,0 +1,31 @@
+/* The kernels that make slices of FP32 operands, and the maps of the slices. */
+#ifndef TGI_CUDA_SLICES_LAUNCH_H
+#define TGI_CUDA_SLICES_LAUNCH_H
+
+#include "cuda/families/slices.h"
+#include "cuda/runtime/tensor_map.h"
+#include "kernels/wgmma/wgmma_args.h"
+
+typedef struct tgi_slices_prepared {
+    tgi_slice_args args; /* but pointers */
+    int64_t run_sums;    /* offsets in the workspace */
+    tgi_slice_places places[2];
+    int is_held;   /* 1: A is cut in registers */
+    int is_scaled; /* 1: each line has a scale */
+    tgi_cuda_kernel find_largest, make_slices;
+} tgi_slices_prepared;
+
+/* Prepares the kernels, and fills what `args`, whose TMA boxes are known, says of the slices.
+ * The slices lie in the workspace from `offset` on. tensor[i] is that of the operand's map. */
+void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
+                        tgi_wgmma_args *args, tgi_tensor tensor[2], tgi_slices_prepared *prepared);
+
+/* Puts the kernels into the queue for the operands at a and b. base[i] is where the maps begin. */
+tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *prepared,
+                            const void *a, const void *b, char *workspace, const void *base[2]);
+
+/* Sets the pointers of `args` to what the kernels have made. */
+void tgi_slices_complete_args(const tgi_slices_prepared *prepared, char *workspace,
+                              tgi_wgmma_args *args);
+
+#endif

@@ -1,0 +1,398 @@
+/*
+ * Families wgmma, loose, bf16x, bf16r and fp16x: their launch. A plan keeps, for each size of panel
+ * that D has, the kernels with their arguments, of which a launch fills in pointers and addresses
+ * of tensor maps.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/families/gemm.h"
+#include "cuda/families/gemm_launch.h"
+#include "cuda/families/loose.h"
+#include "cuda/families/repack_launch.h"
+#include "cuda/families/slices_launch.h"
+#include "cuda/families/wgmma.h"
+#include "cuda/families/wgmma_cut.h"
+#include "kernels/tile_shape.h"
+
+#define BOX_ROWS 64 /* of a TMA box of D */
+#define BOX_BYTES 128
+#define PIECE_THREADS 128
+#define WORKSPACE_UNIT_BYTES 256
+
+enum { BASE_A, BASE_B, BASE_D, BASE_COUNT };
+enum { SLOT_COUNT = 3 + TGI_LOOSE_KINDS };
+
+/* One panel of D, or all of it. */
+typedef struct wgmma_panel {
+    tgi_loose_args args; /* of which the other families take the first part alone */
+    size_t args_bytes;
+    int is_transposed, is_sliced, is_a_unaligned;
+    tgi_tensor_slots slots;
+    tgi_tensor_slot slot[SLOT_COUNT];
+    int is_repacked[2];
+    int64_t place[2]; /* offsets in the workspace of operands that are repacked */
+    tgi_repack_prepared repack;
+    tgi_slices_prepared slices;
+    tgi_cuda_kernel multiply, add;
+} wgmma_panel;
+
+typedef struct wgmma_prepared {
+    int64_t panel_rows, panel_cols; /* 0: one panel, of all batch entries */
+    wgmma_panel panel[];            /* by is_cut of rows, twice, and of columns */
+} wgmma_prepared;
+
+static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
+{
+    const int64_t panel_count = proposal->decision.wgmma.panel_rows ? 4 : 1;
+    (void)p;
+    return (int64_t)sizeof(wgmma_prepared) + panel_count * (int64_t)sizeof(wgmma_panel);
+}
+
+static void add_slot(wgmma_panel *panel, int operand, const tgi_tensor *tensor, size_t offset)
+{
+    panel->slot[panel->slots.count++] = (tgi_tensor_slot){
+        .tensor = *tensor, .operand = operand, .argument_offset = (int64_t)offset};
+}
+
+/* Adds the map of A, or of B where i is 1, and that of its edge. A run is group_lines of the
+ * operand's lines. */
+static void add_operand_maps(wgmma_panel *panel, int i, const tgi_tensor *tensor, int group_lines)
+{
+    const tgi_wgmma_operand *operand = i ? &panel->args.wgmma.b : &panel->args.wgmma.a;
+    const size_t offset = i ? offsetof(tgi_loose_args, wgmma.b) : offsetof(tgi_loose_args, wgmma.a);
+    tgi_tensor boxed = *tensor;
+    boxed.box_runs = operand->box_lines / group_lines;
+    add_slot(panel, i, &boxed, offset + offsetof(tgi_wgmma_operand, map));
+    boxed.box_runs = operand->edge_lines / group_lines;
+    if (operand->edge_lines)
+        add_slot(panel, i, &boxed, offset + offsetof(tgi_wgmma_operand, edge_map));
+}
+
+/* Adds the maps of A whose lines are unaligned: lines of one kind, every eighth, begin alike. */
+static void add_unaligned_maps(wgmma_panel *panel, const tgi_operand *o)
+{
+    const tgi_runs runs = tgi_operand_runs(o);
+    for (int i = 0; i < TGI_LOOSE_KINDS; i++) {
+        const tgi_tensor tensor = {
+            .elem_bytes = o->elem_bytes,
+            .count = {runs.length, tgi_divide_up(runs.count - i, TGI_LOOSE_KINDS), o->batch_count},
+            .stride_bytes = {o->pitch_bytes * TGI_LOOSE_KINDS, o->batch_bytes},
+            .box_elems = (int)(TGI_LOOSE_LINE_BYTES / o->elem_bytes),
+            .box_runs = TGI_LOOSE_LINES / TGI_LOOSE_KINDS};
+        tgi_tensor_slot *slot = &panel->slot[panel->slots.count];
+        add_slot(panel, BASE_A, &tensor,
+                 offsetof(tgi_loose_args, loose.map[0]) + (size_t)i * sizeof(tgi_tensor_map));
+        slot->operand_offset = i * o->pitch_bytes;
+        slot->is_shifted = 1;
+    }
+}
+
+/* Prepares A and B that are read where they lie, or repacked into the workspace from `offset`
+ * on. */
+static void prepare_operands(const tgi_machine *machine, const tgi_operand operand[2],
+                             int64_t offset, wgmma_panel *panel)
+{
+    tgi_wgmma_args *args = &panel->args.wgmma;
+    for (int i = 0; i < 2; i++) {
+        const tgi_operand *o = &operand[i];
+        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
+        mapped->has_batch = o->batch_count > 1;
+        if (o->is_unaligned) {
+            add_unaligned_maps(panel, o);
+            panel->is_a_unaligned = 1;
+            continue;
+        }
+        if (o->is_repacked) {
+            tgi_repack_add(o, &panel->repack.args.job[i]);
+            panel->is_repacked[i] = 1;
+            panel->place[i] = offset;
+            offset += tgi_operand_workspace_bytes(o);
+        }
+        const tgi_tensor tensor = {.elem_bytes = o->elem_bytes,
+                                   .count = {o->is_across ? o->line_count : o->k,
+                                             o->is_across ? o->k : o->line_count, o->batch_count},
+                                   .stride_bytes = {o->pitch_bytes, o->batch_bytes},
+                                   .box_elems = (int)(TGI_WGMMA_STEP_BYTES / o->elem_bytes),
+                                   .is_swizzled = 1,
+                                   .is_rounded = args->gemm.problem.type == TG_TYPE_FP32};
+        add_operand_maps(panel, i, &tensor, 1);
+    }
+    if (panel->is_repacked[0] || panel->is_repacked[1])
+        tgi_repack_prepare(machine->gpu.sm_count, operand[0].elem_bytes, &panel->repack);
+}
+
+/* Prepares the slices of A and B, in the workspace from `offset` on. */
+static void prepare_slices(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
+                           wgmma_panel *panel)
+{
+    tgi_tensor tensor[2];
+    tgi_slices_prepare(machine, kernel, offset, &panel->args.wgmma, tensor, &panel->slices);
+    for (int i = 0; i < 2; i++) {
+        const int is_held = i == 0 && panel->slices.is_held;
+        add_operand_maps(panel, i, &tensor[i], is_held ? 1 : TGI_GROUP_LINES);
+    }
+}
+
+/* Prepares how D is stored; its map is there where TMA stores it. */
+static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
+{
+    tgi_wgmma_args *args = &panel->args.wgmma;
+    const tgi_problem *p = &args->gemm.problem;
+    const int64_t elem_bytes = tgi_type_bytes(p->d_type);
+    const int is_turned = tgi_wgmma_is_turned(kernel, p);
+    const int64_t elems = is_turned ? p->m : p->n, lines = is_turned ? p->n : p->m;
+    const int64_t step = is_turned ? p->d.col : p->d.row; /* from line to line */
+    const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : step;
+    const int64_t batch = p->batch_count == 1 ? lines * pitch : p->d.batch;
+    const int box_elems = (int)(BOX_BYTES / elem_bytes);
+    const int part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
+    const tgi_tensor tensor = {.elem_bytes = elem_bytes,
+                               .count = {elems, lines, p->batch_count},
+                               .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},
+                               .box_elems =
+                                   is_turned || box_elems < part_cols ? box_elems : part_cols,
+                               .box_runs = is_turned ? part_cols : BOX_ROWS,
+                               .is_swizzled = 1};
+    args->is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p);
+    args->is_d_lined = is_turned ? elem_bytes > 1 : p->d.col == 1;
+    args->is_d_turned = args->is_d_lined && is_turned;
+    if (args->is_d_boxed)
+        add_slot(panel, BASE_D, &tensor, offsetof(tgi_loose_args, wgmma.d));
+}
+
+static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2])
+{
+    static const char *const names[] = {"_kk", "_kn", "_mk", "_mn"};
+    if (tgi_type_is_fp8(p->type))
+        return p->b_type == TG_TYPE_FP8_E4M3 ? "_e4m3" : "_e5m2";
+    return names[2 * operand[0].is_across + operand[1].is_across];
+}
+
+/* Returns the order of the tiles, in groups of `rows` rows of clusters. */
+static tgi_wgmma_order make_order(int64_t row_clusters, int64_t col_tiles, int64_t rows)
+{
+    const int64_t last_group = (row_clusters - 1) / rows;
+    return (tgi_wgmma_order){.entry = tgi_make_divisor((int32_t)(row_clusters * col_tiles)),
+                             .group = tgi_make_divisor((int32_t)(rows * col_tiles)),
+                             .rows = tgi_make_divisor((int32_t)rows),
+                             .last_rows =
+                                 tgi_make_divisor((int32_t)(row_clusters - last_group * rows)),
+                             .last_group = (int32_t)last_group};
+}
+
+/* Fills how the tiles are shared out, and their lines. */
+static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
+                          const tgi_operand operand[2], tgi_wgmma_args *args)
+{
+    const tgi_problem *p = &args->gemm.problem;
+    const int cluster_rows = decision->cluster_rows;
+    const int64_t row_clusters = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
+    args->gemm.k_part_elems = decision->split_elems;
+    args->gemm.k_part_count = (int32_t)decision->split_count;
+    args->order = make_order(row_clusters, tgi_wgmma_col_tiles(kernel, p),
+                             tgi_wgmma_group_rows(kernel, p, cluster_rows));
+    args->tile_rows = kernel->tile_rows;
+    args->tile_cols = kernel->tile_cols;
+    args->cluster_rows = cluster_rows;
+    args->cluster_parts = decision->cluster_parts;
+    const int64_t units = args->order.entry.value * p->batch_count;
+    const int64_t whole =
+        args->gemm.k_part_count > 1 ? decision->whole_tiles / cluster_rows : units;
+    args->whole_count = (int32_t)whole;
+    args->cut = tgi_make_divisor(units > whole ? (int32_t)(units - whole) : 1);
+    args->unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
+    args->step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
+    const int64_t last_elems = p->k - (args->step_count - 1) * (int64_t)kernel->tile_depth;
+    args->last_products =
+        (int32_t)tgi_divide_up(last_elems * tgi_type_bytes(p->type), TGI_WGMMA_PRODUCT_BYTES);
+    args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
+    args->a.line_count = (int32_t)p->m;
+    args->b.line_count = (int32_t)p->n;
+    args->a.edge_lines =
+        operand[0].is_unaligned
+            ? 0
+            : tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
+    args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
+    args->a.box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
+    args->b.box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
+}
+
+/* Prepares the kernel that adds the split-K parts of tiles; nothing where none is split. */
+static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
+{
+    if (args->unit_count == args->whole_count)
+        return;
+    const int cols = TGI_WGMMA_PART_COLS(args->tile_cols);
+    const int64_t pieces = (int64_t)args->cut.value * args->cluster_rows * (args->tile_rows / 64) *
+                           (args->tile_cols / cols);
+    *add = (tgi_cuda_kernel){.image = "wgmma_add",
+                             .grid = {(unsigned)pieces, 1, 1},
+                             .block = {PIECE_THREADS, 1, 1},
+                             .shared_bytes = 1024 + TGI_WGMMA_PART_BYTES,
+                             .is_early = 1};
+    snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_wgmma_add_%d", cols);
+}
+
+static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kernel,
+                             const tgi_operand operand[2], wgmma_panel *panel)
+{
+    const tgi_wgmma_args *args = &panel->args.wgmma;
+    /* Parts of k within clusters take as many clusters as tiles, which need not run at once. */
+    const int cluster = args->cluster_rows * args->cluster_parts;
+    const int64_t slots = machine->gpu.sm_count / cluster;
+    const int64_t clusters =
+        args->cluster_parts > 1 || args->unit_count < slots ? args->unit_count : slots;
+    panel->multiply = (tgi_cuda_kernel){
+        .image = kernel->image,
+        .grid = {(unsigned)(cluster * clusters), 1, 1},
+        .cluster = (unsigned)cluster,
+        .block = {(unsigned)kernel->thread_count, 1, 1},
+        .shared_bytes = (unsigned)tgi_wgmma_shared_bytes(kernel, operand[1].is_across),
+        .is_early = 1};
+    snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s%s", kernel->name,
+             panel->is_sliced ? "" : find_suffix(&args->gemm.problem, operand));
+}
+
+static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
+                          const tgi_problem *given, const tgi_wgmma_decision *decision,
+                          wgmma_panel *panel)
+{
+    tgi_wgmma_args *args = &panel->args.wgmma;
+    tgi_problem p = *given;
+    tgi_operand operand[2];
+    if (decision->is_transposed)
+        tgi_problem_transpose(&p);
+    panel->is_transposed = decision->is_transposed;
+    panel->is_sliced = tgi_wgmma_is_sliced(kernel);
+    panel->slots.slot = panel->slot;
+    panel->args_bytes = tgi_loose_is(kernel) ? sizeof panel->args : sizeof panel->args.wgmma;
+    tgi_gemm_prepare_args(&p, &args->gemm);
+    tgi_wgmma_describe(kernel, &p, operand);
+    prepare_tiles(kernel, decision, operand, args);
+    const int64_t offset =
+        tgi_round_up(tgi_wgmma_piece_bytes(kernel, &p, decision), WORKSPACE_UNIT_BYTES);
+    if (panel->is_sliced)
+        prepare_slices(machine, kernel, offset, panel);
+    else
+        prepare_operands(machine, operand, offset, panel);
+    prepare_result(kernel, panel);
+    prepare_multiply(machine, kernel, operand, panel);
+    prepare_add(args, &panel->add);
+}
+
+static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
+                    void *block)
+{
+    const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
+    wgmma_prepared *prepared = block;
+    prepared->panel_rows = decision->panel_rows;
+    prepared->panel_cols = decision->panel_cols;
+    if (decision->panel_rows == 0) {
+        prepare_panel(machine, proposal->kernel, p, decision, &prepared->panel[0]);
+        return;
+    }
+    const int64_t rows[] = {decision->panel_rows, p->m % decision->panel_rows};
+    const int64_t cols[] = {decision->panel_cols, p->n % decision->panel_cols};
+    for (int i = 0; i < 4; i++) {
+        tgi_problem panel = *p;
+        tgi_wgmma_decision cut = *decision;
+        panel.batch_count = 1;
+        panel.m = rows[i / 2];
+        panel.n = cols[i % 2];
+        if (i > 0) { /* the split was chosen for whole panels */
+            cut.split_elems = panel.k;
+            cut.split_count = cut.cluster_parts = 1;
+        }
+        if (panel.m && panel.n)
+            prepare_panel(machine, proposal->kernel, &panel, &cut, &prepared->panel[i]);
+    }
+}
+
+/* Puts what comes before the product into the queue: slices of the operands, or copies of them.
+ * base[i] is in: the operand, out: where its maps begin. */
+static tg_status launch_before(const tgi_cuda_queue *queue, wgmma_panel *panel, char *workspace,
+                               const void *base[2])
+{
+    const void *source[2] = {base[0], base[1]};
+    void *target[2] = {NULL, NULL};
+    if (panel->is_sliced)
+        return tgi_slices_launch(queue, &panel->slices, source[0], source[1], workspace, base);
+    for (int i = 0; i < 2; i++) {
+        if (panel->is_repacked[i])
+            base[i] = target[i] = workspace + panel->place[i];
+        else
+            source[i] = NULL;
+    }
+    return panel->repack.kernel.image ? tgi_repack_launch(queue, &panel->repack, source, target)
+                                      : TG_STATUS_OK;
+}
+
+static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, wgmma_panel *panel)
+{
+    const int is_transposed = panel->is_transposed;
+    tgi_loose_args args;
+    tgi_wgmma_args *wgmma = &args.wgmma;
+    const void *base[BASE_COUNT] = {is_transposed ? call->b : call->a,
+                                    is_transposed ? call->a : call->b,
+                                    tgi_tensor_shift(call->d) ? NULL : call->d};
+    tg_status status = launch_before(queue, panel, call->workspace, base);
+    if (!status)
+        status = tgi_tensor_fill(queue->device, &panel->slots, base, &panel->args, &args,
+                                 panel->args_bytes);
+    if (status)
+        return status;
+    tgi_gemm_complete_args(call, is_transposed, &wgmma->gemm);
+    wgmma->is_d_boxed = wgmma->is_d_boxed && base[BASE_D];
+    if (panel->is_sliced)
+        tgi_slices_complete_args(&panel->slices, call->workspace, wgmma);
+    for (int i = 0; panel->is_a_unaligned && i < TGI_LOOSE_KINDS; i++)
+        args.loose.shifts |=
+            tgi_tensor_shift((const char *)base[BASE_A] + panel->slot[i].operand_offset) << 4 * i;
+    void *arguments[] = {&args};
+    status = tgi_cuda_run(queue, &panel->multiply, arguments);
+    return status || !panel->add.image ? status : tgi_cuda_run(queue, &panel->add, arguments);
+}
+
+static const void *move(const void *data, int64_t elems)
+{
+    return data ? (const float *)data + elems : NULL;
+}
+
+static int64_t find_offset(const tgi_layout *layout, int64_t batch, int64_t row, int64_t col)
+{
+    return batch * layout->batch + row * layout->row + col * layout->col;
+}
+
+/* Launches the panel at (row, col) of batch entry `batch`: FP32 throughout. */
+static tg_status launch_panel_at(const tgi_cuda_queue *queue, const tgi_call *call,
+                                 wgmma_prepared *prepared, int64_t batch, int64_t row, int64_t col)
+{
+    const tgi_problem *p = call->problem;
+    const int is_cut_along_rows = p->m - row < prepared->panel_rows;
+    const int is_cut_along_cols = p->n - col < prepared->panel_cols;
+    tgi_call part = *call;
+    part.a = move(call->a, find_offset(&p->a, batch, row, 0));
+    part.b = move(call->b, find_offset(&p->b, batch, 0, col));
+    part.c = move(call->c, find_offset(&p->c, batch, row, col));
+    part.d = (float *)call->d + find_offset(&p->d, batch, row, col);
+    part.bias = move(call->bias, p->bias == TG_BIAS_ROW ? row : col);
+    return launch_panel(queue, &part, &prepared->panel[2 * is_cut_along_rows + is_cut_along_cols]);
+}
+
+static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
+{
+    wgmma_prepared *prepared = block;
+    const tgi_problem *p = call->problem;
+    if (prepared->panel_rows == 0)
+        return launch_panel(queue, call, &prepared->panel[0]);
+    tg_status status = TG_STATUS_OK;
+    for (int64_t batch = 0; batch < p->batch_count; batch++)
+        for (int64_t col = 0; col < p->n; col += prepared->panel_cols)
+            for (int64_t row = 0; !status && row < p->m; row += prepared->panel_rows)
+                status = launch_panel_at(queue, call, prepared, batch, row, col);
+    return status;
+}
+
+const tgi_cuda_launcher tgi_cuda_launcher_wgmma = {count_prepared_bytes, prepare, launch};

@@ -1,0 +1,16 @@
+/* Images: compiled device code embedded in the library, one for each source. */
+#ifndef TGI_CUDA_IMAGE_H
+#define TGI_CUDA_IMAGE_H
+
+#include "cuda/runtime/device.h"
+
+/* Architectures of the embedded images, "sm_75 sm_80 ... compute_90"; "none". Static storage. */
+const char *tgi_cuda_architectures(void);
+
+/* Finds function `symbol` of the image and loads the image at its first use on the device. The
+ * device's context is current and its lock is held. Errors: NO_DEVICE (no image for this chip),
+ * OUT_OF_MEMORY, DEVICE_FAILURE. */
+tg_status tgi_cuda_find_function(tgi_cuda_device *device, const char *image, const char *symbol,
+                                 void **function);
+
+#endif

@@ -1,0 +1,67 @@
+/* How the planner lets a kernel cut its problem: a named struct for each group of families. */
+#ifndef TGI_DECISION_H
+#define TGI_DECISION_H
+
+#include <stdint.h>
+
+/* CPU family direct. Rows of D form tile_count register tiles: the first larger_count of them have
+ * tile_rows + 1 rows, the others tile_rows. */
+typedef struct tgi_direct_decision {
+    int64_t panel_cols;
+    int64_t tile_rows, tile_count, larger_count;
+} tgi_direct_decision;
+
+/* CPU family packed. D is cut into row_parts x col_parts x k_parts tasks, which work on cache
+ * blocks of mc rows, nc columns and kc steps of k. */
+typedef struct tgi_packed_decision {
+    int64_t mc, nc, kc;
+    int64_t panel_cols; /* columns of a panel of B, at most a tile's */
+    int64_t row_parts, col_parts, k_parts;
+    int is_a_packed, is_b_packed;
+    int is_along_rows; /* 1: tiles follow D's rows rather than its columns */
+    int is_d_far;      /* 1: D does not fit beside the operands in L2 */
+    int is_streamed;   /* 1: D is written past the caches */
+} tgi_packed_decision;
+
+/* CPU families rank and dot. A task is a strip of columns of D and one of k_parts ranges of k. */
+typedef struct tgi_strip_decision {
+    int64_t strip_cols, kc;
+    int64_t k_parts;
+} tgi_strip_decision;
+
+/* CUDA families small, dmma and simt. Every tile of D has k_part_count split-K parts of
+ * k_part_elems steps of k; one part is all of k. */
+typedef struct tgi_tile_decision {
+    int64_t k_part_elems, k_part_count;
+} tgi_tile_decision;
+
+/* CUDA families rank and dot. block_count blocks share out tiles of tile_cols columns, each in
+ * units of unit_elems steps of k; no tile is split over more than part_count blocks. */
+typedef struct tgi_skinny_decision {
+    int64_t tile_cols, unit_elems;
+    int64_t part_count, block_count;
+    int is_a_repacked; /* 1: A is copied to aligned lines in the workspace */
+} tgi_skinny_decision;
+
+/* CUDA families of warp-group matrix instructions. The first whole_tiles tiles of D have all of k;
+ * each of the others has split_count split-K parts of split_elems steps of k, whose sums lie in the
+ * workspace. The blocks of a cluster hold cluster_rows tiles, one below the other, and
+ * cluster_parts parts of k of each, which they add among themselves. */
+typedef struct tgi_wgmma_decision {
+    int64_t split_count, split_elems, whole_tiles;
+    int cluster_rows, cluster_parts;
+    int is_transposed; /* 1: the kernel computes D^T = B^T A^T */
+    /* D is computed in panels of this many rows and columns; 0: in one piece. */
+    int64_t panel_rows, panel_cols;
+} tgi_wgmma_decision;
+
+typedef union tgi_decision {
+    tgi_direct_decision direct;
+    tgi_packed_decision packed;
+    tgi_strip_decision strip;
+    tgi_tile_decision tile;
+    tgi_skinny_decision skinny;
+    tgi_wgmma_decision wgmma;
+} tgi_decision;
+
+#endif
