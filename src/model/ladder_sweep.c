@@ -89,7 +89,7 @@ static void add_parts(const tgi_cover *cover, int line_count, int col_count, int
     }
 }
 
-tgi_sweep tgi_model_sweep(const tgi_span *span, const tgi_cover *cover, int used_col_count)
+tgi_sweep tgi_model_sweep(const tgi_line_grid *span, const tgi_cover *cover, int used_col_count)
 {
     const int lines = cover->line_count, cols = cover->is_of_line ? 1 : cover->col_count;
     const int64_t line_stride = span->line_stride;

@@ -18,11 +18,11 @@ typedef struct tgi_cover {
     int is_of_line;
 } tgi_cover;
 
-/* Where the elements of a matrix lie: line l, column c at l * line_stride + c * col_stride. The
- * columns of a part follow each other. */
-typedef struct tgi_span {
+/* A matrix as lines: element (l, c) lies at l * line_stride + c * col_stride. The columns of a part
+ * follow each other. */
+typedef struct tgi_line_grid {
     int64_t line_count, line_stride, col_count, col_stride;
-} tgi_span;
+} tgi_line_grid;
 
 typedef struct tgi_sweep {
     int64_t request_count, sector_count;
@@ -30,6 +30,6 @@ typedef struct tgi_sweep {
 
 /* All requests that cover the matrix once. is_of_line: of the parts' columns those below
  * used_col_count have a thread. */
-tgi_sweep tgi_model_sweep(const tgi_span *span, const tgi_cover *cover, int used_col_count);
+tgi_sweep tgi_model_sweep(const tgi_line_grid *span, const tgi_cover *cover, int used_col_count);
 
 #endif

@@ -138,7 +138,7 @@ static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers 
 
 /* Rungs 1 and 2: each thread reads for itself. A column of A is read by the blocks of each column
  * of blocks, of which the last has fewer threads; a row of B likewise. */
-static tgi_sweep sweep_direct(const tgi_span *span, const tgi_cover *cover, int64_t used_count)
+static tgi_sweep sweep_direct(const tgi_line_grid *span, const tgi_cover *cover, int64_t used_count)
 {
     const int64_t whole_count = used_count / cover->col_count;
     const int rest = (int)(used_count % cover->col_count);
@@ -154,7 +154,7 @@ static tgi_sweep sweep_direct(const tgi_span *span, const tgi_cover *cover, int6
 }
 
 /* All blocks of a column (row) of blocks bring in A (B) once. */
-static tgi_sweep sweep_tiles(const tgi_span *span, const tgi_cover *cover, int64_t block_count)
+static tgi_sweep sweep_tiles(const tgi_line_grid *span, const tgi_cover *cover, int64_t block_count)
 {
     tgi_sweep sweep = tgi_model_sweep(span, cover, 0);
     sweep.request_count *= block_count;
@@ -168,8 +168,8 @@ static void count_global(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t
     const int is_direct = kernel->stage_count == 0;
     const int64_t a_count = divide_up(n, kernel->tile_cols);
     const int64_t b_count = divide_up(m, kernel->tile_rows);
-    const tgi_span a_span = {m, k, k, 1}, b_span = {k, n, n, 1}, d_span = {m, n, n, 1};
-    const tgi_span b_lines = {n, 1, k, n}; /* where the columns of D are the lines */
+    const tgi_line_grid a_span = {m, k, k, 1}, b_span = {k, n, n, 1}, d_span = {m, n, n, 1};
+    const tgi_line_grid b_lines = {n, 1, k, n}; /* where the columns of D are the lines */
     const tgi_sweep a = is_direct ? sweep_direct(&a_span, &covers->a, n)
                                   : sweep_tiles(&a_span, &covers->a, a_count);
     const tgi_sweep b = is_direct ? sweep_direct(&b_lines, &covers->b, m)

@@ -30,7 +30,7 @@ CLEAN = {
 
 
 def run_tool(name, files):
-    """(exit status, output) of a tool on a tree of CLEAN overlaid with `files`."""
+    """Returns (exit status, output) of a tool on a tree of CLEAN overlaid with `files`."""
     with tempfile.TemporaryDirectory() as root:
         for path, text in {**CLEAN, **files}.items():
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
@@ -43,7 +43,8 @@ def run_tool(name, files):
 
 
 def load_tool(name):
-    """A tool as a module."""
+    """Returns a tool as a module."""
+    sys.path.insert(0, os.path.join(ROOT, "tools", "check"))  # for the modules that it imports
     loader = importlib.machinery.SourceFileLoader(name, os.path.join(ROOT, "tools", "check", name))
     sys.dont_write_bytecode = True
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
@@ -52,6 +53,7 @@ def load_tool(name):
 
 
 class ToolCase(unittest.TestCase):
+    """Runs the tool of this name on small trees."""
     tool = ""
 
     def expect_clean(self, files):
@@ -117,6 +119,95 @@ class StyleTest(ToolCase):
         self.expect_fault({"src/core/a.c": "int a; /* TO" "DO: more */\n"}, "leftover mark")
 
 
+    def test_repeated_file_names(self):
+        self.expect_clean({"src/cpu/CMakeLists.txt": "", "src/core/CMakeLists.txt": "",
+                           "tests/cli/golden/main.c": "int a;\n"})
+        self.expect_fault({"src/cpu/one.c": "int a;\n"},
+                          "src/cpu/one.c:1: a second file one.c; the first is src/core/one.c")
+
+    def test_repeated_definitions(self):
+        self.expect_clean({"src/cpu/a.h": "typedef struct tgi_a tgi_a;\n",
+                           "src/core/a.c": "struct tgi_a {\n    int b;\n};\n",
+                           "src/sim/left_out.c": "int tg_get_one(void)\n{\n    return 0;\n}\n"})
+        for first, second, kind in (
+                ("struct tgi_a {\n    int b;\n};\n", "enum tgi_a { TGI_B };\n", "type 'tgi_a'"),
+                ("typedef int (*tgi_a)(int);\n", "typedef int tgi_a;\n", "type 'tgi_a'"),
+                ("int f(int a)\n{\n    return a;\n}\n", "int f(void)\n{\n    return 1;\n}\n",
+                 "function 'f'"),
+                ("static int tgi_f(void)\n{\n    return 1;\n}\n",
+                 "static int tgi_f(void)\n{\n    return 2;\n}\n", "function 'tgi_f'")):
+            self.expect_fault({"src/core/b.c": first, "tests/c.c": second},
+                              f"tests/c.c:1: a second {kind}; the first is in src/core/b.c:1")
+        private = "static int f(void)\n{\n    return 1;\n}\n"
+        self.expect_clean({"src/core/b.c": private, "tests/c.c": private})
+
+
+class LanguageTest(unittest.TestCase):
+    """The rules of comments and documents, which hold for every folder that is not excused."""
+
+    def find_faults(self, path, text):
+        prose = load_tool("prose.py")
+        prose.NOT_YET_CLEAN = ()
+        faults = []
+        prose.check_comments(path, text, faults)
+        prose.check_document(path, text, faults)
+        self.assertTrue(prose.is_clean(path))
+        return "\n".join(f"{fault_path}:{line}: {message}" for fault_path, line, message in faults)
+
+    def test_fragments(self):
+        for comment in ("Of D, over all batch entries.", "The same for B.", "As above.",
+                        "Likewise.", "1 where the grid runs along rows.", "1 if A is transposed.",
+                        "What tiles of a block share.", "Where accesses begin.",
+                        "Those of a tile."):
+            for path, text in (("src/core/a.c", f"int a;\n\n/* {comment} */\nint b;\n"),
+                               ("page/a.js", f"let a;\n\n// {comment}\nlet b;\n")):
+                self.assertIn(f"{path}:3: a comment that begins", self.find_faults(path, text))
+        for comment in ("Returns 1 if A is transposed.", "Offsets are in bytes.",
+                        "The same bits come out for any thread count."):
+            self.assertEqual(self.find_faults("src/core/a.c", f"/* {comment} */\nint b;\n"), "")
+        self.assertEqual(self.find_faults("src/core/a.c", "int b; /* 1 if transposed */\n"), "")
+
+    def test_functions_need_a_verb(self):
+        for comment in ("One kernel in full.", "Peer of that name, or NULL."):
+            self.assertIn("without a verb", self.find_faults(
+                "cli/a.h", f"/* {comment} */\nint cli_find(const char *name);\n"))
+            self.assertEqual(self.find_faults("cli/a.h", f"/* {comment} */\nint cli_a;\n"), "")
+        for comment in ("Returns the peer.", "The caller must free it.", "PTX cp.async."):
+            self.assertEqual(self.find_faults(
+                "cli/a.h", f"/* {comment} */\nint cli_find(const char *name);\n"), "")
+
+    def test_private_words(self):
+        for word, field in (("copy engine", "TMA"), ("parts of k", "split-K parts"),
+                            ("movers", "relayout warp"), ("mended", "repair"),
+                            ("loose", "unaligned")):
+            self.assertIn(f"write '{field}'", self.find_faults(
+                "src/core/a.c", f"/* The {word} is used. */\nint b;\n"))
+            self.assertIn(f"docs/a.md:2: '{word}'",
+                          self.find_faults("docs/a.md", f"\nThe {word}.\n"))
+            self.assertEqual(self.find_faults("docs/a.md", f"A `{word}`.\n```\n{word}\n```\n"), "")
+        self.assertEqual(self.find_faults("docs/a.md", "The family loose, which recommends.\n"), "")
+
+    def test_private_names(self):
+        style, language = load_tool("style"), []
+        style.check_names("src/core/a.c", "int mend_tile;\nint recommend;\n", [], language)
+        self.assertEqual([fault[1] for fault in language], [1])
+
+    def test_width_of_documents(self):
+        wide = "x" * 161 + "\n"
+        for path in ("README.md", "docs/a.md"):
+            self.assertIn(f"{path}:2: 161 columns", self.find_faults(path, "\n" + wide))
+        for path, text in (("docs/a.md", "| " + wide), ("docs/a.md", "```\n" + wide + "```\n"),
+                           ("docs/a.md", wide[1:]), ("docs/notes/a.md", wide),
+                           ("docs/benchmarks.md", wide)):
+            self.assertEqual(self.find_faults(path, text), "")
+
+    def test_folders_that_are_excused(self):
+        prose = load_tool("prose.py")
+        prose.NOT_YET_CLEAN = ("cli",)
+        self.assertFalse(prose.is_clean("cli/a.c"))
+        self.assertTrue(prose.is_clean("client/a.c"))
+
+
 class LayersTest(ToolCase):
     tool = "layers"
 
@@ -173,7 +264,8 @@ class CountsTest(unittest.TestCase):
 
 class RecordTest(unittest.TestCase):
     def verify(self, tests, changed=""):
-        """(exit status, output) of a record of these tests, of a file that has changed since."""
+        """Returns (exit status, output) for a record of these tests and of a file to which
+        `changed` has been added since."""
         module = load_tool("gpu")
         with tempfile.TemporaryDirectory() as module.ROOT:
             path = os.path.join(module.ROOT, "src/cuda/a.c")

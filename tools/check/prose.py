@@ -1,0 +1,104 @@
+"""Checks the language of comments and documents: sentences, the field's words, width of documents.
+
+Each function appends its faults, (path, line, message), to a list.
+"""
+
+import re
+
+# Folders whose comments and words are not yet clean. Their faults are counted but do not fail.
+NOT_YET_CLEAN = ("src/check", "src/core", "src/cpu", "src/cuda", "src/kernels", "src/model",
+                 "src/plan", "src/sim", "cli", "docs", "include", "page", "README.md")
+COMMENTED = ("src/", "cli/", "include/", "page/")
+COMMENTED_SUFFIXES = (".c", ".h", ".cu", ".cuh", ".def", ".js")
+DOCUMENT = re.compile(r"README\.md|CHANGELOG\.md|CONTRIBUTING\.md|docs/[^/]+\.md")
+DOCUMENT_WIDTH_MAX = 160
+WIDE_DOCUMENTS = ("docs/benchmarks.md",)  # a tool writes it from long lists of results
+
+# A comment that begins so is half a sentence: the reader must join it to a name or another line.
+FRAGMENT = re.compile(
+    r"(Of|The same(?= (of|for|at|as|in|on|by|with|to|but|and)\b|[,.:])|As above|As|Likewise|Alike|"
+    r"So many|Those|That of|What|Where|How|Which|Whether|Whose|[01] (where|if|when))(?![\w-])")
+# A comment of a function needs a verb. A word that ends in s, ed or n't counts as one, so that the
+# check is never wrong about a sentence; it misses those whose nouns are in the plural.
+VERBS = set("are be been can cannot come do does get give go has have is keep lie may might must "
+            "need read run shall should take was were will would write see call return use set let "
+            "do make hold fit begin become stay stop end".split())
+FUNCTION = re.compile(r"(?!typedef|struct|return)[A-Za-z_][^=;]*\w\(|(export )?(async )?function ")
+# Words of our own, each with the word that the field has for it.
+PRIVATE_WORDS = {
+    r"copy engines?": "TMA",
+    r"mend(s|ed|ing)?": "repair",
+    r"movers?": "relayout warp",
+    r"parts of k": "split-K parts",
+    r"(?<!family )loose(ly)?": "unaligned",
+}
+PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.I)
+PRIVATE_NAMES = {"mend": "repair", "mends": "repair", "mended": "repair", "mover": "relayout",
+                 "movers": "relayout"}
+
+
+def is_clean(path):
+    """Returns True if a fault in the language of this path fails the check."""
+    return not any(path == folder or path.startswith(folder + "/") for folder in NOT_YET_CLEAN)
+
+
+def list_comments(text):
+    """Yields (line, text, code line below) of each comment of C or JavaScript. The code line is
+    None if the comment stands behind code."""
+    literal = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`'
+    pattern = re.compile(rf"{literal}|/\*.*?\*/|(?:^ *//[^\n]*\n)+|//[^\n]*", re.S | re.M)
+    for match in pattern.finditer(text):
+        comment = match.group()
+        if comment[0] in "\"'`":
+            continue
+        before = text[text.rfind("\n", 0, match.start()) + 1:match.start()]
+        words = re.sub(r"^ *(/\*+|//|\*(?!/))", "", comment, flags=re.M).replace("*/", " ")
+        below = None if before.strip() else text[match.end():].lstrip("\n").split("\n")[0]
+        yield text.count("\n", 0, match.start()) + 1, " ".join(words.split()), below
+
+
+def has_verb(sentence):
+    words = re.findall(r"[A-Za-z']+", sentence)
+    return any(word.lower() in VERBS or re.search(r"(s|ed|n't)$", word) for word in words)
+
+
+def check_comments(path, text, faults):
+    if not path.startswith(COMMENTED) or not path.endswith(COMMENTED_SUFFIXES):
+        return
+    for line, comment, below in list_comments(text):
+        check_words(path, line, comment, faults)
+        if below is None:
+            continue
+        found = FRAGMENT.match(comment)
+        if found:
+            faults.append((path, line, f"a comment that begins with '{found.group()}'; write a "
+                                       "sentence with a subject and a verb"))
+            continue
+        sentence = re.split(r"[.:;](?= |$)", comment)[0]
+        if FUNCTION.match(below) and re.match("[A-Z]( |[a-z])", sentence) and \
+                not has_verb(sentence):
+            faults.append((path, line, f"a comment without a verb: '{sentence}'"))
+
+
+def check_words(path, line, text, faults):
+    """Refuses private words in prose. Words inside back quotes are code and may stay."""
+    for found in PRIVATE.finditer(re.sub(r"`[^`]*`", lambda code: "`" * len(code.group()), text)):
+        field = next(word for pattern, word in PRIVATE_WORDS.items()
+                     if re.fullmatch(pattern, found.group(), re.I))
+        faults.append((path, line, f"'{found.group()}' is a word of our own; write '{field}'"))
+
+
+def check_document(path, text, faults):
+    if not DOCUMENT.fullmatch(path):
+        return
+    is_code = False
+    for line, words in enumerate(text.split("\n"), 1):
+        if words.startswith("```"):
+            is_code = not is_code
+        if is_code:
+            continue
+        check_words(path, line, words, faults)
+        if len(words) > DOCUMENT_WIDTH_MAX and not words.startswith("|") and \
+                path not in WIDE_DOCUMENTS:
+            faults.append((path, line, f"{len(words)} columns; a document's line has at most "
+                                       f"{DOCUMENT_WIDTH_MAX}"))
