@@ -122,8 +122,8 @@ class StyleTest(ToolCase):
     def test_repeated_file_names(self):
         self.expect_clean({"src/cpu/CMakeLists.txt": "", "src/core/CMakeLists.txt": "",
                            "tests/cli/golden/main.c": "int a;\n"})
-        self.expect_fault({"src/cpu/one.c": "int a;\n"},
-                          "src/cpu/one.c:1: a second file one.c; the first is src/core/one.c")
+        self.expect_fault({"tests/one.c": "int a;\n"},
+                          "tests/one.c:1: a second file one.c; the first is src/core/one.c")
 
     def test_repeated_definitions(self):
         self.expect_clean({"src/cpu/a.h": "typedef struct tgi_a tgi_a;\n",
