@@ -1,11 +1,12 @@
-# Front door: each target sets the machine up, builds with CMake and runs. The build itself is
-# described in CMakeLists.txt and CMakePresets.json.
+# The front door: each target sets the machine up, builds with CMake and runs. CMakeLists.txt and
+# CMakePresets.json describe the build itself.
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup demo check gpu-check fuzz bench report-shots report-bench format install clean
+.PHONY: all setup demo check check-deep gpu-check fuzz bench report-shots report-bench format \
+	install clean
 all:
 	@cmake --preset demo
 	@cmake --build --preset demo -j $(JOBS)
@@ -23,7 +24,11 @@ demo:
 check:
 	@tools/setup/packages check
 	@tools/setup/disassembler
-	@tools/check/configurations --jobs $(JOBS)
+	@tools/check/configurations --jobs $(JOBS) release
+
+check-deep:
+	@tools/setup/packages check
+	@tools/check/configurations --jobs $(JOBS) cases asan tsan fuzz
 
 gpu-check:
 	@tools/setup/packages check

@@ -27,6 +27,7 @@
 
 #include "alloc/wrapped_allocation.h"
 #include "files/matrix_file.h"
+#include "harness/step.h"
 #include "tilegemm_lab.h"
 
 #define WORD_COUNT_MAX 24
@@ -179,15 +180,11 @@ static const char *judge_failure(const outcome *found, int file_count, int live_
     return NULL;
 }
 
-/* The allocation to fail after number `count`: the next. Under the address sanitizer, where a
- * process takes ten times as long, one in five of those of a long JSON text. */
+/* Returns the count of allocations that succeed in the next run. The first 200 allocations fail one
+ * by one; those that follow are of a long JSON text, and one of each step fails. */
 static int choose_next(int count)
 {
-#ifdef __SANITIZE_ADDRESS__
-    return count < 200 ? count + 1 : count + 5;
-#else
-    return count + 1;
-#endif
+    return count < 200 ? count + 1 : count + step_get();
 }
 
 /* Fails every allocation of a command in turn. NULL or what went wrong; *count: allocations. */

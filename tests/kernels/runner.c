@@ -10,20 +10,7 @@
 
 #define DEFAULT_SEED 20240601
 
-/* Under a sanitizer everything is several times slower. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
-
-/* The case at hand, for the report of a crash: a guard page was touched. */
+/* A text of the case that runs, for the report of a crash: a guard page was touched. */
 static char current_case[800];
 
 static void report_crash(int signal_number)
@@ -48,11 +35,6 @@ uint64_t runner_get_seed(void)
         printf("seed %llu (TG_TEST_SEED sets another)\n", (unsigned long long)seed);
     }
     return seed;
-}
-
-int runner_scale_count(int count)
-{
-    return IS_SANITIZED ? (count + 1) / 2 : count;
 }
 
 static const test_operands *current_operands;

@@ -35,11 +35,8 @@ void runner_run_case(test_operands *operands, const operand_spec *spec, compute_
 void runner_run_cases(const case_domain *domain, uint64_t salt, int case_count,
                       compute_function *compute, void *state, run_summary *summary);
 
-/* Seed of the run: TG_TEST_SEED, else a fixed one. Printed once. */
+/* Returns the seed of the run: TG_TEST_SEED, or else a fixed one. The first call prints it. */
 uint64_t runner_get_seed(void);
-
-/* `count` in a plain build, a fraction of it under a sanitizer. */
-int runner_scale_count(int count);
 
 /* Operands of the case that runs, for a function that takes them to a device and back. */
 const test_operands *runner_get_operands(void);

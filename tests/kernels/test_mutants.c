@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "kernels/mutants.h"
+#include "harness/step.h"
 #include "kernels/runner.h"
 
 #define HONEST_CASES 600
@@ -60,7 +61,7 @@ static void test_correct_loop_passes(void **state)
 {
     (void)state;
     for (int type = TG_TYPE_FP32; type <= TG_TYPE_FP16; type++) {
-        int case_count = runner_scale_count(HONEST_CASES);
+        int case_count = step_count_cases(HONEST_CASES);
         run_summary summary = run_mutant(DEFECT_NONE, (tg_type)type, case_count);
         printf("%s: %d passed, largest share of the bound %.3f\n", tg_get_type_name((tg_type)type),
                summary.passed_count, summary.bound_share);

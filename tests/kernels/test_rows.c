@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "harness/step.h"
 #include "kernels/runner.h"
 
 #define CASES_PER_ROW 2000
@@ -70,7 +71,7 @@ static void test_rows(void **state)
         case_domain domain = {type, info.tile_rows, info.tile_cols, work_limit,
                               is_on_gpu && info.ladder_rung >= 0};
         library_choice choice = {context, info.name};
-        int case_count = runner_scale_count(cases_per_row);
+        int case_count = step_count_cases(cases_per_row);
         runner_run_cases(&domain, (uint64_t)i + 1, case_count, get_compute(), &choice, &summary);
         report(info.name, &summary);
         assert_true(summary.passed_count >= case_count / LEAST_SHARE);
@@ -85,7 +86,7 @@ static void test_choice(void **state)
     library_choice choice = {*state, NULL};
     if (strcmp(device, "sim") == 0) /* its rows do not take every problem */
         return;
-    int case_count = runner_scale_count(2 * cases_per_row);
+    int case_count = step_count_cases(2 * cases_per_row);
     runner_run_cases(&domain, 500, case_count, get_compute(), &choice, &summary);
     report("(the library's choice)", &summary);
     /* A GPU has batch-invariant kernels for some types alone; one case in eight asks for them. */

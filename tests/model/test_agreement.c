@@ -2,7 +2,7 @@
  * The model's closed forms against the simulator, which runs the kernels' own source and looks at
  * every access: the same figure for every count, every rung and every size.
  *
- * usage: test_agreement PART STEP      (0 .. 3: every fourth rung of the ladder; one size of STEP)
+ * usage: test_agreement PART      (0 .. 3: every fourth rung of the ladder)
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,11 +16,12 @@
 
 #include <cmocka.h>
 
+#include "harness/step.h"
 #include "model/sizes.h"
 #include "tilegemm_sim.h"
 
 enum { part_count = 4 };
-static int part, size_step = 1;
+static int part;
 
 /* A count of tg_traffic by its place in it. */
 static const struct {
@@ -63,7 +64,7 @@ static int64_t get_count(const tg_traffic *traffic, int index)
     return value;
 }
 
-/* Matrices that start at multiples of 256 bytes, as the model takes them to. */
+/* Returns a matrix of zeros that starts at a multiple of 256 bytes, as the model assumes. */
 static float *make_matrix(int64_t elems)
 {
     size_t bytes = ((size_t)elems * sizeof(float) + 255) / 256 * 256;
@@ -73,7 +74,7 @@ static float *make_matrix(int64_t elems)
     return matrix;
 }
 
-/* Counts that differ. */
+/* Returns how many counts differ between model and simulator. */
 static int compare(const char *kernel, int tile, const int size[3])
 {
     const int m = size[0], n = size[1], k = size[2];
@@ -115,6 +116,7 @@ static int compare(const char *kernel, int tile, const int size[3])
 static void test_rows(void **state)
 {
     (void)state;
+    const int size_step = step_get();
     int row_count = 0, wrong_count = 0;
     for (int i = 0; i < tg_get_kernel_count(); i++) {
         tg_kernel_info info;
@@ -139,6 +141,7 @@ static void test_other_tiles(void **state)
                                            "edges",           "transposed",   "padded",
                                            "register_column", "register_tile"};
     enum { family_count = sizeof families / sizeof families[0], sizes_apart = 12 };
+    const int size_step = step_get();
     int wrong_count = 0, tile_count = 0;
     for (int i = 0; i < family_count; i++) {
         for (int tile = 1; tile <= 64; tile++) {
@@ -160,7 +163,6 @@ static void test_other_tiles(void **state)
 int main(int argc, char **argv)
 {
     part = argc > 1 ? atoi(argv[1]) : 0;
-    size_step = argc > 2 ? atoi(argv[2]) : 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_tiles),
         cmocka_unit_test(test_rows),

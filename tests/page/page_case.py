@@ -14,6 +14,12 @@ MARKUP = "<img src=http://127.0.0.1:9/x onerror=\"document.title='broken'\"></sc
 tilegemm = ["tilegemm"]  # path of the command, which the program that runs the tests sets
 
 
+def count_cases(count):
+    """Returns how many of `count` cases run: one of TG_TEST_STEP, at least one."""
+    step = int(os.environ.get("TG_TEST_STEP", "1"))
+    return (count + step - 1) // step
+
+
 def make_record(name, kind, shape, rate, suffix="", **changes):
     m, n, k = shape
     return {"shape": f"{m}x{n}x{k}{suffix}", "m": m, "n": n, "k": k, "layout": "nn", "type": "fp32",

@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from browser import read_json, write_report
-from page_case import PageCase, SHAPE, VIEWS, make_file, make_record, tilegemm
+from page_case import PageCase, SHAPE, VIEWS, count_cases, make_file, make_record, tilegemm
 
 FAMILIES = ("naive", "coalesced", "tiled", "edges", "transposed", "padded", "register_column",
             "register_tile", "vector", "buffered", "warp_tile")
@@ -43,9 +43,9 @@ class Numbers(PageCase):
         return ["--bench", bench, "--profile", other, "--profile", here]
 
     def test_model_is_the_commands(self):
-        """30 random cases typed in: the tables show what explain prints."""
+        """Types in 30 random cases: the tables show what explain prints."""
         choose = random.Random(1)
-        for _ in range(30):
+        for _ in range(count_cases(30)):
             m, n, k = (choose.choice((choose.randint(1, 70), choose.randint(1, 3000)))
                        for _ in range(3))
             family, chip = choose.choice(FAMILIES), choose.choice(CHIPS)
@@ -92,10 +92,10 @@ class Numbers(PageCase):
                          case)
 
     def test_counts_are_the_simulators(self):
-        """30 random small sizes: what the page counts is what simulate counts."""
+        """Types in 30 random small sizes: what the page counts is what simulate counts."""
         choose = random.Random(2)
         self.browser.show("reads")
-        for _ in range(30):
+        for _ in range(count_cases(30)):
             m, n, k = (choose.randint(1, 40) for _ in range(3))
             family = choose.choice(("naive", "coalesced", "edges", "transposed", "padded"))
             tile = choose.randint(1, 32)
