@@ -7,14 +7,15 @@
 
 #include "core/dtype.h" /* TGI_INLINE */
 
-/* Of 0 <= n < 2^31: n / value == n * factor >> shift, of which the product has 64 bits. */
+/* A divisor: n / value == n * factor >> shift for 0 <= n < 2^31, where the product has 64 bits. */
 typedef struct tgi_divisor {
     int32_t value;
     uint32_t factor; /* 2^shift / value, the next integer above */
-    int32_t shift; /* 31 and the bits of value - 1, so that n times what is too much is < 2^shift */
+    int32_t shift;   /* 31 + the bits of value - 1, so that n times the excess of `factor` is <
+                    * 2^shift */
 } tgi_divisor;
 
-/* value >= 1. */
+/* Returns the divisor of value >= 1. */
 static inline tgi_divisor tgi_make_divisor(int32_t value)
 {
     tgi_divisor divisor = {value, 0, 31};

@@ -1,9 +1,9 @@
 /*
- * The end of a product whose k was cut into parts: adds the parts, always in the same order, and
- * stores. A block has threadIdx.x along D, 16 bytes each, and threadIdx.y across the parts: row y
- * sums parts y, y + blockDim.y, ..., and the rows' sums are added in order.
+ * The end of a split-K product: adds the parts, always in the same order, and stores D. A block has
+ * threadIdx.x along D, 16 bytes each, and threadIdx.y across the parts. Row y sums parts y, y +
+ * blockDim.y and so on, and the rows' sums are added in order.
  */
-#include "kernels/tile_io.cuh"
+#include "kernels/epilogue/tile_store.cuh"
 #include "kernels/tile_shape.h"
 
 template <typename T>
@@ -14,7 +14,8 @@ static __device__ __forceinline__ void add_vector(tgi_vector<T> &sum, const tgi_
         sum.element[i] += more.element[i];
 }
 
-/* The thread's parts of the sums from `first` on, `total` from part to part. */
+/* Returns the sum of the thread's parts of the elements from `first` on; parts are `total`
+ * apart. */
 template <typename T>
 static __device__ __forceinline__ tgi_vector<T> sum_parts(const T *source, int64_t first,
                                                           int64_t total, int part_count)
@@ -61,7 +62,7 @@ static __device__ __forceinline__ void write_d(const tgi_gemm_args &args, int64_
     tgi_write_d_fp64(args, batch, row, col, sum, c);
 }
 
-/* The place of an element of D; after it comes the next column, or the first of the next row. */
+/* An element of D. The next one is in the next column, or the first of the next row. */
 struct place {
     int64_t row, col;
 
@@ -71,7 +72,7 @@ struct place {
     }
 };
 
-/* Elements of D from number `first` on, row by row. */
+/* Stores elements of D from number `first` on, row by row. */
 template <typename T>
 static __device__ __forceinline__ void store(const tgi_gemm_args &args, int64_t batch,
                                              int64_t first, int64_t total, const tgi_vector<T> &sum)
@@ -105,14 +106,14 @@ template <typename T> static __device__ __forceinline__ void add_parts(const tgi
                                 batch * args.k_part_count * total,
                             first, total, args.k_part_count);
         sums[threadIdx.y][threadIdx.x] = sum;
-        /* Without it row 0 would add sums that others have yet to put. */
+        /* Else row 0 would add sums that others have yet to put. */
         __syncthreads();
         if (threadIdx.y == 0 && first < total) {
             for (int y = 1; y < blockDim.y; y++)
                 add_vector(sum, sums[y][threadIdx.x]);
             store(args, batch, first, total, sum);
         }
-        /* Without it the next batch entry's sums would overwrite some not yet added. */
+        /* Else the next batch entry's sums would overwrite some not yet added. */
         __syncthreads();
     }
 }

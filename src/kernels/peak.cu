@@ -1,7 +1,7 @@
 /* The peak of the FMA units: eight chains of multiply-adds a thread, on registers alone. */
 
-/* `sums` is written only where a sum has become NaN, which these never do: the compiler keeps the
- * loop, and the memory stays out of the measurement. */
+/* Writes `sums` only where a sum has become NaN, which these never do: the compiler keeps the loop,
+ * and the memory stays out of the measurement. */
 #define TGI_PEAK(name, type, fused)                                                                \
     extern "C" __global__ void name(type *sums, int iteration_count)                               \
     {                                                                                              \

@@ -1,10 +1,11 @@
 /*
- * D = epilogue(0): what is left where alpha = 0 or k = 0, so that no product is formed. Any
- * strides, any batch, C in place; one thread an element, in strides of the whole grid.
+ * D = epilogue(0): what is left of a product where alpha = 0 or k = 0, so that no product is
+ * formed. It takes any strides, any batch, and C in place. A thread has an element, and steps by
+ * the whole grid.
  */
-#include "kernels/epilogue.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
 
-/* store(batch, row, col) for every element of D, columns first. */
+/* Calls store(batch, row, col) for every element of D, columns first. */
 #define TGI_FOR_EACH_ELEMENT(args, store)                                                          \
     do {                                                                                           \
         const tgi_problem &problem = (args).problem;                                               \

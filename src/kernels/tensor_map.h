@@ -1,4 +1,4 @@
-/* A tensor map, CUtensorMap of the driver, as the host encodes it and the copy engine reads it. */
+/* A tensor map, CUtensorMap of the driver, as the host encodes it and TMA reads it. */
 #ifndef TGI_TENSOR_MAP_H
 #define TGI_TENSOR_MAP_H
 

@@ -4,7 +4,7 @@
 
 #include "cuda/families/operand.h"
 #include "cuda/runtime/launch.h"
-#include "kernels/repack/repack_args.h"
+#include "kernels/copy/repack_args.h"
 
 /* A job whose piece_count is 0 has nothing to do. */
 typedef struct tgi_repack_prepared {

@@ -1,32 +1,33 @@
 /*
- * Family `dmma`: FP64 on the tensor cores' FP64 matrix instructions. A block forms a tile of D from
- * a ring of stages in shared memory, filled in the background; each warp forms a part of the tile
+ * Family dmma: FP64 on the FP64 matrix instructions of tensor cores. A block forms a tile of D from
+ * a ring of stages in shared memory, filled in the background. Each warp forms a part of the tile
  * by products of a wide operand, 16 x 4, and a narrow one, 4 x 8.
  *
- * Which of A and B is the wide one is free, since D^T = B^T A^T. It is one that lies across, with
- * lines of rows (or columns) rather than of k, if there is such a one: a 16-byte read then yields
- * two neighbouring registers of the instruction.
+ * A or B may be the wide operand, since D^T = B^T A^T. It is one that lies across k, if there is
+ * such a one: a 16-byte read then yields two neighbouring registers of the instruction.
  */
 #ifndef TGI_DMMA_CUH
 #define TGI_DMMA_CUH
 
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/tile_io.cuh"
+#include "kernels/copy/tile_copy.cuh"
+#include "kernels/epilogue/tile_store.cuh"
+#include "kernels/schedule/grid_tiles.cuh"
 
-/* An operand's stage, Count rows of A or columns of B by `Depth` of k, as it lies in global
- * memory: lines of whole 128 bytes along k, swizzled, or one line across for each k, 32 bytes
- * apart in the banks. */
+/* An operand's stage, Count rows of A or columns of B by Depth of k, as it lies in global memory:
+ * swizzled lines of whole 128 bytes along k, or one line across for each k, 32 bytes apart in the
+ * banks. */
 template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operand {
     static constexpr int lines = Along_k ? Count : Depth, elems = Along_k ? Depth : Count;
     static constexpr int pitch = Along_k ? Depth : Count + 4;
-    /* Of a whole stage, a thread copies 16 bytes of each of so many lines, line_step apart. */
+    /* Of a whole stage, a thread copies 16 bytes of access_count lines, line_step apart. */
     static constexpr int line_step = Threads / (elems / 2), access_count = lines / line_step;
     static_assert(line_step > 0 && lines % line_step == 0 && (!Along_k || line_step % 4 == 0),
                   "a thread's accesses are alike");
 
     alignas(16) double elem[lines * pitch];
 
-    /* Where this thread's accesses begin. */
+    /* The line and the element at which this thread's accesses begin. */
     static __device__ __forceinline__ int first_line()
     {
         return static_cast<int>(threadIdx.x) / (elems / 2);
@@ -44,7 +45,7 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
                               global, is_on);
     }
 
-    /* All threads' accesses, whatever the stage's edges and strides. */
+    /* Issues all threads' accesses, whatever the stage's edges and strides. */
     __device__ __forceinline__ void load(const double *data, int64_t stride, int64_t k_stride,
                                          int left, int k_left, int vector_elems)
     {
@@ -59,13 +60,13 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
         return &elem[Along_k ? tgi_tile_offset<double, pitch, 1>(entry, k) : k * pitch + entry];
     }
 
-    /* Entry g = 0..7 of half h of 16, as the wide operand has them. */
+    /* Returns where entry g = 0..7 of half h of 16 lies in the wide operand. */
     static __device__ __forceinline__ int wide_place(int g, int h)
     {
         return Along_k ? g + 8 * h : 2 * g + h;
     }
 
-    /* value[h]: entry g of half h of the 16 from `first` on. */
+    /* Reads entry g of both halves h of the 16 from `first` on to value[h]. */
     __device__ __forceinline__ void read_wide(int first, int k, int g, double (&value)[2]) const
     {
         if (Along_k) {
@@ -79,7 +80,7 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
     }
 };
 
-/* Tile Rows x Cols of a block, Warp_rows x Warp_cols of a warp. */
+/* Rows x Cols: the block's tile; Warp_rows x Warp_cols: a warp's. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads,
           int A_along_k, int B_along_k>
 struct tgi_dmma {
@@ -101,7 +102,7 @@ struct tgi_dmma {
         int row, col, g, c; /* the warp's first row and column in the tile; lane 4 g + c */
     };
 
-    /* What a lane holds of 4 of k. */
+    /* A lane's fragments of 4 of k. */
     struct fragment {
         double wide[wide_count][2], narrow[narrow_count];
 
@@ -122,7 +123,7 @@ struct tgi_dmma {
         }
     };
 
-    /* The products of one wide operand. */
+    /* Adds the products of one wide operand. */
     static __device__ __forceinline__ void add(const double (&wide)[2],
                                                const double (&narrow)[narrow_count],
                                                double (&sums)[narrow_count][4])
@@ -150,53 +151,22 @@ struct tgi_dmma {
                 }
     }
 
-    /* The block's part of k. */
-    static __device__ __forceinline__ int64_t find_first(const tgi_gemm_args &args,
-                                                         const tgi_tile_place &place)
-    {
-        return place.k_part * args.k_part_elems;
-    }
-
-    static __device__ __forceinline__ int64_t find_length(const tgi_gemm_args &args,
-                                                          const tgi_tile_place &place)
-    {
-        return min(args.problem.k - find_first(args, place), args.k_part_elems);
-    }
-
-    /* Where the copies of whole stages are. What the others need is found again for each: there
+    /* Where the copies of whole stages are. What other stages need is found again for each: there
      * are no registers to spare. */
     struct source {
-        const double *a, *b; /* this thread's next accesses */
-        int whole_count; /* stages without an edge that are copied by 16 bytes: the first ones */
+        const double *a, *b; /* where this thread's next accesses read */
+        int whole_count;     /* the first stages, which have no edge and are copied by 16 bytes */
 
-        __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_tile_place &place)
+        __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_tile &tile)
         {
             const tgi_problem &p = args.problem;
-            const int64_t first = find_first(args, place);
-            const bool is_whole = p.m - place.row >= Rows && p.n - place.col >= Cols &&
+            const bool is_whole = p.m - tile.row >= Rows && p.n - tile.col >= Cols &&
                                   args.a_vector_elems == 2 && args.b_vector_elems == 2;
-            whole_count = is_whole ? static_cast<int>(find_length(args, place) / Depth) : 0;
-            a = a_at(args, place, first) + operand_a::first_line() * a_line_stride(args) +
-                operand_a::first_elem();
-            b = b_at(args, place, first) + operand_b::first_line() * b_line_stride(args) +
-                operand_b::first_elem();
-        }
-
-        /* The operands' first elements at k. */
-        static __device__ __forceinline__ const double *a_at(const tgi_gemm_args &args,
-                                                             const tgi_tile_place &place, int64_t k)
-        {
-            const tgi_layout &layout = args.problem.a;
-            return static_cast<const double *>(args.a) + place.batch * layout.batch +
-                   place.row * layout.row + k * layout.col;
-        }
-
-        static __device__ __forceinline__ const double *b_at(const tgi_gemm_args &args,
-                                                             const tgi_tile_place &place, int64_t k)
-        {
-            const tgi_layout &layout = args.problem.b;
-            return static_cast<const double *>(args.b) + place.batch * layout.batch +
-                   place.col * layout.col + k * layout.row;
+            whole_count = is_whole ? static_cast<int>(tgi_count_k(args, tile) / Depth) : 0;
+            a = tgi_find_a<double>(args, tile, tgi_find_first_k(args, tile)) +
+                operand_a::first_line() * a_line_stride(args) + operand_a::first_elem();
+            b = tgi_find_b<double>(args, tile, tgi_find_first_k(args, tile)) +
+                operand_b::first_line() * b_line_stride(args) + operand_b::first_elem();
         }
 
         static __device__ __forceinline__ int64_t a_line_stride(const tgi_gemm_args &args)
@@ -209,8 +179,8 @@ struct tgi_dmma {
             return B_along_k ? args.problem.b.col : args.problem.b.row;
         }
 
-        /* Starts this thread's accesses first..end - 1 of a whole stage, A's before B's, if is_on.
-         * They are called for in order. */
+        /* Issues this thread's accesses first .. end - 1 of a whole stage, A's before B's, if
+         * is_on. They are called for in order. */
         __device__ __forceinline__ void copy_whole(const tgi_gemm_args &args, shared_stage &stage,
                                                    int first, int end, int is_on)
         {
@@ -231,27 +201,26 @@ struct tgi_dmma {
             }
         }
 
-        /* Starts the copies of stage `index`, with edges, if there is one. */
-        static __device__ __forceinline__ void copy_edges(const tgi_gemm_args &args,
-                                                          const tgi_tile_place &place, int index,
-                                                          shared_stage &stage)
+        /* Issues the copies of stage `index`, with edges, if there is such a stage. */
+        static __device__ __forceinline__ void
+        copy_edges(const tgi_gemm_args &args, const tgi_tile &tile, int index, shared_stage &stage)
         {
             const tgi_problem &p = args.problem;
             const int64_t begin = static_cast<int64_t>(index) * Depth;
-            const int64_t k = find_first(args, place) + begin;
-            const int k_left = tgi_clamp_count(find_length(args, place) - begin, Depth);
+            const int64_t k = tgi_find_first_k(args, tile) + begin;
+            const int k_left = tgi_clamp_count(tgi_count_k(args, tile) - begin, Depth);
             if (k_left <= 0)
                 return;
-            stage.a.load(a_at(args, place, k), p.a.row, p.a.col,
-                         tgi_clamp_count(p.m - place.row, Rows), k_left, args.a_vector_elems);
-            stage.b.load(b_at(args, place, k), p.b.col, p.b.row,
-                         tgi_clamp_count(p.n - place.col, Cols), k_left, args.b_vector_elems);
+            stage.a.load(tgi_find_a<double>(args, tile, k), p.a.row, p.a.col,
+                         tgi_clamp_count(p.m - tile.row, Rows), k_left, args.a_vector_elems);
+            stage.b.load(tgi_find_b<double>(args, tile, k), p.b.col, p.b.row,
+                         tgi_clamp_count(p.n - tile.col, Cols), k_left, args.b_vector_elems);
         }
     };
 
     /* Leaves the sums in shared memory, rows `pitch` apart. */
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
-                                                    const tgi_tile_place &place, void *shared)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, const tgi_tile &tile,
+                                                    void *shared)
     {
         static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
         shared_stage *stages = static_cast<shared_stage *>(shared);
@@ -259,21 +228,21 @@ struct tgi_dmma {
         const lane_place lane = {
             warp / (Cols / Warp_cols) * Warp_rows, warp % (Cols / Warp_cols) * Warp_cols,
             static_cast<int>(threadIdx.x) % 32 / 4, static_cast<int>(threadIdx.x) % 4};
-        /* Accesses are spread over the steps before the stage's last. */
+        /* Accesses are spread over the steps before the last one of a stage. */
         const int slot_count = (steps - 1) * wide_count;
-        source left(args, place);
-        const int stage_count = static_cast<int>((find_length(args, place) + Depth - 1) / Depth);
+        source left(args, tile);
+        const int stage_count = static_cast<int>((tgi_count_k(args, tile) + Depth - 1) / Depth);
         double sums[wide_count][narrow_count][4] = {};
 #pragma unroll 1
         for (int i = 0; i < Stages - 1; i++) {
             if (i < left.whole_count)
                 left.copy_whole(args, stages[i], 0, access_count, 1);
             else
-                left.copy_edges(args, place, i, stages[i]);
+                left.copy_edges(args, tile, i, stages[i]);
             tgi_copy_async_commit();
         }
         tgi_copy_async_wait<Stages - 2>();
-        /* Without it a warp would read what others have not yet copied. */
+        /* Else a warp would read what others have yet to copy. */
         __syncthreads();
         fragment parts[2]; /* one in use, one being read */
         parts[0].read(stages[0], lane, 0);
@@ -283,14 +252,14 @@ struct tgi_dmma {
             const int next = read + 1 == Stages ? 0 : read + 1;
             const int is_whole = i + Stages - 1 < left.whole_count;
             if (!is_whole)
-                left.copy_edges(args, place, i + Stages - 1, stages[write]);
+                left.copy_edges(args, tile, i + Stages - 1, stages[write]);
 #pragma unroll
             for (int j = 0; j < steps; j++) {
                 if (j == steps - 1) {
                     tgi_copy_async_commit();
                     tgi_copy_async_wait<Stages - 2>();
-                    /* Without it a warp would read of the next stage what others have not yet
-                     * copied, and refill this stage while others still read it. */
+                    /* Else a warp would read of the next stage what others have yet to copy, and
+                     * refill this stage while others still read it. */
                     __syncthreads();
                 }
                 parts[(j + 1) % 2].read(stages[j == steps - 1 ? next : read], lane,
@@ -307,34 +276,23 @@ struct tgi_dmma {
             write = read;
             read = next;
         }
-        /* Without it the sums would overwrite what slower warps still read. */
+        /* Else the sums would overwrite what slower warps still read. */
         __syncthreads();
-        double *tile = static_cast<double *>(shared);
-        gather(lane, sums, tile);
+        gather(lane, sums, static_cast<double *>(shared));
     }
 };
 
-/* One kernel for the four storage orders: which body runs is the same for the whole grid, which is
- * tiles of D, parts of k and batch entries. They share the store. */
+/* One kernel serves the four storage orders: which body runs is the same for the whole grid. The
+ * bodies share the store. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
 static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &args, void *shared)
 {
-    const unsigned row_blocks = static_cast<unsigned>((args.problem.m + Rows - 1) / Rows);
-    const unsigned col_blocks = static_cast<unsigned>((args.problem.n + Cols - 1) / Cols);
-    const unsigned group_rows = min(static_cast<unsigned>(args.tile_rows_per_group), row_blocks);
-    const unsigned group = blockIdx.x / (group_rows * col_blocks);
-    const unsigned first_row = group * group_rows;
-    const unsigned rows_here = min(row_blocks - first_row, group_rows);
-    const unsigned inside = blockIdx.x - first_row * col_blocks;
-    tgi_tile_place place;
-    place.row = static_cast<int64_t>(first_row + inside % rows_here) * Rows;
-    place.col = static_cast<int64_t>(inside / rows_here) * Cols;
-    place.k_part = blockIdx.y;
-    for (place.batch = blockIdx.z; place.batch < args.problem.batch_count;
-         place.batch += gridDim.z) {
+    const tgi_batch_schedule<Rows, Cols> schedule(args);
+    for (int64_t unit = schedule.begin(); unit < schedule.end(); unit = schedule.next(unit)) {
+        const tgi_tile tile = schedule.tile(unit);
 #define TGI_BODY(a_along_k, b_along_k)                                                             \
     tgi_dmma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, a_along_k,                  \
-             b_along_k>::multiply(args, place, shared)
+             b_along_k>::multiply(args, tile, shared)
         if (args.a_along_k && !args.b_along_k)
             TGI_BODY(1, 0);
         else if (args.a_along_k)
@@ -344,11 +302,11 @@ static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &ar
         else
             TGI_BODY(0, 0);
 #undef TGI_BODY
-        /* Without it elements would be stored before the other warps have put theirs. */
+        /* Else elements would be stored before the other warps have put theirs. */
         __syncthreads();
         tgi_store_tile<double, Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), 1, Threads>(
-            args, place, static_cast<const double *>(shared));
-        /* Without it the next batch entry's stages would overwrite sums not yet stored. */
+            args, tile, static_cast<const double *>(shared));
+        /* Else the next batch entry's stages would overwrite sums not yet stored. */
         __syncthreads();
     }
 }

@@ -1,14 +1,13 @@
 /*
  * The kernels of family simt: for each row of kernels.def one function for each pair of ways to
- * copy A and B, NAME_<A><B> with the letters of copy.cuh. Pairs (p), which help where rows are
- * multiples of 8 bytes but not of 16, on Hopper alone and for B where A is copied along k, as both
- * are where matrices are stored by rows: there they bring some 5 %; elsewhere they would be a
- * third more code.
+ * copy A and B, NAME_<A><B> with the letters of copy/panel_copy.cuh. Pairs (p) help where rows are
+ * multiples of 8 bytes but not of 16. They exist on Hopper alone, for B where A is copied along k,
+ * as both are where matrices are stored by rows; elsewhere they would be a third more code.
  */
 #define TGI_LEAST_D_BYTES 4
 
 #include "kernels/instances.cuh"
-#include "kernels/simt/tile.cuh"
+#include "kernels/simt/simt.cuh"
 #include "kernels/tile_shape.h"
 
 #define TGI_JOIN_MODES(name, a_mode, b_mode) name##_##a_mode##b_mode

@@ -1,12 +1,12 @@
 /*
  * The body of family dot for BF16, FP16 and FP8, by matrix instructions 16 x 8 x 16: 16 columns of
- * D times 8 of its rows. The products cost next to nothing that way, also where D has fewer rows:
- * the others are copies of the last.
+ * D times 8 of its rows. The products cost next to nothing that way, even where D has fewer rows:
+ * the missing rows are copies of the last.
  *
- * B goes from memory straight into the registers that the instructions take, 16 bytes of a line to
- * a lane: in which order k is summed is free, so that what a lane reads is what it multiplies.
- * Nothing but the end of a tile needs a barrier, and two stages are under way in each warp's
- * registers. The warps of a block share out k, and their sums are added in shared memory.
+ * B goes from memory straight into the registers that the instructions take, 16 bytes of a line a
+ * lane. The order in which k is summed is free, so that a lane multiplies what it reads. Only the
+ * end of a tile needs a barrier, and two stages are loaded ahead in each warp's registers. The
+ * warps of a block share out k, and their sums are added in shared memory.
  */
 #ifndef TGI_DOT_MMA_CUH
 #define TGI_DOT_MMA_CUH
@@ -15,7 +15,7 @@
 #include "kernels/ptx/global_memory.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/warp_mma.cuh"
-#include "kernels/units.cuh"
+#include "kernels/copy/shifted_unit.cuh"
 
 template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_dot_mma {
     static constexpr int is_fp8 = tgi_narrow_bytes(Type) == 1;
@@ -26,7 +26,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
     static constexpr int along_k = 1, rows = Rows, cols = Cols, depth = Depth, threads = Threads;
     static constexpr int warps = Threads / 32, sum_parts = warps, warp_line_step = 0,
                          has_fewer_cols = 0, sum_first = 0, sum_pitch = Cols;
-    /* Elements of 16 bytes; of a warp's share of a stage; reads of a lane along it. */
+    /* width: elements of 16 bytes; share: those of a stage that a warp has; reads: of a lane along
+     * it. */
     static constexpr int width = 16 / sizeof(elem), share = Depth / warps,
                          reads = share / (4 * width);
     static_assert(reads * 4 * width * warps == Depth && Cols % 16 == 0 && Rows % 8 == 0,
@@ -37,12 +38,12 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         uint32_t b[reads][Cols / 8][4], a[reads][Rows / 8][4];
     };
 
-    /* [i][j]: columns 16 i and on of the tile, rows 8 j and on. */
+    /* [i][j]: columns from 16 i on of the tile, rows from 8 j on. */
     struct sums {
         float value[Cols / 16][Rows / 8][4];
     };
 
-    /* Room of read_edges, for B, and for A where that is more. */
+    /* Room of read_edges, for B, or for A where that takes more. */
     struct edge_reads {
         alignas(16) elem room[warps][reads * (Cols > Rows ? Cols : Rows) / 8][32][2 * width];
     };
@@ -54,16 +55,16 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
 
     static constexpr int shared_bytes = sizeof(shared_all);
 
-    /* Lines of an operand: element (line, k) at data + line * line_stride + k * elem_stride, with
-     * last_line the last there is, k_left elements along k. */
+    /* Lines of an operand: element (line, k) lies at data + line * line_stride + k * elem_stride.
+     * last_line is the last line, k_left the count of elements along k. */
     struct source {
         const elem *data;
         int64_t line_stride, elem_stride;
         int last_line, k_left;
-        int is_aligned; /* each line begins at a multiple of 16 bytes, elem_stride is 1 */
+        int is_aligned; /* 1: each line begins at a multiple of 16 bytes, and elem_stride is 1 */
     };
 
-    /* Where this lane's read s of line i lies. */
+    /* Returns where this lane's line i lies. */
     static __device__ __forceinline__ const elem *find_line(const source &from, int i)
     {
         const int line = min(i * 8 + static_cast<int>(threadIdx.x) % 32 / 4, from.last_line);
@@ -89,8 +90,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         value[3] = words.w;
     }
 
-    /* Whole stages of contiguous lines: by aligned 16 bytes, or by the two that hold the wanted
-     * ones, of which the second is the line's too. */
+    /* Reads whole stages of contiguous lines, by aligned 16 bytes or by the two units that hold the
+     * wanted ones, of which the second belongs to the line too. */
     template <int Is_aligned, int Is_kept, int Lines>
     static __device__ __forceinline__ void read(uint32_t (&value)[reads][Lines][4],
                                                 const source &from)
@@ -113,8 +114,9 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         }
     }
 
-    /* Any stage: by way of 32 bytes of shared memory for each read of a lane, which loops where
-     * registers could not. Reads nothing past the end of k; what is there is zero. */
+    /* Reads any stage by way of 32 bytes of shared memory for each read of a lane, over which a
+     * loop can run as it could not over registers. It reads nothing past the end of k, and gives
+     * zeros there. */
     template <int Lines>
     static __device__ __forceinline__ void read_edges(uint32_t (&value)[reads][Lines][4],
                                                       const source &from, edge_reads &edges)
@@ -162,12 +164,12 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
             read_edges(value, from, edges);
     }
 
-    /* What is left of the registers: where the next stage is and how many there are to the end of
+    /* What registers have room for: where the next stage is, and how many there are to the end of
      * this block's part of the tile. The rest is found again at each tile. */
     struct position {
-        int64_t unit; /* the next tile's first unit that is this block's */
+        int64_t unit; /* the first unit of this block's next tile */
         const elem *a, *b;
-        int64_t k_left; /* of the whole problem */
+        int64_t k_left; /* to the end of the problem's k */
         int last_col, stages_left;
 
         __device__ __forceinline__ void enter(const tgi_gemm_args &args)
@@ -180,7 +182,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
             a = at.a;
             b = at.b;
             k_left = args.problem.k - at.k;
-            last_col = tgi_clamp_count(args.problem.n - at.place.col, Cols) - 1;
+            last_col = tgi_clamp_count(args.problem.n - at.tile.col, Cols) - 1;
             stages_left = static_cast<int>((at.last - at.k + Depth - 1) / Depth);
         }
 
@@ -194,7 +196,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         }
     };
 
-    /* The tile of a unit; k >= last where the block has no such unit. */
+    /* Returns the tile of a unit; its k >= last if the block has no such unit. */
     static __device__ __forceinline__ cursor find_cursor(const tgi_gemm_args &args, int64_t unit)
     {
         /* Opaque, or the compiler keeps from tile to tile what it can find again. */
@@ -275,21 +277,21 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
                         total.value[i][j][s];
     }
 
-    /* Stores the tile that the unit is of, and returns the unit of the next. */
+    /* Stores the tile of the unit, and returns the unit of the next tile. */
     static __device__ __forceinline__ int64_t finish(const tgi_gemm_args &args, int64_t unit,
                                                      const sums &total, float *tiles)
     {
         const cursor at = find_cursor(args, unit);
-        /* Without it sums of the tile before would be overwritten that have yet to be stored. */
+        /* Else sums of the tile before would be overwritten before they are stored. */
         __syncthreads();
         gather(total, tiles);
-        /* Without it elements would be stored before the other warps have put theirs. */
+        /* Else elements would be stored before the other warps have put theirs. */
         __syncthreads();
         tgi_skinny_store<tgi_dot_mma>(args, at, tiles);
         return at.unit;
     }
 
-    /* Starts the stage after `now`, if there is one, and adds the products of `now`. */
+    /* Loads the stage after `now`, if there is one, and adds the products of `now`. */
     static __device__ __forceinline__ void step(const tgi_gemm_args &args, position &filling,
                                                 const stage &now, stage &next, sums &total,
                                                 edge_reads &edges)
@@ -310,7 +312,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         int64_t unit = typename cursor::schedule(args, Cols).begin();
         filling.unit = unit;
         filling.enter(args);
-        int left = filling.stages_left; /* of the tile whose products are added */
+        int left = filling.stages_left; /* stages of the tile whose products are added */
         if (left == 0)
             return;
         load(args, filling, even, all.edges);
@@ -329,7 +331,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         }
     }
 
-    /* Of the tile that the unit is of. */
+    /* Returns how many stages the tile of the unit has. */
     static __device__ __forceinline__ int count_stages(const tgi_gemm_args &args, int64_t unit)
     {
         const cursor at = find_cursor(args, unit);

@@ -2,8 +2,8 @@
  * The body of families dot and rank for FP32 and FP64, by multiply-adds.
  *
  * dot:  each warp owns a part of the tile's columns. Its lanes form a grid of columns by k, and the
- *       sums of those that share out k are added by shuffles at the end. Where D has 16 rows A's
- *       slices weigh: many columns for each.
+ *       sums of lanes that share out k are added by shuffles at the end. Where D has 16 rows, A's
+ *       slices are most of the traffic: each serves many columns.
  * rank: each warp owns a part of the stage's k, a lane 16 bytes of columns, and the warps' sums are
  *       added in shared memory at the end.
  */
@@ -12,7 +12,7 @@
 
 #include "kernels/skinny/skinny.cuh"
 
-/* Tile Rows x Cols of a block, all rows x Lane_cols of a lane. */
+/* Rows x Cols: the block's tile; a lane has all rows x Lane_cols. */
 template <typename T, int Along_k, int Rows, int Cols, int Depth, int Lane_cols, int Stages,
           int Threads>
 struct tgi_skinny_fma {
@@ -52,14 +52,14 @@ struct tgi_skinny_fma {
     {
     }
 
-    /* Starts the copies of the stage at the cursor. */
+    /* Issues the copies of the stage at the cursor. */
     static __device__ __forceinline__ void load(const tgi_gemm_args &args, const cursor &at,
                                                 shared_stage &stage)
     {
         const tgi_problem &p = args.problem;
         const int first_line = threadIdx.x / 32 * warp_lines;
         const int k_left = tgi_clamp_count(at.last - at.k, Depth);
-        const int cols_left = tgi_clamp_count(p.n - at.place.col, Cols);
+        const int cols_left = tgi_clamp_count(p.n - at.tile.col, Cols);
         tgi_source<T> lines;
         lines.data = at.b;
         lines.line_stride = Along_k ? p.b.col : p.b.row;
@@ -75,7 +75,7 @@ struct tgi_skinny_fma {
         tgi_copy_tile<T, Rows, Depth, Depth, 0, Threads, 1>(stage.a[0], rows, threadIdx.x);
     }
 
-    /* A lane's share of the stage: of each of its lines, 16 bytes of k at a time. */
+    /* Adds a lane's share of the stage: 16 bytes of k at a time of each of its lines. */
     static __device__ __forceinline__ void add_dots(const shared_stage &stage, sums &total)
     {
         typedef tgi_vector<T> vector;
@@ -100,7 +100,7 @@ struct tgi_skinny_fma {
         }
     }
 
-    /* A warp's share of the stage: its lines are rows of B, each added to every row of D. */
+    /* Adds a warp's share of the stage: its lines are rows of B, each added to every row of D. */
     static __device__ __forceinline__ void add_rows(const shared_stage &stage, sums &total)
     {
         typedef tgi_vector<T> vector;
@@ -133,8 +133,8 @@ struct tgi_skinny_fma {
             add_rows(stage, total);
     }
 
-    /* The lanes' sums, added where lanes share out k, to shared memory: a tile for each warp of
-     * rank, one for all of dot. */
+    /* Adds the sums of lanes that share out k, and puts them into shared memory: a tile for each
+     * warp of rank, one for all of dot. */
     static __device__ __forceinline__ void gather(const tgi_gemm_args &, const cursor &,
                                                   sums &total, T *tile)
     {

@@ -1,6 +1,6 @@
 /*
- * What the bodies for types of 16 and 8 bits share: operands of the matrix instructions
- * 16 x 8 x 16. FP8 becomes FP16, which holds it exactly.
+ * What the bodies for types of 16 and 8 bits share: operands of the matrix instructions 16 x 8 x
+ * 16. FP8 becomes FP16, which holds it exactly.
  */
 #ifndef TGI_SKINNY_NARROW_CUH
 #define TGI_SKINNY_NARROW_CUH
@@ -20,14 +20,14 @@ static constexpr int tgi_narrow_bytes(tg_type type)
     return type == TG_TYPE_BF16 || type == TG_TYPE_FP16 ? 2 : 1;
 }
 
-/* Two FP8 numbers in the lower half of a word as two FP16 numbers. */
+/* Converts the two FP8 numbers in the lower half of a word to two FP16 numbers. */
 template <int Is_e5m2> static __device__ __forceinline__ uint32_t tgi_widen_pair(uint32_t pair)
 {
     return Is_e5m2 ? __byte_perm(pair, 0, 0x1404) : tgi_decode_e4m3_pair(pair);
 }
 
-/* Words of an operand, whose elements the instruction takes in the order in which they lie: of 16
- * bits as they are, of 8 bits twice as many. */
+/* Converts words of an operand, whose elements the instruction takes in the order in which they
+ * lie: words of 16-bit types stay, words of FP8 become twice as many. */
 template <int Is_fp8, int Is_e5m2, int Count>
 static __device__ __forceinline__ void tgi_widen(uint32_t (&wide)[Is_fp8 ? 2 * Count : Count],
                                                  const uint32_t (&words)[Count])

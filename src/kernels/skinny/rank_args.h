@@ -1,6 +1,6 @@
 /*
- * The argument of the kernels of family rank for narrow types: the problem, and maps by which the
- * copy engine brings lines of B that begin anywhere. Filled by the host (C11), read by the kernel.
+ * The argument of the kernels of family rank for narrow types: the problem, and maps by which TMA
+ * brings lines of B that begin anywhere. The host (C11) fills it.
  */
 #ifndef TGI_SKINNY_ARGS_H
 #define TGI_SKINNY_ARGS_H
@@ -9,14 +9,14 @@
 #include "kernels/tensor_map.h"
 
 #define TGI_RANK_UNIT_BYTES 16
-#define TGI_RANK_BOX_BYTES 128 /* of a line, */
-#define TGI_RANK_BOX_LINES 16  /* and lines of a box of B; of A all rows */
-#define TGI_RANK_MAPS_MAX 16   /* elements of a unit */
+#define TGI_RANK_BOX_BYTES 128 /* bytes of a line in a TMA box */
+#define TGI_RANK_BOX_LINES 16  /* lines of a TMA box of B; one of A has all rows */
+#define TGI_RANK_MAPS_MAX 16   /* the most elements that a unit has */
 
 typedef struct tgi_rank_args {
     tgi_gemm_args gemm;
-    /* Map i: line y is k = i + y * elements of a unit, so that all begin alike; x = 0 is the first
-     * element of the unit that line i begins in; z the batch entry. */
+    /* Map i has the lines k = i + y * elements of a unit, which all begin alike. x = 0 is the first
+     * element of the unit that line i begins in, z the batch entry. */
     tgi_tensor_map lines[TGI_RANK_MAPS_MAX];
     tgi_tensor_map a;                 /* x: k, y: row, z: batch entry */
     int32_t has_a_batch, has_b_batch; /* 0: every batch entry reads entry 0 */

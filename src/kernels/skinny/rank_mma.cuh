@@ -1,15 +1,15 @@
 /*
  * The body of family rank for BF16, FP16 and FP8, by matrix instructions 16 x 8 x 16: 16 columns of
- * D times 8 of its rows. The products cost next to nothing that way, also where D has fewer rows:
- * what such rows' sums are made of is not looked at.
+ * D times 8 of its rows. The products cost next to nothing that way, even where D has fewer rows:
+ * the sums of missing rows are not stored, whatever they are.
  *
- * Lines are copied as they lie, in units of 16 bytes, from that in which the first wanted element
- * is, and nothing is ever moved to its place. Lines of B that are as many apart as a unit has
- * elements begin alike, whatever the pitch: there are as many warps, and each multiplies the lines
- * of one kind, 16 of a stage. All its sums then lie the same few columns before the tile, which
- * matters when the warps' sums are added, and not before. The copy engine of capability 9.0, which
- * wants lines at multiples of 16 bytes, brings them too: a map of each kind has such lines. A lies
- * along k, in units; the warps' k, elements apart, are looked up one by one.
+ * Lines are copied as they lie, in units of 16 bytes, from the unit that holds the first wanted
+ * element, and are never shifted. Lines of B that are as many apart as a unit has elements begin
+ * alike, whatever the pitch. There are as many warps, and each multiplies the lines of one kind, 16
+ * of a stage. All sums of a warp then lie the same few columns before the tile, which matters only
+ * when the warps' sums are added. TMA, which wants lines at multiples of 16 bytes, can bring them
+ * too: each kind of lines has a map. A lies along k, in units; the warps' k, elements apart, are
+ * looked up one by one.
  */
 #ifndef TGI_RANK_MMA_CUH
 #define TGI_RANK_MMA_CUH
@@ -20,10 +20,10 @@
 #include "kernels/ptx/tma.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 #include "kernels/skinny/rank_args.h"
-#include "kernels/skinny/skinny_lines.cuh"
+#include "kernels/copy/line_copy.cuh"
 #include "kernels/skinny/narrow.cuh"
 
-/* Tile Rows x Cols of a block. */
+/* Rows x Cols: the block's tile. */
 template <tg_type Type, int Rows, int Cols, int Depth, int Stages, int Threads>
 struct tgi_rank_mma {
     static constexpr int is_fp8 = tgi_narrow_bytes(Type) == 1;
@@ -35,9 +35,9 @@ struct tgi_rank_mma {
                          threads = Threads;
     static constexpr int warps = Threads / 32, width = 16 / sizeof(elem);
     static constexpr int sum_parts = 1, warp_line_step = 1, has_fewer_cols = 1;
-    /* Units of a line of B, one more than Cols are, and the instructions that take them. */
+    /* Units of a line of B, one more than Cols needs, and the instructions that take them. */
     static constexpr int units = Cols / width + 1, parts = units * width / 16;
-    /* The tile of sums has room on both sides for columns before and behind the tile. */
+    /* The tile of sums has room on both sides for columns before and after the tile. */
     static constexpr int sum_first = width, sum_pitch = Cols + 2 * width;
     static_assert(warps == width && Depth == 16 * warps, "a warp for each way to begin");
     static_assert(Cols % width == 0 && units * width % 16 == 0 && Rows % 8 == 0,
@@ -49,10 +49,10 @@ struct tgi_rank_mma {
     struct shared_stage {
         b_lines b[warps];
         a_lines a;
-        alignas(16) uint64_t full; /* a barrier, of what the copy engine brings */
+        alignas(16) uint64_t full; /* the barrier of what TMA brings */
     };
 
-    /* [i][j]: columns 16 i and on of the warp's lines, rows 8 j and on. */
+    /* [i][j]: columns from 16 i on of the warp's lines, rows from 8 j on. */
     struct sums {
         float value[parts][Rows / 8][4];
     };
@@ -62,17 +62,17 @@ struct tgi_rank_mma {
         return static_cast<int>(threadIdx.x) / 32;
     }
 
-    /* The warp's lines of B. */
+    /* Returns the warp's lines of B. */
     static __device__ __forceinline__ tgi_line_source<elem> find_b(const tgi_gemm_args &args,
                                                                    const cursor &at)
     {
         const tgi_problem &p = args.problem;
         const int lines = tgi_clamp_count(at.last - at.k, Depth) + warps - 1 - find_warp();
         return {at.b, p.b.row * warps, p.b.col, lines / warps,
-                tgi_clamp_count(p.n - at.place.col, args.tile_cols + width)};
+                tgi_clamp_count(p.n - at.tile.col, args.tile_cols + width)};
     }
 
-    /* A row of A. */
+    /* Returns a row of A. */
     static __device__ __forceinline__ tgi_line_source<elem> find_a(const tgi_gemm_args &args,
                                                                    const cursor &at, int row)
     {
@@ -90,7 +90,7 @@ struct tgi_rank_mma {
             tgi_fence_barrier_init();
             if (threadIdx.x % 32 == 0)
                 tgi_prefetch_map(&args.lines[find_warp()]);
-            /* Without it a warp would arrive at a barrier before it is there. */
+            /* Else a warp would arrive at a barrier before it is initialised. */
             __syncthreads();
         }
     }
@@ -103,19 +103,19 @@ struct tgi_rank_mma {
                 tgi_barrier_wait(tgi_shared_address(&stage.full), parity);
     }
 
-    /* By the copy engine, each warp its lines of B, in boxes that have columns of the tile, and the
-     * first one A. */
+    /* Loads a stage by TMA: each warp its lines of B, in boxes that have columns of the tile, and
+     * the first warp A. */
     static __device__ __forceinline__ void load_boxes(const arguments &args, const cursor &at,
                                                       shared_stage &stage)
     {
         const tgi_problem &p = args.gemm.problem;
         const int box_elems = TGI_RANK_BOX_BYTES / static_cast<int>(sizeof(elem));
         const int warp = tgi_make_uniform(find_warp());
-        const int wanted = tgi_clamp_count(p.n - at.place.col, args.gemm.tile_cols) + width - 1;
+        const int wanted = tgi_clamp_count(p.n - at.tile.col, args.gemm.tile_cols) + width - 1;
         const int boxes = min((wanted + box_elems - 1) / box_elems, b_lines::box_count);
         const uint32_t full = tgi_shared_address(&stage.full);
-        const int x = static_cast<int>(at.place.col), k = static_cast<int>(at.k);
-        const int z = static_cast<int>(at.place.batch), m = static_cast<int>(p.m);
+        const int x = static_cast<int>(at.tile.col), k = static_cast<int>(at.k);
+        const int z = static_cast<int>(at.tile.batch), m = static_cast<int>(p.m);
         if (!tgi_elect())
             return;
         const int a_bytes = warp == 0 ? a_lines::box_count * m * TGI_RANK_BOX_BYTES : 0;
@@ -149,7 +149,8 @@ struct tgi_rank_mma {
                 stage.a.template copy_units<0, 1>(find_a(args.gemm, at, row), row);
     }
 
-    /* The warp's k of the stage are one of each unit; an instruction's first 8 are its first. */
+    /* Reads the warp's k of the stage, one of each unit; the first 8 of an instruction are the
+     * first ones. */
     template <int Is_e5m2>
     static __device__ __forceinline__ void read_a(uint32_t (&part)[2], const a_lines &lines,
                                                   int row)
@@ -165,16 +166,16 @@ struct tgi_rank_mma {
         }
     }
 
-    /* 16 columns from `col` on of the warp's 16 lines, as the instruction has them. FP8 comes in
-     * pairs of columns, of which the first become rows 0 to 7 of the instruction, the others 8 to
-     * 15. */
+    /* Reads 16 columns from `col` on of the warp's 16 lines as the instruction takes them. FP8
+     * comes in pairs of columns: the first ones become rows 0 to 7 of the instruction, the others 8
+     * to 15. */
     template <int Is_e5m2>
     static __device__ __forceinline__ void read_b(uint32_t (&part)[4], const b_lines &lines,
                                                   int col)
     {
         const int lane = threadIdx.x % 32;
         if constexpr (is_fp8) {
-            uint32_t words[2]; /* [i]: of columns 2 g and 2 g + 1, the i-th 8 of k */
+            uint32_t words[2]; /* [i]: columns 2 g and 2 g + 1, the i-th 8 of k */
             tgi_read_two_matrices_transposed(words, lines.address(lane % 16, col / width));
 #pragma unroll
             for (int i = 0; i < 2; i++) {
@@ -219,11 +220,11 @@ struct tgi_rank_mma {
             add_lines<0>(a, stage, total);
     }
 
-    /* Adds a part's sums to the tile's. Without a branch: code that runs once is slow to come. */
+    /* Adds sums to those of the tile. There is no branch: code that runs once is slow to come. */
     static __device__ __forceinline__ void add_part(const float (&part)[Rows / 8][4], float *tile)
     {
         const int lane = threadIdx.x % 32;
-        /* Columns of an instruction's neighbouring rows, and of rows 8 apart. */
+        /* Distances of columns of neighbouring rows of an instruction, and of rows 8 apart. */
         const int near = is_fp8 ? 2 : 1, far = is_fp8 ? 1 : 8;
         float *first = tile + lane % 4 * 2 * sum_pitch + lane / 4 * near;
 #pragma unroll
@@ -233,8 +234,8 @@ struct tgi_rank_mma {
                 first[(j * 8 + s % 2) * sum_pitch + s / 2 * far] += part[j][s];
     }
 
-    /* One warp after the other adds its sums, each two parts behind that before: the next would
-     * reach into columns that are being added to. */
+    /* Adds the warps' sums one warp after the other, each two instructions' columns behind the warp
+     * before: with one it would reach into columns that are being added to. */
     static __device__ __forceinline__ void gather(const tgi_gemm_args &args, const cursor &at,
                                                   const sums &total, float *tile)
     {
@@ -245,12 +246,12 @@ struct tgi_rank_mma {
         const int behind = find_warp() * 2;
 #pragma unroll 1
         for (int turn = 0; turn < parts + 2 * (warps - 1); turn++) {
-            /* Without it sums would be added to what is not yet zero, or by two warps at once. */
+            /* Else sums would be added to what is not yet zero, or by two warps at once. */
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < parts; i++)
                 if (tgi_make_opaque(turn - behind) ==
-                    i) /* else sums would be looked up in memory */
+                    i) /* opaque, or sums would be looked up in memory */
                     add_part(total.value[i], first + i * 16);
         }
     }

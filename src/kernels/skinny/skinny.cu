@@ -16,13 +16,13 @@
 #define TGI_BYTES_fp8_e4m3 1
 #define TGI_BYTES_fp8_e5m2 1
 
-/* The body of a family and type. */
+/* The body of each family and type. */
 #define TGI_FMA(along_k, elem, rows, cols, depth, thread_cols, stages, threads)                    \
-    tgi_skinny<tgi_skinny_fma<elem, along_k, rows, cols, depth, thread_cols, stages, threads>>
+    tgi_skinny_kernel<tgi_skinny_fma<elem, along_k, rows, cols, depth, thread_cols, stages, threads>>
 #define TGI_MMA_dot(type, rows, cols, depth, stages, threads)                                      \
     tgi_dot_mma<type, rows, cols, depth, threads>
 #define TGI_MMA_rank(type, rows, cols, depth, stages, threads)                                     \
-    tgi_skinny<tgi_rank_mma<type, rows, cols, depth, stages, threads>>
+    tgi_skinny_kernel<tgi_rank_mma<type, rows, cols, depth, stages, threads>>
 #define TGI_BODY_fp32(family, rows, cols, depth, thread_cols, stages, threads)                     \
     TGI_FMA(TGI_ALONG_K_##family, float, rows, cols, depth, thread_cols, stages, threads)
 #define TGI_BODY_fp64(family, rows, cols, depth, thread_cols, stages, threads)                     \

@@ -1,19 +1,19 @@
 /*
- * Families `dot` and `rank`: D has few rows, so that time is that of reading B once. A block
- * streams B in stages of lines, so many that the memory system is never idle; A's slice of each
+ * Families dot and rank: D has few rows, so that the time is that of reading B once. A block
+ * streams B in stages of lines, so many that the memory system is never idle. A's slice of each
  * stage comes along.
  *
- * dot:  a line runs along k, one for each of the tile's columns.
- * rank: a line runs along n, one for each of the stage's k.
+ *   dot:  a line runs along k, one for each of the tile's columns.
+ *   rank: a line runs along n, one for each of the stage's k.
  *
- * How a stage lies and what is done with it is the body's affair: fma.cuh, by multiply-adds of FP32
- * or FP64; dot_mma.cuh and rank_mma.cuh, by matrix instructions on narrower types. A body has
+ * How a stage lies and what is done with it is the body's affair: fma.cuh has multiply-adds of FP32
+ * or FP64, dot_mma.cuh and rank_mma.cuh have matrix instructions on narrower types. A body has
  *
  *     elem, sum              types of B's elements and of sums
- *     arguments              of the kernel: tgi_gemm_args, or what has them
+ *     arguments              the kernel's argument: tgi_gemm_args, or what holds them
  *     along_k, rows, cols    1 for dot; the tile
  *     has_fewer_cols         1: tiles have tile_cols of the arguments, no more than cols
- *     depth, threads
+ *     depth, threads         k of a stage; threads of a block
  *     sum_parts              tiles of sums in shared memory that add up to the block's
  *     sum_first, sum_pitch   sums before the tile's first; from row to row
  *     warp_line_step         lines from a warp's first of a stage to the next warp's
@@ -22,15 +22,17 @@
  *
  *     stages                 how many there are
  *     shared_stage, sums     a stage; a lane's sums, zero where a tile begins
- *     prepare, wait          before all; for what load leaves to others than this thread's copies
- *     load, add              starts the copies of a stage; adds its products
+ *     prepare, wait          set-up, once; the wait for copies that load leaves to TMA
+ *     load, add              issues the copies of a stage; adds its products
  *     gather                 puts a tile's sums into shared memory
  */
 #ifndef TGI_SKINNY_CUH
 #define TGI_SKINNY_CUH
 
+#include "kernels/schedule/unit_ranges.cuh"
 #include "kernels/skinny/rank_args.h"
-#include "kernels/tile_io.cuh"
+#include "kernels/copy/tile_copy.cuh"
+#include "kernels/epilogue/tile_store.cuh"
 
 static __device__ __forceinline__ const tgi_gemm_args &tgi_get_gemm(const tgi_gemm_args &args)
 {
@@ -42,51 +44,6 @@ static __device__ __forceinline__ const tgi_gemm_args &tgi_get_gemm(const tgi_ra
     return args.gemm;
 }
 
-/* How the grid shares out the work. A tile of D takes tile_units units of k_part_elems of k, and
- * each block a range of consecutive units, of one tile after another. A tile that several blocks
- * share has a part of k from each. Is_dealt = 1: whole tiles are dealt out in turn, so that all
- * blocks read the same lines of B at a time, each the columns behind the other's: memory is slower
- * where they are far apart. */
-template <int Is_dealt> struct tgi_skinny_schedule {
-    int64_t col_blocks, tile_units, unit_count;
-    int is_dealt;
-
-    __device__ __forceinline__ tgi_skinny_schedule(const tgi_gemm_args &args, int cols)
-    {
-        is_dealt = Is_dealt && args.k_part_count == 1;
-        col_blocks = (args.problem.n + cols - 1) / cols;
-        tile_units = (args.problem.k + args.k_part_elems - 1) / args.k_part_elems;
-        unit_count = col_blocks * args.problem.batch_count * tile_units;
-    }
-
-    __device__ __forceinline__ int64_t first_unit(int64_t block) const
-    {
-        return block * unit_count / gridDim.x;
-    }
-
-    /* This block's first unit; where it ends; its next, behind one whose tile ends at tile_end. */
-    __device__ __forceinline__ int64_t begin(void) const
-    {
-        return is_dealt ? blockIdx.x : first_unit(blockIdx.x);
-    }
-
-    __device__ __forceinline__ int64_t end(void) const
-    {
-        return is_dealt ? unit_count : first_unit(blockIdx.x + 1);
-    }
-
-    __device__ __forceinline__ int64_t next(int64_t unit, int64_t tile_end) const
-    {
-        return is_dealt ? unit + gridDim.x : min(end(), tile_end);
-    }
-
-    /* The block that has the unit. */
-    __device__ __forceinline__ int64_t owner(int64_t unit) const
-    {
-        return ((unit + 1) * gridDim.x - 1) / unit_count;
-    }
-};
-
 template <typename Body>
 static __device__ __forceinline__ int tgi_find_tile_cols(const tgi_gemm_args &args)
 {
@@ -96,33 +53,26 @@ static __device__ __forceinline__ int tgi_find_tile_cols(const tgi_gemm_args &ar
 /* Where a block is in its work: a tile, and steps of the body's depth along k within it. */
 template <typename Body> struct tgi_skinny_cursor {
     typedef typename Body::elem elem;
-    typedef tgi_skinny_schedule<Body::has_fewer_cols> schedule;
+    typedef tgi_range_schedule<Body::has_fewer_cols> schedule;
 
-    int64_t unit, end; /* the tile's first unit that is this block's; the block's end */
-    tgi_tile_place place;
-    int64_t k, last;   /* next step's first k, and the end of this block's in the tile */
-    const elem *a, *b; /* at k: of row 0, and of the warp's first line */
+    int64_t unit, end; /* the first unit of this block's next tile; the block's end */
+    tgi_tile tile;
+    int64_t k, last;   /* the next step's first k, and the end of this block's range in the tile */
+    const elem *a, *b; /* at k: row 0 of A, and the warp's first line of B */
 
     __device__ __forceinline__ void enter(const tgi_gemm_args &args, const schedule &work)
     {
         if (unit >= end)
             return;
         const tgi_problem &p = args.problem;
-        const int64_t tile = unit / work.tile_units, tile_unit = tile * work.tile_units;
-        place.row = 0;
-        place.col = tile % work.col_blocks * tgi_find_tile_cols<Body>(args);
-        place.batch = tile / work.col_blocks;
-        place.k_part = args.k_part_count == 1 ? 0 : blockIdx.x - work.owner(tile_unit);
-        k = (unit - tile_unit) * args.k_part_elems;
-        unit = work.next(unit, tile_unit + work.tile_units);
-        last = min(p.k, (unit - tile_unit) * args.k_part_elems);
+        work.take(args, tgi_find_tile_cols<Body>(args), unit, tile, k, last);
         const int first_line = threadIdx.x / 32 * Body::warp_line_step;
-        a = static_cast<const elem *>(args.a) + place.batch * p.a.batch + k * p.a.col;
-        b = static_cast<const elem *>(args.b) + place.batch * p.b.batch + k * p.b.row +
-            place.col * p.b.col + first_line * (Body::along_k ? p.b.col : p.b.row);
+        a = static_cast<const elem *>(args.a) + tile.batch * p.a.batch + k * p.a.col;
+        b = static_cast<const elem *>(args.b) + tile.batch * p.b.batch + k * p.b.row +
+            tile.col * p.b.col + first_line * (Body::along_k ? p.b.col : p.b.row);
     }
 
-    /* Goes on by a step; 1 where that was the last in the tile. */
+    /* Advances by a step. Returns 1 if that was the last one in the tile. */
     __device__ __forceinline__ int advance(const tgi_gemm_args &args)
     {
         k += Body::depth;
@@ -132,18 +82,17 @@ template <typename Body> struct tgi_skinny_cursor {
     }
 };
 
-/* Stores the first `used` columns of a whole tile where D is the sum, as BF16 or FP16: a warp to a
+/* Stores the first `used` columns of a whole tile where D is the sum, as BF16 or FP16, a warp a
  * row. The epilogue's code is long, and waits element by element. */
 template <typename Body>
-static __device__ __forceinline__ void tgi_skinny_store_16(const tgi_gemm_args &args,
-                                                           const tgi_tile_place &place, int used,
-                                                           const float *sums)
+static __device__ __forceinline__ void
+tgi_skinny_store_16(const tgi_gemm_args &args, const tgi_tile &tile, int used, const float *sums)
 {
     const tgi_problem &p = args.problem;
-    const int cols = tgi_clamp_count(p.n - place.col, used);
+    const int cols = tgi_clamp_count(p.n - tile.col, used);
     for (int row = threadIdx.x / 32; row < p.m; row += Body::threads / 32) {
-        uint16_t *d = static_cast<uint16_t *>(args.d) + place.batch * p.d.batch + row * p.d.row +
-                      place.col * p.d.col;
+        uint16_t *d = static_cast<uint16_t *>(args.d) + tile.batch * p.d.batch + row * p.d.row +
+                      tile.col * p.d.col;
 #pragma unroll 4
         for (int col = threadIdx.x % 32; col < cols; col += 32) {
             float sum = 0.0f;
@@ -165,31 +114,31 @@ static __device__ __forceinline__ void tgi_skinny_store(const tgi_gemm_args &arg
 {
     typedef typename Body::sum sum;
     const int rows = Body::rows, cols = Body::cols;
-    tgi_tile_place place = at.place;
+    tgi_tile tile = at.tile;
     const int used = tgi_find_tile_cols<Body>(args);
     if constexpr (sizeof(typename Body::elem) < 4)
         if (args.is_sum_alone && args.k_part_count == 1 &&
             (args.problem.d_type == TG_TYPE_BF16 || args.problem.d_type == TG_TYPE_FP16)) {
-            tgi_skinny_store_16<Body>(args, place, used, sums + Body::sum_first);
+            tgi_skinny_store_16<Body>(args, tile, used, sums + Body::sum_first);
             return;
         }
     tgi_store_tile<sum, rows, cols, Body::sum_pitch, Body::sum_parts, Body::threads>(
-        args, place, sums + Body::sum_first, used);
+        args, tile, sums + Body::sum_first, used);
     if (args.k_part_count == 1 || at.last < args.problem.k)
         return;
-    while (++place.k_part < args.k_part_count) {
+    while (++tile.k_part < args.k_part_count) {
         sum *target =
             static_cast<sum *>(args.workspace) +
-            (place.batch * args.k_part_count + place.k_part) * args.problem.m * args.problem.n;
+            (tile.batch * args.k_part_count + tile.k_part) * args.problem.m * args.problem.n;
         for (int i = threadIdx.x; i < rows * cols; i += Body::threads)
             if (i / cols < args.problem.m && i % cols < used &&
-                place.col + i % cols < args.problem.n)
-                target[i / cols * args.problem.n + place.col + i % cols] = sum(0);
+                tile.col + i % cols < args.problem.n)
+                target[i / cols * args.problem.n + tile.col + i % cols] = sum(0);
     }
 }
 
-/* The product, by a body whose stages lie in shared memory. */
-template <typename Body> struct tgi_skinny {
+/* The kernel of a body whose stages lie in shared memory. */
+template <typename Body> struct tgi_skinny_kernel {
     typedef typename Body::sum sum;
     typedef typename Body::arguments arguments;
     typedef tgi_skinny_cursor<Body> cursor;
@@ -199,11 +148,11 @@ template <typename Body> struct tgi_skinny {
         sum sums[Body::sum_parts * Body::rows * Body::sum_pitch];
     };
 
-    /* With room to align them, where the kernel's shared memory is less aligned. */
+    /* Room to align the stages, where the kernel's shared memory is less aligned. */
     static constexpr int align_bytes = alignof(shared_all) > 128 ? alignof(shared_all) : 0;
     static constexpr int shared_bytes = sizeof(shared_all) + align_bytes;
 
-    /* B is read without a pause, also while the sums of a tile are stored. */
+    /* Sums the block's tiles. B is read without a pause, also while a tile is stored. */
     static __device__ __forceinline__ void multiply(const arguments &given, char *shared)
     {
         static_assert(Body::stages >= 2, "a stage is read while others are filled");
@@ -227,9 +176,9 @@ template <typename Body> struct tgi_skinny {
             if (step >= 0) {
                 tgi_copy_async_wait<Body::stages - 2>();
                 Body::wait(given, all.stages[read], parity);
-                /* Without it a warp would read what others copied before it is there, refill the
-                 * stage that others still read, and put sums where those of the tile before have
-                 * not been stored. */
+                /* Else a warp would read what others' copies have yet to bring, refill the stage
+                 * that others still read, and put sums where those of the tile before have yet to
+                 * be stored. */
                 __syncthreads();
             }
             if (filling.k < filling.last) {
@@ -248,7 +197,7 @@ template <typename Body> struct tgi_skinny {
             }
             if (adding.advance(args)) {
                 Body::gather(args, adding, sums, all.sums);
-                /* Without it elements would be stored before the other warps have put theirs. */
+                /* Else elements would be stored before the other warps have put theirs. */
                 __syncthreads();
                 tgi_skinny_store<Body>(args, adding, all.sums);
                 sums = typename Body::sums();

@@ -1,12 +1,12 @@
 /*
  * FP32 operands as slices, sums of 2 or 3 numbers of 16 bits: how they lie in the workspace, and
- * the argument of the kernels that make them. Filled by the host (C11), read by device code.
+ * the argument of the kernels that make them. The host (C11) fills it.
  *
  * A chunk is 32 steps of k. For each batch entry and chunk the slices follow one another, largest
- * first, each with all lines (rows of A, columns of B) in groups of eight: 512 bytes, in which unit
- * u (0..3) of line r (0..7), eight elements of k, lies at 64 r + 16 (u ^ r / 2). That is how the
- * matrix instruction reads them from shared memory under its 64-byte swizzle, so that whole groups
- * are copied as they are. Lines and steps of k behind the last are zeros.
+ * first, each with all lines (rows of A, columns of B) in groups of eight. A group is 512 bytes, in
+ * which unit u (0..3) of line r (0..7), eight elements of k, lies at 64 r + 16 (u ^ r / 2). That is
+ * how the matrix instruction reads it from shared memory under the 64-byte swizzle, so that TMA
+ * copies whole groups as they are. Lines and steps of k after the last are zeros.
  */
 #ifndef TGI_SLICES_ARGS_H
 #define TGI_SLICES_ARGS_H
@@ -15,14 +15,16 @@
 
 #define TGI_CHUNK_ELEMS 32
 #define TGI_CHUNK_BYTES 64 /* of a line of a slice */
-#define TGI_RUN_CHUNKS 32  /* whose sums are added before they are added to those before them */
+#define TGI_RUN_CHUNKS                                                                             \
+    32 /* chunks whose sums are added before they are added to those of earlier
+                            * chunks */
 #define TGI_GROUP_LINES 8
 #define TGI_GROUP_BYTES 512
 #define TGI_RANGE_LINES 64
 #define TGI_SLICE_THREADS 256 /* a warp for each group of TGI_RANGE_LINES */
 
-/* Bits of the largest magnitude and of the least that is not 0, of some elements; of none 0 and
- * UINT32_MAX. Inf and NaN are larger than any number. */
+/* Bits of the largest magnitude, and of the least that is not 0, of some elements; 0 and UINT32_MAX
+ * if there is none. Infinity and NaN are larger than any number. */
 typedef struct tgi_range {
     uint32_t largest, least;
 } tgi_range;
@@ -35,10 +37,11 @@ typedef struct tgi_slice_job {
     int64_t line_count, k, batch_count;
     int64_t chunk_count, chunks_per_segment;
     int32_t block_count, segment_count; /* of lines, of chunks */
-    int32_t has_vectors;                /* elements along k are contiguous, in units of 16 bytes */
-    /* Results. Ranges of batch entry p, block b, segment s: (p * block_count + b) * segment_count
-     * + s. FP16: the range's `largest` for each line, and the power of two that its sums are
-     * multiplied by. */
+    int32_t has_vectors;                /* 1: elements along k are contiguous, in units of 16
+                                         * bytes */
+    /* Results. The range of batch entry p, block b, segment s is number (p * block_count + b) *
+     * segment_count + s. FP16 also has the largest magnitude of each line and segment, and the
+     * power of two that each line's sums are multiplied by. */
     char *slices;
     tgi_range *ranges;
     uint32_t *line_largest; /* (p * line_count + line) * segment_count + s */

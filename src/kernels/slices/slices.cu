@@ -1,16 +1,16 @@
 /*
- * FP32 operands become slices (args.h): a = a_0 + a_1 + a_2, each slice what is left rounded to 16
- * bits. A lane has a unit of a line, a warp a group of lines, a block the groups of a piece. Reads
- * take lines of any strides: neighbouring lanes have neighbouring units of k and lines, so that
- * whole sectors of 32 bytes are used whichever of the two is contiguous.
+ * Cuts FP32 operands into slices (slice_args.h): a = a_0 + a_1 + a_2, each slice the remainder
+ * rounded to 16 bits. A lane has a unit of a line, a warp a group of lines, a block the groups of a
+ * piece. Lines may have any strides: neighbouring lanes have neighbouring units of k and lines, so
+ * that whole sectors of 32 bytes are used whichever of the two is contiguous.
  */
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/instances.cuh"
 #include "kernels/slices/slice_args.h"
 
-/* Of FP16 slices: the line's largest magnitude lies in 2^TOP .. 2^(TOP + 1). Lines with larger or
- * smaller exponents than this are not scaled further, and their tiles are not used. */
+/* FP16 slices: a line's largest magnitude is scaled to 2^TOP .. 2^(TOP + 1). Lines with larger or
+ * smaller exponents than the limit are not scaled further, and their sums are repaired. */
 #define TGI_TOP_FP16 14
 #define TGI_EXPONENT_LIMIT 60
 
@@ -18,7 +18,7 @@
 struct slice_place {
     int64_t batch, line, first_chunk, last_chunk;
     int segment, unit;
-    int64_t entry; /* of ranges */
+    int64_t entry; /* the number of its range */
 };
 
 static __device__ __forceinline__ slice_place find_place(const tgi_slice_job &job, int64_t piece)
@@ -37,7 +37,7 @@ static __device__ __forceinline__ slice_place find_place(const tgi_slice_job &jo
     return place;
 }
 
-/* The eight elements of the lane's unit; 0 outside the operand. */
+/* Reads the eight elements of the lane's unit; 0 outside the operand. */
 static __device__ __forceinline__ void read_unit(const tgi_slice_job &job, const slice_place &place,
                                                  int64_t chunk, float (&value)[8])
 {
@@ -67,7 +67,7 @@ static __device__ __forceinline__ void widen(tgi_range &range, const float (&val
     }
 }
 
-/* The next slice of two numbers, which are left what it lacks. */
+/* Returns the next slice of two numbers, and leaves in them what it lacks. */
 static __device__ __forceinline__ uint32_t cut_bf16(float &low, float &high)
 {
     const uint32_t pair = tgi_encode_pair(TG_TYPE_BF16, low, high);
@@ -108,7 +108,7 @@ static __device__ __forceinline__ void write_unit(const tgi_slice_job &job,
     }
 }
 
-/* The range of the block, from those of its lanes. `least` has been counted from -1. */
+/* Writes the range of the block, from the ranges of its lanes, whose `least` is counted from -1. */
 static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
                                                    const slice_place &place, tgi_range range)
 {
@@ -117,7 +117,7 @@ static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
     range.least = __reduce_min_sync(~0u, range.least);
     if (threadIdx.x % 32 == 0)
         ranges[threadIdx.x / 32] = range;
-    __syncthreads(); /* all warps have put theirs */
+    __syncthreads(); /* else thread 0 would read ranges that other warps have yet to write */
     if (threadIdx.x == 0) {
         for (int i = 1; i < TGI_SLICE_THREADS / 32; i++) {
             range.largest = max(range.largest, ranges[i].largest);
@@ -126,11 +126,11 @@ static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
         range.least += range.least != UINT32_MAX;
         job.ranges[place.entry] = range;
     }
-    __syncthreads(); /* they may be put again */
+    __syncthreads(); /* else the next piece's ranges would overwrite some not yet read */
 }
 
-/* The power of two that brings the line's largest magnitude to the top of FP16's range; the line's
- * sums are multiplied by its inverse. The line's range comes out too. */
+/* Returns the power of two that brings the line's largest magnitude to the top of FP16's range, and
+ * the line's range. The line's sums are later multiplied by the inverse. */
 static __device__ __forceinline__ float find_scale(const tgi_slice_job &job,
                                                    const slice_place &place, tgi_range &range)
 {
@@ -142,7 +142,7 @@ static __device__ __forceinline__ float find_scale(const tgi_slice_job &job,
     for (int i = 0; i < job.segment_count; i++)
         largest = max(largest, job.line_largest[line * job.segment_count + i]);
     range.largest = largest;
-    range.least = largest - 1u; /* as widen has it */
+    range.least = largest - 1u; /* counted from -1, as widen does */
     const int limit = TGI_EXPONENT_LIMIT;
     const int exponent =
         largest ? min(max(static_cast<int>(largest >> 23) - 127, -limit), limit) - TGI_TOP_FP16 : 0;
@@ -172,7 +172,7 @@ static __device__ __forceinline__ void slice_piece(const tgi_slice_job &job, int
     write_range(job, place, range);
 }
 
-/* The largest magnitude of each line of a piece. */
+/* Finds the largest magnitude of each line of a piece. */
 static __device__ __forceinline__ void find_line_largest(const tgi_slice_job &job, int64_t piece)
 {
     const slice_place place = find_place(job, piece);

@@ -1,35 +1,38 @@
 /*
- * Adds the parts of tiles whose k is cut: a warpgroup takes one piece of a tile and finishes it as
- * the kernel that computes whole tiles does. One function for each number of columns of a piece.
+ * The end of split-K of family wgmma: a warpgroup adds the parts of one partial tile and stores it
+ * as the kernel that computes whole tiles does. There is a function for each number of columns of a
+ * partial tile.
  */
 #include "kernels/instances.cuh"
+#include "kernels/epilogue/fragment_store.cuh"
 #include "kernels/ptx/launch.cuh"
-#include "kernels/wgmma/pieces.cuh"
-#include "kernels/wgmma/place.cuh"
+#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/wgmma/partial_tiles.cuh"
+#include "kernels/wgmma/slice_repair.cuh"
 
 template <int Cols>
-static __device__ __forceinline__ void add_pieces(const tgi_wgmma_args &args, char *shared)
+static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &args, char *shared)
 {
     const int col_count = args.tile_cols / Cols, row_count = args.tile_rows / 64;
-    const int pieces_per_tile = row_count * col_count;
-    const int cut = blockIdx.x / pieces_per_tile, piece = blockIdx.x % pieces_per_tile;
-    const int64_t first =
-        static_cast<int64_t>(cut) * args.gemm.k_part_count * pieces_per_tile + piece;
-    float sum[TGI_PIECE_SUMS(Cols)] = {};
-    tgi_add_pieces(args, first, pieces_per_tile, sum);
-    tgi_wgmma_tile tile = tgi_find_place(args, args.whole_count + cut / args.cluster_rows,
-                                         cut % args.cluster_rows, args.tile_rows, args.tile_cols);
-    tile.row += piece / col_count * 64;
-    tile.col += piece % col_count * Cols;
+    const int per_tile = row_count * col_count;
+    const int cut = blockIdx.x / per_tile, index = blockIdx.x % per_tile;
+    const int64_t first = static_cast<int64_t>(cut) * args.gemm.k_part_count * per_tile + index;
+    float sum[TGI_PARTIAL_SUMS(Cols)] = {};
+    tgi_add_partial_tiles(args, first, per_tile, sum);
+    tgi_cluster_tile tile =
+        tgi_find_cluster_tile(args, args.whole_count + cut / args.cluster_rows,
+                              cut % args.cluster_rows, args.tile_rows, args.tile_cols);
+    tile.row += index / col_count * 64;
+    tile.col += index % col_count * Cols;
     const uint32_t part = (tgi_shared_address(shared) + 1023) & ~1023u;
-    const tgi_wgmma_turn alone = {0, 0, 0};
-    tgi_range a_range = {};
+    const tgi_store_turn alone = {0, 0, 0};
     if (Cols == 64 && args.slice_count > 0) {
+        tgi_slice_repair repair(args);
         if (args.b_slices.ranges)
-            a_range = tgi_find_row_range(args, tile);
-        tgi_finish_part<1, 0>(args, tile, sum, alone, part, 1, a_range);
+            repair.find_rows(tile);
+        tgi_finish_part(args, tile, sum, alone, part, 1, repair);
     } else {
-        tgi_finish_part<0, 1>(args, tile, sum, alone, part, 1, a_range);
+        tgi_finish_part(args, tile, sum, alone, part, 1, tgi_no_repair(args));
     }
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();
@@ -42,7 +45,7 @@ static __device__ __forceinline__ void add_pieces(const tgi_wgmma_args &args, ch
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_start_next();                                                                          \
         tgi_wait_for_stream();                                                                     \
-        add_pieces<cols>(args, shared);                                                            \
+        add_partial_tile<cols>(args, shared);                                                      \
     }
 
 #if defined(TGI_HAS_sm90a)

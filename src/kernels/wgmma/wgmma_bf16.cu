@@ -6,5 +6,5 @@
 #define TGI_IMAGE_wgmma_bf16 TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
-    TGI_WGMMA_16BIT(name, TGI_TYPE_OF(type), rows, cols, thread_rows, stages, threads)
+    TGI_WGMMA_16BIT(name, tgi_feed_tma, TGI_TYPE_OF(type), rows, cols, thread_rows, stages, threads)
 #include "core/kernels.def"

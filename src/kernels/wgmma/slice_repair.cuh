@@ -1,21 +1,22 @@
 /*
- * Sums of FP32 operands that slices of 16 bits (kernels/slices/slice_args.h) might have spoiled:
- * they are found by the ranges of blocks of lines of A and of B, which tell of most tiles that none
- * is, and formed anew from the operands. Which are depends on an element's own row and column.
+ * The repair of sums of FP32 operands that slices of 16 bits (kernels/slices/slice_args.h) might
+ * have spoiled. Ranges of blocks of lines of A and of B tell of most tiles that no sum is spoiled.
+ * Those in doubt are formed again from the operands. Which sums they are depends on an element's
+ * own row and column alone.
  */
-#ifndef TGI_WGMMA_MEND_CUH
-#define TGI_WGMMA_MEND_CUH
+#ifndef TGI_SLICE_REPAIR_CUH
+#define TGI_SLICE_REPAIR_CUH
 
-#include "kernels/epilogue.cuh"
-#include "kernels/wgmma/part.cuh"
-#include "kernels/wgmma/place.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/epilogue/fragment_staging.cuh"
+#include "kernels/schedule/cluster_tiles.cuh"
 
 #define TGI_BITS_INFINITE 0x7f800000u
 #define TGI_BITS_TOO_LARGE 0x7f7f8000u /* from here on BF16 is infinite */
 #define TGI_BITS_LARGEST 0x7f7fffffu
-#define TGI_MEND_ROWS 2 /* whose sums are formed together */
+#define TGI_REPAIR_ROWS 2 /* rows whose sums are formed together */
 
-/* The range of the block of lines that `line` is one of, in every lane. */
+/* Returns the range of the block of lines that `line` belongs to, in every lane. */
 static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_wgmma_slices &slices,
                                                            int batch, int line)
 {
@@ -31,7 +32,8 @@ static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_wgmma_slice
     return {__reduce_max_sync(~0u, range.largest), __reduce_min_sync(~0u, range.least)};
 }
 
-/* The same of one line, k elements `stride` apart. FP16 slices: of largest magnitudes of lines. */
+/* Returns the range of one line, k elements `stride` apart. FP16 slices have ranges of the largest
+ * magnitudes of lines. */
 static __device__ __forceinline__ tgi_range tgi_scan_line(const tgi_wgmma_slices &slices,
                                                           const float *line, int64_t stride, int k)
 {
@@ -47,18 +49,18 @@ static __device__ __forceinline__ tgi_range tgi_scan_line(const tgi_wgmma_slices
     return range;
 }
 
-/* That of this warp's rows of the warpgroup's 64 rows from tile.row on. */
+/* Returns the range of this warp's rows of the 64 from tile.row on. */
 static __device__ __forceinline__ tgi_range tgi_find_row_range(const tgi_wgmma_args &args,
-                                                               const tgi_wgmma_tile &tile)
+                                                               const tgi_cluster_tile &tile)
 {
     return tgi_find_range(args.a_slices, args.a.has_batch ? tile.batch : 0,
                           min(tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * TGI_HELD_LINES,
                               args.a.line_count - 1));
 }
 
-/* Sums of this magnitude or less may have lost more than FP32 would: 0 where none has, infinite
- * where any may. What is below 2^-126 may be taken as zero: a slice, whose last bit is 2^-23 of its
- * number's, a product or a sum. docs/numerics.md has the derivation. */
+/* Returns the magnitude up to which sums may have lost more than FP32 would: 0 where none has,
+ * infinite where any may. What is below 2^-126 may be taken as zero: a slice, whose last bit is
+ * 2^-23 of its number's, a product or a sum. docs/numerics.md has the derivation. */
 static __device__ __forceinline__ float tgi_find_doubt(const tgi_wgmma_args &args,
                                                        const tgi_range &a, const tgi_range &b)
 {
@@ -77,7 +79,7 @@ static __device__ __forceinline__ float tgi_find_doubt(const tgi_wgmma_args &arg
     return k * 0x1p-101f * (a_largest + b_largest + 4.0f);
 }
 
-/* 1 in all lanes where one of the warp's 16 rows x 64 columns that lies in D is in doubt. */
+/* Returns 1, in all lanes, if one of the warp's 16 rows x 64 columns that lies in D is in doubt. */
 static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int first_row,
                                                        int first_col, uint32_t part, float doubt)
 {
@@ -92,23 +94,23 @@ static __device__ __forceinline__ int tgi_has_doubtful(const tgi_problem &p, int
     return __any_sync(~0u, is_doubtful);
 }
 
-/* Makes the warp's 16 rows right of 64 x 64 sums in shared memory, which it has written: doubtful
- * ones become those of FP32 multiply-adds along k. A lane has columns 32 apart; lines outside D
- * repeat the last. a_block: the range of these rows, or more. A call, by values: in line this would
- * take the registers of sums that wait. */
-static __device__ __noinline__ void tgi_mend_part(const tgi_wgmma_args &args, tgi_range a_block,
-                                                  int first_row, int first_col, int batch,
-                                                  uint32_t part)
+/* Repairs the warp's 16 rows of 64 x 64 sums in shared memory, which the warp has written: those in
+ * doubt become sums of FP32 multiply-adds along k. A lane has columns 32 apart; lines outside D
+ * repeat the last. a_block: the range of these rows, or a wider one. It is a call, by values: in
+ * line it would take the registers of sums that wait. */
+static __device__ __noinline__ void tgi_repair_part(const tgi_wgmma_args &args, tgi_range a_block,
+                                                    int first_row, int first_col, int batch,
+                                                    uint32_t part)
 {
     const tgi_problem &p = args.gemm.problem;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     if (first_col >= p.n)
-        return; /* there are no ranges */
+        return; /* such columns have no ranges */
     const float doubt = tgi_find_doubt(
         args, a_block, tgi_find_range(args.b_slices, args.b.has_batch ? batch : 0, first_col));
     if (doubt == 0.0f)
         return;
-    __syncwarp(); /* the warp's sums are there */
+    __syncwarp(); /* else lanes would read sums that others have yet to write */
     if (!tgi_has_doubtful(p, first_row, first_col, part, doubt))
         return;
     const int k = static_cast<int>(p.k), last_row = static_cast<int>(p.m) - 1;
@@ -120,22 +122,22 @@ static __device__ __noinline__ void tgi_mend_part(const tgi_wgmma_args &args, tg
         const float *b_col = b + min(first_col + col, static_cast<int>(p.n) - 1) * p.b.col;
         const tgi_range b_range = tgi_scan_line(args.b_slices, b_col, p.b.row, k);
 #pragma unroll 1
-        for (int row = warp * 16; row < warp * 16 + 16; row += TGI_MEND_ROWS) {
-            const int own_row = min(first_row + row + lane % TGI_MEND_ROWS, last_row);
+        for (int row = warp * 16; row < warp * 16 + 16; row += TGI_REPAIR_ROWS) {
+            const int own_row = min(first_row + row + lane % TGI_REPAIR_ROWS, last_row);
             const tgi_range a_range =
                 tgi_scan_line(args.a_slices, a + own_row * p.a.row, p.a.col, k);
-            float sum[TGI_MEND_ROWS] = {};
+            float sum[TGI_REPAIR_ROWS] = {};
 #pragma unroll 2
             for (int l = 0; l < k; l++) {
                 const float value = b_col[l * p.b.row];
                 const int first = first_row + row;
 #pragma unroll
-                for (int i = 0; i < TGI_MEND_ROWS; i++)
+                for (int i = 0; i < TGI_REPAIR_ROWS; i++)
                     sum[i] =
                         fmaf(a[min(first + i, last_row) * p.a.row + l * p.a.col], value, sum[i]);
             }
 #pragma unroll
-            for (int i = 0; i < TGI_MEND_ROWS; i++) {
+            for (int i = 0; i < TGI_REPAIR_ROWS; i++) {
                 const tgi_range row_range = {__shfl_sync(~0u, a_range.largest, i),
                                              __shfl_sync(~0u, a_range.least, i)};
                 const float own_doubt = tgi_find_doubt(args, row_range, b_range);
@@ -146,5 +148,30 @@ static __device__ __noinline__ void tgi_mend_part(const tgi_wgmma_args &args, tg
         }
     }
 }
+
+/* The repair of sums of slices while they are stored. a_range is that of the warp's rows; it begins
+ * as the range of no element. */
+struct tgi_slice_repair {
+    static constexpr int is_on = 1;
+    const tgi_wgmma_args &args;
+    tgi_range a_range = {0, UINT32_MAX};
+
+    __device__ __forceinline__ explicit tgi_slice_repair(const tgi_wgmma_args &given) : args(given)
+    {
+    }
+
+    /* Finds the range of the warp's rows of the 64 from tile.row on. */
+    __device__ __forceinline__ void find_rows(const tgi_cluster_tile &tile)
+    {
+        a_range = tgi_find_row_range(args, tile);
+    }
+
+    /* Repairs the 64 x 64 sums in shared memory that lie at the tile's row and column in D. */
+    __device__ __forceinline__ void apply(const tgi_cluster_tile &tile, uint32_t part) const
+    {
+        if (args.b_slices.ranges)
+            tgi_repair_part(args, a_range, tile.row, tile.col, tile.batch, part);
+    }
+};
 
 #endif

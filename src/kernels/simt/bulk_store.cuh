@@ -1,6 +1,6 @@
 /*
- * STORE by the copy engine: from all sums of a tile in shared memory to rows of D, or of the
- * workspace, that begin wherever they like.
+ * STORE by TMA: from all sums of a tile in shared memory to rows of D, or of the workspace, that
+ * begin at any element.
  */
 #ifndef TGI_SIMT_BULK_CUH
 #define TGI_SIMT_BULK_CUH
@@ -10,8 +10,8 @@
 #include "kernels/ptx/tma.cuh"
 
 #if TGI_HAS_TMA
-/* Columns first .. end - 1 of a row, of which 0 is word `shift` of a unit of 16 bytes in both
- * memories: whole units by the copy engine, what is before and behind them by the thread. */
+/* Stores columns first .. end - 1 of a row, whose column 0 is word `shift` of a unit of 16 bytes in
+ * both memories: TMA copies whole units, the thread what is before and after them. */
 static __device__ __forceinline__ void store_row(float *d, const float *sums, int shift, int first,
                                                  int end)
 {
@@ -29,25 +29,26 @@ static __device__ __forceinline__ void store_row(float *d, const float *sums, in
     }
 }
 
-/* Sums to shared memory and on to D by the copy engine, row by row. Stores of threads would wait
- * for memory in the queue through which the multiprocessor's other blocks read shared memory. Rows
- * lie in shared memory as far behind a multiple of 16 bytes as they do in D. */
+/* Brings sums to shared memory and on to D by TMA, row by row. Stores by threads would wait for
+ * memory in the queue through which the multiprocessor's other blocks read shared memory. Rows lie
+ * in shared memory as far after a multiple of 16 bytes as they do in D. */
 template <typename Shape, int Rows, int Cols, int ThreadRows, int ThreadCols, int Threads>
 static __device__ __forceinline__ void
 store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int row_skip,
            int col_skip, float *sums, const float sum[ThreadRows][ThreadCols], int row, int col)
 {
-    /* Lanes before a lane's own rows, so that eight lanes' 16 bytes lie in different banks. */
+    /* Rows are ordered by lane before they are ordered within a lane, so that eight lanes' 16 bytes
+     * lie in different banks. */
     int slot = row / Shape::warp_rows * Shape::warp_rows + row % Shape::warp_rows / 4;
-    /* Words by which row 0 is shifted, and how many more each row is than the one above: a
-     * thread's rows are the same there as those of others, as all come in fours. */
+    /* Words by which row 0 is shifted, and how many more each row is than the one above. A thread's
+     * rows come in fours, so that they are shifted as those of other threads. */
     const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(d) / 4 % 4);
     const unsigned shift_step = static_cast<unsigned>(d_row % 4);
-    /* Else sums overwrite a stage that is still to be read. */
+    /* Else sums would overwrite a stage that is still to be read. */
     __syncthreads();
     if (shift == 0 && shift_step == 0) {
-        /* Adding it copies a sum; sums themselves would be tied to runs of registers, as
-         * store_tile tells. */
+        /* The addition copies a sum. Sums themselves would be tied to runs of registers, as
+         * store_tile explains. */
         const float zero = tgi_make_opaque(-0.0f);
 #pragma unroll
         for (int i = 0; i < ThreadRows; i++)
@@ -69,10 +70,10 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
         }
     }
     tgi_fence_async_proxy();
-    /* Else a row is copied before all its threads have written it. */
+    /* Else a row would be copied before all its threads have written it. */
     __syncthreads();
     const int end = static_cast<int>(min(static_cast<int64_t>(Cols), col_count));
-    /* Then no row begins or ends within a unit, and none need be asked. */
+    /* If set, no row begins or ends within a unit, and no row need be asked. */
     const int has_units = shift == 0 && shift_step == 0 && col_skip % 4 == 0 && end % 4 == 0;
     for (slot = threadIdx.x; slot < Rows; slot += Threads) {
         int i = slot / Shape::lane_rows % ThreadRows;

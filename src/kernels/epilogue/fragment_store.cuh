@@ -1,38 +1,54 @@
 /*
- * From the sums of a warpgroup, 64 rows, to D: at most 64 columns at a time, the epilogue first
- * (apply.cuh), then through shared memory (part.cuh), so that D is written in whole lines, by the
- * copy engine or by threads (lines.cuh).
+ * From the sums of a warpgroup, 64 rows, to D, at most 64 columns at a time: the epilogue on the
+ * fragments (fragment_epilogue.cuh), shared memory (fragment_staging.cuh), then D in whole lines,
+ * by TMA or by threads (line_store.cuh).
  */
-#ifndef TGI_WGMMA_FINISH_CUH
-#define TGI_WGMMA_FINISH_CUH
+#ifndef TGI_FRAGMENT_STORE_CUH
+#define TGI_FRAGMENT_STORE_CUH
 
 #include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/tma.cuh"
-#include "kernels/wgmma/apply.cuh"
-#include "kernels/wgmma/store_lines.cuh"
-#include "kernels/wgmma/mend.cuh"
+#include "kernels/epilogue/fragment_epilogue.cuh"
+#include "kernels/epilogue/line_store.cuh"
 
-/* Which part of D a warpgroup stores of those that it stores in turn; has_before, has_after: the
- * one before, or after, is of the same rows and lies beside it. */
-struct tgi_wgmma_turn {
+/* Where a store stands among those that a warpgroup makes in turn. has_before, has_after: 1 if the
+ * store before, or after, is of the same rows and of neighbouring columns. */
+struct tgi_store_turn {
     int index, has_before, has_after;
 };
 
-/* Threads store FP32 in a part of `cols` columns, to D of any type, strides and alignment.
+/* The repair of sums that need none (wgmma/slice_repair.cuh has the other). */
+struct tgi_no_repair {
+    static constexpr int is_on = 0;
+
+    __device__ __forceinline__ explicit tgi_no_repair(const tgi_wgmma_args &)
+    {
+    }
+
+    __device__ __forceinline__ void find_rows(const tgi_cluster_tile &)
+    {
+    }
+
+    __device__ __forceinline__ void apply(const tgi_cluster_tile &, uint32_t) const
+    {
+    }
+};
+
+/* Threads store staged FP32 sums of `cols` columns, to D of any type, strides and alignment.
  * IsSliced: the epilogue is yet to be applied, element by element, since products of slices leave
  * few registers for it. */
 template <int IsSliced>
 static __device__ __forceinline__ void
 tgi_store_elements(const tgi_wgmma_args &args, int row, int col, int batch, int cols, uint32_t part)
 {
-    const tgi_wgmma_target target = tgi_find_target(args, row, col, batch, cols);
+    const tgi_store_target target = tgi_find_target(args, row, col, batch, cols);
     const int lane = tgi_thread() % 32, warp = tgi_thread() / 32 % 4;
-    /* Lanes along the lines of D, columns or rows. */
+    /* Lanes run along the lines of D, its columns or rows. */
     const int is_down = target.row == 1 && target.col != 1;
 #pragma unroll 1
     for (int first = 0; first < 32; first += 4) {
         float value[4], c[4];
-        int row_of[4], col_of[4]; /* in the part */
+        int row_of[4], col_of[4]; /* in the staged columns */
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int line = warp * 16 + (first + i) / 2, place = lane + i % 2 * 32;
@@ -56,13 +72,13 @@ tgi_store_elements(const tgi_wgmma_args &args, int row, int col, int batch, int 
     }
 }
 
-/* Threads store a part: lines of D where is_d_lined is set, else FP32. `before`: the box of the
- * part beside it. */
+/* Threads store staged sums of `cols` columns: lines of D where is_d_lined is set, else FP32 sums.
+ * `before`: the box of the columns before these, 0: none. */
 static __device__ __forceinline__ void tgi_store_part(const tgi_wgmma_args &args, int row, int col,
                                                       int batch, int cols, uint32_t before,
                                                       uint32_t part, int has_after)
 {
-    const tgi_wgmma_target target = tgi_find_target(args, row, col, batch, cols);
+    const tgi_store_target target = tgi_find_target(args, row, col, batch, cols);
     if (!args.is_d_lined)
         tgi_store_elements<0>(args, row, col, batch, cols, part);
     else if (tgi_is_fp8(target.type))
@@ -72,10 +88,10 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_wgmma_args &args
                            has_after);
 }
 
-/* Has the copy engine store the part's boxes, of rows. */
+/* Has TMA store staged boxes whose lines are rows of D. */
 template <int Cols>
 static __device__ __forceinline__ void tgi_store_boxes(const tgi_wgmma_args &args,
-                                                       const tgi_wgmma_tile &tile, uint32_t box)
+                                                       const tgi_cluster_tile &tile, uint32_t box)
 {
     if (tgi_thread() % 128 != 0)
         return;
@@ -84,9 +100,9 @@ static __device__ __forceinline__ void tgi_store_boxes(const tgi_wgmma_args &arg
         tgi_tma_store(&args.d, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
 }
 
-/* The same of boxes whose lines are columns. */
+/* Has TMA store staged boxes whose lines are columns of D. */
 static __device__ __forceinline__ void
-tgi_store_turned_boxes(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, uint32_t box)
+tgi_store_transposed_boxes(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, uint32_t box)
 {
     if (tgi_thread() % 128 != 0)
         return;
@@ -95,47 +111,47 @@ tgi_store_turned_boxes(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, u
         tgi_tma_store(&args.d, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
 }
 
-/* Stores the 64 rows of a warpgroup where D takes boxes of rows; `part` is its shared memory, with
- * two boxes, `barrier` its barrier. IsSliced: the sums are of slices, a_range the rows' range.
- * IsWide: D is FP32, else of 16 bits. */
-template <int IsSliced, int IsWide, int Count>
+/* Stores the 64 rows of a warpgroup where TMA stores D by rows. `part` is the warpgroup's shared
+ * memory, two boxes, `barrier` its named barrier. IsWide: D is FP32, else of 16 bits. */
+template <int IsWide, class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_store_tile(const tgi_wgmma_args &args, tgi_wgmma_tile tile, const float (&sum)[Count],
-               uint32_t part, int barrier, const tgi_range &a_range)
+tgi_store_tile_boxes(const tgi_wgmma_args &args, tgi_cluster_tile tile, const float (&sum)[Count],
+                     uint32_t part, int barrier, const Repair &repair)
 {
     constexpr int cols = TGI_WGMMA_PART_COLS(2 * Count);
 #pragma unroll
     for (int first = 0; first < Count / 4; first += cols / 8, tile.col += cols) {
         const uint32_t box = part + (IsWide ? 0 : 8 * first / cols % 2 * TGI_BOX_BYTES);
-        /* The last store of the tile before may be of the first box. */
+        /* The last store of the tile before may read the first box. */
         if (tgi_thread() % 128 == 0 && (IsWide || first == 0))
             tgi_tma_store_wait<0>();
         else if (tgi_thread() % 128 == 0)
             tgi_tma_store_wait<1>();
-        tgi_named_barrier_sync(barrier, 128); /* the box has been read */
+        tgi_named_barrier_sync(barrier, 128); /* else the box would be overwritten before TMA has
+                                               * read it */
         if (IsWide)
             tgi_put_fp32<cols>(box, sum, first);
         else
             tgi_put_16bit<cols>(box, sum, first, tgi_find_d_type(args.gemm.problem));
-        if (IsSliced && args.b_slices.ranges)
-            tgi_mend_part(args, a_range, tile.row, tile.col, tile.batch, box);
+        repair.apply(tile, box);
         tgi_fence_async_proxy();
-        tgi_named_barrier_sync(barrier, 128); /* the box has been written */
+        tgi_named_barrier_sync(barrier, 128); /* else TMA would store what other warps have yet to
+                                               * write */
         tgi_store_boxes<cols>(args, tile, box);
     }
 }
 
-/* The same where D's rows are lines of 16-bit elements that threads store: each warp those that it
- * has put into shared memory, so that it waits for no other. */
+/* Stores the 64 rows of a warpgroup where D's rows are lines of 16-bit elements that threads store.
+ * Each warp stores the lines that it has staged, so that it waits for no other warp. */
 template <int Count>
 static __device__ __forceinline__ void
-tgi_store_tile_lines(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile,
+tgi_store_tile_lines(const tgi_wgmma_args &args, const tgi_cluster_tile &tile,
                      const float (&sum)[Count], uint32_t part)
 {
     constexpr int cols = TGI_WGMMA_PART_COLS(2 * Count);
-    tgi_wgmma_lines lines =
+    tgi_store_rows lines =
         tgi_find_lines(tgi_find_target(args, tile.row, tile.col, tile.batch, 2 * Count), 0);
-    tgi_wgmma_box before = {0, cols / 8 - 1};
+    tgi_store_box before = {0, cols / 8 - 1};
 #pragma unroll 1
     for (int i = 0; lines.bytes > 0 && i < 2 * Count / cols; i++) {
         const uint32_t box = part + i % 2 * TGI_BOX_BYTES;
@@ -144,17 +160,17 @@ tgi_store_tile_lines(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile,
         for (int j = 0; j < 2 * Count / cols; j++) /* registers have no index that is computed */
             if (i == j)
                 tgi_put_16bit<cols>(box, sum, j * (cols / 8), tgi_find_d_type(args.gemm.problem));
-        __syncwarp(); /* the box has been written */
+        __syncwarp(); /* else lanes would read what others have yet to write */
         tgi_store_box_lines<2>(lines, min(lines.bytes, 2 * cols), before, box, has_after);
-        __syncwarp(); /* both boxes have been read */
+        __syncwarp(); /* else lanes would overwrite the box that others still read */
         before.box = has_after ? box : 0;
         lines.data += 2 * cols;
         lines.bytes -= 2 * cols;
     }
 }
 
-/* Puts 64 rows of sums of Cols columns into shared memory: as D takes them where it does in lines,
- * else in FP32. */
+/* Stages 64 rows of sums of Cols columns: in D's type where D has lines, else as FP32. MayTurn 0:
+ * is_d_turned is not set. */
 template <int MayTurn, int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_part(const tgi_wgmma_args &args,
                                                     const float (&sum)[Count], uint32_t part)
@@ -165,9 +181,9 @@ static __device__ __forceinline__ void tgi_put_part(const tgi_wgmma_args &args,
         tgi_put_bytes<Cols>(part, sum, type);
     else if (MayTurn && args.is_d_turned) {
         if (is_16bit)
-            tgi_put_turned_16bit<Cols>(part, sum, type);
+            tgi_put_transposed_16bit<Cols>(part, sum, type);
         else
-            tgi_put_turned_fp32<Cols>(part, sum);
+            tgi_put_transposed_fp32<Cols>(part, sum);
     } else if (is_16bit) {
         tgi_put_16bit<Cols>(part, sum, 0, type);
     } else {
@@ -175,15 +191,17 @@ static __device__ __forceinline__ void tgi_put_part(const tgi_wgmma_args &args,
     }
 }
 
-/* Stores 64 rows of as many columns as lie together, any D: a part, while those before it may still
- * be read from shared memory. Takes the sums for its own. MayTurn 0: is_d_turned is not set. */
-template <int IsSliced, int MayTurn, int Count>
+/* Stores 64 rows of as many columns as are stored together, to any D, while stores before it may
+ * still read shared memory. It overwrites the sums. */
+template <class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&sum)[Count],
-                tgi_wgmma_turn turn, uint32_t parts, int barrier, const tgi_range &a_range)
+tgi_finish_part(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
+                tgi_store_turn turn, uint32_t parts, int barrier, const Repair &repair)
 {
+    /* Sums of slices have few registers: the epilogue is applied when they are stored. */
+    constexpr int IsSliced = Repair::is_on, MayTurn = !Repair::is_on;
     const int is_turned = MayTurn && args.is_d_turned, is_leader = tgi_thread() % 128 == 0;
-    /* Two parts have room: one is put while the other is stored. */
+    /* Shared memory has room for two boxes: one is staged while the other is stored. */
     const int has_two = args.is_d_lined && tgi_find_d_type(args.gemm.problem) != TG_TYPE_FP32;
     const uint32_t other = parts + (~turn.index & 1) * TGI_BOX_BYTES;
     const uint32_t part = parts + has_two * (turn.index & 1) * TGI_BOX_BYTES;
@@ -193,14 +211,15 @@ tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&
         tgi_tma_store_wait<1>();
     else if (is_leader)
         tgi_tma_store_wait<0>();
-    tgi_named_barrier_sync(barrier, 128); /* the part has been read */
+    tgi_named_barrier_sync(barrier, 128); /* else the box would be overwritten before it has been
+                                           * read */
     tgi_put_part<MayTurn, 2 * Count>(args, sum, part);
-    if (IsSliced && args.b_slices.ranges)
-        tgi_mend_part(args, a_range, tile.row, tile.col, tile.batch, part);
+    repair.apply(tile, part);
     if (args.is_d_boxed)
         tgi_fence_async_proxy();
-    tgi_named_barrier_sync(barrier, 128); /* it has been written */
-    /* Where less than a unit follows, nothing is left to the part after. */
+    tgi_named_barrier_sync(barrier, 128); /* else what other warps have yet to write would be
+                                           * stored */
+    /* Where less than a unit follows, nothing is left to the store after this one. */
     const int are_beside = has_two && !is_turned;
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
@@ -211,7 +230,7 @@ tgi_finish_part(const tgi_wgmma_args &args, const tgi_wgmma_tile &tile, float (&
                        are_beside && turn.has_before && tile.col <= wide ? other : 0, part,
                        are_beside && turn.has_after && tile.col + 2 * Count <= wide);
     else if (is_turned)
-        tgi_store_turned_boxes(args, tile, part);
+        tgi_store_transposed_boxes(args, tile, part);
     else
         tgi_store_boxes<2 * Count>(args, tile, part);
 }

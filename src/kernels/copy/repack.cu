@@ -1,23 +1,23 @@
 /*
- * Copies operands to lines that begin at multiples of 16 bytes, for elements of 1, 2 and 4 bytes:
- * as the copy engine reads them, and kernels in vectors. Lines whose elements are contiguous are
- * read in words, shifted where they start between two, and written in units of 16 bytes; others,
- * and lines that overlap, are read line beside line and transposed in shared memory.
+ * Repacks operands: copies them to lines that begin at multiples of 16 bytes, for elements of 1, 2
+ * and 4 bytes, as TMA and copies in vectors need them. Lines whose elements are contiguous are read
+ * in words, shifted where they begin between two, and written in units of 16 bytes. Other lines,
+ * and lines that overlap, are read side by side and transposed in shared memory.
  */
 #include "kernels/ptx/launch.cuh"
-#include "kernels/repack/repack_args.h"
+#include "kernels/copy/repack_args.h"
 #include "kernels/instances.cuh"
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
 
-/* A quotient of counts, which seldom need the 64 bits that the chip has no quick division for. */
+/* Divides counts, which seldom need 64 bits, for which the chip has no quick division. */
 static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
 {
     return (count | by) >> 32 ? count / by
                               : static_cast<uint32_t>(count) / static_cast<uint32_t>(by);
 }
 
-/* 16 bytes from anywhere on, in words, the last of five where they have a share of it. */
+/* 16 bytes from any address on, in words: five where they begin between two. */
 struct words {
     uint32_t word[5];
 
@@ -47,11 +47,12 @@ struct piece_place {
     char *target;
     int64_t stride, pitch;
     int line_count, byte_count;
-    int is_lowest; /* 1: it has a batch entry's lowest byte, before which nothing may be read */
+    int is_lowest; /* 1: the piece has a batch entry's lowest byte, before which nothing may be
+                    * read */
 };
 
-/* Bytes first..end - 1 of each line, which a lane has, by elements: where words would reach beyond
- * the line, or before the source. */
+/* Copies bytes first .. end - 1 of each line, a line a lane, by elements: where words would reach
+ * past the line, or before the source. */
 template <typename T>
 static __device__ __forceinline__ void move_ends(const piece_place &place, int first, int end)
 {
@@ -73,7 +74,7 @@ static __device__ __forceinline__ void move_ends(const piece_place &place, int f
 
 template <typename T> static __device__ __forceinline__ void move_piece(const piece_place &place)
 {
-    constexpr int needed = 16 + 4 - sizeof(T); /* bytes, where words are read */
+    constexpr int needed = 16 + 4 - sizeof(T); /* bytes that words read */
     const int offset = threadIdx.x % 32 * 16;
     const int has_words = offset + needed <= place.byte_count && (offset > 0 || !place.is_lowest);
     const char *from = place.source + offset;
@@ -95,7 +96,7 @@ template <typename T> static __device__ __forceinline__ void move_piece(const pi
         move_ends<T>(place, 0, 16);
 }
 
-/* Piece number `piece` of lines with contiguous elements, by a warp. */
+/* Copies piece number `piece` of lines with contiguous elements, by a warp. */
 template <typename T>
 static __device__ __forceinline__ void copy_piece(const tgi_repack_job &job, int64_t piece)
 {
@@ -124,7 +125,7 @@ static __device__ __forceinline__ void copy_piece(const tgi_repack_job &job, int
     move_piece<T>(place);
 }
 
-/* A tile of lines whose elements are not contiguous, by a block. */
+/* Transposes a tile of lines whose elements are not contiguous, by a block. */
 template <typename T>
 static __device__ __forceinline__ void
 transpose_tile(const tgi_repack_job &job, int64_t piece,
@@ -144,7 +145,7 @@ transpose_tile(const tgi_repack_job &job, int64_t piece,
         if (line < job.line_count && elem < job.elem_count)
             tile[along][i] = source[line * job.line_stride + elem * job.elem_stride];
     }
-    __syncthreads(); /* the tile is full */
+    __syncthreads(); /* else a thread would read elements that others have yet to write */
 #pragma unroll 8
     for (int i = slow; i < TGI_REPACK_TILE; i += step) {
         const int64_t line = first_line + i, elem = first_elem + along;
@@ -153,7 +154,7 @@ transpose_tile(const tgi_repack_job &job, int64_t piece,
                                   (batch * job.line_count + line) * job.pitch_bytes)[elem] =
                 tile[i][along];
     }
-    __syncthreads(); /* the tile may be filled again */
+    __syncthreads(); /* else the next tile would overwrite elements not yet read */
 }
 
 static __device__ __forceinline__ int64_t count_pieces(const tgi_repack_job &job, int in_lines)
@@ -161,7 +162,7 @@ static __device__ __forceinline__ int64_t count_pieces(const tgi_repack_job &job
     return job.is_in_lines == in_lines ? job.piece_count : 0;
 }
 
-/* Both operands' pieces at once, so that no warp has one of each while others have none. */
+/* Repacks both operands at once, so that no warp has a piece of each while others have none. */
 template <typename T> static __device__ __forceinline__ void repack(const tgi_repack_args &args)
 {
     __shared__ T tile[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)];

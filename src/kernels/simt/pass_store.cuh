@@ -1,16 +1,16 @@
 /*
- * STORE: from a tile of partial sums in shared memory to D, or to the workspace where k is cut into
- * parts. Slices are added in order; a warp writes along rows of D.
+ * STORE by threads: from a tile of sums in shared memory to D, or to the workspace of split-K.
+ * Slices are added in order; a warp writes along rows of D.
  */
 #ifndef TGI_SIMT_STORE_CUH
 #define TGI_SIMT_STORE_CUH
 
-#include "kernels/epilogue.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
 
-/* Called, not inlined, a store is one function for all kernels of a row. In PTX that is half of the
- * text. On Hopper, where the passes of the store are unrolled, the elements' store alone is called,
- * a fourth of the image: a call in the way of every product may give sums other registers, of which
- * two meet in one bank. Before Hopper, with cp.async, calls make the image larger. */
+/* A store that is called, not inlined, is one function for all kernels of a row, which halves the
+ * PTX. On Hopper, where the passes of the store are unrolled, only the elements' store is called: a
+ * call in the way of every product may give sums other registers, of which two meet in one bank.
+ * Before Hopper, with cp.async, calls make the image larger. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TGI_STORE_SUMS __forceinline__
 #define TGI_STORE_ELEMENTS __noinline__
@@ -22,22 +22,22 @@
 #define TGI_STORE_ELEMENTS __noinline__
 #endif
 
-/* Word of sum (row, col) in a tile `Cols` wide: groups of four columns are permuted by the group of
- * four rows, so that a warp's writes, which run down rows, spread over the banks. */
+/* Returns the word of sum (row, col) in a tile `Cols` wide. Groups of four columns are permuted by
+ * the group of four rows, so that a warp's writes, which run down rows, spread over the banks. */
 template <int Cols> static __device__ __forceinline__ int find_word(int row, int col)
 {
     return row * Cols + (col / 4 ^ row / 4 % 8) * 4 + col % 4;
 }
 
-/* Where the rows of a pass lie in D: `RowRun` rows of the pass lie together, the next `RowRun` come
- * `RowStep` rows further down. The first row_skip rows (of the tile from the pass on, may be
- * negative) and col_skip columns are another block's. */
+/* Stores the sums of a pass. RowRun rows of the pass lie together in D, and the next RowRun come
+ * RowStep rows further down. The first row_skip rows (of the tile from the pass on, may be
+ * negative) and col_skip columns belong to another block. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads, int Vector>
 static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int64_t d_row,
                                                  int64_t row_count, int64_t col_count, int row_skip,
                                                  int col_skip)
 {
-    /* A thread keeps its columns, so that from row to row only addresses move on. */
+    /* A thread keeps its columns, so that from row to row only addresses advance. */
     constexpr int lanes = Cols / Vector, step = Threads / lanes;
     static_assert(Threads % lanes == 0 && Rows % step == 0, "equal rows");
     const int col = threadIdx.x % lanes * Vector;
@@ -49,7 +49,8 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
 #pragma unroll 1
     for (int first = threadIdx.x / lanes; first < Rows; first += at_once * step) {
         float4 sum[at_once];
-        /* All reads come before the first store, which the compiler must not move them across. */
+        /* All reads come before the first store, since the compiler must not move them across
+         * it. */
 #pragma unroll
         for (int i = 0; i < at_once; i++)
 #pragma unroll
@@ -79,8 +80,8 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
     }
 }
 
-/* Through the epilogue, or with gaps between columns: some 90 instructions an element. `row_0`,
- * `col_0`: where the first row of the pass and column 0 of the tile lie in D. */
+/* Stores the sums of a pass through the epilogue, or with gaps between columns. row_0, col_0: where
+ * the first row of the pass and column 0 of the tile lie in D. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads>
 static __device__ TGI_STORE_ELEMENTS void
 store_elements(uint32_t address, const tgi_gemm_args &args, int64_t batch, int64_t row_0,

@@ -6,13 +6,13 @@
 #ifndef TGI_WGMMA_APPLY_CUH
 #define TGI_WGMMA_APPLY_CUH
 
-#include "kernels/epilogue.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/ptx/global_memory.cuh"
-#include "kernels/wgmma/place.cuh"
+#include "kernels/schedule/cluster_tiles.cuh"
 
 /* Where a thread's next sums lie: their first row and column in D, how far its last row and column
  * are, which stand for those outside D, that nobody stores. */
-struct tgi_wgmma_own {
+struct tgi_fragment_place {
     int64_t row, col;
     int batch, last_row, last_col;
 
@@ -53,7 +53,7 @@ static __device__ __forceinline__ int tgi_has_c_pairs(const tgi_gemm_args &gemm,
 /* The first Step elements of C, all of which are asked for before one is used. */
 template <int Step>
 static __device__ __forceinline__ void
-tgi_read_c(const tgi_gemm_args &gemm, const tgi_wgmma_own &own, tg_type type, float (&c)[Step])
+tgi_read_c(const tgi_gemm_args &gemm, const tgi_fragment_place &own, tg_type type, float (&c)[Step])
 {
     const tgi_layout &layout = gemm.problem.c;
     const int64_t first = tgi_offset(layout, own.batch, own.row, own.col);
@@ -90,12 +90,12 @@ tgi_read_c(const tgi_gemm_args &gemm, const tgi_wgmma_own &own, tg_type type, fl
 
 /* What belongs to lines of D: of a thread's two rows, and of columns 2 lane and 2 lane + 1 of the
  * part, from which those that need them fetch it. */
-struct tgi_wgmma_vectors {
+struct tgi_fragment_vectors {
     float row_bias[2], col_bias[2], row_scale[2], col_scale[2];
 
-    __device__ __forceinline__ tgi_wgmma_vectors(const tgi_gemm_args &gemm,
-                                                 const tgi_wgmma_own &own, int64_t first_col,
-                                                 tg_type type)
+    __device__ __forceinline__ tgi_fragment_vectors(const tgi_gemm_args &gemm,
+                                                    const tgi_fragment_place &own,
+                                                    int64_t first_col, tg_type type)
     {
         const tgi_problem &p = gemm.problem;
 #pragma unroll
@@ -119,8 +119,8 @@ struct tgi_wgmma_vectors {
 /* alpha, beta, C and the bias on the first Step sums, which begin at column `col` of the part. */
 template <int Step, int Count>
 static __device__ __forceinline__ void
-tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_wgmma_own &own,
-                 const tgi_wgmma_vectors &vectors, int col, tg_type type, float (&sum)[Count])
+tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
+                 const tgi_fragment_vectors &vectors, int col, tg_type type, float (&sum)[Count])
 {
     const tgi_problem &p = gemm.problem;
     const int has_scales = TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale);
@@ -158,19 +158,19 @@ static __device__ __forceinline__ void tgi_activate_sums(float (&sum)[Count])
 /* alpha, beta, C, bias, activation and D's scale on a part's sums. */
 template <int Count>
 static __device__ __forceinline__ void
-tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_wgmma_tile &tile, float (&sum)[Count])
+tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
 {
     constexpr int step = Count < 8 ? Count : 8;
     const tgi_problem &p = gemm.problem;
     const tg_type type = tgi_find_d_type(p);
     const int lane = tgi_reread_thread() % 32, warp = tgi_reread_thread() / 32 % 4;
-    tgi_wgmma_own own;
+    tgi_fragment_place own;
     own.batch = tile.batch;
     own.row = min(static_cast<int64_t>(tile.row + warp * 16 + lane / 4), p.m - 1);
     own.col = min(static_cast<int64_t>(tile.col + lane % 4 * 2), p.n - 1);
     own.last_row = static_cast<int>(p.m - 1 - own.row);
     own.last_col = static_cast<int>(p.n - 1 - own.col);
-    const tgi_wgmma_vectors vectors(gemm, own, tile.col, type);
+    const tgi_fragment_vectors vectors(gemm, own, tile.col, type);
 #pragma unroll 1
     for (int i = 0; i < Count; i += step) {
         tgi_apply_linear<step>(gemm, own, vectors, 2 * i, type, sum);
@@ -196,8 +196,8 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_wgmma_tile &tile, float 
 /* Has L2 fetch what the epilogue will read for a warpgroup's rows of a tile, 128 bytes a time: C
  * where its rows are contiguous, and the bias of columns. Of rows that begin between two such
  * lines the last one is left. */
-static __device__ __forceinline__ void tgi_fetch_for_epilogue(const tgi_gemm_args &gemm,
-                                                              const tgi_wgmma_tile &tile, int cols)
+static __device__ __forceinline__ void
+tgi_fetch_for_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, int cols)
 {
     const tgi_problem &p = gemm.problem;
     const tg_type type = tgi_find_d_type(p);

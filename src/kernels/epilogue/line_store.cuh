@@ -1,31 +1,31 @@
 /*
- * Where sums go, and how threads store those that the copy engine cannot: lines of D, its rows or
- * columns, that begin at any element. A line in a box becomes words that lie in D as they lie in
- * memory, so that all but its ends is stored in units of 16 bytes.
+ * How threads store staged sums where TMA cannot: lines of D, its rows or columns, that begin at
+ * any element. A staged line is shifted so that its words lie as they do in memory, and all but the
+ * line's ends is stored in units of 16 bytes.
  */
 #ifndef TGI_WGMMA_LINES_CUH
 #define TGI_WGMMA_LINES_CUH
 
-#include "kernels/epilogue.cuh"
-#include "kernels/units.cuh"
-#include "kernels/wgmma/part.cuh"
-#include "kernels/wgmma/place.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/copy/shifted_unit.cuh"
+#include "kernels/epilogue/fragment_staging.cuh"
+#include "kernels/schedule/cluster_tiles.cuh"
 
-/* Where the 64 rows of a warpgroup go. */
-struct tgi_wgmma_target {
-    void *data; /* of element (0, 0) of the part */
+/* Where the 64 rows of a warpgroup go in D. */
+struct tgi_store_target {
+    void *data; /* the first element */
     int64_t row, col;
     int rows, cols; /* inside D, at most 64; 0 or less: none */
     tg_type type;
 };
 
-static __device__ __forceinline__ tgi_wgmma_target tgi_find_target(const tgi_wgmma_args &args,
+static __device__ __forceinline__ tgi_store_target tgi_find_target(const tgi_wgmma_args &args,
                                                                    int row, int col, int batch,
                                                                    int cols)
 {
     const tgi_gemm_args &gemm = args.gemm;
     const tgi_problem &p = gemm.problem;
-    tgi_wgmma_target target;
+    tgi_store_target target;
     target.rows = static_cast<int>(min(p.m - row, static_cast<int64_t>(64)));
     target.cols = static_cast<int>(min(p.n - col, static_cast<int64_t>(cols)));
     target.type = tgi_find_d_type(p);
@@ -37,24 +37,24 @@ static __device__ __forceinline__ tgi_wgmma_target tgi_find_target(const tgi_wgm
 }
 
 /* Lines of contiguous elements. */
-struct tgi_wgmma_lines {
-    char *data;    /* the first one's */
+struct tgi_store_rows {
+    char *data;    /* of the first line */
     int64_t pitch; /* bytes from line to line */
     int count, bytes;
 };
 
-/* A box, 0: none, and the last unit that its lines have. */
-struct tgi_wgmma_box {
+/* A staged box, 0: none, and the last unit that its lines have. */
+struct tgi_store_box {
     uint32_t box;
     int last_unit;
 };
 
-/* D's rows, or its columns. */
-static __device__ __forceinline__ tgi_wgmma_lines tgi_find_lines(const tgi_wgmma_target &target,
-                                                                 int are_cols)
+/* Returns the target's lines: the rows of D or, if are_cols, its columns. */
+static __device__ __forceinline__ tgi_store_rows tgi_find_lines(const tgi_store_target &target,
+                                                                int are_cols)
 {
     const int elem_bytes = tgi_count_bytes(target.type);
-    tgi_wgmma_lines lines;
+    tgi_store_rows lines;
     lines.data = static_cast<char *>(target.data);
     lines.pitch = (are_cols ? target.col : target.row) * elem_bytes;
     lines.count = are_cols ? target.cols : target.rows;
@@ -62,14 +62,14 @@ static __device__ __forceinline__ tgi_wgmma_lines tgi_find_lines(const tgi_wgmma
     return lines;
 }
 
-/* A thread has units of four lines of a box: eight lanes share a line, a warp has sixteen, those
- * that it has put there where they are rows. Lines so far apart begin alike between two units where
- * elements have two bytes or more (FP32 is stored as pairs of halves): as many of them are stored
- * at once as `ElemBytes`, 1 or 2, says. */
+/* Eight lanes share a line of a box and a warp has sixteen lines, those that it has staged where
+ * they are rows. A thread has a unit of four of them, eight lines apart or so. Elements of two
+ * bytes or more (FP32 is stored as pairs of halves) begin alike between two units in lines so far
+ * apart: ElemBytes, 1 or 2, of them are stored at once. */
 #define TGI_OWN_STEP 8
 
-/* The ends of such lines, from `data` on, by elements: bytes before the units, and behind them.
- * `line` is the first one's number in the box. */
+/* Stores the ends of ElemBytes lines, from `data` on, by elements: `head` bytes before the units,
+ * and those from `tail` on. `line` is the first line's number in the box. */
 template <int ElemBytes>
 static __device__ __forceinline__ void tgi_store_ends(char *data, int64_t pitch, int count,
                                                       int head, int tail, int bytes, uint32_t box,
@@ -94,13 +94,14 @@ static __device__ __forceinline__ void tgi_store_ends(char *data, int64_t pitch,
     }
 }
 
-/* Stores the first `bytes`, at most 128, of a box's line `line` and, of two bytes an element, of
- * the one eight behind it: units that begin in it or, where there is a box `before` it, in that
- * one; the ends by themselves. Where there is one after it, that box's lines bring the last bytes.
- * All that is needed is read before something is stored: each by itself would be waited for. */
+/* Stores the first `bytes`, at most 128, of a box's line `line` and, of elements of two bytes, of
+ * the line eight after it. Units are those that begin in this box or, where there is a box `before`
+ * it, in that one; the ends go by themselves. If has_after, the store of the next box brings the
+ * last bytes. All that is needed is read before something is stored: each read by itself would be
+ * waited for. */
 template <int ElemBytes>
-static __device__ __forceinline__ void tgi_store_own(const tgi_wgmma_lines &lines, int line,
-                                                     int bytes, tgi_wgmma_box before, uint32_t box,
+static __device__ __forceinline__ void tgi_store_own(const tgi_store_rows &lines, int line,
+                                                     int bytes, tgi_store_box before, uint32_t box,
                                                      int has_after)
 {
     const int place = tgi_reread_thread() % 8;
@@ -130,10 +131,10 @@ static __device__ __forceinline__ void tgi_store_own(const tgi_wgmma_lines &line
                                   has_after ? tail : bytes, box, line);
 }
 
-/* The same of all lines of the box. */
+/* Stores the first `bytes` of all lines of the box. */
 template <int ElemBytes>
-static __device__ __forceinline__ void tgi_store_box_lines(const tgi_wgmma_lines &lines, int bytes,
-                                                           tgi_wgmma_box before, uint32_t box,
+static __device__ __forceinline__ void tgi_store_box_lines(const tgi_store_rows &lines, int bytes,
+                                                           tgi_store_box before, uint32_t box,
                                                            int has_after)
 {
     const int line = tgi_reread_thread() % 128 / 32 * 16 + tgi_reread_thread() % 32 / 8;
@@ -142,14 +143,14 @@ static __device__ __forceinline__ void tgi_store_box_lines(const tgi_wgmma_lines
         tgi_store_own<ElemBytes>(lines, line + i, bytes, before, box, has_after);
 }
 
-/* Stores lines that a warpgroup has put into a box, or where they are longer into two. */
+/* Stores lines that a warpgroup has staged in a box, or in two boxes where they are longer. */
 template <int ElemBytes>
-static __device__ __forceinline__ void tgi_store_lines(tgi_wgmma_lines lines, tgi_wgmma_box before,
+static __device__ __forceinline__ void tgi_store_lines(tgi_store_rows lines, tgi_store_box before,
                                                        uint32_t box, int has_after)
 {
 #pragma unroll 1
     while (lines.bytes > 0) {
-        /* Less than a unit is left to itself. */
+        /* Less than a unit is not worth a turn of its own. */
         const int has_next = lines.bytes >= 128 + 16;
         tgi_store_box_lines<ElemBytes>(lines, min(lines.bytes, 128), before, box,
                                        has_after || has_next);

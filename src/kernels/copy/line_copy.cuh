@@ -1,19 +1,19 @@
-/* Lines in shared memory as they lie in global memory, from the unit of 16 bytes in which the first
- * wanted element is. */
-#ifndef TGI_SKINNY_LINES_CUH
-#define TGI_SKINNY_LINES_CUH
+/* Lines in shared memory as they lie in global memory, from the unit of 16 bytes that holds the
+ * first wanted element. */
+#ifndef TGI_LINE_COPY_CUH
+#define TGI_LINE_COPY_CUH
 
-#include "kernels/tile_io.cuh"
+#include "kernels/copy/tile_copy.cuh"
 
-/* Lines in global memory: element (line, elem) at data + line * line_stride + elem * elem_stride;
- * past line_count lines or elem_count elements, which may be more than are wanted, lies what reads
- * as zero. */
+/* Lines in global memory: element (line, elem) lies at data + line * line_stride + elem *
+ * elem_stride. What lies past line_count lines or elem_count elements, which may be more than are
+ * wanted, reads as zero. */
 template <typename T> struct tgi_line_source {
     const T *data;
     int64_t line_stride, elem_stride;
     int line_count, elem_count;
 
-    /* Elements of the first line's first unit before its first element, when it is copied. */
+    /* Returns how many elements of the first line's first unit are before its first element. */
     __device__ __forceinline__ int find_shift(void) const
     {
         const int bytes = static_cast<int>(reinterpret_cast<uintptr_t>(data) % 16);
@@ -21,15 +21,15 @@ template <typename T> struct tgi_line_source {
     }
 };
 
-/* Lines lines of Units units of 16 bytes in shared memory, in boxes of 8 units of each line under
- * the 128-byte swizzle, so that eight lines can be read at once. Copied by warps. */
+/* Lines x Units units of 16 bytes in shared memory, in boxes of 8 units of each line under the
+ * 128-byte swizzle, so that eight lines can be read at once. Warps copy them. */
 template <typename T, int Lines, int Units> struct tgi_lines {
     static constexpr int width = 16 / sizeof(T), box_count = Units / 8, box_bytes = Lines * 128;
     static_assert(Units % 8 == 0 && Lines % 8 == 0, "whole boxes");
 
     alignas(1024) T elem[Lines * Units * width];
 
-    /* Of a unit, in elements. */
+    /* Returns where a unit lies, in elements. */
     static __device__ __forceinline__ int find_place(int line, int unit)
     {
         return (unit / 8 * Lines * 8 + line * 8 + ((unit ^ line) & 7)) * width;
@@ -40,8 +40,8 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         return tgi_shared_address(elem + find_place(line, unit));
     }
 
-    /* Count lines from first_line on, which all begin alike. Is_whole = 1: there is all that is
-     * copied. */
+    /* Copies Count lines from first_line on, which all begin alike. Is_whole = 1: all that is
+     * copied exists. */
     template <int Is_whole, int Count>
     __device__ __forceinline__ void copy_units(const tgi_line_source<T> &source, int first_line)
     {
@@ -63,7 +63,8 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         }
     }
 
-    /* Element by element through registers, neighbouring lanes along the shorter stride. */
+    /* Copies all lines element by element through registers, neighbouring lanes along the shorter
+     * stride. */
     __device__ __forceinline__ void copy_elements(const tgi_line_source<T> &source)
     {
         const int elems = Units * width;
@@ -79,7 +80,7 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         }
     }
 
-    /* All lines. */
+    /* Copies all lines. */
     __device__ __forceinline__ void copy(const tgi_line_source<T> &source)
     {
         if (source.elem_stride != 1)

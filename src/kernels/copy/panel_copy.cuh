@@ -1,8 +1,8 @@
 /*
- * LOAD: brings a block's part of one operand from global to shared memory, `Depth` values of k at a
- * time. "Lines" are rows of A or columns of B. Whatever the operand's layout, shared memory holds
- * [k][line], so that a thread reads four lines of one k in 16 bytes; a copy of 4 bytes can put its
- * element anywhere, which transposes on the way.
+ * LOAD of family simt: brings a block's panel of one operand from global to shared memory by
+ * cp.async, Depth values of k at a time. "Lines" are rows of A or columns of B. Whatever the
+ * operand's layout, shared memory holds [k][line], so that a thread reads four lines of one k in 16
+ * bytes. A copy of 4 bytes can put its element anywhere, which transposes on the way.
  */
 #ifndef TGI_SIMT_COPY_CUH
 #define TGI_SIMT_COPY_CUH
@@ -18,8 +18,8 @@ enum { TGI_COPY_v, TGI_COPY_p, TGI_COPY_s, TGI_COPY_k };
 /* Elements of k that a warp copies of one line along k: whole sectors of 32 bytes. */
 #define TGI_COPY_RUN 8
 
-/* The threads of a block as they copy a stage across its lines: `row_threads` of them along one k,
- * a power of two, so that some are idle where Lines is none; `turns` of these along one k. */
+/* The threads of a block as they copy a stage across its lines: row_threads of them along one k, a
+ * power of two, so that some are idle where Lines is none; `turns` of these along one k. */
 template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
     static constexpr int elems = Mode == TGI_COPY_v ? 4 : Mode == TGI_COPY_p ? 2 : 1;
     static constexpr int wanted = Lines / elems;
@@ -37,36 +37,38 @@ template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
     static_assert(Depth * turns * row_threads % Threads == 0, "equal copies");
 };
 
-/* Words from one k to the next in shared memory: 16-byte reads stay aligned, and the 8 k x 4 lines
+/* Words from one k to the next in shared memory. 16-byte reads stay aligned, and the 8 k x 4 lines
  * that a warp writes when it copies along k fall into 32 different banks. */
 #define TGI_LINE_WORDS(line_count) ((line_count) + 4)
 
-/* An operand as one block sees it; strides in elements. */
-struct tgi_operand {
+/* An operand's panel as one block sees it; strides in elements. */
+struct tgi_panel {
     const float *data; /* line 0 of the block, k = 0 of the part */
     int64_t line_stride, depth_stride;
-    int64_t line_count, depth_count; /* that there are, from `data` on */
+    int64_t line_count, depth_count; /* how many there are from `data` on */
 };
 
-/* What a thread copies: its elements of a stage lie at multiples of `stride` from `source`, which
- * moves from stage to stage, and go to `target` in the stage's shared memory. */
-struct tgi_feed {
+/* What a thread copies. Its elements of a stage lie at multiples of `stride` from `source`, which
+ * advances from stage to stage, and go to `target` in the stage's shared memory. */
+struct tgi_panel_copy {
     const float *source;
     int64_t stride, step;
     uint32_t target;
     int is_idle;
 };
 
-/* 1 if copy_piece serves every stage that has all its k: no line missing, no gap in the copy. */
+/* Returns 1 if copy_piece serves every stage that has all its k: no line is missing and the copy
+ * has no gap. */
 template <int Lines, int Mode>
-static __device__ __forceinline__ int is_whole(const tgi_operand &operand)
+static __device__ __forceinline__ int is_whole(const tgi_panel &operand)
 {
     int64_t along = Mode == TGI_COPY_k ? operand.depth_stride : operand.line_stride;
     return operand.line_count >= Lines && along == 1;
 }
 
 template <int Lines, int Depth, int Threads, int Mode>
-static __device__ __forceinline__ tgi_feed start_feed(const tgi_operand &operand, uint32_t shared)
+static __device__ __forceinline__ tgi_panel_copy start_copy(const tgi_panel &operand,
+                                                            uint32_t shared)
 {
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
     int line = threadIdx.x % shape::row_threads * shape::elems,
@@ -75,36 +77,36 @@ static __device__ __forceinline__ tgi_feed start_feed(const tgi_operand &operand
         line = threadIdx.x / TGI_COPY_RUN;
         k = threadIdx.x % TGI_COPY_RUN;
     }
-    tgi_feed feed;
-    feed.is_idle = line >= Lines;
-    feed.source = operand.data + line * operand.line_stride + k * operand.depth_stride;
-    feed.stride = Mode == TGI_COPY_k ? operand.line_stride : operand.depth_stride;
-    feed.step = Depth * operand.depth_stride;
-    feed.target = shared + (k * TGI_LINE_WORDS(Lines) + line) * 4;
+    tgi_panel_copy copy;
+    copy.is_idle = line >= Lines;
+    copy.source = operand.data + line * operand.line_stride + k * operand.depth_stride;
+    copy.stride = Mode == TGI_COPY_k ? operand.line_stride : operand.depth_stride;
+    copy.step = Depth * operand.depth_stride;
+    copy.target = shared + (k * TGI_LINE_WORDS(Lines) + line) * 4;
     /* Opaque, or the compiler forms the address again at each use, to save a register. */
-    feed.target = tgi_make_opaque(feed.target);
-    return feed;
+    copy.target = tgi_make_opaque(copy.target);
+    return copy;
 }
 
-/* Copy `piece` (0 .. count - 1) of a stage at byte `offset` from the first one, if is_on. */
+/* Issues copy `piece` (0 .. count - 1) of a stage at byte `offset` from the first one, if is_on. */
 template <int Lines, int Depth, int Threads, int Mode>
-static __device__ __forceinline__ void copy_piece(const tgi_feed &feed, uint32_t offset, int piece,
-                                                  int is_on)
+static __device__ __forceinline__ void copy_piece(const tgi_panel_copy &copy, uint32_t offset,
+                                                  int piece, int is_on)
 {
     if (Mode == TGI_COPY_k) {
         int k = piece % (Depth / TGI_COPY_RUN) * TGI_COPY_RUN;
         int line = piece / (Depth / TGI_COPY_RUN) * (Threads / TGI_COPY_RUN);
-        tgi_copy_async_if<4>(feed.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4,
-                             feed.source + line * feed.stride + k, is_on);
+        tgi_copy_async_if<4>(copy.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4,
+                             copy.source + line * copy.stride + k, is_on);
         return;
     }
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
     int k = piece / shape::turns * (Threads / shape::row_threads);
     int line = piece % shape::turns * shape::row_threads * shape::elems;
     if (shape::has_idle)
-        is_on = is_on && !feed.is_idle;
-    uint32_t target = feed.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4;
-    const float *source = feed.source + k * feed.stride + line;
+        is_on = is_on && !copy.is_idle;
+    uint32_t target = copy.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4;
+    const float *source = copy.source + k * copy.stride + line;
     if (Mode == TGI_COPY_v)
         tgi_copy_async_if<16>(target, source, is_on);
     else if (Mode == TGI_COPY_p)
@@ -113,13 +115,14 @@ static __device__ __forceinline__ void copy_piece(const tgi_feed &feed, uint32_t
         tgi_copy_async_if<4>(target, source, is_on);
 }
 
-/* The last stage across lines, where it has but `left` of its k and no line is missing: the copies
- * of copy_piece, zeros for the k that there are not. */
+/* Issues the copies of the last stage across lines, which has `left` of its k and no line missing:
+ * those of copy_piece, with zeros for the k that are missing. */
 template <int Lines, int Depth, int Threads, int Mode>
-static __device__ __forceinline__ void copy_tail(const tgi_feed &feed, uint32_t offset, int left)
+static __device__ __forceinline__ void copy_tail(const tgi_panel_copy &copy, uint32_t offset,
+                                                 int left)
 {
     typedef tgi_copy_shape<Lines, Depth, Threads, Mode> shape;
-    if (shape::has_idle && feed.is_idle)
+    if (shape::has_idle && copy.is_idle)
         return;
     int first = threadIdx.x / shape::row_threads;
     /* Opaque, or the compiler forms all addresses ahead of the loop over stages and keeps them. */
@@ -128,8 +131,8 @@ static __device__ __forceinline__ void copy_tail(const tgi_feed &feed, uint32_t 
         int k = piece / shape::turns * (Threads / shape::row_threads);
         int line = piece % shape::turns * shape::row_threads * shape::elems;
         int is_inside = first + k < left;
-        uint32_t target = feed.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4;
-        const float *source = feed.source + k * feed.stride + line;
+        uint32_t target = copy.target + offset + (k * TGI_LINE_WORDS(Lines) + line) * 4;
+        const float *source = copy.source + k * copy.stride + line;
         if (Mode == TGI_COPY_v)
             tgi_copy_async<16>(target, source, is_inside ? 16 : 0);
         else if (Mode == TGI_COPY_p)
@@ -139,10 +142,10 @@ static __device__ __forceinline__ void copy_tail(const tgi_feed &feed, uint32_t 
     }
 }
 
-/* A whole stage element by element, from k = depth on: any strides, and what lies outside becomes
- * zero, in both operands, so that 0 x 0 is added there. */
+/* Copies a stage element by element, from k = depth on, with any strides. What lies outside becomes
+ * zero in both operands, so that 0 x 0 is added there. */
 template <int Lines, int Depth, int Threads, int Mode>
-static __device__ __forceinline__ void copy_edge(uint32_t shared, const tgi_operand &operand,
+static __device__ __forceinline__ void copy_edge(uint32_t shared, const tgi_panel &operand,
                                                  int64_t depth)
 {
 #pragma unroll 1

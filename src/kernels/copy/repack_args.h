@@ -1,6 +1,6 @@
 /*
- * The argument of the repacking kernels: operands are copied to lines of contiguous elements at
- * multiples of 16 bytes. Filled by the host (C11).
+ * The argument of the repacking kernels, which copy operands to lines of contiguous elements at
+ * multiples of 16 bytes. The host (C11) fills it.
  */
 #ifndef TGI_REPACK_ARGS_H
 #define TGI_REPACK_ARGS_H
@@ -9,8 +9,8 @@
 
 #define TGI_REPACK_THREADS 256
 #define TGI_REPACK_TILE 64         /* lines and elements of a tile that is transposed */
-#define TGI_REPACK_PIECE_LINES 4   /* that a warp moves at once, */
-#define TGI_REPACK_PIECE_BYTES 512 /* and so much of each */
+#define TGI_REPACK_PIECE_LINES 4   /* lines that a warp copies at once */
+#define TGI_REPACK_PIECE_BYTES 512 /* bytes of each of those lines */
 
 /* Element (line, elem) of batch entry p is read at p * batch + line * line_stride + elem *
  * elem_stride and written at (p * line_count + line) * pitch_bytes, its elem-th element. */
@@ -20,11 +20,11 @@ typedef struct tgi_repack_job {
     int64_t line_count, elem_count, batch_count;    /* 1 or more */
     int64_t line_stride, elem_stride, batch_stride; /* elements */
     int64_t pitch_bytes;
-    int64_t piece_count; /* of lines, or tiles; 0: no job */
-    int32_t is_in_lines; /* of contiguous elements, which are moved in pieces; else in tiles */
+    int64_t piece_count; /* pieces of lines, or tiles; 0: no job */
+    int32_t is_in_lines; /* 1: lines of contiguous elements, copied in pieces; 0: in tiles */
 } tgi_repack_job;
 
-/* Up to two operands, by one kernel. */
+/* Up to two operands, repacked by one kernel. */
 typedef struct tgi_repack_args {
     tgi_repack_job job[2];
 } tgi_repack_args;

@@ -1,26 +1,20 @@
 /*
- * A part of D in shared memory: 64 rows x at most 64 columns, as the warpgroup's threads that hold
- * the sums write them.
+ * Sums of a warpgroup in shared memory: 64 rows and at most 64 columns of D, as the threads that
+ * hold the fragments of the sums write them, in boxes under the 128-byte swizzle. A fragment is
+ * what one thread holds: sum 4 t + 2 h + j is of row lane / 4 + 8 h of the warp's 16 rows and
+ * column 8 t + 2 (lane % 4) + j.
  */
-#ifndef TGI_WGMMA_PART_CUH
-#define TGI_WGMMA_PART_CUH
+#ifndef TGI_FRAGMENT_STAGING_CUH
+#define TGI_FRAGMENT_STAGING_CUH
 
+#include "kernels/copy/swizzle.cuh"
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 #include "kernels/tile_shape.h"
 #include "tilegemm.h"
 
-#define TGI_BOX_BYTES 8192 /* 64 lines of 128 bytes, under the 128-byte swizzle */
-
-/* Address of 16-byte unit `unit` (0..7) of line `line` in a box. */
-static __device__ __forceinline__ uint32_t tgi_find_unit(uint32_t box, int line, int unit)
-{
-    return box + line * 128 + ((unit ^ (line & 7)) << 4);
-}
-
-/* Sums of every eight columns, from number `first` on, as pairs of 16-bit numbers, of rows eight
- * apart. */
+/* Packs sums as pairs of 16-bit numbers, from columns 8 * first on. */
 template <int Count, int Pairs>
 static __device__ __forceinline__ void tgi_pack_sums(const float (&sum)[Count], int first,
                                                      tg_type type, uint32_t (&pair)[Pairs])
@@ -38,7 +32,7 @@ static __device__ __forceinline__ void tgi_pack_sums(const float (&sum)[Count], 
     }
 }
 
-/* Pairs of Cols columns, from number `first` on: one box. */
+/* Puts Cols columns of packed sums, from pair `first` on, into one box. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_pairs(uint32_t box, const uint32_t (&pair)[Count],
                                                      int first)
@@ -52,7 +46,7 @@ static __device__ __forceinline__ void tgi_put_pairs(uint32_t box, const uint32_
     }
 }
 
-/* Sums of Cols columns, from number `first` on of every eight, as 16-bit numbers: one box. */
+/* Puts Cols columns of sums, from column 8 * first on, into one box as 16-bit numbers. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (&sum)[Count],
                                                      int first, tg_type type)
@@ -62,7 +56,7 @@ static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (
     tgi_put_pairs<Cols>(box, pair, 0);
 }
 
-/* The same as FP8: one box, of lines of 128 bytes which Cols take a part of. */
+/* Puts Cols columns of sums into one box as FP8. Cols of its lines' 128 bytes are used. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_bytes(uint32_t box, const float (&sum)[Count],
                                                      tg_type type)
@@ -79,7 +73,7 @@ static __device__ __forceinline__ void tgi_put_bytes(uint32_t box, const float (
         }
 }
 
-/* The same as FP32: boxes of 32 columns. */
+/* Puts Cols columns of sums, from column 8 * first on, into boxes of 32 columns as FP32. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&sum)[Count],
                                                     int first)
@@ -96,10 +90,11 @@ static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&
         }
 }
 
-/* The same for a D whose columns are contiguous: lines of a box are columns. */
+/* Puts Cols columns of sums into one box as 16-bit numbers, transposed: lines of the box are
+ * columns of a D whose columns are contiguous. */
 template <int Cols, int Count>
-static __device__ __forceinline__ void tgi_put_turned_16bit(uint32_t box, const float (&sum)[Count],
-                                                            tg_type type)
+static __device__ __forceinline__ void
+tgi_put_transposed_16bit(uint32_t box, const float (&sum)[Count], tg_type type)
 {
     const int lane = tgi_thread() % 32, unit = tgi_thread() / 32 % 4 * 2 + lane / 8 % 2;
     uint32_t pair[Cols / 4];
@@ -113,7 +108,8 @@ static __device__ __forceinline__ void tgi_put_turned_16bit(uint32_t box, const 
 }
 
 template <int Cols, int Count>
-static __device__ __forceinline__ void tgi_put_turned_fp32(uint32_t box, const float (&sum)[Count])
+static __device__ __forceinline__ void tgi_put_transposed_fp32(uint32_t box,
+                                                               const float (&sum)[Count])
 {
     const int lane = tgi_thread() % 32, warp = tgi_thread() / 32 % 4;
     box += warp / 2 * TGI_BOX_BYTES + lane / 4 % 4 * 4;

@@ -1,0 +1,112 @@
+/*
+ * An operand's tile of one step of k, brought to shared memory by TMA in boxes: of lines along k or
+ * across k, or of slices of 16 bits. Blocks of a cluster that need the same lines of B bring each
+ * other their shares by multicast.
+ */
+#ifndef TGI_TMA_TILE_CUH
+#define TGI_TMA_TILE_CUH
+
+#include "kernels/ptx/tma.cuh"
+#include "kernels/wgmma/wgmma_args.h"
+
+/* The blocks of a cluster that need the same lines of an operand. */
+struct tgi_tma_sharers {
+    int count, share; /* how many there are, and which of them this is */
+    uint16_t ranks;   /* a bit for each */
+};
+
+/* How the lines of an operand's tile are copied: in `count` boxes of the map, or of the edge's map.
+ * The producer has few registers: it looks up the rest where it is used. */
+struct tgi_tma_boxes {
+    int count, is_edge;
+
+    __device__ __forceinline__ int lines(const tgi_wgmma_operand &operand) const
+    {
+        return is_edge ? operand.edge_lines : operand.box_lines;
+    }
+
+    __device__ __forceinline__ const tgi_tensor_map *map(const tgi_wgmma_operand &operand) const
+    {
+        return is_edge ? &operand.edge_map : &operand.map;
+    }
+};
+
+/* Returns the sharers of B's lines: blocks whose tiles lie one below the other, with the same part
+ * of k. */
+template <int ClusterRows>
+static __device__ __forceinline__ tgi_tma_sharers tgi_find_sharers(int rank)
+{
+    const int row = rank % ClusterRows;
+    return {ClusterRows, row, static_cast<uint16_t>(((1 << ClusterRows) - 1) << (rank - row))};
+}
+
+/* Returns the boxes that an operand's tile from `line` on takes, the same for all its sharers.
+ *
+ * Boxes outside the operand are not loaded, nor, along k, lines after the last group of 8 that has
+ * some: TMA takes longer to fill lines outside an operand with zeros than to copy lines that exist.
+ * The stage then keeps there what an earlier step left, any bits: a line of A counts in one row of
+ * sums and a line of B in one column, and those outside D are not stored. For the same reason boxes
+ * across k have few lines in the last step (tgi_produce sets is_edge there), and what lies after
+ * them is not multiplied. */
+template <int Across, int Lines, int StepElems>
+static __device__ __forceinline__ tgi_tma_boxes tgi_find_boxes(const tgi_wgmma_operand &operand,
+                                                               int line, int sharer_count)
+{
+    tgi_tma_boxes boxes = {0, 0};
+    if (Across) {
+#pragma unroll
+        for (int i = 0; i < Lines / StepElems; i++)
+            boxes.count += line + i * StepElems < operand.line_count;
+        return boxes;
+    }
+    boxes.is_edge = operand.edge_lines > 0 && line + Lines > operand.line_count;
+    boxes.count = (line < operand.line_count) +
+                  (sharer_count > 1 && line + boxes.lines(operand) < operand.line_count);
+    return boxes;
+}
+
+/* Loads one step of an operand's tile from `line` on. Each sharer brings its share to all. */
+template <int Across, int Lines, int StepElems>
+static __device__ __forceinline__ void
+tgi_load_tile(const tgi_wgmma_operand &operand, tgi_tma_boxes boxes, uint32_t shared,
+              uint32_t barrier, int line, int step, int batch, tgi_tma_sharers sharers)
+{
+    const int z = operand.has_batch ? batch : 0, k = step * StepElems;
+#pragma unroll
+    for (int i = 0; i < (Across ? Lines / StepElems : 1); i++) {
+        const int box = sharers.share + i * sharers.count;
+        const int first = box * (Across ? StepElems : boxes.lines(operand));
+        if (box >= boxes.count)
+            break;
+        const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
+        const int x = Across ? line + first : k, y = Across ? k : line + first;
+        if (sharers.count > 1)
+            tgi_tma_load_multicast(sharers.ranks, target, boxes.map(operand), barrier, x, y, z);
+        else
+            tgi_tma_load(target, boxes.map(operand), barrier, x, y, z);
+    }
+}
+
+/* Loads one chunk of k of an operand's tile of slices from `line` on, slice after slice. Sharers
+ * whose number is not below the count of boxes have none to bring. */
+template <int Lines>
+static __device__ __forceinline__ void
+tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, tgi_tma_boxes boxes,
+                uint32_t shared, uint32_t barrier, int line, int step, int batch,
+                tgi_tma_sharers sharers)
+{
+    const int first = sharers.share * boxes.lines(operand);
+    if (sharers.share >= boxes.count)
+        return;
+    const int chunk = (operand.has_batch ? batch : 0) * args.step_count + step;
+    for (int slice = 0; slice < args.slice_count; slice++) {
+        const uint32_t target = shared + (slice * Lines + first) * TGI_CHUNK_BYTES;
+        const int y = (line + first) / TGI_GROUP_LINES, z = chunk * args.slice_count + slice;
+        if (sharers.count > 1)
+            tgi_tma_load_multicast(sharers.ranks, target, boxes.map(operand), barrier, 0, y, z);
+        else
+            tgi_tma_load(target, boxes.map(operand), barrier, 0, y, z);
+    }
+}
+
+#endif

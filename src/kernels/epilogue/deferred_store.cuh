@@ -1,0 +1,71 @@
+/*
+ * The deferred store: the 64 rows of a warpgroup's tile as 16-bit numbers, in half the registers
+ * that the sums were in. TMA boxes of them go to D one by one while the next tile is multiplied.
+ */
+#ifndef TGI_DEFERRED_STORE_CUH
+#define TGI_DEFERRED_STORE_CUH
+
+#include "kernels/epilogue/fragment_staging.cuh"
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/tma.cuh"
+#include "kernels/schedule/cluster_tiles.cuh"
+
+/* IsOn 0: a store that is never pending, and takes no registers. */
+template <int Cols, int IsOn> struct tgi_deferred_store {
+    static constexpr int part_count = 1, left = 0;
+
+    __device__ __forceinline__ void begin(const tgi_cluster_tile &, const float (&)[Cols / 2],
+                                          tg_type)
+    {
+    }
+
+    __device__ __forceinline__ void store_next(const tgi_wgmma_args &, uint32_t, int)
+    {
+    }
+};
+
+template <int Cols> struct tgi_deferred_store<Cols, 1> {
+    static constexpr int part_cols = TGI_WGMMA_PART_COLS(Cols), part_count = Cols / part_cols;
+    uint32_t pair[Cols / 4] = {};
+    int row = 0, col = 0, batch = 0; /* of the next box in D */
+    int left = 0;                    /* boxes that are yet to be stored, the last ones */
+
+    /* Takes a tile's sums over. */
+    __device__ __forceinline__ void begin(const tgi_cluster_tile &tile,
+                                          const float (&sum)[Cols / 2], tg_type type)
+    {
+        tgi_pack_sums(sum, 0, type, pair);
+        row = tile.row;
+        col = tile.col;
+        batch = tile.batch;
+        left = part_count;
+    }
+
+    /* Has TMA store the next box. `parts`: the warpgroup's shared memory, two boxes; `barrier`: its
+     * named barrier. */
+    __device__ __forceinline__ void store_next(const tgi_wgmma_args &args, uint32_t parts,
+                                               int barrier)
+    {
+        const int index = part_count - left--, is_leader = tgi_thread() % 128 == 0;
+        const uint32_t box = parts + index % 2 * TGI_BOX_BYTES;
+        /* The last store of the tile before may read the first box. */
+        if (is_leader && index == 0)
+            tgi_tma_store_wait<0>();
+        else if (is_leader)
+            tgi_tma_store_wait<1>();
+        /* Else the box would be overwritten before TMA has read it. */
+        tgi_named_barrier_sync(barrier, 128);
+#pragma unroll
+        for (int i = 0; i < part_count; i++) /* registers have no index that is computed */
+            if (i == index)
+                tgi_put_pairs<part_cols>(box, pair, i * (part_cols / 4));
+        tgi_fence_async_proxy();
+        /* Else TMA would store what other warps have yet to write. */
+        tgi_named_barrier_sync(barrier, 128);
+        if (is_leader)
+            tgi_tma_store(&args.d, box, col, row, batch);
+        col += part_cols;
+    }
+};
+
+#endif

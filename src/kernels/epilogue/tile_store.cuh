@@ -1,0 +1,100 @@
+/*
+ * Tiles of sums in shared memory on their way to D, or to the workspace of split-K.
+ */
+#ifndef TGI_TILE_STORE_CUH
+#define TGI_TILE_STORE_CUH
+
+#include "kernels/copy/tile_copy.cuh"
+#include "kernels/epilogue/element_epilogue.cuh"
+#include "kernels/schedule/tile.cuh"
+
+static __device__ __forceinline__ void tgi_store(const tgi_gemm_args &args, int64_t batch,
+                                                 int64_t row, int64_t col, float sum)
+{
+    tgi_store_fp32(args, batch, row, col, sum);
+}
+
+static __device__ __forceinline__ void tgi_store(const tgi_gemm_args &args, int64_t batch,
+                                                 int64_t row, int64_t col, double sum)
+{
+    tgi_store_fp64(args, batch, row, col, sum);
+}
+
+/* Adds each of Count sums over the lanes whose numbers differ in the bits Distance, Distance / 2 ..
+ * Last. At each step a lane hands half of its sums to the lane across and takes on that lane's part
+ * of the others, so that the lanes share the work: with Distance = 16 and Count >= 16 / Last * 2,
+ * lane l ends with sums l / Last * Count * Last / 32 and on, in its first places. */
+template <typename T, int Count, int Distance, int Last>
+static __device__ __forceinline__ void tgi_add_lanes(T *sums)
+{
+    const unsigned all = 0xffffffffu;
+    if constexpr (Distance >= Last) {
+        if constexpr (Count > 1) {
+            const bool is_upper = threadIdx.x & Distance;
+#pragma unroll
+            for (int i = 0; i < Count / 2; i++) {
+                const T other = is_upper ? sums[i] : sums[i + Count / 2];
+                const T own = is_upper ? sums[i + Count / 2] : sums[i];
+                sums[i] = own + __shfl_xor_sync(all, other, Distance);
+            }
+            tgi_add_lanes<T, Count / 2, Distance / 2, Last>(sums);
+        } else {
+            sums[0] += __shfl_xor_sync(all, sums[0], Distance);
+            tgi_add_lanes<T, 1, Distance / 2, Last>(sums);
+        }
+    }
+}
+
+/* Stores a tile of Rows x Cols, of which the first col_count columns are D's, to D, or to the
+ * workspace where k is split. The tile is the sum, in order, of Parts tiles in shared memory, each
+ * with rows Pitch elements apart and Rows * Pitch elements in all. */
+template <typename T, int Rows, int Cols, int Pitch, int Parts, int Threads>
+static __device__ __forceinline__ void
+tgi_store_tile(const tgi_gemm_args &args, const tgi_tile &tile, const T *sums, int col_count = Cols)
+{
+    static_assert(Cols % Threads == 0 || Threads >= Cols, "a thread keeps to its columns");
+    const tgi_problem &problem = args.problem;
+    const int rows = tgi_clamp_count(problem.m - tile.row, Rows);
+    const int cols = tgi_clamp_count(problem.n - tile.col, col_count);
+    const int is_whole = args.k_part_count == 1;
+    const int64_t row_stride = is_whole ? problem.d.row : problem.n;
+    const int64_t col_stride = is_whole ? problem.d.col : 1;
+    T *target = is_whole
+                    ? static_cast<T *>(args.d) + tile.batch * problem.d.batch
+                    : static_cast<T *>(args.workspace) +
+                          (tile.batch * args.k_part_count + tile.k_part) * problem.m * problem.n;
+    target += tile.row * row_stride + tile.col * col_stride;
+    const int is_direct = !is_whole || args.is_plain;
+    const int row_step = Threads > Cols ? Threads / Cols : 1;
+    for (int col = threadIdx.x % Cols; col < cols; col += Threads) {
+        const int first = threadIdx.x / Cols % row_step;
+        if (Threads > Cols && Threads % Cols != 0 && threadIdx.x >= row_step * Cols)
+            break;
+        const T *source = sums + first * Pitch + col;
+        T *element = target + first * row_stride + col * col_stride;
+        if (is_direct) {
+#pragma unroll 4
+            for (int row = first; row < rows; row += row_step) {
+                T sum = source[0];
+#pragma unroll
+                for (int part = 1; part < Parts; part++)
+                    sum += source[part * Rows * Pitch];
+                *element = sum;
+                source += row_step * Pitch;
+                element += row_step * row_stride;
+            }
+            continue;
+        }
+#pragma unroll 1
+        for (int row = first; row < rows; row += row_step) {
+            T sum = source[0];
+#pragma unroll
+            for (int part = 1; part < Parts; part++)
+                sum += source[part * Rows * Pitch];
+            tgi_store(args, tile.batch, tile.row + row, tile.col + col, sum);
+            source += row_step * Pitch;
+        }
+    }
+}
+
+#endif

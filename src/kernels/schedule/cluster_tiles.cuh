@@ -1,0 +1,125 @@
+/*
+ * The persistent schedule of clusters: as many clusters as the GPU holds work through a list of
+ * units. A unit is a tile for each row of the cluster or, after the whole tiles, a part of k of
+ * such tiles (split-K). Clusters of several parts share out k of one tile among their blocks.
+ */
+#ifndef TGI_CLUSTER_TILES_CUH
+#define TGI_CLUSTER_TILES_CUH
+
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/launch.cuh"
+#include "kernels/wgmma/wgmma_args.h"
+
+/* A tile as tgi_tile is, within 32 bits and with k counted in steps. */
+struct tgi_cluster_tile {
+    int row, col, batch;
+    int cut, part;      /* the split tile's number and part; -1: k is whole */
+    int step, step_end; /* the range of k: step .. step_end - 1 */
+};
+
+/* Returns this block's row of tiles in its cluster, which has one row or two. */
+static __device__ __forceinline__ int tgi_find_cluster_row(const tgi_wgmma_args &args, int rank)
+{
+    return rank & (args.cluster_rows - 1);
+}
+
+/* Returns the part of k that this block has in its cluster. */
+static __device__ __forceinline__ int tgi_find_cluster_part(const tgi_wgmma_args &args, int rank)
+{
+    return rank >> (args.cluster_rows - 1);
+}
+
+/* Returns tile `row` of cluster `index` of D, numbered over all batch entries: down the columns of
+ * groups of rows of clusters, as tgi_find_in_group numbers tiles. */
+static __device__ __forceinline__ tgi_cluster_tile tgi_find_cluster_tile(const tgi_wgmma_args &args,
+                                                                         int index, int row,
+                                                                         int rows, int cols)
+{
+    const tgi_wgmma_order &order = args.order;
+    const int batch = tgi_divide(index, order.entry), in_entry = index - batch * order.entry.value;
+    const int group = tgi_divide(in_entry, order.group);
+    const int in_group = in_entry - group * order.group.value;
+    const tgi_divisor &group_rows = group == order.last_group ? order.last_rows : order.rows;
+    const int col = tgi_divide(in_group, group_rows);
+    const int cluster_row = group * order.rows.value + in_group - col * group_rows.value;
+    tgi_cluster_tile tile;
+    tile.row = (cluster_row * args.cluster_rows + row) * rows;
+    tile.col = col * cols;
+    tile.batch = batch;
+    tile.cut = tile.part = -1;
+    tile.step = 0;
+    tile.step_end = args.step_count;
+    return tile;
+}
+
+/* begin() and next() read the cluster's number and count again at each call: the producer has few
+ * registers. */
+template <int Rows, int Cols> struct tgi_cluster_schedule {
+    const tgi_wgmma_args &args;
+    int rank;
+
+    __device__ __forceinline__ tgi_cluster_schedule(const tgi_wgmma_args &given, int given_rank)
+        : args(given), rank(given_rank)
+    {
+    }
+
+    __device__ __forceinline__ int begin(void) const
+    {
+        return tgi_cluster_index();
+    }
+
+    __device__ __forceinline__ int end(void) const
+    {
+        return args.unit_count;
+    }
+
+    __device__ __forceinline__ int next(int unit) const
+    {
+        return unit + tgi_cluster_count();
+    }
+
+    __device__ __forceinline__ tgi_cluster_tile tile(int unit) const
+    {
+        const int cut = unit - args.whole_count, row = tgi_find_cluster_row(args, rank);
+        const int part = cut < 0 ? 0 : tgi_divide(cut, args.cut);
+        tgi_cluster_tile tile =
+            tgi_find_cluster_tile(args, unit - part * args.cut.value, row, Rows, Cols);
+        if (cut >= 0) {
+            tile.cut = (cut - part * args.cut.value) * args.cluster_rows + row;
+            tile.part = part;
+        } else if (args.cluster_parts > 1) {
+            tile.part = tgi_find_cluster_part(args, rank);
+        }
+        if (tile.part >= 0) {
+            tile.step = tile.part * args.steps_per_part;
+            tile.step_end = min(args.step_count, tile.step + args.steps_per_part);
+        }
+        return tile;
+    }
+};
+
+/* The same schedule with the cluster's number and count in uniform registers. */
+template <int Rows, int Cols>
+struct tgi_uniform_cluster_schedule : tgi_cluster_schedule<Rows, Cols> {
+    int first, stride;
+
+    __device__ __forceinline__ tgi_uniform_cluster_schedule(const tgi_wgmma_args &given,
+                                                            int given_rank)
+        : tgi_cluster_schedule<Rows, Cols>(given, given_rank),
+          first(tgi_make_uniform(tgi_cluster_index())),
+          stride(tgi_make_uniform(tgi_cluster_count()))
+    {
+    }
+
+    __device__ __forceinline__ int begin(void) const
+    {
+        return first;
+    }
+
+    __device__ __forceinline__ int next(int unit) const
+    {
+        return unit + stride;
+    }
+};
+
+#endif

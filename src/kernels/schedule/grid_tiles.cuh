@@ -1,0 +1,161 @@
+/*
+ * Schedules by the grid: a block has one tile of D, of one or of several batch entries.
+ */
+#ifndef TGI_GRID_TILES_CUH
+#define TGI_GRID_TILES_CUH
+
+#include "kernels/schedule/tile.cuh"
+
+/* Row and column of a tile, counted in tiles. */
+struct tgi_tile_index {
+    unsigned row, col;
+};
+
+/* Finds a tile by its number. Tiles are numbered down the columns of groups of group_rows tile
+ * rows, so that blocks that run together share operands in L2. */
+static __device__ __forceinline__ tgi_tile_index tgi_find_in_group(unsigned number,
+                                                                   unsigned tile_rows,
+                                                                   unsigned tile_cols,
+                                                                   unsigned group_rows)
+{
+    const unsigned group = number / (group_rows * tile_cols);
+    const unsigned first = group * group_rows;
+    const unsigned height = min(group_rows, tile_rows - first);
+    number -= first * tile_cols;
+    return {first + number % height, number / height};
+}
+
+/* One tile a block. Grid: tiles of all batch entries; parts of k. */
+template <int Rows, int Cols> struct tgi_block_schedule {
+    const tgi_gemm_args &args;
+
+    __device__ __forceinline__ explicit tgi_block_schedule(const tgi_gemm_args &given) : args(given)
+    {
+    }
+
+    __device__ __forceinline__ unsigned begin(void) const
+    {
+        return blockIdx.x;
+    }
+
+    __device__ __forceinline__ unsigned end(void) const
+    {
+        return blockIdx.x + 1;
+    }
+
+    __device__ __forceinline__ unsigned next(unsigned unit) const
+    {
+        return unit + 1;
+    }
+
+    __device__ __forceinline__ tgi_tile tile(unsigned unit) const
+    {
+        const unsigned tile_rows = static_cast<unsigned>((args.problem.m + Rows - 1) / Rows);
+        const unsigned tile_cols = static_cast<unsigned>((args.problem.n + Cols - 1) / Cols);
+        const unsigned batch = unit / (tile_rows * tile_cols);
+        const tgi_tile_index index =
+            tgi_find_in_group(unit - batch * (tile_rows * tile_cols), tile_rows, tile_cols,
+                              static_cast<unsigned>(args.tile_rows_per_group));
+        tgi_tile tile;
+        tile.batch = batch;
+        tile.row = static_cast<int64_t>(index.row) * Rows;
+        tile.col = static_cast<int64_t>(index.col) * Cols;
+        tile.k_part = blockIdx.y;
+        return tile;
+    }
+
+    __device__ __forceinline__ const tgi_gemm_args &problem(unsigned) const
+    {
+        return args;
+    }
+};
+
+/* One tile a block, of one batch entry after another. Grid: tiles; parts of k; batch entries. */
+template <int Rows, int Cols> struct tgi_batch_schedule {
+    const tgi_gemm_args &args;
+    tgi_tile first;
+
+    __device__ __forceinline__ explicit tgi_batch_schedule(const tgi_gemm_args &given) : args(given)
+    {
+        const unsigned tile_rows = static_cast<unsigned>((args.problem.m + Rows - 1) / Rows);
+        const unsigned tile_cols = static_cast<unsigned>((args.problem.n + Cols - 1) / Cols);
+        const tgi_tile_index index =
+            tgi_find_in_group(blockIdx.x, tile_rows, tile_cols,
+                              min(static_cast<unsigned>(args.tile_rows_per_group), tile_rows));
+        first.row = static_cast<int64_t>(index.row) * Rows;
+        first.col = static_cast<int64_t>(index.col) * Cols;
+        first.k_part = blockIdx.y;
+    }
+
+    __device__ __forceinline__ int64_t begin(void) const
+    {
+        return blockIdx.z;
+    }
+
+    __device__ __forceinline__ int64_t end(void) const
+    {
+        return args.problem.batch_count;
+    }
+
+    __device__ __forceinline__ int64_t next(int64_t unit) const
+    {
+        return unit + gridDim.z;
+    }
+
+    __device__ __forceinline__ tgi_tile tile(int64_t unit) const
+    {
+        tgi_tile tile = first;
+        tile.batch = unit;
+        return tile;
+    }
+
+    __device__ __forceinline__ const tgi_gemm_args &problem(int64_t) const
+    {
+        return args;
+    }
+};
+
+/* One tile a block, of one part of k after another. Grid: tiles across D; tiles down; parts of k of
+ * all batch entries. */
+template <int Rows, int Cols> struct tgi_part_schedule {
+    const tgi_gemm_args &args;
+    tgi_tile first;
+
+    __device__ __forceinline__ explicit tgi_part_schedule(const tgi_gemm_args &given) : args(given)
+    {
+        first.col = static_cast<int64_t>(blockIdx.x) * Cols;
+        first.row = static_cast<int64_t>(blockIdx.y) * Rows;
+    }
+
+    __device__ __forceinline__ unsigned begin(void) const
+    {
+        return blockIdx.z;
+    }
+
+    __device__ __forceinline__ unsigned end(void) const
+    {
+        return static_cast<unsigned>(args.problem.batch_count) *
+               static_cast<unsigned>(args.k_part_count);
+    }
+
+    __device__ __forceinline__ unsigned next(unsigned unit) const
+    {
+        return unit + gridDim.z;
+    }
+
+    __device__ __forceinline__ tgi_tile tile(unsigned unit) const
+    {
+        const unsigned parts = args.k_part_count;
+        tgi_tile tile = first;
+        tile.batch = parts == 1 ? unit : unit / parts;
+        tile.k_part = parts == 1 ? 0 : unit % parts;
+        return tile;
+    }
+
+    __device__ __forceinline__ const tgi_gemm_args &problem(unsigned) const
+    {
+        return args;
+    }
+};
+
+#endif

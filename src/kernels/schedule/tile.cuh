@@ -1,0 +1,60 @@
+/*
+ * The tile of D that a block works on, and the interface of what hands tiles out.
+ *
+ * A schedule shares the work of a launch among its blocks. It is a struct, made of the kernel's
+ * argument, with
+ *
+ *     begin()         returns this block's first unit of work
+ *     end()           returns the unit before which this block ends
+ *     next(unit)      returns this block's unit after `unit`
+ *     tile(unit)      returns the unit's tile
+ *     problem(unit)   returns the problem that the tile belongs to
+ *
+ * What loads and stores a tile takes both: the tile says where it lies, its problem has the limits,
+ * the strides and the addresses. Tiles of one launch may so belong to several problems.
+ */
+#ifndef TGI_TILE_CUH
+#define TGI_TILE_CUH
+
+#include "kernels/gemm_args.h"
+
+struct tgi_tile {
+    int64_t batch, row, col; /* the batch entry, and the tile's first element in it */
+    int k_part;              /* the part of split-K that is summed; 0 where k is whole */
+};
+
+/* Returns the first k of the tile's part. The part is never negative: unsigned spares its sign. */
+static __device__ __forceinline__ int64_t tgi_find_first_k(const tgi_gemm_args &args,
+                                                           const tgi_tile &tile)
+{
+    return static_cast<unsigned>(tile.k_part) * args.k_part_elems;
+}
+
+/* Returns how many k the tile's part has. */
+static __device__ __forceinline__ int64_t tgi_count_k(const tgi_gemm_args &args,
+                                                      const tgi_tile &tile)
+{
+    return min(args.k_part_elems, args.problem.k - tgi_find_first_k(args, tile));
+}
+
+/* Returns the address of A's element (tile.row, k). */
+template <typename T>
+static __device__ __forceinline__ const T *tgi_find_a(const tgi_gemm_args &args,
+                                                      const tgi_tile &tile, int64_t k)
+{
+    const tgi_layout &layout = args.problem.a;
+    return static_cast<const T *>(args.a) + tile.batch * layout.batch + tile.row * layout.row +
+           k * layout.col;
+}
+
+/* Returns the address of B's element (k, tile.col). */
+template <typename T>
+static __device__ __forceinline__ const T *tgi_find_b(const tgi_gemm_args &args,
+                                                      const tgi_tile &tile, int64_t k)
+{
+    const tgi_layout &layout = args.problem.b;
+    return static_cast<const T *>(args.b) + tile.batch * layout.batch + tile.col * layout.col +
+           k * layout.row;
+}
+
+#endif

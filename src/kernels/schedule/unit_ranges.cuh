@@ -1,0 +1,65 @@
+/*
+ * The schedule of a grid that streams along k: each tile of D takes tile_units units of
+ * k_part_elems of k, and each block has a range of consecutive units, of one tile after another
+ * (stream-K). A tile that several blocks share has a part of k from each.
+ */
+#ifndef TGI_UNIT_RANGES_CUH
+#define TGI_UNIT_RANGES_CUH
+
+#include "kernels/schedule/tile.cuh"
+
+/* Is_dealt = 1: whole tiles are dealt out in turn, where k is whole. All blocks then read the same
+ * lines of B at a time, each the columns next to those of another: memory is slower where they are
+ * far apart. */
+template <int Is_dealt> struct tgi_range_schedule {
+    int64_t col_blocks, tile_units, unit_count;
+    int is_dealt;
+
+    /* Each tile has all rows of D and `cols` of its columns. */
+    __device__ __forceinline__ tgi_range_schedule(const tgi_gemm_args &args, int cols)
+    {
+        is_dealt = Is_dealt && args.k_part_count == 1;
+        col_blocks = (args.problem.n + cols - 1) / cols;
+        tile_units = (args.problem.k + args.k_part_elems - 1) / args.k_part_elems;
+        unit_count = col_blocks * args.problem.batch_count * tile_units;
+    }
+
+    __device__ __forceinline__ int64_t first_unit(int64_t block) const
+    {
+        return block * unit_count / gridDim.x;
+    }
+
+    __device__ __forceinline__ int64_t begin(void) const
+    {
+        return is_dealt ? blockIdx.x : first_unit(blockIdx.x);
+    }
+
+    __device__ __forceinline__ int64_t end(void) const
+    {
+        return is_dealt ? unit_count : first_unit(blockIdx.x + 1);
+    }
+
+    /* Finds the tile of `unit` and its range of k, k .. k_end - 1, and moves `unit` to the first one
+     * of this block's next tile: tile() and next() at once, since both take the division. The
+     * schedule keeps neither args nor cols, which would take registers. */
+    __device__ __forceinline__ void take(const tgi_gemm_args &args, int cols, int64_t &unit,
+                                         tgi_tile &tile, int64_t &k, int64_t &k_end) const
+    {
+        const int64_t number = unit / tile_units, first = number * tile_units;
+        tile.row = 0;
+        tile.col = number % col_blocks * cols;
+        tile.batch = number / col_blocks;
+        tile.k_part = args.k_part_count == 1 ? 0 : blockIdx.x - owner(first);
+        k = (unit - first) * args.k_part_elems;
+        unit = is_dealt ? unit + gridDim.x : min(end(), first + tile_units);
+        k_end = min(args.problem.k, (unit - first) * args.k_part_elems);
+    }
+
+    /* Returns the block that has the unit. */
+    __device__ __forceinline__ int64_t owner(int64_t unit) const
+    {
+        return ((unit + 1) * gridDim.x - 1) / unit_count;
+    }
+};
+
+#endif

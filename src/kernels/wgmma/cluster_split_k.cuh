@@ -1,0 +1,107 @@
+/*
+ * Split-K among the blocks of a cluster, whose partial tiles (partial_tiles.cuh) go through shared
+ * memory. Partial tile i is added and finished by the block with part i % parts of k. The others
+ * send theirs to that block's stages: part s lies at place i / parts * parts + s. What is sent is
+ * counted at a barrier of the receiving block. A cluster has one tile, so that nobody fills a stage
+ * meanwhile.
+ */
+#ifndef TGI_CLUSTER_SPLIT_K_CUH
+#define TGI_CLUSTER_SPLIT_K_CUH
+
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/shared_memory.cuh"
+#include "kernels/wgmma/partial_tiles.cuh"
+
+#define TGI_PARTIAL_BYTES(sums) ((sums)*128 * 4)
+
+/* Tells the barrier how many bytes the block with this part is sent. Returns 0 if it is sent
+ * none. */
+template <class Shape>
+static __device__ __forceinline__ int tgi_expect_partial_tiles(int part, int parts, uint32_t sent,
+                                                               int is_teller)
+{
+    constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols);
+    constexpr int count = Shape::group_count * Shape::cols / (2 * sums);
+    const int owned = (count - part + parts - 1) / parts;
+    if (owned > 0 && is_teller)
+        tgi_barrier_expect(sent, owned * parts * TGI_PARTIAL_BYTES(sums));
+    return owned > 0;
+}
+
+/* Sends a warpgroup's sums, rows number `row` of the block's tile, to the blocks that add them. */
+template <int Cols, int Count>
+static __device__ __forceinline__ void
+tgi_send_partial_tiles(const tgi_wgmma_args &args, int part, int rank, int row, uint32_t stages,
+                       uint32_t sent, const float (&sum)[Count])
+{
+    constexpr int sums = TGI_PARTIAL_SUMS(Cols), col_count = Count / sums;
+    const int parts = args.cluster_parts;
+#pragma unroll
+    for (int col = 0; col < col_count; col++) {
+        const int piece = row * col_count + col, owner = piece % parts;
+        const uint32_t place = stages + (piece - owner + part) * TGI_PARTIAL_BYTES(sums);
+        const int owner_rank = owner * args.cluster_rows + tgi_find_cluster_row(args, rank);
+        const uint32_t target = tgi_find_remote(place + threadIdx.x % 128 * 16, owner_rank);
+        const uint32_t barrier = tgi_find_remote(sent, owner_rank);
+#pragma unroll
+        for (int i = 0; i < sums / 4; i++)
+            tgi_send_16(target + i * 2048, sum + col * sums + 4 * i, barrier);
+    }
+}
+
+/* Adds the parts of the partial tile at this address, in order. */
+template <int Count>
+static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int part_count,
+                                                    float (&sum)[Count])
+{
+#pragma unroll 1
+    for (int part = 0; part < part_count; part++, source += TGI_PARTIAL_BYTES(Count)) {
+#pragma unroll
+        for (int i = 0; i < Count / 4; i++) {
+            float value[4];
+            tgi_read_shared_16(value, source + i * 2048);
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sum[4 * i + j] += value[j];
+        }
+    }
+}
+
+/* Finishes one partial tile after another: this warpgroup's own, from `sum`, or those of a
+ * cluster's tile that were sent to this block, of which it takes every group_count-th. */
+template <class Shape, int Count>
+static __device__ __forceinline__ void
+tgi_finish_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
+                         uint32_t stages, uint32_t part_memory, float (&sum)[Count],
+                         typename Shape::feed::repair &repair)
+{
+    constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Count / sums;
+    const int parts = args.cluster_parts, is_sent = parts > 1;
+    const int stride = is_sent ? Shape::group_count * parts : 1;
+    const int end = is_sent ? Shape::group_count * col_count : (group + 1) * col_count;
+    int i = is_sent ? tile.part + group * parts : group * col_count;
+#pragma unroll 1
+    for (int index = 0; i < end; i += stride, index++) {
+        float piece[sums] = {};
+        if (is_sent)
+            tgi_add_sent(stages + (i - tile.part) * TGI_PARTIAL_BYTES(sums) +
+                             threadIdx.x % 128 * 16,
+                         parts, piece);
+#pragma unroll
+        for (int j = 0; j < Count; j++) {
+            if (j < sums && !is_sent)
+                piece[j] = sum[j];
+            if (j + sums < Count)
+                sum[j] = sum[j + sums]; /* those of the next partial tile */
+        }
+        tgi_cluster_tile place = tile;
+        place.row += i / col_count * 64;
+        place.col += i % col_count * 2 * sums;
+        if (is_sent)
+            repair.find_rows(place);
+        const tgi_store_turn turn = {index, !is_sent && index > 0, !is_sent && i + stride < end};
+        tgi_finish_part(args, place, piece, turn, part_memory, group + 1, repair);
+    }
+}
+
+#endif

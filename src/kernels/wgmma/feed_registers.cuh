@@ -1,0 +1,148 @@
+/*
+ * The feed of FP32 rows of A that stay FP32 up to shared memory, against slices of B: the threads
+ * that multiply cut the rows into slices of BF16 in their registers, whence the products take A. A
+ * large operand that few columns meet is so read once, and no pass writes its slices.
+ *
+ * A thread gives a stage back when its own products are done: their fence is the whole warpgroup's,
+ * so that by then all warps have read their rows.
+ */
+#ifndef TGI_FEED_REGISTERS_CUH
+#define TGI_FEED_REGISTERS_CUH
+
+#include "kernels/wgmma/feed_slices.cuh"
+
+/* A thread's part of 64 rows: [slice][16 steps of k][register of the instruction]. */
+typedef uint32_t tgi_sliced_rows[3][2][4];
+
+/* Cuts a chunk of 64 rows at `shared`, lines of 128 bytes under the 128-byte swizzle, of which
+ * row_count exist, and widens `range` by those. Its `least` is counted from -1. */
+static __device__ __forceinline__ void tgi_cut_rows(uint32_t shared, int row_count,
+                                                    tgi_range &range, tgi_sliced_rows &rows)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        const int row = warp * 16 + lane / 4 + i % 2 * 8;
+        const uint32_t mask = row < row_count ? 0x7fffffffu : 0;
+        const uint32_t place = tgi_find_unit(shared, row, i / 2 * 2 + lane % 4 / 2) + lane % 2 * 8;
+        float value[2];
+        tgi_read_shared_8(place, value);
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            const uint32_t bits = __float_as_uint(value[j]) & mask;
+            range.largest = max(range.largest, bits);
+            range.least = min(range.least, bits - 1u); /* 0 becomes UINT32_MAX */
+        }
+#pragma unroll
+        for (int slice = 0; slice < 3; slice++) {
+            const uint32_t pair = tgi_encode_pair(TG_TYPE_BF16, value[0], value[1]);
+            rows[slice][i / 4][i % 4] = pair;
+            value[0] -= __uint_as_float(pair << 16);
+            value[1] -= __uint_as_float(pair & 0xffff0000u);
+        }
+    }
+}
+
+/* Returns the range of the warp's rows over a tile's steps of k, from the ranges of its lanes. That
+ * of a split tile is also left for the kernel that adds its parts. */
+static __device__ __forceinline__ tgi_range tgi_reduce_range(const tgi_wgmma_args &args,
+                                                             const tgi_cluster_tile &tile,
+                                                             tgi_range range)
+{
+    const int row = tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * TGI_HELD_LINES;
+    range.largest = __reduce_max_sync(~0u, range.largest);
+    range.least = __reduce_min_sync(~0u, range.least);
+    range.least += range.least != UINT32_MAX;
+    if (tile.cut >= 0 && row < args.a.line_count && threadIdx.x % 32 == 0) {
+        const tgi_wgmma_slices &slices = args.a_slices;
+        const int64_t block =
+            static_cast<int64_t>(args.a.has_batch ? tile.batch : 0) * slices.block_count +
+            row / TGI_HELD_LINES;
+        slices.ranges[block * slices.segment_count + tile.part] = range;
+    }
+    range.least = min(range.least, TGI_BITS_LARGEST);
+    return range;
+}
+
+struct tgi_feed_registers : tgi_feed_slices<3> {
+    static constexpr int a_line_bytes = TGI_WGMMA_STEP_BYTES;
+    static constexpr int has_a_in_registers = 1;
+
+    static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes a_boxes,
+                                                      tgi_tma_boxes b_boxes)
+    {
+        return a_boxes.count * a_boxes.lines(given.a) * a_line_bytes +
+               b_boxes.count * b_boxes.lines(given.b) * (given.slice_count * TGI_CHUNK_BYTES);
+    }
+
+    template <class Shape>
+    static __device__ __forceinline__ void
+    load(const arguments &given, uint32_t stage, uint32_t full, const tgi_cluster_tile &tile,
+         int step, tgi_tma_boxes a_boxes, tgi_tma_boxes b_boxes, tgi_tma_sharers column)
+    {
+        tgi_load_tile<Shape::across_a, Shape::rows, TGI_CHUNK_ELEMS>(
+            given.a, a_boxes, stage, full, tile.row, step, tile.batch, {1, 0, 0});
+        tgi_load_slices<Shape::cols>(given, given.b, b_boxes, stage + Shape::a_bytes, full,
+                                     tile.col, step, tile.batch, column);
+    }
+
+    /* The six products of bf16x6. */
+    template <class Shape> struct products {
+        typedef tgi_sliced_rows a_rows;
+        tgi_range &range;
+
+        __device__ __forceinline__ explicit products(tgi_range &widened) : range(widened)
+        {
+        }
+
+        __device__ __forceinline__ void read_a(const tgi_consumer<Shape> &at,
+                                               const tgi_cluster_tile &tile, uint32_t stage,
+                                               a_rows &rows) const
+        {
+            static_assert(Shape::blocks == 1, "a warpgroup has 64 rows");
+            const int first = at.group * TGI_BLOCK_LINES;
+            tgi_cut_rows(stage + first * TGI_WGMMA_STEP_BYTES,
+                         at.args.a.line_count - tile.row - first, range, rows);
+        }
+
+        __device__ __forceinline__ void
+        multiply(const tgi_consumer<Shape> &, uint32_t stage, int line, const a_rows &rows,
+                 float (&part)[Shape::blocks][Shape::part_cols / 2]) const
+        {
+            constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16; /* of a slice */
+            const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
+            tgi_wgmma_fence();
+#pragma unroll
+            for (int i = 3; i < TGI_SLICE_PRODUCTS; i++)
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * 2;
+                    if (i > 3 || j > 0)
+                        tgi_multiply_registers<Shape, 1>(part[0], rows[tgi_find_pair(i).a][j],
+                                                         b_lines);
+                    else
+                        tgi_multiply_registers<Shape, 0>(part[0], rows[tgi_find_pair(i).a][j],
+                                                         b_lines);
+                }
+            tgi_wgmma_commit();
+        }
+    };
+
+    template <class Shape>
+    static __device__ __forceinline__ void
+    sum(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile, tgi_ring<Shape::stages> &ring,
+        repair &rows, typename Shape::deferred &, float (&total)[Shape::blocks][Shape::cols / 2])
+    {
+        tgi_sum_promoted<Shape>(at, tile, ring, products<Shape>(rows.a_range),
+                                tgi_workspace_runs<Shape>(), total);
+    }
+
+    template <int Count>
+    static __device__ __forceinline__ void
+    finish(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, repair &rows, float (&)[Count])
+    {
+        rows.a_range = tgi_reduce_range(args, tile, rows.a_range);
+    }
+};
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * The feed of FP32 operands as slices of 16 bits (kernels/slices/slice_args.h): a stage holds a
+ * chunk of k of all slices of a tile's lines, which are multiplied in pairs, the least product
+ * first. Sums that 16 bits might have spoiled are repaired (slice_repair.cuh).
+ */
+#ifndef TGI_FEED_SLICES_CUH
+#define TGI_FEED_SLICES_CUH
+
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/wgmma/feed_tma.cuh"
+#include "kernels/wgmma/partial_tiles.cuh"
+#include "kernels/wgmma/slice_repair.cuh"
+
+/* The slices of A and of B that a product multiplies. */
+struct tgi_slice_pair {
+    int a, b;
+};
+
+/* Returns the slices of product 0..8. */
+static __device__ constexpr tgi_slice_pair tgi_find_pair(int product)
+{
+    constexpr tgi_slice_pair pairs[TGI_SLICE_PRODUCTS] = {{2, 2}, {2, 1}, {1, 2}, {2, 0}, {1, 1},
+                                                          {0, 2}, {1, 0}, {0, 1}, {0, 0}};
+    return pairs[product];
+}
+
+/* Issues the products of a full stage from number First on, those of B's lines from `line` on, in
+ * place of `sum`. The loop is unrolled: across its turns an instruction would wait for the sums of
+ * the last one. */
+template <class Shape, int First>
+static __device__ __forceinline__ void
+tgi_multiply_products(uint32_t stage, int group, int line,
+                      float (&sum)[Shape::blocks][Shape::part_cols / 2])
+{
+    constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* of a slice */
+    constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16;
+    constexpr int block_units = 64 * TGI_CHUNK_BYTES / 16, step_units = 2; /* 32 bytes of k */
+    const uint64_t a = tgi_describe_64(stage + group * Shape::group_rows * TGI_CHUNK_BYTES);
+    const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
+    tgi_wgmma_fence();
+#pragma unroll
+    for (int i = First; i < TGI_SLICE_PRODUCTS; i++)
+#pragma unroll
+        for (int j = 0; j < TGI_CHUNK_BYTES / 32; j++)
+#pragma unroll
+            for (int block = 0; block < Shape::blocks; block++) {
+                const uint64_t a_lines =
+                    a + tgi_find_pair(i).a * a_units + block * block_units + j * step_units;
+                const uint64_t b_lines = b + tgi_find_pair(i).b * b_units + j * step_units;
+                if (i > First || j > 0)
+                    tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b_lines);
+                else
+                    tgi_multiply_lines<Shape, 0>(sum[block], a_lines, b_lines);
+            }
+    tgi_wgmma_commit();
+}
+
+/* Takes back the scales of lines of FP16 slices, powers of two, from the sums of 64 rows. */
+template <int Count>
+static __device__ __forceinline__ void
+tgi_scale_sums(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, float (&sum)[Count])
+{
+    if (!args.a_slices.line_scale)
+        return;
+    const int row = tile.row + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
+    int col = tile.col + threadIdx.x % 4 * 2;
+    const tgi_wgmma_operand &a = args.a, &b = args.b;
+    const float *a_scale = args.a_slices.line_scale +
+                           (a.has_batch ? static_cast<int64_t>(tile.batch) * a.line_count : 0);
+    const float *b_scale = args.b_slices.line_scale +
+                           (b.has_batch ? static_cast<int64_t>(tile.batch) * b.line_count : 0);
+    const float low = a_scale[min(row, a.line_count - 1)];
+    const float high = a_scale[min(row + 8, a.line_count - 1)];
+#pragma unroll
+    for (int i = 0; i < Count; i += 4, col += 8) {
+        if (i % 16 == 0) {
+            /* Opaque, or the scales of all columns would be read at once, which have no room in
+             * registers. */
+            __syncwarp();
+            col = tgi_make_opaque(col);
+        }
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            const float scale = b_scale[min(col + j, b.line_count - 1)];
+            sum[i + j] = sum[i + j] * low * scale;
+            sum[i + j + 2] = sum[i + j + 2] * high * scale;
+        }
+    }
+}
+
+/* Room: slices of each operand that a stage has room for, 2 or 3. */
+template <int Room> struct tgi_feed_slices : tgi_feed_tma {
+    static constexpr int a_line_bytes = Room * TGI_CHUNK_BYTES,
+                         b_line_bytes = Room * TGI_CHUNK_BYTES;
+    static constexpr int is_sliced = 1;
+    typedef tgi_slice_repair repair;
+
+    static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes a_boxes,
+                                                      tgi_tma_boxes b_boxes)
+    {
+        const int line_bytes = given.slice_count * TGI_CHUNK_BYTES;
+        return a_boxes.count * a_boxes.lines(given.a) * line_bytes +
+               b_boxes.count * b_boxes.lines(given.b) * line_bytes;
+    }
+
+    template <class Shape>
+    static __device__ __forceinline__ void
+    load(const arguments &given, uint32_t stage, uint32_t full, const tgi_cluster_tile &tile,
+         int step, tgi_tma_boxes a_boxes, tgi_tma_boxes b_boxes, tgi_tma_sharers column)
+    {
+        tgi_load_slices<Shape::rows>(given, given.a, a_boxes, stage, full, tile.row, step,
+                                     tile.batch, {1, 0, 0});
+        tgi_load_slices<Shape::cols>(given, given.b, b_boxes, stage + Shape::a_bytes, full,
+                                     tile.col, step, tile.batch, column);
+    }
+
+    /* The products that the precision takes. */
+    template <class Shape> struct products : tgi_plain_products<Shape> {
+        typedef typename tgi_plain_products<Shape>::a_rows a_rows;
+
+        __device__ __forceinline__ void
+        multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &,
+                 float (&part)[Shape::blocks][Shape::part_cols / 2]) const
+        {
+            const int first = at.args.first_product;
+            if (Room == 3 && first == 3)
+                tgi_multiply_products<Shape, 3>(stage, at.group, line, part);
+            else if (Room == 3 && first == 0)
+                tgi_multiply_products<Shape, 0>(stage, at.group, line, part);
+            else
+                tgi_multiply_products<Shape, 6>(stage, at.group, line, part);
+        }
+    };
+
+    template <class Shape>
+    static __device__ __forceinline__ void
+    sum(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile, tgi_ring<Shape::stages> &ring,
+        repair &, typename Shape::deferred &, float (&total)[Shape::blocks][Shape::cols / 2])
+    {
+        tgi_sum_promoted<Shape>(at, tile, ring, products<Shape>(), tgi_workspace_runs<Shape>(),
+                                total);
+    }
+
+    template <int Count>
+    static __device__ __forceinline__ void finish(const tgi_wgmma_args &args,
+                                                  const tgi_cluster_tile &tile, repair &rows,
+                                                  float (&sum)[Count])
+    {
+        rows.find_rows(tile);
+        tgi_scale_sums(args, tile, sum);
+    }
+};
+
+#endif

@@ -1,0 +1,126 @@
+/*
+ * The feed of A's lines that begin at any byte: TMA brings them to a ring of slots, 64 lines each,
+ * and three relayout warps beside the producer move them to the stage (copy/unaligned_relayout.cuh),
+ * so that no pass writes A anew. A slot is always the same warp's.
+ */
+#ifndef TGI_FEED_UNALIGNED_CUH
+#define TGI_FEED_UNALIGNED_CUH
+
+#include "kernels/copy/unaligned_relayout.cuh"
+#include "kernels/wgmma/feed_tma.cuh"
+
+/* Does what a relayout warp does for one slot, which is the tile's lines from `line` on. The slot is
+ * waited for first: when it was asked for, the stage had been given back at least as often but once
+ * as it is waited for here. A warp that has nothing of some steps cannot know otherwise, and a
+ * barrier's parity would not tell. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_relayout_slot(const tgi_wgmma_memory<Shape> &memory, const tgi_unaligned_line &own, int line,
+                  const tgi_ring<Shape::stages> &ring, const tgi_ring<TGI_LOOSE_SLOTS> &slots)
+{
+    tgi_barrier_wait(memory.slot_full + slots.stage * 8, slots.parity);
+    tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
+    tgi_move_lines(own, memory.slots + slots.stage * TGI_LOOSE_SLOT_BYTES,
+                   memory.stages + ring.stage * Shape::stage_bytes + line * TGI_WGMMA_STEP_BYTES);
+    tgi_fence_async_proxy(); /* by which the matrix instructions read the stage */
+    __syncwarp();            /* all lanes have written their lines and passed the fence */
+    if (tgi_thread() % 32 == 0) {
+        tgi_barrier_arrive(memory.slot_empty + slots.stage * 8);
+        tgi_barrier_arrive(memory.full + ring.stage * 8);
+    }
+}
+
+struct tgi_feed_unaligned : tgi_feed_tma {
+    typedef tgi_loose_args arguments;
+    typedef tgi_ring<TGI_LOOSE_SLOTS> slots;
+    static constexpr int slot_count = TGI_LOOSE_SLOTS, relayout_warps = 3;
+
+    static __device__ __forceinline__ const tgi_wgmma_args &get_args(const arguments &given)
+    {
+        return given.wgmma;
+    }
+
+    template <class Shape>
+    static __device__ __forceinline__ void init_slots(const tgi_wgmma_memory<Shape> &memory)
+    {
+        for (int i = 0; i < slot_count; i++) {
+            tgi_barrier_init(memory.slot_full + i * 8, 1);
+            tgi_barrier_init(memory.slot_empty + i * 8, 1);
+        }
+    }
+
+    static __device__ __forceinline__ void prefetch_a(const arguments &given)
+    {
+        for (int i = 0; i < TGI_LOOSE_KINDS; i++)
+            tgi_prefetch_map(&given.loose.map[i]);
+    }
+
+    /* Waits until slots are empty and fetches the tile's rows of a step. Slots of rows wholly
+     * outside A are not fetched; what is moved for them reaches sums that are not stored. */
+    template <class Shape>
+    static __device__ __forceinline__ void fetch(const arguments &given,
+                                                 const tgi_wgmma_memory<Shape> &memory, slots &ring,
+                                                 const tgi_cluster_tile &tile, int step)
+    {
+        const tgi_wgmma_args &args = given.wgmma;
+        const int k = step * Shape::step_elems, batch = args.a.has_batch ? tile.batch : 0;
+#pragma unroll 1
+        for (int row = tile.row; row < tile.row + Shape::rows;
+             row += TGI_LOOSE_LINES, ring.advance()) {
+            const uint32_t full = memory.slot_full + ring.stage * 8;
+            const uint32_t slot = memory.slots + ring.stage * TGI_LOOSE_SLOT_BYTES;
+            tgi_barrier_wait(memory.slot_empty + ring.stage * 8, ring.parity ^ 1);
+            if (!Shape::has_lone_producer && !tgi_elect())
+                continue;
+            if (row >= args.a.line_count) {
+                tgi_barrier_arrive(full);
+                continue;
+            }
+            tgi_barrier_expect(full, TGI_LOOSE_SLOT_BYTES);
+            const int x = Shape::across_a ? row : k;
+            const int y = (Shape::across_a ? k : row) / TGI_LOOSE_KINDS;
+#pragma unroll
+            for (int i = 0; i < TGI_LOOSE_KINDS; i++)
+                tgi_tma_load(slot + i * TGI_LOOSE_KIND_BYTES, &given.loose.map[i], full, x, y,
+                             batch);
+        }
+    }
+
+    static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes,
+                                                      tgi_tma_boxes b_boxes)
+    {
+        return b_boxes.count * b_boxes.lines(given.wgmma.b) * b_line_bytes;
+    }
+
+    template <class Shape>
+    static __device__ __forceinline__ void
+    load(const arguments &given, uint32_t stage, uint32_t full, const tgi_cluster_tile &tile,
+         int step, tgi_tma_boxes, tgi_tma_boxes b_boxes, tgi_tma_sharers column)
+    {
+        tgi_load_tile<Shape::across_b, Shape::b_lines, Shape::step_elems>(
+            given.wgmma.b, b_boxes, stage + Shape::a_bytes, full, tile.col, step, tile.batch,
+            column);
+    }
+
+    /* Moves, of all tiles, step after step, the slots that belong to relayout warp `warp`. */
+    template <class Shape>
+    static __device__ __forceinline__ void
+    relayout(const arguments &given, const tgi_wgmma_memory<Shape> &memory, int rank, int warp)
+    {
+        const tgi_unaligned_line own(given.loose);
+        const tgi_cluster_schedule<Shape::rows, Shape::cols> schedule(given.wgmma, rank);
+        tgi_ring<Shape::stages> ring;
+        slots at;
+        for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
+            const tgi_cluster_tile tile = schedule.tile(i);
+#pragma unroll 1
+            for (int step = tile.step; step < tile.step_end; step++, ring.advance())
+#pragma unroll 1
+                for (int line = 0; line < Shape::rows; line += TGI_LOOSE_LINES, at.advance())
+                    if (at.stage % relayout_warps == warp)
+                        tgi_relayout_slot(memory, own, line, ring, at);
+        }
+    }
+};
+
+#endif

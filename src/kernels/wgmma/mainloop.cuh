@@ -1,0 +1,257 @@
+/*
+ * The main loop of family wgmma: a warpgroup waits for stage after stage of a tile, multiplies its
+ * 64 rows and gives the stage back. Sums are added in place, or promoted: formed apart for each
+ * stage and added in FP32.
+ */
+#ifndef TGI_MAINLOOP_CUH
+#define TGI_MAINLOOP_CUH
+
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/launch.cuh"
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/warpgroup_mma.cuh"
+#include "kernels/schedule/cluster_tiles.cuh"
+#include "kernels/wgmma/wgmma_shape.cuh"
+
+/* A warpgroup that multiplies: number `group` of those of the block. */
+template <class Shape> struct tgi_consumer {
+    const tgi_wgmma_args &args;
+    const tgi_wgmma_memory<Shape> &memory;
+    int rank, group;
+};
+
+/* A stage, 0: none, its barriers, and the parity of the phase in which it is filled. */
+struct tgi_wgmma_stage {
+    uint32_t data, full, empty, parity;
+};
+
+template <class Shape>
+static __device__ __forceinline__ tgi_wgmma_stage
+tgi_find_stage(const tgi_wgmma_memory<Shape> &memory, const tgi_ring<Shape::stages> &ring)
+{
+    return {
+        static_cast<uint32_t>(tgi_make_uniform(memory.stages + ring.stage * Shape::stage_bytes)),
+        memory.full + ring.stage * 8, memory.empty + ring.stage * 8, ring.parity};
+}
+
+/* How a warpgroup gives a stage back: to the producers of all blocks that fill it. */
+template <class Shape> struct tgi_stage_release {
+    int thread, sharer_count, first_sharer;
+
+    __device__ __forceinline__ tgi_stage_release(const tgi_wgmma_args &args, int rank)
+        : thread(threadIdx.x % TGI_WARPGROUP),
+          sharer_count(Shape::cluster_rows > 1 ? args.cluster_rows : 1),
+          first_sharer(rank - tgi_find_cluster_row(args, rank))
+    {
+    }
+
+    __device__ __forceinline__ void operator()(uint32_t empty) const
+    {
+        if (sharer_count > 1) {
+            if (thread < sharer_count)
+                tgi_barrier_arrive_remote(empty, first_sharer + thread);
+        } else if (thread == 0) {
+            tgi_barrier_arrive(empty);
+        }
+    }
+};
+
+/* Issues products of a full stage: those of B's lines from `line` on, of Count times 32 bytes of k
+ * from number `first` on. They are added to `sum` or, where IsSum is 0, replace it. */
+template <class Shape, int IsSum, int Count = TGI_WGMMA_STEP_PRODUCTS>
+static __device__ __forceinline__ void
+tgi_multiply_stage(uint32_t stage, int group, int line, int first,
+                   float (&sum)[Shape::blocks][Shape::part_cols / 2])
+{
+    constexpr int across_step = 32 * TGI_WGMMA_STEP_BYTES / Shape::elem_bytes; /* 32 bytes of k */
+    constexpr int a_step = Shape::across_a ? across_step : 32;
+    constexpr int b_step = Shape::across_b ? across_step : 32;
+    const uint64_t a =
+        tgi_describe(stage + group * Shape::group_rows * TGI_WGMMA_STEP_BYTES + first * a_step,
+                     Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    const uint64_t b =
+        tgi_describe(stage + Shape::a_bytes + line * TGI_WGMMA_STEP_BYTES + first * b_step,
+                     Shape::block_bytes, 8 * TGI_WGMMA_STEP_BYTES);
+    tgi_wgmma_fence();
+#pragma unroll
+    for (int j = 0; j < Count; j++)
+#pragma unroll
+        for (int block = 0; block < Shape::blocks; block++) {
+            const uint64_t a_lines = a + (block * Shape::block_bytes + j * a_step) / 16;
+            if (IsSum || j > 0)
+                tgi_multiply_lines<Shape, 1>(sum[block], a_lines, b + j * b_step / 16);
+            else
+                tgi_multiply_lines<Shape, 0>(sum[block], a_lines, b + j * b_step / 16);
+        }
+    tgi_wgmma_commit();
+}
+
+/* Returns 1 if the last step of k is less than a whole one. Only what the operands have of it is
+ * multiplied: the rest of its stage may be what another step has left. */
+static __device__ __forceinline__ int tgi_is_short(const tgi_wgmma_args &args)
+{
+    return args.last_products < TGI_WGMMA_STEP_PRODUCTS;
+}
+
+/* Adds the whole steps of a tile in place. A stage is given back as soon as the products of the
+ * next one are issued. Meanwhile the deferred store of the tile before goes on. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank,
+              int group, const tgi_cluster_tile &tile, tgi_ring<Shape::stages> &ring,
+              typename Shape::deferred &deferred, float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const tgi_stage_release<Shape> release(args, rank);
+    const int whole_end = min(tile.step_end, args.step_count - tgi_is_short(args));
+    uint32_t used = 0; /* the barrier of the stage that is being multiplied; 0: none */
+    int step = tile.step;
+#pragma unroll 1
+    while (step < whole_end || deferred.left > 0) {
+        if (step < whole_end) {
+            const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
+            tgi_barrier_wait(stage.full, stage.parity);
+            tgi_multiply_stage<Shape, 1>(stage.data, group, 0, 0, sum);
+            tgi_wgmma_wait<1>();
+            if (used)
+                release(used);
+            used = stage.empty;
+            ring.advance();
+            step++;
+        }
+        if (deferred.left > 0)
+            deferred.store_next(args, memory.parts + group * TGI_WGMMA_PART_BYTES, group + 1);
+    }
+    tgi_wgmma_wait<0>();
+    if (used)
+        release(used);
+}
+
+/* Adds the last step of a tile, which is short, in place. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_add_short_step(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank,
+                   int group, tgi_ring<Shape::stages> &ring,
+                   float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
+    tgi_barrier_wait(stage.full, stage.parity);
+#pragma unroll 1
+    for (int i = 0; i < args.last_products; i++) {
+        tgi_multiply_stage<Shape, 1, 1>(stage.data, group, 0, i, sum);
+        tgi_wgmma_wait<0>();
+    }
+    const tgi_stage_release<Shape> release(args, rank);
+    release(stage.empty);
+    ring.advance();
+}
+
+/* Adds all steps of a tile in place: products of one step may be computed while those of the next
+ * are issued. */
+template <class Shape>
+static __device__ __forceinline__ void
+tgi_sum_in_place(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
+                 tgi_ring<Shape::stages> &ring, typename Shape::deferred &deferred,
+                 float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    tgi_add_steps<Shape>(at.args, at.memory, at.rank, at.group, tile, ring, deferred, sum);
+    if (tile.step_end == at.args.step_count && tgi_is_short(at.args))
+        tgi_add_short_step<Shape>(at.args, at.memory, at.rank, at.group, ring, sum);
+}
+
+/* Products of a stage as tgi_sum_promoted takes them: of both operands from shared memory. */
+template <class Shape> struct tgi_plain_products {
+    struct a_rows {
+    };
+
+    __device__ __forceinline__ void read_a(const tgi_consumer<Shape> &, const tgi_cluster_tile &,
+                                           uint32_t, a_rows &) const
+    {
+    }
+
+    __device__ __forceinline__ void
+    multiply(const tgi_consumer<Shape> &at, uint32_t stage, int line, const a_rows &,
+             float (&part)[Shape::blocks][Shape::part_cols / 2]) const
+    {
+        tgi_multiply_stage<Shape, 0>(stage, at.group, line, 0, part);
+    }
+};
+
+/* Runs of k as tgi_sum_promoted takes them: k is one run. */
+template <class Shape> struct tgi_no_runs {
+    __device__ __forceinline__ void begin_step(const tgi_consumer<Shape> &,
+                                               const tgi_cluster_tile &, int,
+                                               float (&)[Shape::blocks][Shape::cols / 2])
+    {
+    }
+
+    __device__ __forceinline__ void end(const tgi_consumer<Shape> &,
+                                        float (&)[Shape::blocks][Shape::cols / 2])
+    {
+    }
+};
+
+/* Adds the products of one full stage in FP32, and those of `next` too where there is one (FP8),
+ * which is waited for. A stage is given back as soon as it has been read. */
+template <class Shape, class Products>
+static __device__ __forceinline__ void
+tgi_promote_stages(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
+                   const tgi_wgmma_stage &stage, const tgi_wgmma_stage &next,
+                   const Products &products, const tgi_stage_release<Shape> &release,
+                   float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const int has_next = Shape::promoted_steps > 1 && next.data;
+    typename Products::a_rows rows;
+    products.read_a(at, tile, stage.data, rows);
+#pragma unroll
+    for (int line = 0; line < Shape::cols; line += Shape::part_cols) {
+        const int is_last = line + Shape::part_cols >= Shape::cols;
+        float part[Shape::blocks][Shape::part_cols / 2];
+        products.multiply(at, stage.data, line, rows, part);
+        if (has_next) {
+            if (line == 0)
+                tgi_barrier_wait(next.full, next.parity);
+            tgi_multiply_stage<Shape, 1>(next.data, at.group, line, 0, part);
+        }
+        if (has_next && is_last) {
+            tgi_wgmma_wait<1>();
+            release(stage.empty);
+        }
+        tgi_wgmma_wait<0>();
+        if (is_last)
+            release(has_next ? next.empty : stage.empty);
+#pragma unroll
+        for (int block = 0; block < Shape::blocks; block++)
+#pragma unroll
+            for (int i = 0; i < Shape::part_cols / 2; i++)
+                sum[block][line / 2 + i] += part[block][i];
+    }
+}
+
+/* Adds all steps of a tile with promoted sums: the products of a step, or of two steps of FP8, are
+ * done before the next ones begin. A run of k starts from zero, and its sums are added to those of
+ * the runs before it, so that rounding errors grow with the root of k. */
+template <class Shape, class Products, class Runs>
+static __device__ __forceinline__ void
+tgi_sum_promoted(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
+                 tgi_ring<Shape::stages> &ring, const Products &products, Runs runs,
+                 float (&sum)[Shape::blocks][Shape::cols / 2])
+{
+    const tgi_stage_release<Shape> release(at.args, at.rank);
+    int step = tile.step;
+    do {
+        const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
+        runs.begin_step(at, tile, step, sum);
+        tgi_barrier_wait(stage.full, stage.parity);
+        tgi_wgmma_stage next = {};
+        if (Shape::promoted_steps > 1 && step + 1 < tile.step_end) {
+            step++;
+            ring.advance();
+            next = tgi_find_stage<Shape>(at.memory, ring);
+        }
+        tgi_promote_stages<Shape>(at, tile, stage, next, products, release, sum);
+        ring.advance();
+    } while (++step < tile.step_end);
+    runs.end(at, sum);
+}
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * Sums on their way through the workspace, as the threads of a warpgroup hold them: 16 bytes of
+ * each thread side by side.
+ *
+ * Split-K has partial tiles of 64 rows x TGI_WGMMA_PART_COLS columns. Of split tile t and part s,
+ * rows number r and columns number c are partial tile
+ *   ((t * parts + s) * row_count + r) * col_count + c.
+ *
+ * Products of slices sum k in runs, and have a place for each block of the grid.
+ */
+#ifndef TGI_PARTIAL_TILES_CUH
+#define TGI_PARTIAL_TILES_CUH
+
+#include "kernels/wgmma/mainloop.cuh"
+
+/* Sums of a partial tile that a thread holds, where tiles have `cols` columns. */
+#define TGI_PARTIAL_SUMS(cols) (TGI_WGMMA_PART_COLS(cols) / 2)
+
+/* Returns this thread's share of place `index`, where a thread has `Sums` sums. */
+template <int Sums>
+static __device__ __forceinline__ float4 *tgi_find_sums(void *memory, int64_t index)
+{
+    return static_cast<float4 *>(memory) + index * (Sums / 4 * 128) + threadIdx.x % 128;
+}
+
+template <int Count>
+static __device__ __forceinline__ void tgi_write_sums(float4 *target, const float (&sum)[Count])
+{
+#pragma unroll
+    for (int i = 0; i < Count; i += 4)
+        target[i * 32] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
+}
+
+template <int Count>
+static __device__ __forceinline__ void tgi_add_sums(const float4 *source, float (&sum)[Count])
+{
+#pragma unroll
+    for (int i = 0; i < Count; i += 4) {
+        const float4 value = source[i * 32];
+        sum[i] += value.x;
+        sum[i + 1] += value.y;
+        sum[i + 2] += value.z;
+        sum[i + 3] += value.w;
+    }
+}
+
+/* Writes a warpgroup's sums: rows number `row` of part `part` of split tile `cut`. */
+template <int Cols, int Count>
+static __device__ __forceinline__ void tgi_write_partial_tiles(const tgi_wgmma_args &args, int cut,
+                                                               int part, int row, int row_count,
+                                                               const float (&sum)[Count])
+{
+    constexpr int sums = TGI_PARTIAL_SUMS(Cols);
+    const int64_t first =
+        ((static_cast<int64_t>(cut) * args.gemm.k_part_count + part) * row_count + row) *
+        (Count / sums);
+    tgi_write_sums(tgi_find_sums<sums>(args.gemm.workspace, first), sum);
+}
+
+/* Adds the parts of a partial tile in order, `stride` partial tiles from one to the next. */
+template <int Count>
+static __device__ __forceinline__ void tgi_add_partial_tiles(const tgi_wgmma_args &args,
+                                                             int64_t first, int64_t stride,
+                                                             float (&sum)[Count])
+{
+#pragma unroll 2
+    for (int part = 0; part < args.gemm.k_part_count; part++)
+        tgi_add_sums(tgi_find_sums<Count>(args.gemm.workspace, first + part * stride), sum);
+}
+
+/* The runs of k of products of slices. The sums of a run are added to those of the runs before it,
+ * which wait in the block's place of the workspace. */
+template <class Shape> struct tgi_workspace_runs {
+    int has_runs = 0;
+
+    /* Begins another run before step `step` of the tile is added, if the run is full. */
+    __device__ __forceinline__ void begin_step(const tgi_consumer<Shape> &at,
+                                               const tgi_cluster_tile &tile, int step,
+                                               float (&sum)[Shape::blocks][Shape::cols / 2])
+    {
+        if (step % TGI_RUN_CHUNKS == 0 && step > tile.step) {
+            if (has_runs)
+                add(at, sum);
+#pragma unroll
+            for (int block = 0; block < Shape::blocks; block++) {
+                tgi_write_sums(find_place(at, block), sum[block]);
+#pragma unroll
+                for (int i = 0; i < Shape::cols / 2; i++)
+                    sum[block][i] = 0.0f;
+            }
+            has_runs = 1;
+        }
+    }
+
+    __device__ __forceinline__ void end(const tgi_consumer<Shape> &at,
+                                        float (&sum)[Shape::blocks][Shape::cols / 2])
+    {
+        if (has_runs)
+            add(at, sum);
+    }
+
+    static __device__ __forceinline__ float4 *find_place(const tgi_consumer<Shape> &at, int block)
+    {
+        const int first =
+            (static_cast<int>(blockIdx.x) * Shape::group_count + at.group) * Shape::blocks;
+        return tgi_find_sums<Shape::cols / 2>(at.args.run_sums, first + block);
+    }
+
+    static __device__ __forceinline__ void add(const tgi_consumer<Shape> &at,
+                                               float (&sum)[Shape::blocks][Shape::cols / 2])
+    {
+#pragma unroll
+        for (int block = 0; block < Shape::blocks; block++)
+            tgi_add_sums(find_place(at, block), sum[block]);
+    }
+};
+
+#endif

@@ -1,0 +1,117 @@
+/*
+ * What a kernel of family wgmma is made of: its tile, types and feed, its shared memory, and the
+ * ring of stages that produce() and consume() both go round.
+ */
+#ifndef TGI_WGMMA_SHAPE_CUH
+#define TGI_WGMMA_SHAPE_CUH
+
+#include "kernels/epilogue/deferred_store.cuh"
+#include "kernels/ptx/shared_memory.cuh"
+#include "kernels/slices/slice_args.h"
+#include "kernels/tile_shape.h"
+#include "tilegemm.h"
+
+#define TGI_BLOCK_LINES 64 /* rows of one instruction */
+#define TGI_WARPGROUP 128
+
+/* AType FP32 is multiplied as TF32. AcrossA, AcrossB: 1 where the operand's lines lie across k.
+ * Feed: how stages are filled and multiplied (feed_tma.cuh). */
+template <tg_type AType, tg_type BType, int Rows, int Cols, int ClusterRows, int Stages,
+          int Threads, int AcrossA, int AcrossB, class Feed>
+struct tgi_wgmma_shape {
+    typedef Feed feed;
+    static constexpr tg_type a_type = AType, b_type = BType;
+    static constexpr int rows = Rows, cols = Cols;
+    static constexpr int stages = TGI_WGMMA_STAGES(Stages, Cols, AcrossB);
+    static constexpr int cluster_rows = ClusterRows; /* the most that a cluster has: 1 or 2 */
+    static constexpr int across_a = AcrossA, across_b = AcrossB;
+    static constexpr int group_count = Threads / TGI_WARPGROUP - 1; /* warpgroups that multiply */
+    static constexpr int group_rows = Rows / group_count;
+    static constexpr int blocks = group_rows / TGI_BLOCK_LINES; /* instructions one below another */
+    static constexpr int b_lines = TGI_WGMMA_LINES(Cols, AcrossB);
+    static constexpr int a_bytes = Rows * Feed::a_line_bytes;
+    static constexpr int b_bytes = b_lines * Feed::b_line_bytes;
+    static constexpr int stage_bytes = a_bytes + b_bytes;
+    static constexpr int elem_bytes = AType == TG_TYPE_FP32                            ? 4
+                                      : AType == TG_TYPE_BF16 || AType == TG_TYPE_FP16 ? 2
+                                                                                       : 1;
+    /* 1: the operands are FP32, and so is D. */
+    static constexpr int is_wide = Feed::is_sliced || elem_bytes == 4;
+    /* Steps whose products are summed by the instruction before they are added in FP32; 0: all. The
+     * instruction keeps sums of FP8 products to 13 bits, and rounds all sums toward zero. */
+    static constexpr int promoted_steps = elem_bytes == 1 ? 2 : Feed::is_sliced ? 1 : 0;
+    static constexpr int is_promoted = promoted_steps > 0;
+    /* 1: sums may be stored as 16-bit numbers while the next tile is multiplied. Of a tile stored in
+     * one go it would hide nothing, and its barriers would be in the loop of all steps. Relayout
+     * warps have the registers that it needs. */
+    static constexpr int may_defer = !is_promoted && !Feed::has_a_in_registers && !is_wide &&
+                                     Feed::relayout_warps == 0 && Cols > TGI_WGMMA_PART_COLS(Cols);
+    typedef tgi_deferred_store<Cols, may_defer> deferred;
+    /* 1: one lane of the producer warp works, which takes the least time for a step. Where steps are
+     * long, the time from a stage given back to its copies counts; it is less where the warp, whose
+     * uniform registers hold what TMA needs, waits together. */
+    static constexpr int has_lone_producer = Cols <= 160;
+    /* Registers of a thread of the producer's warpgroup, and of those that multiply, where two do:
+     * of the 168 that the launch gives each. */
+    static constexpr int producer_registers = Feed::relayout_warps > 0 ? 104 : 40;
+    static constexpr int consumer_registers = Feed::relayout_warps > 0 ? 200 : 232;
+    static_assert(producer_registers + 2 * consumer_registers == 3 * 168,
+                  "a warpgroup that asks for more than there are waits for ever");
+    /* Columns of one instruction: promoted sums need registers for the sums of an instruction. */
+    static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
+    static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
+    /* Bytes of a TMA box of an operand across k: step_elems lines. */
+    static constexpr int block_bytes = step_elems * TGI_WGMMA_STEP_BYTES;
+    static constexpr int shared_bytes =
+        TGI_WGMMA_SHARED_BYTES(Rows, Feed::a_line_bytes, Cols, Feed::b_line_bytes, Stages, Threads,
+                               AcrossB) +
+        Feed::slot_count * (TGI_LOOSE_SLOT_BYTES + 16);
+    static_assert(Feed::relayout_warps == 0 || (elem_bytes == 2 && group_count == 2),
+                  "units are of eight elements, and three warps are free to move them");
+    static_assert(blocks == 1, "a warpgroup has 64 rows");
+    static_assert(shared_bytes <= 227 << 10, "a multiprocessor has no more for a block");
+};
+
+/* Addresses in shared memory: stages, then slots of lines that a relayout warp moves, then what each
+ * warpgroup stages of D, then the barriers. */
+template <class Shape> struct tgi_wgmma_memory {
+    static constexpr int slot_count = Shape::feed::slot_count;
+
+    uint32_t stages, slots, parts;
+    uint32_t full, empty;           /* barriers of each stage */
+    uint32_t sent;                  /* barrier of partial tiles from the cluster */
+    uint32_t slot_full, slot_empty; /* barriers of each slot */
+
+    __device__ explicit tgi_wgmma_memory(char *shared)
+    {
+        stages = (tgi_shared_address(shared) + 1023) & ~1023u;
+        slots = stages + Shape::stages * Shape::stage_bytes;
+        parts = slots + slot_count * TGI_LOOSE_SLOT_BYTES;
+        full = parts + Shape::group_count * TGI_WGMMA_PART_BYTES;
+        empty = full + Shape::stages * 8;
+        sent = empty + Shape::stages * 8;
+        slot_full = sent + 8;
+        slot_empty = slot_full + slot_count * 8;
+        static_assert(1024 + Shape::stages * (Shape::stage_bytes + 16) +
+                              slot_count * (TGI_LOOSE_SLOT_BYTES + 16) +
+                              Shape::group_count * TGI_WGMMA_PART_BYTES + 8 ==
+                          Shape::shared_bytes,
+                      "the host counts what lies here, and what aligns it");
+    }
+};
+
+/* A stage and the parity of its use: the producer and the consumers advance alike. */
+template <int Stages> struct tgi_ring {
+    int stage = 0;
+    uint32_t parity = 0;
+
+    __device__ void advance(void)
+    {
+        if (++stage == Stages) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+#endif
