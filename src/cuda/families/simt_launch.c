@@ -31,8 +31,9 @@ static int is_b_paired(const tgi_problem *p)
     return p->b.col == 1 && p->b.row % 2 == 0 && p->b.batch % 2 == 0 && p->n % 2 == 0;
 }
 
-/* Returns how an operand's line_count lines, along m or n, are copied (kernels/copy/panel_copy.cuh).
- * Tiles moved back from the edge start at multiples of 16 bytes only where the lines end at one. */
+/* Returns how an operand's line_count lines, along m or n, are copied
+ * (kernels/copy/panel_copy.cuh). Tiles moved back from the edge start at multiples of 16 bytes only
+ * where the lines end at one. */
 static char choose_copy(int along_k, int has_vectors, int has_pairs_too, int64_t line_count)
 {
     if (along_k)

@@ -39,8 +39,8 @@ template <int Is_dealt> struct tgi_range_schedule {
         return is_dealt ? unit_count : first_unit(blockIdx.x + 1);
     }
 
-    /* Finds the tile of `unit` and its range of k, k .. k_end - 1, and moves `unit` to the first one
-     * of this block's next tile: tile() and next() at once, since both take the division. The
+    /* Finds the tile of `unit` and its range of k, k .. k_end - 1, and moves `unit` to the first
+     * one of this block's next tile: tile() and next() at once, since both take the division. The
      * schedule keeps neither args nor cols, which would take registers. */
     __device__ __forceinline__ void take(const tgi_gemm_args &args, int cols, int64_t &unit,
                                          tgi_tile &tile, int64_t &k, int64_t &k_end) const

@@ -18,7 +18,8 @@
 
 /* The body of each family and type. */
 #define TGI_FMA(along_k, elem, rows, cols, depth, thread_cols, stages, threads)                    \
-    tgi_skinny_kernel<tgi_skinny_fma<elem, along_k, rows, cols, depth, thread_cols, stages, threads>>
+    tgi_skinny_kernel<                                                                             \
+        tgi_skinny_fma<elem, along_k, rows, cols, depth, thread_cols, stages, threads>>
 #define TGI_MMA_dot(type, rows, cols, depth, stages, threads)                                      \
     tgi_dot_mma<type, rows, cols, depth, threads>
 #define TGI_MMA_rank(type, rows, cols, depth, stages, threads)                                     \

@@ -18,7 +18,7 @@
  *     count_bytes               bytes that load() brings to a stage
  *     load                      issues the copies of a step to a stage, by one thread
  *     relayout                  what a relayout warp does
- *     sum                       waits for the stages of a tile and adds their products (mainloop.cuh)
+ *     sum                       adds the products of the stages of a tile (mainloop.cuh)
  *     finish                    what the sums need before they are stored
  *
  * This one is the plain feed: TMA brings lines of A and B, along k or across k, and the products

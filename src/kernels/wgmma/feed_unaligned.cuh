@@ -1,7 +1,7 @@
 /*
  * The feed of A's lines that begin at any byte: TMA brings them to a ring of slots, 64 lines each,
- * and three relayout warps beside the producer move them to the stage (copy/unaligned_relayout.cuh),
- * so that no pass writes A anew. A slot is always the same warp's.
+ * and three relayout warps beside the producer move them to the stage
+ * (copy/unaligned_relayout.cuh), so that no pass writes A anew. A slot is always the same warp's.
  */
 #ifndef TGI_FEED_UNALIGNED_CUH
 #define TGI_FEED_UNALIGNED_CUH
@@ -9,9 +9,9 @@
 #include "kernels/copy/unaligned_relayout.cuh"
 #include "kernels/wgmma/feed_tma.cuh"
 
-/* Does what a relayout warp does for one slot, which is the tile's lines from `line` on. The slot is
- * waited for first: when it was asked for, the stage had been given back at least as often but once
- * as it is waited for here. A warp that has nothing of some steps cannot know otherwise, and a
+/* Does what a relayout warp does for one slot, which is the tile's lines from `line` on. The slot
+ * is waited for first: when it was asked for, the stage had been given back at least as often but
+ * once as it is waited for here. A warp that has nothing of some steps cannot know otherwise, and a
  * barrier's parity would not tell. */
 template <class Shape>
 static __device__ __forceinline__ void

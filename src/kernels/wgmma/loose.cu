@@ -6,5 +6,6 @@
 #define TGI_IMAGE_loose TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
-    TGI_WGMMA_16BIT(name, tgi_feed_unaligned, TGI_TYPE_OF(type), rows, cols, thread_rows, stages, threads)
+    TGI_WGMMA_16BIT(name, tgi_feed_unaligned, TGI_TYPE_OF(type), rows, cols, thread_rows, stages,  \
+                    threads)
 #include "core/kernels.def"

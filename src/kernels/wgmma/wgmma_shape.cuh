@@ -41,15 +41,15 @@ struct tgi_wgmma_shape {
      * instruction keeps sums of FP8 products to 13 bits, and rounds all sums toward zero. */
     static constexpr int promoted_steps = elem_bytes == 1 ? 2 : Feed::is_sliced ? 1 : 0;
     static constexpr int is_promoted = promoted_steps > 0;
-    /* 1: sums may be stored as 16-bit numbers while the next tile is multiplied. Of a tile stored in
-     * one go it would hide nothing, and its barriers would be in the loop of all steps. Relayout
+    /* 1: sums may be stored as 16-bit numbers while the next tile is multiplied. Of a tile stored
+     * in one go it would hide nothing, and its barriers would be in the loop of all steps. Relayout
      * warps have the registers that it needs. */
     static constexpr int may_defer = !is_promoted && !Feed::has_a_in_registers && !is_wide &&
                                      Feed::relayout_warps == 0 && Cols > TGI_WGMMA_PART_COLS(Cols);
     typedef tgi_deferred_store<Cols, may_defer> deferred;
-    /* 1: one lane of the producer warp works, which takes the least time for a step. Where steps are
-     * long, the time from a stage given back to its copies counts; it is less where the warp, whose
-     * uniform registers hold what TMA needs, waits together. */
+    /* 1: one lane of the producer warp works, which takes the least time for a step. Where steps
+     * are long, the time from a stage given back to its copies counts; it is less where the warp,
+     * whose uniform registers hold what TMA needs, waits together. */
     static constexpr int has_lone_producer = Cols <= 160;
     /* Registers of a thread of the producer's warpgroup, and of those that multiply, where two do:
      * of the 168 that the launch gives each. */
@@ -72,8 +72,8 @@ struct tgi_wgmma_shape {
     static_assert(shared_bytes <= 227 << 10, "a multiprocessor has no more for a block");
 };
 
-/* Addresses in shared memory: stages, then slots of lines that a relayout warp moves, then what each
- * warpgroup stages of D, then the barriers. */
+/* Addresses in shared memory: stages, then slots of lines that a relayout warp moves, then what
+ * each warpgroup stages of D, then the barriers. */
 template <class Shape> struct tgi_wgmma_memory {
     static constexpr int slot_count = Shape::feed::slot_count;
 

@@ -13,6 +13,6 @@
 #define TGI_IMAGE_wgmma_slices TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
-    TGI_WGMMA_EXPAND(name, , TGI_FEED_##family, TGI_SLICE_TYPE_##family, TGI_SLICE_TYPE_##family, rows, cols,         \
-                     thread_rows, stages, threads, 0, 0)
+    TGI_WGMMA_EXPAND(name, , TGI_FEED_##family, TGI_SLICE_TYPE_##family, TGI_SLICE_TYPE_##family,  \
+                     rows, cols, thread_rows, stages, threads, 0, 0)
 #include "core/kernels.def"
