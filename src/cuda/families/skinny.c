@@ -160,23 +160,24 @@ static double predict(const tgi_machine *machine, const tgi_kernel *kernel, cons
     return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
 }
 
-/* Refuses, with the reason, what the kernel does not compute. */
+/* Returns 1 if the kernel computes the problem, else fills in the refusal and returns 0. */
 static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return 0;
-    if (p->m <= kernel->tile_rows &&
-        (p->precision != TG_PRECISION_IEEE_FP32 || p->type == TG_TYPE_FP32))
-        return 1;
-    if (p->m <= kernel->tile_rows)
+    if (p->precision == TG_PRECISION_IEEE_FP32 && p->type != TG_TYPE_FP32) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
                    "matrix instructions do not round every sum as ieee_fp32 asks");
-    else
+        return 0;
+    }
+    if (p->m > kernel->tile_rows) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
                    "D's shorter side is %lld; this kernel takes at most %d", (long long)p->m,
                    kernel->tile_rows);
-    return 0;
+        return 0;
+    }
+    return 1;
 }
 
 /* Proposes the cut where it is predicted to be faster than what was proposed before; a_bytes: of A,
