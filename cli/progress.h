@@ -8,23 +8,26 @@
 
 #include <stdint.h>
 
+/* Elements between two calls of cli_show_progress, which reads the clock. */
+#define CLI_PROGRESS_INTERVAL 0x10000
+
 typedef struct cli_progress {
     const char *label; /* "reading A.mtx"; not owned */
     double start_s, shown_s;
     int is_terminal, is_shown;
 } cli_progress;
 
-/* Seconds of the monotonic clock. */
+/* Returns seconds of the monotonic clock. */
 double cli_read_clock(void);
 
-/* `is_quiet` keeps the line away from a terminal too. */
+/* Makes a progress line. `is_quiet` keeps the line away from a terminal too. */
 cli_progress cli_make_progress(int is_quiet);
 
-/* A new piece of work; the line of the one before is wiped. */
+/* Begins new work, and wipes the line of the work before. */
 void cli_start_progress(cli_progress *progress, const char *label);
 
-/* Shows `done` of `total` (0 <= done <= total) if the last time is some time ago. All three allow
- * a NULL progress. */
+/* Shows `done` of `total` (0 <= done <= total), a few times a second at most. This function,
+ * cli_start_progress and cli_end_progress allow a NULL progress. */
 void cli_show_progress(cli_progress *progress, int64_t done, int64_t total);
 
 /* Wipes the line. */

@@ -43,7 +43,8 @@ function(tg_add_page page)
     # The planner with the planning half of the families of GPU kernels.
     set(c_sources page/model.c cli/fields.c src/core/kernels.c src/core/refusal.c
         src/core/status.c src/core/structs.c src/core/types.c src/core/validate.c
-        src/core/overlap.c src/plan/candidates.c src/plan/refused_problem.c)
+        src/core/overlap.c src/plan/proposal.c src/plan/candidates.c
+        src/plan/refused_problem.c)
     file(GLOB models RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS
          "${PROJECT_SOURCE_DIR}/src/model/*.c")
     file(GLOB families RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS

@@ -3,7 +3,7 @@
  */
 #include "bench/bench.h"
 
-#include "files/matrix_file.h"
+#include "files/matrix_memory.h"
 
 #include <math.h>
 #include <stdio.h>

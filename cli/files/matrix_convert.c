@@ -1,17 +1,10 @@
-/*
- * Elements from one type to another.
- *
- * SPDX-License-Identifier: MIT
- */
-#include "files/matrix_file.h"
+#include "files/matrix_convert.h"
 #include "check.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PROGRESS_INTERVAL 0x10000 /* elements between two looks at the clock */
 
 double cli_get_type_max(tg_type type)
 {
@@ -32,8 +25,8 @@ double cli_get_type_max(tg_type type)
     return 0x1.fep127;
 }
 
-/* FP32 whose last bit tells that something was cut off: rounding it again to 16 or 8 bits gives
- * what rounding the FP64 value once would (round to odd). */
+/* Rounds to an FP32 number whose last bit is 1 if the value is not exact. A second rounding, to 16
+ * or 8 bits, then gives the same as one rounding of the FP64 value. */
 static double round_to_odd(double value)
 {
     float nearest = (float)value;
@@ -51,7 +44,7 @@ static double round_to_odd(double value)
 int cli_store_element(tg_type type, void *data, int64_t index, double value)
 {
     int64_t bytes = tg_get_type_bytes(type);
-    if (bytes == 1 && fabs(value) > cli_get_type_max(type)) /* would be cut off, even Inf */
+    if (bytes == 1 && fabs(value) > cli_get_type_max(type)) /* FP8 would saturate, even Inf */
         return 0;
     check_set_element(type, data, index, bytes < 4 ? round_to_odd(value) : value);
     return !isfinite(value) || isfinite(check_get_element(type, data, index));
@@ -76,7 +69,7 @@ int cli_convert_matrix(tg_matrix *view, tg_type type, cli_progress *progress, vo
         return cli_fail_file(error, CLI_EXIT_WRONG,
                              "out of memory: the matrix in %s needs %lld bytes",
                              tg_get_type_name(type), (long long)bytes);
-    int64_t unseen_count = 0; /* elements since the last look at the clock */
+    int64_t unseen_count = 0; /* elements since progress was last shown */
     for (int64_t i = 0; n > 0 && i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
             double value = cli_load_element(view, i, j);
@@ -90,7 +83,7 @@ int cli_convert_matrix(tg_matrix *view, tg_type type, cli_progress *progress, vo
             }
         }
         unseen_count += n;
-        if (unseen_count >= PROGRESS_INTERVAL) {
+        if (unseen_count >= CLI_PROGRESS_INTERVAL) {
             cli_show_progress(progress, i + 1, m);
             unseen_count = 0;
         }

@@ -1,36 +1,17 @@
-/*
- * Opening, loading and closing of matrix files of either format.
- *
- * SPDX-License-Identifier: MIT
- */
 #include "files/matrix_file.h"
+#include "files/matrix_convert.h"
+#include "files/mtx_read.h"
+#include "files/npy_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-int cli_fail_file(cli_file_error *error, int code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error->text, sizeof error->text, format, arguments);
-    va_end(arguments);
-    return code;
-}
-
-void cli_copy_printable(char *text, size_t text_bytes, const char *bytes, size_t byte_count)
-{
-    size_t length = byte_count < text_bytes - 1 ? byte_count : text_bytes - 1;
-    for (size_t i = 0; i < length; i++)
-        text[i] = bytes[i] >= ' ' && bytes[i] <= '~' ? bytes[i] : '?';
-    text[length] = 0;
-}
 
 int cli_find_format(const char *path, cli_file_format *format, cli_file_error *error)
 {
@@ -47,33 +28,14 @@ int cli_find_format(const char *path, cli_file_format *format, cli_file_error *e
     return CLI_EXIT_OK;
 }
 
-int cli_get_file_exit(int number)
-{
-    switch (number) {
-    case ENOENT:
-    case ENOTDIR:
-        return CLI_EXIT_MISSING;
-    case ENOSPC:
-    case EFBIG:
-    case EDQUOT:
-    case EIO:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-        return CLI_EXIT_WRONG;
-    default:
-        return CLI_EXIT_USAGE;
-    }
-}
-
 static int fail_system(cli_file_error *error, const char *path, const char *action, int number)
 {
-    /* To read, a file under a closed door is as good as none. */
+    /* An input that may not be read counts as a missing one. */
     int code = number == EACCES ? CLI_EXIT_MISSING : cli_get_file_exit(number);
     return cli_fail_file(error, code, "%s: cannot %s: %s", path, action, strerror(number));
 }
 
-/* Puts the path before the text that a parser left. */
+/* Puts the path before the text of a parser's error. Returns `code`. */
 static int name_file(cli_file_error *error, const char *path, int code)
 {
     cli_file_error inner = *error;
@@ -86,7 +48,7 @@ static int map_file(const char *path, cli_matrix_file *file, cli_file_error *err
 {
     struct stat info;
     int code = CLI_EXIT_OK;
-    /* Not to wait for a writer where the path is a FIFO; regular files ignore the flag. */
+    /* O_NONBLOCK: the open of a FIFO must not wait for a writer. Regular files ignore the flag. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return fail_system(error, path, "open it", errno);
@@ -147,7 +109,7 @@ static void unmap(cli_matrix_file *file)
     file->map = NULL;
 }
 
-/* Of the view's elements in `type`; INT64_MAX, which no memory has, stands for more. */
+/* Returns the bytes of the view's elements in `type`; INT64_MAX if 63 bits do not hold them. */
 static int64_t get_view_bytes(const tg_matrix *view, tg_type type)
 {
     int64_t bytes;
@@ -171,7 +133,8 @@ static int load_mtx(cli_matrix_file *file, tg_type type, cli_memory *memory, cli
     return name_file(error, file->path, code);
 }
 
-/* Old writers align the elements to 16 bytes, others not at all. */
+/* Copies elements that the file does not align to their type: writers align them to 64 bytes, to 16
+ * or not at all. *copy stays NULL if they are aligned. */
 static int copy_misaligned(cli_matrix_file *file, cli_memory *memory, void **copy,
                            cli_file_error *error)
 {

@@ -1,13 +1,9 @@
-/*
- * How much memory a run may fill.
- *
- * SPDX-License-Identifier: MIT
- */
-#include "files/matrix_file.h"
+#include "files/matrix_memory.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
-/* Bytes that can be filled without swapping, or -1 where Linux does not tell. */
+/* Returns the bytes that can be filled without swapping, or -1 if Linux does not tell. */
 static int64_t read_available(void)
 {
     FILE *stream = fopen("/proc/meminfo", "re");

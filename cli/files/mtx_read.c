@@ -1,25 +1,11 @@
-/*
- * MatrixMarket text (math.nist.gov/MatrixMarket/formats.html):
- *     %%MatrixMarket matrix coordinate|array real|integer general|symmetric|skew-symmetric
- *     % comments
- *     rows cols [entries]
- *     row col value                coordinate, 1-based
- *     value                        array, column by column
- * Words of the banner in any case, lines ended by LF or CRLF, empty lines allowed. Symmetric files
- * hold the lower triangle only. The format says nothing of entries at the same position; they are
- * added up, as SciPy and most readers do.
- *
- * SPDX-License-Identifier: MIT
- */
-#include "files/matrix_file.h"
+#include "files/mtx_read.h"
+#include "files/matrix_convert.h"
 #include "files/mtx_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-#define PROGRESS_INTERVAL 0x10000 /* values read between two looks at the clock */
 
 typedef enum mtx_symmetry { MTX_GENERAL = 0, MTX_SYMMETRIC = 1, MTX_SKEW = 2 } mtx_symmetry;
 
@@ -246,7 +232,7 @@ static int parse_entries(mtx_reader *reader)
         }
         if (status != CLI_EXIT_OK)
             return status;
-        if (i % PROGRESS_INTERVAL == 0)
+        if (i % CLI_PROGRESS_INTERVAL == 0)
             cli_show_progress(reader->progress, i, reader->entry_count);
     }
     if (cli_next_mtx_line(text))

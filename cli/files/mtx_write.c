@@ -1,15 +1,10 @@
-/*
- * MatrixMarket output: a real general array, column by column.
- *
- * SPDX-License-Identifier: MIT
- */
-#include "files/matrix_file.h"
+#include "files/mtx_write.h"
+#include "files/matrix_convert.h"
 
 #include <math.h>
 
-#define PROGRESS_INTERVAL 0x10000
-
-/* Decimal digits after which reading gives the same bits: 1 + ceil(p log10(2)), p bits. */
+/* Returns the decimal digits after which reading gives the same bits: 1 + ceil(p log10(2)) for a
+ * significand of p bits. */
 static int get_digit_count(tg_type type)
 {
     switch (type) {
@@ -34,14 +29,14 @@ int cli_write_mtx(FILE *stream, const tg_matrix *view, cli_progress *progress)
     int64_t m = view->row_count, n = view->col_count, written_count = 0;
     fprintf(stream, "%%%%MatrixMarket matrix array real general\n%lld %lld\n", (long long)m,
             (long long)n);
-    for (int64_t j = 0; m > 0 && j < n; j++) { /* 0 x 10^15 is a legal size, and nothing to do */
+    for (int64_t j = 0; m > 0 && j < n; j++) { /* 0 x 10^15 has nothing to write */
         for (int64_t i = 0; i < m; i++) {
             double value = cli_load_element(view, i, j);
             if (isnan(value)) /* without the sign that printf may give it */
                 fputs("nan\n", stream);
             else
                 fprintf(stream, "%.*g\n", digit_count, value);
-            if (written_count++ % PROGRESS_INTERVAL == 0) {
+            if (written_count++ % CLI_PROGRESS_INTERVAL == 0) {
                 cli_show_progress(progress, written_count, m * n);
                 if (ferror(stream))
                     return 0;

@@ -1,13 +1,4 @@
-/*
- * The header of a .npy file, versions 1 to 3:
- *     "\x93NUMPY", major, minor, header length (2 bytes in version 1, else 4, little-endian),
- *     then a Python dict in text: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
- * (numpy.lib.format). The dict is read by a parser of just these keys and values; nothing in a
- * file is ever evaluated or unpickled.
- *
- * SPDX-License-Identifier: MIT
- */
-#include "files/matrix_file.h"
+#include "files/npy_read.h"
 
 #include <string.h>
 

@@ -1,10 +1,7 @@
-/*
- * The header of the .npy files that the command writes.
- *
- * SPDX-License-Identifier: MIT
- */
-#include "files/matrix_file.h"
+#include "files/npy_write.h"
+#include "files/npy_read.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *get_descr(tg_type type)

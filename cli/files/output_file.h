@@ -1,20 +1,23 @@
 /*
- * A file that appears whole or not at all: written under a temporary name in the directory of
- * its path and renamed over it at the end. The file that was there stays until then, so it may be
- * an input. One output can be open at a time; SIGINT, SIGTERM, SIGHUP and SIGBUS remove its
- * temporary file and end the process as they would have.
+ * A file that appears whole or not at all. It is written under a temporary name in the directory of
+ * its path and renamed at the end, so a file that was there stays until then and may be an input.
+ * One output can be open at a time. SIGINT, SIGTERM, SIGHUP and SIGBUS remove its temporary file
+ * and then end the process as usual.
  *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TG_CLI_OUTPUT_FILE_H
 #define TG_CLI_OUTPUT_FILE_H
 
-#include "files/matrix_file.h"
+#include "files/file_error.h"
+
+#include <stdint.h>
+#include <stdio.h>
 
 typedef struct cli_output {
     const char *path; /* as the user gave it; not owned */
     char *target;     /* the same, symbolic links followed; owned */
-    char *temp;       /* temporary name, "" of no file before opening; owned */
+    char *temp;       /* temporary name, "" before the file is created; owned */
     FILE *stream;     /* of the temporary file */
     void *map;        /* after cli_map_output */
     int64_t map_bytes;

@@ -8,7 +8,10 @@
  * SPDX-License-Identifier: MIT
  */
 #include "multiply/multiply.h"
+#include "files/matrix_convert.h"
 #include "files/matrix_file.h"
+#include "files/mtx_write.h"
+#include "files/npy_write.h"
 #include "multiply/multiply_device.h"
 #include "files/output_file.h"
 #include "multiply/multiply_panels.h"

@@ -6,49 +6,8 @@
 #include "core/structs.h"
 #include "model/chips.h"
 #include "model/plan_counts.h"
+#include "plan/proposal.h"
 #include "plan/refused_problem.h"
-
-int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel)
-{
-    return strcmp(kernel->device, backend->row_device) == 0 &&
-           (!backend->row_image || strcmp(kernel->image, backend->row_image) == 0);
-}
-
-/* Returns 1 if the row multiplies the types of the problem. */
-static int multiplies(const tgi_kernel *kernel, const tgi_problem *problem)
-{
-    return kernel->type == problem->type && tgi_type_is_in(problem->b_type, kernel->b_types);
-}
-
-void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
-                      const tgi_problem *problem, const tgi_kernel *kernel, tgi_proposal *proposal)
-{
-    tgi_refusal *refusal = &proposal->refusal;
-    memset(proposal, 0, sizeof *proposal);
-    proposal->kernel = kernel;
-    if (!tgi_plan_has_row(backend, kernel)) {
-        tgi_refuse(refusal, TG_REFUSAL_OTHER_DEVICE, "runs on %s, the plan is for %s",
-                   kernel->device, backend->device);
-    } else if (!multiplies(kernel, problem)) {
-        tgi_refuse(refusal, TG_REFUSAL_OTHER_TYPE, "multiplies %s, the inputs are %s",
-                   tg_get_type_name(kernel->type), tg_get_type_name(problem->type));
-    } else if (kernel->isa > machine->isa) {
-        tgi_refuse(refusal, TG_REFUSAL_OTHER_ARCHITECTURE, "needs %s, the plan is for %s",
-                   tgi_kernels_isa_name(kernel->isa), tgi_kernels_isa_name(machine->isa));
-    } else {
-        backend->propose(machine, problem, proposal);
-        if (problem->is_batch_invariant && proposal->sum_order != TGI_SUM_ALONG &&
-            !tgi_problem_is_empty(problem) && !tgi_problem_is_scale_only(problem) &&
-            proposal->is_legal) {
-            proposal->is_legal = 0;
-            tgi_refuse(refusal, TG_REFUSAL_BATCH_INVARIANT,
-                       "the order of its sums depends on more than k; batch_invariant excludes it");
-        }
-    }
-    if (proposal
-            ->is_legal) /* a backend may leave the refusal of a side of D that it did not take */
-        *refusal = (tgi_refusal){.kind = TG_REFUSAL_NONE};
-}
 
 /* Rows that sum in the same order with the same instructions give the same bits. */
 #define BITS_COUNT (TGI_SUM_ORDER_COUNT * TGI_ISA_COUNT)

@@ -4,14 +4,6 @@
 
 #include "plan/backend.h"
 
-/* 1 if the row is one of the backend's. */
-int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel);
-
-/* Asks the backend what it makes of one row, whose device, type and instruction set are checked
- * first. */
-void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
-                      const tgi_problem *problem, const tgi_kernel *kernel, tgi_proposal *proposal);
-
 /* Notes whether A and B, pointers of the canonical problem, are as aligned as kernels may ask; NULL
  * is. */
 void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, const void *a,

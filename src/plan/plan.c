@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "core/structs.h"
 #include "plan/candidates.h"
+#include "plan/proposal.h"
 #include "plan/context.h"
 #include "tilegemm_lab.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/status.h"
-#include "plan/candidates.h"
+#include "plan/proposal.h"
 
 /* Bytes of the list, so that the sentences around it fit in a status detail too. */
 #define LIST_BYTES 380

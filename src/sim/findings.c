@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sim/hooks.h"
-#include "sim/run.h"
+#include "sim/run_state.h"
 
 /* The finding to fill, counted; NULL where there is no room for one more. */
 tgi_sim_finding *tgi_sim_find(sim_run *run, tg_finding_kind kind, int site)

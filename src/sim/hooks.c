@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "sim/run.h"
+#include "sim/run_state.h"
+#include "sim/requests.h"
+#include "sim/trace.h"
 
 /* Accesses after which a thread lets the others of its warp catch up. */
 #define ACCESSES_AT_ONCE 2048
@@ -201,8 +203,7 @@ static async_copy *add_copy(sim_run *run)
         int capacity = thread->copy_capacity ? 2 * thread->copy_capacity : 16;
         async_copy *copies = tgi_alloc_block(capacity * (int64_t)sizeof *copies);
         if (!copies) {
-            run->is_out_of_memory = 1;
-            tgi_sim_stop(run);
+            tgi_sim_stop_without_memory(run);
         }
         if (thread->copy_count)
             memcpy(copies, thread->copies, (size_t)thread->copy_count * sizeof *copies);

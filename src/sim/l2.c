@@ -3,10 +3,11 @@
  * the line that was used longest ago gives way. Reads and writes both fill. There is no L1 before
  * it and blocks run one after another, in the order of their numbers.
  */
+#include "sim/l2.h"
+
 #include <string.h>
 
 #include "core/alloc.h"
-#include "sim/run.h"
 
 enum { WAY_COUNT = 16, SECTORS_PER_LINE = 4, LINE_BYTES = 128 };
 

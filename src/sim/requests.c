@@ -9,12 +9,14 @@
  * words of four steps would take too many registers), and copies in the background are no reads or
  * writes.
  */
+#include "sim/requests.h"
+
 #include <string.h>
 
 #include "core/alloc.h"
 #include "model/banks.h"
 #include "sim/hooks.h"
-#include "sim/run.h"
+#include "sim/l2.h"
 
 enum { SECTOR_BYTES = 32, MERGED_WORDS = 4, SECTOR_SLOTS = 128, QUEUE_SLOTS = 4096 };
 
@@ -71,8 +73,7 @@ static queue *find_queue(sim_run *run, uint64_t path, int site, access_kind kind
         if (found->is_used)
             continue;
         if (all->used_count == QUEUE_SLOTS - 1) {
-            run->is_out_of_memory = 1;
-            tgi_sim_stop(run);
+            tgi_sim_stop_without_memory(run);
         }
         const int depth = run->thread->site_depth;
         found->path = path;
@@ -94,8 +95,7 @@ static void reserve(sim_run *run, queue *open, int count)
         capacity *= 2;
     request *requests = tgi_alloc_block(capacity * (int64_t)sizeof *requests);
     if (!requests) {
-        run->is_out_of_memory = 1;
-        tgi_sim_stop(run);
+        tgi_sim_stop_without_memory(run);
     }
     if (open->count)
         memcpy(requests, open->requests, (size_t)open->count * sizeof *requests);

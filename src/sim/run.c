@@ -1,5 +1,5 @@
 /* A kernel's blocks one after another, the threads of a block as fibers that go on in turn. */
-#include "sim/run.h"
+#include "sim/run_state.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "core/alloc.h"
 #include "core/status.h"
 #include "sim/hooks.h"
-
-tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index;
-sim_run *tgi_sim_now;
+#include "sim/requests.h"
+#include "sim/l2.h"
+#include "sim/trace.h"
 
 /* Kept from run to run: shared memory is one for all, so one run goes at a time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -23,12 +23,6 @@ static void start_thread(void)
     run->thread->state = THREAD_ENDED;
     tgi_fiber_switch(&run->thread->fiber, run->scheduler);
     __builtin_unreachable();
-}
-
-void tgi_sim_stop(sim_run *run)
-{
-    run->is_stopped = 1;
-    tgi_fiber_switch(&run->thread->fiber, run->scheduler);
 }
 
 static void go_on(sim_run *run, sim_thread *thread)

@@ -1,5 +1,5 @@
 /* Bounds, alignment, and who wrote and read what since the last barrier. */
-#include "sim/run.h"
+#include "sim/run_state.h"
 
 #include <stdio.h>
 

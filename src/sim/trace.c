@@ -1,10 +1,11 @@
 /* What happened between two barriers of a block, for the reader of a small product. */
+#include "sim/trace.h"
+
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/status.h"
 #include "sim/hooks.h"
-#include "sim/run.h"
 
 struct sim_tracer {
     tg_trace_access *accesses;
@@ -38,27 +39,13 @@ static void *grow(sim_run *run, void *array, int count, int *capacity, size_t en
     int larger = *capacity ? 2 * *capacity : 256;
     void *grown = tgi_alloc_block(larger * (int64_t)entry_bytes);
     if (!grown) {
-        run->is_out_of_memory = 1;
-        tgi_sim_stop(run);
+        tgi_sim_stop_without_memory(run);
     }
     if (count)
         memcpy(grown, array, (size_t)count * entry_bytes);
     tgi_alloc_free(array);
     *capacity = larger;
     return grown;
-}
-
-char tgi_sim_find_element(const sim_run *run, uintptr_t address, int64_t *index)
-{
-    static const char spaces[] = {'A', 'B', 'D', 'S'};
-    const tgi_sim_range *ranges[] = {&run->a, &run->b, &run->d, &run->variable};
-    for (int i = 0; i < 4; i++) {
-        if (address >= ranges[i]->low && address < ranges[i]->high) {
-            *index = (int64_t)(address - ranges[i]->low) / 4;
-            return spaces[i];
-        }
-    }
-    return 0;
 }
 
 void tgi_sim_trace_access(sim_run *run, access_kind kind, uintptr_t address, int size_bytes,

@@ -26,9 +26,9 @@
 #include <cmocka.h>
 
 #include "alloc/wrapped_allocation.h"
-#include "files/matrix_file.h"
+#include "files/matrix_convert.h"
+#include "files/npy_write.h"
 #include "harness/step.h"
-#include "tilegemm_lab.h"
 
 #define WORD_COUNT_MAX 24
 #define ALLOCATIONS_MAX 12000

@@ -14,6 +14,9 @@
 #include <cmocka.h>
 
 #include "files/matrix_file.h"
+#include "files/matrix_convert.h"
+#include "files/mtx_read.h"
+#include "files/mtx_write.h"
 
 #define LIMIT_BYTES (1 << 20)
 #define ARRAY "%%MatrixMarket matrix array real general\n"

@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "files/matrix_file.h"
+#include "files/npy_read.h"
+#include "files/npy_write.h"
 
 /* A file of version `major` with the header text and `data_bytes` of zeros. Owned by the caller. */
 static char *make_file(int major, const char *text, int64_t data_bytes, int64_t *byte_count)

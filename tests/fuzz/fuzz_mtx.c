@@ -8,7 +8,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "files/matrix_file.h"
+#include "files/matrix_convert.h"
+#include "files/mtx_read.h"
+#include "files/mtx_write.h"
 
 #define LIMIT_BYTES (1 << 13)
 

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files/matrix_file.h"
+#include "files/matrix_convert.h"
+#include "files/npy_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count);
 

@@ -1,0 +1,18 @@
+/*
+ * MatrixMarket output: a real general array, column by column.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TG_CLI_MTX_WRITE_H
+#define TG_CLI_MTX_WRITE_H
+
+#include "progress.h"
+#include "tilegemm.h"
+
+#include <stdio.h>
+
+/* Writes the view with as many digits as give the same bits when they are read again. Returns 0 if
+ * the stream failed; errno tells why. */
+int cli_write_mtx(FILE *stream, const tg_matrix *view, cli_progress *progress);
+
+#endif /* TG_CLI_MTX_WRITE_H */

@@ -1,0 +1,17 @@
+/*
+ * The header of the .npy files that the command writes.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TG_CLI_NPY_WRITE_H
+#define TG_CLI_NPY_WRITE_H
+
+#include "tilegemm.h"
+
+/* Bytes of the header that cli_format_npy_header writes; a multiple of 64. */
+#define CLI_NPY_HEADER_BYTES 128
+
+/* Writes the header (version 1, C order) of an m x n matrix. */
+void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_NPY_HEADER_BYTES]);
+
+#endif /* TG_CLI_NPY_WRITE_H */
