@@ -8,12 +8,6 @@ int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel)
            (!backend->row_image || strcmp(kernel->image, backend->row_image) == 0);
 }
 
-/* Returns 1 if the row multiplies the types of the problem. */
-static int multiplies(const tgi_kernel *kernel, const tgi_problem *problem)
-{
-    return kernel->type == problem->type && tgi_type_is_in(problem->b_type, kernel->b_types);
-}
-
 void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
                       const tgi_problem *problem, const tgi_kernel *kernel, tgi_proposal *proposal)
 {
@@ -23,9 +17,12 @@ void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
     if (!tgi_plan_has_row(backend, kernel)) {
         tgi_refuse(refusal, TG_REFUSAL_OTHER_DEVICE, "runs on %s, the plan is for %s",
                    kernel->device, backend->device);
-    } else if (!multiplies(kernel, problem)) {
+    } else if (kernel->type != problem->type) {
         tgi_refuse(refusal, TG_REFUSAL_OTHER_TYPE, "multiplies %s, the inputs are %s",
                    tg_get_type_name(kernel->type), tg_get_type_name(problem->type));
+    } else if (!tgi_type_is_in(problem->b_type, kernel->b_types)) {
+        tgi_refuse(refusal, TG_REFUSAL_OTHER_TYPE, "takes no B of %s beside an A of %s",
+                   tg_get_type_name(problem->b_type), tg_get_type_name(problem->type));
     } else if (kernel->isa > machine->isa) {
         tgi_refuse(refusal, TG_REFUSAL_OTHER_ARCHITECTURE, "needs %s, the plan is for %s",
                    tgi_kernels_isa_name(kernel->isa), tgi_kernels_isa_name(machine->isa));
