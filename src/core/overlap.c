@@ -12,11 +12,12 @@ static int64_t find_gcd(int64_t x, int64_t y)
     return x;
 }
 
-tgi_span tgi_overlap_find_span(const tgi_layout *layout, int64_t row_count, int64_t col_count,
-                               int64_t batch_count, int64_t element_bytes)
+tgi_span tgi_overlap_find_span(const tgi_operand_view *view)
 {
-    const int64_t counts[] = {row_count, col_count, batch_count};
-    int64_t strides[] = {layout->row, layout->col, layout->batch}; /* to bytes below */
+    const int64_t counts[] = {view->row_count, view->col_count, view->batch_count};
+    const int64_t element_bytes = tgi_type_bytes(view->type);
+    int64_t strides[] = {view->layout.row, view->layout.col,
+                         view->layout.batch}; /* to bytes below */
     tgi_span span = {0, element_bytes, element_bytes, 0};
     int inner = -1; /* the dimension of the smallest stride: its entries and their gaps are a run */
     for (int i = 0; i < 3; i++) {

@@ -2,7 +2,7 @@
 #ifndef TGI_OVERLAP_H
 #define TGI_OVERLAP_H
 
-#include "core/problem.h"
+#include "core/operand_view.h"
 
 /* The bytes of a matrix, relative to its data pointer: `low` .. `high` (exclusive) is the
  * address range. It is made of contiguous runs of `run_bytes`, which start at low plus multiples
@@ -11,9 +11,8 @@ typedef struct tgi_span {
     int64_t low, high, run_bytes, stride_gcd;
 } tgi_span;
 
-/* The span of a matrix of at least one element. */
-tgi_span tgi_overlap_find_span(const tgi_layout *layout, int64_t row_count, int64_t col_count,
-                               int64_t batch_count, int64_t element_bytes);
+/* Returns the span of an operand of at least one element. */
+tgi_span tgi_overlap_find_span(const tgi_operand_view *view);
 
 /* For address ranges that overlap, the distance of their low ends in bytes: 0 if the runs of one
  * all lie in the gaps of the other. */

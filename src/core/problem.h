@@ -1,68 +1,67 @@
 /*
  * The canonical problem: what VALIDATE makes of the caller's, and all that PLAN and the kernels
- * see. Transposes are folded into strides, and D's shorter stride runs along its rows, or D is at
+ * see. Transposes are folded into strides. D's shorter stride runs along its rows, unless D is at
  * most TGI_SKINNY_ROWS rows high.
  */
 #ifndef TGI_PROBLEM_H
 #define TGI_PROBLEM_H
 
+#include "core/epilogue_args.h"
 #include "core/types.h"
 
-/* Up to this many rows (or columns) a product streams its large operand once: its own kernels. */
+/* A product of at most this many rows (or columns) reads its large operand once, by kernels of its
+ * own. */
 #define TGI_SKINNY_ROWS 16
 
 /* Element (i, j) of batch entry p lies at p * batch + i * row + j * col elements. So that equal
- * problems are equal bytes, the stride of one row or column is 1, that of one batch entry 0, which
- * is a multiple of any alignment. */
+ * problems are equal bytes, the stride of a single row or column is 1, and that of a single batch
+ * entry is 0, which is a multiple of any alignment. */
 typedef struct tgi_layout {
     int64_t row, col, batch;
 } tgi_layout;
 
+#define TGI_LAYOUT_MATRIX(name) tgi_layout name;
+#define TGI_LAYOUT_BIAS(name)
+#define TGI_LAYOUT_SCALE(name)
+
 /* Compared and hashed as bytes: tgi_problem_validate clears the padding. */
 typedef struct tgi_problem {
     int64_t m, n, k, batch_count;
-    tgi_layout a, b, c, d; /* A is m x k, B is k x n, C and D are m x n */
-    double alpha, beta;    /* rounded to FP32 unless type is FP64 */
-    tg_type type, b_type;  /* of A, of B; they differ only where both are FP8 */
-    tg_type d_type;        /* of C, D and bias */
+    /* The layouts of the matrices a, b, c, d, of the shapes in operands.def. */
+#define TGI_OPERAND(name, title, form, ...) TGI_LAYOUT_##form(name)
+#include "core/operands.def"
+#undef TGI_OPERAND
+    tg_type type, b_type; /* of A, of B; they differ only if both are FP8 */
+    tg_type d_type;       /* of C, D and bias */
     tg_precision precision;
-    tg_bias bias; /* of the canonical D */
-    tg_activation activation;
-    tg_scale a_scale, b_scale, d_scale; /* of the canonical A, B and D */
+    tgi_epilogue epilogue; /* of the canonical A, B and D */
     int32_t is_batch_invariant;
     int32_t is_swapped; /* 1: computes D^T = op(B)^T op(A)^T, so A is the caller's B */
     /* 1: the pointer is no multiple of the backend's operand_alignment (PLAN fills them in). */
     int32_t is_a_offset, is_b_offset;
 } tgi_problem;
 
+#undef TGI_LAYOUT_MATRIX
+#undef TGI_LAYOUT_BIAS
+#undef TGI_LAYOUT_SCALE
+
+/* Checks the arguments of the caller's problem, as far as shapes and layouts do not matter. */
+tg_status tgi_problem_check_arguments(const tg_problem *problem);
+
 /* Folds the caller's problem into *canonical. Data pointers are not looked at. Errors:
  * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (D with itself). */
 tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *canonical);
 
-/* The same problem as D^T = B^T A^T: rows and columns change roles. */
+/* Turns the problem into D^T = B^T A^T: rows and columns change roles. */
 void tgi_problem_transpose(tgi_problem *problem);
 
-/* 1 if no product is formed: k = 0 or alpha = 0, so A and B are not read. */
+/* Returns 1 if no product is formed: A and B are not read, because k or alpha is 0. */
 static inline int tgi_problem_is_scale_only(const tgi_problem *problem)
 {
-    return problem->k == 0 || problem->alpha == 0.0;
+    return problem->k == 0 || problem->epilogue.alpha == 0.0;
 }
 
-/* 1 if any operand has a scale. */
-static inline int tgi_problem_has_scale(const tgi_problem *problem)
-{
-    return problem->a_scale != TG_SCALE_NONE || problem->b_scale != TG_SCALE_NONE ||
-           problem->d_scale != TG_SCALE_NONE;
-}
-
-/* 1 if D is the sum of products itself, converted. */
-static inline int tgi_problem_is_sum_alone(const tgi_problem *problem)
-{
-    return problem->alpha == 1.0 && problem->beta == 0.0 && problem->bias == TG_BIAS_NONE &&
-           problem->activation == TG_ACTIVATION_NONE && !tgi_problem_has_scale(problem);
-}
-
-/* 1 if D has no element. */
+/* Returns 1 if D has no element. */
 static inline int tgi_problem_is_empty(const tgi_problem *problem)
 {
     return problem->m == 0 || problem->n == 0 || problem->batch_count == 0;

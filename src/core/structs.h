@@ -5,7 +5,7 @@
 #ifndef TGI_STRUCTS_H
 #define TGI_STRUCTS_H
 
-#include "tilegemm.h"
+#include "core/operand_list.h"
 
 /* What the library knows of a public struct. */
 typedef struct tgi_struct {
@@ -39,15 +39,11 @@ tg_status tgi_struct_write(const tgi_struct *kind, const void *made, void *out,
 /* Returns the pointers of a problem of this version, without a workspace, on the default stream. */
 static inline tg_buffers tgi_struct_take_buffers(const tg_problem *problem)
 {
-    return (tg_buffers){.struct_bytes = sizeof(tg_buffers),
-                        .a = problem->a.data,
-                        .b = problem->b.data,
-                        .c = problem->c.data,
-                        .d = problem->d.data,
-                        .bias = problem->bias_data,
-                        .a_scale = problem->a_scale_data,
-                        .b_scale = problem->b_scale_data,
-                        .d_scale = problem->d_scale_data};
+    tg_buffers buffers = {.struct_bytes = sizeof buffers};
+#define TGI_OPERAND(name, title, form, ...) buffers.name = TGI_DATA_##form(problem, name);
+#include "core/operands.def"
+#undef TGI_OPERAND
+    return buffers;
 }
 
 #endif

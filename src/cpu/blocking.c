@@ -152,8 +152,8 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     cut_for_threads(p, tiles, thread_count, macs_per_cycle, cut);
     choose_blocks(machine, p, tiles, thread_count, cut);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
-    cut->is_streamed = p->k <= cut->kc && p->beta == 0.0 && tgi_cpu_is_d_plain(p) &&
-                       tgi_cpu_is_linear(p) && d_bytes > machine->l3_bytes;
+    cut->is_streamed = p->k <= cut->kc && p->epilogue.beta == 0.0 && tgi_cpu_is_d_plain(p) &&
+                       tgi_epilogue_is_linear(&p->epilogue) && d_bytes > machine->l3_bytes;
     /* With so little work for each element, writing D takes most of the time. */
     int64_t b_bytes = p->k * p->n * tiles->elem_bytes;
     cut->is_along_rows = p->k <= 32 && b_bytes <= machine->l2_bytes / 2;

@@ -65,13 +65,6 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
     return problem->d.col == 1 && tgi_type_bytes(problem->d_type) == tgi_cpu_accum_bytes(problem);
 }
 
-/* Returns 1 if the epilogue has alpha and beta alone. */
-static inline int tgi_cpu_is_linear(const tgi_problem *problem)
-{
-    return problem->bias == TG_BIAS_NONE && problem->activation == TG_ACTIVATION_NONE &&
-           !tgi_problem_has_scale(problem);
-}
-
 static inline int64_t tgi_cpu_divide_up(int64_t x, int64_t y)
 {
     return (x + y - 1) / y;
@@ -103,6 +96,9 @@ static inline const void *tgi_cpu_at(const void *data, const tgi_layout *layout,
  * `running` is NULL. */
 void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, int64_t row,
                     int64_t col, tgi_finish *block);
+
+/* Computes D of a call that forms no product: the epilogue of sums that are all zero. */
+void tgi_cpu_run_epilogue_alone(const tgi_call *call);
 
 /* Adds the sums of all chunks of k in the order of k and writes D. `chunk_sums` holds chunk_count x
  * m x n accumulators. */

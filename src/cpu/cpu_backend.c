@@ -48,52 +48,6 @@ int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)
     return (chunk + step - 1) / step * step;
 }
 
-void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, int64_t row,
-                    int64_t col, tgi_finish *block)
-{
-    const tgi_problem *p = call->problem;
-    int64_t bytes = tgi_type_bytes(p->d_type);
-    int64_t bias_index = p->bias == TG_BIAS_ROW ? row : col;
-    block->problem = p;
-    block->c = tgi_cpu_at(call->c, &p->c, batch, row, col, bytes);
-    block->d = (void *)tgi_cpu_at(call->d, &p->d, batch, row, col, bytes);
-    block->bias = call->bias ? (const char *)call->bias + bias_index * bytes : NULL;
-    block->a_scale = call->a_scale;
-    block->b_scale = call->b_scale;
-    block->d_scale = call->d_scale;
-    if (p->a_scale == TG_SCALE_VECTOR)
-        block->a_scale += row;
-    if (p->b_scale == TG_SCALE_VECTOR)
-        block->b_scale += col;
-    if (!block->running) {
-        block->running = block->d;
-        block->running_row = p->d.row;
-    }
-    finish(block);
-}
-
-/* Launches a problem with alpha = 0 or k = 0: D is the epilogue of sums that are all zero. A and B
- * are not touched. */
-static void scale(const tgi_call *call)
-{
-    static const double zeros[64];
-    const int64_t width = 64;
-    const tgi_problem *p = call->problem;
-    tgi_finish_fn *finish = tgi_isa_generic[p->type].finish;
-    for (int64_t batch = 0; batch < p->batch_count; batch++) {
-        for (int64_t row = 0; row < p->m; row++) {
-            for (int64_t col = 0; col < p->n; col += width) {
-                tgi_finish block = {.rows = 1,
-                                    .cols = p->n - col < width ? p->n - col : width,
-                                    .sums = zeros,
-                                    .is_first = 1,
-                                    .is_last = 1};
-                tgi_cpu_finish(call, finish, batch, row, col, &block);
-            }
-        }
-    }
-}
-
 static tg_status count_devices(int *count)
 {
     *count = 1;
@@ -141,7 +95,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *problem,
     const tgi_kernel *kernel = proposal->kernel;
     (void)machine;
     if (tgi_problem_is_scale_only(problem)) {
-        prepared->launch = scale;
+        prepared->launch = tgi_cpu_run_epilogue_alone;
         return;
     }
     prepared->launch = families[kernel->family]->launch;

@@ -17,7 +17,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                    "columns");
         return;
     }
-    if (!tgi_cpu_is_linear(p)) {
+    if (!tgi_epilogue_is_linear(&p->epilogue)) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_EPILOGUE,
                    "writes D from registers: alpha and beta, but no bias and no activation");
         return;
@@ -80,9 +80,9 @@ static void launch(const tgi_call *call)
     tile.b_row = p->b.row;
     tile.c_row = p->c.row;
     tile.d_row = p->d.row;
-    tile.alpha = p->alpha;
-    tile.beta = p->beta;
-    tile.is_plain = p->alpha == 1.0 && p->beta == 0.0;
+    tile.alpha = p->epilogue.alpha;
+    tile.beta = p->epilogue.beta;
+    tile.is_plain = p->epilogue.alpha == 1.0 && p->epilogue.beta == 0.0;
     tile.is_d_far = tile.is_streamed = 0;
     for (int64_t batch = 0; batch < p->batch_count; batch++) {
         for (int64_t j = 0; j < p->n; j += cols) {

@@ -87,7 +87,7 @@ static inline __attribute__((always_inline)) TARGET void
 ACC_LOCAL(activate_row)(ACC(elem) * row, int64_t cols, const tg_activation kind)
 {
     for (int64_t j = 0; j < cols; j++)
-        row[j] = ACC_ACTIVATE(row[j], kind);
+        row[j] = ACC_STEP(activate)(row[j], kind);
 }
 
 static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activation kind)
@@ -114,11 +114,11 @@ static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activat
 static TARGET void ACC_LOCAL(scale_alpha)(ACC(elem) * alphas, const tgi_finish *f, int64_t i,
                                           int64_t col, int64_t cols)
 {
-    const tgi_problem *p = f->problem;
-    const float alpha = (float)p->alpha;
-    const float scale_a = f->a_scale ? f->a_scale[p->a_scale == TG_SCALE_VECTOR ? i : 0] : 1.0f;
+    const tgi_epilogue *e = &f->problem->epilogue;
+    const float alpha = (float)e->alpha;
+    const float scale_a = f->a_scale ? f->a_scale[e->a_scale == TG_SCALE_VECTOR ? i : 0] : 1.0f;
     for (int64_t j = 0; j < cols; j++) {
-        int64_t index = p->b_scale == TG_SCALE_VECTOR ? col + j : 0;
+        int64_t index = e->b_scale == TG_SCALE_VECTOR ? col + j : 0;
         alphas[j] = tgi_scale_alpha_fp32(alpha, scale_a, f->b_scale ? f->b_scale[index] : 1.0f);
     }
 }
@@ -134,10 +134,8 @@ static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sum
     for (int64_t j = 0; j < cols; j += VECTOR_ELEMS) {
         int is_whole = j + VECTOR_ELEMS <= cols;
         ACC(vec) sum = is_whole ? ACC(load)(sums + j) : ACC(load_some)(sums + j, (int)(cols - j));
-        sum = ACC(mul)(alphas ? ACC(load)(alphas + j) : ACC(set)(alpha), sum);
-        if (factor != 0) {
-            sum = ACC(fma)(c_scale, ACC(load)(c + j), sum);
-        }
+        TGI_COMBINE(sum, ACC(mul), ACC(fma), alphas ? ACC(load)(alphas + j) : ACC(set)(alpha), sum,
+                    factor != 0, c_scale, ACC(load)(c + j));
         ACC(store)(row + j, sum);
     }
 }
@@ -149,14 +147,14 @@ static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int
     const char *bias = f->bias;
     int64_t bytes = tgi_type_bytes(p->d_type);
     ACC(elem) values[FINISH_COLS];
-    if (p->bias == TG_BIAS_ROW) {
+    if (p->epilogue.bias == TG_BIAS_ROW) {
         ACC_LOCAL(read_row)(values, bias + i * bytes, 1, 1, p->d_type);
         for (int64_t j = 0; j < cols; j++)
-            row[j] += values[0];
-    } else if (p->bias == TG_BIAS_COL) {
+            row[j] = ACC_STEP(add_bias)(row[j], values[0]);
+    } else {
         ACC_LOCAL(read_row)(values, bias + col * bytes, cols, 1, p->d_type);
         for (int64_t j = 0; j < cols; j++)
-            row[j] += values[j];
+            row[j] = ACC_STEP(add_bias)(row[j], values[j]);
     }
 }
 
@@ -164,8 +162,9 @@ static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int
 static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t col, int64_t cols)
 {
     const tgi_problem *p = f->problem;
+    const tgi_epilogue *e = &p->epilogue;
     const int64_t bytes = tgi_type_bytes(p->d_type);
-    const ACC(elem) factor = f->is_first ? (ACC(elem))p->beta : 1;
+    const ACC(elem) factor = f->is_first ? (ACC(elem))e->beta : 1;
     const ACC(elem) *sums = (const ACC(elem) *)f->sums + i * f->sums_row + col;
     ACC(elem) *running = (ACC(elem) *)f->running + i * f->running_row + col;
     const int is_scaled = f->a_scale || f->b_scale;
@@ -179,19 +178,19 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
     if (is_scaled)
         ACC_LOCAL(scale_alpha)(alphas, f, i, col, cols);
     ACC_LOCAL(combine_row)
-    (row, sums, (ACC(elem))p->alpha, is_scaled ? alphas : NULL, factor, c, cols);
+    (row, sums, (ACC(elem))e->alpha, is_scaled ? alphas : NULL, factor, c, cols);
     if (!f->is_last) {
         ACC_LOCAL(write_row)(running, row, cols, 1, ACC_TYPE);
         return;
     }
-    if (p->bias != TG_BIAS_NONE)
+    if (e->bias != TG_BIAS_NONE)
         ACC_LOCAL(add_bias)(row, f, i, col, cols);
-    if (p->activation != TG_ACTIVATION_NONE)
-        ACC_LOCAL(activate)(row, cols, p->activation);
-    if (f->d_scale) {
-        for (int64_t j = 0; j < cols; j++)
-            row[j] *= *f->d_scale;
-    }
+    if (e->activation != TG_ACTIVATION_NONE)
+        ACC_LOCAL(activate)(row, cols, e->activation);
+#if ACC_IS_FP32 /* D has a scale only if it is FP8 */
+    for (int64_t j = 0; f->d_scale && j < cols; j++)
+        row[j] = tgi_scale_d_fp32(row[j], *f->d_scale);
+#endif
     char *target = (char *)f->d + (i * p->d.row + col * p->d.col) * bytes;
     ACC_LOCAL(write_row)(target, row, cols, p->d.col, p->d_type);
 }

@@ -22,12 +22,10 @@ typedef struct tgi_copy {
 typedef void tgi_copy_fn(const tgi_copy *copy);
 
 /*
- * Brings sums of one chunk of k to D: with s the running sum of the chunks before,
+ * A block of sums of one chunk of k on its way to D. With s the running sum of the chunks before,
  *     v = alpha * sums + (first chunk ? beta * C : s)
- *     last chunk ? D = convert(activation(v + bias)) : s = v
- * with the scales in alpha and D's before the conversion, as core/epilogue.h has them;
- * sums and s are accumulators with contiguous rows; c, d and bias are of the problem's d_type and
- * point to the block's first element.
+ *     last chunk ? D = the rest of the epilogue of v : s = v
+ * by the steps of core/epilogue.h. Sums and s are accumulators with contiguous rows.
  */
 typedef struct tgi_finish {
     const tgi_problem *problem;
@@ -36,10 +34,12 @@ typedef struct tgi_finish {
     int64_t sums_row;
     void *running; /* s; not used if the chunk is both first and last */
     int64_t running_row;
-    const void *c;
-    void *d;
-    const void *bias;                         /* of the block's first row or column */
-    const float *a_scale, *b_scale, *d_scale; /* of its first row and column; NULL: none */
+    /* A pointer to the part of each operand of the epilogue, c, d, ..., that belongs to the block;
+     * NULL for an operand that is not used. */
+#define TGI_OPERAND(name, title, form, role, ...)                                                  \
+    TGI_OF_EPILOGUE_##role(TGI_POINTER_##form##_##role(name);)
+#include "core/operands.def"
+#undef TGI_OPERAND
     int is_first, is_last;
 } tgi_finish;
 typedef void tgi_finish_fn(const tgi_finish *finish);

@@ -14,7 +14,6 @@
 #define ACC_NAME fp32
 #define ACC_TYPE TG_TYPE_FP32
 #define ACC_IS_FP32 1
-#define ACC_ACTIVATE tgi_activate_fp32
 #include "cpu/finish_body.h"
 #define IN_NAME fp32
 #include "cpu/copy_body.h"
@@ -43,12 +42,10 @@
 #undef ACC_NAME
 #undef ACC_TYPE
 #undef ACC_IS_FP32
-#undef ACC_ACTIVATE
 
 #define ACC_NAME fp64
 #define ACC_TYPE TG_TYPE_FP64
 #define ACC_IS_FP32 0
-#define ACC_ACTIVATE tgi_activate_fp64
 #include "cpu/finish_body.h"
 #define IN_NAME fp64
 #include "cpu/copy_body.h"

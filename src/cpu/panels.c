@@ -61,9 +61,9 @@ static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_
 static int is_fused(const tgi_panels *s)
 {
     const tgi_problem *p = s->call->problem;
-    int reads_c = s->is_first && p->beta != 0.0;
-    return tgi_cpu_is_d_plain(p) && !tgi_problem_has_scale(p) &&
-           (!s->is_last || tgi_cpu_is_linear(p)) && (!reads_c || p->c.col == 1);
+    int reads_c = s->is_first && p->epilogue.beta != 0.0;
+    return tgi_cpu_is_d_plain(p) && !tgi_epilogue_has_scale(&p->epilogue) &&
+           (!s->is_last || tgi_epilogue_is_linear(&p->epilogue)) && (!reads_c || p->c.col == 1);
 }
 
 /* The destination of a tile's sums. */
@@ -129,12 +129,12 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     walk->d = (char *)tgi_cpu_at(s->call->d, &p->d, s->batch, s->row, s->col, bytes);
     walk->c = walk->d;
     tile->d_row = tile->c_row = p->d.row;
-    if (s->is_first && p->beta != 0.0) {
+    if (s->is_first && p->epilogue.beta != 0.0) {
         walk->c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes);
         tile->c_row = p->c.row;
     }
-    tile->alpha = p->alpha;
-    tile->beta = s->is_first ? p->beta : 1.0;
+    tile->alpha = p->epilogue.alpha;
+    tile->beta = s->is_first ? p->epilogue.beta : 1.0;
     tile->is_streamed = s->decision->is_streamed;
     tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed;
     tile->is_plain = tile->alpha == 1.0 && tile->beta == 0.0 && !tile->is_streamed;

@@ -38,10 +38,9 @@ static __attribute__((noinline)) TARGET void TILE(finish_tile)(const tgi_tile *t
     for (; rows > 0; rows--) {
         for (int col = 0; col < t->cols; col += VECTOR_ELEMS) {
             const int left = t->cols - col, is_partial = left < VECTOR_ELEMS;
-            ACC(vec) sum = ACC(mul)(alpha, ACC(load)(sums + col));
-            if (has_c)
-                sum = ACC(fma)(
-                    beta, is_partial ? ACC(load_some)(c + col, left) : ACC(load)(c + col), sum);
+            ACC(vec) sum;
+            TGI_COMBINE(sum, ACC(mul), ACC(fma), alpha, ACC(load)(sums + col), has_c, beta,
+                        is_partial ? ACC(load_some)(c + col, left) : ACC(load)(c + col));
             if (is_partial)
                 ACC(store_some)(d + col, sum, left);
             else if (is_streamed)

@@ -4,6 +4,7 @@
 #include "core/alloc.h"
 #include "core/status.h"
 #include "cuda/families/gemm.h"
+#include "cuda/families/gemm_launch.h"
 #include "cuda/runtime/device_memory.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/timing.h"
@@ -66,12 +67,7 @@ static tg_status launch_scale(const tgi_cuda_queue *queue, const tgi_call *call,
     scale_prepared *prepared = block;
     tgi_gemm_args args = prepared->args;
     void *arguments[] = {&args};
-    args.problem.alpha = call->problem->alpha;
-    args.problem.beta = call->problem->beta;
-    args.c = call->c;
-    args.bias = call->bias;
-    args.d = call->d;
-    args.d_scale = call->d_scale;
+    tgi_gemm_complete_args(call, 0, &args);
     return tgi_cuda_run(queue, &prepared->scale, arguments);
 }
 

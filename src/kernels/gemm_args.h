@@ -9,9 +9,10 @@
 
 typedef struct tgi_gemm_args {
     tgi_problem problem; /* batch_count >= 1, k >= 1; any strides, in elements */
-    const void *a, *b, *c, *bias;
-    const float *a_scale, *b_scale, *d_scale; /* NULL where there is none */
-    void *d;
+    /* A pointer to each operand, a, b, ...; NULL for an operand that is not read. */
+#define TGI_OPERAND(name, title, form, role, ...) TGI_POINTER_##form##_##role(name);
+#include "core/operands.def"
+#undef TGI_OPERAND
     /* Partial sums, type of the accumulator: part s of batch entry p holds m x n sums, row-major
      * without gaps, from element (p * k_part_count + s) * m * n. Unused where k_part_count is 1. */
     void *workspace;

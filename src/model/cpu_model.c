@@ -16,7 +16,7 @@ double tgi_model_operand_bytes(const tgi_problem *problem)
     double in_bytes = (double)tgi_type_bytes(problem->type);
     double out_bytes = (double)tgi_type_bytes(problem->d_type);
     double m = (double)problem->m, n = (double)problem->n, k = (double)problem->k;
-    double c_share = problem->beta != 0.0 ? 2.0 : 1.0;
+    double c_share = problem->epilogue.beta != 0.0 ? 2.0 : 1.0;
     return (double)problem->batch_count *
            (in_bytes * (m * k + k * n) + c_share * out_bytes * m * n);
 }

@@ -13,10 +13,10 @@ int tgi_model_ladder_takes_problem(const tgi_problem *p, tgi_refusal *refusal)
     if (p->batch_count != 1)
         return tgi_refuse(refusal, TG_REFUSAL_BATCH,
                           "the ladder's kernels take one product at a time, no batch");
-    if (p->alpha != 1.0 || p->beta != 0.0)
+    if (p->epilogue.alpha != 1.0 || p->epilogue.beta != 0.0)
         return tgi_refuse(refusal, TG_REFUSAL_EPILOGUE,
                           "the ladder's kernels form D = A B: alpha must be 1 and beta 0");
-    if (p->bias != TG_BIAS_NONE || p->activation != TG_ACTIVATION_NONE)
+    if (!tgi_epilogue_is_linear(&p->epilogue))
         return tgi_refuse(refusal, TG_REFUSAL_EPILOGUE,
                           "the ladder's kernels apply no bias and no activation");
     if (!is_dense(&p->a, p->m, p->k) || !is_dense(&p->b, p->k, p->n) ||

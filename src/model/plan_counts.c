@@ -54,7 +54,7 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
         .block_count = cut->block_count ? cut->block_count : (int64_t)block_count,
         .k_part_count = cut->k_part_count * cut->cluster_parts,
         .global_read_bytes = in_bytes * batch * k * (m * cols + n * rows) + part_bytes +
-                             (p->beta != 0.0 ? d_bytes : 0.0),
+                             (p->epilogue.beta != 0.0 ? d_bytes : 0.0),
         .global_write_bytes = d_bytes + part_bytes,
         .issued_flops = 2.0 * rows * kernel->tile_rows * cols * kernel->tile_cols * depth * batch,
         .occupancy = (double)(cut->resident_count * kernel->thread_count) / gpu->threads_per_sm};

@@ -79,7 +79,7 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 double tgi_model_tile_bytes(const tgi_problem *p)
 {
     double in_elems = (double)p->m * (double)p->k + (double)p->k * (double)p->n;
-    double out_elems = (p->beta != 0.0 ? 2.0 : 1.0) * (double)p->m * (double)p->n;
+    double out_elems = (p->epilogue.beta != 0.0 ? 2.0 : 1.0) * (double)p->m * (double)p->n;
     return (in_elems * (double)tgi_type_bytes(p->type) +
             out_elems * (double)tgi_type_bytes(p->d_type)) *
            (double)p->batch_count;

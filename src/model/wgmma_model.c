@@ -307,8 +307,9 @@ static double find_stored_seconds(const tgi_wgmma_work *work, const tgi_kernel *
 static int is_kept(const tgi_wgmma_work *work, const tgi_kernel *kernel, const tgi_problem *p)
 {
     return !work->a_is_loose && tgi_type_bytes(kernel->type) == 2 &&
-           tgi_type_bytes(p->d_type) == 2 && tgi_problem_is_sum_alone(p) && work->is_d_boxed &&
-           !is_turned(p) && work->cluster_parts == 1 && kernel->tile_cols > work->d_part_cols &&
+           tgi_type_bytes(p->d_type) == 2 && tgi_epilogue_is_sum_alone(&p->epilogue) &&
+           work->is_d_boxed && !is_turned(p) && work->cluster_parts == 1 &&
+           kernel->tile_cols > work->d_part_cols &&
            work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
 }
 

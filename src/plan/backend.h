@@ -32,11 +32,11 @@ typedef struct tgi_call {
     const tgi_machine *machine;
     const tgi_problem *problem; /* of the plan, with alpha and beta of this call */
     void *prepared;             /* of the plan, filled by the backend's `prepare` */
-    const void *a, *b, *c;      /* c is NULL where beta is 0 */
-    void *d;
-    const void *bias;
-    const float *a_scale, *b_scale, *d_scale; /* NULL where the operand has no scale */
-    void *workspace;                          /* aligned to the backend's workspace_alignment */
+    /* A pointer to each operand, a, b, ...; NULL for an operand that is not used. */
+#define TGI_OPERAND(name, title, form, role, ...) TGI_POINTER_##form##_##role(name);
+#include "core/operands.def"
+#undef TGI_OPERAND
+    void *workspace; /* aligned to the backend's workspace_alignment */
     void *stream;
 } tgi_call;
 

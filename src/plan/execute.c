@@ -11,86 +11,68 @@
 
 typedef long long ll; /* for printf */
 
-/* Buffers as the canonical problem names them. */
+/* Returns the call with the buffers of the operands that are used, under their canonical names. */
 static tgi_call make_call(const tg_plan *plan, const tg_buffers *buffers)
 {
-    const int is_swapped = plan->problem.is_swapped;
-    tgi_call call = {.machine = &plan->context->machine,
-                     .problem = &plan->problem,
-                     .prepared = plan->prepared,
-                     .a = is_swapped ? buffers->b : buffers->a,
-                     .b = is_swapped ? buffers->a : buffers->b,
-                     .c = buffers->c,
-                     .d = buffers->d,
-                     .bias = buffers->bias,
-                     .a_scale = is_swapped ? buffers->b_scale : buffers->a_scale,
-                     .b_scale = is_swapped ? buffers->a_scale : buffers->b_scale,
-                     .d_scale = buffers->d_scale,
-                     .stream = buffers->stream};
     const tgi_problem *p = &plan->problem;
-    if (p->a_scale == TG_SCALE_NONE)
-        call.a_scale = NULL;
-    if (p->b_scale == TG_SCALE_NONE)
-        call.b_scale = NULL;
-    if (p->d_scale == TG_SCALE_NONE)
-        call.d_scale = NULL;
-    if (p->beta == 0.0)
-        call.c = NULL;
+    const unsigned used = tgi_epilogue_find_used(&p->epilogue);
+    tgi_call call = {.machine = &plan->context->machine,
+                     .problem = p,
+                     .prepared = plan->prepared,
+                     .stream = buffers->stream};
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, ...)                       \
+    if (used >> TGI_OPERAND_##name & 1u)                                                           \
+        call.name = p->is_swapped ? buffers->partner : buffers->name;
+#include "core/operands.def"
+#undef TGI_OPERAND
     return call;
 }
 
-static tg_status check_pointers(const tgi_call *call)
+/* Returns the row of the operand that the caller knows the canonical one as. */
+static const tgi_operand_row *get_callers_row(const tgi_problem *p, int id)
 {
-    const tgi_problem *p = call->problem;
-    int reads_inputs = !tgi_problem_is_scale_only(p);
-    const char *missing = !call->d                                 ? "d"
-                          : reads_inputs && !call->a               ? p->is_swapped ? "b" : "a"
-                          : reads_inputs && !call->b               ? p->is_swapped ? "a" : "b"
-                          : p->beta != 0.0 && !call->c             ? "c"
-                          : p->bias != TG_BIAS_NONE && !call->bias ? "bias"
-                          : p->a_scale && !call->a_scale ? p->is_swapped ? "b_scale" : "a_scale"
-                          : p->b_scale && !call->b_scale ? p->is_swapped ? "a_scale" : "b_scale"
-                          : p->d_scale && !call->d_scale ? "d_scale"
-                                                         : NULL;
-    if (!missing)
-        return TG_STATUS_OK;
-    return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                           "%s = NULL, but this plan uses it; pass its memory", missing);
+    const tgi_operand_row *row = tgi_operands_get(id);
+    return p->is_swapped ? tgi_operands_get(row->partner) : row;
 }
 
-static tg_status check_overlap(const tg_plan *plan, const tgi_call *call)
+/* Returns 1 if the operand is D itself, read by the epilogue before it is written. */
+static int is_in_place(const tgi_call *call, int id, const void *data)
 {
     const tgi_problem *p = call->problem;
-    const tgi_span *d = &plan->d_span;
-    const char *name = NULL;
-    const int reads_inputs = !tgi_problem_is_scale_only(p);
-    int is_in_place = call->c == call->d && p->c.row == p->d.row && p->c.col == p->d.col &&
-                      p->c.batch == p->d.batch;
-    if (reads_inputs && tgi_overlap_may_share(call->d, d, call->a, &plan->a_span)) {
-        name = p->is_swapped ? "B" : "A";
-    } else if (reads_inputs && tgi_overlap_may_share(call->d, d, call->b, &plan->b_span)) {
-        name = p->is_swapped ? "A" : "B";
-    } else if (call->c && !is_in_place &&
-               tgi_overlap_may_share(call->d, d, call->c, &plan->c_span)) {
-        name = "C";
-    } else if (p->bias != TG_BIAS_NONE &&
-               tgi_overlap_may_share(call->d, d, call->bias, &plan->bias_span)) {
-        name = "bias";
-    } else if (call->a_scale &&
-               tgi_overlap_may_share(call->d, d, call->a_scale, &plan->a_scale_span)) {
-        name = p->is_swapped ? "b_scale" : "a_scale";
-    } else if (call->b_scale &&
-               tgi_overlap_may_share(call->d, d, call->b_scale, &plan->b_scale_span)) {
-        name = p->is_swapped ? "a_scale" : "b_scale";
-    } else if (call->d_scale &&
-               tgi_overlap_may_share(call->d, d, call->d_scale, &plan->d_scale_span)) {
-        name = "d_scale";
+    const tgi_layout *layout = tgi_problem_get_layout(p, id);
+    return tgi_operands_get(id)->role == TGI_ROLE_EPILOGUE && layout && data == call->d &&
+           layout->row == p->d.row && layout->col == p->d.col && layout->batch == p->d.batch;
+}
+
+/* Refuses a NULL for an operand that is used, and an operand that shares memory with D. */
+static tg_status check_pointers(const tg_plan *plan, const tgi_call *call)
+{
+    const tgi_problem *p = call->problem;
+    const unsigned used = tgi_epilogue_find_used(&p->epilogue);
+    const void *const data[TGI_OPERAND_COUNT] = {
+#define TGI_OPERAND(name, ...) call->name,
+#include "core/operands.def"
+#undef TGI_OPERAND
+    };
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        if ((used >> id & 1u) && !data[id]) {
+            return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                                   "%s = NULL, but this plan uses it; pass its memory",
+                                   get_callers_row(p, id)->name);
+        }
     }
-    if (!name)
-        return TG_STATUS_OK;
-    return tgi_status_fail(TG_STATUS_OVERLAP,
-                           "D at %p overlaps %s; pass a D with memory of its own%s", call->d, name,
-                           name[0] == 'C' ? ", or C = D with the same strides" : "");
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        const tgi_operand_row *row = get_callers_row(p, id);
+        if (!(used >> id & 1u) || id == TGI_OPERAND_d || is_in_place(call, id, data[id]) ||
+            !tgi_overlap_may_share(call->d, &plan->span[TGI_OPERAND_d], data[id], &plan->span[id]))
+            continue;
+        const int may_be_d = row->form == TGI_FORM_MATRIX && row->role == TGI_ROLE_EPILOGUE;
+        return tgi_status_fail(
+            TG_STATUS_OVERLAP, "D at %p overlaps %s; pass a D with memory of its own%s%s%s",
+            call->d, row->title, may_be_d ? ", or " : "", may_be_d ? row->title : "",
+            may_be_d ? " = D with the same strides" : "");
+    }
+    return TG_STATUS_OK;
 }
 
 static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffers, tgi_call *call)
@@ -177,7 +159,7 @@ static tg_status run_plan(const tg_plan *plan, const tg_buffers *buffers, const 
     if (tgi_problem_is_empty(&plan->problem))
         return TG_STATUS_OK;
     tgi_call call = make_call(plan, buffers);
-    if ((status = check_pointers(&call)) || (status = check_overlap(plan, &call)))
+    if ((status = check_pointers(plan, &call)))
         return status;
     if (plan->needs_aligned[0] || plan->needs_aligned[1]) {
         tgi_problem noted = plan->problem;

@@ -10,30 +10,15 @@
 #include "plan/context.h"
 #include "tilegemm_lab.h"
 
-/* Of `count` elements one behind the other. */
-static tgi_span find_line_span(int64_t count, int64_t element_bytes)
-{
-    const tgi_layout line = {1, 1, 1};
-    return tgi_overlap_find_span(&line, count, 1, 1, element_bytes);
-}
-
 static void set_spans(tg_plan *plan)
 {
     const tgi_problem *p = &plan->problem;
-    int64_t in_bytes = tgi_type_bytes(p->type), out_bytes = tgi_type_bytes(p->d_type);
-    int64_t scale_bytes = (int64_t)sizeof(float);
-    if (tgi_problem_is_empty(p))
-        return;
-    plan->d_span = tgi_overlap_find_span(&p->d, p->m, p->n, p->batch_count, out_bytes);
-    plan->c_span = tgi_overlap_find_span(&p->c, p->m, p->n, p->batch_count, out_bytes);
-    plan->bias_span = find_line_span(p->bias == TG_BIAS_ROW ? p->m : p->n, out_bytes);
-    plan->d_scale_span = find_line_span(1, scale_bytes);
-    plan->a_scale_span = find_line_span(p->a_scale == TG_SCALE_VECTOR ? p->m : 1, scale_bytes);
-    plan->b_scale_span = find_line_span(p->b_scale == TG_SCALE_VECTOR ? p->n : 1, scale_bytes);
-    if (tgi_problem_is_scale_only(p))
-        return;
-    plan->a_span = tgi_overlap_find_span(&p->a, p->m, p->k, p->batch_count, in_bytes);
-    plan->b_span = tgi_overlap_find_span(&p->b, p->k, p->n, p->batch_count, in_bytes);
+    const unsigned used = tgi_epilogue_find_used(&p->epilogue);
+    for (int id = 0; id < TGI_OPERAND_COUNT && !tgi_problem_is_empty(p); id++) {
+        const tgi_operand_view view = tgi_problem_view_operand(p, id);
+        if (used >> id & 1u)
+            plan->span[id] = tgi_overlap_find_span(&view);
+    }
 }
 
 /* Lets the backend prepare the launch; 0 where there is no memory. */
@@ -65,10 +50,8 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
     memcpy(plan->needs_aligned, proposal->needs_aligned, sizeof plan->needs_aligned);
     plan->predicted_s = proposal->predicted_s;
     plan->original = *original;
-    plan->original.a.data = plan->original.b.data = NULL;
-    plan->original.c.data = plan->original.d.data = NULL;
-    plan->original.bias_data = NULL;
-    plan->original.a_scale_data = plan->original.b_scale_data = plan->original.d_scale_data = NULL;
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++)
+        tgi_operands_set_data(&plan->original, id, NULL);
     if (tgi_problem_is_scale_only(problem) || tgi_problem_is_empty(problem)) {
         plan->workspace_bytes = 0;
         plan->thread_count = 1;

@@ -14,8 +14,7 @@ struct tg_plan {
     const tgi_kernel *kernel; /* kept by name where the problem is scale only */
     void *prepared;           /* owned; filled by the backend; NULL where the problem is empty */
     int thread_count;
-    tgi_span a_span, b_span, c_span, d_span, bias_span; /* where the problem is not empty */
-    tgi_span a_scale_span, b_scale_span, d_scale_span;
+    tgi_span span[TGI_OPERAND_COUNT]; /* of the operands that are used; none if D is empty */
     int64_t workspace_bytes;
     int needs_aligned[2]; /* as the proposal's */
     int is_kernel_given;  /* by the caller, rather than chosen */

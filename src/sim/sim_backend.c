@@ -36,7 +36,7 @@ static int takes_problem(const tgi_problem *p, tgi_refusal *refusal)
 {
     tgi_problem plain = *p;
     if (tgi_problem_is_scale_only(p)) {
-        plain.alpha = 1.0;
+        plain.epilogue.alpha = 1.0;
         plain.a = (tgi_layout){p->k, 1, 0};
         plain.b = (tgi_layout){p->n, 1, 0};
     }

@@ -24,13 +24,23 @@ DEFINE_LOOPS(silu, TG_ACTIVATION_SILU)
 LOOPS_TARGET static float finish_one_fp32(float sum, float alpha, float beta, float c, int has_bias,
                                           float bias, tg_activation kind)
 {
-    return tgi_epilogue_fp32(sum, alpha, beta, c, has_bias, bias, kind);
+    const tgi_epilogue epilogue = {.alpha = alpha,
+                                   .beta = beta,
+                                   .bias = has_bias ? TG_BIAS_ROW : TG_BIAS_NONE,
+                                   .activation = kind};
+    const tgi_terms_fp32 terms = {alpha, c, bias};
+    return tgi_epilogue_fp32(&epilogue, &terms, sum);
 }
 
 LOOPS_TARGET static double finish_one_fp64(double sum, double alpha, double beta, double c,
                                            int has_bias, double bias, tg_activation kind)
 {
-    return tgi_epilogue_fp64(sum, alpha, beta, c, has_bias, bias, kind);
+    const tgi_epilogue epilogue = {.alpha = alpha,
+                                   .beta = beta,
+                                   .bias = has_bias ? TG_BIAS_ROW : TG_BIAS_NONE,
+                                   .activation = kind};
+    const tgi_terms_fp64 terms = {alpha, c, bias};
+    return tgi_epilogue_fp64(&epilogue, &terms, sum);
 }
 
 const activation_loops LOOPS_NAME = {

@@ -22,7 +22,7 @@ void tgi_gemm_prepare_args(const tgi_problem *p, tgi_gemm_args *args)
     args->a_vector_elems = count_elems(p->type, tgi_gemm_has_a_vectors(p, args->a_along_k));
     args->b_vector_elems = count_elems(p->type, tgi_gemm_has_b_vectors(p, args->b_along_k));
     args->d_vector_elems = count_elems(p->d_type, tgi_gemm_has_d_vectors(p));
-    args->is_sum_alone = tgi_problem_is_sum_alone(p);
+    args->is_sum_alone = tgi_epilogue_is_sum_alone(&p->epilogue);
     args->is_plain = args->is_sum_alone && tgi_type_bytes(p->d_type) == tgi_gemm_sum_bytes(p);
     args->k_part_elems = p->k;
     args->k_part_count = 1;
@@ -37,16 +37,13 @@ static void check_vectors(const void *data, int32_t *vector_elems)
 
 void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_args *args)
 {
-    args->problem.alpha = call->problem->alpha;
-    args->problem.beta = call->problem->beta;
-    args->a = is_transposed ? call->b : call->a;
-    args->b = is_transposed ? call->a : call->b;
-    args->c = call->c;
-    args->bias = call->bias;
-    args->a_scale = is_transposed ? call->b_scale : call->a_scale;
-    args->b_scale = is_transposed ? call->a_scale : call->b_scale;
-    args->d_scale = call->d_scale;
-    args->d = call->d;
+#define TGI_FACTOR(name, value) args->problem.epilogue.name = call->problem->epilogue.name;
+#include "core/operands.def"
+#undef TGI_FACTOR
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, ...)                       \
+    args->name = is_transposed ? call->partner : call->name;
+#include "core/operands.def"
+#undef TGI_OPERAND
     args->workspace = call->workspace;
     check_vectors(args->a, &args->a_vector_elems);
     check_vectors(args->b, &args->b_vector_elems);

@@ -100,7 +100,7 @@ int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *p)
     const int64_t elems = is_turned ? p->m : p->n, lines = is_turned ? p->n : p->m;
     const int64_t pitch = is_turned ? p->d.col : p->d.row;
     /* Products of slices have their epilogue on the way out, by threads. */
-    const int has_code = !tgi_wgmma_is_sliced(kernel) || tgi_problem_is_sum_alone(p);
+    const int has_code = !tgi_wgmma_is_sliced(kernel) || tgi_epilogue_is_sum_alone(&p->epilogue);
     return has_code && (elem_bytes > 1 || !is_turned) && (is_turned || p->d.col == 1) &&
            elems * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0 &&
            (lines == 1 || (pitch >= elems && pitch < PITCH_MAX &&

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/operand_view.h"
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 #include "cuda/families/loose.h"
@@ -355,17 +356,7 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     return status || !panel->add.image ? status : tgi_cuda_run(queue, &panel->add, arguments);
 }
 
-static const void *move(const void *data, int64_t elems)
-{
-    return data ? (const float *)data + elems : NULL;
-}
-
-static int64_t find_offset(const tgi_layout *layout, int64_t batch, int64_t row, int64_t col)
-{
-    return batch * layout->batch + row * layout->row + col * layout->col;
-}
-
-/* Launches the panel at (row, col) of batch entry `batch`: FP32 throughout. */
+/* Launches the panel at (row, col) of batch entry `batch`. */
 static tg_status launch_panel_at(const tgi_cuda_queue *queue, const tgi_call *call,
                                  wgmma_prepared *prepared, int64_t batch, int64_t row, int64_t col)
 {
@@ -373,11 +364,10 @@ static tg_status launch_panel_at(const tgi_cuda_queue *queue, const tgi_call *ca
     const int is_cut_along_rows = p->m - row < prepared->panel_rows;
     const int is_cut_along_cols = p->n - col < prepared->panel_cols;
     tgi_call part = *call;
-    part.a = move(call->a, find_offset(&p->a, batch, row, 0));
-    part.b = move(call->b, find_offset(&p->b, batch, 0, col));
-    part.c = move(call->c, find_offset(&p->c, batch, row, col));
-    part.d = (float *)call->d + find_offset(&p->d, batch, row, col);
-    part.bias = move(call->bias, p->bias == TG_BIAS_ROW ? row : col);
+#define TGI_OPERAND(name, ...)                                                                     \
+    part.name = tgi_problem_find_part(p, TGI_OPERAND_##name, call->name, batch, row, col);
+#include "core/operands.def"
+#undef TGI_OPERAND
     return launch_panel(queue, &part, &prepared->panel[2 * is_cut_along_rows + is_cut_along_cols]);
 }
 

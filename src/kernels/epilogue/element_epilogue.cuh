@@ -74,7 +74,7 @@ static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, i
 static __device__ __forceinline__ float tgi_read_c_fp32(const tgi_gemm_args &args, int64_t batch,
                                                         int64_t row, int64_t col)
 {
-    if (args.problem.beta == 0.0)
+    if (args.problem.epilogue.beta == 0.0)
         return 0.0f;
     return tgi_read_element(args.c, tgi_offset(args.problem.c, batch, row, col),
                             args.problem.d_type);
@@ -84,13 +84,14 @@ static __device__ __forceinline__ float tgi_read_c_fp32(const tgi_gemm_args &arg
 static __device__ __forceinline__ float tgi_find_alpha(const tgi_gemm_args &args, int64_t row,
                                                        int64_t col)
 {
-    const float alpha = static_cast<float>(args.problem.alpha);
+    const tgi_epilogue &epilogue = args.problem.epilogue;
+    const float alpha = static_cast<float>(epilogue.alpha);
     if (TGI_LEAST_D_BYTES > 1 || (!args.a_scale && !args.b_scale))
         return alpha;
     const float a =
-        args.a_scale ? args.a_scale[args.problem.a_scale == TG_SCALE_VECTOR ? row : 0] : 1.0f;
+        args.a_scale ? args.a_scale[epilogue.a_scale == TG_SCALE_VECTOR ? row : 0] : 1.0f;
     const float b =
-        args.b_scale ? args.b_scale[args.problem.b_scale == TG_SCALE_VECTOR ? col : 0] : 1.0f;
+        args.b_scale ? args.b_scale[epilogue.b_scale == TG_SCALE_VECTOR ? col : 0] : 1.0f;
     return tgi_scale_alpha_fp32(alpha, a, b);
 }
 
@@ -98,14 +99,15 @@ static __device__ __forceinline__ void tgi_finish_fp32(const tgi_gemm_args &args
                                                        int64_t row, int64_t col, float sum, float c)
 {
     const tgi_problem &problem = args.problem;
+    const tgi_epilogue &epilogue = problem.epilogue;
     float bias = 0.0f;
-    if (problem.bias != TG_BIAS_NONE)
-        bias = tgi_read_element(args.bias, problem.bias == TG_BIAS_ROW ? row : col, problem.d_type);
-    float value =
-        tgi_epilogue_fp32(sum, tgi_find_alpha(args, row, col), static_cast<float>(problem.beta), c,
-                          problem.bias != TG_BIAS_NONE, bias, problem.activation);
+    if (epilogue.bias != TG_BIAS_NONE)
+        bias =
+            tgi_read_element(args.bias, epilogue.bias == TG_BIAS_ROW ? row : col, problem.d_type);
+    const tgi_terms_fp32 terms = {tgi_find_alpha(args, row, col), c, bias};
+    float value = tgi_epilogue_fp32(&epilogue, &terms, sum);
     if (TGI_LEAST_D_BYTES == 1 && args.d_scale)
-        value = TGI_MULTIPLY_FP32(value, *args.d_scale);
+        value = tgi_scale_d_fp32(value, *args.d_scale);
     tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);
 }
 
@@ -125,7 +127,7 @@ static __device__ __noinline__ void tgi_store_fp32(const tgi_gemm_args &args, in
 static __device__ __forceinline__ double tgi_read_c_fp64(const tgi_gemm_args &args, int64_t batch,
                                                          int64_t row, int64_t col)
 {
-    if (args.problem.beta == 0.0)
+    if (args.problem.epilogue.beta == 0.0)
         return 0.0;
     return static_cast<const double *>(args.c)[tgi_offset(args.problem.c, batch, row, col)];
 }
@@ -134,12 +136,13 @@ static __device__ __noinline__ void tgi_write_d_fp64(const tgi_gemm_args &args, 
                                                      int64_t row, int64_t col, double sum, double c)
 {
     const tgi_problem &problem = args.problem;
+    const tgi_epilogue &epilogue = problem.epilogue;
     double bias = 0.0;
-    if (problem.bias != TG_BIAS_NONE)
-        bias = static_cast<const double *>(args.bias)[problem.bias == TG_BIAS_ROW ? row : col];
-    const double value = tgi_epilogue_fp64(sum, problem.alpha, problem.beta, c,
-                                           problem.bias != TG_BIAS_NONE, bias, problem.activation);
-    static_cast<double *>(args.d)[tgi_offset(problem.d, batch, row, col)] = value;
+    if (epilogue.bias != TG_BIAS_NONE)
+        bias = static_cast<const double *>(args.bias)[epilogue.bias == TG_BIAS_ROW ? row : col];
+    const tgi_terms_fp64 terms = {epilogue.alpha, c, bias};
+    static_cast<double *>(args.d)[tgi_offset(problem.d, batch, row, col)] =
+        tgi_epilogue_fp64(&epilogue, &terms, sum);
 }
 
 static __device__ __forceinline__ void tgi_store_fp64(const tgi_gemm_args &args, int64_t batch,

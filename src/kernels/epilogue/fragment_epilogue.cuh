@@ -98,14 +98,15 @@ struct tgi_fragment_vectors {
                                                     int64_t first_col, tg_type type)
     {
         const tgi_problem &p = gemm.problem;
+        const tgi_epilogue &e = p.epilogue;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t row = own.row + own.find_row(2 * i);
             const int64_t col = min(first_col + tgi_reread_thread() % 32 * 2 + i, p.n - 1);
-            row_bias[i] = p.bias == TG_BIAS_ROW ? tgi_read_element(gemm.bias, row, type) : 0.0f;
-            col_bias[i] = p.bias == TG_BIAS_COL ? tgi_read_element(gemm.bias, col, type) : 0.0f;
-            row_scale[i] = find_scale(gemm.a_scale, p.a_scale, row);
-            col_scale[i] = find_scale(gemm.b_scale, p.b_scale, col);
+            row_bias[i] = e.bias == TG_BIAS_ROW ? tgi_read_element(gemm.bias, row, type) : 0.0f;
+            col_bias[i] = e.bias == TG_BIAS_COL ? tgi_read_element(gemm.bias, col, type) : 0.0f;
+            row_scale[i] = find_scale(gemm.a_scale, e.a_scale, row);
+            col_scale[i] = find_scale(gemm.b_scale, e.b_scale, col);
         }
     }
 
@@ -122,24 +123,24 @@ static __device__ __forceinline__ void
 tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
                  const tgi_fragment_vectors &vectors, int col, tg_type type, float (&sum)[Count])
 {
-    const tgi_problem &p = gemm.problem;
+    const tgi_epilogue &epilogue = gemm.problem.epilogue;
     const int has_scales = TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale);
     float c[Step] = {};
-    if (p.beta != 0.0)
+    if (epilogue.beta != 0.0)
         tgi_read_c(gemm, own, type, c);
 #pragma unroll
     for (int i = 0; i < Step; i++) {
         const int h = i / 2 % 2, j = i % 2;
         const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4; /* that has this column */
         const float col_bias = __shfl_sync(~0u, vectors.col_bias[j], lane);
-        float alpha = static_cast<float>(p.alpha);
+        float alpha = static_cast<float>(epilogue.alpha);
         if (has_scales)
             alpha = tgi_scale_alpha_fp32(alpha, vectors.row_scale[h],
                                          __shfl_sync(~0u, vectors.col_scale[j], lane));
-        sum[i] = tgi_epilogue_fp32(
-            sum[i], alpha, static_cast<float>(p.beta), c[i], p.bias != TG_BIAS_NONE,
-            p.bias == TG_BIAS_ROW ? vectors.row_bias[h] : col_bias, TG_ACTIVATION_NONE);
-        if (p.activation == TG_ACTIVATION_RELU)
+        const tgi_terms_fp32 terms = {
+            alpha, c[i], epilogue.bias == TG_BIAS_ROW ? vectors.row_bias[h] : col_bias};
+        sum[i] = tgi_combine_fp32(&epilogue, &terms, sum[i]);
+        if (epilogue.activation == TG_ACTIVATION_RELU)
             sum[i] = tgi_activate_fp32(sum[i], TG_ACTIVATION_RELU);
     }
 }
@@ -179,17 +180,18 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, floa
         own.last_col -= static_cast<int>(next - own.col);
         own.col = next;
     }
-    if (p.activation == TG_ACTIVATION_GELU_ERF)
+    const tg_activation activation = p.epilogue.activation;
+    if (activation == TG_ACTIVATION_GELU_ERF)
         tgi_activate_sums<TG_ACTIVATION_GELU_ERF>(sum);
-    else if (p.activation == TG_ACTIVATION_GELU_TANH)
+    else if (activation == TG_ACTIVATION_GELU_TANH)
         tgi_activate_sums<TG_ACTIVATION_GELU_TANH>(sum);
-    else if (p.activation == TG_ACTIVATION_SILU)
+    else if (activation == TG_ACTIVATION_SILU)
         tgi_activate_sums<TG_ACTIVATION_SILU>(sum);
     if (TGI_LEAST_D_BYTES == 1 && gemm.d_scale) {
         const float d_scale = *gemm.d_scale;
 #pragma unroll
         for (int i = 0; i < Count; i++)
-            sum[i] = TGI_MULTIPLY_FP32(sum[i], d_scale);
+            sum[i] = tgi_scale_d_fp32(sum[i], d_scale);
     }
 }
 
@@ -205,14 +207,14 @@ tgi_fetch_for_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, 
     const int thread = tgi_reread_thread() % 128;
     const int64_t end_col = min(static_cast<int64_t>(tile.col + cols), p.n);
     const int64_t row = tile.row + thread / 2;
-    if (p.beta != 0.0 && p.c.col == 1 && row < p.m)
+    if (p.epilogue.beta != 0.0 && p.c.col == 1 && row < p.m)
 #pragma unroll 1
         for (int64_t col = tile.col + thread % 2 * (128 / elem_bytes); col < end_col;
              col += 256 / elem_bytes)
             tgi_prefetch(static_cast<const char *>(gemm.c) +
                          tgi_offset(p.c, tile.batch, row, col) * elem_bytes);
     const int64_t col = tile.col + static_cast<int64_t>(thread) * (128 / elem_bytes);
-    if (p.bias == TG_BIAS_COL && col < end_col)
+    if (p.epilogue.bias == TG_BIAS_COL && col < end_col)
         tgi_prefetch(static_cast<const char *>(gemm.bias) + col * elem_bytes);
 }
 
