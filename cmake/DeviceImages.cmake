@@ -42,8 +42,9 @@ function(tg_choose_architectures least options names)
 endfunction()
 
 # tg_add_device_images(target image_source entry...): an entry is a source under the current folder,
-# with ":80" or ":90a" after it where all of it needs that chip. image_source embeds the images; the
-# compiler's report on each lies beside it as NAME.txt.
+# with ":80" or ":90a" after it where all of it needs that chip. image_source, which embeds the
+# images, is a source of `target`. The compiler's report on each image lies beside it as NAME.txt.
+# The images are a target of their own, so that they compile at the same time as host objects.
 function(tg_add_device_images target image_source)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/images")
     file(MAKE_DIRECTORY "${folder}")
@@ -87,9 +88,8 @@ function(tg_add_device_images target image_source)
                         "#define TGI_IMAGE_ARCHITECTURES \"${names}\"\n#endif\n")
     file(CONFIGURE OUTPUT "${folder}/images.def" CONTENT "${table}" @ONLY)
     target_include_directories(${target} PRIVATE "${folder}")
+    add_custom_target(${target}_images DEPENDS ${images})
+    add_dependencies(${target} ${target}_images)
     set_source_files_properties(${image_source} PROPERTIES
         OBJECT_DEPENDS "${images};${folder}/images.def")
-    if(TG_CUDA_VERSION)
-        target_compile_definitions(${target} PRIVATE TGI_CUDA_VERSION=${TG_CUDA_VERSION})
-    endif()
 endfunction()
