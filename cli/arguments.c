@@ -1,6 +1,3 @@
-/*
- * Error lines, exit codes, and option values: one way for every command.
- */
 #include "cli.h"
 #include "tilegemm_lab.h"
 
@@ -57,7 +54,7 @@ int cli_create_context(const tg_context_options *options, tg_context **context)
     int exit_code = cli_report_status(status);
     if (status != TG_STATUS_UNKNOWN_NAME)
         return exit_code;
-    /* With an instruction set that is always there it is another name, the device's, that fails. */
+    /* If a context with an instruction set that is always there opens, options->isa was wrong. */
     tg_context_options least = *options;
     least.isa = options->device && strncmp(options->device, "cuda", 4) == 0 ? "sm75" : "generic";
     if (tg_create_context(&least, context) == TG_STATUS_OK)
@@ -67,9 +64,8 @@ int cli_create_context(const tg_context_options *options, tg_context **context)
     return exit_code;
 }
 
-static error_t parse_query_option(int key, char *arg, struct argp_state *state)
+error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_query *query)
 {
-    cli_query *query = state->input;
     switch (key) {
     case CLI_KEY_JSON:
         query->has_json = 1;
@@ -80,19 +76,37 @@ static error_t parse_query_option(int key, char *arg, struct argp_state *state)
     case CLI_KEY_ISA:
         query->isa = arg;
         return 0;
+    case CLI_KEY_GPU:
+        query->gpu = arg;
+        return 0;
+    case CLI_KEY_KERNEL:
+        query->kernel = arg;
+        return 0;
+    case CLI_KEY_TILE:
+        return cli_parse_int("--tile", arg, 1, query->tile_max, &query->tile) ? 0 : EINVAL;
     case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is no option", arg);
+        if (!query->shape_example)
+            argp_error(state, "'%s' is no option", arg);
+        else if (query->shape)
+            argp_error(state, "'%s' is one shape too many; pass one, such as %s", arg,
+                       query->shape_example);
+        query->shape = arg;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    return cli_take_query_option(key, arg, state, state->input);
+}
+
 int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
                     cli_query *query)
 {
-    const struct argp argp = {.options = options, .parser = parse_query_option, .doc = doc};
-    *query = (cli_query){NULL, NULL, 0};
+    const struct argp argp = {.options = options, .parser = parse_option, .doc = doc};
+    *query = (cli_query){.device = NULL};
     return cli_parse_words(argc, argv, &argp, query);
 }
 
@@ -101,18 +115,10 @@ int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input)
     return argp_parse(argp, argc, argv, 0, NULL, input) == 0 ? CLI_EXIT_OK : CLI_EXIT_USAGE;
 }
 
-void cli_take_shape(struct argp_state *state, const char *word, const char *example,
-                    const char **shape)
+void cli_require_shape(struct argp_state *state, const cli_query *query)
 {
-    if (*shape)
-        argp_error(state, "'%s' is one shape too many; pass one, such as %s", word, example);
-    *shape = word;
-}
-
-void cli_require_shape(struct argp_state *state, const char *shape, const char *example)
-{
-    if (!shape)
-        argp_error(state, "name a shape, such as %s", example);
+    if (!query->shape)
+        argp_error(state, "name a shape, such as %s", query->shape_example);
 }
 
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem)

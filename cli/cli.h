@@ -1,6 +1,6 @@
 /*
- * What the files of the command share: one function a command, exit codes, error lines, and the
- * reading of option values. Depends on include/ alone.
+ * One function for each command, exit codes, error lines, and the reading of option values. Depends
+ * on include/ alone.
  */
 #ifndef TG_CLI_H
 #define TG_CLI_H
@@ -17,8 +17,9 @@ enum cli_exit {
     CLI_EXIT_MISSING = 3 /* no such device, kernel, peer or file */
 };
 
-/* Runs one command: argv[0] is "tilegemm <name>", the rest its own arguments. Returns a cli_exit.
- * Wrong options end the process with CLI_EXIT_USAGE, --help and --version with CLI_EXIT_OK. */
+/* Runs one command: argv[0] is "tilegemm <name>", the rest are its own arguments. Returns a
+ * cli_exit. Wrong options end the process with CLI_EXIT_USAGE, --help and --version with
+ * CLI_EXIT_OK. */
 #define CLI_COMMAND(name, summary) int cli_run_##name(int argc, char **argv);
 #include "commands.def"
 #undef CLI_COMMAND
@@ -27,42 +28,55 @@ enum cli_exit {
  * stderr. `format` has no newline. */
 void cli_print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The exit code that stands for a library status: OK 0; INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP
- * and UNSUPPORTED 2; UNKNOWN_NAME and NO_DEVICE 3; the others 1. */
+/* Returns the exit code of a library status: 0 for OK; 2 for INVALID_ARGUMENT, SIZE_OVERFLOW,
+ * OVERLAP and UNSUPPORTED; 3 for UNKNOWN_NAME and NO_DEVICE; 1 for the others. */
 int cli_exit_code(tg_status status);
 
-/* Prints the library's detail of the last failure (its one-line text where there is none) as
- * cli_print_error does and returns cli_exit_code(status). */
+/* Prints the library's detail of the last failure, or the text of the status if there is none, as
+ * an error line. Returns cli_exit_code(status). */
 int cli_report_status(tg_status status);
 
-/* tg_create_context, with an error line where it fails. Returns a cli_exit: an instruction set that
- * no build knows is CLI_EXIT_USAGE, one that the device lacks, or a device, CLI_EXIT_MISSING. */
+/* Creates a context, and prints an error line if that fails. Returns a cli_exit: CLI_EXIT_USAGE for
+ * an instruction set that no build knows, CLI_EXIT_MISSING for a device that is not there or an
+ * instruction set that the device lacks. */
 int cli_create_context(const tg_context_options *options, tg_context **context);
 
-/* What the commands that only show something are asked for. */
+/* The options that several commands share. */
 typedef struct cli_query {
-    const char *device, *isa; /* NULL: not given */
+    const char *device, *isa, *gpu, *kernel, *shape; /* NULL: not given */
+    int tile;                                        /* 0: not given */
     int has_json;
+    /* The command sets these. A shape or a tile is refused without them. */
+    const char *shape_example; /* for error lines */
+    int tile_max;
 } cli_query;
 
-enum cli_query_key { CLI_KEY_ISA = 0x100, CLI_KEY_DEVICE, CLI_KEY_JSON = 'j' };
+/* Keys of these options; a command numbers its own from CLI_KEY_OWN. */
+enum cli_query_key {
+    CLI_KEY_ISA = 0x100,
+    CLI_KEY_DEVICE,
+    CLI_KEY_GPU,
+    CLI_KEY_TILE,
+    CLI_KEY_OWN,
+    CLI_KEY_JSON = 'j',
+    CLI_KEY_KERNEL = 'k'
+};
 
-/* Reads the command line of such a command, whose `options` have keys of cli_query_key. Returns a
- * cli_exit. */
+/* Handles one option of cli_query_key, or the shape, for the parser of a command. */
+error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_query *query);
+
+/* Reads the command line of a command that has these options alone. Returns a cli_exit. */
 int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
                     cli_query *query);
 
-/* argp_parse for a command whose input is `input`. Returns a cli_exit. */
+/* Runs argp_parse for a command whose input is `input`. Returns a cli_exit. */
 int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input);
 
-/* For the parser of a command that takes one shape: its word, and, at the end, whether there was
- * one. `example` is for the error lines. */
-void cli_take_shape(struct argp_state *state, const char *word, const char *example,
-                    const char **shape);
-void cli_require_shape(struct argp_state *state, const char *shape, const char *example);
+/* Refuses a command line without a shape. */
+void cli_require_shape(struct argp_state *state, const cli_query *query);
 
-/* Reads a shape that is MxNxK alone: D = A B of row-major FP32, each size from 1 to `most`. `what`
- * ("the page shows") is for the error line. Returns a cli_exit. */
+/* Reads a shape that is MxNxK alone: D = A B of row-major FP32, each size from 1 to `most`. The
+ * error line says `what` ("the page shows"). Returns a cli_exit. */
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem);
 
 /* Read an option's value; `option` ("--threads") names it in the error line. Return 1, or 0 after

@@ -11,36 +11,33 @@
 #include <unistd.h>
 
 typedef struct explain_options {
-    const char *shape, *kernel, *gpu, *device;
-    int tile; /* 0: every row of the table */
-    int is_advice, has_json;
+    cli_query query; /* tile 0: every row of the table */
+    int is_advice;
 } explain_options;
-
-enum { key_tile = 0x100, key_gpu, key_device };
 
 static const char default_chip[] = "h200";
 static const char default_advice[] = "edges", example[] = "1000x1200x800";
 
 static const struct argp_option option_list[] = {
-    {"kernel", 'k', "NAME", 0,
+    {"kernel", CLI_KEY_KERNEL, "NAME", 0,
      "Explain a kernel of the ladder of GPUs by its counts: a name that `tilegemm kernels` lists, "
      "its family (edges), or all; of other kernels (simt) what the planner knows",
      0},
-    {"tile", key_tile, "T", 0,
+    {"tile", CLI_KEY_TILE, "T", 0,
      "Side of the tile, whether the table has a row of it or not: 1 to 64 for rungs 1 to 6, 8, 16, "
      "32 or 64 for rung 7, 64 or 128 for rung 8; auto lists the tiles, says from where on they are "
      "not legal, and recommends one",
      0},
-    {"gpu", key_gpu, "NAME|FILE", 0,
+    {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip to predict for: t4, a40, l4, a100, rtx3090, rtx4090, h100, h100_pcie, h200, b200, "
      "rtx5090, or a JSON file; it need not be here (with --kernel or --tile the default is the "
      "GPU here, else h200)",
      0},
-    {"device", key_device, "NAME", 0,
+    {"device", CLI_KEY_DEVICE, "NAME", 0,
      "Device here to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a kernel of the "
      "ladder, the GPU to predict for",
      0},
-    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
 };
 
@@ -48,32 +45,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     explain_options *options = state->input;
     switch (key) {
-    case 'j':
-        options->has_json = 1;
-        return 0;
-    case 'k':
-        options->kernel = arg;
-        return 0;
-    case key_tile:
+    case CLI_KEY_TILE:
         options->is_advice = strcmp(arg, "auto") == 0;
-        options->tile = 0;
-        if (!options->is_advice && !cli_parse_int("--tile", arg, 1, TILE_MOST, &options->tile))
-            return EINVAL;
-        return 0;
-    case key_gpu:
-        options->gpu = arg;
-        return 0;
-    case key_device:
-        options->device = arg;
-        return 0;
-    case ARGP_KEY_ARG:
-        cli_take_shape(state, arg, example, &options->shape);
-        return 0;
+        options->query.tile = 0;
+        return options->is_advice ? 0 : cli_take_query_option(key, arg, state, &options->query);
     case ARGP_KEY_END:
-        cli_require_shape(state, options->shape, example);
+        cli_require_shape(state, &options->query);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_take_query_option(key, arg, state, &options->query);
     }
 }
 
@@ -118,9 +98,9 @@ int cli_find_chip(const char *gpu, const char *device, explain_case *shown)
 /* The chip that the ladder is explained on. A GPU that was asked for by name has to be here. */
 static int find_ladder_chip(const explain_options *options, explain_case *shown)
 {
-    const char *device = options->device;
-    if (options->gpu || !device || strcmp(device, "sim") == 0)
-        return cli_find_chip(options->gpu, NULL, shown);
+    const char *device = options->query.device;
+    if (options->query.gpu || !device || strcmp(device, "sim") == 0)
+        return cli_find_chip(options->query.gpu, NULL, shown);
     tg_status status = describe_device(device, shown);
     if (status != TG_STATUS_UNSUPPORTED || strcmp(device, "cpu") != 0)
         return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
@@ -134,11 +114,11 @@ static int explain_kernels(const explain_case *shown, const explain_options *opt
                            tg_explanation list[EXPLAIN_CAPACITY], int *count)
 {
     const char *names[LADDER_CAPACITY];
-    const char *kernel = options->kernel ? options->kernel : "all";
-    const int name_count = cli_list_ladder(kernel, options->tile, names);
+    const char *kernel = options->query.kernel ? options->query.kernel : "all";
+    const int name_count = cli_list_ladder(kernel, options->query.tile, names);
     tg_status status = TG_STATUS_OK;
     for (int i = 0; i < name_count; i++) {
-        status = tg_explain_kernel(&shown->chip, names[i], options->tile, shown->m, shown->n,
+        status = tg_explain_kernel(&shown->chip, names[i], options->query.tile, shown->m, shown->n,
                                    shown->k, &list[*count]);
         *count += status == TG_STATUS_OK;
         if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
@@ -149,7 +129,7 @@ static int explain_kernels(const explain_case *shown, const explain_options *opt
     if (strcmp(kernel, "all") != 0)
         return cli_report_status(status);
     cli_print_error("--tile = %d: no kernel of the ladder has that tile; pass 1 to 64, or 128",
-                    options->tile);
+                    options->query.tile);
     return CLI_EXIT_USAGE;
 }
 
@@ -157,7 +137,7 @@ static int explain_kernels(const explain_case *shown, const explain_options *opt
 static int explain_tiles(const explain_case *shown, const explain_options *options,
                          tg_explanation list[EXPLAIN_CAPACITY], int *count)
 {
-    const char *family = options->kernel ? options->kernel : default_advice;
+    const char *family = options->query.kernel ? options->query.kernel : default_advice;
     tg_status status = TG_STATUS_OK;
     if (strcmp(family, "all") == 0) {
         cli_print_error("--kernel = 'all' with --tile auto, which lists the tiles of one family; "
@@ -181,10 +161,10 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
         .m = problem->d.row_count, .n = problem->d.col_count, .k = problem->a.col_count};
     tg_explanation list[EXPLAIN_CAPACITY];
     int count = 0;
-    if (strchr(options->shape, ':')) {
+    if (strchr(options->query.shape, ':')) {
         cli_print_error("'%s': the ladder multiplies FP32 matrices by rows, and nothing else; pass "
                         "MxNxK alone, or leave out --kernel and --tile",
-                        options->shape);
+                        options->query.shape);
         return CLI_EXIT_USAGE;
     }
     int exit_code = find_ladder_chip(options, &shown);
@@ -193,7 +173,7 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
                                        : explain_kernels(&shown, options, list, &count);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    if (options->has_json)
+    if (options->query.has_json)
         return cli_print_json(options->is_advice ? cli_make_tiles_json(&shown, list, count)
                               : count == 1       ? cli_make_explanation_json(&shown, &list[0])
                                                  : cli_make_explanations_json(&shown, list, count));
@@ -211,9 +191,9 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
 static const char *find_planned_device(const explain_options *options)
 {
     tg_kernel_info info;
-    for (int i = 0; options->kernel && i < tg_get_kernel_count(); i++) {
+    for (int i = 0; options->query.kernel && i < tg_get_kernel_count(); i++) {
         if (tg_get_kernel_info(NULL, i, &info) == TG_STATUS_OK &&
-            cli_is_named(&info, options->kernel))
+            cli_is_named(&info, options->query.kernel))
             return strcmp(info.device, "cuda") != 0 || info.ladder_rung < 0 ? info.device : NULL;
     }
     return NULL;
@@ -225,12 +205,12 @@ static int explain_plan(const explain_options *options, const tg_problem *proble
     explain_case shown = {.m = 0};
     const char *device = find_planned_device(options);
     const int is_on_chip =
-        options->gpu || (device && !options->device && strcmp(device, "cuda") == 0);
-    int exit_code = is_on_chip ? cli_find_chip(options->gpu, NULL, &shown) : CLI_EXIT_OK;
+        options->query.gpu || (device && !options->query.device && strcmp(device, "cuda") == 0);
+    int exit_code = is_on_chip ? cli_find_chip(options->query.gpu, NULL, &shown) : CLI_EXIT_OK;
     return exit_code == CLI_EXIT_OK
-               ? cli_explain_candidates(options->shape, problem, options->device,
-                                        is_on_chip ? &shown.chip : NULL, options->kernel,
-                                        options->has_json)
+               ? cli_explain_candidates(options->query.shape, problem, options->query.device,
+                                        is_on_chip ? &shown.chip : NULL, options->query.kernel,
+                                        options->query.has_json)
                : exit_code;
 }
 
@@ -254,20 +234,21 @@ int cli_run_explain(int argc, char **argv)
                "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
                "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json",
     };
-    explain_options options = {NULL, NULL, NULL, NULL, 0, 0, 0};
+    explain_options options = {.query = {.shape_example = example, .tile_max = TILE_MOST}};
     if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
-    if (options.gpu && options.device && strcmp(options.device, "cuda") != 0) {
+    if (options.query.gpu && options.query.device && strcmp(options.query.device, "cuda") != 0) {
         cli_print_error("--device = '%s' with --gpu = '%s': a chip is a GPU; pass --device cuda, "
                         "or leave one of the two out",
-                        options.device, options.gpu);
+                        options.query.device, options.query.gpu);
         return CLI_EXIT_USAGE;
     }
     tg_problem problem;
-    tg_status status = tg_parse_problem(options.shape, &problem, sizeof problem);
+    tg_status status = tg_parse_problem(options.query.shape, &problem, sizeof problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
-    if (!options.tile && !options.is_advice && (!options.kernel || find_planned_device(&options)))
+    if (!options.query.tile && !options.is_advice &&
+        (!options.query.kernel || find_planned_device(&options)))
         return explain_plan(&options, &problem);
     return explain_ladder(&options, &problem);
 }

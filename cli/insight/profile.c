@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { key_device = 0x100, key_gpu, key_launch };
+enum { key_launch = CLI_KEY_OWN };
 
 static const char example[] = "256x256x256";
 
@@ -23,15 +23,15 @@ static const double simulated_products_most = (double)(1 << 25);
 static const int64_t whole_products_most = 1 << 20;
 
 static const struct argp_option option_list[] = {
-    {"kernel", 'k', "NAMES", 0,
+    {"kernel", CLI_KEY_KERNEL, "NAMES", 0,
      "Kernels of a GPU with commas: names that `tilegemm kernels` lists, or families (edges), each "
      "of which stands for its first row",
      0},
-    {"device", key_device, "NAME", 0,
+    {"device", CLI_KEY_DEVICE, "NAME", 0,
      "cuda, the first GPU and the default, cuda:N, or sim: model and simulator alone", 0},
-    {"gpu", key_gpu, "NAME|FILE", 0,
+    {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip that the model predicts for, as explain takes it (default: the GPU here, else h200)", 0},
-    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {"launch", key_launch, NULL, 0, "Only call each kernel once: what the profiler watches", 0},
     {0},
 };
@@ -40,31 +40,16 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     profile_options *options = state->input;
     switch (key) {
-    case 'k':
-        options->kernels = arg;
-        return 0;
-    case key_device:
-        options->device = arg;
-        return 0;
-    case key_gpu:
-        options->gpu = arg;
-        return 0;
-    case 'j':
-        options->has_json = 1;
-        return 0;
     case key_launch:
         options->is_launch = 1;
         return 0;
-    case ARGP_KEY_ARG:
-        cli_take_shape(state, arg, example, &options->shape);
-        return 0;
     case ARGP_KEY_END:
-        cli_require_shape(state, options->shape, example);
-        if (!options->kernels)
+        cli_require_shape(state, &options->query);
+        if (!options->query.kernel)
             argp_error(state, "name kernels, such as --kernel edges,warp_tile");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_take_query_option(key, arg, state, &options->query);
     }
 }
 
@@ -103,7 +88,7 @@ static int add_row(profile_options *options, const char *row)
 static int find_rows(profile_options *options)
 {
     int exit_code = CLI_EXIT_OK;
-    for (const char *name = options->kernels; name && exit_code == CLI_EXIT_OK;) {
+    for (const char *name = options->query.kernel; name && exit_code == CLI_EXIT_OK;) {
         size_t length = strcspn(name, ",");
         const char *row;
         tg_status status = find_row(name, length, &row);
@@ -123,16 +108,17 @@ static int find_rows(profile_options *options)
 
 static int is_on_sim(const profile_options *options)
 {
-    return strcmp(options->device, "sim") == 0;
+    return strcmp(options->query.device, "sim") == 0;
 }
 
 /* Counters are a GPU's; on device sim model and simulator stand side by side without them. */
 static int check_device(const profile_options *options)
 {
-    if (strncmp(options->device, "cuda", 4) == 0 || (is_on_sim(options) && !options->is_launch))
+    if (strncmp(options->query.device, "cuda", 4) == 0 ||
+        (is_on_sim(options) && !options->is_launch))
         return CLI_EXIT_OK;
     cli_print_error("--device = '%s' has no counters that this command reads; pass cuda%s",
-                    options->device,
+                    options->query.device,
                     is_on_sim(options) ? ", or leave --launch out" : ", or sim to do without");
     return CLI_EXIT_USAGE;
 }
@@ -145,7 +131,7 @@ static int check_sizes(const profile_options *options)
         return CLI_EXIT_OK;
     cli_print_error("shape = '%s': no product is formed, so no kernel runs; pass sizes of at least "
                     "1 and an alpha other than 0",
-                    options->shape);
+                    options->query.shape);
     return CLI_EXIT_USAGE;
 }
 
@@ -210,7 +196,7 @@ static int predict(const profile_options *options, const explain_case *shown, pr
     entry->predicted_s = (double)NAN;
     entry->note = "neither counted by the model nor simulated, which take the ladder's kernels and "
                   "MxNxK alone";
-    if (is_plain(options->shape) &&
+    if (is_plain(options->query.shape) &&
         tg_explain_kernel(&shown->chip, entry->kernel, 0, shown->m, shown->n, shown->k,
                           &entry->model) == TG_STATUS_OK) {
         entry->has_model = 1;
@@ -238,15 +224,15 @@ static int report_kernels(const profile_options *options)
                                                                 : options->problem.a.row_count;
     for (int i = 0; i < options->name_count; i++)
         report.entries[i].kernel = options->names[i];
-    int exit_code =
-        cli_find_chip(options->gpu, is_on_sim(options) ? NULL : options->device, &report.shown);
+    int exit_code = cli_find_chip(options->query.gpu,
+                                  is_on_sim(options) ? NULL : options->query.device, &report.shown);
     if (exit_code == CLI_EXIT_OK && is_on_sim(options))
         leave_out_counters(&report);
     else if (exit_code == CLI_EXIT_OK)
         exit_code = cli_count_kernels(options, &report);
     for (int i = 0; i < report.entry_count && exit_code == CLI_EXIT_OK; i++)
         exit_code = predict(options, &report.shown, &report.entries[i]);
-    if (exit_code == CLI_EXIT_OK && options->has_json)
+    if (exit_code == CLI_EXIT_OK && options->query.has_json)
         exit_code = cli_print_json(cli_make_profile_json(&report));
     else if (exit_code == CLI_EXIT_OK)
         cli_print_profile(&report);
@@ -271,10 +257,11 @@ int cli_run_profile(int argc, char **argv)
                "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"
                "  tilegemm profile 256x256x256 --kernel edges,transposed --device sim",
     };
-    profile_options options = {.device = "cuda"};
+    profile_options options = {.query = {.device = "cuda", .shape_example = example}};
     if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
-    tg_status status = tg_parse_problem(options.shape, &options.problem, sizeof options.problem);
+    tg_status status =
+        tg_parse_problem(options.query.shape, &options.problem, sizeof options.problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     int exit_code = check_device(&options);

@@ -23,8 +23,8 @@ enum profile_counter {
 };
 
 typedef struct profile_options {
-    const char *shape, *device, *gpu, *kernels; /* as given; gpu NULL: the GPU here, else h200 */
-    int is_launch, has_json;
+    cli_query query; /* gpu NULL: the GPU here, else h200 */
+    int is_launch;
     tg_problem problem;
     /* Rows of the kernel table that --kernel names, in its order. */
     const char *names[PROFILE_KERNEL_CAPACITY];

@@ -69,9 +69,11 @@ static int make_command(const profile_options *options, command_line *line)
         length = snprintf(line->own_path, sizeof line->own_path, "tilegemm");
     line->own_path[length] = '\0';
     const char *const words[] = {
-        find_profiler(),   "--csv",    "--page",      "raw",         "--print-units", "base",
-        "--clock-control", "none",     "--metrics",   line->metrics, line->own_path,  "profile",
-        options->shape,    "--kernel", line->kernels, "--device",    options->device, "--launch"};
+        find_profiler(),       "--csv",       "--page",          "raw",
+        "--print-units",       "base",        "--clock-control", "none",
+        "--metrics",           line->metrics, line->own_path,    "profile",
+        options->query.shape,  "--kernel",    line->kernels,     "--device",
+        options->query.device, "--launch"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         line->words[count++] = words[i];
     line->words[count] = NULL;

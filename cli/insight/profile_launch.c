@@ -21,14 +21,14 @@ static tg_status launch(tg_context *context, const bench_ring *ring, const char 
 int cli_launch_kernels(const profile_options *options)
 {
     const tg_context_options context_options = {.struct_bytes = sizeof context_options,
-                                                .device = options->device};
+                                                .device = options->query.device};
     tg_context *context = NULL;
     int exit_code = cli_create_context(&context_options, &context);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     bench_ring ring;
     if (!cli_make_ring(&ring, context, &options->problem, 1)) {
-        cli_print_error("out of memory for the operands of %s: %s", options->shape,
+        cli_print_error("out of memory for the operands of %s: %s", options->query.shape,
                         tg_get_error_detail());
         exit_code = CLI_EXIT_WRONG;
     }

@@ -13,26 +13,25 @@
 #include <unistd.h>
 
 typedef struct simulate_options {
-    const char *shape, *kernel, *gpu;
-    int tile;
-    int has_trace, has_lines, has_requests, has_json;
+    cli_query query;
+    int has_trace, has_lines, has_requests;
 } simulate_options;
 
-enum { key_tile = 0x100, key_gpu, key_trace, key_lines, key_requests };
+enum { key_trace = CLI_KEY_OWN, key_lines, key_requests };
 /* Of D, and multiply-adds: a trace is for reading. */
 enum { trace_elems_most = 4096, trace_macs_most = 1 << 20 };
 
 static const char default_chip[] = "h200", example[] = "256x256x256";
 
 static const struct argp_option option_list[] = {
-    {"kernel", 'k', "NAME", 0,
+    {"kernel", CLI_KEY_KERNEL, "NAME", 0,
      "Kernel of the ladder of GPUs: a name that `tilegemm kernels` lists, its family (edges), or "
      "all",
      0},
-    {"tile", key_tile, "T", 0,
+    {"tile", CLI_KEY_TILE, "T", 0,
      "Side of the tile: 1 to 32 for rungs 1 to 6, 8, 16, 32 or 64 for rung 7, 64 or 128 for rung 8",
      0},
-    {"gpu", key_gpu, "NAME|FILE", 0, "Chip whose L2 is modelled (default: h200)", 0},
+    {"gpu", CLI_KEY_GPU, "NAME|FILE", 0, "Chip whose L2 is modelled (default: h200)", 0},
     {"trace", key_trace, NULL, 0,
      "Walk through every block: which thread moves what, the tiles, the partial sums; A is then 0, "
      "1, 2, ... and B 100, 101, ...",
@@ -42,7 +41,7 @@ static const struct argp_option option_list[] = {
      "List what the first warp asks memory for: each lane's element, sectors, turns of shared "
      "memory; in JSON also which thread of the first block forms which element",
      0},
-    {"json", 'j', NULL, 0, "Print JSON", 0},
+    {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
 };
 
@@ -50,17 +49,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     simulate_options *options = state->input;
     switch (key) {
-    case 'j':
-        options->has_json = 1;
-        return 0;
-    case 'k':
-        options->kernel = arg;
-        return 0;
-    case key_tile:
-        return cli_parse_int("--tile", arg, 1, TILE_MOST, &options->tile) ? 0 : EINVAL;
-    case key_gpu:
-        options->gpu = arg;
-        return 0;
     case key_trace:
         options->has_trace = 1;
         return 0;
@@ -70,16 +58,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case key_requests:
         options->has_requests = 1;
         return 0;
-    case ARGP_KEY_ARG:
-        cli_take_shape(state, arg, example, &options->shape);
-        return 0;
     case ARGP_KEY_END:
-        cli_require_shape(state, options->shape, example);
-        if (!options->kernel)
+        cli_require_shape(state, &options->query);
+        if (!options->query.kernel)
             argp_error(state, "name a kernel, such as --kernel edges, or --kernel all");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_take_query_option(key, arg, state, &options->query);
     }
 }
 
@@ -106,7 +91,7 @@ static int show_progress(void *state, int64_t done_count, int64_t block_count)
 static void show(simulate_case *run, const tg_simulation *simulation)
 {
     run->has_findings |= simulation->finding_count > 0;
-    if (run->options->has_json) {
+    if (run->options->query.has_json) {
         run->list = cli_keep_whole_json(
             run->list,
             cli_append_json(run->list, cli_make_simulation_json(
@@ -125,8 +110,8 @@ static cli_trace make_trace(const simulate_case *run, const tg_chip *chip, const
     cli_trace trace = {.n = run->n, .k = run->k, .tile_rows = 1, .tile_depth = 1};
     tg_explanation explained;
     trace.stage_count = 1;
-    if (tg_explain_kernel(chip, kernel, run->options->tile, run->m, run->n, run->k, &explained) ==
-        TG_STATUS_OK) {
+    if (tg_explain_kernel(chip, kernel, run->options->query.tile, run->m, run->n, run->k,
+                          &explained) == TG_STATUS_OK) {
         const tg_traffic *traffic = &explained.traffic;
         trace.tile_rows = traffic->tile_rows;
         trace.tile_depth = traffic->tile_depth;
@@ -144,7 +129,7 @@ static int open_logs(simulate_case *run)
 {
     const simulate_options *options = run->options;
     run->phases = (cli_phase_list){.list = NULL};
-    if (options->has_trace && options->has_json && !(run->phases.list = json_array()))
+    if (options->has_trace && options->query.has_json && !(run->phases.list = json_array()))
         return 0;
     return !options->has_requests || (run->log = cli_open_request_log(run->n));
 }
@@ -161,7 +146,7 @@ static tg_status simulate_one(simulate_case *run, const tg_chip *chip, const cha
     cli_trace trace = make_trace(run, chip, kernel);
     const tg_simulation_options options = {
         .kernel = kernel,
-        .tile = run->options->tile,
+        .tile = run->options->query.tile,
         .a = run->operands.memory[0],
         .b = run->operands.memory[1],
         .d = run->operands.memory[2],
@@ -201,10 +186,10 @@ static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *k
 static int simulate_all(simulate_case *run, const tg_chip *chip)
 {
     const char *names[LADDER_CAPACITY];
-    const int count = cli_list_ladder("all", run->options->tile, names);
+    const int count = cli_list_ladder("all", run->options->query.tile, names);
     for (int i = 0; i < count; i++) {
         const tg_status status = simulate(run, chip, names[i]);
-        if (status == TG_STATUS_UNSUPPORTED && !run->options->has_json)
+        if (status == TG_STATUS_UNSUPPORTED && !run->options->query.has_json)
             printf("%s\n\n", tg_get_error_detail());
         else if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
             return cli_report_status(status);
@@ -215,8 +200,8 @@ static int simulate_all(simulate_case *run, const tg_chip *chip)
 static int parse_shape(simulate_case *run)
 {
     tg_problem problem;
-    const int exit_code = cli_parse_plain_shape(run->options->shape, "the ladder's kernels form",
-                                                INT32_MAX, &problem);
+    const int exit_code = cli_parse_plain_shape(run->options->query.shape,
+                                                "the ladder's kernels form", INT32_MAX, &problem);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     run->m = problem.d.row_count;
@@ -227,7 +212,7 @@ static int parse_shape(simulate_case *run)
         (elems > trace_elems_most || elems * (double)run->k > trace_macs_most)) {
         cli_print_error("shape = '%s' is too large for --trace, which prints every step; pass one "
                         "with at most %d elements of D and %d multiply-adds",
-                        run->options->shape, trace_elems_most, trace_macs_most);
+                        run->options->query.shape, trace_elems_most, trace_macs_most);
         return CLI_EXIT_USAGE;
     }
     return CLI_EXIT_OK;
@@ -235,7 +220,7 @@ static int parse_shape(simulate_case *run)
 
 static int read_chip(const simulate_options *options, tg_chip *chip)
 {
-    const char *name = options->gpu ? options->gpu : default_chip;
+    const char *name = options->query.gpu ? options->query.gpu : default_chip;
     tg_status status = tg_find_chip(name, chip);
     if (status == TG_STATUS_UNKNOWN_NAME && access(name, F_OK) == 0)
         return cli_read_chip_file(name, chip);
@@ -257,15 +242,15 @@ static int run_case(simulate_case *run)
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     run->l2_bytes = chip.l2_bytes;
-    run->list = options->has_json ? json_array() : NULL;
-    const int is_all = strcmp(options->kernel, "all") == 0;
+    run->list = options->query.has_json ? json_array() : NULL;
+    const int is_all = strcmp(options->query.kernel, "all") == 0;
     if (is_all) {
         exit_code = simulate_all(run, &chip);
     } else {
-        tg_status status = simulate(run, &chip, options->kernel);
+        tg_status status = simulate(run, &chip, options->query.kernel);
         exit_code = status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
     }
-    if (options->has_json && exit_code == CLI_EXIT_OK)
+    if (options->query.has_json && exit_code == CLI_EXIT_OK)
         exit_code = cli_print_json(is_all ? json_incref(run->list)
                                           : json_incref(json_array_get(run->list, 0)));
     json_decref(run->list);
@@ -290,10 +275,11 @@ int cli_run_simulate(int argc, char **argv)
             "  tilegemm simulate 250x130x70 --kernel all --json\n"
             "  tilegemm simulate 4x4x4 --kernel tiled --tile 2 --trace",
     };
-    simulate_options options = {.shape = NULL};
+    simulate_options options = {.query = {.shape_example = example, .tile_max = TILE_MOST}};
     if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
-    simulate_case run = {.options = &options, .progress = cli_make_progress(options.has_json)};
+    simulate_case run = {.options = &options,
+                         .progress = cli_make_progress(options.query.has_json)};
     int exit_code = run_case(&run);
     cli_free_simulated_operands(&run.operands);
     return exit_code;

@@ -57,13 +57,14 @@ static int open_inputs(multiply_job *job)
     return code;
 }
 
-/* The type of A and B: --type, else what they hold, else (both text) what C holds, else FP64. */
-/* 1 for elements of one byte, of which the file does not tell the type. */
+/* Returns 1 if the file holds elements of one byte, whose type it does not tell. */
 static int holds_bytes(const cli_matrix_file *file)
 {
     return file->format == CLI_FORMAT_NPY && tg_get_type_bytes(file->view.type) == 1;
 }
 
+/* Chooses the type of A and B: --type, else what they hold, else what C holds if both are text,
+ * else FP64. */
 static int choose_type(multiply_job *job, tg_type *type)
 {
     const cli_matrix_file *a = &job->a, *b = &job->b;

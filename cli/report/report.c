@@ -14,21 +14,22 @@
 #include <time.h>
 
 enum { file_capacity = 16, page_bytes_most = 3000000, size_most = 1000000, tile_most = 32 };
-enum { key_gpu = 0x100, key_tile, key_bench, key_profile };
+enum { key_bench = CLI_KEY_OWN, key_profile };
 
 static const char default_shape[] = "256x256x256", example[] = "1000x1200x800";
 static const char default_path[] = "report.html";
 
 typedef struct report_options {
-    const char *shape, *gpu, *path;
+    cli_query query;
+    const char *path;
     const char *bench_paths[file_capacity], *profile_paths[file_capacity];
-    int bench_count, profile_count, tile;
+    int bench_count, profile_count;
 } report_options;
 
 static const struct argp_option option_list[] = {
-    {"gpu", key_gpu, "NAME|FILE", 0,
+    {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip to open with, as `tilegemm explain` takes it (default: the GPU here, else h200)", 0},
-    {"tile", key_tile, "T", 0,
+    {"tile", CLI_KEY_TILE, "T", 0,
      "Side of the tile to open with, 1 to 32, of which the page then holds what the simulator "
      "counts (default: 16, or 8, 4 or 2 where D is small)",
      0},
@@ -56,11 +57,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     report_options *options = state->input;
     switch (key) {
-    case key_gpu:
-        options->gpu = arg;
-        return 0;
-    case key_tile:
-        return cli_parse_int("--tile", arg, 1, tile_most, &options->tile) ? 0 : EINVAL;
     case key_bench:
         append_path(state, "--bench", arg, options->bench_paths, &options->bench_count);
         return 0;
@@ -70,11 +66,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case 'o':
         options->path = arg;
         return 0;
-    case ARGP_KEY_ARG:
-        cli_take_shape(state, arg, example, &options->shape);
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return cli_take_query_option(key, arg, state, &options->query);
     }
 }
 
@@ -208,8 +201,8 @@ static int run_report(const report_options *options, cli_output *output)
 {
     cli_file_error error = {""};
     cli_progress progress = cli_make_progress(0);
-    report_case report = {.shape = options->shape ? options->shape : default_shape,
-                          .tile = options->tile,
+    report_case report = {.shape = options->query.shape ? options->query.shape : default_shape,
+                          .tile = options->query.tile,
                           .bench_paths = options->bench_paths,
                           .bench_count = options->bench_count,
                           .profile_paths = options->profile_paths,
@@ -219,7 +212,7 @@ static int run_report(const report_options *options, cli_output *output)
     size_t head_bytes;
     int exit_code = parse_shape(&report);
     if (exit_code == CLI_EXIT_OK)
-        exit_code = cli_find_chip(options->gpu, NULL, &report.shown);
+        exit_code = cli_find_chip(options->query.gpu, NULL, &report.shown);
     if (exit_code == CLI_EXIT_OK && !cli_find_page(&head, &head_bytes, &tail))
         exit_code = CLI_EXIT_MISSING;
     if (exit_code != CLI_EXIT_OK)
@@ -259,7 +252,7 @@ int cli_run_report(int argc, char **argv)
             "  tilegemm bench --kernel ladder --shape 512x512x512 --json mine.json\n"
             "  tilegemm report 512x512x512 --bench mine.json",
     };
-    report_options options = {.shape = NULL};
+    report_options options = {.query = {.shape_example = example, .tile_max = tile_most}};
     if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     cli_output output = {.path = NULL};
