@@ -230,6 +230,37 @@ class LayersTest(ToolCase):
 
     def test_unknown_folder(self):
         self.expect_fault({"src/other/a.c": "int a;\n"}, "folder src/other has no rule")
+        self.expect_fault({"cli/other/a.c": "int a;\n"}, "folder cli/other has no rule")
+        self.expect_fault({"src/cuda/other/a.c": "int a;\n"}, "folder src/cuda/other has no rule")
+
+    def test_rooms(self):
+        for path, target, is_right in (
+                ("cli/bench/a.c", "cli/peers/b.h", True),
+                ("cli/peers/a.c", "cli/bench/b.h", False),
+                ("cli/multiply/a.c", "cli/report/b.h", False),
+                ("src/cuda/a.c", "src/cuda/families/b.h", True),
+                ("src/cuda/runtime/a.c", "src/cuda/families/b.h", False),
+                ("src/cuda/families/a_launch.c", "src/cuda/runtime/b.h", True),
+                ("src/cuda/families/a.c", "src/cuda/runtime/b.h", False),
+                ("src/cuda/families/a.c", "src/cuda/families/b_launch.h", False),
+                ("src/kernels/a/a.cuh", "src/kernels/copy/b.cuh", True),
+                ("src/kernels/a/a.cuh", "src/kernels/c/b.cuh", False),
+                ("src/kernels/copy/a.cuh", "src/kernels/c/b.cuh", False),
+                ("src/kernels/ptx/a.cuh", "src/kernels/epilogue/b.cuh", False)):
+            name = os.path.relpath(target, "cli" if target.startswith("cli") else "src")
+            files = {path: f'#include "{name}"\n', target: "int a;\n"}
+            if is_right:
+                self.expect_clean(files)
+            else:
+                self.expect_fault(files, f"may not include {target}")
+
+    def test_circles(self):
+        self.expect_clean({"src/core/a.h": "int a;\n", "src/core/b.h": '#include "a.h"\n',
+                           "src/core/a.c": '#include "a.h"\n', "src/core/c.c": '#include "b.h"\n'})
+        for files in ({"src/core/a.h": '#include "b.h"\n', "src/core/b.h": '#include "a.h"\n'},
+                      {"src/core/a.c": '#include "b.h"\n', "src/core/b.c": '#include "a.h"\n',
+                       "src/core/a.h": "int a;\n", "src/core/b.h": "int b;\n"}):
+            self.expect_fault(files, "includes go in a circle: src/core/a, src/core/b")
 
     def test_script(self):
         views = {"page/chart.js": "", "page/app.js": "", "page/views/a.js": ""}
