@@ -20,19 +20,24 @@ elseif(NOT TG_CUDA_ARCHITECTURES STREQUAL "")
     math(EXPR TG_CUDA_VERSION "1000 * ${CMAKE_MATCH_1} + 10 * ${CMAKE_MATCH_2}")
 endif()
 
-# -gencode options and the names that errors tell, for the architectures of a source that needs
-# `least` (75, 80, 90a).
-function(tg_choose_architectures least options names)
+# Sets `options` to the -gencode options, and `names` to the architectures that errors list, for a
+# source of the range `range`: "80-89" is both ends and what lies between, "75-" has no end, "90a"
+# is that architecture alone. PTX is for chips later than all images, so a range that ends has none.
+function(tg_choose_architectures range options names)
     set(chosen "")
     set(found "")
+    string(REGEX MATCH "^([0-9]+)-([0-9]*)$" is_range "${range}")
+    set(first "${CMAKE_MATCH_1}")
+    set(last "${CMAKE_MATCH_2}")
     foreach(chip IN LISTS TG_CUDA_ARCHITECTURES)
         if(chip STREQUAL "ptx")
-            if(NOT least STREQUAL "90a")
+            if(is_range AND last STREQUAL "")
                 list(APPEND chosen -gencode=arch=compute_90,code=compute_90)
                 list(APPEND found compute_90)
             endif()
-        elseif((least STREQUAL "90a" AND chip STREQUAL "90a") OR
-               (NOT least STREQUAL "90a" AND chip VERSION_GREATER_EQUAL least))
+        elseif((NOT is_range AND chip STREQUAL range) OR
+               (is_range AND chip VERSION_GREATER_EQUAL first AND
+                (last STREQUAL "" OR chip VERSION_LESS_EQUAL last)))
             list(APPEND chosen -gencode=arch=compute_${chip},code=sm_${chip})
             list(APPEND found sm_${chip})
         endif()
@@ -41,14 +46,16 @@ function(tg_choose_architectures least options names)
     set(${names} "${found}" PARENT_SCOPE)
 endfunction()
 
-# tg_add_device_images(target image_source entry...): an entry is a source under the current folder,
-# with ":80" or ":90a" after it where all of it needs that chip. image_source, which embeds the
-# images, is a source of `target`. The compiler's report on each image lies beside it as NAME.txt.
-# The images are a target of their own, so that they compile at the same time as host objects.
+# tg_add_device_images(target image_source entry...): an entry is a source under the current folder
+# and the range of architectures that it is compiled for, "kernels/dmma/dmma.cu:80-"; without one
+# it is "75-". image_source, a source of `target`, embeds the images and reads from images.def for
+# which instruction sets of isa.def the build has code. The compiler's report on each image lies
+# beside it as NAME.txt. The images are a target of their own, so that they compile at the same time
+# as host objects.
 function(tg_add_device_images target image_source)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/images")
     file(MAKE_DIRECTORY "${folder}")
-    tg_choose_architectures(75 unused all_names)
+    tg_choose_architectures(75- unused all_names)
     string(JOIN " " names ${all_names})
     if(names STREQUAL "")
         set(names "none")
@@ -58,13 +65,14 @@ function(tg_add_device_images target image_source)
     foreach(entry IN LISTS ARGN)
         string(REGEX MATCH "^([^:]+):?(.*)$" unused "${entry}")
         set(source "${CMAKE_CURRENT_SOURCE_DIR}/${CMAKE_MATCH_1}")
-        set(least "${CMAKE_MATCH_2}")
-        if(least STREQUAL "")
-            set(least 75)
+        set(path "${CMAKE_MATCH_1}")
+        set(range "${CMAKE_MATCH_2}")
+        if(range STREQUAL "")
+            set(range 75-)
         endif()
         get_filename_component(name "${source}" NAME_WE)
         set(image "${folder}/${name}.fatbin")
-        tg_choose_architectures("${least}" options unused)
+        tg_choose_architectures("${range}" options unused)
         if(options STREQUAL "")
             file(WRITE "${image}" "no image\n")
         else()
@@ -78,11 +86,18 @@ function(tg_add_device_images target image_source)
                         "${source}"
                 DEPENDS "${source}"
                 DEPFILE "${image}.d"
-                COMMENT "Compiling device code ${CMAKE_MATCH_1}"
+                COMMENT "Compiling device code ${path}"
                 VERBATIM)
         endif()
         list(APPEND images "${image}")
         string(APPEND table "TGI_IMAGE(${name}, \"${image}\")\n")
+    endforeach()
+    string(APPEND table "#endif\n#ifdef TGI_IMAGE_CODE\n")
+    file(STRINGS "${PROJECT_SOURCE_DIR}/src/core/isa.def" isas REGEX "^TGI_ISA\\(cuda,")
+    foreach(chip IN LISTS TG_CUDA_ARCHITECTURES)
+        if(isas MATCHES "cuda, sm${chip},")
+            string(APPEND table "TGI_IMAGE_CODE(sm${chip})\n")
+        endif()
     endforeach()
     string(APPEND table "#endif\n#ifndef TGI_IMAGE_ARCHITECTURES\n"
                         "#define TGI_IMAGE_ARCHITECTURES \"${names}\"\n#endif\n")

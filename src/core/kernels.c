@@ -4,8 +4,9 @@
 
 static const struct {
     const char *device, *name;
+    unsigned features;
 } isas[] = {
-#define TGI_ISA(device, name) {#device, #name},
+#define TGI_ISA(device, name, features) {#device, #name, features},
 #include "core/isa.def"
 #undef TGI_ISA
 };
@@ -80,6 +81,26 @@ const char *tgi_kernels_isa_name(tgi_isa isa)
 const char *tgi_kernels_isa_device(tgi_isa isa)
 {
     return isas[isa].device;
+}
+
+unsigned tgi_kernels_isa_features(tgi_isa isa)
+{
+    return isas[isa].features;
+}
+
+int tgi_kernels_isa_runs(tgi_isa isa, unsigned features)
+{
+    return (isas[isa].features & ~features) == 0;
+}
+
+tgi_isa tgi_kernels_last_isa(const char *device, unsigned features)
+{
+    int last = 0;
+    for (int isa = 0; isa < TGI_ISA_COUNT; isa++) {
+        if (strcmp(isas[isa].device, device) == 0 && tgi_kernels_isa_runs((tgi_isa)isa, features))
+            last = isa;
+    }
+    return (tgi_isa)last;
 }
 
 tgi_isa tgi_kernels_find_isa(const char *name)

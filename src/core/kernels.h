@@ -2,12 +2,13 @@
 #ifndef TGI_KERNELS_H
 #define TGI_KERNELS_H
 
+#include "core/arch.h"
 #include "core/kernel_name.h"
 #include "core/types.h"
 #include "tilegemm_lab.h"
 
 typedef enum tgi_isa {
-#define TGI_ISA(device, name) TGI_ISA_##name,
+#define TGI_ISA(device, name, features) TGI_ISA_##name,
 #include "core/isa.def"
 #undef TGI_ISA
     TGI_ISA_COUNT
@@ -84,6 +85,12 @@ typedef struct tgi_kernel {
         .thread_cols = per_cols, .stage_count = stages, .thread_count = threads                    \
     }
 
+/* Returns 1 if the row multiplies slices of FP32 operands. */
+static inline int tgi_kernels_has_slices(const tgi_kernel *kernel)
+{
+    return kernel->math == TGI_MATH_bf16x || kernel->math == TGI_MATH_fp16x;
+}
+
 int tgi_kernels_count(void);
 
 /* Returns row `index`, 0 .. count - 1. */
@@ -97,6 +104,15 @@ int tgi_kernels_rung(tgi_family family);
 const char *tgi_kernels_idea(tgi_family family);
 const char *tgi_kernels_isa_name(tgi_isa isa);
 const char *tgi_kernels_isa_device(tgi_isa isa);
+
+/* Returns the set of features (arch.h) that rows of the instruction set need. */
+unsigned tgi_kernels_isa_features(tgi_isa isa);
+
+/* Returns 1 if a machine with these features runs rows of the instruction set. */
+int tgi_kernels_isa_runs(tgi_isa isa, unsigned features);
+
+/* Returns the last instruction set of the device that a machine with these features runs. */
+tgi_isa tgi_kernels_last_isa(const char *device, unsigned features);
 
 /* Returns the instruction set of that name, TGI_ISA_COUNT if there is none. */
 tgi_isa tgi_kernels_find_isa(const char *name);

@@ -21,6 +21,13 @@ enum {
     TGI_TYPES_fp8 = TGI_TYPES_fp8_e4m3 | TGI_TYPES_fp8_e5m2
 };
 
+/* TGI_BYTES_bf16 is 2, for macros. */
+enum {
+#define TGI_TYPE(suffix, word, bytes, kind, sum, d_types) TGI_BYTES_##word = bytes,
+#include "core/types.def"
+#undef TGI_TYPE
+};
+
 /* TGI_TYPE_COUNT types, whose enumerators run from 0. */
 enum {
 #define TGI_TYPE(suffix, word, bytes, kind, sum, d_types) TGI_TYPE_INDEX_##suffix,
@@ -79,5 +86,13 @@ typedef struct tgi_precision_row {
 } tgi_precision_row;
 
 extern const tgi_precision_row tgi_precision_table[TGI_PRECISION_COUNT];
+
+/* Returns the slices by which a kernel on slices computes the precision: it takes default as
+ * bf16x6. */
+static inline const tgi_precision_row *tgi_precision_sliced(tg_precision precision)
+{
+    const int has_slices = tgi_precision_table[precision].slice_count > 0;
+    return &tgi_precision_table[has_slices ? precision : TG_PRECISION_BF16X6];
+}
 
 #endif

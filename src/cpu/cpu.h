@@ -53,16 +53,11 @@ const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel);
 /* Returns the multiply-adds that one core finishes in a cycle with the row's instruction set. */
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel);
 
-/* Returns the bytes of an accumulator of the problem. */
-static inline int64_t tgi_cpu_accum_bytes(const tgi_problem *problem)
-{
-    return problem->type == TG_TYPE_FP64 ? 8 : 4;
-}
-
 /* Returns 1 if D can hold running sums and be written by vectors. */
 static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
 {
-    return problem->d.col == 1 && tgi_type_bytes(problem->d_type) == tgi_cpu_accum_bytes(problem);
+    return problem->d.col == 1 &&
+           tgi_type_bytes(problem->d_type) == tgi_type_sum_bytes(problem->type);
 }
 
 static inline int64_t tgi_cpu_divide_up(int64_t x, int64_t y)

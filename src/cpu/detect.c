@@ -22,7 +22,7 @@ static int has_cpuid_bit(unsigned leaf, unsigned subleaf, int register_index, in
 }
 #endif
 
-static tgi_isa find_isa(void)
+static unsigned find_features(void)
 {
 #if defined(__x86_64__)
     /* The builtins also check that the operating system saves the registers. */
@@ -31,12 +31,11 @@ static tgi_isa find_isa(void)
     int has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c;
     int has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (has_avx2 && has_avx512)
-        return has_avx512_bf16 ? TGI_ISA_avx512_bf16 : TGI_ISA_avx512;
-    if (has_avx2)
-        return TGI_ISA_avx2;
+    return (has_avx2 ? TGI_FEATURE_AVX2 : 0u) | (has_avx512 ? TGI_FEATURE_AVX512 : 0u) |
+           (has_avx512_bf16 ? TGI_FEATURE_AVX512_BF16 : 0u);
+#else
+    return 0;
 #endif
-    return TGI_ISA_generic;
 }
 
 static void find_name(char *name, size_t size_bytes)
@@ -98,7 +97,8 @@ static int64_t find_cache_bytes(int level, int sysconf_name)
 void tgi_cpu_detect(tgi_machine *machine)
 {
     find_name(machine->name, sizeof machine->name);
-    machine->isa = find_isa();
+    machine->features = find_features();
+    machine->isa = tgi_kernels_last_isa("cpu", machine->features);
     machine->l1_bytes = find_cache_bytes(1, _SC_LEVEL1_DCACHE_SIZE);
     machine->l2_bytes = find_cache_bytes(2, _SC_LEVEL2_CACHE_SIZE);
     machine->l3_bytes = find_cache_bytes(3, _SC_LEVEL3_CACHE_SIZE);

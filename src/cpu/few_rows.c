@@ -23,12 +23,12 @@ typedef struct skinny_run {
 /* Returns 1 if the kernels can read A in place: accumulators that are contiguous along k. */
 static int is_a_ready(const tgi_problem *p)
 {
-    return tgi_type_bytes(p->type) == tgi_cpu_accum_bytes(p) && p->a.col == 1;
+    return tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type) && p->a.col == 1;
 }
 
 static void set_sizes(const tgi_problem *p, const tgi_strip_decision *cut, skinny_run *run)
 {
-    int64_t bytes = tgi_cpu_accum_bytes(p);
+    int64_t bytes = tgi_type_sum_bytes(p->type);
     run->chunk_count = tgi_cpu_divide_up(p->k, cut->kc);
     run->strip_count = tgi_cpu_divide_up(p->n, cut->strip_cols);
     run->a_bytes = is_a_ready(p) ? 0 : tgi_cpu_align_up(p->m * cut->kc * bytes, TGI_ALIGN_BYTES);
@@ -39,7 +39,7 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_strip_deci
                                       const skinny_run *run)
 {
     return cut->k_parts > 1
-               ? tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p),
+               ? tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
                                   TGI_ALIGN_BYTES)
                : 0;
 }
@@ -72,7 +72,7 @@ static void run_strip(void *state, int64_t index, int thread)
     const skinny_run *run = state;
     const tgi_problem *p = run->call->problem;
     const tgi_strip_decision *cut = run->cut;
-    const int64_t bytes = tgi_cpu_accum_bytes(p), k_parts = cut->k_parts;
+    const int64_t bytes = tgi_type_sum_bytes(p->type), k_parts = cut->k_parts;
     int64_t k_part = index % k_parts, strip = index / k_parts % run->strip_count;
     int64_t batch = index / k_parts / run->strip_count, col = strip * cut->strip_cols;
     int64_t cols = p->n - col < cut->strip_cols ? p->n - col : cut->strip_cols;
@@ -138,7 +138,7 @@ static void launch_dot(const tgi_call *call)
 
 static int64_t count_strips(const tgi_problem *p)
 {
-    int64_t cols = STRIP_BYTES / tgi_cpu_accum_bytes(p) / p->m;
+    int64_t cols = STRIP_BYTES / tgi_type_sum_bytes(p->type) / p->m;
     return tgi_cpu_divide_up(p->n, cols);
 }
 
@@ -158,7 +158,7 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
     int64_t tasks = p->batch_count * (tgi_cpu_divide_up(p->n, cut->strip_cols));
     int64_t chunk_count = tgi_cpu_divide_up(p->k, kc);
     if (p->batch_count == 1 && tasks < thread_count && chunk_count > 1 &&
-        (double)chunk_count * (double)(p->m * p->n * tgi_cpu_accum_bytes(p)) <=
+        (double)chunk_count * (double)(p->m * p->n * tgi_type_sum_bytes(p->type)) <=
             (double)TGI_CHUNK_SUMS_BYTES) {
         int64_t parts = thread_count / tasks;
         cut->k_parts = parts < chunk_count ? parts : chunk_count;

@@ -70,7 +70,7 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
 {
     if (cut->k_parts == 1)
         return 0;
-    return tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_cpu_accum_bytes(p),
+    return tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
                             TGI_ALIGN_BYTES);
 }
 

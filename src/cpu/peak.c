@@ -13,7 +13,7 @@ static const tgi_tile_set *find_tiles(const tgi_machine *machine, tg_type type)
     for (int i = 0; i < tgi_kernels_count(); i++) {
         const tgi_kernel *kernel = tgi_kernels_get(i);
         if (kernel->family == TGI_FAMILY_cpu_packed && kernel->type == type &&
-            kernel->isa <= machine->isa) {
+            tgi_kernels_isa_runs(kernel->isa, machine->features)) {
             widest = tgi_cpu_select(kernel)->tiles;
         }
     }

@@ -43,7 +43,7 @@ static void reduce_part(void *state, int64_t index, int thread)
         int64_t offset = (chunk * p->m + row) * p->n + col;
         tgi_finish block = {.rows = 1,
                             .cols = p->n - col < REDUCED_COLS ? p->n - col : REDUCED_COLS,
-                            .sums = r->chunk_sums + offset * tgi_cpu_accum_bytes(p),
+                            .sums = r->chunk_sums + offset * tgi_type_sum_bytes(p->type),
                             .running = running,
                             .is_first = chunk == 0,
                             .is_last = chunk == r->chunk_count - 1};

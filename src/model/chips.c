@@ -85,19 +85,14 @@ tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
 
 tgi_machine tgi_chips_make_machine(const tg_chip *chip)
 {
-    tgi_machine machine = {.isa = tgi_chips_find_isa(chip->compute_capability),
+    const unsigned features = tgi_arch_find(chip->compute_capability)->features;
+    tgi_machine machine = {.features = features,
+                           .isa = tgi_kernels_last_isa("cuda", features),
                            .thread_count = 1,
                            .l2_bytes = chip->l2_bytes,
                            .gpu = tgi_chips_make_gpu(chip)};
     snprintf(machine.name, sizeof machine.name, "%.63s", chip->title);
     return machine;
-}
-
-tgi_isa tgi_chips_find_isa(int compute_capability)
-{
-    return compute_capability == 90   ? TGI_ISA_sm90a
-           : compute_capability >= 80 ? TGI_ISA_sm80
-                                      : TGI_ISA_sm75;
 }
 
 tg_status tgi_chips_check(const tg_chip *chip)

@@ -13,7 +13,4 @@ tgi_gpu tgi_chips_make_gpu(const tg_chip *chip);
 /* A machine whose GPU it is. */
 tgi_machine tgi_chips_make_machine(const tg_chip *chip);
 
-/* The highest instruction set of rows that a GPU runs; 10 major + minor. */
-tgi_isa tgi_chips_find_isa(int compute_capability);
-
 #endif

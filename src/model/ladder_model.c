@@ -129,10 +129,17 @@ int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability)
         if (rows[found].family != kernel->family || rows[i].tile <= kernel->tile_rows)
             found = i;
     }
-    return capability < 80   ? rows[found].sm75
-           : capability < 86 ? rows[found].sm80
-           : capability < 90 ? rows[found].sm86
-                             : rows[found].sm90;
+    switch (tgi_arch_find(capability)->word) {
+    case TGI_ARCH_sm75:
+        return rows[found].sm75;
+    case TGI_ARCH_sm80:
+        return rows[found].sm80;
+    case TGI_ARCH_sm86:
+    case TGI_ARCH_sm89:
+        return rows[found].sm86;
+    default:
+        return rows[found].sm90;
+    }
 }
 
 /* Blocks that run at once, on one multiprocessor and on all. */
@@ -213,7 +220,7 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
  * and a store. */
 static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
-    return kernel->stage_count == 2 && gpu->capability >= 80;
+    return kernel->stage_count == 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
 }
 
 /* Cycles in which a block that has a multiprocessor to itself goes through k, where the steps of
@@ -233,8 +240,8 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
                                       int64_t n, int64_t k)
 {
     const tgi_ladder_step step = tgi_model_ladder_step(kernel);
-    /* Warps of multiply-adds in a cycle: 64 lanes a multiprocessor on sm_75 and sm_80, then 128. */
-    const double multiplies_per_cycle = gpu->capability <= 80 ? 2.0 : 4.0;
+    /* Warps of multiply-adds in a cycle. */
+    const double multiplies_per_cycle = tgi_arch_find(gpu->capability)->fp32_lanes / 32.0;
     const double block_count = divide_up(m, kernel->tile_rows) * divide_up(n, kernel->tile_cols);
     const double warp_count = divide_up(kernel->thread_count, 32);
     /* The busiest multiprocessor's blocks. A warp's loads, turns and products follow each other,

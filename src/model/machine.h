@@ -24,7 +24,8 @@ typedef struct tgi_gpu {
 
 typedef struct tgi_machine {
     char name[64];
-    tgi_isa isa;                   /* highest in use */
+    unsigned features;             /* set of arch.h, in use */
+    tgi_isa isa;                   /* the last one that the features allow */
     int thread_count;              /* of the context */
     int64_t l1_bytes, l2_bytes;    /* data caches of one core */
     int64_t l3_bytes;              /* shared */

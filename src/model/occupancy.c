@@ -1,6 +1,7 @@
 #include "model/occupancy.h"
 
-/* A warp's registers are given out by 256, warps by fours, one for each scheduler. */
+/* A warp gets registers in units of 256, and a block gets warps in fours, one for each
+ * scheduler. */
 #define REGISTER_UNIT 256
 #define WARP_UNIT 4
 
@@ -9,10 +10,11 @@ static int64_t round_up(int64_t count, int64_t unit)
     return (count + unit - 1) / unit * unit;
 }
 
-/* Shared memory that a block takes: since sm_80 the system keeps 1 KiB of it for each block. */
+/* Returns the shared memory that a block takes, with what the system keeps of it. */
 static int64_t count_shared_bytes(const tgi_gpu *gpu, int64_t shared_bytes)
 {
-    return gpu->capability >= 80 ? round_up(shared_bytes + 1024, 128) : round_up(shared_bytes, 256);
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    return round_up(shared_bytes + arch->shared_reserve_bytes, arch->shared_unit_bytes);
 }
 
 tgi_occupancy tgi_model_occupancy(const tgi_gpu *gpu, int thread_count, int register_count,

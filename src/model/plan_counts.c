@@ -43,7 +43,7 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double in_bytes = (double)tgi_type_bytes(p->type);
     const double d_bytes = m * n * batch * (double)tgi_type_bytes(p->d_type);
     /* Sums of parts are written, read and added. */
-    const double sum_bytes = p->type == TG_TYPE_FP64 ? 8.0 : 4.0;
+    const double sum_bytes = (double)tgi_type_sum_bytes(p->type);
     const double tiles = rows * cols * batch;
     const double cut_tiles = cut->k_part_count > 1 ? tiles - (double)cut->whole_tiles : 0.0;
     const double part_bytes =

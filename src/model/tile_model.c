@@ -53,10 +53,8 @@ static double find_rate(const tgi_gpu *gpu, tg_type type)
 {
     if (is_narrow(type))
         return NARROW_RATE;
-    int has_half_rate = gpu->capability == 80 || gpu->capability == 90;
-    if (type == TG_TYPE_FP64)
-        return gpu->capability == 80 ? 32.0 : has_half_rate ? 64.0 : 2.0;
-    return gpu->capability == 75 || gpu->capability == 80 ? 64.0 : 128.0;
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    return type == TG_TYPE_FP64 ? arch->fp64_lanes : arch->fp32_lanes;
 }
 
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
@@ -69,8 +67,8 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const int has_held_rows = kernel->family == TGI_FAMILY_cuda_bf16r;
     const double lines = (has_held_rows ? 0.0 : (double)p->m) + (double)p->n;
     const double elems = lines * (double)p->k * (double)p->batch_count;
-    const int is_scaled = p->precision == TG_PRECISION_FP16X3;
-    const double slices = p->precision == TG_PRECISION_BF16X3 || is_scaled ? 2.0 : 3.0;
+    const int is_scaled = kernel->math == TGI_MATH_fp16x;
+    const double slices = tgi_precision_sliced(p->precision)->slice_count;
     /* As passes that read and write half of what these move; one before them finds the scales. */
     const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
     return SLICES_S + scale_s + tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
@@ -92,7 +90,7 @@ static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work
     if (work->part_count <= 1.0)
         return 0.0;
     double elems = work->part_count * (double)p->m * (double)p->n * (double)p->batch_count;
-    return start_s + 2.0 * elems * (p->type == TG_TYPE_FP64 ? 8.0 : 4.0) / bytes_per_s;
+    return start_s + 2.0 * elems * (double)tgi_type_sum_bytes(p->type) / bytes_per_s;
 }
 
 /* Launch, and parts of D that stay in L2. */
@@ -189,7 +187,7 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         const double cost =
             work->access == TGI_ACCESS_ELEMENTS ? access_costs[1][TGI_ACCESS_ELEMENTS] : 1.0;
         step_s = cost * (RANK_STEP_S + RANK_STEP_COL_S * kernel->tile_cols);
-        step_s *= tgi_type_bytes(p->type) == 1 ? RANK_WIDEN_RATIO : 1.0;
+        step_s *= tgi_type_is_fp8(p->type) ? RANK_WIDEN_RATIO : 1.0;
         /* Two blocks of a multiprocessor, which were not measured, as one after the other. */
         step_s *= work->blocks_per_sm;
         memory_s *= cost;
@@ -203,8 +201,8 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
            fmax(fmax(compute_s, steps_s), memory_s);
 }
 
-/* 1 where the threads hold more sums than the tile has, and so share out k in slices. */
-static int is_sliced(const tgi_kernel *kernel)
+/* Returns 1 if the threads hold more sums than the tile has, because they share out k. */
+static int shares_k(const tgi_kernel *kernel)
 {
     return kernel->thread_count * kernel->thread_rows * kernel->thread_cols >
            kernel->tile_rows * kernel->tile_cols;
@@ -221,10 +219,10 @@ static warp_share find_warp_share(const tgi_kernel *kernel)
 {
     const int sums = kernel->thread_rows * kernel->thread_cols;
     if (sums > 96)
-        return (warp_share){0.68, is_sliced(kernel) ? 0.76 : 0.80, 2.0};
+        return (warp_share){0.68, shares_k(kernel) ? 0.76 : 0.80, 2.0};
     if (sums > 64)
         return (warp_share){0.60, 0.71, 3.0};
-    return is_sliced(kernel) ? (warp_share){0.54, 0.75, 4.0} : (warp_share){0.72, 0.805, 4.0};
+    return shares_k(kernel) ? (warp_share){0.54, 0.75, 4.0} : (warp_share){0.72, 0.805, 4.0};
 }
 
 static double find_share(const tgi_kernel *kernel, double warps_per_scheduler)
@@ -260,8 +258,8 @@ static double find_copy_factor(const tgi_kernel *kernel, const tgi_problem *p)
 static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, double block_count)
 {
-    int has_bulk = gpu->capability >= 90 && p->d.col == 1 &&
-                   kernel->thread_rows * kernel->thread_cols <= 64 && !is_sliced(kernel);
+    int has_bulk = tgi_arch_has(gpu->capability, TGI_FEATURE_TMA) && p->d.col == 1 &&
+                   kernel->thread_rows * kernel->thread_cols <= 64 && !shares_k(kernel);
     return has_bulk && block_count > 1.0 ? 0.4 : 1.0;
 }
 

@@ -71,23 +71,17 @@ typedef struct step_work {
     double slice_bytes, product_count, row_bytes, col_bytes, add_cycles;
 } step_work;
 
-static int is_sliced(const tgi_kernel *kernel)
-{
-    return kernel->type == TG_TYPE_FP32 && kernel->family != TGI_FAMILY_cuda_wgmma;
-}
-
 static step_work find_step_work(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    if (!is_sliced(kernel))
+    if (!tgi_kernels_has_slices(kernel))
         return (step_work){STEP_BYTES, 1.0, STEP_BYTES, STEP_BYTES, 0.0};
     const double part_cycles = kernel->thread_count > 256 ? ADD_CYCLES_OF_TWO : ADD_CYCLES_OF_ONE;
     const double add_cycles = kernel->tile_cols > 192
                                   ? ADD_CYCLES_OF_PARTS
                                   : ceil(kernel->tile_cols / 128.0) * part_cycles;
-    const int is_of_two =
-        p->precision == TG_PRECISION_BF16X3 || p->precision == TG_PRECISION_FP16X3;
-    const double line_bytes = (is_of_two ? 2.0 : 3.0) * CHUNK_BYTES;
-    const double product_count = is_of_two ? 3.0 : p->precision == TG_PRECISION_BF16X9 ? 9.0 : 6.0;
+    const tgi_precision_row *precision = tgi_precision_sliced(p->precision);
+    const double line_bytes = precision->slice_count * CHUNK_BYTES;
+    const double product_count = precision->product_count;
     if (kernel->family == TGI_FAMILY_cuda_bf16r) /* whose rows are held in registers */
         return (step_work){CHUNK_BYTES, product_count, STEP_BYTES, line_bytes,
                            add_cycles + CUT_CYCLES};
@@ -134,7 +128,7 @@ static tile_lines count_b_lines(const tgi_problem *p, const tgi_wgmma_work *work
 static double find_width_share(const tgi_kernel *kernel)
 {
     const double odd_share = kernel->tile_cols > 128 && kernel->tile_cols <= 192 ? ODD_SHARE : 1.0;
-    const int is_fp8 = tgi_type_bytes(kernel->type) == 1;
+    const int is_fp8 = tgi_type_is_fp8(kernel->type);
     if (is_fp8 && kernel->tile_rows == 64)
         return FP8_ALONE_SHARE;
     if (is_fp8)
@@ -203,8 +197,9 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
 {
     const tile_lines a = count_a_lines(kernel, p, work), b = count_b_lines(p, work);
     const step_work step = find_step_work(kernel, p);
-    const double clock_share = is_sliced(kernel) ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
-    const double issue_share = !is_sliced(kernel)        ? ISSUE_SHARE * find_width_share(kernel)
+    const double clock_share = tgi_kernels_has_slices(kernel) ? SLICED_CLOCK_SHARE : CLOCK_SHARE;
+    const double issue_share = !tgi_kernels_has_slices(kernel)
+                                   ? ISSUE_SHARE * find_width_share(kernel)
                                : kernel->tile_cols <= 64 ? NARROW_SHARE
                                                          : 1.0;
     const double clock_hz = gpu->clock_hz * (1.0 - (1.0 - clock_share) * busy_share);
@@ -219,10 +214,11 @@ static step_seconds find_step_seconds(const tgi_gpu *gpu, const tgi_kernel *kern
     const double fill_s =
         (work->a_is_loose ? a.inside * LOOSE_LINE_S + LOOSE_SHARE * multiply_s : copy_s) +
         (a.outside + b.outside) * OUTSIDE_LINE_S;
-    const double sum_bytes = is_sliced(kernel) ? kernel->tile_rows * kernel->tile_cols * 4.0 : 0.0;
+    const double sum_bytes =
+        tgi_kernels_has_slices(kernel) ? kernel->tile_rows * kernel->tile_cols * 4.0 : 0.0;
     return (step_seconds){fmax(multiply_s, fill_s), find_wait_seconds(work, sharers),
                           sum_bytes / RUN_BYTES_PER_S,
-                          work->stage_count - (tgi_type_bytes(kernel->type) == 1 ? 2.0 : 1.0),
+                          work->stage_count - (tgi_type_is_fp8(kernel->type) ? 2.0 : 1.0),
                           fmax(0.0, fill_s - multiply_s)};
 }
 
@@ -266,7 +262,7 @@ static double find_own_seconds(const tgi_wgmma_work *work, const step_seconds *s
 /* What the blocks of a cluster lose with parts of k of a tile. */
 static double find_share_seconds(const tgi_wgmma_work *work, const tgi_kernel *kernel, double sums)
 {
-    const int has_slices = is_sliced(kernel);
+    const int has_slices = tgi_kernels_has_slices(kernel);
     const double others = work->cluster_parts - 1;
     const double bytes = sums * 4.0 * others / work->cluster_parts;
     return others > 0.0 ? (has_slices ? SLICED_SHARE_S : SHARE_S) + SHARE_PART_S * (others - 1.0) +

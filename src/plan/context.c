@@ -30,12 +30,13 @@ static tg_status choose_isa(const tg_context_options *options, const char *devic
             strcmp(device, "cpu") == 0 ? "generic, avx2, avx512 or avx512_bf16"
                                        : "sm75, sm80 or sm90a");
     }
-    if (isa > machine->isa) {
+    if (!tgi_kernels_isa_runs(isa, machine->features)) {
         return tgi_status_fail(TG_STATUS_NO_DEVICE,
                                "%s = %s, but this processor has no more than %s; pass that or less",
                                origin, name, tgi_kernels_isa_name(machine->isa));
     }
     machine->isa = isa;
+    machine->features = tgi_kernels_isa_features(isa);
     return TG_STATUS_OK;
 }
 

@@ -9,12 +9,6 @@
 
 #define MAX_THREAD_COUNT 1024
 
-/* Lanes of a multiprocessor, by compute capability: 7.5 and 8.0 have 64, later chips 128. */
-static int count_fp32_lanes(int capability)
-{
-    return capability <= 80 ? 64 : 128;
-}
-
 tg_status tg_describe_chip(const tg_context *context, tg_chip *chip)
 {
     tg_status status;
@@ -36,7 +30,7 @@ tg_status tg_describe_chip(const tg_context *context, tg_chip *chip)
     snprintf(chip->title, sizeof chip->title, "%s", machine->name);
     chip->compute_capability = gpu->capability;
     chip->sm_count = gpu->sm_count;
-    chip->fp32_lanes_per_sm = count_fp32_lanes(gpu->capability);
+    chip->fp32_lanes_per_sm = tgi_arch_find(gpu->capability)->fp32_lanes;
     chip->registers_per_sm = gpu->registers_per_sm;
     chip->threads_per_sm = gpu->threads_per_sm;
     chip->blocks_per_sm = gpu->blocks_per_sm;

@@ -172,7 +172,7 @@ tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_inf
     info->tile_cols = kernel->tile_cols;
     info->ladder_rung = tgi_kernels_rung(kernel->family);
     info->idea = tgi_kernels_idea(kernel->family);
-    info->is_available =
-        tgi_plan_has_row(context->backend, kernel) && kernel->isa <= context->machine.isa;
+    info->is_available = tgi_plan_has_row(context->backend, kernel) &&
+                         tgi_kernels_isa_runs(kernel->isa, context->machine.features);
     return TG_STATUS_OK;
 }

@@ -23,7 +23,7 @@ void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
     } else if (!tgi_type_is_in(problem->b_type, kernel->b_types)) {
         tgi_refuse(refusal, TG_REFUSAL_OTHER_TYPE, "takes no B of %s beside an A of %s",
                    tg_get_type_name(problem->b_type), tg_get_type_name(problem->type));
-    } else if (kernel->isa > machine->isa) {
+    } else if (!tgi_kernels_isa_runs(kernel->isa, machine->features)) {
         tgi_refuse(refusal, TG_REFUSAL_OTHER_ARCHITECTURE, "needs %s, the plan is for %s",
                    tgi_kernels_isa_name(kernel->isa), tgi_kernels_isa_name(machine->isa));
     } else {

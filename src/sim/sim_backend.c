@@ -27,6 +27,7 @@ static tg_status open_sim(tgi_machine *machine, int ordinal)
     *machine = tgi_chips_make_machine(&chip);
     snprintf(machine->name, sizeof machine->name, "simulator, plans for %.32s", chip.title);
     machine->isa = TGI_ISA_sm75; /* what the simulated sources are compiled as */
+    machine->features = tgi_kernels_isa_features(machine->isa);
     return status;
 }
 

@@ -7,11 +7,6 @@
 #define BLOCK_SHARED_BYTES 1024 /* shared memory that the system takes of each block */
 #define PARTS_MAX 1024
 
-int64_t tgi_gemm_sum_bytes(const tgi_problem *p)
-{
-    return p->type == TG_TYPE_FP64 ? 8 : 4;
-}
-
 /* Returns 1 if the shorter stride of an operand with `line_count` lines runs along k. */
 static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_count)
 {
@@ -69,8 +64,9 @@ tgi_access tgi_gemm_find_access(const tgi_problem *p)
 
 int64_t tgi_gemm_part_bytes(const tgi_problem *p, int64_t k_part_count)
 {
-    return k_part_count > 1 ? p->batch_count * p->m * p->n * k_part_count * tgi_gemm_sum_bytes(p)
-                            : 0;
+    return k_part_count > 1
+               ? p->batch_count * p->m * p->n * k_part_count * tgi_type_sum_bytes(p->type)
+               : 0;
 }
 
 int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,

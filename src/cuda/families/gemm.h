@@ -12,9 +12,6 @@
 
 #define TGI_GEMM_VECTOR_BYTES 16 /* of the widest access of a thread */
 
-/* Returns the bytes of a sum of products. */
-int64_t tgi_gemm_sum_bytes(const tgi_problem *problem);
-
 /* Return 1 if the operand's shorter stride runs along k. */
 int tgi_gemm_is_a_along_k(const tgi_problem *problem);
 int tgi_gemm_is_b_along_k(const tgi_problem *problem);

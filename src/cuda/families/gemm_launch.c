@@ -23,7 +23,7 @@ void tgi_gemm_prepare_args(const tgi_problem *p, tgi_gemm_args *args)
     args->b_vector_elems = count_elems(p->type, tgi_gemm_has_b_vectors(p, args->b_along_k));
     args->d_vector_elems = count_elems(p->d_type, tgi_gemm_has_d_vectors(p));
     args->is_sum_alone = tgi_epilogue_is_sum_alone(&p->epilogue);
-    args->is_plain = args->is_sum_alone && tgi_type_bytes(p->d_type) == tgi_gemm_sum_bytes(p);
+    args->is_plain = args->is_sum_alone && tgi_type_bytes(p->d_type) == tgi_type_sum_bytes(p->type);
     args->k_part_elems = p->k;
     args->k_part_count = 1;
     args->tile_rows_per_group = GROUP_TILE_ROWS;
@@ -55,7 +55,7 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)
     const tgi_problem *p = &args->problem;
     if (args->k_part_count == 1)
         return;
-    const int64_t block_elems = TGI_PART_COLS * TGI_GEMM_VECTOR_BYTES / tgi_gemm_sum_bytes(p);
+    const int64_t block_elems = TGI_PART_COLS * TGI_GEMM_VECTOR_BYTES / tgi_type_sum_bytes(p->type);
     const int64_t batches =
         p->batch_count < TGI_GRID_HEIGHT_MAX ? p->batch_count : TGI_GRID_HEIGHT_MAX;
     *add = (tgi_cuda_kernel){

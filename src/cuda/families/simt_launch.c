@@ -18,11 +18,12 @@ typedef struct simt_prepared {
     tgi_cuda_kernel add;
 } simt_prepared;
 
-/* Returns 1 if copies can run by 8 bytes, for which kernels/simt/simt.cu has kernels on Hopper
- * alone. */
+/* Returns 1 if copies can run by 8 bytes, for which kernels/simt/simt.cu has kernels of one
+ * instruction set alone. */
 static int has_pairs(const tgi_machine *machine)
 {
-    return machine->gpu.capability == 90 && strstr(tgi_cuda_architectures(), "sm_90a");
+    const unsigned features = tgi_arch_find(machine->gpu.capability)->features;
+    return tgi_kernels_isa_runs(TGI_ISA_sm90a, features) && tgi_cuda_has_code(TGI_ISA_sm90a);
 }
 
 /* Returns 1 if B's rows of contiguous elements start at multiples of 8 bytes where B does. */

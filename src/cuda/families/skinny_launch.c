@@ -11,8 +11,6 @@
 #include "kernels/skinny/rank_args.h"
 #include "kernels/tile_shape.h"
 
-#define TMA_CAPABILITY 90 /* the first chips that have TMA */
-
 enum { BASE_A, BASE_B, BASE_COUNT };
 
 typedef struct skinny_prepared {
@@ -39,9 +37,10 @@ static int has_maps(const tgi_machine *machine, const tgi_problem *p)
 {
     const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
     const int64_t batch_bytes = p->b.batch * elem_bytes;
-    return machine->gpu.capability >= TMA_CAPABILITY && p->b.col == 1 && p->k >= elems &&
-           p->n <= INT32_MAX - elems && p->k <= INT32_MAX && p->batch_count <= INT32_MAX &&
-           p->b.row > 0 && p->b.row < TGI_TENSOR_STRIDE_MAX / TGI_RANK_UNIT_BYTES &&
+    return tgi_arch_has(machine->gpu.capability, TGI_FEATURE_TMA) && p->b.col == 1 &&
+           p->k >= elems && p->n <= INT32_MAX - elems && p->k <= INT32_MAX &&
+           p->batch_count <= INT32_MAX && p->b.row > 0 &&
+           p->b.row < TGI_TENSOR_STRIDE_MAX / TGI_RANK_UNIT_BYTES &&
            p->b.row * elems >= p->n + elems &&
            (p->batch_count == 1 || batch_bytes == 0 ||
             (batch_bytes > 0 && batch_bytes < TGI_TENSOR_STRIDE_MAX &&

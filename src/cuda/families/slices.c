@@ -14,16 +14,6 @@
 
 typedef long long ll; /* for printf */
 
-int tgi_slices_count(tg_precision precision)
-{
-    return precision == TG_PRECISION_BF16X3 || precision == TG_PRECISION_FP16X3 ? 2 : 3;
-}
-
-int tgi_slices_count_products(tg_precision precision)
-{
-    return tgi_slices_count(precision) == 2 ? 3 : precision == TG_PRECISION_BF16X9 ? 9 : 6;
-}
-
 void tgi_slices_describe(const tgi_problem *p, int is_b, int sm_count, tgi_slice_job *job)
 {
     const tgi_layout *layout = is_b ? &p->b : &p->a;
@@ -45,7 +35,7 @@ void tgi_slices_describe(const tgi_problem *p, int is_b, int sm_count, tgi_slice
 /* Returns the bytes of the slices. */
 static int64_t count_slice_bytes(const tgi_slice_job *job, tg_precision precision)
 {
-    return job->batch_count * job->chunk_count * tgi_slices_count(precision) *
+    return job->batch_count * job->chunk_count * tgi_precision_sliced(precision)->slice_count *
            tgi_divide_up(job->line_count, TGI_GROUP_LINES) * TGI_GROUP_BYTES;
 }
 

@@ -10,10 +10,6 @@
 #define TGI_WGMMA_PARTS_MAX 64
 #define TGI_WGMMA_CUT_ROUNDS 4
 
-/* Return the slices of each operand, and the products of slices, that a precision takes. */
-int tgi_slices_count(tg_precision precision);
-int tgi_slices_count_products(tg_precision precision);
-
 /* Returns 1 if the kernel cuts A in registers. */
 int tgi_slices_are_held(const tgi_kernel *kernel);
 

@@ -74,8 +74,9 @@ void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, in
     tgi_slice_job *job = prepared->args.job;
     prepared->is_held = tgi_slices_are_held(kernel);
     prepared->is_scaled = p->precision == TG_PRECISION_FP16X3;
-    prepared->args.slice_count = args->slice_count = tgi_slices_count(p->precision);
-    args->first_product = TGI_SLICE_PRODUCTS - tgi_slices_count_products(p->precision);
+    prepared->args.slice_count = args->slice_count =
+        tgi_precision_sliced(p->precision)->slice_count;
+    args->first_product = TGI_SLICE_PRODUCTS - tgi_precision_sliced(p->precision)->product_count;
     for (int i = 0; i < 2; i++)
         prepare_operand(machine, i, i == 0 && prepared->is_held, args, &tensor[i], &job[i]);
     tgi_slices_place(machine, kernel, p, args->gemm.k_part_count, prepared->places);

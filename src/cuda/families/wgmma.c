@@ -19,11 +19,6 @@
  * blocks, to either in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
 
-static int is_16bit(tg_type type)
-{
-    return type == TG_TYPE_BF16 || type == TG_TYPE_FP16;
-}
-
 int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across)
 {
     const int line_bytes = tgi_wgmma_line_bytes(kernel);
@@ -37,7 +32,8 @@ int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across)
 static int64_t count_most_shared_bytes(const tgi_kernel *kernel)
 {
     const int64_t along = tgi_wgmma_shared_bytes(kernel, 0);
-    const int64_t across = is_16bit(kernel->type) ? tgi_wgmma_shared_bytes(kernel, 1) : 0;
+    const int64_t across =
+        tgi_type_bytes(kernel->type) == 2 ? tgi_wgmma_shared_bytes(kernel, 1) : 0;
     return across > along ? across : along;
 }
 
@@ -49,15 +45,11 @@ static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
            (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count;
 }
 
-static int is_tf32(const tgi_kernel *kernel)
-{
-    return kernel->type == TG_TYPE_FP32 && !tgi_wgmma_is_sliced(kernel);
-}
-
 void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_operand operand[2])
 {
-    const int is_wide = is_16bit(p->type);
-    tgi_operand_describe(p, 0, is_wide || is_tf32(kernel), p->is_a_offset, &operand[0]);
+    const int is_wide = tgi_type_bytes(p->type) == 2;
+    tgi_operand_describe(p, 0, is_wide || kernel->math == TGI_MATH_tf32, p->is_a_offset,
+                         &operand[0]);
     tgi_operand_describe(p, 1, is_wide, p->is_b_offset, &operand[1]);
     if (tgi_loose_is(kernel))
         tgi_loose_describe(&operand[0]);
@@ -67,7 +59,7 @@ void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_oper
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     tgi_operand operand[2];
-    if (tgi_wgmma_is_sliced(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
+    if (tgi_kernels_has_slices(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
         return;
     tgi_wgmma_describe(proposal->kernel, p, operand);
     if (tgi_loose_is(proposal->kernel) && !operand[0].is_unaligned) {
@@ -79,7 +71,7 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     proposal->resident_blocks = 1;
     tgi_wgmma_choose_cut(machine, p, operand, proposal);
     proposal->workspace_bytes = tgi_round_up(proposal->workspace_bytes, WORKSPACE_UNIT_BYTES);
-    if (tgi_wgmma_is_sliced(proposal->kernel)) {
+    if (tgi_kernels_has_slices(proposal->kernel)) {
         proposal->workspace_bytes += tgi_slices_workspace_bytes(
             machine, proposal->kernel, p, proposal->decision.wgmma.split_count);
         proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, proposal->kernel, p);
@@ -95,7 +87,7 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
 static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
 {
     const char *name = p->type == TG_TYPE_FP32 ? "tf32" : "default";
-    if (tgi_wgmma_is_sliced(proposal->kernel))
+    if (tgi_kernels_has_slices(proposal->kernel))
         return tgi_slices_take_precision(p, proposal);
     if (p->precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT))
         return 1;
@@ -114,7 +106,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         return;
     if (!takes_precision(p, proposal))
         return;
-    if (tgi_wgmma_is_sliced(kernel)) {
+    if (tgi_kernels_has_slices(kernel)) {
         panel_count = tgi_panels_choose(machine, given, proposal, &panel);
         p = &panel;
         if (panel_count == 0.0)
@@ -136,7 +128,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         return;
     }
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =
-        !tgi_wgmma_is_sliced(kernel) || tgi_slices_are_held(kernel);
+        !tgi_kernels_has_slices(kernel) || tgi_slices_are_held(kernel);
     propose_one(machine, p, proposal);
     /* The transposed problem: tiles whose rows lie along D's columns. */
     tgi_problem transposed = *p;
@@ -145,7 +137,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     other.is_legal = 0;
     propose_one(machine, &transposed, &other);
     const int may_turn =
-        p->type == p->b_type && !(tgi_wgmma_is_sliced(kernel) && p->is_batch_invariant);
+        p->type == p->b_type && !(tgi_kernels_has_slices(kernel) && p->is_batch_invariant);
     if (may_turn && other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
         (!proposal->is_legal || other.predicted_s < proposal->predicted_s)) {
         *proposal = other;

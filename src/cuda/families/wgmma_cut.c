@@ -20,17 +20,12 @@
 #define CLUSTER_MAX 8                /* blocks */
 #define PIECE_ROWS 64
 
-int tgi_wgmma_is_sliced(const tgi_kernel *kernel)
-{
-    return kernel->type == TG_TYPE_FP32 && kernel->family != TGI_FAMILY_cuda_wgmma;
-}
-
 /* Of a line of A or B, in a stage. */
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
 {
-    return !tgi_wgmma_is_sliced(kernel)              ? TGI_WGMMA_STEP_BYTES
-           : kernel->family == TGI_FAMILY_cuda_fp16x ? 2 * TGI_CHUNK_BYTES
-                                                     : 3 * TGI_CHUNK_BYTES;
+    return !tgi_kernels_has_slices(kernel)  ? TGI_WGMMA_STEP_BYTES
+           : kernel->math == TGI_MATH_fp16x ? 2 * TGI_CHUNK_BYTES
+                                            : 3 * TGI_CHUNK_BYTES;
 }
 
 /* Clusters of tiles along D's rows, and tiles along its columns. */
@@ -90,7 +85,7 @@ int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_
 
 int tgi_wgmma_is_turned(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return p->d.row == 1 && p->m > 1 && !tgi_wgmma_is_sliced(kernel);
+    return p->d.row == 1 && p->m > 1 && !tgi_kernels_has_slices(kernel);
 }
 
 int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *p)
@@ -100,7 +95,7 @@ int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *p)
     const int64_t elems = is_turned ? p->m : p->n, lines = is_turned ? p->n : p->m;
     const int64_t pitch = is_turned ? p->d.col : p->d.row;
     /* Products of slices have their epilogue on the way out, by threads. */
-    const int has_code = !tgi_wgmma_is_sliced(kernel) || tgi_epilogue_is_sum_alone(&p->epilogue);
+    const int has_code = !tgi_kernels_has_slices(kernel) || tgi_epilogue_is_sum_alone(&p->epilogue);
     return has_code && (elem_bytes > 1 || !is_turned) && (is_turned || p->d.col == 1) &&
            elems * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0 &&
            (lines == 1 || (pitch >= elems && pitch < PITCH_MAX &&

@@ -5,9 +5,6 @@
 #include "cuda/families/operand.h"
 #include "plan/backend.h"
 
-/* 1: multiplies slices of FP32 operands. */
-int tgi_wgmma_is_sliced(const tgi_kernel *kernel);
-
 /* Of a line of A or B, in a stage of shared memory. */
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel);
 

@@ -266,7 +266,7 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
     if (decision->is_transposed)
         tgi_problem_transpose(&p);
     panel->is_transposed = decision->is_transposed;
-    panel->is_sliced = tgi_wgmma_is_sliced(kernel);
+    panel->is_sliced = tgi_kernels_has_slices(kernel);
     panel->slots.slot = panel->slot;
     panel->args_bytes = tgi_loose_is(kernel) ? sizeof panel->args : sizeof panel->args.wgmma;
     tgi_gemm_prepare_args(&p, &args->gemm);

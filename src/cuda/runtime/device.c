@@ -7,7 +7,6 @@
 
 #include "core/alloc.h"
 #include "core/status.h"
-#include "model/chips.h"
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static tgi_cuda_device *devices[TGI_CUDA_DEVICE_COUNT];
@@ -25,7 +24,8 @@ static void describe(const tgi_cuda_device *device, tgi_machine *machine)
     size_t memory_bytes = 0;
     memset(machine, 0, sizeof *machine);
     memcpy(machine->name, device->name, sizeof machine->name);
-    machine->isa = tgi_chips_find_isa(device->capability);
+    machine->features = tgi_arch_find(device->capability)->features;
+    machine->isa = tgi_kernels_last_isa("cuda", machine->features);
     machine->thread_count = 1;
     machine->l2_bytes = get_attribute(device, TGI_CUDA_ATTRIBUTE_L2_BYTES);
     machine->device = (void *)(uintptr_t)device;

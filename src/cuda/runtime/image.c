@@ -36,6 +36,17 @@ const char *tgi_cuda_architectures(void)
     return TGI_IMAGE_ARCHITECTURES;
 }
 
+int tgi_cuda_has_code(tgi_isa isa)
+{
+    static const int has_code[TGI_ISA_COUNT] = {
+        [TGI_ISA_generic] = 0, /* a build without images has no other entry */
+#define TGI_IMAGE_CODE(name) [TGI_ISA_##name] = 1,
+#include <images.def>
+#undef TGI_IMAGE_CODE
+    };
+    return has_code[isa];
+}
+
 /* Fails because the image does not suit the chip, or because the driver could not load it. */
 static tg_status fail_loading(const tgi_cuda_device *device, const char *image, int error)
 {

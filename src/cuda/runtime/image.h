@@ -7,6 +7,9 @@
 /* Architectures of the embedded images, "sm_75 sm_80 ... compute_90"; "none". Static storage. */
 const char *tgi_cuda_architectures(void);
 
+/* Returns 1 if the images have code that is compiled for the instruction set. */
+int tgi_cuda_has_code(tgi_isa isa);
+
 /* Finds function `symbol` of the image and loads the image at its first use on the device. The
  * device's context is current and its lock is held. Errors: NO_DEVICE (no image for this chip),
  * OUT_OF_MEMORY, DEVICE_FAILURE. */

@@ -8,7 +8,6 @@
 /* Dynamic shared memory that a kernel may use without being allowed more. */
 #define SHARED_BYTES_FREE (48u << 10)
 
-#define EARLY_CAPABILITY 90
 #define EARLY_VERSION 12030
 
 static tg_status fail_launch(const tgi_cuda_device *device, const tgi_cuda_kernel *kernel,
@@ -47,7 +46,8 @@ static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **f
  * cannot capture such a launch. */
 static int can_start_early(const tgi_cuda_device *device)
 {
-    return device->capability >= EARLY_CAPABILITY && device->driver->version >= EARLY_VERSION;
+    return tgi_arch_has(device->capability, TGI_FEATURE_EARLY_LAUNCH) &&
+           device->driver->version >= EARLY_VERSION;
 }
 
 tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)

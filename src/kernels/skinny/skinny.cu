@@ -9,12 +9,6 @@
 
 #define TGI_ALONG_K_dot 1
 #define TGI_ALONG_K_rank 0
-#define TGI_BYTES_fp32 4
-#define TGI_BYTES_fp64 8
-#define TGI_BYTES_bf16 2
-#define TGI_BYTES_fp16 2
-#define TGI_BYTES_fp8_e4m3 1
-#define TGI_BYTES_fp8_e5m2 1
 
 /* The body of each family and type. */
 #define TGI_FMA(along_k, elem, rows, cols, depth, thread_cols, stages, threads)                    \

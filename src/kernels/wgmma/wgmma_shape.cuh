@@ -35,11 +35,12 @@ struct tgi_wgmma_shape {
     static constexpr int elem_bytes = AType == TG_TYPE_FP32                            ? 4
                                       : AType == TG_TYPE_BF16 || AType == TG_TYPE_FP16 ? 2
                                                                                        : 1;
+    static constexpr int is_fp8 = AType == TG_TYPE_FP8_E4M3 || AType == TG_TYPE_FP8_E5M2;
     /* 1: the operands are FP32, and so is D. */
     static constexpr int is_wide = Feed::is_sliced || elem_bytes == 4;
     /* Steps whose products are summed by the instruction before they are added in FP32; 0: all. The
      * instruction keeps sums of FP8 products to 13 bits, and rounds all sums toward zero. */
-    static constexpr int promoted_steps = elem_bytes == 1 ? 2 : Feed::is_sliced ? 1 : 0;
+    static constexpr int promoted_steps = is_fp8 ? 2 : Feed::is_sliced ? 1 : 0;
     static constexpr int is_promoted = promoted_steps > 0;
     /* 1: sums may be stored as 16-bit numbers while the next tile is multiplied. Of a tile stored
      * in one go it would hide nothing, and its barriers would be in the loop of all steps. Relayout
