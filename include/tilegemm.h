@@ -44,7 +44,7 @@ extern "C" {
 #define TG_VERSION_MINOR 1
 #define TG_VERSION_PATCH 0
 
-/* Version of the library that is running, "0.1.0"; static storage. */
+/* Returns the version of the library that is running, "0.1.0", in static storage. */
 TG_API const char *tg_get_version(void);
 
 /* ---------------------------------------------------------- structs and versions, since 0.1 -- */
@@ -84,23 +84,25 @@ typedef enum tg_status {
     TG_STATUS_DEVICE_FAILURE = 9       /* the GPU or its driver failed; the detail has its error */
 } tg_status;
 
-/* "TG_STATUS_OK", ...; "TG_STATUS_UNKNOWN" for any other value. Static storage. */
+/* Returns "TG_STATUS_OK", ..., or "TG_STATUS_UNKNOWN" for a value outside the enum, in static
+ * storage. */
 TG_API const char *tg_get_status_name(tg_status status);
 
-/* One sentence for the status. Static storage. */
+/* Returns one sentence about the status, in static storage. */
 TG_API const char *tg_get_status_text(tg_status status);
 
-/* Detail of the calling thread's last failed call: argument, value, limit and remedy, for example
- * "lda = 30 is less than k = 48; pass lda >= 48". "" before any failure. A successful call leaves
- * it as it was. The text belongs to the library and holds until this thread's next failed call. */
+/* Returns the detail of the calling thread's last failed call: argument, value, limit and remedy,
+ * for example "lda = 30 is less than k = 48; pass lda >= 48". It is "" before any failure, and a
+ * successful call leaves it as it was. The text belongs to the library and holds until this
+ * thread's next failed call. */
 TG_API const char *tg_get_error_detail(void);
 
 /* ------------------------------------------------------------------------- types, since 0.1 -- */
 
 /* Element types. FP16 is IEEE binary16, BF16 the upper half of a binary32; both are stored as
  * uint16_t. The FP8 types are those of the Open Compute Project, stored as uint8_t. Products of all
- * four are summed in FP32. A number becomes FP8 by rounding to the nearest, ties to even; what is
- * too large, Inf included, becomes the largest finite one: 448 (E4M3), 57344 (E5M2). */
+ * four are summed in FP32. A number becomes FP8 by rounding to the nearest, ties to even. A number
+ * that is too large, Inf included, becomes the largest finite one: 448 (E4M3), 57344 (E5M2). */
 typedef enum tg_type {
     TG_TYPE_FP32 = 0,     /* float */
     TG_TYPE_FP64 = 1,     /* double */
@@ -110,14 +112,15 @@ typedef enum tg_type {
     TG_TYPE_FP8_E5M2 = 5  /* uint8_t: the upper half of an FP16 */
 } tg_type;
 
-/* How products and sums are rounded. No choice is ever made that is less exact than its name.
- * The bound holds for every element d of D before the activation, with |A||B| the product of
- * magnitudes, u = 2^-24 (2^-53 for FP64 inputs), s = k + 3 (k + 6 where there are scales), g =
- * s u / (1 - s u), and u_D the unit roundoff of D's type:
+/* A bound on the error of D. The library never chooses a kernel that is less exact than the name.
+ * Every element d of D before the activation satisfies
  *     |d - exact| <= g (|alpha| (|A||B|) + |beta| |C| + |bias|) + u_D |exact| + underflow
- * Scales are part of A, B, d and exact here. */
+ * where |A||B| is the product of magnitudes, u = 2^-24 (2^-53 for FP64 inputs), s = k + 3 (k + 6
+ * where there are scales), g = s u / (1 - s u), and u_D is the unit roundoff of D's type. Scales
+ * are part of A, B, d and exact here. */
 typedef enum tg_precision {
-    TG_PRECISION_DEFAULT = 0,   /* the bound above. BF16 instructions may take subnormal inputs and
+    TG_PRECISION_DEFAULT =
+        0, /* the bound above; inputs of any type. BF16 instructions may take subnormal inputs and
                                    sums as zero: underflow <= k 2^-126 (max|A| + max|B| + 1)
                                    |alpha|, and 2^-126 for a BF16 D. FP16 instructions may align
                                    subnormal inputs as if they were 2^-14: underflow <= g k 2^-14
@@ -126,25 +129,26 @@ typedef enum tg_precision {
                                    come on top */
     TG_PRECISION_IEEE_FP32 = 1, /* the bound above with every product and sum an IEEE binary32
                                    operation, subnormals kept; inputs FP32, BF16, FP16 or FP8 */
-    TG_PRECISION_IEEE_FP64 = 2, /* the same in binary64; inputs FP64 */
+    TG_PRECISION_IEEE_FP64 = 2, /* the bound above with every product and sum an IEEE binary64
+                                   operation; inputs FP64 */
     TG_PRECISION_TF32 = 3,      /* inputs FP32, which may be rounded to the nearest numbers of 10
                                    fraction bits: 1.001 * 2^-10 |alpha| (|A||B|) may come on top.
                                    Those above 2^128 - 2^116 may become infinite, subnormal ones
                                    zero (underflow as for BF16) */
-    /* Inputs FP32, which may be multiplied as sums of numbers of 16 bits, by the products that the
-       name counts (docs/numerics.md). A name is a bound: FP32 operations serve it too, as they do
-       on the CPU. Inf and NaN are those that FP32 gives. DEFAULT may be served by bf16x6, where
-       that keeps its own bound; fp16x3 alone is not per element of A and B */
+    /* The following take FP32 inputs, which may be multiplied as sums of 16-bit numbers, by as many
+       products as the name says (docs/numerics.md). FP32 operations keep these bounds too, and
+       serve them on the CPU. Inf and NaN are those that FP32 gives. BF16X6 may serve DEFAULT where
+       it keeps the bound of that. The bound of FP16X3 alone is not per element of A and B */
     TG_PRECISION_BF16X3 = 4, /* 2^-14 |alpha| (|A||B|) may come on top */
     TG_PRECISION_BF16X6 = 5, /* 2^-18 |alpha| (|A||B|) may come on top */
-    TG_PRECISION_BF16X9 = 6, /* as bf16x6, every product of parts formed */
+    TG_PRECISION_BF16X9 = 6, /* the bound of BF16X6, with every product of parts formed */
     TG_PRECISION_FP16X3 = 7  /* |alpha| (2^-18 |A||B| + 2^-37 k max|a of the row| max|b of the
                                 column|) may come on top */
 } tg_precision;
 
 typedef enum tg_operation { TG_OPERATION_NONE = 0, TG_OPERATION_TRANSPOSE = 1 } tg_operation;
 
-/* Bias: none, one value a row of D (m values) or one a column of D (n values), of D's type. */
+/* The bias has one value of D's type for each row of D (m values) or for each column (n values). */
 typedef enum tg_bias { TG_BIAS_NONE = 0, TG_BIAS_ROW = 1, TG_BIAS_COL = 2 } tg_bias;
 
 typedef enum tg_activation {
@@ -155,31 +159,31 @@ typedef enum tg_activation {
     TG_ACTIVATION_SILU = 4       /* x / (1 + exp(-x)) */
 } tg_activation;
 
-/* Scales of FP8 operands, FP32 factors in memory. Those of A and B multiply the sums of products:
+/* Scales of FP8 operands are FP32 factors in memory:
  *     D = scale_d * activation(alpha * (scale_a[i] * scale_b[j]) * sum + beta * C + bias)
- * An FP8 D is then rounded to its type. A and B may have one value each, or one a row of op(A), one
- * a column of op(B); D one value. */
+ * where sum is element (i, j) of op(A) op(B). An FP8 D is then rounded to its type. */
 typedef enum tg_scale {
     TG_SCALE_NONE = 0,
-    TG_SCALE_TENSOR = 1, /* one value for the operand, all of its batch included */
-    TG_SCALE_VECTOR = 2  /* m (of A) or n (of B) contiguous values, shared by the batch */
+    TG_SCALE_TENSOR = 1, /* one value for A, B or D, all of its batch included */
+    TG_SCALE_VECTOR = 2  /* contiguous values, shared by the batch: m for the rows of op(A), n for
+                            the columns of op(B); not for D */
 } tg_scale;
 
-/* "fp32", "default", "relu", ...: the names the command takes. NULL for a value outside the enum.
- * Static storage. */
+/* Return the name that the command takes, "fp32", "default", "relu", ..., in static storage, or
+ * NULL for a value outside the enum. */
 TG_API const char *tg_get_type_name(tg_type type);
 TG_API const char *tg_get_precision_name(tg_precision precision);
 TG_API const char *tg_get_bias_name(tg_bias bias);
 TG_API const char *tg_get_activation_name(tg_activation activation);
 TG_API const char *tg_get_scale_name(tg_scale scale);
 
-/* Bytes of one element: 4, 8, 2, 2, 1, 1. 0 for a value outside the enum. */
+/* Returns the bytes of one element, 4, 8, 2, 2, 1 or 1, or 0 for a value outside the enum. */
 TG_API int64_t tg_get_type_bytes(tg_type type);
 
 /* ----------------------------------------------------------------------- context, since 0.1 -- */
 
-/* A device with its limits, its workspace pool and its cache of plans. Nothing a user can see
- * changes after creation: any number of threads may share one context. */
+/* A context is a device with its limits, its workspaces and its cache of plans. Nothing that a user
+ * can see changes after its creation, so that any number of threads may share it. */
 typedef struct tg_context tg_context;
 
 /* Zero or NULL in any member but struct_bytes means its default. */
@@ -193,12 +197,12 @@ typedef struct tg_context_options {
                            "avx512_bf16" on the CPU, "sm75", "sm80", "sm90a" on a GPU (default:
                            TILEGEMM_ISA, else all that the device has) */
     int thread_count;   /* CPU threads, 1..1024 (default: TILEGEMM_THREADS, else OpenMP's own) */
-    int64_t workspace_limit_bytes; /* on a GPU, of the workspace for slices of FP32 operands: D is
-                           computed in panels whose slices fit (default: a sixteenth of the GPU's
-                           memory, at least 256 MiB) */
+    int64_t workspace_limit_bytes; /* limit on a GPU of the workspace for slices of FP32 operands:
+                           D is computed in panels whose slices fit (default: a sixteenth of the
+                           GPU's memory, at least 256 MiB) */
 } tg_context_options;
 
-/* Sets *options to the defaults. Errors: INVALID_ARGUMENT. */
+/* Sets *options, which has `struct_bytes` bytes, to the defaults. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_init_context_options(tg_context_options *options, size_t struct_bytes);
 
 /* Makes a context. `options` may be NULL: the defaults. Its strings are copied. On success the
@@ -209,18 +213,18 @@ TG_API tg_status tg_init_context_options(tg_context_options *options, size_t str
  * allocate. */
 TG_API tg_status tg_create_context(const tg_context_options *options, tg_context **context);
 
-/* Frees the context, its workspace and its plan cache; plans made from it must be destroyed
+/* Frees the context, its workspaces and its cache of plans. Plans made from it must be destroyed
  * before. NULL is allowed. */
 TG_API void tg_destroy_context(tg_context *context);
 
-/* What a context runs on. */
+/* The device of a context. */
 typedef struct tg_device_info {
     size_t struct_bytes;
     const char *device; /* "cpu", "cuda:0" */
-    const char *name;   /* processor's own name */
+    const char *name;   /* the processor's own name */
     const char *isa;    /* highest instruction set in use */
     int thread_count;
-    int64_t l1_bytes, l2_bytes, l3_bytes; /* data caches a core sees; 0 where unknown */
+    int64_t l1_bytes, l2_bytes, l3_bytes; /* data caches that a core sees; 0 where unknown */
     /* The members from here on describe a GPU and are 0 on the CPU. Rates are the highest that its
      * clocks and its bus give. */
     const char *bus;        /* PCI address, "0000:17:00.0"; "" on the CPU */
@@ -242,7 +246,8 @@ TG_API tg_status tg_get_device_info(const tg_context *context, tg_device_info *i
 TG_API tg_status tg_count_devices(const char *device, int *count);
 
 /* Makes the device's primary context current on the calling thread, for CUDA libraries that are
- * called beside this one. On the CPU nothing happens. Errors: DEVICE_FAILURE. */
+ * called beside this one. `context` may be NULL: the default one. On the CPU nothing happens.
+ * Errors: DEVICE_FAILURE. */
 TG_API tg_status tg_activate_device(const tg_context *context);
 
 /* ------------------------------------------------------------------------ memory, since 0.1 -- */
@@ -272,7 +277,7 @@ TG_API tg_status tg_synchronize(const tg_context *context, void *stream);
 
 /* ----------------------------------------------------------------------- problem, since 0.1 -- */
 
-/* A view of a matrix as it lies in memory. Element (i, j) of batch entry p is at
+/* A matrix as it lies in memory. Element (i, j) of batch entry p is at
  *     data + p * batch_stride + i * row_stride + j * col_stride.
  * A, B and C may have any strides, negative and zero included. In D each stride must be larger than
  * the reach of the smaller ones, so that its elements are distinct. */
@@ -291,25 +296,25 @@ typedef struct tg_problem {
     tg_matrix b; /* op_b(b) is k x n; same type as a, or another FP8 type */
     tg_matrix c; /* m x n, D's type; ignored and never read where beta is 0; may be D itself,
                     with D's strides, otherwise it must not overlap D */
-    tg_matrix d; /* m x n; FP64 for FP64 inputs, FP32 for FP32, FP32, BF16 or FP16 for 16-bit
-                    inputs, and for FP8 ones also either FP8 type */
+    tg_matrix d; /* m x n. Its type is FP64 for FP64 inputs and FP32 for FP32 inputs; 16-bit inputs
+                    allow FP32, BF16 and FP16, FP8 inputs also both FP8 types */
     tg_operation op_a, op_b;
     int64_t batch_count; /* >= 0 independent products */
     double alpha, beta;  /* rounded to FP32 where the inputs are not FP64. alpha = 0: A and B are
                             never read; beta = 0: C is never read */
     tg_precision precision;
-    int is_batch_invariant; /* 1: the order in which a row of D is summed depends on k alone, so
-                               that it has the same bits for every m, batch size and position */
+    int is_batch_invariant; /* 1 if the order in which a row of D is summed shall depend on k alone:
+                               it then has the same bits for every m, batch size and position */
     tg_bias bias;
     const void *bias_data; /* m or n contiguous values of D's type, shared by the batch */
     tg_activation activation;
-    tg_scale a_scale, b_scale; /* none unless the inputs are FP8; not read where alpha is 0 */
-    tg_scale d_scale;          /* none, or of an FP8 D the whole tensor's */
+    tg_scale a_scale, b_scale; /* FP8 inputs alone; the values are not read where alpha is 0 */
+    tg_scale d_scale;          /* an FP8 D alone, TG_SCALE_TENSOR */
     const float *a_scale_data, *b_scale_data, *d_scale_data;
 } tg_problem;
 
-/* Where the compiler knows how: pointer argument `index` is not read through, so that it may point
- * to uninitialised memory. */
+/* Tells a compiler that pointer argument `index` is not read through, so that it does not warn of
+ * uninitialised memory there. */
 #define TG_NOT_READ(index)
 #if defined(__has_attribute)
 #if __has_attribute(access)
@@ -349,16 +354,17 @@ static inline tg_problem tg_make_problem(tg_matrix a, tg_matrix b, tg_matrix d)
 
 /* -------------------------------------------------------------------------- plan, since 0.1 -- */
 
-/* A chosen kernel with its blocking for one problem: immutable, reusable, thread safe. */
+/* A plan is a chosen kernel with its blocking for one problem: immutable, reusable, thread safe. */
 typedef struct tg_plan tg_plan;
 
 /* Zero or NULL in any member but struct_bytes means its default. */
 typedef struct tg_plan_options {
     size_t struct_bytes;
-    const char *kernel; /* a row of the kernel table by name (default: the fastest predicted) */
+    const char *kernel; /* name of a row of the kernel table, or its first words: "cpu_packed"
+                           (default: the row of the shortest predicted time) */
 } tg_plan_options;
 
-/* Sets *options to the defaults. Errors: INVALID_ARGUMENT. */
+/* Sets *options, which has `struct_bytes` bytes, to the defaults. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_init_plan_options(tg_plan_options *options, size_t struct_bytes);
 
 /* Plans `problem` for `context` (NULL: the default context). Data pointers may be NULL here: the
@@ -372,11 +378,12 @@ TG_API tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
 /* Frees the plan. NULL is allowed. */
 TG_API void tg_destroy_plan(tg_plan *plan);
 
+/* What is chosen in a plan. */
 typedef struct tg_plan_info {
     size_t struct_bytes;
     const char *kernel;      /* row of the kernel table; lives as long as the plan */
     int64_t workspace_bytes; /* >= 0; what tg_execute_plan needs */
-    int thread_count;        /* threads it will use at most */
+    int thread_count;        /* CPU threads that it uses at most */
     double predicted_s;      /* seconds, by the model */
 } tg_plan_info;
 
@@ -385,16 +392,16 @@ TG_API tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info, size_
 
 /* ----------------------------------------------------------------------- execute, since 0.1 -- */
 
-/* The memory of one execution. Pointers a plan does not read may be NULL. */
+/* The memory of one execution. Pointers that a plan does not read may be NULL. */
 typedef struct tg_buffers {
     size_t struct_bytes;
     const void *a, *b, *c;
     void *d;
     const void *bias;
     const float *a_scale, *b_scale, *d_scale;
-    void *workspace;         /* caller's, aligned to 64 bytes (on a GPU 256), or NULL: the
+    void *workspace;         /* the caller's, aligned to 64 bytes (on a GPU 256), or NULL: the
                                 context's own */
-    int64_t workspace_bytes; /* of the caller's workspace */
+    int64_t workspace_bytes; /* size of the caller's workspace */
     void *stream;            /* CUstream or cudaStream_t, NULL: the default one; on the CPU NULL */
 } tg_buffers;
 
@@ -403,27 +410,28 @@ typedef struct tg_buffers {
 TG_API tg_status tg_init_buffers(tg_buffers *buffers, size_t struct_bytes,
                                  const tg_problem *problem);
 
-/* Runs the plan on the buffers; on the CPU D is complete on return. The context's workspace is
- * kept for the next call. Concurrent executions of one plan are allowed when their D differ.
- * Errors: INVALID_ARGUMENT (a needed pointer is NULL), OVERLAP, WORKSPACE_TOO_SMALL,
- * OUT_OF_MEMORY; then D is untouched. DEVICE_FAILURE: D is undefined.
+/* Runs the plan on the buffers. On the CPU D is complete on return. The context keeps its workspace
+ * for the next call. Concurrent executions of one plan are allowed when their D differ. Errors:
+ * INVALID_ARGUMENT (a needed pointer is NULL), OVERLAP, WORKSPACE_TOO_SMALL, OUT_OF_MEMORY; then D
+ * is untouched. After DEVICE_FAILURE D is undefined.
  *
- * On a GPU all pointers are device pointers and the call only puts work into the stream: it waits
+ * On a GPU all pointers are device pointers, and the call only puts work into the stream. It waits
  * for nothing, and allocates nothing where the caller passes the workspace or the plan needs none.
- * The context keeps a workspace for each stream and one to spare, which the first call of a stream
- * takes; where it is taken, that call allocates. Calls may be captured into a CUDA graph. What they
- * use of the context's workspace then belongs to that graph until the context is destroyed: pass
+ * The context keeps a workspace for each stream and a spare one. The first call of a stream takes
+ * the spare one, or allocates where that is taken. Calls may be captured into a CUDA graph. The
+ * workspace of the context that they use belongs to the graph until the context is destroyed: pass
  * your own where many graphs are captured. */
 TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers);
 
 /* ---------------------------------------------------------------------- one-shot, since 0.1 -- */
 
-/* Validates, plans (or finds the plan it made before) and executes, with the pointers in `problem`
- * and the context's workspace. `context` may be NULL: a default context, made at first use
- * and shared by the process. Errors: those of tg_create_plan and tg_execute_plan. */
+/* Validates, plans (or finds the plan that it made before) and executes, with the pointers in
+ * `problem` and the context's workspace. `context` may be NULL: the default context, which is made
+ * at first use and shared by the process. Errors: those of tg_create_plan and tg_execute_plan. */
 TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);
 
-/* tg_multiply on a stream of a GPU, a CUstream or cudaStream_t. On the CPU `stream` is NULL. */
+/* Does what tg_multiply does, on a stream of a GPU, a CUstream or cudaStream_t. On the CPU `stream`
+ * is NULL. */
 TG_API tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem,
                                        void *stream);
 

@@ -29,11 +29,11 @@ typedef struct tg_kernel_info {
     int is_available;         /* 1 if the context's device can run it */
 } tg_kernel_info;
 
-/* Rows of the table, whatever this machine can run. */
+/* Returns the number of rows of the table, whatever this machine can run. */
 TG_API int tg_get_kernel_count(void);
 
-/* Row `index` (0 .. count - 1) as `context` (NULL: the default) sees it.
- * Errors: INVALID_ARGUMENT, and those of the default context. */
+/* Fills *info with row `index` (0 .. count - 1) as `context` (NULL: the default) sees it. Errors:
+ * INVALID_ARGUMENT, and those of the default context. */
 TG_API tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info);
 
 /* Why a row does not run a problem. A later value means that the row came nearer to taking it. */
@@ -61,8 +61,8 @@ typedef enum tg_refusal {
     TG_REFUSAL_NO_PRODUCT /* the row is legal; no kernel runs, for no product is formed */
 } tg_refusal;
 
-/* The name that JSON carries ("other_device") and one sentence. Static storage; NULL for a value
- * that is no refusal. */
+/* Return the name that JSON carries, "other_device", and one sentence, in static storage, or NULL
+ * for a value that is no refusal. */
 TG_API const char *tg_get_refusal_name(tg_refusal refusal);
 TG_API const char *tg_get_refusal_text(tg_refusal refusal);
 
@@ -75,7 +75,8 @@ typedef struct tg_candidate {
     int is_legal, is_chosen;
     tg_refusal refusal;           /* why it is not legal, or why it lost */
     char reason[TG_REASON_BYTES]; /* the same with its values; "" for the chosen one */
-    /* What its plan would do on a GPU; all 0 where it is not legal, and on the CPU. */
+    /* The members from here on say what its plan would do on a GPU. All are 0 where it is not
+     * legal, and on the CPU. */
     int64_t block_count, k_part_count; /* parts that k is cut into */
     int threads_per_block;
     int64_t shared_bytes; /* of a block */
@@ -101,24 +102,26 @@ typedef struct tg_chip {
     int64_t shared_bytes_per_sm, shared_bytes_per_block; /* the latter by opting in */
     int64_t l2_bytes, memory_bytes;
     double clock_hz, memory_bytes_per_s;
-    /* Of FP64, and of tensor cores with dense operands, sums in FP32; 0 where unknown. */
+    /* Rates of FP64, and of tensor cores with dense operands and sums in FP32; 0 where unknown. */
     double fp64_flop_per_s, tf32_flop_per_s, fp16_flop_per_s;
 } tg_chip;
 
-/* Chips of the built-in table, docs/chips.md: row `index`, 0 .. count - 1, or the one called `name`
- * in any case. Errors: INVALID_ARGUMENT, UNKNOWN_NAME (the detail lists the names). */
+/* Count and copy the chips of the built-in table, docs/chips.md: row `index`, 0 .. count - 1, or
+ * the one called `name` in any case. Errors: INVALID_ARGUMENT, UNKNOWN_NAME (the detail lists the
+ * names). */
 TG_API int tg_get_chip_count(void);
 TG_API tg_status tg_get_chip(int index, tg_chip *chip);
 TG_API tg_status tg_find_chip(const char *name, tg_chip *chip);
 
-/* tg_list_candidates for a GPU that need not be here: what a context on that chip would choose
- * among, with the library's images for it. Errors: INVALID_ARGUMENT (also a chip that lacks a
- * figure), and those of tg_list_candidates. */
+/* Lists the candidates of a GPU that need not be here: what a context on that chip would choose
+ * among, with the library's images for it. Otherwise it is as tg_list_candidates. Errors:
+ * INVALID_ARGUMENT (also a chip that lacks a figure), and those of tg_list_candidates. */
 TG_API tg_status tg_list_chip_candidates(const tg_chip *chip, const tg_problem *problem,
                                          tg_candidate *candidates, int capacity, int *count);
 
-/* The GPU of a context as a chip, as its driver describes it: fp64_flop_per_s and the tensor cores'
- * rates are 0. Errors: INVALID_ARGUMENT, UNSUPPORTED (a CPU's context), the default context's. */
+/* Fills *chip with the GPU of a context, as its driver describes it: fp64_flop_per_s and the
+ * tensor cores' rates are 0. Errors: INVALID_ARGUMENT, UNSUPPORTED (a CPU's context), the default
+ * context's. */
 TG_API tg_status tg_describe_chip(const tg_context *context, tg_chip *chip);
 
 /* What a kernel of the ladder does to multiply m x k by k x n, exact for every size. An access is
@@ -128,18 +131,18 @@ TG_API tg_status tg_describe_chip(const tg_context *context, tg_chip *chip);
 typedef struct tg_traffic {
     int64_t grid_x, grid_y, block_count;
     int threads_per_block, tile_rows, tile_cols, tile_depth;
-    /* Rows and columns of D in the last blocks, 0 where the tile divides; blocks cut by an edge. */
+    /* Rows and columns of D in the last blocks; 0 where the tile divides. */
     int edge_row_count, edge_col_count;
-    int64_t edge_block_count;
+    int64_t edge_block_count; /* blocks that an edge of D cuts */
     /* Global memory: elements and bytes that all threads ask for, caches not considered. */
     int64_t global_read_elems, global_read_bytes, global_write_elems, global_write_bytes;
     int64_t global_load_requests, global_load_sectors;
     int64_t global_store_requests, global_store_sectors;
-    int64_t block_read_elems; /* by a block inside D */
-    /* Shared memory; a conflict is one turn more than the request needs at least. A barrier counts
+    int64_t block_read_elems; /* elements that a block inside D reads */
+    /* Shared memory: a conflict is one turn more than the request needs at least. A barrier counts
      * once for a block. */
     int64_t shared_load_requests, shared_store_requests, bank_conflicts, barriers;
-    /* The same as a GPU's counters see it: nvcc makes one read of four neighbouring words, and
+    /* Shared memory as a GPU's counters see it: nvcc makes one read of four neighbouring words, and
      * copies in the background do not count. A turn is what a counter calls a wavefront. */
     int64_t counter_shared_loads, counter_shared_turns, counter_bank_conflicts;
     int64_t useful_flops, issued_flops; /* 2 m n k; twice the multiply-adds that threads execute */
@@ -149,7 +152,7 @@ typedef struct tg_traffic {
     double reuse;                       /* naive_read_elems / global_read_elems */
 } tg_traffic;
 
-/* What the model expects of the same on a chip: an estimate, unlike the counts. */
+/* What the model expects of a kernel on a chip. It is an estimate, unlike the counts. */
 typedef struct tg_prediction {
     int is_legal;                 /* 1 if the chip can run it on these sizes */
     tg_refusal refusal;           /* why it is not legal */
@@ -203,9 +206,9 @@ typedef tg_status tg_timed_call(void *state, int64_t index);
 TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *state,
                                int64_t count, void *stream, double *elapsed_s);
 
-/* FP32 from the bits of a type of 16 or 8 and back, round to nearest even, NaN stays NaN, FP8
- * saturates: for filling and reading matrices. `type` is a 16-bit or an FP8 type; the latter has
- * the low 8 bits. */
+/* Convert an element of a 16-bit or an FP8 type to FP32 and back, for filling and reading
+ * matrices. The bits of an FP8 type are the low 8. Numbers are rounded to the nearest, ties to
+ * even; NaN stays NaN, and FP8 saturates. */
 TG_API float tg_decode_bits(tg_type type, uint16_t bits);
 TG_API uint16_t tg_encode_bits(tg_type type, float value);
 

@@ -27,13 +27,13 @@ typedef enum tg_finding_kind {
     TG_FINDING_INPUT_WRITTEN = 6      /* a write to A or B; ends the run */
 } tg_finding_kind;
 
-/* The first of its kind at its line. */
+/* A finding stands for all of its kind at its line: the members describe the first of them. */
 typedef struct tg_finding {
     tg_finding_kind kind;
     const char *kind_name; /* "race", "out_of_bounds", ...; static storage */
-    const char *file;      /* of the ladder, "l4_edges.cu"; static storage */
-    int line, other_line;  /* other_line: of the other thread, 0 where there is none */
-    int64_t count;         /* of its kind at its line */
+    const char *file;      /* source of the ladder, "l4_edges.cu"; static storage */
+    int line, other_line;  /* other_line: line of the other thread, 0 where there is none */
+    int64_t count;         /* findings of its kind at its line */
     unsigned block_x, block_y, thread_x, thread_y;
     int has_other_thread;
     unsigned other_thread_x, other_thread_y;
@@ -52,18 +52,24 @@ typedef struct tg_simulated_line {
     int64_t shared_load_requests, shared_store_requests, bank_conflicts, barriers, flops, l2_hits;
 } tg_simulated_line;
 
-/* A walk through a block: what its threads did up to a barrier, or to the end. */
+/* A trace walks through a block in phases, each up to a barrier or to the end. */
+
+/* One access of a thread in a phase. */
 typedef struct tg_trace_access {
     unsigned thread_x, thread_y;
     int line;
     char space; /* 'A', 'B', 'D', or 'S' for shared memory */
     int is_write, elem_count;
-    int64_t index; /* of the first element: row-major, or words from the start of shared memory */
+    int64_t index; /* first element: row-major, or words from the start of shared memory */
 } tg_trace_access;
+
+/* A sum that a thread holds in a register. */
 typedef struct tg_trace_sum {
     unsigned thread_x, thread_y;
     float value; /* after the phase; a thread's sums in the order in which it first added to them */
 } tg_trace_sum;
+
+/* What the threads of a block did in a phase. */
 typedef struct tg_trace_phase {
     unsigned block_x, block_y;
     int phase;                       /* 0, 1, ... in the block */
@@ -75,6 +81,8 @@ typedef struct tg_trace_phase {
     const float *shared; /* as it is after the phase; NULL where there is none */
     int64_t shared_bytes;
 } tg_trace_phase;
+
+/* Called at the end of each phase; the memory of *phase is valid during the call. */
 typedef void tg_simulation_trace(void *state, const tg_trace_phase *phase);
 
 /* Lanes of a request that shared memory serves together, and its turns for them. */
@@ -82,60 +90,65 @@ typedef struct tg_bank_part {
     int first_lane, lane_count, turns;
 } tg_bank_part;
 
-/* One access of a warp, as it is counted. The warps of a block come one after another, and so do,
- * of a warp up to a barrier, the places in the source; the requests of a place are in order. */
+/* One access of a warp, as it is counted. Requests come warp by warp of a block; those of a warp up
+ * to a barrier come by their places in the source, and those of a place in the order of time. */
 typedef struct tg_simulated_request {
     unsigned block_x, block_y;
     int warp;           /* in the block: threads 32 warp .. */
-    const char *file;   /* of the ladder; static storage */
-    int line;           /* caller_line: of the call of the function that it stands in, */
-    int caller_line;    /* 0 where the compiler has merged that function into its caller */
+    const char *file;   /* source of the ladder; static storage */
+    int line;           /* line of the access */
+    int caller_line;    /* line that calls the function of the access; 0 where the compiler has
+                           merged that function into its caller */
     const char *source; /* text of the line, as in tg_simulated_line */
     int source_length;
     char space; /* as in tg_trace_access */
     int is_write, is_in_background, elem_count;
     uint32_t active_lanes; /* bit i: lane i takes part */
-    int64_t indices[32];   /* of each active lane's first element, as in tg_trace_access */
-    int sector_count;      /* global memory */
-    int part_count;        /* shared memory */
+    int64_t indices[32];   /* first element of each active lane, as in tg_trace_access */
+    int sector_count;      /* sectors of 32 bytes, in global memory */
+    int part_count;        /* entries of `parts`, in shared memory */
     tg_bank_part parts[4];
 } tg_simulated_request;
+
+/* Called for each request; *request is valid during the call. */
 typedef void tg_simulation_watch(void *state, const tg_simulated_request *request);
 
-/* Called before each block; any value but 0 ends the run. */
+/* Called before each block; a value other than 0 ends the run. */
 typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t block_count);
 
-/* Zero or NULL in any field but kernel, a, b and d means its default. */
+/* Zero or NULL in any member but kernel, a, b and d means its default. */
 typedef struct tg_simulation_options {
     const char *kernel; /* as tg_explain_kernel takes it, but tiles of 1 .. 32 in rungs 1 to 6 */
     int tile;
     const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
     float *d;           /* m x n; holds the product where all blocks ran */
-    int64_t l2_bytes;   /* of the cache that is modelled (default: 60 MiB, an H200's) */
-    int64_t work_limit; /* multiply-adds up to which all blocks run, beyond it some (2^28) */
+    int64_t l2_bytes;   /* size of the L2 cache that is modelled (default: 60 MiB, an H200's) */
+    int64_t work_limit; /* all blocks run up to so many multiply-adds, beyond it some of the blocks
+                           (default: 2^28) */
     tg_simulation_progress *progress;
     void *progress_state;
     tg_simulation_trace *trace;
     void *trace_state;
-    tg_simulation_watch *watch; /* told of each request */
+    tg_simulation_watch *watch;
     void *watch_state;
 } tg_simulation_options;
 
+/* What a simulation found. It lives until tg_destroy_simulation, with all that it points to. */
 typedef struct tg_simulation {
     char kernel[64];
     const char *family; /* static storage */
     int ladder_rung, is_in_table, is_cancelled;
-    /* 0: only simulated_block_count blocks ran, first, last, edges and middle, and counts are
-     * scaled up from them. */
+    /* 1 if all blocks ran. Otherwise simulated_block_count of them ran, first, last, edges and
+     * middle, and the counts are scaled up from those. */
     int is_exact;
     int64_t simulated_block_count;
-    tg_traffic traffic;                       /* the model's counts, counted */
+    tg_traffic traffic;                       /* what the model computes, as it was counted */
     unsigned threads_x, threads_y;            /* of a block */
     int64_t shared_bytes;                     /* of a block */
     double load_efficiency, store_efficiency; /* global: bytes asked for over the sectors' bytes */
-    /* -1 where is_exact is 0. L2 is asked for each sector of each request. */
+    /* Each sector of each request asks the L2 once. All three are -1 where is_exact is 0. */
     int64_t l2_bytes, l2_requests, l2_hits;
-    int64_t compulsory_bytes;       /* of A, B and D that were touched, each byte once */
+    int64_t compulsory_bytes;       /* bytes of A, B and D that were touched, each once */
     const tg_simulated_line *lines; /* by file and line */
     int line_count;
     const tg_finding *findings;
