@@ -115,6 +115,7 @@ const tgi_backend tgi_backend_cpu = {
     .device = "cpu",
     .row_device = "cpu",
     .workspace_alignment = TGI_CACHE_LINE_BYTES,
+    .operand_alignment = 1,
     .count_devices = count_devices,
     .open = open_cpu,
     .propose = propose,

@@ -53,7 +53,7 @@ typedef struct tgi_backend {
     const char *row_device, *row_image;
     int workspace_alignment; /* bytes */
     int64_t spare_bytes;     /* of workspace that a context opens with */
-    int operand_alignment;   /* bytes, that a kernel may ask of A and B; 0: none does */
+    int operand_alignment;   /* bytes, that a kernel may ask of A and B; 1: none does */
     /* Sets *count to the devices there are, or fails with the reason why there is none. */
     tg_status (*count_devices)(int *count);
     /* Fills in what the machine has; `machine->thread_count` and the ISA limit come after.

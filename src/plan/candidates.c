@@ -100,8 +100,7 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
 void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, const void *a,
                            const void *b)
 {
-    const uintptr_t alignment =
-        backend->operand_alignment ? (unsigned)backend->operand_alignment : 1;
+    const uintptr_t alignment = (unsigned)backend->operand_alignment;
     problem->is_a_offset = (uintptr_t)a % alignment != 0;
     problem->is_b_offset = (uintptr_t)b % alignment != 0;
 }

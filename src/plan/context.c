@@ -8,8 +8,6 @@
 #include "core/status.h"
 #include "core/structs.h"
 
-#define MAX_THREAD_COUNT 1024
-
 static tg_status choose_isa(const tg_context_options *options, const char *device,
                             tgi_machine *machine)
 {
@@ -52,13 +50,13 @@ static tg_status choose_thread_count(const tg_context_options *options, tgi_mach
         if (*end || count < 1) {
             return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                    "TILEGEMM_THREADS = \"%.32s\"; set it to 1..%d", text,
-                                   MAX_THREAD_COUNT);
+                                   TGI_THREAD_COUNT_MAX);
         }
     }
-    if (count < 0 || count > MAX_THREAD_COUNT) {
+    if (count < 0 || count > TGI_THREAD_COUNT_MAX) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "%s = %ld; pass 1..%d, or leave it out for the default", origin,
-                               count, MAX_THREAD_COUNT);
+                               count, TGI_THREAD_COUNT_MAX);
     }
     if (count)
         machine->thread_count = (int)count;

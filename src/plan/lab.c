@@ -1,13 +1,54 @@
 /* The instruments of tilegemm_lab.h that a context's backend serves. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/status.h"
+#include "plan/candidates.h"
+#include "plan/clock.h"
 #include "plan/context.h"
+#include "plan/proposal.h"
 #include "tilegemm_lab.h"
 
-#define MAX_THREAD_COUNT 1024
+tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
+                             tg_candidate *candidates, int capacity, int *count)
+{
+    tg_status status;
+    context = tgi_context_resolve(context, &status);
+    return context ? tgi_plan_list(context->backend, &context->machine, problem, candidates,
+                                   capacity, count)
+                   : status;
+}
+
+int tg_get_kernel_count(void)
+{
+    return tgi_kernels_count();
+}
+
+tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info)
+{
+    tg_status status;
+    if (!info || index < 0 || index >= tgi_kernels_count()) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "index = %d, info = %p; pass 0..%d and an address", index,
+                               (void *)info, tgi_kernels_count() - 1);
+    }
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context)
+        return status;
+    const tgi_kernel *kernel = tgi_kernels_get(index);
+    info->name = kernel->name;
+    info->device = kernel->device;
+    info->family = kernel->family_name;
+    info->isa = tgi_kernels_isa_name(kernel->isa);
+    info->type = kernel->type;
+    info->tile_rows = kernel->tile_rows;
+    info->tile_cols = kernel->tile_cols;
+    info->ladder_rung = tgi_kernels_rung(kernel->family);
+    info->idea = tgi_kernels_idea(kernel->family);
+    info->is_available = tgi_plan_has_row(context->backend, kernel) &&
+                         tgi_kernels_isa_runs(kernel->isa, context->machine.features);
+    return TG_STATUS_OK;
+}
 
 tg_status tg_describe_chip(const tg_context *context, tg_chip *chip)
 {
@@ -48,24 +89,17 @@ tg_status tg_measure_peak(const tg_context *context, tg_type type, int thread_co
 {
     tg_status status;
     if (!flop_per_s || !tg_get_type_name(type) || thread_count < 1 ||
-        thread_count > MAX_THREAD_COUNT) {
+        thread_count > TGI_THREAD_COUNT_MAX) {
         return tgi_status_fail(
             TG_STATUS_INVALID_ARGUMENT,
             "type = %d, thread_count = %d, flop_per_s = %p; pass a tg_type, 1..%d "
             "threads and an address",
-            (int)type, thread_count, (void *)flop_per_s, MAX_THREAD_COUNT);
+            (int)type, thread_count, (void *)flop_per_s, TGI_THREAD_COUNT_MAX);
     }
     context = tgi_context_resolve((tg_context *)context, &status);
     if (!context)
         return status;
     return context->backend->measure_peak(&context->machine, type, thread_count, flop_per_s);
-}
-
-static double read_clock_s(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *state, int64_t count,
@@ -85,9 +119,9 @@ tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *st
     if (context->backend->time_calls)
         return context->backend->time_calls(&context->machine, call, state, count, stream,
                                             elapsed_s);
-    double start_s = read_clock_s();
+    double start_s = tgi_clock_read_s();
     for (int64_t i = 0; i < count && !status; i++)
         status = call(state, i);
-    *elapsed_s = read_clock_s() - start_s;
+    *elapsed_s = tgi_clock_read_s() - start_s;
     return status;
 }

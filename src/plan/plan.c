@@ -6,36 +6,34 @@
 #include "core/status.h"
 #include "core/structs.h"
 #include "plan/candidates.h"
-#include "plan/proposal.h"
-#include "plan/context.h"
-#include "tilegemm_lab.h"
 
 static void set_spans(tg_plan *plan)
 {
     const tgi_problem *p = &plan->problem;
-    const unsigned used = tgi_epilogue_find_used(&p->epilogue);
+    plan->used = tgi_epilogue_find_used(&p->epilogue);
     for (int id = 0; id < TGI_OPERAND_COUNT && !tgi_problem_is_empty(p); id++) {
         const tgi_operand_view view = tgi_problem_view_operand(p, id);
-        if (used >> id & 1u)
+        if (plan->used >> id & 1u)
             plan->span[id] = tgi_overlap_find_span(&view);
     }
 }
 
-/* Lets the backend prepare the launch; 0 where there is no memory. */
-static int prepare_launch(tg_plan *plan, const tgi_proposal *proposal)
+/* Lets the backend prepare the launch. Returns 0 if there is no memory. */
+static int prepare_launch(tg_plan *plan)
 {
     const tgi_backend *backend = plan->context->backend;
     if (tgi_problem_is_empty(&plan->problem))
         return 1;
-    const int64_t size_bytes = backend->count_prepared_bytes(&plan->problem, proposal);
+    const int64_t size_bytes = backend->count_prepared_bytes(&plan->problem, &plan->proposal);
     plan->prepared = tgi_alloc_block(size_bytes);
     if (!plan->prepared)
         return 0;
     memset(plan->prepared, 0, (size_t)size_bytes);
-    backend->prepare(&plan->context->machine, &plan->problem, proposal, plan->prepared);
+    backend->prepare(&plan->context->machine, &plan->problem, &plan->proposal, plan->prepared);
     return 1;
 }
 
+/* Makes a plan of a proposal; NULL if there is no memory. */
 static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
                           const tgi_proposal *proposal, const tg_problem *original)
 {
@@ -44,25 +42,76 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
         return NULL;
     plan->context = context;
     plan->problem = *problem;
-    plan->kernel = proposal->kernel;
-    plan->thread_count = proposal->thread_count;
-    plan->workspace_bytes = proposal->workspace_bytes;
-    memcpy(plan->needs_aligned, proposal->needs_aligned, sizeof plan->needs_aligned);
-    plan->predicted_s = proposal->predicted_s;
+    plan->proposal = *proposal;
     plan->original = *original;
     for (int id = 0; id < TGI_OPERAND_COUNT; id++)
         tgi_operands_set_data(&plan->original, id, NULL);
     if (tgi_problem_is_scale_only(problem) || tgi_problem_is_empty(problem)) {
-        plan->workspace_bytes = 0;
-        plan->thread_count = 1;
-    }
-    if (!prepare_launch(plan, proposal)) {
-        tgi_alloc_free(plan);
-        return NULL;
+        plan->proposal.workspace_bytes = 0;
+        plan->proposal.thread_count = 1;
     }
     set_spans(plan);
     atomic_init(&plan->user_count, 1);
+    if (prepare_launch(plan))
+        return plan;
+    tgi_plan_release(plan);
+    return NULL;
+}
+
+tg_status tgi_plan_make(tg_context *context, const tgi_problem *problem, const tg_problem *original,
+                        const char *name, tg_plan **plan)
+{
+    tgi_proposal proposal;
+    tg_status status =
+        tgi_plan_choose(context->backend, &context->machine, problem, name, &proposal);
+    if (status)
+        return status;
+    *plan = make_plan(context, problem, &proposal, original);
+    if (!*plan)
+        return TG_STATUS_OUT_OF_MEMORY;
+    (*plan)->is_kernel_given = name != NULL;
+    status = tgi_workspace_reserve(&context->workspaces, (*plan)->proposal.workspace_bytes);
+    if (status) {
+        tgi_plan_release(*plan);
+        *plan = NULL;
+    }
+    return status;
+}
+
+/* Returns a plan from the cache for its new user: the cached one where it has these factors, else
+ * a copy of it that has; NULL if there is none, or no memory for the copy. */
+static tg_plan *find_plan(tg_context *context, const tgi_plan_key *key,
+                          const tgi_plan_factors *factors, const tg_problem *original)
+{
+    tgi_plan_slot *slot = tgi_plan_cache_pin(&context->plans, key);
+    if (!slot)
+        return NULL;
+    tg_plan *plan = slot->plan;
+    tgi_problem problem;
+    if (tgi_plan_set_factors(plan, factors, &problem) == &plan->problem)
+        tgi_plan_retain(plan);
+    else
+        plan = make_plan(context, &problem, &plan->proposal, original);
+    tgi_plan_cache_unpin(slot);
     return plan;
+}
+
+/* Creates a plan by the cache: adds the one that it makes. */
+static tg_status create_cached(tg_context *context, const tg_problem *problem, tg_plan **plan)
+{
+    tgi_plan_key key;
+    tgi_plan_factors factors;
+    tgi_problem canonical;
+    const int has_key =
+        tgi_plan_key_make(problem, (unsigned)context->backend->operand_alignment, &key, &factors);
+    if (has_key && (*plan = find_plan(context, &key, &factors, problem)))
+        return TG_STATUS_OK;
+    tg_status status = tgi_plan_canonicalize(context->backend, problem, &canonical);
+    if (status || (status = tgi_plan_make(context, &canonical, problem, NULL, plan)))
+        return status;
+    (*plan)->key = key;
+    tgi_plan_cache_add(&context->plans, *plan);
+    return TG_STATUS_OK;
 }
 
 tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
@@ -70,7 +119,6 @@ tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
 {
     tg_status status;
     tgi_problem canonical;
-    tgi_proposal proposal;
     tg_problem converted;
     tg_plan_options converted_options;
     const char *name = NULL;
@@ -93,33 +141,40 @@ tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
     context = tgi_context_resolve(context, &status);
     if (!context)
         return status;
+    if (!name)
+        return create_cached(context, problem, plan);
     if ((status = tgi_plan_canonicalize(context->backend, problem, &canonical)))
         return status;
-    if (!name && (*plan = tgi_plan_cache_find(&context->plans, &canonical)))
-        return TG_STATUS_OK;
-    if ((status =
-             tgi_plan_choose(context->backend, &context->machine, &canonical, name, &proposal)))
-        return status;
-    tg_plan *made = make_plan(context, &canonical, &proposal, problem);
-    if (!made)
-        return TG_STATUS_OUT_OF_MEMORY;
-    if ((status = tgi_workspace_reserve(&context->workspaces, made->workspace_bytes))) {
-        tg_destroy_plan(made);
-        return status;
+    return tgi_plan_make(context, &canonical, problem, name, plan);
+}
+
+tg_status tgi_plan_find_unaligned(const tg_plan *plan, int is_a_offset, int is_b_offset,
+                                  const tg_plan **other)
+{
+    tg_plan *_Atomic *place = &((tg_plan *)plan)->unaligned[is_a_offset + 2 * is_b_offset];
+    tg_plan *found = atomic_load_explicit(place, memory_order_acquire), *made;
+    if (!found) {
+        tgi_problem problem = plan->problem;
+        problem.is_a_offset = is_a_offset;
+        problem.is_b_offset = is_b_offset;
+        tg_status status =
+            tgi_plan_make(plan->context, &problem, &plan->original,
+                          plan->is_kernel_given ? plan->proposal.kernel->name : NULL, &made);
+        if (status)
+            return status;
+        if (atomic_compare_exchange_strong_explicit(place, &found, made, memory_order_acq_rel,
+                                                    memory_order_acquire))
+            found = made;
+        else
+            tgi_plan_release(made); /* another thread was first */
     }
-    made->is_kernel_given = name != NULL;
-    *plan = made;
-    if (!name)
-        tgi_plan_cache_add(&context->plans, *plan);
+    *other = found;
     return TG_STATUS_OK;
 }
 
 void tg_destroy_plan(tg_plan *plan)
 {
-    if (plan && atomic_fetch_sub_explicit(&plan->user_count, 1, memory_order_acq_rel) == 1) {
-        tgi_alloc_free(plan->prepared);
-        tgi_alloc_free(plan);
-    }
+    tgi_plan_release(plan);
 }
 
 tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info, size_t struct_bytes)
@@ -129,50 +184,9 @@ tg_status tg_get_plan_info(const tg_plan *plan, tg_plan_info *info, size_t struc
                                plan ? "info" : "plan");
     }
     const tg_plan_info made = {.struct_bytes = sizeof made,
-                               .kernel = plan->kernel->name,
-                               .workspace_bytes = plan->workspace_bytes,
-                               .thread_count = plan->thread_count,
-                               .predicted_s = plan->predicted_s};
+                               .kernel = plan->proposal.kernel->name,
+                               .workspace_bytes = plan->proposal.workspace_bytes,
+                               .thread_count = plan->proposal.thread_count,
+                               .predicted_s = plan->proposal.predicted_s};
     return tgi_struct_write(&tgi_struct_plan_info, &made, info, struct_bytes);
-}
-
-tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
-                             tg_candidate *candidates, int capacity, int *count)
-{
-    tg_status status;
-    context = tgi_context_resolve(context, &status);
-    return context ? tgi_plan_list(context->backend, &context->machine, problem, candidates,
-                                   capacity, count)
-                   : status;
-}
-
-int tg_get_kernel_count(void)
-{
-    return tgi_kernels_count();
-}
-
-tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info)
-{
-    tg_status status;
-    if (!info || index < 0 || index >= tgi_kernels_count()) {
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "index = %d, info = %p; pass 0..%d and an address", index,
-                               (void *)info, tgi_kernels_count() - 1);
-    }
-    context = tgi_context_resolve((tg_context *)context, &status);
-    if (!context)
-        return status;
-    const tgi_kernel *kernel = tgi_kernels_get(index);
-    info->name = kernel->name;
-    info->device = kernel->device;
-    info->family = kernel->family_name;
-    info->isa = tgi_kernels_isa_name(kernel->isa);
-    info->type = kernel->type;
-    info->tile_rows = kernel->tile_rows;
-    info->tile_cols = kernel->tile_cols;
-    info->ladder_rung = tgi_kernels_rung(kernel->family);
-    info->idea = tgi_kernels_idea(kernel->family);
-    info->is_available = tgi_plan_has_row(context->backend, kernel) &&
-                         tgi_kernels_isa_runs(kernel->isa, context->machine.features);
-    return TG_STATUS_OK;
 }

@@ -1,26 +1,17 @@
-/* PLAN: a chosen kernel, prepared for its launch. The cache and its users share a plan; the last of
- * them frees it. */
+/* How plans come to be: what tg_create_plan and tg_multiply share. */
 #ifndef TGI_PLAN_H
 #define TGI_PLAN_H
 
-#include <stdatomic.h>
+#include "plan/context.h"
 
-#include "core/overlap.h"
-#include "plan/backend.h"
+/* Makes a plan of a valid problem, which nobody else has. `original` is the caller's problem,
+ * `name` the kernel that the caller gave, or NULL. *plan is counted for its user. */
+tg_status tgi_plan_make(tg_context *context, const tgi_problem *problem, const tg_problem *original,
+                        const char *name, tg_plan **plan);
 
-struct tg_plan {
-    tg_context *context;
-    tgi_problem problem;
-    const tgi_kernel *kernel; /* kept by name where the problem is scale only */
-    void *prepared;           /* owned; filled by the backend; NULL where the problem is empty */
-    int thread_count;
-    tgi_span span[TGI_OPERAND_COUNT]; /* of the operands that are used; none if D is empty */
-    int64_t workspace_bytes;
-    int needs_aligned[2]; /* as the proposal's */
-    int is_kernel_given;  /* by the caller, rather than chosen */
-    double predicted_s;
-    atomic_int user_count;
-    tg_problem original; /* as the caller gave it, without pointers: for the log */
-};
+/* Returns the plan to use where A or B is less aligned than `plan` was told: *other, owned by
+ * `plan`, which makes it at the first need. */
+tg_status tgi_plan_find_unaligned(const tg_plan *plan, int is_a_offset, int is_b_offset,
+                                  const tg_plan **other);
 
 #endif

@@ -2,62 +2,79 @@
 
 #include <string.h>
 
-#include "plan/plan.h"
-
-static unsigned hash_problem(const tgi_problem *problem)
-{
-    /* Multiplicative hash over 64-bit words: the struct is a whole number of them. */
-    _Static_assert(sizeof(tgi_problem) % sizeof(uint64_t) == 0, "hashed by 64-bit words");
-    uint64_t words[sizeof(tgi_problem) / sizeof(uint64_t)], hash = 0;
-    memcpy(words, problem, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 32;
-    }
-    return (unsigned)(hash % TGI_PLAN_CACHE_SETS);
-}
+#define REPLACING (1u << 31)
 
 void tgi_plan_cache_open(tgi_plan_cache *cache)
 {
     memset(cache, 0, sizeof *cache);
-    for (int i = 0; i < TGI_PLAN_CACHE_SETS; i++)
-        pthread_mutex_init(&cache->sets[i].lock, NULL);
+    pthread_mutex_init(&cache->lock, NULL);
 }
 
 void tgi_plan_cache_close(tgi_plan_cache *cache)
 {
     for (int i = 0; i < TGI_PLAN_CACHE_SETS; i++) {
         for (int way = 0; way < TGI_PLAN_CACHE_WAYS; way++)
-            tg_destroy_plan(cache->sets[i].plans[way]);
-        pthread_mutex_destroy(&cache->sets[i].lock);
+            tgi_plan_release(cache->sets[i].slots[way].plan);
     }
+    pthread_mutex_destroy(&cache->lock);
 }
 
-tg_plan *tgi_plan_cache_find(tgi_plan_cache *cache, const tgi_problem *problem)
+tgi_plan_slot *tgi_plan_cache_pin(tgi_plan_cache *cache, const tgi_plan_key *key)
 {
-    unsigned set = hash_problem(problem);
-    tg_plan *found = NULL;
-    pthread_mutex_lock(&cache->sets[set].lock);
-    for (int way = 0; way < TGI_PLAN_CACHE_WAYS && !found; way++) {
-        tg_plan *plan = cache->sets[set].plans[way];
-        if (plan && memcmp(&plan->problem, problem, sizeof *problem) == 0)
-            found = plan;
+    const uint64_t hash = tgi_plan_key_hash(key);
+    tgi_plan_slot *slots = cache->sets[hash / 2 % TGI_PLAN_CACHE_SETS].slots;
+    for (int way = 0; way < TGI_PLAN_CACHE_WAYS; way++) {
+        tgi_plan_slot *slot = &slots[way];
+        if (atomic_load_explicit(&slot->hash, memory_order_relaxed) != hash)
+            continue;
+        const unsigned pin_count =
+            atomic_fetch_add_explicit(&slot->pin_count, 1, memory_order_acquire);
+        if (pin_count < REPLACING && slot->plan && memcmp(&slot->plan->key, key, sizeof *key) == 0)
+            return slot;
+        tgi_plan_cache_unpin(slot);
     }
-    if (found)
-        atomic_fetch_add_explicit(&found->user_count, 1, memory_order_relaxed);
-    pthread_mutex_unlock(&cache->sets[set].lock);
-    return found;
+    return NULL;
+}
+
+/* Puts the plan into the slot and returns the one that was there; returns the plan itself if the
+ * slot is in use. The cache is locked. */
+static tg_plan *replace(tgi_plan_slot *slot, uint64_t hash, tg_plan *plan)
+{
+    unsigned unused = 0;
+    if (!atomic_compare_exchange_strong_explicit(&slot->pin_count, &unused, REPLACING,
+                                                 memory_order_acquire, memory_order_relaxed))
+        return plan;
+    tg_plan *before = slot->plan;
+    slot->plan = plan;
+    atomic_store_explicit(&slot->hash, hash, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&slot->pin_count, REPLACING, memory_order_release);
+    return before;
+}
+
+/* Returns 1 if the set has a plan of that key. The cache is locked. */
+static int has_plan(const tgi_plan_slot *slots, const tgi_plan_key *key)
+{
+    for (int way = 0; way < TGI_PLAN_CACHE_WAYS; way++) {
+        if (slots[way].plan && memcmp(&slots[way].plan->key, key, sizeof *key) == 0)
+            return 1;
+    }
+    return 0;
 }
 
 void tgi_plan_cache_add(tgi_plan_cache *cache, tg_plan *plan)
 {
-    unsigned set = hash_problem(&plan->problem);
-    atomic_fetch_add_explicit(&plan->user_count, 1, memory_order_relaxed);
-    pthread_mutex_lock(&cache->sets[set].lock);
-    tg_plan **plans = cache->sets[set].plans;
-    tg_plan *oldest = plans[TGI_PLAN_CACHE_WAYS - 1];
-    memmove(plans + 1, plans, (TGI_PLAN_CACHE_WAYS - 1) * sizeof plans[0]);
-    plans[0] = plan;
-    pthread_mutex_unlock(&cache->sets[set].lock);
-    tg_destroy_plan(oldest);
+    const uint64_t hash = tgi_plan_key_hash(&plan->key);
+    const unsigned set = (unsigned)(hash / 2 % TGI_PLAN_CACHE_SETS);
+    tgi_plan_slot *slots = cache->sets[set].slots;
+    tg_plan *before = plan; /* what is left over */
+    tgi_plan_retain(plan);
+    pthread_mutex_lock(&cache->lock);
+    const int is_there = has_plan(slots, &plan->key);
+    for (int tried = 0; tried < TGI_PLAN_CACHE_WAYS && before == plan && !is_there; tried++) {
+        const unsigned way = cache->sets[set].oldest;
+        cache->sets[set].oldest = (way + 1) % TGI_PLAN_CACHE_WAYS;
+        before = replace(&slots[way], hash, plan);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    tgi_plan_release(before);
 }

@@ -155,6 +155,7 @@ const tgi_backend tgi_backend_sim = {
     .row_device = "cuda",
     .row_image = "ladder",
     .workspace_alignment = TGI_CACHE_LINE_BYTES,
+    .operand_alignment = 1,
     .count_devices = count_devices,
     .open = open_sim,
     .propose = propose,

@@ -7,7 +7,7 @@
 
 #include "check/check.h"
 #include "cpu/cpu.h"
-#include "plan/plan.h"
+#include "plan/plan_object.h"
 
 #define MOST_BYTES ((int64_t)32 << 20)
 

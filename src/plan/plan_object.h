@@ -1,0 +1,59 @@
+/* PLAN: a chosen kernel, prepared for its launch. The cache and its users share a plan; the last of
+ * them frees it. */
+#ifndef TGI_PLAN_OBJECT_H
+#define TGI_PLAN_OBJECT_H
+
+#include <stdatomic.h>
+
+#include "core/overlap.h"
+#include "plan/backend.h"
+#include "plan/plan_key.h"
+
+/* A and B may each be unaligned. */
+#define TGI_PLAN_ALIGNMENTS 4
+
+struct tg_plan {
+    tg_context *context;
+    tgi_problem problem;
+    tgi_plan_key key;      /* zeros unless the plan may be cached */
+    tgi_proposal proposal; /* of the kernel, which lends its name alone where none runs */
+    void *prepared;        /* owned; filled by the backend; NULL where the problem is empty */
+    unsigned used;         /* operands that are read or written, as tgi_epilogue_find_used */
+    tgi_span span[TGI_OPERAND_COUNT]; /* of the operands that are used; none if D is empty */
+    int is_kernel_given;              /* by the caller, rather than chosen */
+    /* Owned plans for operands that are less aligned than this one was told, by is_a_offset and,
+     * twice, is_b_offset; NULL until the first need. */
+    tg_plan *_Atomic unaligned[TGI_PLAN_ALIGNMENTS];
+    atomic_int user_count;
+    tg_problem original; /* as the caller gave it, without pointers: for the log */
+};
+
+/* Returns the plan's problem with these factors: the plan's own where they are the same, else a
+ * copy of it in *copy. */
+static inline const tgi_problem *
+tgi_plan_set_factors(const tg_plan *plan, const tgi_plan_factors *factors, tgi_problem *copy)
+{
+    const tgi_problem *p = &plan->problem;
+    tgi_plan_factors given = *factors;
+    if (p->k == 0)
+        given.alpha = p->epilogue.alpha; /* a sum of no products is 0, whatever alpha is */
+    int is_same = 1;
+#define TGI_FACTOR(name, value) is_same &= given.name == p->epilogue.name;
+#include "core/operands.def"
+#undef TGI_FACTOR
+    if (is_same)
+        return p;
+    *copy = *p;
+#define TGI_FACTOR(name, value) copy->epilogue.name = given.name;
+#include "core/operands.def"
+#undef TGI_FACTOR
+    return copy;
+}
+
+/* Counts one more user. */
+void tgi_plan_retain(tg_plan *plan);
+
+/* Counts one user less, and frees the plan when it was the last; NULL is allowed. */
+void tgi_plan_release(tg_plan *plan);
+
+#endif
