@@ -25,49 +25,25 @@ int64_t cli_count_sets(const bench_options *options, const tg_context *context, 
 
 static tg_buffers get_buffers(const tg_problem *problem)
 {
-    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
-                                .a = problem->a.data,
-                                .b = problem->b.data,
-                                .c = problem->beta != 0.0 ? problem->c.data : NULL,
-                                .d = problem->d.data,
-                                .bias = problem->bias_data,
-                                .a_scale = problem->a_scale_data,
-                                .b_scale = problem->b_scale_data,
-                                .d_scale = problem->d_scale_data};
+    tg_buffers buffers;
+    tg_init_buffers(&buffers, sizeof buffers, problem); /* cannot fail: both are of this version */
     return buffers;
 }
 
-/* The problem of host set 0 with its operands `offsets` from where `base` is. */
+/* Returns the problem of host set 0 with its operands `offsets` from where `base` is. */
 static tg_problem move_problem(const bench_ring *ring, char *base,
-                               const int64_t offsets[CHECK_OPERAND_COUNT])
+                               const int64_t offsets[TGI_OPERAND_COUNT])
 {
     tg_problem moved = ring->host;
-    const check_operands *host = &ring->operands[0];
-    void *data[CHECK_OPERAND_COUNT] = {moved.a.data,
-                                       moved.b.data,
-                                       moved.c.data,
-                                       moved.d.data,
-                                       (void *)(uintptr_t)moved.bias_data,
-                                       (void *)(uintptr_t)moved.a_scale_data,
-                                       (void *)(uintptr_t)moved.b_scale_data,
-                                       (void *)(uintptr_t)moved.d_scale_data};
-    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
-        if (host->allocation[i])
-            data[i] = base + offsets[i] + ((char *)data[i] - (char *)host->allocation[i]);
-    }
-    moved.a.data = data[CHECK_A];
-    moved.b.data = data[CHECK_B];
-    moved.c.data = data[CHECK_C];
-    moved.d.data = data[CHECK_D];
-    moved.bias_data = data[CHECK_BIAS];
-    moved.a_scale_data = data[CHECK_A_SCALE];
-    moved.b_scale_data = data[CHECK_B_SCALE];
-    moved.d_scale_data = data[CHECK_D_SCALE];
+    void *copies[TGI_OPERAND_COUNT];
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++)
+        copies[i] = base + offsets[i];
+    check_move_operands(&moved, &ring->operands[0], copies);
     return moved;
 }
 
 /* Copies host set 0 to every set of the device, many sets at once where they are small. */
-static int fill_device(bench_ring *ring, const int64_t offsets[CHECK_OPERAND_COUNT],
+static int fill_device(bench_ring *ring, const int64_t offsets[TGI_OPERAND_COUNT],
                        int64_t set_bytes)
 {
     int64_t copied_sets = image_bytes / set_bytes;
@@ -78,7 +54,7 @@ static int fill_device(bench_ring *ring, const int64_t offsets[CHECK_OPERAND_COU
     if (!image)
         return 0;
     for (int64_t set = 0; set < copied_sets; set++) {
-        for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
+        for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
             if (ring->operands[0].allocation[i])
                 memcpy(image + set * set_bytes + offsets[i], ring->operands[0].allocation[i],
                        (size_t)ring->operands[0].size_bytes[i]);
@@ -97,9 +73,9 @@ static int fill_device(bench_ring *ring, const int64_t offsets[CHECK_OPERAND_COU
 /* Sets of a GPU: equal contents at different places, one allocation. */
 static int make_device_sets(bench_ring *ring, int64_t set_count)
 {
-    int64_t offsets[CHECK_OPERAND_COUNT], set_bytes = 0;
+    int64_t offsets[TGI_OPERAND_COUNT], set_bytes = 0;
     void *memory = NULL;
-    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
         offsets[i] = set_bytes;
         set_bytes += (ring->operands[0].size_bytes[i] + device_alignment - 1) / device_alignment *
                      device_alignment;
@@ -112,7 +88,7 @@ static int make_device_sets(bench_ring *ring, int64_t set_count)
         ring->problems[i] = move_problem(ring, ring->device + i * set_bytes, offsets);
         ring->buffers[i] = get_buffers(&ring->problems[i]);
     }
-    ring->d_offset = offsets[CHECK_D];
+    ring->d_offset = offsets[TGI_OPERAND_d];
     return fill_device(ring, offsets, set_bytes);
 }
 
@@ -169,8 +145,9 @@ const tg_buffers *cli_next_buffers(bench_ring *ring)
 /* D of set 0 between the device and the host's copy; on the CPU they are one. */
 static tg_status copy_output(const bench_ring *ring, int is_to_device)
 {
-    void *host = ring->operands[0].allocation[3], *device = ring->device + ring->d_offset;
-    int64_t size_bytes = ring->operands[0].size_bytes[3];
+    void *host = ring->operands[0].allocation[TGI_OPERAND_d],
+         *device = ring->device + ring->d_offset;
+    int64_t size_bytes = ring->operands[0].size_bytes[TGI_OPERAND_d];
     if (!ring->is_on_gpu)
         return TG_STATUS_OK;
     return is_to_device ? tg_copy_to_device(ring->context, device, host, size_bytes)
@@ -180,7 +157,8 @@ static tg_status copy_output(const bench_ring *ring, int is_to_device)
 tg_status cli_poison_output(const bench_ring *ring)
 {
     /* All bits set are a NaN of every type. */
-    memset(ring->operands[0].allocation[3], 0xff, (size_t)ring->operands[0].size_bytes[3]);
+    memset(ring->operands[0].allocation[TGI_OPERAND_d], 0xff,
+           (size_t)ring->operands[0].size_bytes[TGI_OPERAND_d]);
     return copy_output(ring, 1);
 }
 

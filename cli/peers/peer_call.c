@@ -3,6 +3,8 @@
  */
 #include "peers/peer.h"
 
+#include "check/check.h"
+
 #include <stdio.h>
 
 /* A matrix of rows x cols by its strides, as row-major storage of itself or of its transpose. */
@@ -41,7 +43,7 @@ static const char *find_gemm(const tg_problem *problem, peer_gemm *gemm)
         return "a BLAS with beta adds into C in place, so its samples would differ";
     if (problem->bias != TG_BIAS_NONE || problem->activation != TG_ACTIVATION_NONE)
         return "a BLAS has no bias and no activation";
-    if (problem->a_scale || problem->b_scale || problem->d_scale)
+    if (tgi_operands_find_used(problem) & TGI_OPERANDS_EPILOGUE)
         return "peers are measured on FP8 without scales";
     const int64_t m = problem->d.row_count, n = problem->d.col_count;
     const int64_t k =

@@ -1,36 +1,33 @@
 /*
  * Filling, reference results and comparison: the one set that the command and the tests share.
- * Depends on include/ alone; linked into the command and the tests, not into the library.
+ * Depends on include/ and on the list of operands; linked into the command and the tests, not into
+ * the library.
  */
 #ifndef TG_CHECK_H
 #define TG_CHECK_H
 
+#include "core/operand_list.h"
 #include "tilegemm.h"
 #include "tilegemm_lab.h"
 
-enum {
-    CHECK_A,
-    CHECK_B,
-    CHECK_C,
-    CHECK_D,
-    CHECK_BIAS,
-    CHECK_A_SCALE,
-    CHECK_B_SCALE,
-    CHECK_D_SCALE,
-    CHECK_OPERAND_COUNT
-};
-
-/* Allocates the operands of `problem` (of C only if beta is not 0, of bias only if there is one),
- * fills A, B, C and bias with uniform numbers in [-1, 1) from `seed` (splitmix64; the same on every
- * machine; rounded to the type), scales with numbers in [0.5, 2), D with NaN, and sets the data
- * pointers. Strides may be any that
- * the library takes. Returns 0 when out of memory. Free with check_free_operands. */
+/* The operands of a problem that was filled, by tgi_operand_id. */
 typedef struct check_operands {
-    void *allocation[CHECK_OPERAND_COUNT]; /* owned; NULL where the problem has none */
-    int64_t size_bytes[CHECK_OPERAND_COUNT];
+    void *allocation[TGI_OPERAND_COUNT]; /* owned; NULL where the problem has none */
+    int64_t size_bytes[TGI_OPERAND_COUNT];
 } check_operands;
+
+/* Allocates the operands of `problem`: A, B and D, the vectors that it has, and those matrices of
+ * the epilogue that are used (C if beta is not 0). Fills matrices and the bias with uniform numbers
+ * in [-1, 1) from `seed`, rounded to the type, scales with numbers in [0.5, 2) and D with NaN, and
+ * sets the data pointers. The numbers come from splitmix64, so they are the same on every machine.
+ * Strides may be any that the library takes. Returns 0 if memory runs out. Free the operands with
+ * check_free_operands. */
 int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *operands);
 void check_free_operands(check_operands *operands);
+
+/* Moves the pointers of a filled problem from each allocation to copies[id], as far into it. */
+void check_move_operands(tg_problem *problem, const check_operands *operands,
+                         void *const copies[TGI_OPERAND_COUNT]);
 
 /* Next number of the splitmix64 stream, and one uniform in [-1, 1). */
 uint64_t check_next_random(uint64_t *state);

@@ -125,88 +125,64 @@ static void fill_uniform(tg_type type, void *data, int64_t count, uint64_t seed)
     }
 }
 
-/* Gaps between the elements of a view are filled too. Returns 0 when out of memory. */
-static int make_operand(tg_matrix *view, int64_t batch_count, uint64_t seed,
-                        check_operands *operands, int index)
+static void fill_nan(tg_type type, void *data, int64_t count)
 {
+#pragma omp parallel for if (count >= PARALLEL_COUNT)
+    for (int64_t i = 0; i < count; i++)
+        check_set_element(type, data, i, NAN);
+}
+
+/* Gaps between the elements of a view are filled too. Returns 0 if memory runs out. */
+static int make_matrix(tg_problem *problem, int id, uint64_t seed, check_operands *operands)
+{
+    tg_matrix *view = tgi_operands_get_matrix(problem, id);
     view_extent extent;
-    if (!find_extent(view, batch_count, &extent))
+    if (!find_extent(view, problem->batch_count, &extent))
         return 0;
-    char *block = allocate_elements(view->type, extent.count, operands, index);
+    char *block = allocate_elements(view->type, extent.count, operands, id);
     if (!block)
         return 0;
-    fill_uniform(view->type, block, extent.count, seed);
+    if (tgi_operands_get(id)->role == TGI_ROLE_OUTPUT)
+        fill_nan(view->type, block, extent.count);
+    else
+        fill_uniform(view->type, block, extent.count, seed);
     view->data = block - extent.low * tg_get_type_bytes(view->type);
     return 1;
 }
 
-static int make_output(tg_matrix *view, int64_t batch_count, check_operands *operands, int index)
+/* Scales are positive, and not powers of two alone. Returns 0 if memory runs out. */
+static int make_vector(tg_problem *problem, int id, uint64_t seed, check_operands *operands)
 {
-    view_extent extent;
-    if (!find_extent(view, batch_count, &extent))
-        return 0;
-    char *block = allocate_elements(view->type, extent.count, operands, index);
+    const tg_type type = tgi_operands_get_type(problem, id);
+    const int64_t count = tgi_operands_count_values(id, tgi_operands_get_kind(problem, id),
+                                                    problem->d.row_count, problem->d.col_count);
+    void *block = allocate_elements(type, count > 0 ? count : 1, operands, id);
     if (!block)
         return 0;
-#pragma omp parallel for if (extent.count >= PARALLEL_COUNT)
-    for (int64_t i = 0; i < extent.count; i++)
-        check_set_element(view->type, block, i, NAN);
-    view->data = block - extent.low * tg_get_type_bytes(view->type);
+    if (tgi_operands_get(id)->form == TGI_FORM_BIAS) {
+        fill_uniform(type, block, count, seed);
+    } else {
+        for (int64_t i = 0; i < count; i++)
+            check_set_element(type, block, i, exp2(check_next_uniform(&seed)));
+    }
+    tgi_operands_set_data(problem, id, block);
     return 1;
-}
-
-static int make_bias(tg_problem *problem, uint64_t seed, check_operands *operands, int index)
-{
-    int64_t count = problem->bias == TG_BIAS_ROW ? problem->d.row_count : problem->d.col_count;
-    void *block = allocate_elements(problem->d.type, count > 0 ? count : 1, operands, index);
-    if (!block)
-        return 0;
-    fill_uniform(problem->d.type, block, count, seed);
-    problem->bias_data = block;
-    return 1;
-}
-
-/* Positive, and not powers of two alone. Returns 0 when out of memory. */
-static int make_scale(tg_scale scale, int64_t vector_count, uint64_t seed, const float **data,
-                      check_operands *operands, int index)
-{
-    int64_t count = scale == TG_SCALE_VECTOR ? vector_count : 1;
-    if (scale == TG_SCALE_NONE)
-        return 1;
-    float *block = allocate_elements(TG_TYPE_FP32, count > 0 ? count : 1, operands, index);
-    for (int64_t i = 0; block && i < count; i++)
-        block[i] = (float)exp2(check_next_uniform(&seed));
-    *data = block;
-    return block != NULL;
-}
-
-static int make_scales(tg_problem *problem, uint64_t *seeds, check_operands *operands)
-{
-    uint64_t seed_a = check_next_random(seeds), seed_b = check_next_random(seeds);
-    return make_scale(problem->a_scale, problem->d.row_count, seed_a, &problem->a_scale_data,
-                      operands, CHECK_A_SCALE) &&
-           make_scale(problem->b_scale, problem->d.col_count, seed_b, &problem->b_scale_data,
-                      operands, CHECK_B_SCALE) &&
-           make_scale(problem->d_scale, 1, check_next_random(seeds), &problem->d_scale_data,
-                      operands, CHECK_D_SCALE);
 }
 
 int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *operands)
 {
-    uint64_t state = seed;
-    uint64_t seed_a = check_next_random(&state), seed_b = check_next_random(&state);
-    uint64_t seed_c = check_next_random(&state), seed_bias = check_next_random(&state);
-    int64_t batch_count = problem->batch_count;
+    int is_made = 1;
     *operands = (check_operands){{NULL}, {0}};
-    int is_made = make_operand(&problem->a, batch_count, seed_a, operands, CHECK_A) &&
-                  make_operand(&problem->b, batch_count, seed_b, operands, CHECK_B) &&
-                  make_output(&problem->d, batch_count, operands, CHECK_D);
-    if (is_made && problem->beta != 0)
-        is_made = make_operand(&problem->c, batch_count, seed_c, operands, CHECK_C);
-    if (is_made && problem->bias != TG_BIAS_NONE)
-        is_made = make_bias(problem, seed_bias, operands, CHECK_BIAS);
-    if (is_made)
-        is_made = make_scales(problem, &state, operands);
+    for (int id = 0; id < TGI_OPERAND_COUNT && is_made; id++) {
+        const uint64_t operand_seed = check_next_random(&seed);
+        if (tgi_operands_get(id)->form != TGI_FORM_MATRIX) {
+            if (tgi_operands_get_kind(problem, id) != 0)
+                is_made = make_vector(problem, id, operand_seed, operands);
+        } else if (tgi_operands_get(id)->role != TGI_ROLE_EPILOGUE ||
+                   tgi_operands_is_matrix_used(problem, id)) {
+            is_made = make_matrix(problem, id, operand_seed, operands);
+        }
+    }
     if (!is_made)
         check_free_operands(operands);
     return is_made;
@@ -214,7 +190,17 @@ int check_make_operands(tg_problem *problem, uint64_t seed, check_operands *oper
 
 void check_free_operands(check_operands *operands)
 {
-    for (int i = 0; i < CHECK_OPERAND_COUNT; i++)
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++)
         free(operands->allocation[i]);
     *operands = (check_operands){{NULL}, {0}};
+}
+
+void check_move_operands(tg_problem *problem, const check_operands *operands,
+                         void *const copies[TGI_OPERAND_COUNT])
+{
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        const char *data = tgi_operands_get_data(problem, id), *block = operands->allocation[id];
+        if (block)
+            tgi_operands_set_data(problem, id, (char *)copies[id] + (data - block));
+    }
 }

@@ -110,6 +110,10 @@ enum {
 #define TGI_VECTOR_CASE_BIAS(name, statement) TGI_MATRIX_CASE_MATRIX(name, statement)
 #define TGI_VECTOR_CASE_SCALE(name, statement) TGI_MATRIX_CASE_MATRIX(name, statement)
 
+/* The enum of a vector's kinds. */
+#define TGI_KIND_BIAS tg_bias
+#define TGI_KIND_SCALE tg_scale
+
 /* The member of tg_problem that points to an operand. */
 #define TGI_DATA_MATRIX(problem, name) ((problem)->name.data)
 #define TGI_DATA_BIAS(problem, name) ((problem)->name##_data)
@@ -137,6 +141,32 @@ static inline int tgi_operands_get_kind(const tg_problem *problem, int id)
 #undef TGI_OPERAND
     }
     return 0;
+}
+
+static inline void tgi_operands_set_kind(tg_problem *problem, int id, int kind)
+{
+    switch (id) {
+#define TGI_OPERAND(name, title, form, ...)                                                        \
+    TGI_VECTOR_CASE_##form(name, problem->name = (TGI_KIND_##form)kind; return )
+#include "core/operands.def"
+#undef TGI_OPERAND
+    }
+}
+
+/* Returns the type of an operand's elements. */
+static inline tg_type tgi_operands_get_type(const tg_problem *problem, int id)
+{
+    switch (tgi_operands_get(id)->type) {
+    case TGI_ELEMENT_a_type:
+        return problem->a.type;
+    case TGI_ELEMENT_b_type:
+        return problem->b.type;
+    case TGI_ELEMENT_d_type:
+        return problem->d.type;
+    case TGI_ELEMENT_fp32:
+        break;
+    }
+    return TG_TYPE_FP32;
 }
 
 static inline const void *tgi_operands_get_data(const tg_problem *problem, int id)

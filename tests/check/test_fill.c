@@ -101,7 +101,7 @@ static void test_operands(void **state)
     assert_true(sum_view(&first.b, 3) == sum_view(&second.b, 3));
     assert_true(isnan(sum_view(&first.d, 3)));
     assert_memory_equal(first.bias_data, second.bias_data, 5 * sizeof(float));
-    assert_null(first_operands.allocation[2]); /* beta is 0 */
+    assert_null(first_operands.allocation[TGI_OPERAND_c]); /* beta is 0 */
     check_free_operands(&first_operands);
     check_free_operands(&second_operands);
 
@@ -111,7 +111,7 @@ static void test_operands(void **state)
     first.c.batch_stride = 15;
     assert_true(check_make_operands(&first, 8, &first_operands));
     assert_true(isfinite(sum_view(&first.c, 3)));
-    assert_null(first_operands.allocation[4]);
+    assert_null(first_operands.allocation[TGI_OPERAND_bias]);
     check_free_operands(&first_operands);
     check_free_operands(&first_operands); /* a second time is harmless */
 }
@@ -125,7 +125,7 @@ static void test_too_large_operands(void **state)
     assert_false(check_make_operands(&problem, 1, &operands));
     problem.b.row_stride = INT64_MAX / 16;
     assert_false(check_make_operands(&problem, 1, &operands));
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++)
         assert_null(operands.allocation[i]);
 }
 

@@ -24,7 +24,7 @@ typedef struct product {
     const tg_context *context;
     tg_problem host, device;
     check_operands operands;
-    void *memory[4]; /* a, b, c (none), d */
+    void *memory[TGI_OPERAND_COUNT];
 } product;
 
 static void open_product(product *p, const tg_context *context, int64_t m, int64_t n, int64_t k,
@@ -37,7 +37,7 @@ static void open_product(product *p, const tg_context *context, int64_t m, int64
                               tg_make_matrix(TG_TYPE_FP32, NULL, m, n));
     assert_true(check_make_operands(&p->host, seed, &p->operands));
     p->device = p->host;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
         if (!p->operands.allocation[i])
             continue;
         assert_int_equal(tg_allocate_memory(context, p->operands.size_bytes[i], &p->memory[i]), 0);
@@ -45,18 +45,16 @@ static void open_product(product *p, const tg_context *context, int64_t m, int64
                                            p->operands.size_bytes[i]),
                          0);
     }
-    p->device.a.data = p->memory[0];
-    p->device.b.data = p->memory[1];
-    p->device.c.data = p->device.d.data = p->memory[3];
+    check_move_operands(&p->device, &p->operands, p->memory);
 }
 
 /* Brings D back and compares it. */
 static void judge_product(product *p)
 {
     check_result result;
-    assert_int_equal(
-        tg_copy_from_device(p->context, p->host.d.data, p->memory[3], p->operands.size_bytes[3]),
-        0);
+    assert_int_equal(tg_copy_from_device(p->context, p->host.d.data, p->memory[TGI_OPERAND_d],
+                                         p->operands.size_bytes[TGI_OPERAND_d]),
+                     0);
     check_compare(&p->host, 1e9, &result);
     if (!result.is_ok)
         fail_msg("d(%lld, %lld) is %.9g, not %.9g", (long long)result.bad_row,
@@ -66,14 +64,15 @@ static void judge_product(product *p)
 /* NaN into D on the device. */
 static void poison_product(product *p)
 {
-    memset(p->host.d.data, 0xff, (size_t)p->operands.size_bytes[3]);
-    assert_int_equal(
-        tg_copy_to_device(p->context, p->memory[3], p->host.d.data, p->operands.size_bytes[3]), 0);
+    memset(p->host.d.data, 0xff, (size_t)p->operands.size_bytes[TGI_OPERAND_d]);
+    assert_int_equal(tg_copy_to_device(p->context, p->memory[TGI_OPERAND_d], p->host.d.data,
+                                       p->operands.size_bytes[TGI_OPERAND_d]),
+                     0);
 }
 
 static void close_product(product *p)
 {
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++)
         tg_release_memory(p->context, p->memory[i]);
     check_free_operands(&p->operands);
 }
@@ -232,15 +231,15 @@ static void test_bits_repeat(void **state)
     tg_context *context = gpu_open_context();
     product p;
     open_product(&p, context, 130, 70, 9000, 400);
-    float *first = malloc((size_t)p.operands.size_bytes[3]);
+    float *first = malloc((size_t)p.operands.size_bytes[TGI_OPERAND_d]);
     assert_non_null(first);
     for (int call = 0; call < call_count; call++) {
         poison_product(&p);
         assert_int_equal(tg_multiply(context, &p.device), 0);
         judge_product(&p);
         if (call == 0)
-            memcpy(first, p.host.d.data, (size_t)p.operands.size_bytes[3]);
-        assert_memory_equal(first, p.host.d.data, (size_t)p.operands.size_bytes[3]);
+            memcpy(first, p.host.d.data, (size_t)p.operands.size_bytes[TGI_OPERAND_d]);
+        assert_memory_equal(first, p.host.d.data, (size_t)p.operands.size_bytes[TGI_OPERAND_d]);
     }
     free(first);
     close_product(&p);

@@ -38,7 +38,7 @@ static void close_region(operand_region *region)
 
 void operands_close(test_operands *operands)
 {
-    for (int i = 0; i < CHECK_OPERAND_COUNT; i++)
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++)
         close_region(&operands->region[i]);
     munmap(operands->unreadable - UNREADABLE_BYTES / 2, UNREADABLE_BYTES);
 }
@@ -169,88 +169,74 @@ static void place_view(tg_matrix *view, int64_t batch_count, operand_region *reg
                  low * element_bytes;
 }
 
-static void place_bias(test_operands *operands, const operand_spec *spec, uint64_t *random)
+/* Scales are 1 among ones, so that sums stay exact, else not powers of two alone, and of either
+ * sign. A vector that the problem lacks is unreadable. */
+static void place_vector(test_operands *operands, int id, const operand_spec *spec,
+                         uint64_t *random)
 {
     tg_problem *problem = &operands->problem;
-    operand_region *region = &operands->region[CHECK_BIAS];
-    tg_type type = problem->d.type;
-    int64_t count = problem->bias == TG_BIAS_NONE  ? 0
-                    : problem->bias == TG_BIAS_ROW ? problem->d.row_count
-                                                   : problem->d.col_count;
-    int64_t element_bytes = tg_get_type_bytes(type);
-    char *bias = place_region(region, count * element_bytes, element_bytes, spec->placement);
-    for (int64_t i = 0; i < count; i++)
-        check_set_element(type, bias, i, draw_value(type, spec->fill, count, random));
-    problem->bias_data = problem->bias == TG_BIAS_NONE ? operands->unreadable : bias;
-}
-
-/* 1 among ones, so that sums stay exact; else not powers of two alone, and of either sign. */
-static void place_scale(test_operands *operands, int index, tg_scale scale, int64_t vector_count,
-                        const float **data, const operand_spec *spec, uint64_t *random)
-{
-    int64_t count = scale == TG_SCALE_NONE ? 0 : scale == TG_SCALE_VECTOR ? vector_count : 1;
-    char *block = place_region(&operands->region[index], count * (int64_t)sizeof(float),
-                               sizeof(float), spec->placement);
+    const tg_type type = tgi_operands_get_type(problem, id);
+    const int64_t element_bytes = tg_get_type_bytes(type);
+    const int64_t count = tgi_operands_count_values(id, tgi_operands_get_kind(problem, id),
+                                                    problem->d.row_count, problem->d.col_count);
+    char *block =
+        place_region(&operands->region[id], count * element_bytes, element_bytes, spec->placement);
     for (int64_t i = 0; i < count; i++) {
-        double value = 1.5 + check_next_uniform(random);
-        double sign = check_next_random(random) % 2 ? 1 : -1;
-        check_set_element(TG_TYPE_FP32, block, i, spec->fill == FILL_ONES ? 1 : sign * value);
+        double value;
+        if (tgi_operands_get(id)->form == TGI_FORM_BIAS) {
+            value = draw_value(type, spec->fill, count, random);
+        } else {
+            value = 1.5 + check_next_uniform(random);
+            value *= check_next_random(random) % 2 ? 1 : -1;
+            value = spec->fill == FILL_ONES ? 1 : value;
+        }
+        check_set_element(type, block, i, value);
     }
-    *data = (const void *)(scale == TG_SCALE_NONE ? operands->unreadable : block);
-}
-
-static void place_scales(test_operands *operands, const operand_spec *spec, uint64_t *random)
-{
-    tg_problem *p = &operands->problem;
-    place_scale(operands, CHECK_A_SCALE, p->a_scale, p->d.row_count, &p->a_scale_data, spec,
-                random);
-    place_scale(operands, CHECK_B_SCALE, p->b_scale, p->d.col_count, &p->b_scale_data, spec,
-                random);
-    place_scale(operands, CHECK_D_SCALE, p->d_scale, 1, &p->d_scale_data, spec, random);
+    tgi_operands_set_data(problem, id,
+                          tgi_operands_get_kind(problem, id) == 0 ? operands->unreadable : block);
 }
 
 void operands_place(test_operands *operands, const operand_spec *spec)
 {
     uint64_t random = spec->seed;
     int64_t batch_count = spec->problem.batch_count;
-    operand_placement placement = spec->placement;
     tg_problem *problem = &operands->problem;
     *problem = spec->problem;
-    place_view(&problem->a, batch_count, &operands->region[CHECK_A], placement);
-    place_view(&problem->b, batch_count, &operands->region[CHECK_B], placement);
-    place_view(&problem->d, batch_count, &operands->region[CHECK_D], placement);
-    fill_view(&problem->a, batch_count, spec->fill, &random);
-    fill_view(&problem->b, batch_count, spec->fill, &random);
-    if (problem->beta != 0 && spec->is_in_place) {
-        place_view(&problem->c, 0, &operands->region[CHECK_C], placement);
-        fill_view(&problem->d, batch_count, spec->fill, &random);
-        problem->c = problem->d;
-    } else {
-        place_view(&problem->c, batch_count, &operands->region[CHECK_C], placement);
-        fill_view(&problem->c, batch_count, spec->fill, &random);
+    const int is_in_place = problem->beta != 0 && spec->is_in_place;
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        tg_matrix *matrix = tgi_operands_get_matrix(problem, id);
+        const int is_d = is_in_place && id == TGI_OPERAND_c; /* its own region stays empty */
+        if (matrix)
+            place_view(matrix, is_d ? 0 : batch_count, &operands->region[id], spec->placement);
     }
-    place_bias(operands, spec, &random);
-    place_scales(operands, spec, &random);
-    for (int i = 0; i < CHECK_OPERAND_COUNT; i++)
-        keep_before(&operands->region[i]);
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        tg_matrix *matrix = tgi_operands_get_matrix(problem, id);
+        if (is_in_place && id == TGI_OPERAND_c)
+            *matrix = problem->d;
+        if (!matrix)
+            place_vector(operands, id, spec, &random);
+        else if (id != TGI_OPERAND_d)
+            fill_view(matrix, batch_count, spec->fill, &random);
+    }
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++)
+        keep_before(&operands->region[id]);
     operands->check = *problem;
-    if (problem->beta != 0 && spec->is_in_place) {
-        const operand_region *region = &operands->region[CHECK_D];
+    if (is_in_place) {
+        const operand_region *region = &operands->region[TGI_OPERAND_d];
         operands->check.c.data = region->before + ((char *)problem->d.data - region->guarded);
     }
-    if (problem->alpha == 0) {
-        problem->a.data = problem->b.data = operands->unreadable;
-        problem->a_scale_data = problem->b_scale_data = (const void *)operands->unreadable;
+    const unsigned used = tgi_operands_find_used(problem);
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        if (!(used >> id & 1u))
+            tgi_operands_set_data(problem, id, operands->unreadable);
     }
-    if (problem->beta == 0)
-        problem->c.data = operands->unreadable;
 }
 
 /* Brings the elements of D as they were before up to date, so that the rest can be compared. */
 static void forgive_elements(const test_operands *operands)
 {
     const tg_matrix *d = &operands->problem.d;
-    const operand_region *region = &operands->region[CHECK_D];
+    const operand_region *region = &operands->region[TGI_OPERAND_d];
     int64_t element_bytes = tg_get_type_bytes(d->type);
     for (int64_t p = 0; p < operands->problem.batch_count; p++) {
         for (int64_t i = 0; i < d->row_count; i++) {
@@ -266,17 +252,18 @@ static void forgive_elements(const test_operands *operands)
 
 const char *operands_find_damage(const test_operands *operands, int is_d_untouched)
 {
-    static const char *const damage[] = {
-        "A or its surroundings were written",         "B or its surroundings were written",
-        "C or its surroundings were written",         "the surroundings of D were written",
-        "bias or its surroundings were written",      "A's scale or its surroundings were written",
-        "B's scale or its surroundings were written", "D's scale or its surroundings were written"};
+    static char damage[80];
     if (!is_d_untouched)
         forgive_elements(operands);
-    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
         const operand_region *region = &operands->region[i];
-        if (memcmp(region->before, region->guarded, region->guarded_bytes) != 0)
-            return damage[i];
+        if (memcmp(region->before, region->guarded, region->guarded_bytes) == 0)
+            continue;
+        snprintf(damage, sizeof damage,
+                 i == TGI_OPERAND_d ? "the surroundings of %s were written"
+                                    : "%s or its surroundings were written",
+                 tgi_operands_get(i)->title);
+        return damage;
     }
     return NULL;
 }

@@ -47,7 +47,7 @@ typedef struct operand_region {
 typedef struct test_operands {
     tg_problem problem; /* to compute: A, B are unreadable where alpha is 0, C where beta is */
     tg_problem check;   /* the same for check_compare: C as it was before the call */
-    operand_region region[CHECK_OPERAND_COUNT];
+    operand_region region[TGI_OPERAND_COUNT];
     char *unreadable; /* middle of a large mapping without access */
 } test_operands;
 

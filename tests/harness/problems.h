@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "tilegemm.h"
+#include "core/operand_list.h"
 
 static inline int is_same_view(const tg_matrix *one, const tg_matrix *other)
 {
@@ -22,36 +22,38 @@ static inline int is_same_factor(double one, double other)
     return one == other || (isnan(one) && isnan(other));
 }
 
-/* NULL where both mean the same, else the first field that differs. Data pointers do not count, nor
- * does the batch stride of a batch of one; C counts where beta is not 0. */
+/* Returns NULL if both problems mean the same, else the first member that differs. Neither data
+ * pointers count, nor the batch stride of a batch of one, nor matrices that are not used. */
 static inline const char *find_problem_difference(const tg_problem *one, const tg_problem *other)
 {
-    tg_problem x = *one, y = *other;
-    if (x.batch_count == 1) {
-        x.a.batch_stride = x.b.batch_stride = x.c.batch_stride = x.d.batch_stride = 0;
-        y.a.batch_stride = y.b.batch_stride = y.c.batch_stride = y.d.batch_stride = 0;
+    const unsigned used = tgi_operands_find_used(one);
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        const tg_matrix *view = tgi_operands_get_matrix(one, id);
+        if (view) {
+            tg_matrix x = *view, y = *tgi_operands_get_matrix(other, id);
+            if (one->batch_count == 1)
+                x.batch_stride = y.batch_stride = 0;
+            if ((used >> id & 1u || tgi_operands_get(id)->role != TGI_ROLE_EPILOGUE) &&
+                !is_same_view(&x, &y))
+                return tgi_operands_get(id)->name;
+        }
+        if (tgi_operands_get_kind(one, id) != tgi_operands_get_kind(other, id))
+            return tgi_operands_get(id)->name;
     }
-    if (!is_same_view(&x.a, &y.a))
-        return "a";
-    if (!is_same_view(&x.b, &y.b))
-        return "b";
-    if (!is_same_view(&x.d, &y.d))
-        return "d";
-    if (x.beta != 0 && !is_same_view(&x.c, &y.c))
-        return "c";
-    if (x.op_a != y.op_a || x.op_b != y.op_b)
+    if (one->op_a != other->op_a || one->op_b != other->op_b)
         return "op_a or op_b";
-    if (x.batch_count != y.batch_count)
+    if (one->batch_count != other->batch_count)
         return "batch_count";
-    if (!is_same_factor(x.alpha, y.alpha) || !is_same_factor(x.beta, y.beta))
-        return "alpha or beta";
-    if (x.precision != y.precision)
+#define TGI_FACTOR(name, value)                                                                    \
+    if (!is_same_factor(one->name, other->name))                                                   \
+        return #name;
+#include "core/operands.def"
+#undef TGI_FACTOR
+    if (one->precision != other->precision)
         return "precision";
-    if (x.a_scale != y.a_scale || x.b_scale != y.b_scale || x.d_scale != y.d_scale)
-        return "a scale";
-    if (x.is_batch_invariant != y.is_batch_invariant)
+    if (one->is_batch_invariant != other->is_batch_invariant)
         return "is_batch_invariant";
-    return x.bias != y.bias || x.activation != y.activation ? "bias or activation" : NULL;
+    return one->activation != other->activation ? "activation" : NULL;
 }
 
 #endif /* TEST_PROBLEMS_H */

@@ -6,7 +6,6 @@
 #include "kernels/runner.h"
 #include "tilegemm_lab.h"
 
-#define REGION_COUNT CHECK_OPERAND_COUNT
 #define BAND_BYTES 4096  /* on either side of what is copied */
 #define NAN_BYTE 0xff    /* bytes of a NaN in every type, as in the operands' own bands */
 #define PLACE_BYTES 4096 /* places on the host and on the device are alike modulo this */
@@ -15,13 +14,13 @@
 typedef struct device_image {
     char *host, *device; /* capacity bytes each */
     int64_t capacity, size_bytes;
-    int64_t offsets[REGION_COUNT]; /* of the guarded bytes */
+    int64_t offsets[TGI_OPERAND_COUNT]; /* of the guarded bytes */
 } device_image;
 
 static void lay_out(device_image *image, const test_operands *operands)
 {
     image->size_bytes = 0;
-    for (int i = 0; i < REGION_COUNT; i++) {
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
         const operand_region *region = &operands->region[i];
         image->offsets[i] =
             image->size_bytes + BAND_BYTES + (int64_t)((uintptr_t)region->guarded % PLACE_BYTES);
@@ -51,7 +50,7 @@ static tg_status reserve(device_image *image, const tg_context *context)
 /* Device address of a host address inside a region; others (unreadable ones) stay. */
 static void *move(const device_image *image, const test_operands *operands, const void *data)
 {
-    for (int i = 0; i < REGION_COUNT; i++) {
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
         const operand_region *region = &operands->region[i];
         const char *address = data;
         if (data && address >= region->guarded &&
@@ -64,7 +63,7 @@ static void *move(const device_image *image, const test_operands *operands, cons
 /* Takes the regions out of the image; 0 where a byte between them has changed. */
 static int unpack(device_image *image, const test_operands *operands)
 {
-    for (int i = 0; i < REGION_COUNT; i++) {
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
         const operand_region *region = &operands->region[i];
         memcpy(region->guarded, image->host + image->offsets[i], (size_t)region->guarded_bytes);
         memset(image->host + image->offsets[i], NAN_BYTE, (size_t)region->guarded_bytes);
@@ -86,7 +85,7 @@ tg_status runner_compute_on_device(void *state, const tg_problem *problem)
     lay_out(&image, operands);
     reserve(&image, choice->context);
     memset(image.host, NAN_BYTE, (size_t)image.size_bytes);
-    for (int i = 0; i < REGION_COUNT; i++)
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++)
         memcpy(image.host + image.offsets[i], operands->region[i].guarded,
                (size_t)operands->region[i].guarded_bytes);
     tg_status status =
@@ -94,14 +93,9 @@ tg_status runner_compute_on_device(void *state, const tg_problem *problem)
     if (status != TG_STATUS_OK)
         return status;
     tg_problem moved = *problem;
-    moved.a.data = move(&image, operands, problem->a.data);
-    moved.b.data = move(&image, operands, problem->b.data);
-    moved.c.data = move(&image, operands, problem->c.data);
-    moved.d.data = move(&image, operands, problem->d.data);
-    moved.bias_data = move(&image, operands, problem->bias_data);
-    moved.a_scale_data = move(&image, operands, problem->a_scale_data);
-    moved.b_scale_data = move(&image, operands, problem->b_scale_data);
-    moved.d_scale_data = move(&image, operands, problem->d_scale_data);
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++)
+        tgi_operands_set_data(&moved, id,
+                              move(&image, operands, tgi_operands_get_data(problem, id)));
     tg_status computed = runner_compute_with_library(state, &moved);
     status = tg_copy_from_device(choice->context, image.host, image.device, image.size_bytes);
     if (status != TG_STATUS_OK)

@@ -88,44 +88,10 @@ static void fail(const char *what)
 /* The operands of one problem, on the host and on the context's device. */
 typedef struct row_operands {
     check_operands host;
-    void *device[CHECK_OPERAND_COUNT];
+    void *device[TGI_OPERAND_COUNT];
     tg_problem problem;        /* pointers on the host */
     tg_problem device_problem; /* the same addresses on the device */
 } row_operands;
-
-enum { POINTER_COUNT = 8 };
-
-static void list_pointers(tg_problem *problem, const void **pointers[POINTER_COUNT])
-{
-    const void **all[POINTER_COUNT] = {(const void **)&problem->a.data,
-                                       (const void **)&problem->b.data,
-                                       (const void **)&problem->c.data,
-                                       (const void **)&problem->d.data,
-                                       &problem->bias_data,
-                                       (const void **)&problem->a_scale_data,
-                                       (const void **)&problem->b_scale_data,
-                                       (const void **)&problem->d_scale_data};
-    memcpy(pointers, all, sizeof all);
-}
-
-/* Gives every pointer into a host allocation its place in the device's copy. */
-static void move_pointers(row_operands *operands)
-{
-    const void **pointers[POINTER_COUNT];
-    operands->device_problem = operands->problem;
-    list_pointers(&operands->device_problem, pointers);
-    for (int p = 0; p < POINTER_COUNT; p++) {
-        const uintptr_t address = (uintptr_t)*pointers[p];
-        for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
-            const uintptr_t start = (uintptr_t)operands->host.allocation[i];
-            if (start && address >= start &&
-                address < start + (uintptr_t)operands->host.size_bytes[i]) {
-                *pointers[p] = (const char *)operands->device[i] + (address - start);
-                break;
-            }
-        }
-    }
-}
 
 static void open_operands(const tg_context *context, const char *text, row_operands *operands)
 {
@@ -133,7 +99,7 @@ static void open_operands(const tg_context *context, const char *text, row_opera
     if (tg_parse_problem(text, &operands->problem, sizeof operands->problem) != TG_STATUS_OK ||
         !check_make_operands(&operands->problem, 20240607, &operands->host))
         fail(text);
-    for (int i = 0; i < CHECK_OPERAND_COUNT; i++) {
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
         const int64_t size_bytes = operands->host.size_bytes[i];
         if (operands->host.allocation[i] &&
             (tg_allocate_memory(context, size_bytes, &operands->device[i]) != TG_STATUS_OK ||
@@ -141,12 +107,13 @@ static void open_operands(const tg_context *context, const char *text, row_opera
                                size_bytes) != TG_STATUS_OK))
             fail("operands");
     }
-    move_pointers(operands);
+    operands->device_problem = operands->problem;
+    check_move_operands(&operands->device_problem, &operands->host, operands->device);
 }
 
 static void close_operands(const tg_context *context, row_operands *operands)
 {
-    for (int i = 0; i < CHECK_OPERAND_COUNT; i++)
+    for (int i = 0; i < TGI_OPERAND_COUNT; i++)
         tg_release_memory(context, operands->device[i]);
     check_free_operands(&operands->host);
 }
@@ -164,28 +131,22 @@ static int run_row(tg_context *context, const char *kernel, const row_operands *
 {
     const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     const tg_problem *p = &operands->device_problem;
-    const int64_t d_bytes = operands->host.size_bytes[CHECK_D];
+    const int64_t d_bytes = operands->host.size_bytes[TGI_OPERAND_d];
     tg_plan *plan;
     tg_status status = tg_create_plan(context, p, &options, &plan);
     if (status == TG_STATUS_UNSUPPORTED)
         return 0;
     if (status != TG_STATUS_OK)
         fail(kernel);
-    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
-                                .a = p->a.data,
-                                .b = p->b.data,
-                                .c = p->c.data,
-                                .d = p->d.data,
-                                .bias = p->bias_data,
-                                .a_scale = p->a_scale_data,
-                                .b_scale = p->b_scale_data,
-                                .d_scale = p->d_scale_data};
+    tg_buffers buffers;
+    if (tg_init_buffers(&buffers, sizeof buffers, p) != TG_STATUS_OK)
+        fail(kernel);
     unsigned char *d = malloc((size_t)d_bytes);
     if (!d ||
-        tg_copy_to_device(context, operands->device[CHECK_D], operands->host.allocation[CHECK_D],
-                          d_bytes) != TG_STATUS_OK ||
+        tg_copy_to_device(context, operands->device[TGI_OPERAND_d],
+                          operands->host.allocation[TGI_OPERAND_d], d_bytes) != TG_STATUS_OK ||
         tg_execute_plan(plan, &buffers) != TG_STATUS_OK ||
-        tg_copy_from_device(context, d, operands->device[CHECK_D], d_bytes) != TG_STATUS_OK)
+        tg_copy_from_device(context, d, operands->device[TGI_OPERAND_d], d_bytes) != TG_STATUS_OK)
         fail(kernel);
     *hash = hash_bytes(*hash, d, d_bytes);
     free(d);

@@ -52,16 +52,10 @@ tg_status runner_compute_with_library(void *state, const tg_problem *problem)
     tg_status status = tg_create_plan(choice->context, problem, &options, &plan);
     if (status != TG_STATUS_OK)
         return status;
-    tg_buffers buffers = {.struct_bytes = sizeof buffers,
-                          .a = problem->a.data,
-                          .b = problem->b.data,
-                          .c = problem->c.data,
-                          .d = problem->d.data,
-                          .bias = problem->bias_data,
-                          .a_scale = problem->a_scale_data,
-                          .b_scale = problem->b_scale_data,
-                          .d_scale = problem->d_scale_data};
-    status = tg_execute_plan(plan, &buffers);
+    tg_buffers buffers;
+    status = tg_init_buffers(&buffers, sizeof buffers, problem);
+    if (status == TG_STATUS_OK)
+        status = tg_execute_plan(plan, &buffers);
     tg_destroy_plan(plan);
     return status;
 }
