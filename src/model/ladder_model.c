@@ -2,27 +2,15 @@
 
 #include <math.h>
 
+#include "model/figures.h"
 #include "model/occupancy.h"
 
 /* A coordinate past an edge, by less than a tile, and an index inside must both be an int. */
 #define ELEMS_MAX (INT32_MAX - 1024)
-/* Cycles that a block waits in each step: its loads, then the barriers. */
-#define STEP_CYCLES 700.0
-/* Without tiles in shared memory, cycles of a step of k: each product waits for its two reads, on a
- * multiprocessor with few warps, and with all it can hold. */
-#define LONE_CYCLES 140.0
-#define CROWDED_CYCLES 180.0
-/* Counted on an H200, at 2048 and 8192 cubed (docs/model.md). Lines a multiple of SET_PERIOD_BYTES
- * apart of which L1 keeps SET_LINES, and what more of them cost; bytes that DRAM delivers together,
- * and what blocks that take fewer cost. */
+/* L1 keeps SET_LINES of the lines that lie a multiple of SET_PERIOD_BYTES apart. */
 #define SET_PERIOD_BYTES 32768
 #define SET_LINES 64
-#define SET_REFETCH 2.33
-#define DRAM_RUN_BYTES 64
-#define RUN_REFETCH 1.13
-/* What stays unwritten at a kernel's end: of L2, and of what the last blocks store at once. */
-#define DIRTY_SHARE 0.07
-#define LAST_WAVE_SHARE 0.85
+#define DRAM_RUN_BYTES 64 /* that DRAM delivers together */
 
 static double divide_up(int64_t count, int64_t part)
 {
@@ -142,7 +130,7 @@ int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability)
     }
 }
 
-/* Blocks that run at once, on one multiprocessor and on all. */
+/* Returns the blocks of one multiprocessor that run at once. */
 static int count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
     const tgi_occupancy occupancy = tgi_model_occupancy(
@@ -161,14 +149,16 @@ static int count_in_step(const tgi_kernel *kernel, int resident_count)
                : 1;
 }
 
-/* How often a sector of the operand along x is fetched where once would do. */
-static double find_refetch(const tgi_kernel *kernel, int resident_count, int64_t k)
+/* Returns how often a sector of the operand along x is fetched, where once would do. */
+static double find_refetch(const tgi_gpu *gpu, const tgi_kernel *kernel, int resident_count,
+                           int64_t k)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     /* Rung 1: the rows of A that a multiprocessor reads, in the same few sets of L1. */
     if (tgi_model_ladder_is_on_side(kernel) && 4 * k % SET_PERIOD_BYTES == 0 &&
         resident_count * kernel->tile_rows > SET_LINES)
-        return SET_REFETCH;
-    return 4 * kernel->tile_cols < DRAM_RUN_BYTES ? RUN_REFETCH : 1.0;
+        return f->ladder_set_refetch;
+    return 4 * kernel->tile_cols < DRAM_RUN_BYTES ? f->ladder_run_refetch : 1.0;
 }
 
 double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
@@ -196,7 +186,7 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
      * stays while its waves pass, or is read in each. */
     const double x_count = along_x_bytes + band_bytes <= l2_bytes
                                ? 1.0
-                               : sweeps * find_refetch(kernel, resident_count, k);
+                               : sweeps * find_refetch(gpu, kernel, resident_count, k);
     const double y_count =
         resident >= grid_x || band_bytes <= 0.5 * l2_bytes ? 1.0 : grid_x / resident;
     return x_count * along_x_bytes + y_count * along_y_bytes;
@@ -205,19 +195,20 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
 double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                          int64_t n)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double d_bytes = 4.0 * (double)m * (double)n;
     const double resident = (double)gpu->sm_count * count_resident(gpu, kernel);
     const double block_count = divide_up(m, kernel->tile_rows) * divide_up(n, kernel->tile_cols);
     const double last_count = block_count - (ceil(block_count / resident) - 1.0) * resident;
     /* What L2 still holds at the end: what it never hurries to write, or what all blocks of the
      * last wave store at once. */
-    const double kept_bytes = fmax(DIRTY_SHARE * (double)gpu->l2_bytes,
-                                   LAST_WAVE_SHARE * d_bytes * last_count / block_count);
+    const double kept_bytes = fmax(f->ladder_dirty_share * (double)gpu->l2_bytes,
+                                   f->ladder_last_wave_share * d_bytes * last_count / block_count);
     return fmax(d_bytes - kept_bytes, 0.0);
 }
 
-/* 1 where copies keep no warp waiting. Before sm_80 a copy is a load, for which its thread waits,
- * and a store. */
+/* Returns 1 if copies keep no warp waiting. Without cp.async a copy is a load, for which its thread
+ * waits, and a store. */
 static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
     return kernel->stage_count == 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
@@ -228,11 +219,13 @@ static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
 static double count_chain_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t k,
                                  double own_cycles, double waves)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double steps = divide_up(k, kernel->tile_depth);
     if (kernel->stage_count == 0)
-        return (double)k * fmax(LONE_CYCLES, waves * CROWDED_CYCLES);
-    const double step_cycles = copies_in_background(gpu, kernel) ? fmax(STEP_CYCLES, own_cycles)
-                                                                 : STEP_CYCLES + own_cycles;
+        return (double)k * fmax(f->ladder_lone_cycles, waves * f->ladder_crowded_cycles);
+    const double step_cycles = copies_in_background(gpu, kernel)
+                                   ? fmax(f->ladder_step_cycles, own_cycles)
+                                   : f->ladder_step_cycles + own_cycles;
     return fmax(waves, 1.0) * steps * step_cycles;
 }
 

@@ -3,38 +3,9 @@
 
 #include <math.h>
 
-#define LAUNCH_S 2.1e-6       /* as TGI_GPU_LAUNCH_S, of a kernel that starts early */
-#define PARTS_S 3.5e-6        /* a second kernel, that adds the parts */
-#define REPACK_S 2.5e-6       /* a kernel ahead, that copies operands, */
-#define REPACK_SHARE 0.925    /* and the share of the bus's rate that it reaches */
-#define SLICES_S 2.2e-6       /* from the pass that makes slices to the first products */
-#define SMALL_S 0.6e-6        /* of small: adding the warps' sums */
-#define DMMA_S 1.5e-6         /* of dmma: first stages and last stores */
-#define STAGE_S 0.04e-6       /* of dmma: barrier, first reads and last products of a stage, */
-#define STEP_S 0.005e-6       /* and what its products of one k wait for */
-#define PART_S 0.01e-6        /* each part, of which 64 are read at a time */
-#define LATENCY_S 0.85e-6     /* from the request for a stage to its use, under load */
-#define SKINNY_SHARE 0.92     /* of the bus's rate that one long stream reaches, */
-#define TILES_SHARE 0.82      /* and many short ones */
-#define CACHE_RATIO 1.3       /* rate of the L2 cache over that of memory */
-#define SIMT_SHARE 0.8        /* of the bus's rate that simt reaches */
-#define SIMT_PARTS_S 4.5e-6   /* its parts are large: they start late, */
-#define SIMT_PARTS_RATIO 0.73 /* and not all of them stay in L2 */
-/* Cycles of a block of simt that its own products do not hide: first stages in, sums out. */
-#define BLOCK_CYCLES 3000.0
-#define MULTIPLIERS_PER_SM 128 /* of the chip that the shares of simt were measured on */
-#define SCHEDULERS_PER_SM 4
+#include "model/figures.h"
 
-/* Of types narrower than 4 bytes: shares of the bus's rate, and the multiply-adds a
- * cycle of one multiprocessor that warps issue as matrix instructions. */
-#define NARROW_RANK_SHARE 0.83
-#define TWICE_BYTES 32.0
-#define RANK_STEP_S 0.45e-6   /* of rank: a step of k, */
-#define RANK_STEP_COL_S 3e-9  /* more for each column of the tile, */
-#define RANK_WIDEN_RATIO 1.9  /* of FP8, which becomes FP16; */
-#define RANK_TILE_COL_S 18e-9 /* and the tile's sums, each column */
-#define NARROW_DOT_SHARE 0.60 /* of memory's rate, with 8 rows; with one 0.67 */
-#define NARROW_RATE 1024.0
+#define SCHEDULERS_PER_SM 4
 
 /* Time of a stage by each access over that by 16 bytes; [1]: of narrower types, whose elements
  * pass through registers. */
@@ -51,19 +22,23 @@ static int is_narrow(tg_type type)
  * narrower types with those that a warp issues. */
 static double find_rate(const tgi_gpu *gpu, tg_type type)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     if (is_narrow(type))
-        return NARROW_RATE;
+        return f->narrow_macs_per_cycle;
     const tgi_arch *arch = tgi_arch_find(gpu->capability);
     return type == TG_TYPE_FP64 ? arch->fp64_lanes : arch->fp32_lanes;
 }
 
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
 {
-    return bytes > 0.0 ? REPACK_S + 2.0 * bytes / (REPACK_SHARE * gpu->memory_bytes_per_s) : 0.0;
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    return bytes > 0.0 ? f->repack_s + 2.0 * bytes / (f->repack_share * gpu->memory_bytes_per_s)
+                       : 0.0;
 }
 
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int has_held_rows = kernel->family == TGI_FAMILY_cuda_bf16r;
     const double lines = (has_held_rows ? 0.0 : (double)p->m) + (double)p->n;
     const double elems = lines * (double)p->k * (double)p->batch_count;
@@ -71,7 +46,8 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double slices = tgi_precision_sliced(p->precision)->slice_count;
     /* As passes that read and write half of what these move; one before them finds the scales. */
     const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
-    return SLICES_S + scale_s + tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
+    return f->slice_start_s + scale_s +
+           tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
 }
 
 double tgi_model_tile_bytes(const tgi_problem *p)
@@ -97,8 +73,9 @@ static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work
 static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
-    return LAUNCH_S + find_parts_seconds(p, work, PARTS_S + PART_S * work->part_count,
-                                         CACHE_RATIO * gpu->memory_bytes_per_s);
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    return f->launch_s + find_parts_seconds(p, work, f->parts_s + f->part_s * work->part_count,
+                                            f->cache_ratio * gpu->memory_bytes_per_s);
 }
 
 /* Blocks of `round_count` rounds each: a round takes latency_s, or compute_s of the multiprocessor
@@ -117,34 +94,36 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                const tgi_tile_work *work)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     /* Reads of shared memory bound it: larger lane tiles reuse more. */
     int sums = kernel->thread_rows * kernel->thread_cols;
-    double share = sums >= 64 ? 0.40 : sums >= 32 ? 0.33 : 0.25;
+    double share = f->small_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : 2];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     double compute_s = macs / (find_rate(gpu, p->type) * share * gpu->clock_hz);
-    double latency_s = 0.2e-6 + compute_s;
+    double latency_s = f->small_stage_s + compute_s;
     latency_s *= access_costs[is_narrow(p->type)][work->access];
     double rounds = ceil(work->block_k / kernel->tile_depth);
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
-    double memory_s = tgi_model_tile_bytes(p) / (TILES_SHARE * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + SMALL_S + fmax(seconds, memory_s);
+    double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
+    return find_fixed_seconds(gpu, p, work) + f->small_s + fmax(seconds, memory_s);
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                               const tgi_tile_work *work)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     /* Matrix instructions have twice the rate of the others. */
     int sums = kernel->thread_rows * kernel->thread_cols;
-    double share = sums >= 64 ? 0.91 : sums >= 32 ? 0.88 : sums >= 16 ? 0.51 : 0.58;
+    double share = f->dmma_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : sums >= 16 ? 2 : 3];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     double compute_s = macs / (2.0 * find_rate(gpu, p->type) * share * gpu->clock_hz);
     /* One block alone does not hide the wait for its stages, whatever the share. */
-    double latency_s = STAGE_S + STEP_S * kernel->tile_depth + compute_s * share;
+    double latency_s = f->dmma_stage_s + f->dmma_step_s * kernel->tile_depth + compute_s * share;
     latency_s *= access_costs[is_narrow(p->type)][work->access];
     double rounds = ceil(work->block_k / kernel->tile_depth);
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
-    double memory_s = tgi_model_tile_bytes(p) / (TILES_SHARE * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + DMMA_S + fmax(seconds, memory_s);
+    double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
+    return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
 }
 
 /* B once from memory. Narrow types have A's slices read again for each tile, from L2, and rank
@@ -152,52 +131,56 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
 static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, const tgi_tile_work *work)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double bytes = tgi_model_tile_bytes(p);
     if (!is_narrow(p->type))
-        return bytes / (SKINNY_SHARE * gpu->memory_bytes_per_s);
+        return bytes / (f->skinny_memory_share * gpu->memory_bytes_per_s);
     const int is_rank = kernel->family == TGI_FAMILY_cuda_rank;
     const double line_bytes = work->tile_cols * (double)tgi_type_bytes(p->type);
     const double share =
-        is_rank ? NARROW_RANK_SHARE * line_bytes / (line_bytes + TWICE_BYTES) : NARROW_DOT_SHARE;
+        is_rank ? f->narrow_rank_share * line_bytes / (line_bytes + f->narrow_twice_bytes)
+                : f->narrow_dot_share;
     const double again = ceil((double)p->n / work->tile_cols) - 1.0;
     const double a_bytes =
         (double)p->m * (double)p->k * (double)p->batch_count * (double)tgi_type_bytes(p->type);
-    return fmax(bytes / share, (bytes + again * a_bytes) / CACHE_RATIO) / gpu->memory_bytes_per_s;
+    return fmax(bytes / share, (bytes + again * a_bytes) / f->cache_ratio) /
+           gpu->memory_bytes_per_s;
 }
 
 double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                 const tgi_tile_work *work)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     /* The block that has most: its products, with less waiting the more bytes are under way and
      * the fewer of them are A's, ... */
     double stage_bytes = (double)kernel->tile_cols * kernel->tile_depth *
                          (double)tgi_type_bytes(p->type) * (kernel->stage_count - 1);
     double under_way = stage_bytes * work->blocks_per_sm;
-    double share = 0.58 * under_way / (under_way + 6144.0) /
+    double share = f->skinny_share * under_way / (under_way + f->skinny_half_bytes) /
                    (1.0 + 0.5 * kernel->tile_rows / kernel->tile_cols);
     double macs = (double)kernel->tile_rows * kernel->tile_cols * work->block_k;
     double compute_s =
         macs * work->blocks_per_sm / (share * find_rate(gpu, p->type) * gpu->clock_hz);
     /* ... its stages one after another, and what memory gives to all blocks together. */
-    double step_s = LATENCY_S / (kernel->stage_count - 1);
+    double step_s = f->skinny_latency_s / (kernel->stage_count - 1);
     double memory_s = find_stream_seconds(gpu, kernel, p, work);
     double tiles_s = 0.0;
     if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_rank) {
         /* Lines are as quick wherever they begin. */
         const double cost =
             work->access == TGI_ACCESS_ELEMENTS ? access_costs[1][TGI_ACCESS_ELEMENTS] : 1.0;
-        step_s = cost * (RANK_STEP_S + RANK_STEP_COL_S * kernel->tile_cols);
-        step_s *= tgi_type_is_fp8(p->type) ? RANK_WIDEN_RATIO : 1.0;
+        step_s = cost * (f->rank_step_s + f->rank_step_col_s * kernel->tile_cols);
+        step_s *= tgi_type_is_fp8(p->type) ? f->rank_widen_ratio : 1.0;
         /* Two blocks of a multiprocessor, which were not measured, as one after the other. */
         step_s *= work->blocks_per_sm;
         memory_s *= cost;
-        tiles_s = RANK_TILE_COL_S * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);
+        tiles_s = f->rank_tile_col_s * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);
     } else {
         step_s *= access_costs[is_narrow(p->type)][work->access];
         memory_s *= access_costs[is_narrow(p->type)][work->access];
     }
     double steps_s = ceil(work->block_k / kernel->tile_depth) * step_s;
-    return find_fixed_seconds(gpu, p, work) + LATENCY_S + tiles_s +
+    return find_fixed_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
            fmax(fmax(compute_s, steps_s), memory_s);
 }
 
@@ -237,7 +220,7 @@ static double find_share(const tgi_kernel *kernel, double warps_per_scheduler)
 }
 
 /* How much longer a step takes than its multiply-adds, for the sake of its copies. */
-static double find_copy_factor(const tgi_kernel *kernel, const tgi_problem *p)
+static double find_copy_factor(const tgi_figures *f, const tgi_kernel *kernel, const tgi_problem *p)
 {
     const double rows = kernel->tile_rows, cols = kernel->tile_cols, sums = rows * cols;
     /* Tiles larger than D are copied element by element, some 40 instructions each. */
@@ -250,7 +233,7 @@ static double find_copy_factor(const tgi_kernel *kernel, const tgi_problem *p)
         elems += rows;
     if (p->b.col != 1)
         elems += cols;
-    return 1.0 + 0.15 * elems * 5.0 / 32.0 / (sums / MULTIPLIERS_PER_SM);
+    return 1.0 + 0.15 * elems * 5.0 / 32.0 / (sums / f->simt_multipliers);
 }
 
 /* Share of the time of stores that is not hidden behind what other blocks multiply: stores of
@@ -267,31 +250,33 @@ static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
 static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                            double block_count, double part_elems)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double depth = ceil(part_elems / kernel->tile_depth) * kernel->tile_depth;
     const double sums = block_count * kernel->tile_rows * kernel->tile_cols;
     const double warps = block_count * kernel->thread_count / 32 / SCHEDULERS_PER_SM;
     const double bytes_per_cycle =
-        SIMT_SHARE * gpu->memory_bytes_per_s / gpu->clock_hz / gpu->sm_count;
+        f->simt_memory_share * gpu->memory_bytes_per_s / gpu->clock_hz / gpu->sm_count;
     /* Fewer multipliers take longer for the products; what else a step waits for stays. */
-    const double further_cycles = 1.0 / find_rate(gpu, TG_TYPE_FP32) - 1.0 / MULTIPLIERS_PER_SM;
-    return BLOCK_CYCLES +
+    const double further_cycles = 1.0 / find_rate(gpu, TG_TYPE_FP32) - 1.0 / f->simt_multipliers;
+    return f->simt_block_cycles +
            sums * 4.0 / bytes_per_cycle * find_exposed_stores(gpu, kernel, p, block_count) +
-           sums * depth / MULTIPLIERS_PER_SM / find_share(kernel, warps) *
-               find_copy_factor(kernel, p) +
+           sums * depth / f->simt_multipliers / find_share(kernel, warps) *
+               find_copy_factor(f, kernel, p) +
            sums * depth * further_cycles;
 }
 
 double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                               const tgi_tile_work *work)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double slots = (double)work->blocks_per_sm * gpu->sm_count;
     const double waves = floor(work->block_count / slots);
     const double rest = ceil((work->block_count - waves * slots) / gpu->sm_count);
     double cycles = waves * count_cycles(gpu, kernel, p, work->blocks_per_sm, work->block_k);
     if (rest > 0.0)
         cycles += count_cycles(gpu, kernel, p, rest, work->block_k);
-    double memory_s = tgi_model_tile_bytes(p) / (SIMT_SHARE * gpu->memory_bytes_per_s);
+    double memory_s = tgi_model_tile_bytes(p) / (f->simt_memory_share * gpu->memory_bytes_per_s);
     double parts_s =
-        find_parts_seconds(p, work, SIMT_PARTS_S, SIMT_PARTS_RATIO * gpu->memory_bytes_per_s);
-    return LAUNCH_S + fmax(cycles / gpu->clock_hz, memory_s) + parts_s;
+        find_parts_seconds(p, work, f->simt_parts_s, f->simt_parts_ratio * gpu->memory_bytes_per_s);
+    return f->launch_s + fmax(cycles / gpu->clock_hz, memory_s) + parts_s;
 }

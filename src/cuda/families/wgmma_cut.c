@@ -10,6 +10,7 @@
 #include "cuda/families/slices.h"
 #include "kernels/slices/slice_args.h"
 #include "kernels/tile_shape.h"
+#include "model/figures.h"
 #include "model/wgmma_model.h"
 
 #define GROUP_LINES 8     /* lines that the swizzles keep together */
@@ -135,12 +136,12 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_
     proposal->decision.wgmma = decision;
 }
 
-/* Clusters of `blocks` blocks that run at once. A cluster lies within one of the chip's groups of
- * multiprocessors, which differ in size: so many are used of an H200's, as its driver counts. */
+/* Returns the clusters of `blocks` blocks that run at once. A cluster lies within one of the chip's
+ * groups of multiprocessors, which differ in size, so that some multiprocessors get none. */
 static double count_slots(const tgi_machine *machine, int blocks)
 {
-    static const int64_t used[] = {0, 132, 132, 117, 120, 110, 102, 105, 120};
-    return (double)(machine->gpu.sm_count * used[blocks] / used[1] / blocks);
+    const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
+    return (double)(machine->gpu.sm_count * (int64_t)used[blocks - 1] / (int64_t)used[0] / blocks);
 }
 
 /* The parts of k of every tile to the blocks of a cluster, where their sums find room in the stages

@@ -1,0 +1,27 @@
+/* The fitted figures of src/model/figures/, which the models take as data. */
+#ifndef TGI_FIGURES_H
+#define TGI_FIGURES_H
+
+/* Figures of the GPU model. h200.def explains each. */
+typedef struct tgi_figures {
+#define TGI_FIGURE(name, value, unit, meaning) double name;
+#define TGI_FIGURE_LIST(name, count, unit, meaning, ...) double name[count];
+#include "model/figures/h200.def"
+#undef TGI_FIGURE
+#undef TGI_FIGURE_LIST
+} tgi_figures;
+
+/* Returns the figures for a chip of the compute capability: those of the nearest architecture that
+ * has been fitted, which the model scales by the chip's rates. */
+const tgi_figures *tgi_figures_find(int capability);
+
+/* Figures of the CPU model. zen5.def explains each. */
+typedef struct tgi_cpu_figures {
+#define TGI_FIGURE(name, value, unit, meaning) double name;
+#include "model/figures/zen5.def"
+#undef TGI_FIGURE
+} tgi_cpu_figures;
+
+const tgi_cpu_figures *tgi_figures_find_cpu(void);
+
+#endif

@@ -1,0 +1,127 @@
+/* Loads of the model of family wgmma: copies into the stages, L2 and memory. */
+#include <math.h>
+
+#include "model/wgmma_parts.h"
+
+#define UNALIGNED_LINES 64.0 /* unaligned lines that are copied together */
+
+/* Lines of one operand that are copied for a step of a block's tile. Those outside the operand are
+ * filled with 0. */
+typedef struct tile_lines {
+    double inside, outside;
+} tile_lines;
+
+/* Counts the lines of an operand of `count` lines, of which each of a cluster's `tile_count` tiles
+ * takes lines_per_tile, in TMA boxes of box_lines. The last box may reach beyond the operand. */
+static tile_lines count_lines(double count, double lines_per_tile, double tile_count,
+                              double box_lines)
+{
+    const double all = lines_per_tile * tile_count, inside = fmin(all, count);
+    const double copied = fmin(all, ceil(inside / box_lines) * box_lines);
+    return (tile_lines){inside / tile_count, (copied - inside) / tile_count};
+}
+
+static tile_lines count_a_lines(const tgi_wgmma_case *c)
+{
+    const tgi_wgmma_work *work = c->work;
+    return count_lines((double)c->problem->m, c->kernel->tile_rows, work->cluster_rows,
+                       work->a_is_loose ? UNALIGNED_LINES : work->a_box_lines);
+}
+
+static tile_lines count_b_lines(const tgi_wgmma_case *c)
+{
+    return count_lines((double)c->problem->n, c->work->b_tile_lines, 1.0, c->work->b_box_lines);
+}
+
+tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
+{
+    const tgi_kernel *kernel = c->kernel;
+    const tgi_problem *p = c->problem;
+    const tgi_wgmma_work *work = c->work;
+    const double rows = ceil((double)p->m / kernel->tile_rows / work->cluster_rows);
+    const double cols = ceil((double)p->n / kernel->tile_cols);
+    const double batch = (double)p->batch_count;
+    /* Clusters are numbered down groups of rows, so those that run together are neighbours. */
+    const double running = fmin(work->slot_count, work->whole_count + work->cut_count);
+    const double entries = fmax(1.0, running / (rows * cols)); /* batch entries that run at once */
+    const double in_entry = running / entries;
+    const double beside = fmin(cols, ceil(in_entry / work->group_rows));
+    return (tgi_wgmma_readers){.a_count = cols * (p->a.batch == 0 ? batch : 1.0),
+                               .b_count = rows * (p->b.batch == 0 ? batch : 1.0),
+                               .a_at_once = beside * (p->a.batch == 0 ? entries : 1.0),
+                               .b_at_once = fmax(1.0, in_entry / beside) *
+                                            (p->b.batch == 0 ? entries : 1.0)};
+}
+
+/* Returns the bytes a cycle of TMA, for lines that so many blocks copy at once. */
+static double find_fill_rate(const tgi_figures *f, double reader_count)
+{
+    const double less = f->wgmma_fill_shared_less * log2(fmax(1.0, reader_count / 2.0));
+    return fmax(f->wgmma_fill_least, f->wgmma_fill_bytes_per_cycle - less);
+}
+
+double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers,
+                              double multiply_s)
+{
+    const tgi_figures *f = c->figures;
+    const tgi_wgmma_work *work = c->work;
+    const tile_lines a = count_a_lines(c), b = count_b_lines(c);
+    const double a_bytes = c->step.row_bytes * (1.0 + f->wgmma_straddle_share * work->a_straddles);
+    const double b_share = f->wgmma_straddle_share * work->b_straddles / work->cluster_rows;
+    const double copy_s =
+        (a.inside * a_bytes / find_fill_rate(f, readers->a_at_once) +
+         b.inside * c->step.col_bytes * (1.0 + b_share) / find_fill_rate(f, readers->b_at_once)) /
+        c->gpu->clock_hz;
+    /* Relayout warps move unaligned lines, and share shared memory with the products. */
+    const double inside_s = work->a_is_loose ? a.inside * f->wgmma_unaligned_line_s +
+                                                   f->wgmma_unaligned_share * multiply_s
+                                             : copy_s;
+    return inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s;
+}
+
+double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
+{
+    const tgi_figures *f = c->figures;
+    const tgi_wgmma_work *work = c->work;
+    const double wait_s = work->cluster_rows > 1 ? f->wgmma_cluster_latency_s : f->wgmma_latency_s;
+    const int is_shared = readers->a_at_once >= 2.0 && readers->b_at_once >= 2.0;
+    return wait_s * (!is_shared                ? 1.0
+                     : work->cluster_parts > 1 ? f->wgmma_apart_wait
+                                               : f->wgmma_shared_wait);
+}
+
+/* Returns the bytes that L2 gives to more than one reader over the bytes of memory. A byte counts
+ * once for each doubling, from one, of the blocks that copy it at once. */
+static double find_copied_ratio(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
+{
+    const tgi_wgmma_work *work = c->work;
+    const double steps = (work->whole_count + work->cut_count) * work->step_count;
+    const double a_bytes = steps * work->cluster_rows * count_a_lines(c).inside * c->step.row_bytes;
+    const double b_bytes = steps * count_b_lines(c).inside * c->step.col_bytes;
+    return (a_bytes * (1.0 - 1.0 / readers->a_count) * log2(readers->a_at_once) +
+            b_bytes * (1.0 - 1.0 / readers->b_count) * log2(readers->b_at_once)) /
+           tgi_model_tile_bytes(c->problem);
+}
+
+/* Returns what memory needs for `count` clusters in rounds, where one of them takes each_s while
+ * all slots are busy. Memory's rate falls with the share of busy slots, to the power of 5/16. */
+static double find_round_seconds(double count, double slots, double each_s)
+{
+    const double full = floor(count / slots), rest = count - full * slots;
+    const double quarter = sqrt(sqrt(rest / slots));
+    const double rest_s = rest > 0.0 ? each_s * rest / (quarter * sqrt(sqrt(quarter))) : 0.0;
+    return full * slots * each_s + rest_s;
+}
+
+double tgi_wgmma_memory_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
+{
+    const tgi_figures *f = c->figures;
+    const tgi_wgmma_work *work = c->work;
+    const double slots = work->slot_count, parts = work->part_count;
+    const double each_s = tgi_model_tile_bytes(c->problem) *
+                          (1.0 + f->wgmma_copied_share * find_copied_ratio(c, readers)) /
+                          (f->wgmma_memory_share * c->gpu->memory_bytes_per_s) /
+                          (work->whole_count + work->cut_count);
+    return find_round_seconds(work->whole_count, slots, each_s) +
+           find_round_seconds(work->cut_count * parts, slots, each_s / parts);
+}

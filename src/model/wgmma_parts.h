@@ -1,0 +1,75 @@
+/*
+ * The parts of the model of wgmma_model.h: sums (products of a step), loads (copies and memory),
+ * stores (between two tiles) and splits (of k). Times are seconds of one block unless a comment
+ * says otherwise. Constants are figures of figures/h200.def.
+ */
+#ifndef TGI_WGMMA_PARTS_H
+#define TGI_WGMMA_PARTS_H
+
+#include "model/figures.h"
+#include "model/tile_model.h"
+#include "model/wgmma_work.h"
+
+/* Work of one step of k. */
+typedef struct tgi_wgmma_step {
+    double slice_bytes;          /* that are multiplied of a line of one slice, or of the operand */
+    double product_count;        /* products of slices, 1 without slices */
+    double row_bytes, col_bytes; /* copied of a row of A and of a column of B */
+    double add_cycles;           /* in which sums are added and nothing is multiplied */
+} tgi_wgmma_step;
+
+/* One prediction: everything that its parts read. */
+typedef struct tgi_wgmma_case {
+    const tgi_figures *figures;
+    const tgi_gpu *gpu;
+    const tgi_kernel *kernel;
+    const tgi_problem *problem;
+    const tgi_wgmma_work *work;
+    tgi_wgmma_step step;
+} tgi_wgmma_case;
+
+/* Returns the work of a step, for `step` of a case. */
+tgi_wgmma_step tgi_wgmma_find_step(const tgi_figures *figures, const tgi_kernel *kernel,
+                                   const tgi_problem *problem);
+
+/* Returns the seconds in which a block multiplies one step. busy_share of the multiprocessors do so
+ * at once, 0..1, and lower the clock. */
+double tgi_wgmma_multiply_seconds(const tgi_wgmma_case *c, double busy_share);
+
+/* Returns the seconds of all products of the problem at the instructions' rate. */
+double tgi_wgmma_products_seconds(const tgi_wgmma_case *c);
+
+/* Clusters that copy a line of A and a line of B: over the whole run, and at the same time. */
+typedef struct tgi_wgmma_readers {
+    double a_count, b_count;
+    double a_at_once, b_at_once;
+} tgi_wgmma_readers;
+
+tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c);
+
+/* Returns the seconds in which the stage of one step is filled, which takes multiply_s to
+ * multiply. */
+double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers,
+                              double multiply_s);
+
+/* Returns the seconds from the request for a stage to its use, where memory is idle. */
+double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
+
+/* Returns the seconds that memory needs for all tiles. */
+double tgi_wgmma_memory_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
+
+/* Returns the seconds, over all rounds of whole tiles, between the products of one tile and those
+ * of the next, and after the last. */
+double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c);
+
+/* Returns the seconds that the blocks of a cluster lose for a tile whose k they split. */
+double tgi_wgmma_exchange_seconds(const tgi_wgmma_case *c);
+
+/* Returns the seconds, over all rounds of split-K tiles, in which blocks write partial tiles to the
+ * workspace. */
+double tgi_wgmma_partial_store_seconds(const tgi_wgmma_case *c);
+
+/* Returns the seconds of the kernel that adds partial tiles; 0 without split-K tiles. */
+double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c);
+
+#endif

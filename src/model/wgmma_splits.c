@@ -1,0 +1,41 @@
+/* Splits of k of the model of family wgmma: over a cluster, or over blocks that use the
+ * workspace. */
+#include <math.h>
+
+#include "model/wgmma_parts.h"
+
+double tgi_wgmma_exchange_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    const int has_slices = tgi_kernels_has_slices(c->kernel);
+    const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
+    const double others = c->work->cluster_parts - 1;
+    const double bytes = sums * 4.0 * others / c->work->cluster_parts;
+    if (others <= 0.0)
+        return 0.0;
+    return (has_slices ? f->slice_share_s : f->wgmma_share_s) +
+           f->wgmma_share_part_s * (others - 1.0) +
+           bytes / (has_slices ? f->slice_share_bytes_per_s : f->wgmma_share_bytes_per_s);
+}
+
+double tgi_wgmma_partial_store_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    const tgi_wgmma_work *work = c->work;
+    const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
+    const double put_s = f->wgmma_tile_s + sums * 4.0 / f->wgmma_piece_bytes_per_s;
+    return ceil(work->cut_count * work->part_count / work->slot_count) * put_s;
+}
+
+double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    const tgi_wgmma_work *work = c->work;
+    const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
+    const double units = work->cut_count * work->part_count;
+    if (work->cut_count <= 0.0)
+        return 0.0;
+    return f->wgmma_pieces_s + f->wgmma_piece_part_s * work->part_count +
+           units * work->cluster_rows * sums * 4.0 /
+               (f->wgmma_pieces_ratio * c->gpu->memory_bytes_per_s);
+}

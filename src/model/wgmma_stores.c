@@ -1,0 +1,72 @@
+/* Stores of the model of family wgmma: what a block does between two tiles. */
+#include <math.h>
+
+#include "model/wgmma_parts.h"
+
+#define WIDE_PART_COLS 64 /* columns of D that are stored together, or fewer */
+
+/* Returns 1 if D's rows are the columns of the tile. */
+static int is_transposed(const tgi_problem *p)
+{
+    return p->d.col != 1 || p->n == 1;
+}
+
+/* Returns what a transposed tile takes more. */
+static double find_transposed_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    const double parts = (double)c->kernel->tile_cols / c->work->d_part_cols;
+    const double part_s =
+        c->work->d_part_cols < WIDE_PART_COLS ? f->wgmma_turned_narrow_part_s : 0.0;
+    return is_transposed(c->problem) ? f->wgmma_turned_s + part_s * (parts - 1.0) : 0.0;
+}
+
+/* Returns what a part of the tile takes more that threads store, and not TMA. */
+static double find_stored_part_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    const int is_narrow = c->work->d_part_cols < WIDE_PART_COLS;
+    if (tgi_type_bytes(c->problem->d_type) > 1)
+        return is_narrow ? f->wgmma_stored_narrow_part_s : f->wgmma_stored_part_s;
+    if (is_transposed(c->problem))
+        return is_narrow ? f->wgmma_across_narrow_part_s : f->wgmma_across_part_s;
+    return is_narrow ? f->wgmma_bytes_narrow_part_s : f->wgmma_bytes_part_s;
+}
+
+static double find_stored_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_wgmma_work *work = c->work;
+    if (work->is_d_boxed)
+        return 0.0;
+    return find_stored_part_seconds(c) *
+           ceil((double)c->kernel->tile_cols / work->d_part_cols / work->cluster_parts);
+}
+
+/* Returns 1 if the store of a tile is deferred: it runs while the block multiplies its next one. */
+static int is_deferred(const tgi_wgmma_case *c)
+{
+    const tgi_wgmma_work *work = c->work;
+    const tgi_kernel *kernel = c->kernel;
+    const tgi_problem *p = c->problem;
+    return !work->a_is_loose && tgi_type_bytes(kernel->type) == 2 &&
+           tgi_type_bytes(p->d_type) == 2 && tgi_epilogue_is_sum_alone(&p->epilogue) &&
+           work->is_d_boxed && !is_transposed(p) && work->cluster_parts == 1 &&
+           kernel->tile_cols > work->d_part_cols &&
+           work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
+}
+
+double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    const tgi_wgmma_work *work = c->work;
+    const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
+    const double rounds = ceil(work->whole_count / work->slot_count);
+    const double last = rounds > 0.0 && work->cut_count == 0.0 ? 1.0 : 0.0;
+    const int64_t elem_bytes = tgi_type_bytes(c->problem->d_type);
+    const double store_s =
+        sums / work->cluster_parts * (double)elem_bytes /
+        (elem_bytes == 4 ? f->wgmma_store_fp32_bytes_per_s : f->wgmma_store_bytes_per_s);
+    return (is_deferred(c) ? last : rounds) * store_s +
+           rounds * (f->wgmma_tile_s + tgi_wgmma_exchange_seconds(c) + find_transposed_seconds(c) +
+                     find_stored_seconds(c));
+}
