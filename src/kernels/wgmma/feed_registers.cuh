@@ -71,8 +71,9 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
     static __device__ __forceinline__ int count_bytes(const arguments &given, tgi_tma_boxes a_boxes,
                                                       tgi_tma_boxes b_boxes)
     {
+        const int line_bytes = given.slice_count * TGI_CHUNK_BYTES;
         return a_boxes.count * a_boxes.lines(given.a) * a_line_bytes +
-               b_boxes.count * b_boxes.lines(given.b) * (given.slice_count * TGI_CHUNK_BYTES);
+               b_boxes.count * b_boxes.lines(given.b) * line_bytes;
     }
 
     template <class Shape>
