@@ -4,7 +4,6 @@
  * blockDim.y and so on, and the rows' sums are added in order.
  */
 #include "kernels/epilogue/tile_store.cuh"
-#include "kernels/tile_shape.h"
 
 template <typename T>
 static __device__ __forceinline__ void add_vector(tgi_vector<T> &sum, const tgi_vector<T> &more)

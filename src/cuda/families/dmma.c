@@ -1,7 +1,7 @@
 /* Family dmma: FP64 tiles by matrix instructions. */
 
 #include "cuda/families/gemm.h"
-#include "kernels/tile_shape.h"
+#include "kernels/dmma/dmma_shape.h"
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {

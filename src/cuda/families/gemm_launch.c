@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cuda/families/gemm.h"
-#include "kernels/tile_shape.h"
 
 #define GROUP_TILE_ROWS 8
 

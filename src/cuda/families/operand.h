@@ -4,7 +4,7 @@
 #define TGI_CUDA_OPERAND_H
 
 #include "core/problem.h"
-#include "kernels/tensor_map.h"
+#include "kernels/tma_map.h"
 
 /* How an operand reaches TMA. Its lines are rows of A or columns of B. */
 typedef struct tgi_operand {

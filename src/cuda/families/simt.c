@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cuda/families/gemm.h"
-#include "kernels/tile_shape.h"
+#include "kernels/simt/simt_shape.h"
 
 #define PARTS_MAX 512
 #define ROUNDS_MAX 4

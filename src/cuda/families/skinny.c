@@ -8,7 +8,7 @@
 
 #include "cuda/families/gemm.h"
 #include "kernels/skinny/rank_args.h"
-#include "kernels/tile_shape.h"
+#include "kernels/skinny/skinny_shape.h"
 
 /* Fewer steps than these are not worth a block's start. */
 #define STEPS_MIN 4

@@ -9,7 +9,7 @@
 #include "cuda/families/skinny.h"
 #include "cuda/runtime/tensor_map.h"
 #include "kernels/skinny/rank_args.h"
-#include "kernels/tile_shape.h"
+#include "kernels/skinny/skinny_shape.h"
 
 enum { BASE_A, BASE_B, BASE_COUNT };
 

@@ -80,7 +80,7 @@ int tgi_slices_are_held(const tgi_kernel *kernel)
  * split. */
 static int64_t count_held_bytes(const tgi_slice_job *job, int64_t k_part_count)
 {
-    const int64_t blocks = tgi_divide_up(job->line_count, TGI_HELD_LINES) * job->batch_count;
+    const int64_t blocks = tgi_divide_up(job->line_count, TGI_REGISTER_ROWS) * job->batch_count;
     return tgi_round_up(blocks * k_part_count * (int64_t)sizeof(tgi_range), WORKSPACE_UNIT_BYTES);
 }
 

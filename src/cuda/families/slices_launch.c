@@ -48,13 +48,13 @@ static void prepare_operand(const tgi_machine *machine, int i, int is_held, tgi_
                             tgi_tensor *tensor, tgi_slice_job *job)
 {
     const tgi_problem *p = &args->gemm.problem;
-    tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
-    tgi_wgmma_slices *slices = i ? &args->b_slices : &args->a_slices;
+    tgi_tma_operand *mapped = i ? &args->b : &args->a;
+    tgi_slice_ranges *slices = i ? &args->b_slices : &args->a_slices;
     tgi_slices_describe(p, i, machine->gpu.sm_count, job);
     mapped->has_batch = job->batch_count > 1;
     if (is_held) {
-        slices->block_lines = TGI_HELD_LINES;
-        slices->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_HELD_LINES);
+        slices->block_lines = TGI_REGISTER_ROWS;
+        slices->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_REGISTER_ROWS);
         slices->segment_count = args->gemm.k_part_count;
         *tensor = find_held_tensor(p);
         job->batch_count = 0; /* no work */
@@ -134,7 +134,7 @@ tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *pr
 }
 
 static void complete_slices(const tgi_slice_places *places, int is_scaled, char *workspace,
-                            tgi_wgmma_slices *slices)
+                            tgi_slice_ranges *slices)
 {
     slices->ranges = (tgi_range *)(void *)(workspace + places->ranges);
     if (is_scaled)

@@ -1,7 +1,7 @@
 /* Family small: little tiles of D, k shared out among the warps of a block. */
 
 #include "cuda/families/gemm.h"
-#include "kernels/tile_shape.h"
+#include "kernels/small/small_shape.h"
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {

@@ -11,7 +11,8 @@
 #include "cuda/families/slice_panels.h"
 #include "cuda/families/slices.h"
 #include "cuda/families/wgmma_cut.h"
-#include "kernels/tile_shape.h"
+#include "kernels/copy/unaligned_lines.h"
+#include "kernels/wgmma/wgmma_shape.h"
 #include "model/wgmma_model.h"
 
 #define WORKSPACE_UNIT_BYTES 256
@@ -25,7 +26,7 @@ int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across)
     const int row_bytes = tgi_slices_are_held(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
     return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
                                   kernel->stage_count, kernel->thread_count, is_across) +
-           (tgi_loose_is(kernel) ? TGI_LOOSE_SHARED_BYTES : 0);
+           (tgi_loose_is(kernel) ? TGI_UNALIGNED_SHARED_BYTES : 0);
 }
 
 /* Returns the shared memory of a block for the layout of B that needs most. */

@@ -9,7 +9,7 @@
 #include "cuda/families/gemm.h"
 #include "cuda/families/slices.h"
 #include "kernels/slices/slice_args.h"
-#include "kernels/tile_shape.h"
+#include "kernels/wgmma/wgmma_shape.h"
 #include "model/figures.h"
 #include "model/wgmma_model.h"
 
@@ -150,7 +150,7 @@ static void try_cluster_cuts(const tgi_machine *machine, const tgi_problem *p, t
                              tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const int piece_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
+    const int piece_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
     const int pieces = kernel->tile_rows / 64 * kernel->tile_cols / piece_cols;
     /* Of the layout that has fewest stages. */
     const int stages = TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, 1);
@@ -215,7 +215,7 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
             .stage_count =
                 TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
             .is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p),
-            .d_part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols),
+            .d_part_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
             .cluster_rows = cluster_rows,
             .group_rows = tgi_wgmma_group_rows(kernel, p, cluster_rows),
             .cluster_parts = 1,

@@ -15,7 +15,7 @@
 #include "cuda/families/slices_launch.h"
 #include "cuda/families/wgmma.h"
 #include "cuda/families/wgmma_cut.h"
-#include "kernels/tile_shape.h"
+#include "kernels/wgmma/wgmma_shape.h"
 
 #define BOX_ROWS 64 /* of a TMA box of D */
 #define BOX_BYTES 128
@@ -23,11 +23,11 @@
 #define WORKSPACE_UNIT_BYTES 256
 
 enum { BASE_A, BASE_B, BASE_D, BASE_COUNT };
-enum { SLOT_COUNT = 3 + TGI_LOOSE_KINDS };
+enum { SLOT_COUNT = 3 + TGI_UNALIGNED_KINDS };
 
 /* One panel of D, or all of it. */
 typedef struct wgmma_panel {
-    tgi_loose_args args; /* of which the other families take the first part alone */
+    tgi_unaligned_args args; /* of which the other families take the first part alone */
     size_t args_bytes;
     int is_transposed, is_sliced, is_a_unaligned;
     tgi_tensor_slots slots;
@@ -61,30 +61,32 @@ static void add_slot(wgmma_panel *panel, int operand, const tgi_tensor *tensor, 
  * operand's lines. */
 static void add_operand_maps(wgmma_panel *panel, int i, const tgi_tensor *tensor, int group_lines)
 {
-    const tgi_wgmma_operand *operand = i ? &panel->args.wgmma.b : &panel->args.wgmma.a;
-    const size_t offset = i ? offsetof(tgi_loose_args, wgmma.b) : offsetof(tgi_loose_args, wgmma.a);
+    const tgi_tma_operand *operand = i ? &panel->args.wgmma.b : &panel->args.wgmma.a;
+    const size_t offset =
+        i ? offsetof(tgi_unaligned_args, wgmma.b) : offsetof(tgi_unaligned_args, wgmma.a);
     tgi_tensor boxed = *tensor;
     boxed.box_runs = operand->box_lines / group_lines;
-    add_slot(panel, i, &boxed, offset + offsetof(tgi_wgmma_operand, map));
+    add_slot(panel, i, &boxed, offset + offsetof(tgi_tma_operand, map));
     boxed.box_runs = operand->edge_lines / group_lines;
     if (operand->edge_lines)
-        add_slot(panel, i, &boxed, offset + offsetof(tgi_wgmma_operand, edge_map));
+        add_slot(panel, i, &boxed, offset + offsetof(tgi_tma_operand, edge_map));
 }
 
 /* Adds the maps of A whose lines are unaligned: lines of one kind, every eighth, begin alike. */
 static void add_unaligned_maps(wgmma_panel *panel, const tgi_operand *o)
 {
     const tgi_runs runs = tgi_operand_runs(o);
-    for (int i = 0; i < TGI_LOOSE_KINDS; i++) {
+    for (int i = 0; i < TGI_UNALIGNED_KINDS; i++) {
         const tgi_tensor tensor = {
             .elem_bytes = o->elem_bytes,
-            .count = {runs.length, tgi_divide_up(runs.count - i, TGI_LOOSE_KINDS), o->batch_count},
-            .stride_bytes = {o->pitch_bytes * TGI_LOOSE_KINDS, o->batch_bytes},
-            .box_elems = (int)(TGI_LOOSE_LINE_BYTES / o->elem_bytes),
-            .box_runs = TGI_LOOSE_LINES / TGI_LOOSE_KINDS};
+            .count = {runs.length, tgi_divide_up(runs.count - i, TGI_UNALIGNED_KINDS),
+                      o->batch_count},
+            .stride_bytes = {o->pitch_bytes * TGI_UNALIGNED_KINDS, o->batch_bytes},
+            .box_elems = (int)(TGI_UNALIGNED_LINE_BYTES / o->elem_bytes),
+            .box_runs = TGI_UNALIGNED_LINES / TGI_UNALIGNED_KINDS};
         tgi_tensor_slot *slot = &panel->slot[panel->slots.count];
         add_slot(panel, BASE_A, &tensor,
-                 offsetof(tgi_loose_args, loose.map[0]) + (size_t)i * sizeof(tgi_tensor_map));
+                 offsetof(tgi_unaligned_args, a_lines.map[0]) + (size_t)i * sizeof(tgi_tensor_map));
         slot->operand_offset = i * o->pitch_bytes;
         slot->is_shifted = 1;
     }
@@ -98,7 +100,7 @@ static void prepare_operands(const tgi_machine *machine, const tgi_operand opera
     tgi_wgmma_args *args = &panel->args.wgmma;
     for (int i = 0; i < 2; i++) {
         const tgi_operand *o = &operand[i];
-        tgi_wgmma_operand *mapped = i ? &args->b : &args->a;
+        tgi_tma_operand *mapped = i ? &args->b : &args->a;
         mapped->has_batch = o->batch_count > 1;
         if (o->is_unaligned) {
             add_unaligned_maps(panel, o);
@@ -148,7 +150,7 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
     const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : step;
     const int64_t batch = p->batch_count == 1 ? lines * pitch : p->d.batch;
     const int box_elems = (int)(BOX_BYTES / elem_bytes);
-    const int part_cols = TGI_WGMMA_PART_COLS(kernel->tile_cols);
+    const int part_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
     const tgi_tensor tensor = {.elem_bytes = elem_bytes,
                                .count = {elems, lines, p->batch_count},
                                .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},
@@ -156,11 +158,11 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
                                    is_turned || box_elems < part_cols ? box_elems : part_cols,
                                .box_runs = is_turned ? part_cols : BOX_ROWS,
                                .is_swizzled = 1};
-    args->is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p);
-    args->is_d_lined = is_turned ? elem_bytes > 1 : p->d.col == 1;
-    args->is_d_turned = args->is_d_lined && is_turned;
-    if (args->is_d_boxed)
-        add_slot(panel, BASE_D, &tensor, offsetof(tgi_loose_args, wgmma.d));
+    args->d.is_boxed = tgi_wgmma_is_d_boxed(kernel, p);
+    args->d.is_lined = is_turned ? elem_bytes > 1 : p->d.col == 1;
+    args->d.is_transposed = args->d.is_lined && is_turned;
+    if (args->d.is_boxed)
+        add_slot(panel, BASE_D, &tensor, offsetof(tgi_unaligned_args, wgmma.d_map));
 }
 
 static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2])
@@ -172,15 +174,15 @@ static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2
 }
 
 /* Returns the order of the tiles, in groups of `rows` rows of clusters. */
-static tgi_wgmma_order make_order(int64_t row_clusters, int64_t col_tiles, int64_t rows)
+static tgi_cluster_order make_order(int64_t row_clusters, int64_t col_tiles, int64_t rows)
 {
     const int64_t last_group = (row_clusters - 1) / rows;
-    return (tgi_wgmma_order){.entry = tgi_make_divisor((int32_t)(row_clusters * col_tiles)),
-                             .group = tgi_make_divisor((int32_t)(rows * col_tiles)),
-                             .rows = tgi_make_divisor((int32_t)rows),
-                             .last_rows =
-                                 tgi_make_divisor((int32_t)(row_clusters - last_group * rows)),
-                             .last_group = (int32_t)last_group};
+    return (tgi_cluster_order){.entry = tgi_make_divisor((int32_t)(row_clusters * col_tiles)),
+                               .group = tgi_make_divisor((int32_t)(rows * col_tiles)),
+                               .rows = tgi_make_divisor((int32_t)rows),
+                               .last_rows =
+                                   tgi_make_divisor((int32_t)(row_clusters - last_group * rows)),
+                               .last_group = (int32_t)last_group};
 }
 
 /* Fills how the tiles are shared out, and their lines. */
@@ -192,23 +194,23 @@ static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *de
     const int64_t row_clusters = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
     args->gemm.k_part_elems = decision->split_elems;
     args->gemm.k_part_count = (int32_t)decision->split_count;
-    args->order = make_order(row_clusters, tgi_wgmma_col_tiles(kernel, p),
-                             tgi_wgmma_group_rows(kernel, p, cluster_rows));
-    args->tile_rows = kernel->tile_rows;
-    args->tile_cols = kernel->tile_cols;
-    args->cluster_rows = cluster_rows;
-    args->cluster_parts = decision->cluster_parts;
-    const int64_t units = args->order.entry.value * p->batch_count;
+    args->work.order = make_order(row_clusters, tgi_wgmma_col_tiles(kernel, p),
+                                  tgi_wgmma_group_rows(kernel, p, cluster_rows));
+    args->work.tile_rows = kernel->tile_rows;
+    args->work.tile_cols = kernel->tile_cols;
+    args->work.cluster_rows = cluster_rows;
+    args->work.cluster_parts = decision->cluster_parts;
+    const int64_t units = args->work.order.entry.value * p->batch_count;
     const int64_t whole =
         args->gemm.k_part_count > 1 ? decision->whole_tiles / cluster_rows : units;
-    args->whole_count = (int32_t)whole;
-    args->cut = tgi_make_divisor(units > whole ? (int32_t)(units - whole) : 1);
-    args->unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
-    args->step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
-    const int64_t last_elems = p->k - (args->step_count - 1) * (int64_t)kernel->tile_depth;
-    args->last_products =
+    args->work.whole_count = (int32_t)whole;
+    args->work.split = tgi_make_divisor(units > whole ? (int32_t)(units - whole) : 1);
+    args->work.unit_count = (int32_t)(whole + (units - whole) * args->gemm.k_part_count);
+    args->work.step_count = (int32_t)tgi_divide_up(p->k, kernel->tile_depth);
+    const int64_t last_elems = p->k - (args->work.step_count - 1) * (int64_t)kernel->tile_depth;
+    args->work.last_products =
         (int32_t)tgi_divide_up(last_elems * tgi_type_bytes(p->type), TGI_WGMMA_PRODUCT_BYTES);
-    args->steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
+    args->work.steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
     args->a.edge_lines =
@@ -223,15 +225,15 @@ static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *de
 /* Prepares the kernel that adds the split-K parts of tiles; nothing where none is split. */
 static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
 {
-    if (args->unit_count == args->whole_count)
+    if (args->work.unit_count == args->work.whole_count)
         return;
-    const int cols = TGI_WGMMA_PART_COLS(args->tile_cols);
-    const int64_t pieces = (int64_t)args->cut.value * args->cluster_rows * (args->tile_rows / 64) *
-                           (args->tile_cols / cols);
+    const int cols = TGI_FRAGMENT_COLS(args->work.tile_cols);
+    const int64_t pieces = (int64_t)args->work.split.value * args->work.cluster_rows *
+                           (args->work.tile_rows / 64) * (args->work.tile_cols / cols);
     *add = (tgi_cuda_kernel){.image = "wgmma_add",
                              .grid = {(unsigned)pieces, 1, 1},
                              .block = {PIECE_THREADS, 1, 1},
-                             .shared_bytes = 1024 + TGI_WGMMA_PART_BYTES,
+                             .shared_bytes = 1024 + TGI_FRAGMENT_BYTES,
                              .is_early = 1};
     snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_wgmma_add_%d", cols);
 }
@@ -241,10 +243,11 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
 {
     const tgi_wgmma_args *args = &panel->args.wgmma;
     /* Parts of k within clusters take as many clusters as tiles, which need not run at once. */
-    const int cluster = args->cluster_rows * args->cluster_parts;
+    const int cluster = args->work.cluster_rows * args->work.cluster_parts;
     const int64_t slots = machine->gpu.sm_count / cluster;
-    const int64_t clusters =
-        args->cluster_parts > 1 || args->unit_count < slots ? args->unit_count : slots;
+    const int64_t clusters = args->work.cluster_parts > 1 || args->work.unit_count < slots
+                                 ? args->work.unit_count
+                                 : slots;
     panel->multiply = (tgi_cuda_kernel){
         .image = kernel->image,
         .grid = {(unsigned)(cluster * clusters), 1, 1},
@@ -333,7 +336,7 @@ static tg_status launch_before(const tgi_cuda_queue *queue, wgmma_panel *panel, 
 static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, wgmma_panel *panel)
 {
     const int is_transposed = panel->is_transposed;
-    tgi_loose_args args;
+    tgi_unaligned_args args;
     tgi_wgmma_args *wgmma = &args.wgmma;
     const void *base[BASE_COUNT] = {is_transposed ? call->b : call->a,
                                     is_transposed ? call->a : call->b,
@@ -345,11 +348,11 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     if (status)
         return status;
     tgi_gemm_complete_args(call, is_transposed, &wgmma->gemm);
-    wgmma->is_d_boxed = wgmma->is_d_boxed && base[BASE_D];
+    wgmma->d.is_boxed = wgmma->d.is_boxed && base[BASE_D];
     if (panel->is_sliced)
         tgi_slices_complete_args(&panel->slices, call->workspace, wgmma);
-    for (int i = 0; panel->is_a_unaligned && i < TGI_LOOSE_KINDS; i++)
-        args.loose.shifts |=
+    for (int i = 0; panel->is_a_unaligned && i < TGI_UNALIGNED_KINDS; i++)
+        args.a_lines.shifts |=
             tgi_tensor_shift((const char *)base[BASE_A] + panel->slot[i].operand_offset) << 4 * i;
     void *arguments[] = {&args};
     status = tgi_cuda_run(queue, &panel->multiply, arguments);

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "cuda/runtime/launch.h"
-#include "kernels/tensor_map.h"
+#include "kernels/tma_map.h"
 
 /* The tensor of a map: count[2] batch entries of count[1] runs of count[0] contiguous elements. */
 typedef struct tgi_tensor {

@@ -11,8 +11,8 @@
 #include "kernels/ptx/async_copy.cuh"
 #include "kernels/ptx/opaque.cuh"
 
-/* How the copies of an operand run: across its lines by 16, 8 or 4 bytes (vector, pair, single), or
- * along k by 4. The letters are those of the kernels' names. */
+/* The ways in which the copies of an operand run: across its lines by 16, 8 or 4 bytes (vector,
+ * pair, single), or along k by 4. The letters are those of the kernels' names. */
 enum { TGI_COPY_v, TGI_COPY_p, TGI_COPY_s, TGI_COPY_k };
 
 /* Elements of k that a warp copies of one line along k: whole sectors of 32 bytes. */
@@ -48,8 +48,8 @@ struct tgi_panel {
     int64_t line_count, depth_count; /* how many there are from `data` on */
 };
 
-/* What a thread copies. Its elements of a stage lie at multiples of `stride` from `source`, which
- * advances from stage to stage, and go to `target` in the stage's shared memory. */
+/* The copies of one thread. Its elements of a stage lie at multiples of `stride` from `source`,
+ * which advances from stage to stage, and go to `target` in the stage's shared memory. */
 struct tgi_panel_copy {
     const float *source;
     int64_t stride, step;

@@ -40,8 +40,8 @@ struct words {
     }
 };
 
-/* Where a piece lies: the first byte of its first line, bytes from line to line, how many lines it
- * has, and how many bytes each has from there on, at most a word more than the piece. */
+/* The place of a piece: the first byte of its first line, bytes from line to line, how many lines
+ * it has, and how many bytes each has from there on, at most a word more than the piece. */
 struct piece_place {
     const char *source;
     char *target;

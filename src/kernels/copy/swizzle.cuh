@@ -9,7 +9,8 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#define TGI_BOX_BYTES 8192 /* 64 lines */
+#define TGI_SWIZZLE_BYTES 128 /* of a line */
+#define TGI_BOX_BYTES 8192    /* of 64 lines */
 
 /* Returns the address of unit `unit` (0..7) of line `line` of a box. */
 static __device__ __forceinline__ uint32_t tgi_find_unit(uint32_t box, int line, int unit)

@@ -7,7 +7,9 @@
 #define TGI_TMA_TILE_CUH
 
 #include "kernels/ptx/tma.cuh"
-#include "kernels/wgmma/wgmma_args.h"
+#include "kernels/copy/swizzle.cuh"
+#include "kernels/copy/tma_operand.h"
+#include "kernels/slices/slice_args.h"
 
 /* The blocks of a cluster that need the same lines of an operand. */
 struct tgi_tma_sharers {
@@ -15,17 +17,17 @@ struct tgi_tma_sharers {
     uint16_t ranks;   /* a bit for each */
 };
 
-/* How the lines of an operand's tile are copied: in `count` boxes of the map, or of the edge's map.
- * The producer has few registers: it looks up the rest where it is used. */
+/* The boxes by which the lines of an operand's tile are copied: `count` boxes of the map, or of the
+ * edge's map. The producer has few registers: it looks up the rest where it is used. */
 struct tgi_tma_boxes {
     int count, is_edge;
 
-    __device__ __forceinline__ int lines(const tgi_wgmma_operand &operand) const
+    __device__ __forceinline__ int lines(const tgi_tma_operand &operand) const
     {
         return is_edge ? operand.edge_lines : operand.box_lines;
     }
 
-    __device__ __forceinline__ const tgi_tensor_map *map(const tgi_wgmma_operand &operand) const
+    __device__ __forceinline__ const tgi_tensor_map *map(const tgi_tma_operand &operand) const
     {
         return is_edge ? &operand.edge_map : &operand.map;
     }
@@ -49,7 +51,7 @@ static __device__ __forceinline__ tgi_tma_sharers tgi_find_sharers(int rank)
  * across k have few lines in the last step (tgi_produce sets is_edge there), and what lies after
  * them is not multiplied. */
 template <int Across, int Lines, int StepElems>
-static __device__ __forceinline__ tgi_tma_boxes tgi_find_boxes(const tgi_wgmma_operand &operand,
+static __device__ __forceinline__ tgi_tma_boxes tgi_find_boxes(const tgi_tma_operand &operand,
                                                                int line, int sharer_count)
 {
     tgi_tma_boxes boxes = {0, 0};
@@ -68,7 +70,7 @@ static __device__ __forceinline__ tgi_tma_boxes tgi_find_boxes(const tgi_wgmma_o
 /* Loads one step of an operand's tile from `line` on. Each sharer brings its share to all. */
 template <int Across, int Lines, int StepElems>
 static __device__ __forceinline__ void
-tgi_load_tile(const tgi_wgmma_operand &operand, tgi_tma_boxes boxes, uint32_t shared,
+tgi_load_tile(const tgi_tma_operand &operand, tgi_tma_boxes boxes, uint32_t shared,
               uint32_t barrier, int line, int step, int batch, tgi_tma_sharers sharers)
 {
     const int z = operand.has_batch ? batch : 0, k = step * StepElems;
@@ -78,7 +80,7 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_tma_boxes boxes, uint32_t sh
         const int first = box * (Across ? StepElems : boxes.lines(operand));
         if (box >= boxes.count)
             break;
-        const uint32_t target = shared + first * TGI_WGMMA_STEP_BYTES;
+        const uint32_t target = shared + first * TGI_SWIZZLE_BYTES;
         const int x = Across ? line + first : k, y = Across ? k : line + first;
         if (sharers.count > 1)
             tgi_tma_load_multicast(sharers.ranks, target, boxes.map(operand), barrier, x, y, z);
@@ -88,17 +90,18 @@ tgi_load_tile(const tgi_wgmma_operand &operand, tgi_tma_boxes boxes, uint32_t sh
 }
 
 /* Loads one chunk of k of an operand's tile of slices from `line` on, slice after slice. Sharers
- * whose number is not below the count of boxes have none to bring. */
-template <int Lines>
+ * whose number is not below the count of boxes have none to bring. The kernel's argument has
+ * slice_count and work. */
+template <int Lines, class Args>
 static __device__ __forceinline__ void
-tgi_load_slices(const tgi_wgmma_args &args, const tgi_wgmma_operand &operand, tgi_tma_boxes boxes,
+tgi_load_slices(const Args &args, const tgi_tma_operand &operand, tgi_tma_boxes boxes,
                 uint32_t shared, uint32_t barrier, int line, int step, int batch,
                 tgi_tma_sharers sharers)
 {
     const int first = sharers.share * boxes.lines(operand);
     if (sharers.share >= boxes.count)
         return;
-    const int chunk = (operand.has_batch ? batch : 0) * args.step_count + step;
+    const int chunk = (operand.has_batch ? batch : 0) * args.work.step_count + step;
     for (int slice = 0; slice < args.slice_count; slice++) {
         const uint32_t target = shared + (slice * Lines + first) * TGI_CHUNK_BYTES;
         const int y = (line + first) / TGI_GROUP_LINES, z = chunk * args.slice_count + slice;

@@ -12,9 +12,9 @@
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/shared_memory.cuh"
-#include "kernels/wgmma/wgmma_args.h"
+#include "kernels/copy/unaligned_lines.h"
 
-#define TGI_LOOSE_KIND_BYTES (TGI_LOOSE_SLOT_BYTES / TGI_LOOSE_KINDS)
+#define TGI_UNALIGNED_KIND_BYTES (TGI_UNALIGNED_SLOT_BYTES / TGI_UNALIGNED_KINDS)
 
 /* A lane's two lines of a slot: `line` and that 32 away, which begin alike. Neighbouring lanes have
  * lines of different kinds and of different places in their boxes, so that what they read and what
@@ -22,11 +22,11 @@
 struct tgi_unaligned_line {
     int line, shift; /* line 0..63; bytes from the unit that it begins in to the line */
 
-    __device__ __forceinline__ explicit tgi_unaligned_line(const tgi_wgmma_loose &loose)
+    __device__ __forceinline__ explicit tgi_unaligned_line(const tgi_unaligned_lines &lines)
     {
-        const int lane = tgi_thread() % 32, kind = lane % TGI_LOOSE_KINDS;
-        line = (lane / TGI_LOOSE_KINDS + kind) % 8 * TGI_LOOSE_KINDS + kind;
-        shift = static_cast<int>(loose.shifts >> (4 * kind) & 15);
+        const int lane = tgi_thread() % 32, kind = lane % TGI_UNALIGNED_KINDS;
+        line = (lane / TGI_UNALIGNED_KINDS + kind) % 8 * TGI_UNALIGNED_KINDS + kind;
+        shift = static_cast<int>(lines.shifts >> (4 * kind) & 15);
     }
 };
 
@@ -41,8 +41,8 @@ static __device__ __forceinline__ void tgi_move_lines(const tgi_unaligned_line &
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         const int at = line ^ (32 * h);
-        const uint32_t source = slot + at % TGI_LOOSE_KINDS * TGI_LOOSE_KIND_BYTES +
-                                at / TGI_LOOSE_KINDS * TGI_LOOSE_LINE_BYTES;
+        const uint32_t source = slot + at % TGI_UNALIGNED_KINDS * TGI_UNALIGNED_KIND_BYTES +
+                                at / TGI_UNALIGNED_KINDS * TGI_UNALIGNED_LINE_BYTES;
 #pragma unroll
         for (int i = 0; i < 9; i++)
             unit[h][i] = tgi_read_shared_unit(source + 16 * i);

@@ -1,6 +1,6 @@
 /* The kernels of family dmma, one for each row of kernels.def. */
 #include "kernels/instances.cuh"
-#include "kernels/tile_shape.h"
+#include "kernels/dmma/dmma_shape.h"
 #include "kernels/dmma/dmma.cuh"
 
 #define TGI_DMMA(name, rows, cols, depth, thread_rows, thread_cols, stages, threads)               \

@@ -20,7 +20,7 @@
 template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operand {
     static constexpr int lines = Along_k ? Count : Depth, elems = Along_k ? Depth : Count;
     static constexpr int pitch = Along_k ? Depth : Count + 4;
-    /* Of a whole stage, a thread copies 16 bytes of access_count lines, line_step apart. */
+    /* A thread copies 16 bytes of access_count lines of a whole stage, line_step apart. */
     static constexpr int line_step = Threads / (elems / 2), access_count = lines / line_step;
     static_assert(line_step > 0 && lines % line_step == 0 && (!Along_k || line_step % 4 == 0),
                   "a thread's accesses are alike");
@@ -151,13 +151,13 @@ struct tgi_dmma {
                 }
     }
 
-    /* Where the copies of whole stages are. What other stages need is found again for each: there
+    /* The source of copies of whole stages. What other stages need is found again for each: there
      * are no registers to spare. */
     struct source {
         const double *a, *b; /* where this thread's next accesses read */
         int whole_count;     /* the first stages, which have no edge and are copied by 16 bytes */
 
-        __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_tile &tile)
+        __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile)
         {
             const tgi_problem &p = args.problem;
             const bool is_whole = p.m - tile.row >= Rows && p.n - tile.col >= Cols &&
@@ -202,8 +202,9 @@ struct tgi_dmma {
         }
 
         /* Issues the copies of stage `index`, with edges, if there is such a stage. */
-        static __device__ __forceinline__ void
-        copy_edges(const tgi_gemm_args &args, const tgi_tile &tile, int index, shared_stage &stage)
+        static __device__ __forceinline__ void copy_edges(const tgi_gemm_args &args,
+                                                          const tgi_block_tile &tile, int index,
+                                                          shared_stage &stage)
         {
             const tgi_problem &p = args.problem;
             const int64_t begin = static_cast<int64_t>(index) * Depth;
@@ -219,8 +220,8 @@ struct tgi_dmma {
     };
 
     /* Leaves the sums in shared memory, rows `pitch` apart. */
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, const tgi_tile &tile,
-                                                    void *shared)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
+                                                    const tgi_block_tile &tile, void *shared)
     {
         static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
         shared_stage *stages = static_cast<shared_stage *>(shared);
@@ -289,7 +290,7 @@ static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &ar
 {
     const tgi_batch_schedule<Rows, Cols> schedule(args);
     for (int64_t unit = schedule.begin(); unit < schedule.end(); unit = schedule.next(unit)) {
-        const tgi_tile tile = schedule.tile(unit);
+        const tgi_block_tile tile = schedule.tile(unit);
 #define TGI_BODY(a_along_k, b_along_k)                                                             \
     tgi_dmma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, a_along_k,                  \
              b_along_k>::multiply(args, tile, shared)

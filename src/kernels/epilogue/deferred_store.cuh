@@ -19,13 +19,13 @@ template <int Cols, int IsOn> struct tgi_deferred_store {
     {
     }
 
-    __device__ __forceinline__ void store_next(const tgi_wgmma_args &, uint32_t, int)
+    __device__ __forceinline__ void store_next(const tgi_tensor_map &, uint32_t, int)
     {
     }
 };
 
 template <int Cols> struct tgi_deferred_store<Cols, 1> {
-    static constexpr int part_cols = TGI_WGMMA_PART_COLS(Cols), part_count = Cols / part_cols;
+    static constexpr int part_cols = TGI_FRAGMENT_COLS(Cols), part_count = Cols / part_cols;
     uint32_t pair[Cols / 4] = {};
     int row = 0, col = 0, batch = 0; /* of the next box in D */
     int left = 0;                    /* boxes that are yet to be stored, the last ones */
@@ -43,7 +43,7 @@ template <int Cols> struct tgi_deferred_store<Cols, 1> {
 
     /* Has TMA store the next box. `parts`: the warpgroup's shared memory, two boxes; `barrier`: its
      * named barrier. */
-    __device__ __forceinline__ void store_next(const tgi_wgmma_args &args, uint32_t parts,
+    __device__ __forceinline__ void store_next(const tgi_tensor_map &d_map, uint32_t parts,
                                                int barrier)
     {
         const int index = part_count - left--, is_leader = tgi_thread() % 128 == 0;
@@ -63,7 +63,7 @@ template <int Cols> struct tgi_deferred_store<Cols, 1> {
         /* Else TMA would store what other warps have yet to write. */
         tgi_named_barrier_sync(barrier, 128);
         if (is_leader)
-            tgi_tma_store(&args.d, box, col, row, batch);
+            tgi_tma_store(&d_map, box, col, row, batch);
         col += part_cols;
     }
 };

@@ -1,7 +1,8 @@
 /*
- * How a production kernel stores one element of D: reads C and the bias where they count, applies
- * core/epilogue.h and writes. `sum` is the finished sum of products, `row` and `col` lie inside D.
- * _fp32 and _fp64 say how it is computed; C, bias and D of the former may be narrower.
+ * The epilogue of one element of D, as a production kernel stores it: it reads C and the bias where
+ * they count, applies core/epilogue.h and writes. `sum` is the finished sum of products; `row` and
+ * `col` lie inside D. The suffixes _fp32 and _fp64 name the type of the computation; C, bias and D
+ * of the former may be narrower.
  */
 #ifndef TGI_EPILOGUE_CUH
 #define TGI_EPILOGUE_CUH
@@ -11,14 +12,14 @@
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
 
-/* Bytes of the narrowest D, C or bias that a source's kernels meet: 4 where all multiply FP32 or
- * FP64, 2 where none multiplies FP8. Operands, and D, have scales only where it is 1. It spares
- * code for types that do not occur, of which there is some in every kernel. */
+/* Bytes of the narrowest D, C or bias that the kernels of a source meet: 4 where all multiply FP32
+ * or FP64, 2 where none multiplies FP8. Operands and D have scales only where it is 1. It spares
+ * code for types that do not occur, of which every kernel has some. */
 #ifndef TGI_LEAST_D_BYTES
 #define TGI_LEAST_D_BYTES 1
 #endif
 
-/* D's type, of kernels whose sums are FP32. */
+/* Returns D's type, for kernels whose sums are FP32. */
 static __device__ __forceinline__ tg_type tgi_find_d_type(const tgi_problem &problem)
 {
     return TGI_LEAST_D_BYTES == 4 ? TG_TYPE_FP32 : problem.d_type;
@@ -29,13 +30,13 @@ static __device__ __forceinline__ int tgi_is_fp8(tg_type type)
     return TGI_LEAST_D_BYTES == 1 && (type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2);
 }
 
-/* Of an element of D of 32 bits or fewer. */
+/* Returns the bytes of an element of D of 32 bits or fewer. */
 static __device__ __forceinline__ int tgi_count_bytes(tg_type type)
 {
     return type == TG_TYPE_FP32 ? 4 : tgi_is_fp8(type) ? 1 : 2;
 }
 
-/* Element `index` of a matrix or vector of C's, D's or the bias's type. */
+/* Reads element `index` of a matrix or vector of the type of C, D or the bias. */
 static __device__ __forceinline__ float tgi_read_element(const void *data, int64_t index,
                                                          tg_type type)
 {
@@ -62,15 +63,15 @@ static __device__ __forceinline__ void tgi_write_element(void *data, int64_t ind
             type == TG_TYPE_BF16 ? tgi_encode_bf16(value) : tgi_encode_fp16(value);
 }
 
-/* Offset in elements of entry (row, col) of batch entry `batch`. */
+/* Returns the offset in elements of entry (row, col) of batch entry `batch`. */
 static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, int64_t batch,
                                                      int64_t row, int64_t col)
 {
     return batch * layout.batch + row * layout.row + col * layout.col;
 }
 
-/* C's element, 0 where C does not count. Apart from the write, so that a thread can read several
- * elements before it writes the first. */
+/* Reads C's element, or returns 0 where C does not count. It is apart from the write, so that a
+ * thread can read several elements before it writes the first. */
 static __device__ __forceinline__ float tgi_read_c_fp32(const tgi_gemm_args &args, int64_t batch,
                                                         int64_t row, int64_t col)
 {
@@ -80,7 +81,7 @@ static __device__ __forceinline__ float tgi_read_c_fp32(const tgi_gemm_args &arg
                             args.problem.d_type);
 }
 
-/* alpha with the operands' scales. */
+/* Returns alpha times the operands' scales. */
 static __device__ __forceinline__ float tgi_find_alpha(const tgi_gemm_args &args, int64_t row,
                                                        int64_t col)
 {
@@ -111,7 +112,8 @@ static __device__ __forceinline__ void tgi_finish_fp32(const tgi_gemm_args &args
     tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);
 }
 
-/* The stores are out of line, once an image, as an element brings all types and activations. */
+/* The stores are out of line, once an image, as an element brings code for all types and
+ * activations. */
 static __device__ __noinline__ void tgi_write_d_fp32(const tgi_gemm_args &args, int64_t batch,
                                                      int64_t row, int64_t col, float sum, float c)
 {

@@ -1,7 +1,7 @@
 /*
- * The epilogue, on the sums of a part of D as the instruction leaves them in a thread's registers:
- * of 64 rows a warp has 16; sum number 4 t + 2 h + j is of row lane / 4 + 8 h of those, column
- * 8 t + 2 (lane % 4) + j.
+ * The epilogue on fragments: the sums of 64 rows of D as the matrix instruction leaves them in the
+ * registers of a warpgroup (ptx/warpgroup_mma.cuh). Of 64 rows a warp has 16; sum 4 t + 2 h + j is
+ * of row lane / 4 + 8 h of those, and of column 8 t + 2 (lane % 4) + j.
  */
 #ifndef TGI_WGMMA_APPLY_CUH
 #define TGI_WGMMA_APPLY_CUH
@@ -10,8 +10,8 @@
 #include "kernels/ptx/global_memory.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
 
-/* Where a thread's next sums lie: their first row and column in D, how far its last row and column
- * are, which stand for those outside D, that nobody stores. */
+/* The place of a thread's next sums: their first row and column in D, and how far its last row and
+ * column are, which stand for those outside D, that nobody stores. */
 struct tgi_fragment_place {
     int64_t row, col;
     int batch, last_row, last_col;
@@ -27,8 +27,8 @@ struct tgi_fragment_place {
     }
 };
 
-/* Moves all sums Step places down, the first ones to the end: registers have no index that is
- * computed, so loops over few sums at a time have them come by. */
+/* Moves all sums Step places down, and the first ones to the end. Registers have no index that is
+ * computed, so a loop over few sums at a time has them come by. */
 template <int Step, int Count>
 static __device__ __forceinline__ void tgi_rotate(float (&sum)[Count])
 {
@@ -41,7 +41,7 @@ static __device__ __forceinline__ void tgi_rotate(float (&sum)[Count])
     }
 }
 
-/* 1 where two neighbours of a row of C can be read at once, at even columns. */
+/* Returns 1 if two neighbours of a row of C can be read at once, at even columns. */
 static __device__ __forceinline__ int tgi_has_c_pairs(const tgi_gemm_args &gemm, tg_type type)
 {
     const tgi_problem &p = gemm.problem;
@@ -50,7 +50,7 @@ static __device__ __forceinline__ int tgi_has_c_pairs(const tgi_gemm_args &gemm,
            p.n % 2 == 0 && reinterpret_cast<uintptr_t>(gemm.c) % pair_bytes == 0;
 }
 
-/* The first Step elements of C, all of which are asked for before one is used. */
+/* Reads the first Step elements of C, all of which are asked for before one is used. */
 template <int Step>
 static __device__ __forceinline__ void
 tgi_read_c(const tgi_gemm_args &gemm, const tgi_fragment_place &own, tg_type type, float (&c)[Step])
@@ -88,8 +88,8 @@ tgi_read_c(const tgi_gemm_args &gemm, const tgi_fragment_place &own, tg_type typ
     }
 }
 
-/* What belongs to lines of D: of a thread's two rows, and of columns 2 lane and 2 lane + 1 of the
- * part, from which those that need them fetch it. */
+/* Biases and scales by lines of D: of a thread's two rows, and of columns 2 lane and 2 lane + 1 of
+ * the 64, from which the threads that need them fetch them. */
 struct tgi_fragment_vectors {
     float row_bias[2], col_bias[2], row_scale[2], col_scale[2];
 
@@ -117,7 +117,8 @@ struct tgi_fragment_vectors {
     }
 };
 
-/* alpha, beta, C and the bias on the first Step sums, which begin at column `col` of the part. */
+/* Applies alpha, beta, C and the bias to the first Step sums, which begin at column `col` of the
+ * 64. */
 template <int Step, int Count>
 static __device__ __forceinline__ void
 tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
@@ -131,7 +132,8 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
 #pragma unroll
     for (int i = 0; i < Step; i++) {
         const int h = i / 2 % 2, j = i % 2;
-        const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4; /* that has this column */
+        const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4; /* the lane that has this
+                                                                           * column */
         const float col_bias = __shfl_sync(~0u, vectors.col_bias[j], lane);
         float alpha = static_cast<float>(epilogue.alpha);
         if (has_scales)
@@ -156,7 +158,7 @@ static __device__ __forceinline__ void tgi_activate_sums(float (&sum)[Count])
     }
 }
 
-/* alpha, beta, C, bias, activation and D's scale on a part's sums. */
+/* Applies alpha, beta, C, bias, activation and D's scale to the sums of 64 rows. */
 template <int Count>
 static __device__ __forceinline__ void
 tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
@@ -196,8 +198,8 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, floa
 }
 
 /* Has L2 fetch what the epilogue will read for a warpgroup's rows of a tile, 128 bytes a time: C
- * where its rows are contiguous, and the bias of columns. Of rows that begin between two such
- * lines the last one is left. */
+ * where its rows are contiguous, and the bias of columns. A row of C that begins between two cache
+ * lines leaves out its last one. */
 static __device__ __forceinline__ void
 tgi_fetch_for_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, int cols)
 {

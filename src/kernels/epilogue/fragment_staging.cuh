@@ -11,7 +11,7 @@
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/shared_memory.cuh"
-#include "kernels/tile_shape.h"
+#include "kernels/epilogue/fragment_output.h"
 #include "tilegemm.h"
 
 /* Packs sums as pairs of 16-bit numbers, from columns 8 * first on. */

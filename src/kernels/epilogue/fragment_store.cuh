@@ -11,7 +11,7 @@
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/line_store.cuh"
 
-/* Where a store stands among those that a warpgroup makes in turn. has_before, has_after: 1 if the
+/* The place of a store among those that a warpgroup makes in turn. has_before, has_after: 1 if the
  * store before, or after, is of the same rows and of neighbouring columns. */
 struct tgi_store_turn {
     int index, has_before, has_after;
@@ -21,7 +21,7 @@ struct tgi_store_turn {
 struct tgi_no_repair {
     static constexpr int is_on = 0;
 
-    __device__ __forceinline__ explicit tgi_no_repair(const tgi_wgmma_args &)
+    template <class Args> __device__ __forceinline__ explicit tgi_no_repair(const Args &)
     {
     }
 
@@ -39,9 +39,9 @@ struct tgi_no_repair {
  * few registers for it. */
 template <int IsSliced>
 static __device__ __forceinline__ void
-tgi_store_elements(const tgi_wgmma_args &args, int row, int col, int batch, int cols, uint32_t part)
+tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int cols, uint32_t part)
 {
-    const tgi_store_target target = tgi_find_target(args, row, col, batch, cols);
+    const tgi_store_target target = tgi_find_target(gemm, row, col, batch, cols);
     const int lane = tgi_thread() % 32, warp = tgi_thread() / 32 % 4;
     /* Lanes run along the lines of D, its columns or rows. */
     const int is_down = target.row == 1 && target.col != 1;
@@ -56,15 +56,14 @@ tgi_store_elements(const tgi_wgmma_args &args, int row, int col, int batch, int 
             col_of[i] = is_down ? line : place;
             value[i] = tgi_read_shared_4(tgi_find_sum(part, row_of[i], col_of[i]));
             if (IsSliced && row_of[i] < target.rows && col_of[i] < target.cols)
-                c[i] = tgi_read_c_fp32(args.gemm, batch, row + row_of[i], col + col_of[i]);
+                c[i] = tgi_read_c_fp32(gemm, batch, row + row_of[i], col + col_of[i]);
         }
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             if (row_of[i] >= target.rows || col_of[i] >= target.cols)
                 continue;
-            if (IsSliced && !args.gemm.is_sum_alone)
-                tgi_write_d_fp32(args.gemm, batch, row + row_of[i], col + col_of[i], value[i],
-                                 c[i]);
+            if (IsSliced && !gemm.is_sum_alone)
+                tgi_write_d_fp32(gemm, batch, row + row_of[i], col + col_of[i], value[i], c[i]);
             else
                 tgi_write_element(target.data, row_of[i] * target.row + col_of[i] * target.col,
                                   target.type, value[i]);
@@ -72,53 +71,55 @@ tgi_store_elements(const tgi_wgmma_args &args, int row, int col, int batch, int 
     }
 }
 
-/* Threads store staged sums of `cols` columns: lines of D where is_d_lined is set, else FP32 sums.
+/* Threads store staged sums of `cols` columns: lines of D where d.is_lined is set, else FP32 sums.
  * `before`: the box of the columns before these, 0: none. */
-static __device__ __forceinline__ void tgi_store_part(const tgi_wgmma_args &args, int row, int col,
-                                                      int batch, int cols, uint32_t before,
+static __device__ __forceinline__ void tgi_store_part(const tgi_gemm_args &gemm,
+                                                      const tgi_fragment_output &d, int row,
+                                                      int col, int batch, int cols, uint32_t before,
                                                       uint32_t part, int has_after)
 {
-    const tgi_store_target target = tgi_find_target(args, row, col, batch, cols);
-    if (!args.is_d_lined)
-        tgi_store_elements<0>(args, row, col, batch, cols, part);
+    const tgi_store_target target = tgi_find_target(gemm, row, col, batch, cols);
+    if (!d.is_lined)
+        tgi_store_elements<0>(gemm, row, col, batch, cols, part);
     else if (tgi_is_fp8(target.type))
         tgi_store_lines<1>(tgi_find_lines(target, 0), {before, cols / 16 - 1}, part, has_after);
     else
-        tgi_store_lines<2>(tgi_find_lines(target, args.is_d_turned), {before, cols / 8 - 1}, part,
+        tgi_store_lines<2>(tgi_find_lines(target, d.is_transposed), {before, cols / 8 - 1}, part,
                            has_after);
 }
 
 /* Has TMA store staged boxes whose lines are rows of D. */
-template <int Cols>
-static __device__ __forceinline__ void tgi_store_boxes(const tgi_wgmma_args &args,
+template <int Cols, class Args>
+static __device__ __forceinline__ void tgi_store_boxes(const Args &args,
                                                        const tgi_cluster_tile &tile, uint32_t box)
 {
     if (tgi_thread() % 128 != 0)
         return;
-    tgi_tma_store(&args.d, box, tile.col, tile.row, tile.batch);
+    tgi_tma_store(&args.d_map, box, tile.col, tile.row, tile.batch);
     if (tgi_find_d_type(args.gemm.problem) == TG_TYPE_FP32 && Cols > 32)
-        tgi_tma_store(&args.d, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
+        tgi_tma_store(&args.d_map, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
 }
 
 /* Has TMA store staged boxes whose lines are columns of D. */
+template <class Args>
 static __device__ __forceinline__ void
-tgi_store_transposed_boxes(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, uint32_t box)
+tgi_store_transposed_boxes(const Args &args, const tgi_cluster_tile &tile, uint32_t box)
 {
     if (tgi_thread() % 128 != 0)
         return;
-    tgi_tma_store(&args.d, box, tile.row, tile.col, tile.batch);
+    tgi_tma_store(&args.d_map, box, tile.row, tile.col, tile.batch);
     if (tgi_find_d_type(args.gemm.problem) == TG_TYPE_FP32)
-        tgi_tma_store(&args.d, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
+        tgi_tma_store(&args.d_map, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
 }
 
 /* Stores the 64 rows of a warpgroup where TMA stores D by rows. `part` is the warpgroup's shared
  * memory, two boxes, `barrier` its named barrier. IsWide: D is FP32, else of 16 bits. */
-template <int IsWide, class Repair, int Count>
+template <int IsWide, class Args, class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_store_tile_boxes(const tgi_wgmma_args &args, tgi_cluster_tile tile, const float (&sum)[Count],
+tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)[Count],
                      uint32_t part, int barrier, const Repair &repair)
 {
-    constexpr int cols = TGI_WGMMA_PART_COLS(2 * Count);
+    constexpr int cols = TGI_FRAGMENT_COLS(2 * Count);
 #pragma unroll
     for (int first = 0; first < Count / 4; first += cols / 8, tile.col += cols) {
         const uint32_t box = part + (IsWide ? 0 : 8 * first / cols % 2 * TGI_BOX_BYTES);
@@ -127,16 +128,16 @@ tgi_store_tile_boxes(const tgi_wgmma_args &args, tgi_cluster_tile tile, const fl
             tgi_tma_store_wait<0>();
         else if (tgi_thread() % 128 == 0)
             tgi_tma_store_wait<1>();
-        tgi_named_barrier_sync(barrier, 128); /* else the box would be overwritten before TMA has
-                                               * read it */
+        /* Else the box would be overwritten before TMA has read it. */
+        tgi_named_barrier_sync(barrier, 128);
         if (IsWide)
             tgi_put_fp32<cols>(box, sum, first);
         else
             tgi_put_16bit<cols>(box, sum, first, tgi_find_d_type(args.gemm.problem));
         repair.apply(tile, box);
         tgi_fence_async_proxy();
-        tgi_named_barrier_sync(barrier, 128); /* else TMA would store what other warps have yet to
-                                               * write */
+        /* Else TMA would store what other warps have yet to write. */
+        tgi_named_barrier_sync(barrier, 128);
         tgi_store_boxes<cols>(args, tile, box);
     }
 }
@@ -145,12 +146,12 @@ tgi_store_tile_boxes(const tgi_wgmma_args &args, tgi_cluster_tile tile, const fl
  * Each warp stores the lines that it has staged, so that it waits for no other warp. */
 template <int Count>
 static __device__ __forceinline__ void
-tgi_store_tile_lines(const tgi_wgmma_args &args, const tgi_cluster_tile &tile,
+tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
                      const float (&sum)[Count], uint32_t part)
 {
-    constexpr int cols = TGI_WGMMA_PART_COLS(2 * Count);
+    constexpr int cols = TGI_FRAGMENT_COLS(2 * Count);
     tgi_store_rows lines =
-        tgi_find_lines(tgi_find_target(args, tile.row, tile.col, tile.batch, 2 * Count), 0);
+        tgi_find_lines(tgi_find_target(gemm, tile.row, tile.col, tile.batch, 2 * Count), 0);
     tgi_store_box before = {0, cols / 8 - 1};
 #pragma unroll 1
     for (int i = 0; lines.bytes > 0 && i < 2 * Count / cols; i++) {
@@ -159,27 +160,30 @@ tgi_store_tile_lines(const tgi_wgmma_args &args, const tgi_cluster_tile &tile,
 #pragma unroll
         for (int j = 0; j < 2 * Count / cols; j++) /* registers have no index that is computed */
             if (i == j)
-                tgi_put_16bit<cols>(box, sum, j * (cols / 8), tgi_find_d_type(args.gemm.problem));
-        __syncwarp(); /* else lanes would read what others have yet to write */
+                tgi_put_16bit<cols>(box, sum, j * (cols / 8), tgi_find_d_type(gemm.problem));
+        /* Else lanes would read what others have yet to write. */
+        __syncwarp();
         tgi_store_box_lines<2>(lines, min(lines.bytes, 2 * cols), before, box, has_after);
-        __syncwarp(); /* else lanes would overwrite the box that others still read */
+        /* Else lanes would overwrite the box that others still read. */
+        __syncwarp();
         before.box = has_after ? box : 0;
         lines.data += 2 * cols;
         lines.bytes -= 2 * cols;
     }
 }
 
-/* Stages 64 rows of sums of Cols columns: in D's type where D has lines, else as FP32. MayTurn 0:
- * is_d_turned is not set. */
-template <int MayTurn, int Cols, int Count>
-static __device__ __forceinline__ void tgi_put_part(const tgi_wgmma_args &args,
+/* Stages 64 rows of sums of Cols columns: in D's type where D has lines, else as FP32. MayTranspose
+ * 0: d.is_transposed is not set. */
+template <int MayTranspose, int Cols, int Count>
+static __device__ __forceinline__ void tgi_put_part(const tgi_gemm_args &gemm,
+                                                    const tgi_fragment_output &d,
                                                     const float (&sum)[Count], uint32_t part)
 {
-    const tg_type type = tgi_find_d_type(args.gemm.problem);
-    const int is_16bit = args.is_d_lined && type != TG_TYPE_FP32;
-    if (args.is_d_lined && tgi_is_fp8(type))
+    const tg_type type = tgi_find_d_type(gemm.problem);
+    const int is_16bit = d.is_lined && type != TG_TYPE_FP32;
+    if (d.is_lined && tgi_is_fp8(type))
         tgi_put_bytes<Cols>(part, sum, type);
-    else if (MayTurn && args.is_d_turned) {
+    else if (MayTranspose && d.is_transposed) {
         if (is_16bit)
             tgi_put_transposed_16bit<Cols>(part, sum, type);
         else
@@ -193,16 +197,17 @@ static __device__ __forceinline__ void tgi_put_part(const tgi_wgmma_args &args,
 
 /* Stores 64 rows of as many columns as are stored together, to any D, while stores before it may
  * still read shared memory. It overwrites the sums. */
-template <class Repair, int Count>
+template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_finish_part(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
+tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
                 tgi_store_turn turn, uint32_t parts, int barrier, const Repair &repair)
 {
     /* Sums of slices have few registers: the epilogue is applied when they are stored. */
-    constexpr int IsSliced = Repair::is_on, MayTurn = !Repair::is_on;
-    const int is_turned = MayTurn && args.is_d_turned, is_leader = tgi_thread() % 128 == 0;
+    constexpr int IsSliced = Repair::is_on, MayTranspose = !Repair::is_on;
+    const int is_transposed = MayTranspose && args.d.is_transposed;
+    const int is_leader = tgi_thread() % 128 == 0;
     /* Shared memory has room for two boxes: one is staged while the other is stored. */
-    const int has_two = args.is_d_lined && tgi_find_d_type(args.gemm.problem) != TG_TYPE_FP32;
+    const int has_two = args.d.is_lined && tgi_find_d_type(args.gemm.problem) != TG_TYPE_FP32;
     const uint32_t other = parts + (~turn.index & 1) * TGI_BOX_BYTES;
     const uint32_t part = parts + has_two * (turn.index & 1) * TGI_BOX_BYTES;
     if (!IsSliced && !args.gemm.is_sum_alone)
@@ -211,25 +216,25 @@ tgi_finish_part(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, float 
         tgi_tma_store_wait<1>();
     else if (is_leader)
         tgi_tma_store_wait<0>();
-    tgi_named_barrier_sync(barrier, 128); /* else the box would be overwritten before it has been
-                                           * read */
-    tgi_put_part<MayTurn, 2 * Count>(args, sum, part);
+    /* Else the box would be overwritten before it has been read. */
+    tgi_named_barrier_sync(barrier, 128);
+    tgi_put_part<MayTranspose, 2 * Count>(args.gemm, args.d, sum, part);
     repair.apply(tile, part);
-    if (args.is_d_boxed)
+    if (args.d.is_boxed)
         tgi_fence_async_proxy();
-    tgi_named_barrier_sync(barrier, 128); /* else what other warps have yet to write would be
-                                           * stored */
-    /* Where less than a unit follows, nothing is left to the store after this one. */
-    const int are_beside = has_two && !is_turned;
+    /* Else what other warps have yet to write would be stored. */
+    tgi_named_barrier_sync(barrier, 128);
+    /* The next store brings this one's last bytes only if it has a unit or more. */
+    const int are_beside = has_two && !is_transposed;
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
-    if (IsSliced && !(args.gemm.is_sum_alone && args.is_d_boxed))
-        tgi_store_elements<1>(args, tile.row, tile.col, tile.batch, 2 * Count, part);
-    else if (!args.is_d_boxed)
-        tgi_store_part(args, tile.row, tile.col, tile.batch, 2 * Count,
+    if (IsSliced && !(args.gemm.is_sum_alone && args.d.is_boxed))
+        tgi_store_elements<1>(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part);
+    else if (!args.d.is_boxed)
+        tgi_store_part(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
                        are_beside && turn.has_before && tile.col <= wide ? other : 0, part,
                        are_beside && turn.has_after && tile.col + 2 * Count <= wide);
-    else if (is_turned)
+    else if (is_transposed)
         tgi_store_transposed_boxes(args, tile, part);
     else
         tgi_store_boxes<2 * Count>(args, tile, part);

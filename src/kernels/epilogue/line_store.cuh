@@ -1,7 +1,7 @@
 /*
- * How threads store staged sums where TMA cannot: lines of D, its rows or columns, that begin at
- * any element. A staged line is shifted so that its words lie as they do in memory, and all but the
- * line's ends is stored in units of 16 bytes.
+ * The store of staged sums by threads, where TMA cannot: lines of D, its rows or columns, that
+ * begin at any element. A staged line is shifted so that its words lie as they do in memory, and
+ * all but the line's ends is stored in units of 16 bytes.
  */
 #ifndef TGI_WGMMA_LINES_CUH
 #define TGI_WGMMA_LINES_CUH
@@ -11,7 +11,7 @@
 #include "kernels/epilogue/fragment_staging.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
 
-/* Where the 64 rows of a warpgroup go in D. */
+/* The part of D that the 64 rows of a warpgroup go to. */
 struct tgi_store_target {
     void *data; /* the first element */
     int64_t row, col;
@@ -19,11 +19,10 @@ struct tgi_store_target {
     tg_type type;
 };
 
-static __device__ __forceinline__ tgi_store_target tgi_find_target(const tgi_wgmma_args &args,
+static __device__ __forceinline__ tgi_store_target tgi_find_target(const tgi_gemm_args &gemm,
                                                                    int row, int col, int batch,
                                                                    int cols)
 {
-    const tgi_gemm_args &gemm = args.gemm;
     const tgi_problem &p = gemm.problem;
     tgi_store_target target;
     target.rows = static_cast<int>(min(p.m - row, static_cast<int64_t>(64)));

@@ -49,8 +49,9 @@ static __device__ __forceinline__ void tgi_add_lanes(T *sums)
  * workspace where k is split. The tile is the sum, in order, of Parts tiles in shared memory, each
  * with rows Pitch elements apart and Rows * Pitch elements in all. */
 template <typename T, int Rows, int Cols, int Pitch, int Parts, int Threads>
-static __device__ __forceinline__ void
-tgi_store_tile(const tgi_gemm_args &args, const tgi_tile &tile, const T *sums, int col_count = Cols)
+static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
+                                                      const tgi_block_tile &tile, const T *sums,
+                                                      int col_count = Cols)
 {
     static_assert(Cols % Threads == 0 || Threads >= Cols, "a thread keeps to its columns");
     const tgi_problem &problem = args.problem;

@@ -43,7 +43,7 @@ template <int T> static __device__ int2 first_element(void)
                      warp % (T / WARP_COLS) * WARP_COLS + v * 4);
 }
 
-/* 1 if every row of the matrix starts at a multiple of 16 bytes. */
+/* Returns 1 if every row of the matrix starts at a multiple of 16 bytes. */
 static __device__ int is_by_fours(const float *matrix, int col_count)
 {
     return (size_t)matrix % 16 == 0 && col_count % 4 == 0;

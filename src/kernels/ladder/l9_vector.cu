@@ -27,7 +27,7 @@ template <int T> struct alignas(16) tiles {
     float b[TILE_K][T]; /* steps of k x columns of B */
 };
 
-/* 1 if every row of the matrix starts at a multiple of 16 bytes. */
+/* Returns 1 if every row of the matrix starts at a multiple of 16 bytes. */
 static __device__ int is_by_fours(const float *matrix, int col_count)
 {
     return (size_t)matrix % 16 == 0 && col_count % 4 == 0;

@@ -10,7 +10,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "kernels/tensor_map.h"
+#include "kernels/tma_map.h"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 #define TGI_HAS_TMA 1

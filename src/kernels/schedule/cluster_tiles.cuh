@@ -8,34 +8,33 @@
 
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/launch.cuh"
-#include "kernels/wgmma/wgmma_args.h"
+#include "kernels/schedule/cluster_work.h"
 
-/* A tile as tgi_tile is, within 32 bits and with k counted in steps. */
+/* A tile as tgi_block_tile is, within 32 bits and with k counted in steps. */
 struct tgi_cluster_tile {
     int row, col, batch;
-    int cut, part;      /* the split tile's number and part; -1: k is whole */
+    int split, part;    /* the split tile's number and part; -1: k is whole */
     int step, step_end; /* the range of k: step .. step_end - 1 */
 };
 
 /* Returns this block's row of tiles in its cluster, which has one row or two. */
-static __device__ __forceinline__ int tgi_find_cluster_row(const tgi_wgmma_args &args, int rank)
+static __device__ __forceinline__ int tgi_find_cluster_row(const tgi_cluster_work &work, int rank)
 {
-    return rank & (args.cluster_rows - 1);
+    return rank & (work.cluster_rows - 1);
 }
 
 /* Returns the part of k that this block has in its cluster. */
-static __device__ __forceinline__ int tgi_find_cluster_part(const tgi_wgmma_args &args, int rank)
+static __device__ __forceinline__ int tgi_find_cluster_part(const tgi_cluster_work &work, int rank)
 {
-    return rank >> (args.cluster_rows - 1);
+    return rank >> (work.cluster_rows - 1);
 }
 
 /* Returns tile `row` of cluster `index` of D, numbered over all batch entries: down the columns of
  * groups of rows of clusters, as tgi_find_in_group numbers tiles. */
-static __device__ __forceinline__ tgi_cluster_tile tgi_find_cluster_tile(const tgi_wgmma_args &args,
-                                                                         int index, int row,
-                                                                         int rows, int cols)
+static __device__ __forceinline__ tgi_cluster_tile
+tgi_find_cluster_tile(const tgi_cluster_work &work, int index, int row, int rows, int cols)
 {
-    const tgi_wgmma_order &order = args.order;
+    const tgi_cluster_order &order = work.order;
     const int batch = tgi_divide(index, order.entry), in_entry = index - batch * order.entry.value;
     const int group = tgi_divide(in_entry, order.group);
     const int in_group = in_entry - group * order.group.value;
@@ -43,23 +42,23 @@ static __device__ __forceinline__ tgi_cluster_tile tgi_find_cluster_tile(const t
     const int col = tgi_divide(in_group, group_rows);
     const int cluster_row = group * order.rows.value + in_group - col * group_rows.value;
     tgi_cluster_tile tile;
-    tile.row = (cluster_row * args.cluster_rows + row) * rows;
+    tile.row = (cluster_row * work.cluster_rows + row) * rows;
     tile.col = col * cols;
     tile.batch = batch;
-    tile.cut = tile.part = -1;
+    tile.split = tile.part = -1;
     tile.step = 0;
-    tile.step_end = args.step_count;
+    tile.step_end = work.step_count;
     return tile;
 }
 
 /* begin() and next() read the cluster's number and count again at each call: the producer has few
  * registers. */
 template <int Rows, int Cols> struct tgi_cluster_schedule {
-    const tgi_wgmma_args &args;
+    const tgi_cluster_work &work;
     int rank;
 
-    __device__ __forceinline__ tgi_cluster_schedule(const tgi_wgmma_args &given, int given_rank)
-        : args(given), rank(given_rank)
+    __device__ __forceinline__ tgi_cluster_schedule(const tgi_cluster_work &given, int given_rank)
+        : work(given), rank(given_rank)
     {
     }
 
@@ -70,7 +69,7 @@ template <int Rows, int Cols> struct tgi_cluster_schedule {
 
     __device__ __forceinline__ int end(void) const
     {
-        return args.unit_count;
+        return work.unit_count;
     }
 
     __device__ __forceinline__ int next(int unit) const
@@ -80,19 +79,19 @@ template <int Rows, int Cols> struct tgi_cluster_schedule {
 
     __device__ __forceinline__ tgi_cluster_tile tile(int unit) const
     {
-        const int cut = unit - args.whole_count, row = tgi_find_cluster_row(args, rank);
-        const int part = cut < 0 ? 0 : tgi_divide(cut, args.cut);
+        const int split = unit - work.whole_count, row = tgi_find_cluster_row(work, rank);
+        const int part = split < 0 ? 0 : tgi_divide(split, work.split);
         tgi_cluster_tile tile =
-            tgi_find_cluster_tile(args, unit - part * args.cut.value, row, Rows, Cols);
-        if (cut >= 0) {
-            tile.cut = (cut - part * args.cut.value) * args.cluster_rows + row;
+            tgi_find_cluster_tile(work, unit - part * work.split.value, row, Rows, Cols);
+        if (split >= 0) {
+            tile.split = (split - part * work.split.value) * work.cluster_rows + row;
             tile.part = part;
-        } else if (args.cluster_parts > 1) {
-            tile.part = tgi_find_cluster_part(args, rank);
+        } else if (work.cluster_parts > 1) {
+            tile.part = tgi_find_cluster_part(work, rank);
         }
         if (tile.part >= 0) {
-            tile.step = tile.part * args.steps_per_part;
-            tile.step_end = min(args.step_count, tile.step + args.steps_per_part);
+            tile.step = tile.part * work.steps_per_part;
+            tile.step_end = min(work.step_count, tile.step + work.steps_per_part);
         }
         return tile;
     }
@@ -103,7 +102,7 @@ template <int Rows, int Cols>
 struct tgi_uniform_cluster_schedule : tgi_cluster_schedule<Rows, Cols> {
     int first, stride;
 
-    __device__ __forceinline__ tgi_uniform_cluster_schedule(const tgi_wgmma_args &given,
+    __device__ __forceinline__ tgi_uniform_cluster_schedule(const tgi_cluster_work &given,
                                                             int given_rank)
         : tgi_cluster_schedule<Rows, Cols>(given, given_rank),
           first(tgi_make_uniform(tgi_cluster_index())),

@@ -25,7 +25,7 @@ static __device__ __forceinline__ tgi_tile_index tgi_find_in_group(unsigned numb
     return {first + number % height, number / height};
 }
 
-/* One tile a block. Grid: tiles of all batch entries; parts of k. */
+/* One tile a block. The grid has tiles of all batch entries along x, and split-K parts along y. */
 template <int Rows, int Cols> struct tgi_block_schedule {
     const tgi_gemm_args &args;
 
@@ -48,7 +48,7 @@ template <int Rows, int Cols> struct tgi_block_schedule {
         return unit + 1;
     }
 
-    __device__ __forceinline__ tgi_tile tile(unsigned unit) const
+    __device__ __forceinline__ tgi_block_tile tile(unsigned unit) const
     {
         const unsigned tile_rows = static_cast<unsigned>((args.problem.m + Rows - 1) / Rows);
         const unsigned tile_cols = static_cast<unsigned>((args.problem.n + Cols - 1) / Cols);
@@ -56,7 +56,7 @@ template <int Rows, int Cols> struct tgi_block_schedule {
         const tgi_tile_index index =
             tgi_find_in_group(unit - batch * (tile_rows * tile_cols), tile_rows, tile_cols,
                               static_cast<unsigned>(args.tile_rows_per_group));
-        tgi_tile tile;
+        tgi_block_tile tile;
         tile.batch = batch;
         tile.row = static_cast<int64_t>(index.row) * Rows;
         tile.col = static_cast<int64_t>(index.col) * Cols;
@@ -70,10 +70,11 @@ template <int Rows, int Cols> struct tgi_block_schedule {
     }
 };
 
-/* One tile a block, of one batch entry after another. Grid: tiles; parts of k; batch entries. */
+/* One tile a block, of one batch entry after another. The grid has tiles along x, split-K parts
+ * along y and batch entries along z. */
 template <int Rows, int Cols> struct tgi_batch_schedule {
     const tgi_gemm_args &args;
-    tgi_tile first;
+    tgi_block_tile first;
 
     __device__ __forceinline__ explicit tgi_batch_schedule(const tgi_gemm_args &given) : args(given)
     {
@@ -102,9 +103,9 @@ template <int Rows, int Cols> struct tgi_batch_schedule {
         return unit + gridDim.z;
     }
 
-    __device__ __forceinline__ tgi_tile tile(int64_t unit) const
+    __device__ __forceinline__ tgi_block_tile tile(int64_t unit) const
     {
-        tgi_tile tile = first;
+        tgi_block_tile tile = first;
         tile.batch = unit;
         return tile;
     }
@@ -115,11 +116,11 @@ template <int Rows, int Cols> struct tgi_batch_schedule {
     }
 };
 
-/* One tile a block, of one part of k after another. Grid: tiles across D; tiles down; parts of k of
- * all batch entries. */
+/* One tile a block, of one split-K part after another. The grid has tiles across D along x, tiles
+ * down D along y, and the parts of all batch entries along z. */
 template <int Rows, int Cols> struct tgi_part_schedule {
     const tgi_gemm_args &args;
-    tgi_tile first;
+    tgi_block_tile first;
 
     __device__ __forceinline__ explicit tgi_part_schedule(const tgi_gemm_args &given) : args(given)
     {
@@ -143,10 +144,10 @@ template <int Rows, int Cols> struct tgi_part_schedule {
         return unit + gridDim.z;
     }
 
-    __device__ __forceinline__ tgi_tile tile(unsigned unit) const
+    __device__ __forceinline__ tgi_block_tile tile(unsigned unit) const
     {
         const unsigned parts = args.k_part_count;
-        tgi_tile tile = first;
+        tgi_block_tile tile = first;
         tile.batch = parts == 1 ? unit : unit / parts;
         tile.k_part = parts == 1 ? 0 : unit % parts;
         return tile;

@@ -18,21 +18,21 @@
 
 #include "kernels/gemm_args.h"
 
-struct tgi_tile {
+struct tgi_block_tile {
     int64_t batch, row, col; /* the batch entry, and the tile's first element in it */
     int k_part;              /* the part of split-K that is summed; 0 where k is whole */
 };
 
 /* Returns the first k of the tile's part. The part is never negative: unsigned spares its sign. */
 static __device__ __forceinline__ int64_t tgi_find_first_k(const tgi_gemm_args &args,
-                                                           const tgi_tile &tile)
+                                                           const tgi_block_tile &tile)
 {
     return static_cast<unsigned>(tile.k_part) * args.k_part_elems;
 }
 
 /* Returns how many k the tile's part has. */
 static __device__ __forceinline__ int64_t tgi_count_k(const tgi_gemm_args &args,
-                                                      const tgi_tile &tile)
+                                                      const tgi_block_tile &tile)
 {
     return min(args.k_part_elems, args.problem.k - tgi_find_first_k(args, tile));
 }
@@ -40,7 +40,7 @@ static __device__ __forceinline__ int64_t tgi_count_k(const tgi_gemm_args &args,
 /* Returns the address of A's element (tile.row, k). */
 template <typename T>
 static __device__ __forceinline__ const T *tgi_find_a(const tgi_gemm_args &args,
-                                                      const tgi_tile &tile, int64_t k)
+                                                      const tgi_block_tile &tile, int64_t k)
 {
     const tgi_layout &layout = args.problem.a;
     return static_cast<const T *>(args.a) + tile.batch * layout.batch + tile.row * layout.row +
@@ -50,7 +50,7 @@ static __device__ __forceinline__ const T *tgi_find_a(const tgi_gemm_args &args,
 /* Returns the address of B's element (k, tile.col). */
 template <typename T>
 static __device__ __forceinline__ const T *tgi_find_b(const tgi_gemm_args &args,
-                                                      const tgi_tile &tile, int64_t k)
+                                                      const tgi_block_tile &tile, int64_t k)
 {
     const tgi_layout &layout = args.problem.b;
     return static_cast<const T *>(args.b) + tile.batch * layout.batch + tile.col * layout.col +

@@ -43,7 +43,7 @@ template <int Is_dealt> struct tgi_range_schedule {
      * one of this block's next tile: tile() and next() at once, since both take the division. The
      * schedule keeps neither args nor cols, which would take registers. */
     __device__ __forceinline__ void take(const tgi_gemm_args &args, int cols, int64_t &unit,
-                                         tgi_tile &tile, int64_t &k, int64_t &k_end) const
+                                         tgi_block_tile &tile, int64_t &k, int64_t &k_end) const
     {
         const int64_t number = unit / tile_units, first = number * tile_units;
         tile.row = 0;

@@ -8,7 +8,7 @@
 
 #include "kernels/instances.cuh"
 #include "kernels/simt/simt.cuh"
-#include "kernels/tile_shape.h"
+#include "kernels/simt/simt_shape.h"
 
 #define TGI_JOIN_MODES(name, a_mode, b_mode) name##_##a_mode##b_mode
 #define TGI_MODES_NAME(name, a_mode, b_mode) TGI_JOIN_MODES(name, a_mode, b_mode)

@@ -49,7 +49,7 @@ struct tgi_shape {
 /* A tile that would stick out of D is moved back inside, so that it is loaded like any other. The
  * rows and columns that it then shares with its neighbour, row_skip and col_skip of them, are not
  * stored. */
-struct tgi_inner_tile : tgi_tile {
+struct tgi_inner_tile : tgi_block_tile {
     int row_skip, col_skip;
 };
 
@@ -64,10 +64,10 @@ static __device__ __forceinline__ int move_inside(int64_t *first, int tile_elems
 
 template <int Rows, int Cols>
 static __device__ __forceinline__ tgi_inner_tile find_inner_tile(const tgi_problem &p,
-                                                                 const tgi_tile &given)
+                                                                 const tgi_block_tile &given)
 {
     tgi_inner_tile tile;
-    static_cast<tgi_tile &>(tile) = given;
+    static_cast<tgi_block_tile &>(tile) = given;
     tile.row_skip = move_inside(&tile.row, Rows, p.m);
     tile.col_skip = move_inside(&tile.col, Cols, p.n);
     return tile;

@@ -164,8 +164,9 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
             read_edges(value, from, edges);
     }
 
-    /* What registers have room for: where the next stage is, and how many there are to the end of
-     * this block's part of the tile. The rest is found again at each tile. */
+    /* The place in the work, as far as registers have room for it: where the next stage is, and how
+     * many there are to the end of this block's part of the tile. The rest is found again at each
+     * tile. */
     struct position {
         int64_t unit; /* the first unit of this block's next tile */
         const elem *a, *b;

@@ -1,6 +1,6 @@
 /*
- * What the bodies for types of 16 and 8 bits share: operands of the matrix instructions 16 x 8 x
- * 16. FP8 becomes FP16, which holds it exactly.
+ * Operands of the matrix instructions 16 x 8 x 16, for the bodies for types of 16 and 8 bits. FP8
+ * becomes FP16, which holds it exactly.
  */
 #ifndef TGI_SKINNY_NARROW_CUH
 #define TGI_SKINNY_NARROW_CUH

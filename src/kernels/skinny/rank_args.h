@@ -6,7 +6,7 @@
 #define TGI_SKINNY_ARGS_H
 
 #include "kernels/gemm_args.h"
-#include "kernels/tensor_map.h"
+#include "kernels/tma_map.h"
 
 #define TGI_RANK_UNIT_BYTES 16
 #define TGI_RANK_BOX_BYTES 128 /* bytes of a line in a TMA box */

@@ -250,8 +250,8 @@ struct tgi_rank_mma {
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < parts; i++)
-                if (tgi_make_opaque(turn - behind) ==
-                    i) /* opaque, or sums would be looked up in memory */
+                /* Opaque, or sums would be looked up in memory. */
+                if (tgi_make_opaque(turn - behind) == i)
                     add_part(total.value[i], first + i * 16);
         }
     }

@@ -1,6 +1,6 @@
 /* The kernels of families dot and rank, one for each row of kernels.def. */
 #include "kernels/instances.cuh"
-#include "kernels/tile_shape.h"
+#include "kernels/skinny/skinny_shape.h"
 #include "kernels/skinny/fma.cuh"
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 #include "kernels/skinny/dot_mma.cuh"

@@ -50,13 +50,13 @@ static __device__ __forceinline__ int tgi_find_tile_cols(const tgi_gemm_args &ar
     return Body::has_fewer_cols ? args.tile_cols : Body::cols;
 }
 
-/* Where a block is in its work: a tile, and steps of the body's depth along k within it. */
+/* The place of a block in its work: a tile, and steps of the body's depth along k within it. */
 template <typename Body> struct tgi_skinny_cursor {
     typedef typename Body::elem elem;
     typedef tgi_range_schedule<Body::has_fewer_cols> schedule;
 
     int64_t unit, end; /* the first unit of this block's next tile; the block's end */
-    tgi_tile tile;
+    tgi_block_tile tile;
     int64_t k, last;   /* the next step's first k, and the end of this block's range in the tile */
     const elem *a, *b; /* at k: row 0 of A, and the warp's first line of B */
 
@@ -85,8 +85,9 @@ template <typename Body> struct tgi_skinny_cursor {
 /* Stores the first `used` columns of a whole tile where D is the sum, as BF16 or FP16, a warp a
  * row. The epilogue's code is long, and waits element by element. */
 template <typename Body>
-static __device__ __forceinline__ void
-tgi_skinny_store_16(const tgi_gemm_args &args, const tgi_tile &tile, int used, const float *sums)
+static __device__ __forceinline__ void tgi_skinny_store_16(const tgi_gemm_args &args,
+                                                           const tgi_block_tile &tile, int used,
+                                                           const float *sums)
 {
     const tgi_problem &p = args.problem;
     const int cols = tgi_clamp_count(p.n - tile.col, used);
@@ -105,7 +106,7 @@ tgi_skinny_store_16(const tgi_gemm_args &args, const tgi_tile &tile, int used, c
     }
 }
 
-/* Stores the sums of a tile. Parts of k that the tile does not have are zero, so that all tiles
+/* Stores the sums of a tile. Split-K parts that the tile does not have are zero, so that all tiles
  * have k_part_count of them. */
 template <typename Body>
 static __device__ __forceinline__ void tgi_skinny_store(const tgi_gemm_args &args,
@@ -114,7 +115,7 @@ static __device__ __forceinline__ void tgi_skinny_store(const tgi_gemm_args &arg
 {
     typedef typename Body::sum sum;
     const int rows = Body::rows, cols = Body::cols;
-    tgi_tile tile = at.tile;
+    tgi_block_tile tile = at.tile;
     const int used = tgi_find_tile_cols<Body>(args);
     if constexpr (sizeof(typename Body::elem) < 4)
         if (args.is_sum_alone && args.k_part_count == 1 &&

@@ -14,7 +14,7 @@
 #define TGI_TOP_FP16 14
 #define TGI_EXPONENT_LIMIT 60
 
-/* Where a lane works. */
+/* The place of a lane in the work. */
 struct slice_place {
     int64_t batch, line, first_chunk, last_chunk;
     int segment, unit;

@@ -2,7 +2,7 @@
 #define TGI_LEAST_D_BYTES 4
 
 #include "kernels/instances.cuh"
-#include "kernels/tile_shape.h"
+#include "kernels/small/small_shape.h"
 #include "kernels/small/small.cuh"
 
 #define TGI_ELEM_fp32 float

@@ -21,7 +21,7 @@
 
 template <typename T, int Rows, int Cols, int Parts, int Threads>
 static __device__ TGI_SMALL_STORE void tgi_small_store(const tgi_gemm_args &args,
-                                                       const tgi_tile &tile, const T *sums)
+                                                       const tgi_block_tile &tile, const T *sums)
 {
     tgi_store_tile<T, Rows, Cols, Cols, Parts, Threads>(args, tile, sums);
 }
@@ -139,8 +139,8 @@ struct tgi_small {
 
     /* Adds the warp's slices of the tile's part of k: slice `warp`, `warp` + warps and so on. */
     static __device__ __forceinline__ void add_slices(const tgi_gemm_args &args,
-                                                      const tgi_tile &tile, shared_slice *ring,
-                                                      T (&sums)[lane_sums])
+                                                      const tgi_block_tile &tile,
+                                                      shared_slice *ring, T (&sums)[lane_sums])
     {
         const tgi_problem &p = args.problem;
         const int stride = warps * slice;
@@ -187,7 +187,7 @@ struct tgi_small {
         const tgi_part_schedule<Rows, Cols> schedule(args);
         const unsigned end = schedule.end();
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {
-            const tgi_tile tile = schedule.tile(unit);
+            const tgi_block_tile tile = schedule.tile(unit);
             T sums[lane_sums] = {};
             add_slices(args, tile, ring, sums);
             /* Else the sums would overwrite slices that slower warps still read. */

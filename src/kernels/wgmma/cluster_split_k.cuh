@@ -1,7 +1,7 @@
 /*
  * Split-K among the blocks of a cluster, whose partial tiles (partial_tiles.cuh) go through shared
- * memory. Partial tile i is added and finished by the block with part i % parts of k. The others
- * send theirs to that block's stages: part s lies at place i / parts * parts + s. What is sent is
+ * memory. Partial tile i is added and finished by the block with part i % parts. The others send
+ * theirs to that block's stages: part s lies at place i / parts * parts + s. What is sent is
  * counted at a barrier of the receiving block. A cluster has one tile, so that nobody fills a stage
  * meanwhile.
  */
@@ -35,12 +35,13 @@ tgi_send_partial_tiles(const tgi_wgmma_args &args, int part, int rank, int row, 
                        uint32_t sent, const float (&sum)[Count])
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Cols), col_count = Count / sums;
-    const int parts = args.cluster_parts;
+    const int parts = args.work.cluster_parts;
 #pragma unroll
     for (int col = 0; col < col_count; col++) {
-        const int piece = row * col_count + col, owner = piece % parts;
-        const uint32_t place = stages + (piece - owner + part) * TGI_PARTIAL_BYTES(sums);
-        const int owner_rank = owner * args.cluster_rows + tgi_find_cluster_row(args, rank);
+        const int partial = row * col_count + col, owner = partial % parts;
+        const uint32_t place = stages + (partial - owner + part) * TGI_PARTIAL_BYTES(sums);
+        const int owner_rank =
+            owner * args.work.cluster_rows + tgi_find_cluster_row(args.work, rank);
         const uint32_t target = tgi_find_remote(place + threadIdx.x % 128 * 16, owner_rank);
         const uint32_t barrier = tgi_find_remote(sent, owner_rank);
 #pragma unroll
@@ -76,21 +77,21 @@ tgi_finish_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &til
                          typename Shape::feed::repair &repair)
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Count / sums;
-    const int parts = args.cluster_parts, is_sent = parts > 1;
+    const int parts = args.work.cluster_parts, is_sent = parts > 1;
     const int stride = is_sent ? Shape::group_count * parts : 1;
     const int end = is_sent ? Shape::group_count * col_count : (group + 1) * col_count;
     int i = is_sent ? tile.part + group * parts : group * col_count;
 #pragma unroll 1
     for (int index = 0; i < end; i += stride, index++) {
-        float piece[sums] = {};
+        float partial[sums] = {};
         if (is_sent)
             tgi_add_sent(stages + (i - tile.part) * TGI_PARTIAL_BYTES(sums) +
                              threadIdx.x % 128 * 16,
-                         parts, piece);
+                         parts, partial);
 #pragma unroll
         for (int j = 0; j < Count; j++) {
             if (j < sums && !is_sent)
-                piece[j] = sum[j];
+                partial[j] = sum[j];
             if (j + sums < Count)
                 sum[j] = sum[j + sums]; /* those of the next partial tile */
         }
@@ -100,7 +101,7 @@ tgi_finish_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &til
         if (is_sent)
             repair.find_rows(place);
         const tgi_store_turn turn = {index, !is_sent && index > 0, !is_sent && i + stride < end};
-        tgi_finish_part(args, place, piece, turn, part_memory, group + 1, repair);
+        tgi_finish_part(args, place, partial, turn, part_memory, group + 1, repair);
     }
 }
 

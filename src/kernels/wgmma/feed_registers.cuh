@@ -49,15 +49,15 @@ static __device__ __forceinline__ tgi_range tgi_reduce_range(const tgi_wgmma_arg
                                                              const tgi_cluster_tile &tile,
                                                              tgi_range range)
 {
-    const int row = tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * TGI_HELD_LINES;
+    const int row = tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * TGI_REGISTER_ROWS;
     range.largest = __reduce_max_sync(~0u, range.largest);
     range.least = __reduce_min_sync(~0u, range.least);
     range.least += range.least != UINT32_MAX;
-    if (tile.cut >= 0 && row < args.a.line_count && threadIdx.x % 32 == 0) {
-        const tgi_wgmma_slices &slices = args.a_slices;
+    if (tile.split >= 0 && row < args.a.line_count && threadIdx.x % 32 == 0) {
+        const tgi_slice_ranges &slices = args.a_slices;
         const int64_t block =
             static_cast<int64_t>(args.a.has_batch ? tile.batch : 0) * slices.block_count +
-            row / TGI_HELD_LINES;
+            row / TGI_REGISTER_ROWS;
         slices.ranges[block * slices.segment_count + tile.part] = range;
     }
     range.least = min(range.least, TGI_BITS_LARGEST);

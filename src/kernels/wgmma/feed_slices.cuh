@@ -64,7 +64,7 @@ tgi_scale_sums(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, float (
         return;
     const int row = tile.row + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
     int col = tile.col + threadIdx.x % 4 * 2;
-    const tgi_wgmma_operand &a = args.a, &b = args.b;
+    const tgi_tma_operand &a = args.a, &b = args.b;
     const float *a_scale = args.a_slices.line_scale +
                            (a.has_batch ? static_cast<int64_t>(tile.batch) * a.line_count : 0);
     const float *b_scale = args.b_slices.line_scale +

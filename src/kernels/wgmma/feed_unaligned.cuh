@@ -16,11 +16,11 @@
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_relayout_slot(const tgi_wgmma_memory<Shape> &memory, const tgi_unaligned_line &own, int line,
-                  const tgi_ring<Shape::stages> &ring, const tgi_ring<TGI_LOOSE_SLOTS> &slots)
+                  const tgi_ring<Shape::stages> &ring, const tgi_ring<TGI_UNALIGNED_SLOTS> &slots)
 {
     tgi_barrier_wait(memory.slot_full + slots.stage * 8, slots.parity);
     tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
-    tgi_move_lines(own, memory.slots + slots.stage * TGI_LOOSE_SLOT_BYTES,
+    tgi_move_lines(own, memory.slots + slots.stage * TGI_UNALIGNED_SLOT_BYTES,
                    memory.stages + ring.stage * Shape::stage_bytes + line * TGI_WGMMA_STEP_BYTES);
     tgi_fence_async_proxy(); /* by which the matrix instructions read the stage */
     __syncwarp();            /* all lanes have written their lines and passed the fence */
@@ -31,9 +31,9 @@ tgi_relayout_slot(const tgi_wgmma_memory<Shape> &memory, const tgi_unaligned_lin
 }
 
 struct tgi_feed_unaligned : tgi_feed_tma {
-    typedef tgi_loose_args arguments;
-    typedef tgi_ring<TGI_LOOSE_SLOTS> slots;
-    static constexpr int slot_count = TGI_LOOSE_SLOTS, relayout_warps = 3;
+    typedef tgi_unaligned_args arguments;
+    typedef tgi_ring<TGI_UNALIGNED_SLOTS> slots;
+    static constexpr int slot_count = TGI_UNALIGNED_SLOTS, relayout_warps = 3;
 
     static __device__ __forceinline__ const tgi_wgmma_args &get_args(const arguments &given)
     {
@@ -51,8 +51,8 @@ struct tgi_feed_unaligned : tgi_feed_tma {
 
     static __device__ __forceinline__ void prefetch_a(const arguments &given)
     {
-        for (int i = 0; i < TGI_LOOSE_KINDS; i++)
-            tgi_prefetch_map(&given.loose.map[i]);
+        for (int i = 0; i < TGI_UNALIGNED_KINDS; i++)
+            tgi_prefetch_map(&given.a_lines.map[i]);
     }
 
     /* Waits until slots are empty and fetches the tile's rows of a step. Slots of rows wholly
@@ -66,9 +66,9 @@ struct tgi_feed_unaligned : tgi_feed_tma {
         const int k = step * Shape::step_elems, batch = args.a.has_batch ? tile.batch : 0;
 #pragma unroll 1
         for (int row = tile.row; row < tile.row + Shape::rows;
-             row += TGI_LOOSE_LINES, ring.advance()) {
+             row += TGI_UNALIGNED_LINES, ring.advance()) {
             const uint32_t full = memory.slot_full + ring.stage * 8;
-            const uint32_t slot = memory.slots + ring.stage * TGI_LOOSE_SLOT_BYTES;
+            const uint32_t slot = memory.slots + ring.stage * TGI_UNALIGNED_SLOT_BYTES;
             tgi_barrier_wait(memory.slot_empty + ring.stage * 8, ring.parity ^ 1);
             if (!Shape::has_lone_producer && !tgi_elect())
                 continue;
@@ -76,12 +76,12 @@ struct tgi_feed_unaligned : tgi_feed_tma {
                 tgi_barrier_arrive(full);
                 continue;
             }
-            tgi_barrier_expect(full, TGI_LOOSE_SLOT_BYTES);
+            tgi_barrier_expect(full, TGI_UNALIGNED_SLOT_BYTES);
             const int x = Shape::across_a ? row : k;
-            const int y = (Shape::across_a ? k : row) / TGI_LOOSE_KINDS;
+            const int y = (Shape::across_a ? k : row) / TGI_UNALIGNED_KINDS;
 #pragma unroll
-            for (int i = 0; i < TGI_LOOSE_KINDS; i++)
-                tgi_tma_load(slot + i * TGI_LOOSE_KIND_BYTES, &given.loose.map[i], full, x, y,
+            for (int i = 0; i < TGI_UNALIGNED_KINDS; i++)
+                tgi_tma_load(slot + i * TGI_UNALIGNED_KIND_BYTES, &given.a_lines.map[i], full, x, y,
                              batch);
         }
     }
@@ -107,8 +107,8 @@ struct tgi_feed_unaligned : tgi_feed_tma {
     static __device__ __forceinline__ void
     relayout(const arguments &given, const tgi_wgmma_memory<Shape> &memory, int rank, int warp)
     {
-        const tgi_unaligned_line own(given.loose);
-        const tgi_cluster_schedule<Shape::rows, Shape::cols> schedule(given.wgmma, rank);
+        const tgi_unaligned_line own(given.a_lines);
+        const tgi_cluster_schedule<Shape::rows, Shape::cols> schedule(given.wgmma.work, rank);
         tgi_ring<Shape::stages> ring;
         slots at;
         for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
@@ -116,7 +116,7 @@ struct tgi_feed_unaligned : tgi_feed_tma {
 #pragma unroll 1
             for (int step = tile.step; step < tile.step_end; step++, ring.advance())
 #pragma unroll 1
-                for (int line = 0; line < Shape::rows; line += TGI_LOOSE_LINES, at.advance())
+                for (int line = 0; line < Shape::rows; line += TGI_UNALIGNED_LINES, at.advance())
                     if (at.stage % relayout_warps == warp)
                         tgi_relayout_slot(memory, own, line, ring, at);
         }

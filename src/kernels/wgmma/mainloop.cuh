@@ -11,7 +11,7 @@
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/ptx/warpgroup_mma.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
-#include "kernels/wgmma/wgmma_shape.cuh"
+#include "kernels/wgmma/kernel_shape.cuh"
 
 /* A warpgroup that multiplies: number `group` of those of the block. */
 template <class Shape> struct tgi_consumer {
@@ -34,14 +34,14 @@ tgi_find_stage(const tgi_wgmma_memory<Shape> &memory, const tgi_ring<Shape::stag
         memory.full + ring.stage * 8, memory.empty + ring.stage * 8, ring.parity};
 }
 
-/* How a warpgroup gives a stage back: to the producers of all blocks that fill it. */
+/* The release of a stage: a warpgroup gives it back to the producers of all blocks that fill it. */
 template <class Shape> struct tgi_stage_release {
     int thread, sharer_count, first_sharer;
 
     __device__ __forceinline__ tgi_stage_release(const tgi_wgmma_args &args, int rank)
         : thread(threadIdx.x % TGI_WARPGROUP),
-          sharer_count(Shape::cluster_rows > 1 ? args.cluster_rows : 1),
-          first_sharer(rank - tgi_find_cluster_row(args, rank))
+          sharer_count(Shape::cluster_rows > 1 ? args.work.cluster_rows : 1),
+          first_sharer(rank - tgi_find_cluster_row(args.work, rank))
     {
     }
 
@@ -90,7 +90,7 @@ tgi_multiply_stage(uint32_t stage, int group, int line, int first,
  * multiplied: the rest of its stage may be what another step has left. */
 static __device__ __forceinline__ int tgi_is_short(const tgi_wgmma_args &args)
 {
-    return args.last_products < TGI_WGMMA_STEP_PRODUCTS;
+    return args.work.last_products < TGI_WGMMA_STEP_PRODUCTS;
 }
 
 /* Adds the whole steps of a tile in place. A stage is given back as soon as the products of the
@@ -102,7 +102,7 @@ tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
               typename Shape::deferred &deferred, float (&sum)[Shape::blocks][Shape::cols / 2])
 {
     const tgi_stage_release<Shape> release(args, rank);
-    const int whole_end = min(tile.step_end, args.step_count - tgi_is_short(args));
+    const int whole_end = min(tile.step_end, args.work.step_count - tgi_is_short(args));
     uint32_t used = 0; /* the barrier of the stage that is being multiplied; 0: none */
     int step = tile.step;
 #pragma unroll 1
@@ -119,7 +119,7 @@ tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
             step++;
         }
         if (deferred.left > 0)
-            deferred.store_next(args, memory.parts + group * TGI_WGMMA_PART_BYTES, group + 1);
+            deferred.store_next(args.d_map, memory.parts + group * TGI_FRAGMENT_BYTES, group + 1);
     }
     tgi_wgmma_wait<0>();
     if (used)
@@ -136,7 +136,7 @@ tgi_add_short_step(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &me
     const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
     tgi_barrier_wait(stage.full, stage.parity);
 #pragma unroll 1
-    for (int i = 0; i < args.last_products; i++) {
+    for (int i = 0; i < args.work.last_products; i++) {
         tgi_multiply_stage<Shape, 1, 1>(stage.data, group, 0, i, sum);
         tgi_wgmma_wait<0>();
     }
@@ -154,7 +154,7 @@ tgi_sum_in_place(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
                  float (&sum)[Shape::blocks][Shape::cols / 2])
 {
     tgi_add_steps<Shape>(at.args, at.memory, at.rank, at.group, tile, ring, deferred, sum);
-    if (tile.step_end == at.args.step_count && tgi_is_short(at.args))
+    if (tile.step_end == at.args.work.step_count && tgi_is_short(at.args))
         tgi_add_short_step<Shape>(at.args, at.memory, at.rank, at.group, ring, sum);
 }
 

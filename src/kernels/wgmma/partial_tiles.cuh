@@ -2,7 +2,7 @@
  * Sums on their way through the workspace, as the threads of a warpgroup hold them: 16 bytes of
  * each thread side by side.
  *
- * Split-K has partial tiles of 64 rows x TGI_WGMMA_PART_COLS columns. Of split tile t and part s,
+ * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. Of split tile t and part s,
  * rows number r and columns number c are partial tile
  *   ((t * parts + s) * row_count + r) * col_count + c.
  *
@@ -14,7 +14,7 @@
 #include "kernels/wgmma/mainloop.cuh"
 
 /* Sums of a partial tile that a thread holds, where tiles have `cols` columns. */
-#define TGI_PARTIAL_SUMS(cols) (TGI_WGMMA_PART_COLS(cols) / 2)
+#define TGI_PARTIAL_SUMS(cols) (TGI_FRAGMENT_COLS(cols) / 2)
 
 /* Returns this thread's share of place `index`, where a thread has `Sums` sums. */
 template <int Sums>
@@ -44,15 +44,15 @@ static __device__ __forceinline__ void tgi_add_sums(const float4 *source, float 
     }
 }
 
-/* Writes a warpgroup's sums: rows number `row` of part `part` of split tile `cut`. */
+/* Writes a warpgroup's sums: rows number `row` of part `part` of split tile `split`. */
 template <int Cols, int Count>
-static __device__ __forceinline__ void tgi_write_partial_tiles(const tgi_wgmma_args &args, int cut,
-                                                               int part, int row, int row_count,
-                                                               const float (&sum)[Count])
+static __device__ __forceinline__ void
+tgi_write_partial_tiles(const tgi_wgmma_args &args, int split, int part, int row, int row_count,
+                        const float (&sum)[Count])
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Cols);
     const int64_t first =
-        ((static_cast<int64_t>(cut) * args.gemm.k_part_count + part) * row_count + row) *
+        ((static_cast<int64_t>(split) * args.gemm.k_part_count + part) * row_count + row) *
         (Count / sums);
     tgi_write_sums(tgi_find_sums<sums>(args.gemm.workspace, first), sum);
 }

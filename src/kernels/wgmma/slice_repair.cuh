@@ -17,7 +17,7 @@
 #define TGI_REPAIR_ROWS 2 /* rows whose sums are formed together */
 
 /* Returns the range of the block of lines that `line` belongs to, in every lane. */
-static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_wgmma_slices &slices,
+static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_slice_ranges &slices,
                                                            int batch, int line)
 {
     const tgi_range *ranges = slices.ranges + (static_cast<int64_t>(batch) * slices.block_count +
@@ -34,7 +34,7 @@ static __device__ __forceinline__ tgi_range tgi_find_range(const tgi_wgmma_slice
 
 /* Returns the range of one line, k elements `stride` apart. FP16 slices have ranges of the largest
  * magnitudes of lines. */
-static __device__ __forceinline__ tgi_range tgi_scan_line(const tgi_wgmma_slices &slices,
+static __device__ __forceinline__ tgi_range tgi_scan_line(const tgi_slice_ranges &slices,
                                                           const float *line, int64_t stride, int k)
 {
     tgi_range range = {0, TGI_BITS_LARGEST};
@@ -54,7 +54,7 @@ static __device__ __forceinline__ tgi_range tgi_find_row_range(const tgi_wgmma_a
                                                                const tgi_cluster_tile &tile)
 {
     return tgi_find_range(args.a_slices, args.a.has_batch ? tile.batch : 0,
-                          min(tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * TGI_HELD_LINES,
+                          min(tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * TGI_REGISTER_ROWS,
                               args.a.line_count - 1));
 }
 

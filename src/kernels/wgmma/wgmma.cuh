@@ -3,7 +3,7 @@
  * warp fills stages of A and B in shared memory, relayout warps beside it move lines of A that
  * begin anywhere, and one or two warpgroups multiply the stages and store D. The grid is
  * persistent: a block works through a list of tiles. Blocks of a cluster have tiles one below the
- * other and bring each other their shares of B, or have parts of k of one tile, which they add
+ * other and bring each other their shares of B, or share out k of one tile, whose sums they add
  * among themselves.
  *
  *     setup()    barriers and tensor maps
@@ -29,7 +29,7 @@
 #include "kernels/wgmma/feed_tma.cuh"
 #include "kernels/wgmma/feed_transposed.cuh"
 #include "kernels/wgmma/feed_unaligned.cuh"
-#include "kernels/wgmma/wgmma_shape.cuh"
+#include "kernels/wgmma/kernel_shape.cuh"
 
 template <class Shape>
 static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arguments &given,
@@ -39,10 +39,10 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
     if (threadIdx.x == 0) {
         /* TMA arrives once, and a relayout warp once for every slot's lines. */
         const int arrivals =
-            1 + (Shape::feed::relayout_warps > 0 ? Shape::rows / TGI_LOOSE_LINES : 0);
+            1 + (Shape::feed::relayout_warps > 0 ? Shape::rows / TGI_UNALIGNED_LINES : 0);
         for (int i = 0; i < Shape::stages; i++) {
             tgi_barrier_init(memory.full + i * 8, arrivals);
-            tgi_barrier_init(memory.empty + i * 8, Shape::group_count * args.cluster_rows);
+            tgi_barrier_init(memory.empty + i * 8, Shape::group_count * args.work.cluster_rows);
         }
         Shape::feed::init_slots(memory);
         tgi_barrier_init(memory.sent, 1);
@@ -55,7 +55,7 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
             tgi_prefetch_map(&args.b.edge_map);
     }
     /* Else a thread, of this block or of the cluster, would use a barrier that is not yet there. */
-    if (args.cluster_rows * args.cluster_parts > 1)
+    if (args.work.cluster_rows * args.work.cluster_parts > 1)
         tgi_cluster_barrier();
     else
         __syncthreads();
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
 {
     typedef typename Shape::feed feed;
     const tgi_wgmma_args &args = feed::get_args(given);
-    const tgi_cluster_schedule<Shape::rows, Shape::cols> schedule(args, rank);
+    const tgi_cluster_schedule<Shape::rows, Shape::cols> schedule(args.work, rank);
     const tgi_tma_sharers column = tgi_find_sharers<ClusterRows>(rank);
     const int has_short =
         (Shape::across_a && args.a.edge_lines > 0) || (Shape::across_b && args.b.edge_lines > 0);
@@ -96,7 +96,7 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
             tgi_find_boxes<Shape::across_a, Shape::rows, Shape::step_elems>(args.a, tile.row, 1);
         tgi_tma_boxes b_boxes = tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems>(
             args.b, tile.col, column.count);
-        const int whole_end = min(tile.step_end, args.step_count - has_short);
+        const int whole_end = min(tile.step_end, args.work.step_count - has_short);
         const int byte_count = feed::count_bytes(given, a_boxes, b_boxes);
 #pragma unroll 1
         for (int step = tile.step; step < whole_end; step++, ring.advance()) {
@@ -123,9 +123,9 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
 static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &args, int is_wide)
 {
     const tg_type type = tgi_find_d_type(args.gemm.problem);
-    return args.gemm.is_sum_alone && (args.is_d_boxed || (args.is_d_lined && !is_wide)) &&
-           !args.is_d_turned && args.cluster_parts == 1 && (type == TG_TYPE_FP32) == is_wide &&
-           !tgi_is_fp8(type);
+    return args.gemm.is_sum_alone && (args.d.is_boxed || (args.d.is_lined && !is_wide)) &&
+           !args.d.is_transposed && args.work.cluster_parts == 1 &&
+           (type == TG_TYPE_FP32) == is_wide && !tgi_is_fp8(type);
 }
 
 /* Sends the sums of a tile whose k the cluster shares out to the blocks that add them, and waits
@@ -138,7 +138,7 @@ tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int part,
     const tgi_wgmma_args &args = at.args;
     const tgi_wgmma_memory<Shape> &memory = at.memory;
     const int has_partial_tiles = tgi_expect_partial_tiles<Shape>(
-        part, args.cluster_parts, memory.sent, threadIdx.x == TGI_WARPGROUP);
+        part, args.work.cluster_parts, memory.sent, threadIdx.x == TGI_WARPGROUP);
     /* Else partial tiles would overwrite stages that other blocks still read. */
     tgi_cluster_barrier();
     tgi_send_partial_tiles<Shape::cols>(args, part, at.rank, at.group, memory.stages, memory.sent,
@@ -152,14 +152,14 @@ static __device__ __forceinline__ void
 tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank, int group)
 {
     typedef typename Shape::feed feed;
-    const tgi_uniform_cluster_schedule<Shape::rows, Shape::cols> schedule(args, rank);
+    const tgi_uniform_cluster_schedule<Shape::rows, Shape::cols> schedule(args.work, rank);
     const tgi_consumer<Shape> at = {args, memory, rank, group};
     tgi_ring<Shape::stages> ring;
     typename Shape::deferred deferred;
     for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
         tgi_cluster_tile tile = schedule.tile(i);
-        if (!feed::is_sliced && !args.gemm.is_sum_alone && args.cluster_parts == 1 &&
-            tile.cut < 0) {
+        if (!feed::is_sliced && !args.gemm.is_sum_alone && args.work.cluster_parts == 1 &&
+            tile.split < 0) {
             tgi_cluster_tile own = tile;
             own.row += group * TGI_BLOCK_LINES;
             tgi_fetch_for_epilogue(args.gemm, own, Shape::cols);
@@ -173,25 +173,25 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
         feed::finish(args, tile, repair, sum[0]);
-        if (args.cluster_parts > 1)
+        if (args.work.cluster_parts > 1)
             tgi_exchange_partial_tiles<Shape>(at, tile.part, sum[0]);
-        const uint32_t part = memory.parts + group * TGI_WGMMA_PART_BYTES;
-        if (tile.cut >= 0) {
-            tgi_write_partial_tiles<Shape::cols>(args, tile.cut, tile.part, group,
+        const uint32_t part = memory.parts + group * TGI_FRAGMENT_BYTES;
+        if (tile.split >= 0) {
+            tgi_write_partial_tiles<Shape::cols>(args, tile.split, tile.part, group,
                                                  Shape::group_count, sum[0]);
         } else if (tgi_is_plain_store(args, Shape::is_wide)) {
             /* Few steps would not hide it. */
-            const int is_later = Shape::may_defer && args.is_d_boxed &&
+            const int is_later = Shape::may_defer && args.d.is_boxed &&
                                  schedule.next(i) < schedule.end() &&
-                                 args.step_count >= deferred.part_count;
+                                 args.work.step_count >= deferred.part_count;
             if (is_later) {
                 deferred.begin(tile, sum[0], tgi_find_d_type(args.gemm.problem));
                 continue;
             }
-            if (Shape::is_wide || args.is_d_boxed)
+            if (Shape::is_wide || args.d.is_boxed)
                 tgi_store_tile_boxes<Shape::is_wide>(args, tile, sum[0], part, group + 1, repair);
             else
-                tgi_store_tile_lines(args, tile, sum[0], part);
+                tgi_store_tile_lines(args.gemm, tile, sum[0], part);
         } else {
             tile.row = row;
             tgi_finish_partial_tiles<Shape>(args, tile, group, memory.stages, part, sum[0], repair);
@@ -224,7 +224,7 @@ tgi_wgmma_multiply(const typename Shape::feed::arguments &given, char *shared)
         }
         if (warp != 0 || (Shape::has_lone_producer && !tgi_elect()))
             return;
-        if (Shape::cluster_rows > 1 && args.cluster_rows > 1)
+        if (Shape::cluster_rows > 1 && args.work.cluster_rows > 1)
             tgi_produce<Shape::cluster_rows, Shape>(given, memory, rank);
         else
             tgi_produce<1, Shape>(given, memory, rank);

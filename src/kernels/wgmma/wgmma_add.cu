@@ -13,15 +13,15 @@
 template <int Cols>
 static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &args, char *shared)
 {
-    const int col_count = args.tile_cols / Cols, row_count = args.tile_rows / 64;
+    const int col_count = args.work.tile_cols / Cols, row_count = args.work.tile_rows / 64;
     const int per_tile = row_count * col_count;
-    const int cut = blockIdx.x / per_tile, index = blockIdx.x % per_tile;
-    const int64_t first = static_cast<int64_t>(cut) * args.gemm.k_part_count * per_tile + index;
+    const int split = blockIdx.x / per_tile, index = blockIdx.x % per_tile;
+    const int64_t first = static_cast<int64_t>(split) * args.gemm.k_part_count * per_tile + index;
     float sum[TGI_PARTIAL_SUMS(Cols)] = {};
     tgi_add_partial_tiles(args, first, per_tile, sum);
-    tgi_cluster_tile tile =
-        tgi_find_cluster_tile(args, args.whole_count + cut / args.cluster_rows,
-                              cut % args.cluster_rows, args.tile_rows, args.tile_cols);
+    tgi_cluster_tile tile = tgi_find_cluster_tile(
+        args.work, args.work.whole_count + split / args.work.cluster_rows,
+        split % args.work.cluster_rows, args.work.tile_rows, args.work.tile_cols);
     tile.row += index / col_count * 64;
     tile.col += index % col_count * Cols;
     const uint32_t part = (tgi_shared_address(shared) + 1023) & ~1023u;

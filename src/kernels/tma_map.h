@@ -1,6 +1,6 @@
 /* A tensor map, CUtensorMap of the driver, as the host encodes it and TMA reads it. */
-#ifndef TGI_TENSOR_MAP_H
-#define TGI_TENSOR_MAP_H
+#ifndef TGI_TMA_MAP_H
+#define TGI_TMA_MAP_H
 
 #include <stdint.h>
 

@@ -1,14 +1,13 @@
 /*
- * What a kernel of family wgmma is made of: its tile, types and feed, its shared memory, and the
- * ring of stages that produce() and consume() both go round.
+ * The parts of a kernel of family wgmma: its tile, types and feed, its shared memory, and the ring
+ * of stages that produce() and consume() both go round.
  */
-#ifndef TGI_WGMMA_SHAPE_CUH
-#define TGI_WGMMA_SHAPE_CUH
+#ifndef TGI_KERNEL_SHAPE_CUH
+#define TGI_KERNEL_SHAPE_CUH
 
 #include "kernels/epilogue/deferred_store.cuh"
 #include "kernels/ptx/shared_memory.cuh"
-#include "kernels/slices/slice_args.h"
-#include "kernels/tile_shape.h"
+#include "kernels/wgmma/wgmma_args.h"
 #include "tilegemm.h"
 
 #define TGI_BLOCK_LINES 64 /* rows of one instruction */
@@ -46,7 +45,7 @@ struct tgi_wgmma_shape {
      * in one go it would hide nothing, and its barriers would be in the loop of all steps. Relayout
      * warps have the registers that it needs. */
     static constexpr int may_defer = !is_promoted && !Feed::has_a_in_registers && !is_wide &&
-                                     Feed::relayout_warps == 0 && Cols > TGI_WGMMA_PART_COLS(Cols);
+                                     Feed::relayout_warps == 0 && Cols > TGI_FRAGMENT_COLS(Cols);
     typedef tgi_deferred_store<Cols, may_defer> deferred;
     /* 1: one lane of the producer warp works, which takes the least time for a step. Where steps
      * are long, the time from a stage given back to its copies counts; it is less where the warp,
@@ -66,7 +65,7 @@ struct tgi_wgmma_shape {
     static constexpr int shared_bytes =
         TGI_WGMMA_SHARED_BYTES(Rows, Feed::a_line_bytes, Cols, Feed::b_line_bytes, Stages, Threads,
                                AcrossB) +
-        Feed::slot_count * (TGI_LOOSE_SLOT_BYTES + 16);
+        Feed::slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16);
     static_assert(Feed::relayout_warps == 0 || (elem_bytes == 2 && group_count == 2),
                   "units are of eight elements, and three warps are free to move them");
     static_assert(blocks == 1, "a warpgroup has 64 rows");
@@ -87,15 +86,15 @@ template <class Shape> struct tgi_wgmma_memory {
     {
         stages = (tgi_shared_address(shared) + 1023) & ~1023u;
         slots = stages + Shape::stages * Shape::stage_bytes;
-        parts = slots + slot_count * TGI_LOOSE_SLOT_BYTES;
-        full = parts + Shape::group_count * TGI_WGMMA_PART_BYTES;
+        parts = slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
+        full = parts + Shape::group_count * TGI_FRAGMENT_BYTES;
         empty = full + Shape::stages * 8;
         sent = empty + Shape::stages * 8;
         slot_full = sent + 8;
         slot_empty = slot_full + slot_count * 8;
         static_assert(1024 + Shape::stages * (Shape::stage_bytes + 16) +
-                              slot_count * (TGI_LOOSE_SLOT_BYTES + 16) +
-                              Shape::group_count * TGI_WGMMA_PART_BYTES + 8 ==
+                              slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16) +
+                              Shape::group_count * TGI_FRAGMENT_BYTES + 8 ==
                           Shape::shared_bytes,
                       "the host counts what lies here, and what aligns it");
     }

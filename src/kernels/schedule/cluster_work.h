@@ -1,0 +1,34 @@
+/*
+ * The work of a persistent grid of clusters (cluster_tiles.cuh), an argument of kernels. The host
+ * (C11) fills it.
+ */
+#ifndef TGI_CLUSTER_WORK_H
+#define TGI_CLUSTER_WORK_H
+
+#include "kernels/divisor.h"
+
+/* The order of clusters of tiles: down the columns of groups of rows of clusters, so that those
+ * that run together share operands in L2. Of few columns a group is one row. */
+typedef struct tgi_cluster_order {
+    tgi_divisor entry;           /* clusters of a batch entry */
+    tgi_divisor group;           /* clusters of a group */
+    tgi_divisor rows, last_rows; /* rows of a group, and of the last group */
+    int32_t last_group;          /* the last group's number */
+} tgi_cluster_order;
+
+typedef struct tgi_cluster_work {
+    tgi_cluster_order order;
+    int32_t tile_rows, tile_cols;
+    /* The blocks of a cluster have tiles one below the other, 1 or 2, and share out k of each in
+     * cluster_parts, which they add among themselves. */
+    int32_t cluster_rows, cluster_parts;
+    /* Units of all batch entries: the first whole_count are clusters of tiles with whole k. Those
+     * after them are the split-K parts of `split` clusters (1 where there are none). */
+    int32_t whole_count, unit_count;
+    tgi_divisor split;
+    int32_t step_count;     /* of whole k */
+    int32_t last_products;  /* 32 bytes of k that the last step has, or begins: 1..4 */
+    int32_t steps_per_part; /* of a tile whose k is split, in a cluster or not */
+} tgi_cluster_work;
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * Sizes of family small that follow from a row of kernels.def, for the launch (C11) and for the
+ * kernels (CUDA), which assert them.
+ */
+#ifndef TGI_SMALL_SHAPE_H
+#define TGI_SMALL_SHAPE_H
+
+/* Shared memory holds slices of 64 bytes of k, one for each warp and stage, with lines padded to 80
+ * bytes. */
+#define TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, elem_bytes)                              \
+    ((depth) * (elem_bytes) / 64 * (stages)*80 * ((rows) + (cols)))
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Sizes of the family wgmma and of those that share its kernels, which follow from a row of
+ * kernels.def, for the launch (C11) and for the kernels (CUDA), which assert them.
+ */
+#ifndef TGI_WGMMA_SHAPE_H
+#define TGI_WGMMA_SHAPE_H
+
+#include "kernels/epilogue/fragment_output.h"
+
+/* A step of k is 128 bytes of each line, or a chunk of its slices. Shared memory holds stages of A
+ * and B, what each warpgroup that multiplies (all but one) stages of D, the alignment of the first
+ * stage, and two barriers a stage. Lines of B across k come in whole boxes of 64, which leave room
+ * for a stage less where they have more lines than the tile. */
+#define TGI_WGMMA_STEP_BYTES 128
+#define TGI_WGMMA_PRODUCT_BYTES 32 /* of those, what an instruction multiplies */
+#define TGI_WGMMA_STEP_PRODUCTS (TGI_WGMMA_STEP_BYTES / TGI_WGMMA_PRODUCT_BYTES)
+#define TGI_WGMMA_LINES(cols, is_across) ((is_across) ? ((cols) + 63) / 64 * 64 : (cols))
+#define TGI_WGMMA_STAGES(stages, cols, is_across)                                                  \
+    ((stages) - (TGI_WGMMA_LINES(cols, is_across) > (cols)))
+#define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads, is_across)       \
+    (1024 + 8 +                                                                                    \
+     TGI_WGMMA_STAGES(stages, cols, is_across) *                                                   \
+         ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes) + 16) +            \
+     ((threads) / 128 - 1) * TGI_FRAGMENT_BYTES)
+
+#endif
