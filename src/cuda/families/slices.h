@@ -1,9 +1,9 @@
-/* FP32 operands as slices of 16 bits in the workspace (kernels/slices/slice_args.h). */
+/* FP32 operands as slices of 16 bits in the workspace (kernels/copy/slice_args.h). */
 #ifndef TGI_CUDA_SLICES_H
 #define TGI_CUDA_SLICES_H
 
 #include "core/problem.h"
-#include "kernels/slices/slice_args.h"
+#include "kernels/copy/slice_args.h"
 #include "plan/backend.h"
 
 /* Split-K parts of a tile, and rounds of parts that all multiprocessors work on, at most. */

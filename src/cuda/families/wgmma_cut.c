@@ -8,7 +8,7 @@
 
 #include "cuda/families/gemm.h"
 #include "cuda/families/slices.h"
-#include "kernels/slices/slice_args.h"
+#include "kernels/copy/slice_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 #include "model/figures.h"
 #include "model/wgmma_model.h"

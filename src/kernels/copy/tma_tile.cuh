@@ -9,7 +9,7 @@
 #include "kernels/ptx/tma.cuh"
 #include "kernels/copy/swizzle.cuh"
 #include "kernels/copy/tma_operand.h"
-#include "kernels/slices/slice_args.h"
+#include "kernels/copy/slice_args.h"
 
 /* The blocks of a cluster that need the same lines of an operand. */
 struct tgi_tma_sharers {

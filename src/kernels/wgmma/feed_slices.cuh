@@ -1,5 +1,5 @@
 /*
- * The feed of FP32 operands as slices of 16 bits (kernels/slices/slice_args.h): a stage holds a
+ * The feed of FP32 operands as slices of 16 bits (kernels/copy/slice_args.h): a stage holds a
  * chunk of k of all slices of a tile's lines, which are multiplied in pairs, the least product
  * first. Sums that 16 bits might have spoiled are repaired (slice_repair.cuh).
  */

@@ -1,5 +1,5 @@
 /*
- * The repair of sums of FP32 operands that slices of 16 bits (kernels/slices/slice_args.h) might
+ * The repair of sums of FP32 operands that slices of 16 bits (kernels/copy/slice_args.h) might
  * have spoiled. Ranges of blocks of lines of A and of B tell of most tiles that no sum is spoiled.
  * Those in doubt are formed again from the operands. Which sums they are depends on an element's
  * own row and column alone.

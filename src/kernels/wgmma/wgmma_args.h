@@ -11,10 +11,10 @@
 #include "kernels/epilogue/fragment_output.h"
 #include "kernels/gemm_args.h"
 #include "kernels/schedule/cluster_work.h"
-#include "kernels/slices/slice_args.h"
+#include "kernels/copy/slice_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
-/* The ranges of an FP32 operand's slices (kernels/slices/slice_args.h), by blocks of lines and
+/* The ranges of an FP32 operand's slices (kernels/copy/slice_args.h), by blocks of lines and
  * segments of k. Ranges of rows of A in registers are found by the kernel: they have a segment for
  * each split-K part. */
 typedef struct tgi_slice_ranges {

@@ -7,7 +7,7 @@
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/instances.cuh"
-#include "kernels/slices/slice_args.h"
+#include "kernels/copy/slice_args.h"
 
 /* FP16 slices: a line's largest magnitude is scaled to 2^TOP .. 2^(TOP + 1). Lines with larger or
  * smaller exponents than the limit are not scaled further, and their sums are repaired. */
