@@ -8,6 +8,25 @@
 #include "core/status.h"
 #include "core/structs.h"
 
+/* Writes the names of the device's instruction sets: "sm75, sm80 or sm90a". */
+static void list_isas(const char *device, char *text, size_t text_bytes)
+{
+    int rest = 0;
+    text[0] = '\0';
+    for (int isa = 0; isa < TGI_ISA_COUNT; isa++)
+        rest += strcmp(tgi_kernels_isa_device((tgi_isa)isa), device) == 0;
+    for (int isa = 0; isa < TGI_ISA_COUNT; isa++) {
+        if (strcmp(tgi_kernels_isa_device((tgi_isa)isa), device) != 0)
+            continue;
+        rest--;
+        const size_t length = strlen(text);
+        snprintf(text + length, text_bytes - length, "%s%s", tgi_kernels_isa_name((tgi_isa)isa),
+                 rest > 1    ? ", "
+                 : rest == 1 ? " or "
+                             : "");
+    }
+}
+
 static tg_status choose_isa(const tg_context_options *options, const char *device,
                             tgi_machine *machine)
 {
@@ -21,12 +40,12 @@ static tg_status choose_isa(const tg_context_options *options, const char *devic
     if (!options->isa && isa < TGI_ISA_COUNT && !is_of_device)
         return TG_STATUS_OK;
     if (!is_of_device) {
+        char names[256];
+        list_isas(device, names, sizeof names);
         return tgi_status_fail(
             TG_STATUS_UNKNOWN_NAME,
             "%s = \"%.64s\" is not an instruction set of this build for %s; pass %s", origin, name,
-            device,
-            strcmp(device, "cpu") == 0 ? "generic, avx2, avx512 or avx512_bf16"
-                                       : "sm75, sm80 or sm90a");
+            device, names);
     }
     if (!tgi_kernels_isa_runs(isa, machine->features)) {
         return tgi_status_fail(TG_STATUS_NO_DEVICE,

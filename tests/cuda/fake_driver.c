@@ -138,6 +138,7 @@ int cuDevicePrimaryCtxRelease_v2(int device)
 int cuCtxGetCurrent(void **context)
 {
     RETURN_FAILURE();
+    state.get_current_count++;
     *context = current_context;
     return 0;
 }
@@ -145,6 +146,7 @@ int cuCtxGetCurrent(void **context)
 int cuCtxSetCurrent(void *context)
 {
     RETURN_FAILURE();
+    state.set_current_count++;
     current_context = context;
     return 0;
 }
@@ -232,6 +234,7 @@ int cuTensorMapEncodeTiled(void *map, int type, uint32_t dimension_count, void *
     (void)type, (void)dimension_count, (void)data, (void)counts, (void)stride_bytes;
     (void)steps, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
     RETURN_FAILURE();
+    state.encode_count++;
     memset(map, 0x5a, 128);
     const size_t length = strlen(state.boxes);
     snprintf(state.boxes + length, sizeof state.boxes - length, "%ux%u,", box[0], box[1]);
@@ -320,6 +323,7 @@ int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *capture, void
     (void)graph;
     (void)nodes;
     (void)node_count;
+    state.get_capture_count++;
     *status = state.is_capturing;
     *capture = state.capture;
     return 0;

@@ -22,7 +22,8 @@ typedef struct fake_driver {
 
     /* What was done. */
     int launch_count, load_count, allocate_count, live_allocation_count, retain_count;
-    int shared_attribute_count, wait_count, replace_count;
+    int shared_attribute_count, wait_count;
+    int get_current_count, set_current_count, encode_count, replace_count, get_capture_count;
     char kernel[128];  /* of the last launch */
     char kernels[512]; /* of all since it was emptied, a comma behind each */
     char boxes[128];   /* of all maps since it was emptied: "64x8," elements of as many lines */
