@@ -13,33 +13,9 @@ typedef long long ll; /* for printf */
 /* The longest part is three counts of 19 digits and two x. */
 #define PART_BYTES 64
 
-enum { MATRIX_A, MATRIX_B, MATRIX_C, MATRIX_D, MATRIX_COUNT };
-enum { STRIDE_LEADING, STRIDE_ROW, STRIDE_COL, STRIDE_BATCH, STRIDE_COUNT };
-
-/* The scales of A, B and D come one after the other. */
-enum { NAMED_B_TYPE, NAMED_D_TYPE, NAMED_BIAS, NAMED_ACTIVATION, NAMED_PRECISION, NAMED_SCALES };
-#define NAMED_COUNT (NAMED_SCALES + 3)
-
-/* Bits of what has been given: these, then the named values, then the strides matrix by matrix. */
-enum { GIVEN_LAYOUT, GIVEN_TYPE, GIVEN_DCOL, GIVEN_ORDER, GIVEN_BATCH, GIVEN_ALPHA, GIVEN_BETA };
-#define GIVEN_NAMED (GIVEN_BETA + 1)
-#define GIVEN_STRIDES (GIVEN_NAMED + NAMED_COUNT)
-
-static const char stride_keys[STRIDE_COUNT][3] = {"ld", "rs", "cs", "bs"};
-
-typedef struct reading {
-    tg_problem problem;
-    int64_t m, n, k;
-    tg_type type;
-    int named[NAMED_COUNT]; /* values of their enums */
-    int is_d_column_major;
-    int64_t strides[MATRIX_COUNT][STRIDE_COUNT];
-    uint64_t given;
-} reading;
-
 /* --------------------------------------------------------------------------------- names -- */
 
-/* NULL for a value outside the enum. */
+/* Returns the name of an enum's value, NULL for a value outside the enum. */
 typedef const char *name_of(int value);
 
 #define DEFINE_NAME(kind)                                                                          \
@@ -54,14 +30,26 @@ DEFINE_NAME(activation)
 DEFINE_NAME(precision)
 DEFINE_NAME(scale)
 
+#define KIND_NAME_MATRIX NULL
+#define KIND_NAME_BIAS bias_name
+#define KIND_NAME_SCALE scale_name
+
+/* The name of a matrix is NULL: it has no kind. */
 static const struct {
     const char *key;
     name_of *name;
-} named_parts[NAMED_COUNT] = {
-    {"b", type_name},         {"d", type_name},   {"bias", bias_name}, {"act", activation_name},
-    {"prec", precision_name}, {"sa", scale_name}, {"sb", scale_name},  {"sd", scale_name}};
+} named_parts[TGI_TEXT_NAMED_COUNT] = {
+    {"b", type_name},
+    {"d", type_name},
+    {"act", activation_name},
+    {"prec", precision_name},
+#define TGI_OPERAND(id, title, form, role, rows, cols, type, partner, key, ...)                    \
+    {key, KIND_NAME_##form},
+#include "core/operands.def"
+#undef TGI_OPERAND
+};
 
-/* The value of that name; -1 where there is none. */
+/* Returns the value of that name, -1 if there is none. */
 static int find_name(name_of *name, const char *text)
 {
     for (int value = 0; name(value); value++) {
@@ -87,7 +75,7 @@ static tg_status read_name(const char *part, const char *text, name_of *name, in
 
 /* ------------------------------------------------------------------------------- reading -- */
 
-static tg_status mark_given(reading *r, int bit, const char *part)
+static tg_status mark_given(tgi_text_reading *r, int bit, const char *part)
 {
     if (r->given >> bit & 1u) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
@@ -98,13 +86,8 @@ static tg_status mark_given(reading *r, int bit, const char *part)
     return TG_STATUS_OK;
 }
 
-static int is_given(const reading *r, int matrix, int stride)
-{
-    return r->given >> (GIVEN_STRIDES + matrix * STRIDE_COUNT + stride) & 1u;
-}
-
-/* Digits, after a minus where it is allowed, up to *end. Returns 0 if there are none or if they do
- * not fit in int64_t. */
+/* Reads digits, after a minus if it is allowed, up to *end. Returns 0 if there are none or if they
+ * do not fit in int64_t. */
 static int read_int64(const char *text, int allows_minus, int64_t *value, const char **end)
 {
     int is_negative = allows_minus && *text == '-';
@@ -148,7 +131,7 @@ static tg_status read_number(const char *part, const char *text, double *value)
                            part, text);
 }
 
-static tg_status read_sizes(reading *r, const char *part)
+static tg_status read_sizes(tgi_text_reading *r, const char *part)
 {
     int64_t *sizes[] = {&r->m, &r->n, &r->k};
     const char *end = part;
@@ -165,26 +148,26 @@ static tg_status read_sizes(reading *r, const char *part)
     return TG_STATUS_OK;
 }
 
-/* A part without '='. */
-static tg_status read_word(reading *r, const char *part)
+/* Reads a part without '='. */
+static tg_status read_word(tgi_text_reading *r, const char *part)
 {
     int type = find_name(type_name, part);
     if (type >= 0) {
         r->type = (tg_type)type;
-        return mark_given(r, GIVEN_TYPE, part);
+        return mark_given(r, TGI_TEXT_GIVEN_TYPE, part);
     }
     if (strcmp(part, "dcol") == 0) {
         r->is_d_column_major = 1;
-        return mark_given(r, GIVEN_DCOL, part);
+        return mark_given(r, TGI_TEXT_GIVEN_DCOL, part);
     }
     if (strcmp(part, "batch_invariant") == 0) {
         r->problem.is_batch_invariant = 1;
-        return mark_given(r, GIVEN_ORDER, part);
+        return mark_given(r, TGI_TEXT_GIVEN_ORDER, part);
     }
     if (strlen(part) == 2 && strspn(part, "nt") == 2) {
         r->problem.op_a = part[0] == 't' ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
         r->problem.op_b = part[1] == 't' ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
-        return mark_given(r, GIVEN_LAYOUT, part);
+        return mark_given(r, TGI_TEXT_GIVEN_LAYOUT, part);
     }
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                            "part \"%s\" is unknown; pass a layout (nn, nt, tn, tt), a type (fp32, "
@@ -193,45 +176,82 @@ static tg_status read_word(reading *r, const char *part)
                            part);
 }
 
-/* A part key=value; `key` ends where the '=' was. */
-static tg_status read_keyed(reading *r, const char *part, const char *key, const char *text)
+/* Reads the part if it is a stride of a matrix, and sets *is_read. */
+static tg_status read_stride(tgi_text_reading *r, const char *part, const char *key,
+                             const char *text, int *is_read)
+{
+    for (int i = 0; i < TGI_OPERAND_COUNT * TGI_TEXT_STRIDE_COUNT; i++) {
+        const int id = i / TGI_TEXT_STRIDE_COUNT, stride = i % TGI_TEXT_STRIDE_COUNT;
+        const tgi_operand_row *row = tgi_operands_get(id);
+        if (row->form != TGI_FORM_MATRIX || strncmp(key, tgi_text_stride_keys[stride], 2) != 0 ||
+            strcmp(key + 2, row->key) != 0)
+            continue;
+        *is_read = 1;
+        tg_status status = mark_given(r, TGI_TEXT_GIVEN_STRIDES + i, part);
+        return status ? status
+                      : read_whole(part, text, stride != TGI_TEXT_STRIDE_LEADING,
+                                   &r->strides[id][stride]);
+    }
+    *is_read = 0;
+    return TG_STATUS_OK;
+}
+
+#define LIST_KEY_MATRIX(key)
+#define LIST_KEY_BIAS(key) key ", "
+#define LIST_KEY_SCALE(key) key ", "
+#define LIST_MATRIX_MATRIX(key) key ", "
+#define LIST_MATRIX_BIAS(key)
+#define LIST_MATRIX_SCALE(key)
+
+/* The keys that a text may have, with ", " after each. */
+static const char keys[] = "b, d, batch, "
+#define TGI_FACTOR(name, value) #name ", "
+#include "core/operands.def"
+#undef TGI_FACTOR
+                           "act, prec, "
+#define TGI_OPERAND(id, title, form, role, rows, cols, type, partner, key, ...) LIST_KEY_##form(key)
+#include "core/operands.def"
+#undef TGI_OPERAND
+                           "or ld, rs, cs, bs before "
+#define TGI_OPERAND(id, title, form, role, rows, cols, type, partner, key, ...)                    \
+    LIST_MATRIX_##form(key)
+#include "core/operands.def"
+#undef TGI_OPERAND
+    ;
+
+/* Reads a part key=value; `key` ends where the '=' was. */
+static tg_status read_keyed(tgi_text_reading *r, const char *part, const char *key,
+                            const char *text)
 {
     tg_status status;
-    for (int i = 0; i < NAMED_COUNT; i++) {
-        if (strcmp(named_parts[i].key, key) != 0)
+    int is_stride;
+    for (int i = 0; i < TGI_TEXT_NAMED_COUNT; i++) {
+        if (!named_parts[i].name || strcmp(named_parts[i].key, key) != 0)
             continue;
-        status = mark_given(r, GIVEN_NAMED + i, part);
+        status = mark_given(r, TGI_TEXT_GIVEN_NAMED + i, part);
         return status ? status : read_name(part, text, named_parts[i].name, &r->named[i]);
     }
     if (strcmp(key, "batch") == 0) {
-        status = mark_given(r, GIVEN_BATCH, part);
+        status = mark_given(r, TGI_TEXT_GIVEN_BATCH, part);
         return status ? status : read_whole(part, text, 0, &r->problem.batch_count);
     }
-    if (strcmp(key, "alpha") == 0) {
-        status = mark_given(r, GIVEN_ALPHA, part);
-        return status ? status : read_number(part, text, &r->problem.alpha);
+#define TGI_FACTOR(factor, value)                                                                  \
+    if (strcmp(key, #factor) == 0) {                                                               \
+        status = mark_given(r, GIVEN_##factor, part);                                              \
+        return status ? status : read_number(part, text, &r->problem.factor);                      \
     }
-    if (strcmp(key, "beta") == 0) {
-        status = mark_given(r, GIVEN_BETA, part);
-        return status ? status : read_number(part, text, &r->problem.beta);
-    }
-    for (int i = 0; i < MATRIX_COUNT * STRIDE_COUNT; i++) {
-        int matrix = i / STRIDE_COUNT, stride = i % STRIDE_COUNT;
-        if (strncmp(key, stride_keys[stride], 2) != 0 || key[2] != "abcd"[matrix] || key[3])
-            continue;
-        status = mark_given(r, GIVEN_STRIDES + i, part);
-        return status
-                   ? status
-                   : read_whole(part, text, stride != STRIDE_LEADING, &r->strides[matrix][stride]);
-    }
+#include "core/operands.def"
+#undef TGI_FACTOR
+    status = read_stride(r, part, key, text, &is_stride);
+    if (is_stride)
+        return status;
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                           "part \"%s\": key \"%s\" is unknown; pass b, d, batch, alpha, beta, "
-                           "bias, act, prec, sa, sb, sd, or ld, rs, cs, bs before a, b, c, d",
-                           part, key);
+                           "part \"%s\": key \"%s\" is unknown; pass %.*s", part, key,
+                           (int)(sizeof keys - sizeof ", "), keys);
 }
 
 /* Reads the part from `start` up to `end`. */
-static tg_status read_part(reading *r, const char *start, const char *end, int is_first)
+static tg_status read_part(tgi_text_reading *r, const char *start, const char *end, int is_first)
 {
     char part[PART_BYTES], key[PART_BYTES];
     size_t length = (size_t)(end - start);
@@ -260,104 +280,9 @@ static tg_status read_part(reading *r, const char *start, const char *end, int i
     return read_keyed(r, part, key, equals + 1);
 }
 
-/* ------------------------------------------------------------------------------- strides -- */
-
-/* A leading dimension is the row stride, or the column stride of a column-major matrix, whose rows
- * (columns) then hold `length` contiguous elements, the size named `size`. */
-static tg_status fill_leading(const reading *r, int index, int is_column_major, int64_t length,
-                              char size, tg_matrix *matrix)
-{
-    int64_t leading = r->strides[index][STRIDE_LEADING];
-    char name = "abcd"[index];
-    for (int stride = STRIDE_ROW; stride <= STRIDE_COL; stride++) {
-        if (is_given(r, index, stride)) {
-            return tgi_status_fail(
-                TG_STATUS_INVALID_ARGUMENT,
-                "ld%c = %lld and %s%c = %lld both give a stride; pass either ld%c "
-                "or rs%c and cs%c",
-                name, (ll)leading, stride_keys[stride], name, (ll)r->strides[index][stride], name,
-                name, name);
-        }
-    }
-    if (leading < length) {
-        const char *key = stride_keys[is_column_major ? STRIDE_COL : STRIDE_ROW];
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "ld%c = %lld is less than %c = %lld; pass ld%c >= %lld, or %s%c = "
-                               "%lld where elements are to coincide",
-                               name, (ll)leading, size, (ll)length, name, (ll)length, key, name,
-                               (ll)leading);
-    }
-    matrix->row_stride = is_column_major ? 1 : leading;
-    matrix->col_stride = is_column_major ? leading : 1;
-    return TG_STATUS_OK;
-}
-
-/* Puts the strides given into `matrix`, whose own are the default. `d` as in get_batch_stride. */
-static tg_status fill_strides(const reading *r, int index, int is_column_major, char size,
-                              const tg_matrix *d, tg_matrix *matrix)
-{
-    if (is_given(r, index, STRIDE_LEADING)) {
-        int64_t length = is_column_major ? matrix->row_count : matrix->col_count;
-        tg_status status = fill_leading(r, index, is_column_major, length, size, matrix);
-        if (status)
-            return status;
-    }
-    if (is_given(r, index, STRIDE_ROW))
-        matrix->row_stride = r->strides[index][STRIDE_ROW];
-    if (is_given(r, index, STRIDE_COL))
-        matrix->col_stride = r->strides[index][STRIDE_COL];
-    if (is_given(r, index, STRIDE_BATCH)) {
-        matrix->batch_stride = r->strides[index][STRIDE_BATCH];
-        return TG_STATUS_OK;
-    }
-    if (tgi_problem_text_get_batch_stride(matrix, r->problem.batch_count, d,
-                                          &matrix->batch_stride)) {
-        return TG_STATUS_OK;
-    }
-    return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                           "%c of %lld x %lld with strides %lld, %lld has more elements than %lld; "
-                           "pass smaller sizes, or its batch stride as bs%c",
-                           "ABCD"[index], (ll)matrix -> row_count, (ll)matrix -> col_count,
-                           (ll)matrix -> row_stride, (ll)matrix -> col_stride, (ll)INT64_MAX,
-                           "abcd"[index]);
-}
-
-/* Of a matrix whose type may have been given; else A's. */
-static tg_type get_type(const reading *r, int named)
-{
-    return r->given >> (GIVEN_NAMED + named) & 1u ? (tg_type)r->named[named] : r->type;
-}
-
-static tg_status fill_matrices(reading *r)
-{
-    tg_problem *p = &r->problem;
-    tg_type b_type = get_type(r, NAMED_B_TYPE), d_type = get_type(r, NAMED_D_TYPE);
-    int is_a_transposed = p->op_a == TG_OPERATION_TRANSPOSE;
-    int is_b_transposed = p->op_b == TG_OPERATION_TRANSPOSE;
-    int is_d_column_major = r->is_d_column_major;
-    tg_status status;
-    p->a = is_a_transposed ? tg_make_matrix(r->type, NULL, r->k, r->m)
-                           : tg_make_matrix(r->type, NULL, r->m, r->k);
-    p->b = is_b_transposed ? tg_make_matrix(b_type, NULL, r->n, r->k)
-                           : tg_make_matrix(b_type, NULL, r->k, r->n);
-    p->d = tg_make_matrix(d_type, NULL, r->m, r->n);
-    if (is_d_column_major) {
-        p->d.row_stride = 1;
-        p->d.col_stride = r->m;
-    }
-    char d_size = is_d_column_major ? 'm' : 'n';
-    if ((status = fill_strides(r, MATRIX_A, 0, is_a_transposed ? 'm' : 'k', NULL, &p->a)) ||
-        (status = fill_strides(r, MATRIX_B, 0, is_b_transposed ? 'k' : 'n', NULL, &p->b)) ||
-        (status = fill_strides(r, MATRIX_D, is_d_column_major, d_size, NULL, &p->d))) {
-        return status;
-    }
-    p->c = p->d;
-    return fill_strides(r, MATRIX_C, is_d_column_major, d_size, &p->d, &p->c);
-}
-
 /* ---------------------------------------------------------------------------------- whole -- */
 
-static tg_status read_parts(reading *r, const char *text)
+static tg_status read_parts(tgi_text_reading *r, const char *text)
 {
     for (const char *start = text;; start++) {
         const char *end = start + strcspn(start, ":");
@@ -375,7 +300,7 @@ tg_status tg_parse_problem(const char *text, tg_problem *problem, size_t struct_
                                text ? "problem" : "text",
                                text ? "the problem to fill" : "MxNxK and its parts");
     }
-    reading r;
+    tgi_text_reading r;
     memset(&r, 0, sizeof r);
     r.problem = tg_make_problem(r.problem.a, r.problem.b, r.problem.d);
     tgi_saved_locale saved;
@@ -384,13 +309,11 @@ tg_status tg_parse_problem(const char *text, tg_problem *problem, size_t struct_
         return status;
     status = read_parts(&r, text);
     tgi_problem_text_leave_c_locale(&saved);
-    if (status || (status = fill_matrices(&r)))
+    if (status || (status = tgi_text_fill_matrices(&r)))
         return status;
-    r.problem.bias = (tg_bias)r.named[NAMED_BIAS];
-    r.problem.activation = (tg_activation)r.named[NAMED_ACTIVATION];
-    r.problem.precision = (tg_precision)r.named[NAMED_PRECISION];
-    r.problem.a_scale = (tg_scale)r.named[NAMED_SCALES];
-    r.problem.b_scale = (tg_scale)r.named[NAMED_SCALES + 1];
-    r.problem.d_scale = (tg_scale)r.named[NAMED_SCALES + 2];
+    r.problem.activation = (tg_activation)r.named[TGI_TEXT_NAMED_ACTIVATION];
+    r.problem.precision = (tg_precision)r.named[TGI_TEXT_NAMED_PRECISION];
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++)
+        tgi_operands_set_kind(&r.problem, id, r.named[TGI_TEXT_NAMED_KINDS + id]);
     return tgi_struct_write(&tgi_struct_problem, &r.problem, problem, struct_bytes);
 }

@@ -14,10 +14,64 @@
 
 #include <locale.h>
 
-#include "tilegemm.h"
+#include "core/operand_list.h"
 
-/* The batch stride that a text leaves out. `d` is D where the matrix is C, else NULL. Returns 0
- * where it does not fit in int64_t. */
+enum {
+    TGI_TEXT_STRIDE_LEADING,
+    TGI_TEXT_STRIDE_ROW,
+    TGI_TEXT_STRIDE_COL,
+    TGI_TEXT_STRIDE_BATCH,
+    TGI_TEXT_STRIDE_COUNT
+};
+extern const char tgi_text_stride_keys[TGI_TEXT_STRIDE_COUNT][3];
+
+/* Keys whose value is the name of an enum's value: these, then the kinds of the vectors. */
+enum {
+    TGI_TEXT_NAMED_B_TYPE,
+    TGI_TEXT_NAMED_D_TYPE,
+    TGI_TEXT_NAMED_ACTIVATION,
+    TGI_TEXT_NAMED_PRECISION,
+    TGI_TEXT_NAMED_KINDS
+};
+#define TGI_TEXT_NAMED_COUNT (TGI_TEXT_NAMED_KINDS + TGI_OPERAND_COUNT)
+
+/* Bits of what has been given: these, then the named values, then the strides of each operand. */
+enum {
+    TGI_TEXT_GIVEN_LAYOUT,
+    TGI_TEXT_GIVEN_TYPE,
+    TGI_TEXT_GIVEN_DCOL,
+    TGI_TEXT_GIVEN_ORDER,
+    TGI_TEXT_GIVEN_BATCH,
+#define TGI_FACTOR(name, value) GIVEN_##name,
+#include "core/operands.def"
+#undef TGI_FACTOR
+    TGI_TEXT_GIVEN_NAMED
+};
+#define TGI_TEXT_GIVEN_STRIDES (TGI_TEXT_GIVEN_NAMED + TGI_TEXT_NAMED_COUNT)
+_Static_assert(TGI_TEXT_GIVEN_STRIDES + TGI_OPERAND_COUNT * TGI_TEXT_STRIDE_COUNT <= 64,
+               "bits of `given`");
+
+typedef struct tgi_text_reading {
+    tg_problem problem;
+    int64_t m, n, k;
+    tg_type type;
+    int named[TGI_TEXT_NAMED_COUNT]; /* values of their enums */
+    int is_d_column_major;
+    int64_t strides[TGI_OPERAND_COUNT][TGI_TEXT_STRIDE_COUNT]; /* of matrices */
+    uint64_t given;
+} tgi_text_reading;
+
+/* Returns 1 if a stride of a matrix was given. */
+static inline int tgi_text_is_given(const tgi_text_reading *r, int id, int stride)
+{
+    return r->given >> (TGI_TEXT_GIVEN_STRIDES + id * TGI_TEXT_STRIDE_COUNT + stride) & 1u;
+}
+
+/* Fills the matrices of a text that was read. Errors: INVALID_ARGUMENT. */
+tg_status tgi_text_fill_matrices(tgi_text_reading *r);
+
+/* Sets *stride to the batch stride that a text leaves out. `d` is D for a matrix of the epilogue,
+ * else NULL. Returns 0 if it does not fit in int64_t. */
 int tgi_problem_text_get_batch_stride(const tg_matrix *matrix, int64_t batch_count,
                                       const tg_matrix *d, int64_t *stride);
 

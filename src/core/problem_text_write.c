@@ -12,12 +12,24 @@
 
 typedef long long ll; /* for printf */
 
-/* Above the sum of all parts at their longest: sizes 59, words and names 126, batch 26, alpha
- * and beta 61, twelve strides 300, NUL. */
-#define TEXT_BYTES 640
+/* Bytes of a stride at its longest, ":rsa=-9223372036854775808". */
+#define STRIDE_BYTES 25
 
-/* Above the longest strides of C and D: four of 25 bytes, dcol and NUL. */
-#define PARTS_BYTES 128
+/* Above the sum of all parts at their longest: sizes 59, words and names 126, batch 26, factors 32
+ * each, three strides of each matrix, NUL. */
+enum {
+    TEXT_BYTES = 59 + 126 + 26 + 1
+#define TGI_FACTOR(name, value) +32
+#include "core/operands.def"
+#undef TGI_FACTOR
+#define TGI_OPERAND(name, title, form, ...)                                                        \
+    +(TGI_FORM_##form == TGI_FORM_MATRIX ? 3 * STRIDE_BYTES : 0)
+#include "core/operands.def"
+#undef TGI_OPERAND
+};
+
+/* Above two strides of each matrix, dcol and NUL. */
+#define PARTS_BYTES (2 * STRIDE_BYTES * TGI_OPERAND_COUNT + 6)
 
 /* "-2.2250738585072014e-308" and NUL. */
 #define NUMBER_BYTES 32
@@ -91,49 +103,52 @@ static void write_number(double value, char number[NUMBER_BYTES])
 
 /* Appends the row and column stride of a matrix where they differ from the given defaults, as
  * leading dimension or one by one, whichever is shorter. */
-static void append_strides(char *text, char name, const tg_matrix *matrix, int64_t row_default,
-                           int64_t col_default, int is_column_major)
+static void append_strides(char *text, const char *name, const tg_matrix *matrix,
+                           int64_t row_default, int64_t col_default, int is_column_major)
 {
     int64_t row = matrix->row_stride, col = matrix->col_stride;
     int64_t unit = is_column_major ? row : col, leading = is_column_major ? col : row;
     int64_t length = is_column_major ? matrix->row_count : matrix->col_count;
     char singly[PARTS_BYTES] = "", together[PARTS_BYTES] = "";
     if (row != row_default)
-        append(singly, sizeof singly, ":rs%c=%lld", name, (ll)row);
+        append(singly, sizeof singly, ":rs%s=%lld", name, (ll)row);
     if (col != col_default)
-        append(singly, sizeof singly, ":cs%c=%lld", name, (ll)col);
-    append(together, sizeof together, ":ld%c=%lld", name, (ll)leading);
+        append(singly, sizeof singly, ":cs%s=%lld", name, (ll)col);
+    append(together, sizeof together, ":ld%s=%lld", name, (ll)leading);
     int is_together = unit == 1 && leading >= length && strlen(together) <= strlen(singly);
     append(text, PARTS_BYTES, "%s", is_together ? together : singly);
 }
 
-/* The strides of D, and of C where it is read, in the two ways to say them: the shorter one. */
+/* Appends the strides of D, and of the epilogue's matrices that are used, in the shorter of the two
+ * ways to say them. */
 static void append_output_strides(char *text, const tg_problem *p)
 {
     char parts[2][PARTS_BYTES] = {"", ":dcol"};
     int64_t m = p->d.row_count, n = p->d.col_count;
     for (int is_column_major = 0; is_column_major <= 1; is_column_major++) {
         char *part = parts[is_column_major];
-        append_strides(part, 'd', &p->d, is_column_major ? 1 : n, is_column_major ? m : 1,
+        append_strides(part, "d", &p->d, is_column_major ? 1 : n, is_column_major ? m : 1,
                        is_column_major);
-        if (p->beta != 0.0) {
-            append_strides(part, 'c', &p->c, p->d.row_stride, p->d.col_stride, is_column_major);
+        for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+            if (tgi_operands_is_matrix_used(p, id))
+                append_strides(part, tgi_operands_get(id)->key, tgi_operands_get_matrix(p, id),
+                               p->d.row_stride, p->d.col_stride, is_column_major);
         }
     }
     append(text, TEXT_BYTES, "%s", parts[strlen(parts[1]) < strlen(parts[0])]);
 }
 
-static void append_batch_stride(char *text, char name, const tg_matrix *matrix, int64_t batch_count,
-                                const tg_matrix *d)
+static void append_batch_stride(char *text, const char *name, const tg_matrix *matrix,
+                                int64_t batch_count, const tg_matrix *d)
 {
     int64_t stride;
     if (!tgi_problem_text_get_batch_stride(matrix, batch_count, d, &stride) ||
         stride != matrix->batch_stride) {
-        append(text, TEXT_BYTES, ":bs%c=%lld", name, (ll)matrix->batch_stride);
+        append(text, TEXT_BYTES, ":bs%s=%lld", name, (ll)matrix->batch_stride);
     }
 }
 
-static void append_input_strides(char *text, char name, const tg_matrix *matrix)
+static void append_input_strides(char *text, const char *name, const tg_matrix *matrix)
 {
     char parts[PARTS_BYTES] = "";
     append_strides(parts, name, matrix, matrix->col_count, 1, 0);
@@ -143,13 +158,25 @@ static void append_input_strides(char *text, char name, const tg_matrix *matrix)
 static void append_factors(char *text, const tg_problem *p)
 {
     char number[NUMBER_BYTES];
-    if (p->alpha != 1.0) {
-        write_number(p->alpha, number);
-        append(text, TEXT_BYTES, ":alpha=%s", number);
+#define TGI_FACTOR(name, value)                                                                    \
+    if (p->name != value) {                                                                        \
+        write_number(p->name, number);                                                             \
+        append(text, TEXT_BYTES, ":" #name "=%s", number);                                         \
     }
-    if (p->beta != 0.0) {
-        write_number(p->beta, number);
-        append(text, TEXT_BYTES, ":beta=%s", number);
+#include "core/operands.def"
+#undef TGI_FACTOR
+}
+
+/* Appends the kinds of the vectors of one form. */
+static void append_kinds(char *text, const tg_problem *p, tgi_operand_form form)
+{
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        const tgi_operand_row *row = tgi_operands_get(id);
+        const int kind = tgi_operands_get_kind(p, id);
+        if (row->form == form && kind != 0)
+            append(text, TEXT_BYTES, ":%s=%s", row->key,
+                   form == TGI_FORM_BIAS ? tg_get_bias_name((tg_bias)kind)
+                                         : tg_get_scale_name((tg_scale)kind));
     }
 }
 
@@ -173,29 +200,27 @@ static void write_problem(const tg_problem *p, char text[TEXT_BYTES])
     if (p->batch_count != 1)
         append(text, TEXT_BYTES, ":batch=%lld", (ll)p->batch_count);
     append_factors(text, p);
-    if (p->bias != TG_BIAS_NONE)
-        append(text, TEXT_BYTES, ":bias=%s", tg_get_bias_name(p->bias));
+    append_kinds(text, p, TGI_FORM_BIAS);
     if (p->activation != TG_ACTIVATION_NONE) {
         append(text, TEXT_BYTES, ":act=%s", tg_get_activation_name(p->activation));
     }
     if (p->precision != TG_PRECISION_DEFAULT) {
         append(text, TEXT_BYTES, ":prec=%s", tg_get_precision_name(p->precision));
     }
-    const tg_scale scales[] = {p->a_scale, p->b_scale, p->d_scale};
-    for (int i = 0; i < 3; i++) {
-        if (scales[i] != TG_SCALE_NONE)
-            append(text, TEXT_BYTES, ":s%c=%s", "abd"[i], tg_get_scale_name(scales[i]));
-    }
+    append_kinds(text, p, TGI_FORM_SCALE);
     if (p->is_batch_invariant)
         append(text, TEXT_BYTES, ":batch_invariant");
-    append_input_strides(text, 'a', &p->a);
-    append_input_strides(text, 'b', &p->b);
+    append_input_strides(text, "a", &p->a);
+    append_input_strides(text, "b", &p->b);
     append_output_strides(text, p);
-    append_batch_stride(text, 'a', &p->a, p->batch_count, NULL);
-    append_batch_stride(text, 'b', &p->b, p->batch_count, NULL);
-    append_batch_stride(text, 'd', &p->d, p->batch_count, NULL);
-    if (p->beta != 0.0)
-        append_batch_stride(text, 'c', &p->c, p->batch_count, &p->d);
+    append_batch_stride(text, "a", &p->a, p->batch_count, NULL);
+    append_batch_stride(text, "b", &p->b, p->batch_count, NULL);
+    append_batch_stride(text, "d", &p->d, p->batch_count, NULL);
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        if (tgi_operands_is_matrix_used(p, id))
+            append_batch_stride(text, tgi_operands_get(id)->key, tgi_operands_get_matrix(p, id),
+                                p->batch_count, &p->d);
+    }
 }
 
 tg_status tg_format_problem(const tg_problem *problem, char *text, size_t text_bytes)
