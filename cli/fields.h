@@ -1,6 +1,6 @@
 /*
- * The fields of the instruments' structs by name: the one list that JSON is written from and chips
- * are read by. fields.c needs no library, for the report's page is built with it too.
+ * The fields of the instruments' structs by name. JSON is written from these lists and chips are
+ * read by them. fields.c needs no library, because the report's page is built with it too.
  */
 #ifndef TG_CLI_FIELDS_H
 #define TG_CLI_FIELDS_H
@@ -23,7 +23,7 @@ typedef struct cli_field {
     const char *key; /* NULL ends a list */
     size_t offset;
     cli_field_kind kind;
-    int is_optional; /* of a chip in a file: 0 where it is left out */
+    int is_optional; /* of a chip in a file: 0 if it is left out */
 } cli_field;
 
 extern const cli_field cli_chip_fields[];       /* of tg_chip */

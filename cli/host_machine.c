@@ -1,5 +1,5 @@
 /*
- * Reads /proc and /sys; what is not there is left empty.
+ * Reads /proc and /sys. A file that is missing leaves its field empty.
  */
 #include "host_machine.h"
 
@@ -23,7 +23,7 @@ static void read_first_line(const char *path, char *text, size_t text_bytes)
     fclose(file);
 }
 
-/* The first "cpu MHz : 2596.098" of /proc/cpuinfo. */
+/* Reads the first line "cpu MHz : 2596.098" of /proc/cpuinfo. */
 static double read_clock_mhz(void)
 {
     FILE *file = fopen("/proc/cpuinfo", "r");

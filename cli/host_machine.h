@@ -1,5 +1,5 @@
 /*
- * The machine as the operating system tells it, for `info` and the head of a measurement.
+ * The machine as the operating system describes it, for `info` and the head of a measurement.
  */
 #ifndef TG_CLI_MACHINE_H
 #define TG_CLI_MACHINE_H
@@ -19,14 +19,14 @@ typedef struct cli_machine {
 
 void cli_read_machine(cli_machine *machine);
 
-/* Machine, device and caches as a JSON object; NULL when out of memory. */
+/* Returns machine, device and caches as a JSON object; NULL when out of memory. */
 json_t *cli_make_machine_json(const cli_machine *machine, const tg_device_info *info);
 
-/* Compiler that built this command. */
+/* Returns the compiler that built this command. */
 const char *cli_get_compiler(void);
 
-/* State of the source it was built from, as `git describe` names it: "" or "unknown" where git does
- * not know. The text is in a file that source_state.cmake writes at each build. */
+/* Returns the state of the source that the command was built from, as `git describe` names it; ""
+ * or "unknown" if git did not know. source_state.cmake writes the text at each build. */
 extern const char cli_source_state[];
 const char *cli_get_source(void);
 

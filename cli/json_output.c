@@ -1,6 +1,6 @@
 /*
- * One form of JSON for every command: two spaces of indent, keys in the order they were made. For
- * the page of a report, the same without spaces.
+ * One form of JSON for every command: an indent of two spaces, keys in the order in which they were
+ * set. The page of a report holds the same without spaces.
  */
 #include "json_output.h"
 
@@ -30,14 +30,14 @@ json_t *cli_keep_whole_json(json_t *value, int is_whole)
     return NULL;
 }
 
-/* Bytes of the character that `text` begins with, 0 where it is not UTF-8. */
+/* Returns the bytes of the character that `text` begins with; 0 if it is not UTF-8. */
 static size_t measure_character(const char *text)
 {
     const unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
     if (first < 0x80)
         return 1;
     size_t bytes = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-    /* Longer forms than needed, surrogates, and what is beyond U+10FFFF. */
+    /* UTF-8 excludes overlong forms, surrogates and numbers above U+10FFFF. */
     if (first < 0xC2 || first > 0xF4 || (first == 0xE0 && second < 0xA0) ||
         (first == 0xED && second > 0x9F) || (first == 0xF0 && second < 0x90) ||
         (first == 0xF4 && second > 0x8F))
@@ -83,7 +83,7 @@ int cli_open_json(const char *path, json_output *output)
 
 static char *format(json_t *root, size_t flags)
 {
-    /* Sized first: json_dumps drops a piece of text for which its buffer cannot grow. */
+    /* The size comes first: json_dumps drops a piece of text for which its buffer cannot grow. */
     size_t bytes = root ? json_dumpb(root, NULL, 0, flags) : 0;
     char *text = bytes > 0 ? malloc(bytes + 1) : NULL;
     if (text && json_dumpb(root, text, bytes, flags) != bytes) {

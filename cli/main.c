@@ -1,5 +1,5 @@
 /*
- * The command's front: options of tilegemm itself, and the choice of a command.
+ * The front of the command: its own options, and the choice of a command.
  */
 #include "cli.h"
 
@@ -28,7 +28,7 @@ typedef struct front {
     int first_arg;         /* index of that argument in argv */
 } front;
 
-/* Where argp lists the text after the options, the commands come first. */
+/* argp asks for this text before its list of options: the commands come first. */
 static char *list_commands(int key, const char *text, void *input)
 {
     (void)input;
@@ -59,7 +59,7 @@ static error_t parse_front(int key, char *arg, struct argp_state *state)
         if (!parsed->chosen)
             argp_error(state, "no command is named '%s'", arg);
         parsed->first_arg = state->next - 1;
-        state->next = state->argc; /* the rest belongs to the command */
+        state->next = state->argc; /* the rest of the words belongs to the command */
         return 0;
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "name a command");
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     program_invocation_name = full_name;
     argv[parsed.first_arg] = full_name;
     int exit_code = parsed.chosen->run(argc - parsed.first_arg, argv + parsed.first_arg);
-    /* A command that failed has said why. */
+    /* A command that failed has printed why. */
     if ((fflush(stdout) == 0 && !ferror(stdout)) || exit_code != CLI_EXIT_OK)
         return exit_code;
     cli_print_error("cannot write to standard output: %s", strerror(errno));

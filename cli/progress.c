@@ -1,5 +1,6 @@
 /*
- * The line of progress: shown after half a second of work, then ten times a second at most.
+ * The progress line appears after half a second of work, and then changes at most ten times a
+ * second.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * One line on a terminal that says how far long work is; silent in a pipe.
+ * A line on a terminal that shows the progress of long work. It stays away from pipes and files.
  *
  * SPDX-License-Identifier: MIT
  */

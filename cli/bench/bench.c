@@ -1,5 +1,5 @@
 /*
- * tilegemm bench: options, and the loop over shapes and thread counts.
+ * tilegemm bench: reads the options and loops over shapes and thread counts.
  */
 #include "bench/bench.h"
 
@@ -192,7 +192,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     return options->refused_code == CLI_EXIT_OK ? 0 : EINVAL;
 }
 
-/* One shape at one thread count, in a context of its own. */
+/* Measures one shape at one thread count, in a context of its own. */
 static int measure_shape(const bench_options *options, bench_result *result, int thread_count,
                          cli_progress *progress)
 {
@@ -265,7 +265,7 @@ static int set_defaults(bench_options *options)
     if (options->peer_name_count == 0)
         options->peer_names[options->peer_name_count++] = "all";
     if (options->thread_count_count == 0)
-        options->thread_count_count = 1; /* of 0: the context's own */
+        options->thread_count_count = 1; /* 0: the context's own */
     int exit_code = cli_apply_types(options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = cli_hold_context(options);
@@ -290,7 +290,7 @@ static int measure_and_write(const bench_options *options, int argc, char **argv
     int exit_code = cli_open_json(options->json_path, &output);
     if (exit_code == CLI_EXIT_OK) {
         exit_code = measure_all(options, results, &result_count);
-        /* What was measured before a failure is worth keeping. */
+        /* Results from before a failure are worth keeping. */
         char *text = NULL;
         int write_code = CLI_EXIT_OK;
         if (options->json_path && result_count > 0) {

@@ -1,5 +1,5 @@
 /*
- * What the files of `tilegemm bench` share: options, shapes, contenders, results.
+ * The options, shapes, contenders and results that the files of `tilegemm bench` share.
  */
 #ifndef TG_CLI_BENCH_H
 #define TG_CLI_BENCH_H
@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 enum {
-    BENCH_TEXT_BYTES = 640, /* tg_format_problem's need */
+    BENCH_TEXT_BYTES = 640, /* as tg_format_problem needs */
     BENCH_SAMPLE_CAPACITY = 1000,
     BENCH_NAME_CAPACITY = 64,    /* --kernel and --peer values each */
     BENCH_THREADS_CAPACITY = 16, /* entries of --threads */
@@ -33,9 +33,9 @@ typedef struct bench_options {
     int shape_count;
     const char *kernel_names[BENCH_NAME_CAPACITY];
     int kernel_name_count;
-    const char *suite_kernel_names[BENCH_NAME_CAPACITY]; /* of suites, where none is given */
+    const char *suite_kernel_names[BENCH_NAME_CAPACITY]; /* of suites, if the options give none */
     int suite_kernel_name_count;
-    double suite_max_time_s; /* the same; 0 where no suite says */
+    double suite_max_time_s; /* of suites; 0 if no suite sets it */
     const char *peer_names[BENCH_NAME_CAPACITY];
     int peer_name_count;
     int thread_counts[BENCH_THREADS_CAPACITY]; /* 0: the context's own */
@@ -48,24 +48,25 @@ typedef struct bench_options {
     const char *isa;         /* NULL: all the device has */
     const char *json_path;   /* NULL: no JSON; "-": standard output */
     double min_time_s;       /* shortest sample */
-    double sustained_time_s; /* of the calls one behind the other; 0: not measured */
+    double sustained_time_s; /* of back-to-back calls; 0: not measured */
     double max_time_s;       /* of one contender at one shape, once it has 3 samples */
-    double within;           /* of ladder and all: times the planner's prediction at most */
+    double within;           /* limit for ladder and all, in times of the planner's prediction */
     int round_count;
     int is_cold;
-    int is_on_gpu;       /* filled by cli_open_bench_peers */
-    int is_simulated;    /* filled by cli_hold_context: counts in the place of times */
-    int refused_code;    /* cli_exit of the option that was refused */
-    tg_context *held;    /* owned; keeps the device open from shape to shape, for opening is slow */
-    cli_machine machine; /* read before the measuring, so that its load is that of others */
+    int is_on_gpu;    /* filled by cli_open_bench_peers */
+    int is_simulated; /* filled by cli_hold_context: counts stand in the place of times */
+    int refused_code; /* cli_exit of the option that was refused */
+    tg_context
+        *held; /* owned; keeps the device open from shape to shape, because opening is slow */
+    cli_machine machine; /* read before the measuring, whose own load it must not show */
 } bench_options;
 
 typedef struct bench_contender {
     char name[BENCH_NAME_CAPACITY];
     int is_peer;
     int is_planned;                    /* the planner's own choice */
-    int is_illegal;                    /* a kernel that cannot run this shape */
-    int ladder_rung;                   /* -1 where it is on no ladder */
+    int is_illegal;                    /* the kernel cannot run this shape */
+    int ladder_rung;                   /* -1 if it is on no ladder */
     const tg_context *context;         /* that it runs in */
     int is_on_host;                    /* on the CPU, in a run on a GPU */
     tg_plan *plan;                     /* of a kernel */
@@ -80,8 +81,9 @@ typedef struct bench_contender {
     double median_s, min_s, max_s;
     double spread;      /* (third - first quartile) / median */
     double gflop_per_s; /* by the median */
-    double sustained_s; /* seconds a call, without pauses; 0 where not measured */
-    /* Of a GPU after the samples: lowest clock, highest power, throttled in any; 0 if unknown. */
+    double sustained_s; /* seconds a call, without pauses; 0 if not measured */
+    /* State of a GPU after the samples: lowest clock, highest power, 1 if any was throttled; 0 if
+     * unknown. */
     double clock_mhz, power_w;
     int is_throttled;
     int is_verified, is_right;
@@ -90,7 +92,7 @@ typedef struct bench_contender {
     const tg_simulation *simulation;   /* owned; in the place of samples on device sim */
 } bench_contender;
 
-/* One shape at one thread count. */
+/* The results of one shape at one thread count. */
 typedef struct bench_result {
     const bench_shape *shape;
     int thread_count;
@@ -100,38 +102,40 @@ typedef struct bench_result {
     double flop_count;           /* 2 m n k batch_count */
     bench_contender *contenders; /* owned */
     int contender_count;
-    int best_kernel, best_peer, baseline; /* indices, -1 where none; baseline is rung 0, */
-    int naive;                            /* and this rung 1 of a GPU's ladder */
+    int best_kernel, best_peer, baseline; /* indices, -1 if none; the baseline is rung 0 */
+    int naive;                            /* rung 1 of a GPU's ladder */
     int planned;                          /* index of the planner's choice, -1 if not measured */
-    double ratio_to_best_peer; /* best peer's median / best kernel's; 0 where one is missing */
+    double ratio_to_best_peer; /* best peer's median / best kernel's; 0 if one is missing */
     double plan_first_us, plan_cached_us;
-    double one_shot_median_s; /* tg_multiply; 0 where not measured */
+    double one_shot_median_s; /* of tg_multiply; 0 if not measured */
 } bench_result;
 
-/* bench_shapes.c: read --shape values and suites into options->shapes. Return a cli_exit. */
+/* Read --shape values and suites into options->shapes (bench_shapes.c). Return a cli_exit. */
 int cli_add_shape(bench_options *options, const char *text, const char *reason);
 int cli_add_suite(bench_options *options, const char *name_or_path);
-/* Gives every shape each of --type and the --precision. Returns a cli_exit. */
+/* Gives every shape each of --type, and the --precision. Returns a cli_exit. */
 int cli_apply_types(bench_options *options);
-/* "nn", "nt", "tn", "tt", or "strided" where an operand has no unit stride. */
+/* Returns "nn", "nt", "tn", "tt", or "strided" if an operand has no unit stride. */
 const char *cli_get_layout(const tg_problem *problem);
 int64_t cli_get_depth(const tg_problem *problem); /* k */
-/* Bytes of A, B and D (and of C where beta is not 0), with the padding between rows. */
+/* Returns the bytes of A, B and D, and of C if beta is not 0, with the padding between rows. */
 double cli_count_operand_bytes(const tg_problem *problem);
 
-/* bench_contenders.c: choose and prepare, release. Returns a cli_exit. */
-/* Fills options->held: is there a context of the device with the instruction set of the options? */
+/* bench_contenders.c chooses and prepares the contenders of a shape. Its functions return a
+ * cli_exit. cli_hold_context opens options->held, a context of the device with the options'
+ * instruction set. */
 int cli_hold_context(bench_options *options);
 int cli_check_kernel_names(const bench_options *options);
 int cli_open_bench_peers(bench_options *options);
 int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
-/* 0, with every contender skipped, where operands of so many bytes leave too little free memory. */
+/* Returns 0, with every contender skipped, if operands of so many bytes leave too little free
+ * memory. */
 int cli_check_memory(bench_result *result, double needed_bytes);
-void cli_free_contenders(bench_result *result); /* what they run with */
-void cli_free_result(bench_result *result);     /* what they found */
+void cli_free_contenders(bench_result *result); /* frees plans, calls and contexts */
+void cli_free_result(bench_result *result);     /* frees the results */
 
-/* Operand sets that calls take in turn: one, or in cold mode enough that none is still cached when
- * its turn comes again. */
+/* The operand sets that calls take in turn: one set, or in cold mode so many that none is still
+ * cached when its turn comes again. */
 typedef struct bench_ring {
     const tg_context *context;
     int is_on_gpu;
@@ -139,13 +143,14 @@ typedef struct bench_ring {
     tg_buffers *buffers;      /* owned; the same */
     check_operands *operands; /* owned; host_count of them are filled */
     int64_t set_count, host_count, next;
-    tg_problem host; /* set 0 in host memory: what is verified */
+    tg_problem host; /* set 0 in host memory, which is verified */
     char *device;    /* owned memory of a GPU, or NULL */
     int64_t d_offset;
 } bench_ring;
 
-/* bench_ring.c: how many sets the run's mode takes; makes them (0 when out of memory; free all the
- * same), gives them in turn; brings D of set 0 to NaN, and back after a call on a GPU. */
+/* Count the sets that the run's mode takes; allocate them (0 when out of memory; they must be freed
+ * all the same); give them in turn; fill D of set 0 with NaN; and copy it back after a call on a
+ * GPU (bench_ring.c). */
 int64_t cli_count_sets(const bench_options *options, const tg_context *context, double set_bytes);
 int cli_make_ring(bench_ring *ring, const tg_context *context, const tg_problem *problem,
                   int64_t set_count);
@@ -155,42 +160,44 @@ const tg_buffers *cli_next_buffers(bench_ring *ring);
 tg_status cli_poison_output(const bench_ring *ring);
 tg_status cli_fetch_output(const bench_ring *ring);
 
-/* bench_measure.c: fill the contenders' samples and errors. Returns a cli_exit. */
+/* Fill the samples and errors of the contenders (bench_measure.c). Return a cli_exit. */
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
                        cli_progress *progress);
 
-/* bench_simulated.c: the same on device sim, which counts; and what a person reads of it. */
+/* Fill the counts of the contenders on device sim, and print them (bench_simulated.c). */
 int cli_simulate_result(const bench_options *options, tg_context *context, bench_result *result,
                         cli_progress *progress);
 void cli_print_simulated_result(const bench_result *result);
 
-/* bench_judge.c: 1 where it has samples or a simulation. CLI_EXIT_WRONG, with an error line, where
- * one of our kernels is wrong; where a run found less than what was asked for, which is no success.
- */
+/* Return 1 if the contender has samples or a simulation; CLI_EXIT_WRONG, after an error line, if
+ * one of our kernels is wrong; and a cli_exit other than OK if a run found less than it was asked
+ * for (bench_judge.c). */
 int cli_is_measured(const bench_contender *contender);
 int cli_judge_result(const bench_result *result);
 int cli_judge_run(const bench_options *options, const bench_result *results, int result_count);
 
-/* Measured rungs of a GPU's ladder; sequential is the CPU's loop. NULL where one was not measured,
- * but coalesced and tiled (with edges where no tile divides the sizes) always are. */
+/* The measured rungs of a GPU's ladder; sequential is the CPU's loop. NULL if a rung was not
+ * measured, but coalesced and tiled always are. Edges stands for tiled if no tile divides the
+ * sizes. */
 typedef struct bench_tiling {
     const bench_contender *sequential, *naive, *coalesced, *tiled;
     double speedup, saved_s; /* of tiled over coalesced */
-    double saved_read_share; /* of coalesced's reads of global memory, 0..1 */
+    double saved_read_share; /* of the global reads of coalesced, 0..1 */
 } bench_tiling;
 
-/* bench_tiling.c: the bytes that a rung reads, by the model; what tiling gains, 0 where it cannot
- * be told. */
+/* Predict the bytes that a rung reads; and find what tiling gains, 0 if that cannot be told
+ * (bench_tiling.c). */
 tg_status cli_model_reads(tg_context *context, const tg_problem *problem,
                           bench_contender *contender);
 int cli_find_tiling(const bench_result *result, bench_tiling *tiling);
 
-/* bench_table.c: what a person reads. The summary returns a cli_exit. */
+/* Print the tables and the summary, which returns a cli_exit (bench_table.c). */
 void cli_print_bench_head(const bench_options *options);
 void cli_print_result(const bench_result *result);
 int cli_print_summary(const bench_result *results, int result_count);
 
-/* bench_json.c: the whole run; NULL when out of memory, never a run with a record left out. */
+/* Returns the whole run as JSON (bench_json.c); NULL when out of memory, never a run with a record
+ * left out. */
 json_t *cli_make_bench_json(const bench_options *options, const bench_result *results,
                             int result_count, int argc, char **argv);
 

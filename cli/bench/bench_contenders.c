@@ -1,5 +1,5 @@
 /*
- * Who is measured at a shape: the kernels asked for, then the peers, each prepared once.
+ * Chooses the contenders of a shape: the kernels asked for, then the peers, each prepared once.
  */
 #include "bench/bench.h"
 
@@ -76,7 +76,7 @@ static void warn_kept_settings(const cli_peer *peer)
     }
 }
 
-/* "none" beside a peer says two things. */
+/* "none" beside a peer contradicts it. */
 static int check_none(const bench_options *options)
 {
     const char *other = NULL;
@@ -141,7 +141,7 @@ int cli_open_bench_peers(bench_options *options)
     int exit_code = check_peer_names(options, options->is_on_gpu);
     if (exit_code != CLI_EXIT_OK || options->is_simulated)
         return exit_code;
-    /* In table order, whatever the order asked for: see cli_open_peer. */
+    /* Peers are opened in table order, whatever the order asked for: see cli_open_peer. */
     cli_peer *peer = NULL;
     for (int i = 0; (peer = cli_get_peer(i)); i++) {
         if (is_peer_asked(options, peer, options->is_on_gpu) && cli_open_peer(peer))
@@ -157,13 +157,13 @@ int cli_open_bench_peers(bench_options *options)
     return CLI_EXIT_OK;
 }
 
-/* The next free contender; room for every kernel and peer was made before. */
+/* Returns the next free contender; there is room for every kernel and peer. */
 static bench_contender *add_contender(bench_result *result, const char *name,
                                       const tg_context *context)
 {
     for (int i = 0; i < result->contender_count; i++) {
         if (strcmp(result->contenders[i].name, name) == 0)
-            return NULL; /* asked for twice, as "best" and as "all" do */
+            return NULL; /* asked for twice, as by "best" and "all" */
     }
     bench_contender *added = &result->contenders[result->contender_count++];
     snprintf(added->name, sizeof added->name, "%s", name);
@@ -172,8 +172,8 @@ static bench_contender *add_contender(bench_result *result, const char *name,
     return added;
 }
 
-/* Adds one candidate, planned, or skipped with its reason. Beside the planner's choice, a kernel is
- * skipped where one call would take over `limit_s`. */
+/* Adds one candidate, planned, or skipped with its reason. A kernel other than the planner's choice
+ * is skipped if one call would take over `limit_s`. */
 static int add_kernel(tg_context *context, bench_result *result, const tg_candidate *candidate,
                       const tg_kernel_info *info, double limit_s)
 {
@@ -209,8 +209,9 @@ typedef struct kernel_rows {
     int count;
 } kernel_rows;
 
-/* The row that stands for a rung of the ladder: of the legal ones of this type the fastest by
- * prediction, of illegal ones the last, whose reason is then shown; -1 where the rung has none. */
+/* Returns the row that stands for a rung of the ladder: the legal row of this type with the
+ * shortest prediction, else the last illegal one, whose reason is then shown; -1 if the rung has
+ * none. */
 static int find_rung(const kernel_rows *rows, tg_type type, int rung)
 {
     int found = -1;
@@ -226,7 +227,7 @@ static int find_rung(const kernel_rows *rows, tg_type type, int rung)
     return found;
 }
 
-/* The CPU's sequential loop, rung 0, beside the rungs of a GPU. */
+/* Adds the CPU's sequential loop, rung 0, beside the rungs of a GPU. */
 static int add_host_baseline(bench_result *result, double limit_s)
 {
     static const char name[] = "cpu_sequential_generic_fp32";
@@ -271,8 +272,8 @@ static int add_ladder(tg_context *context, bench_result *result, const kernel_ro
     return CLI_EXIT_OK;
 }
 
-/* A named kernel that is not legal is kept, so that its reason is shown; "all" leaves out the
- * kernels of other types and of instruction sets that are not in use. */
+/* Returns 1 if the row is asked for. A named kernel that is not legal counts, so that its reason is
+ * shown; "all" leaves out kernels of other types and of instruction sets that are not in use. */
 static int is_asked(const char *name, const kernel_rows *rows, int row, tg_type type)
 {
     if (strcmp(name, rows->candidates[row].kernel) == 0)
@@ -283,7 +284,7 @@ static int is_asked(const char *name, const kernel_rows *rows, int row, tg_type 
            rows->infos[row].is_available;
 }
 
-/* Seconds of a call up to which a kernel that a group stands for is measured. */
+/* Returns the seconds of a call up to which a kernel that a group stands for is measured. */
 static double find_limit(const bench_options *options, const kernel_rows *rows)
 {
     double limit_s = options->max_time_s;
@@ -295,7 +296,7 @@ static double find_limit(const bench_options *options, const kernel_rows *rows)
     return limit_s;
 }
 
-/* Each name of --kernel in turn; what one name stands for in table order. */
+/* Adds the kernels of each --kernel name in turn; those of one name stand in table order. */
 static int add_kernels(const bench_options *options, tg_context *context, bench_result *result,
                        const kernel_rows *rows)
 {

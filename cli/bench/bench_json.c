@@ -1,5 +1,6 @@
 /*
- * A run of bench as JSON: a head, one record a shape and contender, one summary a shape.
+ * Makes JSON of a run of bench: a head, one record for each shape and contender, one summary for
+ * each shape.
  */
 #include "bench/bench.h"
 
@@ -12,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The library's file without its folder, which is a matter of one machine and its user. */
+/* Returns the name of the library's file without its folder, which differs by machine and user. */
 static const char *find_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -54,7 +55,7 @@ static json_t *make_peers_json(void)
     return cli_keep_whole_json(list, is_whole);
 }
 
-/* Every variable that the library, a peer or an OpenMP run-time may read. */
+/* The variables that the library, a peer or an OpenMP run-time may read. */
 static json_t *make_environment_json(void)
 {
     static const char *const prefixes[] = {"TILEGEMM_", "OMP_",  "GOMP_", "KMP_",
@@ -116,7 +117,7 @@ static json_t *make_head_json(const bench_options *options, int argc, char **arg
     return head;
 }
 
-/* The part that every record and summary of a shape begins with. */
+/* Makes the part that begins every record and summary of a shape. */
 static json_t *make_shape_json(const bench_result *result)
 {
     const tg_problem *problem = &result->shape->problem;
@@ -130,13 +131,13 @@ static json_t *make_shape_json(const bench_result *result)
                      result->thread_count, "device", result->device, "isa", result->isa);
 }
 
-/* null for NaN and Inf, which JSON cannot hold; a wrong result can have them as its error. */
+/* Returns null for NaN and Inf, which JSON cannot hold; they can be the error of a wrong result. */
 static json_t *make_finite(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* `object` with the keys of `added`, which it takes over; NULL where either is. */
+/* Returns `object` with the keys of `added`, which it takes over; NULL if either is. */
 static json_t *join(json_t *object, json_t *added)
 {
     int is_whole = json_object_update(object, added) == 0;
@@ -144,13 +145,13 @@ static json_t *join(json_t *object, json_t *added)
     return cli_keep_whole_json(object, is_whole);
 }
 
-/* null where it was not measured. */
+/* Returns null if it was not measured. */
 static json_t *make_positive(double value)
 {
     return value > 0.0 ? json_real(value) : json_null();
 }
 
-/* Counts under the keys of `explain`, and no time. */
+/* Makes the counts under the keys of `explain`, without times. */
 static json_t *make_simulated_json(const bench_result *result, const bench_contender *contender)
 {
     const tg_problem *problem = &result->shape->problem;
@@ -203,7 +204,7 @@ static json_t *name_contender(const bench_result *result, int index)
     return index >= 0 ? json_string(result->contenders[index].name) : json_null();
 }
 
-/* null where the ladder was not measured. */
+/* Returns null if the ladder was not measured. */
 static json_t *make_tiling_json(const bench_result *result)
 {
     bench_tiling tiling;

@@ -1,5 +1,5 @@
 /*
- * Whether a run found what it was asked for, and found it right.
+ * Judges whether a run found what it was asked for, and found it right.
  */
 #include "bench/bench.h"
 
@@ -25,7 +25,7 @@ int cli_judge_result(const bench_result *result)
     return exit_code;
 }
 
-/* Why a kernel given by name ran at no shape; NULL where it can run one, or is a group. */
+/* Returns why a kernel given by name ran at no shape; NULL if it can run one, or is a group. */
 static const char *explain_illegal(const char *name, const bench_result *results, int result_count)
 {
     const char *reason = NULL;

@@ -12,11 +12,11 @@
 
 enum { round_minimum = 3, one_shot_samples = 9, cached_plans = 1000 };
 static const double compare_flop_limit = 3e7;
-/* A call this long needs no untimed one before it: waking threads costs it nothing. */
+/* A call this long needs no untimed call before it: waking threads costs it nothing. */
 static const double long_call_s = 0.1;
 static const double clock_step_s = 1e-9;
 
-/* Calls of one contender. */
+/* The calls of one contender. */
 typedef struct timed_run {
     const bench_contender *contender;
     bench_ring *ring;
@@ -41,8 +41,8 @@ static tg_status run_next(void *state, int64_t index)
     return run_contender(run->contender, cli_next_buffers(run->ring));
 }
 
-/* Seconds a call over `repeat_count` calls, at least a step of the clock over all of them; negative
- * where a call failed. */
+/* Returns the seconds a call over `repeat_count` calls, at least one step of the clock over all of
+ * them; negative if a call failed. */
 static double time_sample(const bench_contender *contender, bench_ring *ring, int64_t repeat_count)
 {
     timed_run run = {contender, ring};
@@ -52,7 +52,8 @@ static double time_sample(const bench_contender *contender, bench_ring *ring, in
     return status == TG_STATUS_OK ? fmax(elapsed_s, clock_step_s) / (double)repeat_count : -1.0;
 }
 
-/* A kernel whose call fails ends the run; a peer is left out, with the samples it has. */
+/* Reports a failed call. A kernel's failure ends the run; a peer is left out and keeps its
+ * samples. */
 static int report_failed_call(const bench_result *result, bench_contender *contender)
 {
     if (!contender->is_peer) {
@@ -66,7 +67,8 @@ static int report_failed_call(const bench_result *result, bench_contender *conte
     return CLI_EXIT_OK;
 }
 
-/* D starts as NaN, so that an element left out is seen. Returns 0 if the run itself failed. */
+/* Runs each contender once. D starts as NaN, so that an element that is not written is found.
+ * Returns 0 if the run itself failed. */
 static int run_first(bench_contender *contender, const bench_ring *ring)
 {
     const tg_buffers host = cli_get_host_buffers(ring);
@@ -78,7 +80,7 @@ static int run_first(bench_contender *contender, const bench_ring *ring)
         return 0;
     contender->call_s = cli_read_clock() - start_s;
     if (is_on_gpu) {
-        contender->call_s = 0.0; /* the call has only been put into the stream, after loading */
+        contender->call_s = 0.0; /* the time covers the launch and the loading, not the work */
         if (cli_fetch_output(ring) != TG_STATUS_OK)
             return 0;
     }
@@ -109,7 +111,7 @@ static int calibrate(bench_contender *contender, bench_ring *ring, double min_ti
     contender->call_s = time_sample(contender, ring, 1);
     while (contender->call_s > 0.0 &&
            contender->call_s * (double)contender->repeat_count < min_time_s) {
-        /* At most tenfold: the first calls are slower than those that follow. */
+        /* The count grows at most tenfold: the first calls are slower than later ones. */
         double wanted = 1.1 * min_time_s / fmax(contender->call_s, 1e-9);
         double limit = 10.0 * (double)contender->repeat_count;
         contender->repeat_count = (int64_t)ceil(fmin(wanted, limit));
@@ -118,8 +120,8 @@ static int calibrate(bench_contender *contender, bench_ring *ring, double min_ti
     return contender->call_s > 0.0;
 }
 
-/* Lets the threads of the contender before stop spinning. libgomp's spin for some milliseconds
- * after a parallel region, OpenBLAS's own for 2^26 clocks. */
+/* Waits until the threads of the previous contender stop spinning. Those of libgomp spin for some
+ * milliseconds after a parallel region, OpenBLAS's own for 2^26 clocks. */
 static void pause_before(const bench_result *result)
 {
     const struct timespec rest = {.tv_nsec = result->thread_count > 1 ? 30000000 : 2000000};
@@ -132,7 +134,7 @@ static int compare_doubles(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Quantile `share` (0..1) of sorted samples, linear between neighbours. */
+/* Returns quantile `share` (0..1) of sorted samples, linear between neighbours. */
 static double find_quantile(const double *sorted, int count, double share)
 {
     double place = share * (double)(count - 1);
@@ -155,7 +157,7 @@ static void summarize(bench_contender *contender, double flop_count)
     contender->gflop_per_s = flop_count / contender->median_s * 1e-9;
 }
 
-/* What the first plan of a shape costs, and each one after it. */
+/* Measures the first plan of a shape, and each later one. */
 static int measure_plan(tg_context *context, bench_result *result)
 {
     tg_plan *plan = NULL;
@@ -186,7 +188,7 @@ static tg_status multiply_next(void *state, int64_t index)
     return tg_multiply(run->context, &run->ring->problems[set]);
 }
 
-/* tg_multiply with all that it validates and looks up, where a call is short enough to care.
+/* Measures tg_multiply with validation and plan lookup, if a call is so short that they matter.
  * Returns a cli_exit. */
 static int measure_one_shot(tg_context *context, bench_result *result, bench_ring *ring)
 {
@@ -210,7 +212,7 @@ static int measure_one_shot(tg_context *context, bench_result *result, bench_rin
     return CLI_EXIT_OK;
 }
 
-/* Peak of a type and thread count, measured once a run. Returns a cli_exit. */
+/* Finds the peak of a type and thread count, measured once a run. Returns a cli_exit. */
 static int find_peak(const tg_context *context, tg_type type, int thread_count, double *flop_per_s)
 {
     static struct {
@@ -226,7 +228,7 @@ static int find_peak(const tg_context *context, tg_type type, int thread_count, 
         }
     }
     tg_status status = tg_measure_peak(context, type, thread_count, flop_per_s);
-    if (status == TG_STATUS_UNSUPPORTED) { /* of that type: the rest is measured without it */
+    if (status == TG_STATUS_UNSUPPORTED) { /* no peak of that type: the run goes on without it */
         *flop_per_s = 0.0;
         return CLI_EXIT_OK;
     }
@@ -265,7 +267,7 @@ static void choose_best(bench_result *result)
                                      result->contenders[result->best_kernel].median_s;
 }
 
-/* First runs: verify, warm up, calibrate. */
+/* Makes the first runs: verifies, warms up, calibrates. */
 static int prepare_contenders(const bench_options *options, bench_result *result, bench_ring *ring)
 {
     for (int i = 0; i < result->contender_count; i++) {
@@ -285,7 +287,7 @@ static int prepare_contenders(const bench_options *options, bench_result *result
     return CLI_EXIT_OK;
 }
 
-/* Right after a sample, while the clock is still that of the work. */
+/* Reads the GPU right after a sample, while its clock is still that of the work. */
 static void note_gpu_state(const bench_result *result, bench_contender *contender)
 {
     if (!result->bus[0] || contender->is_on_host)
@@ -332,8 +334,9 @@ static int take_samples(const bench_options *options, bench_result *result, benc
     return CLI_EXIT_OK;
 }
 
-/* Calls one behind the other for --sustained seconds: the clock that the power leaves, where
- * samples with pauses between them find a cool chip. The first run of that length is left out. */
+/* Makes back-to-back calls for --sustained seconds. They run at the clock that the power limit
+ * leaves, whereas samples with pauses between them find a cool chip. The first run of that length
+ * is left out. */
 static int measure_sustained(const bench_options *options, bench_result *result, bench_ring *ring)
 {
     for (int i = 0; i < result->contender_count; i++) {

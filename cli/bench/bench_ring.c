@@ -1,5 +1,5 @@
 /*
- * The operands of a measurement: sets that calls take in turn, on the CPU or on a GPU.
+ * The operands of a measurement: the sets that calls take in turn, on the CPU or on a GPU.
  */
 #include "bench/bench.h"
 
@@ -30,7 +30,7 @@ static tg_buffers get_buffers(const tg_problem *problem)
     return buffers;
 }
 
-/* Returns the problem of host set 0 with its operands `offsets` from where `base` is. */
+/* Returns the problem of host set 0 with its operands at `offsets` from `base`. */
 static tg_problem move_problem(const bench_ring *ring, char *base,
                                const int64_t offsets[TGI_OPERAND_COUNT])
 {
@@ -42,7 +42,7 @@ static tg_problem move_problem(const bench_ring *ring, char *base,
     return moved;
 }
 
-/* Copies host set 0 to every set of the device, many sets at once where they are small. */
+/* Copies host set 0 to every set of the device, several small sets at once. */
 static int fill_device(bench_ring *ring, const int64_t offsets[TGI_OPERAND_COUNT],
                        int64_t set_bytes)
 {
@@ -70,7 +70,7 @@ static int fill_device(bench_ring *ring, const int64_t offsets[TGI_OPERAND_COUNT
     return status == TG_STATUS_OK;
 }
 
-/* Sets of a GPU: equal contents at different places, one allocation. */
+/* Makes the sets of a GPU: equal contents at different places of one allocation. */
 static int make_device_sets(bench_ring *ring, int64_t set_count)
 {
     int64_t offsets[TGI_OPERAND_COUNT], set_bytes = 0;
@@ -142,7 +142,7 @@ const tg_buffers *cli_next_buffers(bench_ring *ring)
     return buffers;
 }
 
-/* D of set 0 between the device and the host's copy; on the CPU they are one. */
+/* Copies D of set 0 between the device and the host; on the CPU they are one. */
 static tg_status copy_output(const bench_ring *ring, int is_to_device)
 {
     void *host = ring->operands[0].allocation[TGI_OPERAND_d],
@@ -156,9 +156,8 @@ static tg_status copy_output(const bench_ring *ring, int is_to_device)
 
 tg_status cli_poison_output(const bench_ring *ring)
 {
-    /* All bits set are a NaN of every type. */
-    memset(ring->operands[0].allocation[TGI_OPERAND_d], 0xff,
-           (size_t)ring->operands[0].size_bytes[TGI_OPERAND_d]);
+    /* All bits set mean a NaN in every type. */
+    memset(ring->operands[0].allocation[3], 0xff, (size_t)ring->operands[0].size_bytes[3]);
     return copy_output(ring, 1);
 }
 

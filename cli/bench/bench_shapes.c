@@ -1,5 +1,6 @@
 /*
- * Shapes to measure: --shape values and suites, one shape a line followed by `# reason`.
+ * Reads the shapes to measure: --shape values and suites, with one shape a line followed by `#
+ * reason`.
  */
 #include "bench/bench.h"
 
@@ -17,7 +18,7 @@ int64_t cli_get_depth(const tg_problem *problem)
     return problem->op_a == TG_OPERATION_NONE ? problem->a.col_count : problem->a.row_count;
 }
 
-/* 'n' for row-major op(matrix), 't' for column-major, 0 for neither. */
+/* Returns 'n' for a row-major op(matrix), 't' for a column-major one, 0 for neither. */
 static char find_letter(const tg_matrix *matrix, tg_operation op)
 {
     int is_row_major = matrix->col_stride == 1;
@@ -53,7 +54,7 @@ double cli_count_operand_bytes(const tg_problem *problem)
            (problem->beta != 0.0 ? count_bytes(&problem->c, batch_count) : 0.0);
 }
 
-/* Cuts a reason that is too long before a character of UTF-8, not inside one. */
+/* Copies a reason; one that is too long is cut between two characters of UTF-8. */
 static void copy_reason(char *copy, size_t copy_bytes, const char *reason)
 {
     size_t length = strlen(reason);
@@ -101,7 +102,7 @@ static char *trim_line(char *line)
     return line;
 }
 
-/* A line of a suite that begins with --: what it measures where the option is not given. */
+/* Reads a line of a suite that begins with --: the suite's value of an option that is not given. */
 static int add_suite_option(bench_options *options, char *text)
 {
     static const char *const groups[] = {"best", "ladder", "all"};
@@ -162,8 +163,8 @@ static int read_suite(bench_options *options, FILE *file, const char *path)
     return CLI_EXIT_OK;
 }
 
-/* The suite of that name: installed beside this program, else in the folder that the build was made
- * from; where there is none, or the name has a slash, the file of that name. */
+/* Opens the suite of that name: installed beside this program, else in the folder of the build's
+ * source. If there is none, or the name has a slash, it opens the file of that name. */
 static FILE *open_suite(const char *name, char *path, size_t path_bytes)
 {
     char program[PATH_MAX] = "";

@@ -1,5 +1,5 @@
 /*
- * bench on device sim: what each kernel does, counted by the simulator, in the place of its time.
+ * bench on device sim: the simulator's counts of each kernel in the place of its time.
  */
 #include "bench/bench.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Up to which verification looks at all of D; see check_compare. */
+/* Verification looks at all of D up to so many elements; see check_compare. */
 static const double compare_flop_limit = 3e7;
 
 static int show_progress(void *state, int64_t done_count, int64_t block_count)
@@ -17,7 +17,7 @@ static int show_progress(void *state, int64_t done_count, int64_t block_count)
     return 0;
 }
 
-/* Of sampled blocks D has but some, and is not verified. */
+/* A run of sampled blocks writes only a part of D, which is then not verified. */
 static int verify(bench_contender *contender, const tg_problem *problem)
 {
     check_result found;
@@ -47,7 +47,7 @@ static int simulate(bench_contender *contender, const tg_problem *problem, cli_p
     return status == TG_STATUS_OK ? verify(contender, problem) : cli_report_status(status);
 }
 
-/* 1 where a kernel is left to simulate. */
+/* Returns 1 if a kernel is left to simulate. */
 static int has_work(const bench_result *result)
 {
     for (int i = 0; i < result->contender_count; i++) {
@@ -57,7 +57,7 @@ static int has_work(const bench_result *result)
     return 0;
 }
 
-/* Kernels that do not run, since no product is formed. */
+/* Skips kernels that do not run because no product is formed. */
 static void skip_empty(bench_result *result)
 {
     if (result->flop_count > 0.0 && result->shape->problem.alpha != 0.0)
@@ -70,7 +70,7 @@ static void skip_empty(bench_result *result)
     }
 }
 
-/* Where no kernel was chosen, the planner says why. */
+/* Reports why no kernel was chosen, as the planner tells it. */
 static void tell_refusal(tg_context *context, const bench_result *result)
 {
     tg_plan *plan = NULL;
@@ -96,7 +96,7 @@ int cli_simulate_result(const bench_options *options, tg_context *context, bench
     skip_empty(result);
     if (!cli_check_memory(result, cli_count_operand_bytes(&problem)) || !has_work(result))
         return CLI_EXIT_OK;
-    /* A kernel that is legal multiplies row-major FP32, and nothing else. */
+    /* A legal kernel multiplies row-major FP32 and nothing else. */
     if (!cli_make_simulated_operands(problem.d.row_count, problem.d.col_count, problem.a.col_count,
                                      0, &operands))
         exit_code = CLI_EXIT_WRONG;

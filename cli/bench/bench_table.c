@@ -1,5 +1,5 @@
 /*
- * What a person reads: a table a shape, then a summary with the losers first.
+ * Prints a table for each shape, then a summary with the losers first.
  */
 #include "bench/bench.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Four digits and a unit, 9 columns wide. */
+/* Formats four digits and a unit, 9 columns wide. */
 static const char *format_time(double time_s, char text[32])
 {
     static const struct {
@@ -131,7 +131,7 @@ static void print_ratio(const bench_result *result)
                : "");
 }
 
-/* One mean for each type and thread count, in the order they were measured. */
+/* Prints one mean for each type and thread count, in the order of measurement. */
 static void print_means(const bench_result *results, int result_count)
 {
     for (int first = 0; first < result_count; first++) {
@@ -155,7 +155,7 @@ static void print_means(const bench_result *results, int result_count)
     }
 }
 
-/* A time of a contender, or a dash. */
+/* Formats a time of a contender, or a dash. */
 static void print_time(const bench_contender *contender)
 {
     char text[32];
@@ -173,7 +173,7 @@ static const char *format_bytes(double bytes, char text[32])
     return text;
 }
 
-/* The tutorials' tables: times of the first steps, then coalesced against tiled. */
+/* Prints the tables of the tutorials: times of the first steps, then coalesced against tiled. */
 static void print_tiling(const bench_result *results, int result_count)
 {
     bench_tiling tiling;

@@ -1,5 +1,6 @@
 /*
- * What tiling gains at a shape, from the measured rungs of a GPU's ladder: the tutorials' tables.
+ * Finds what tiling gains at a shape from the measured rungs of a GPU's ladder, for the tables of
+ * the tutorials.
  */
 #include "bench/bench.h"
 
@@ -17,7 +18,7 @@ tg_status cli_model_reads(tg_context *context, const tg_problem *problem,
     return status;
 }
 
-/* The measured contender of a rung, or NULL. */
+/* Returns the measured contender of a rung, or NULL. */
 static const bench_contender *find_rung(const bench_result *result, int rung)
 {
     for (int i = 0; i < result->contender_count; i++) {

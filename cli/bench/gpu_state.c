@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-/* Values of nvml.h in use. */
+/* The values of nvml.h that are in use. */
 enum { nvml_clock_sm = 1 };
 static const unsigned long long throttle_mask = 0x04   /* power cap */
                                                 | 0x08 /* hardware slowdown */

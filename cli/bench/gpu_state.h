@@ -1,5 +1,5 @@
 /*
- * Clock, power and throttling of a GPU, as NVML tells them (libnvidia-ml.so.1, opened at run time).
+ * Clock, power and throttling of a GPU, read through NVML (libnvidia-ml.so.1, opened at run time).
  */
 #ifndef TG_CLI_GPU_STATE_H
 #define TG_CLI_GPU_STATE_H
@@ -10,8 +10,8 @@ typedef struct cli_gpu_state {
     int is_throttled; /* by power or heat */
 } cli_gpu_state;
 
-/* State at this moment of the GPU at the PCI address, "0000:17:00.0". Nothing is known where there
- * is no NVML. */
+/* Returns the present state of the GPU at the PCI address ("0000:17:00.0"). Without NVML nothing is
+ * known. */
 cli_gpu_state cli_read_gpu_state(const char *bus_id);
 
 #endif /* TG_CLI_GPU_STATE_H */

@@ -1,5 +1,5 @@
 /*
- * What is wrong with a file, and the exit code that it gives.
+ * The error of a file and its exit code.
  *
  * SPDX-License-Identifier: MIT
  */

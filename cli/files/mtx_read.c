@@ -78,7 +78,7 @@ static int parse_integer(mtx_reader *reader, int64_t low, const char *expected, 
                                                               : fail_word(reader, word, expected);
 }
 
-/* `rule` says what a line holds. */
+/* Counts the rest of a line as an error unless it is empty; `rule` says what a line holds. */
 static int expect_line_end(mtx_reader *reader, const char *rule)
 {
     char expected[64];
@@ -133,7 +133,7 @@ static int check_sizes(mtx_reader *reader, int64_t limit_bytes, int64_t *bytes)
         reader->entry_count = reader->symmetry == MTX_GENERAL     ? elem_count
                               : reader->symmetry == MTX_SYMMETRIC ? (elem_count - m) / 2 + m
                                                                   : (elem_count - m) / 2;
-    /* "1\n" or "1 1 1\n" each; the last line feed may be missing. */
+    /* The shortest lines are "1\n" and "1 1 1\n"; the last line feed may be missing. */
     int64_t left = reader->text.end - reader->text.at + 1;
     if (reader->entry_count > left / (reader->is_coordinate ? 6 : 2))
         return cli_fail_file(error, CLI_EXIT_USAGE,
@@ -156,7 +156,7 @@ static int store(mtx_reader *reader, int64_t row, int64_t col, double value)
                          cli_get_type_max(reader->type));
 }
 
-/* Stores the value, or adds it, and its mirror image where the file is symmetric. */
+/* Stores or adds the value, and its mirror image if the file is symmetric. */
 static int store_mirrored(mtx_reader *reader, int64_t row, int64_t col, double value)
 {
     if (reader->is_coordinate)

@@ -77,7 +77,8 @@ int cli_read_mtx_number(cli_mtx_word word, int is_fp32, double *value)
     if (word.length == 0 || word.length >= NUMBER_BYTES || memchr(word.start, 'x', word.length) ||
         memchr(word.start, 'X', (size_t)word.length) || memchr(word.start, 0, (size_t)word.length))
         return 0;
-    /* The map has no NUL after the word. The command stays in the C locale: '.' is the point. */
+    /* The word is copied, because the map has no NUL after it. The command stays in the C locale,
+     * whose decimal point is '.'. */
     memcpy(number, word.start, (size_t)word.length);
     number[word.length] = 0;
     *value = is_fp32 ? strtof(number, &end) : strtod(number, &end);

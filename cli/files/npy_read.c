@@ -7,7 +7,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, ".npy views assume little-endian");
 
-/* What the dict says. */
+/* The values of the dict. */
 typedef struct npy_header {
     char descr[TEXT_BYTES];
     char shape[TEXT_BYTES]; /* as written */
@@ -199,7 +199,8 @@ static int find_type(const char *descr, tg_type *type, cli_file_error *error)
                  /* ml_dtypes registers bfloat16 as a void type of two bytes. */
                  {"<V2", TG_TYPE_BF16},
                  {"|V2", TG_TYPE_BF16},
-                 /* Both FP8 types of ml_dtypes, and plain bytes: which one, the user tells. */
+                 /* ml_dtypes writes both FP8 types so, and bytes look alike; the user tells which
+                  * type it is. */
                  {"|V1", TG_TYPE_FP8_E4M3},
                  {"<V1", TG_TYPE_FP8_E4M3},
                  {"|u1", TG_TYPE_FP8_E4M3}};
@@ -225,7 +226,7 @@ static int find_type(const char *descr, tg_type *type, cli_file_error *error)
                          descr);
 }
 
-/* Bytes of the dict and where it starts. */
+/* Finds where the dict starts, and its bytes. */
 static int find_dict(const unsigned char *bytes, int64_t byte_count, npy_text *text)
 {
     cli_file_error *error = text->error;

@@ -30,7 +30,7 @@ void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_N
     memcpy(header, prefix, 8);
     header[8] = (char)(CLI_NPY_HEADER_BYTES - start);
     header[9] = 0;
-    /* At most 99 characters with two dimensions of 19 digits, so it always fits. */
+    /* The text always fits: it has at most 99 characters with two dimensions of 19 digits. */
     int length = snprintf(header + start, (size_t)(CLI_NPY_HEADER_BYTES - start),
                           "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %lld), }",
                           get_descr(type), (long long)m, (long long)n);

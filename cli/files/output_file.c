@@ -1,5 +1,5 @@
 /*
- * Output under a temporary name.
+ * Writes the output under a temporary name.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -22,8 +22,8 @@
 static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGBUS};
 #define CAUGHT_COUNT ((int)(sizeof caught_signals / sizeof caught_signals[0]))
 
-/* What the signal handler removes. The name is set before the file exists and the flag cleared
- * before the name goes, so that no moment leaves a file behind. */
+/* The signal handler removes the file of this name. The name is set before the file exists, and the
+ * flag is cleared before the name goes, so that no moment leaves a file behind. */
 static char armed_path[PATH_MAX];
 static volatile sig_atomic_t is_armed;
 static struct sigaction previous_actions[CAUGHT_COUNT], previous_size_action;
@@ -33,7 +33,7 @@ static void remove_temp_and_end(int number)
     static const char text[] = "tilegemm: the memory of a mapped file is gone (SIGBUS): an input "
                                "was shortened, or its disk failed, while it was read\n";
     if (number == SIGBUS && write(STDERR_FILENO, text, sizeof text - 1) < 0)
-        number = SIGBUS; /* stderr is closed: nobody to tell */
+        number = SIGBUS; /* stderr is closed: nobody can be told */
     if (is_armed)
         unlink(armed_path);
     signal(number, SIG_DFL);
@@ -51,7 +51,7 @@ static void catch_signals(void)
         if (previous_actions[i].sa_handler != SIG_IGN) /* nohup stays nohup */
             sigaction(caught_signals[i], &action, NULL);
     }
-    /* A file above the limit of `ulimit -f` is then an error like any other. */
+    /* Without the signal, a file above the limit of `ulimit -f` is an error like any other. */
     sigaction(SIGXFSZ, &ignore, &previous_size_action);
 }
 
@@ -70,7 +70,7 @@ int cli_fail_output(const cli_output *output, int number, cli_file_error *error)
                          strerror(number));
 }
 
-/* Follows symbolic links, so that the file they lead to is replaced, not the link. */
+/* Follows symbolic links, so that the file behind the link is replaced, not the link. */
 static int find_target(cli_output *output, cli_file_error *error)
 {
     struct stat info;
@@ -80,7 +80,7 @@ static int find_target(cli_output *output, cli_file_error *error)
                                  "%s: not a regular file; the output replaces a regular file or "
                                  "makes a new one",
                                  output->path);
-        /* A rename would replace a write-protected file too. */
+        /* A rename would replace even a write-protected file. */
         if (access(output->path, W_OK) != 0)
             return cli_fail_output(output, errno, error);
         output->target = realpath(output->path, NULL);
@@ -149,7 +149,8 @@ int cli_map_output(cli_output *output, int64_t bytes, cli_file_error *error)
 {
     struct statvfs disk;
     int fd = fileno(output->stream);
-    /* Asked first: on a file system in memory, reserving too much takes the memory of others. */
+    /* Free space is asked for first: on a file system in memory, reserving too much takes the
+     * memory of other processes. */
     if (fstatvfs(fd, &disk) == 0 && (double)disk.f_bavail * (double)disk.f_frsize < (double)bytes)
         return cli_fail_file(error, CLI_EXIT_WRONG,
                              "%s: no space left: it needs %lld bytes, its file system has %.0f "

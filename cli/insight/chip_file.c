@@ -1,5 +1,5 @@
 /*
- * A chip from a JSON file, for `explain --gpu FILE`.
+ * Reads a chip from a JSON file, for `explain --gpu FILE`.
  */
 #include "insight/explain.h"
 
@@ -44,7 +44,7 @@ static int read_field(const char *path, const json_t *root, const cli_field *fie
     return 1;
 }
 
-/* A key that no field has is a mistake in spelling. */
+/* A key that no field has is refused as a spelling mistake. */
 static int check_keys(const char *path, const json_t *root)
 {
     const char *key;

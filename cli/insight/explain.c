@@ -1,5 +1,5 @@
 /*
- * tilegemm explain: what kernels do for a product, predicted by the model.
+ * tilegemm explain: predicts by the model what kernels do for a product.
  */
 #include "insight/explain.h"
 
@@ -69,7 +69,7 @@ static tg_status describe_device(const char *device, explain_case *shown)
     return status;
 }
 
-/* The GPU that is here, else the default chip. */
+/* Fills in the GPU that is here, else the default chip. */
 static int find_own_chip(const char *device, explain_case *shown)
 {
     if (describe_device(device ? device : "cuda", shown) == TG_STATUS_OK)
@@ -95,7 +95,7 @@ int cli_find_chip(const char *gpu, const char *device, explain_case *shown)
     return CLI_EXIT_MISSING;
 }
 
-/* The chip that the ladder is explained on. A GPU that was asked for by name has to be here. */
+/* Finds the chip that the ladder is explained on. A device that the user named must be here. */
 static int find_ladder_chip(const explain_options *options, explain_case *shown)
 {
     const char *device = options->query.device;
@@ -133,7 +133,7 @@ static int explain_kernels(const explain_case *shown, const explain_options *opt
     return CLI_EXIT_USAGE;
 }
 
-/* Every tile of a family. */
+/* Fills `list` with every tile of a family. */
 static int explain_tiles(const explain_case *shown, const explain_options *options,
                          tg_explanation list[EXPLAIN_CAPACITY], int *count)
 {
@@ -154,7 +154,7 @@ static int explain_tiles(const explain_case *shown, const explain_options *optio
     return *count > 0 ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-/* The ladder on a chip. */
+/* Explains kernels of the ladder on a chip. */
 static int explain_ladder(const explain_options *options, const tg_problem *problem)
 {
     explain_case shown = {
@@ -186,8 +186,8 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
     return CLI_EXIT_OK;
 }
 
-/* The device of the kernels that --kernel names outside the ladder of GPUs, which is explained by
- * its counts; NULL where it names none. */
+/* Returns the device of the kernels that --kernel names outside the ladder of GPUs; NULL if it
+ * names none. The ladder is explained by its counts. */
 static const char *find_planned_device(const explain_options *options)
 {
     tg_kernel_info info;
@@ -199,7 +199,7 @@ static const char *find_planned_device(const explain_options *options)
     return NULL;
 }
 
-/* Kernels beside the problem: on a device, or on a chip that need not be here. */
+/* Lists the kernels beside the problem, on a device or on a chip that need not be here. */
 static int explain_plan(const explain_options *options, const tg_problem *problem)
 {
     explain_case shown = {.m = 0};

@@ -1,5 +1,5 @@
 /*
- * Every kernel beside a problem, as the planner sees it.
+ * Shows every kernel beside a problem, as the planner sees it.
  */
 #include "insight/explain.h"
 
@@ -44,7 +44,7 @@ static tg_status fill(const tg_problem *problem, candidate_list *list)
     return TG_STATUS_OK;
 }
 
-/* What the chip's figures say of the type, with sums in FP32; 0 where they say nothing. */
+/* Returns the peak of the type on the chip, with sums in FP32; 0 if its figures do not tell. */
 static double find_chip_peak(const tg_chip *chip, const tg_problem *problem)
 {
     switch (problem->a.type) {
@@ -78,7 +78,7 @@ static tg_status fill_for_chip(const tg_problem *problem, const tg_chip *chip, c
     return status;
 }
 
-/* The chosen one, then the legal ones by their time, then the others by name. */
+/* Orders the chosen kernel first, then the legal ones by their time, then the others by name. */
 static int compare_candidates(const void *left, const void *right)
 {
     const tg_candidate *a = left, *b = right;
@@ -91,7 +91,8 @@ static int compare_candidates(const void *left, const void *right)
     return strcmp(a->kernel, b->kernel);
 }
 
-/* Blocks, parts of k, occupancy, bytes that threads ask for, operations over those that count. */
+/* Prints blocks, split-K parts, occupancy, the bytes that threads ask for, and the share of
+ * operations that count. */
 static void print_counts(const tg_candidate *candidate, double flops)
 {
     char occupancy[COUNT_TEXT_BYTES] = "-";
@@ -179,8 +180,8 @@ static json_t *make_list_json(const char *shape, const tg_problem *problem,
         candidates);
 }
 
-/* Fills the list for a device (NULL: the default one), or a chip where it is not NULL. The caller
- * passes the list to release. Returns a cli_exit. */
+/* Fills the list for a device (NULL: the default one), or for the chip if that is not NULL. The
+ * caller passes the list to release. Returns a cli_exit. */
 static int list_candidates(const tg_problem *problem, const char *device, const tg_chip *chip,
                            candidate_list *list)
 {
@@ -239,7 +240,7 @@ int cli_list_ladder(const char *kernel, int tile, const char *names[LADDER_CAPAC
     return count;
 }
 
-/* Leaves those that `kernel` names; they come in the order of the table. */
+/* Keeps the candidates that `kernel` names; they stand in the order of the table. */
 static int keep_named(const char *kernel, candidate_list *list)
 {
     int kept_count = 0;

@@ -1,12 +1,12 @@
 /*
- * Explanations as JSON: the keys are the fields of tg_traffic and tg_prediction.
+ * Makes JSON of explanations; the keys are the fields of tg_traffic and tg_prediction.
  */
 #include "insight/explain.h"
 
 #include "fields_json.h"
 #include "json_output.h"
 
-/* Sizes and chip, which every form begins with. */
+/* Begins every form with sizes and chip. */
 static json_t *make_case_json(const explain_case *shown)
 {
     json_t *chip = json_object();

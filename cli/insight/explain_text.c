@@ -1,5 +1,5 @@
 /*
- * Explanations as text.
+ * Prints explanations as text.
  */
 #include "insight/explain.h"
 
@@ -50,7 +50,7 @@ static void print_case(const explain_case *shown)
            shown->chip.clock_hz * 1e-6, shown->chip.memory_bytes_per_s * 1e-9, shown->chip_source);
 }
 
-/* "rows 992 .. 999 of D, 8 of 16", for the last row or column of blocks. */
+/* Formats "rows 992 .. 999 of D, 8 of 16", for the last row or column of blocks. */
 static void print_edge(const char *what, int64_t size, int tile, int edge_count)
 {
     char from[COUNT_TEXT_BYTES], to[COUNT_TEXT_BYTES];
@@ -175,7 +175,7 @@ void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int 
         const tg_traffic *t = &list[i].traffic;
         const tg_prediction *p = &list[i].prediction;
         char time[COUNT_TEXT_BYTES];
-        /* Of tiles that are not legal for one reason, one after another, the first tells it. */
+        /* A run of tiles that are not legal for one reason shows its first tile alone. */
         if (i > 0 && !p->is_legal && p->refusal == list[i - 1].prediction.refusal)
             continue;
         printf("%4d %8d %8lld %8.0f%% %7.4g %9s %9s  %s%s\n", t->tile_rows, t->threads_per_block,

@@ -1,5 +1,5 @@
 /*
- * tilegemm info: the machine, what of it the library uses, and its measured peak.
+ * tilegemm info: shows the machine, the part of it that the library uses, and its measured peak.
  */
 #include "cli.h"
 
@@ -22,7 +22,7 @@ typedef struct report {
     cli_machine machine;
     tg_device_info device;
     int has_isa[isa_count];
-    /* FLOP/s of one thread, and of all threads. */
+    /* The FLOP/s of one thread and of all threads. */
     double peak_flop_per_s[peak_type_count][2];
     char library_path[4096];
     int64_t library_bytes; /* 0 where unknown */
@@ -43,7 +43,7 @@ static void find_library(report *found)
         found->library_bytes = (int64_t)status.st_size;
 }
 
-/* An instruction set is there if a context can be made with it. */
+/* An instruction set is available if a context can be made with it. */
 static tg_status find_isas(report *found)
 {
     for (int i = 0; i < isa_count; i++) {
@@ -79,7 +79,7 @@ static tg_status measure_peaks(const tg_context *context, report *found)
     return TG_STATUS_OK;
 }
 
-/* 1 where this build has device sim; else the library's detail says why not. */
+/* Returns 1 if this build has device sim; else the library's detail says why not. */
 static int find_simulator(void)
 {
     int count = 0;

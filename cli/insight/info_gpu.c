@@ -18,7 +18,7 @@ typedef struct gpu_report {
     char failure[512]; /* "" where all went well */
 } gpu_report;
 
-/* The first product of a context, which loads its image. */
+/* The first product of a context loads its image. */
 static tg_status time_first_call(gpu_report *gpu)
 {
     const int64_t matrix_bytes =

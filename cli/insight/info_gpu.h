@@ -6,10 +6,10 @@
 
 #include <jansson.h>
 
-/* Text lines of every GPU, or of the reason why there is none. */
+/* Prints a line for every GPU, or the reason why there is none. */
 void cli_print_gpus(void);
 
-/* {"devices": [...], "reason": null or why there is none}; NULL when out of memory. */
+/* Returns {"devices": [...], "reason": null, or why there is none}; NULL when out of memory. */
 json_t *cli_make_gpus_json(void);
 
 #endif /* TG_CLI_INFO_GPU_H */

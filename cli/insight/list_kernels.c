@@ -1,5 +1,5 @@
 /*
- * tilegemm kernels: the kernel table as this machine sees it.
+ * tilegemm kernels: lists the kernel table as this machine sees it.
  */
 #include "cli.h"
 

@@ -1,5 +1,6 @@
 /*
- * tilegemm profile: kernels under Nsight Compute, beside the model and the simulator.
+ * tilegemm profile: runs kernels under Nsight Compute, and compares with the model and the
+ * simulator.
  */
 #include "insight/profile.h"
 
@@ -16,9 +17,9 @@ enum { key_launch = CLI_KEY_OWN };
 
 static const char example[] = "256x256x256";
 
-/* Multiply-adds that a person waits for, and those up to which all blocks run: beyond them some
- * stand for the others, whose counts are the same where the tile is of whole sectors, as in every
- * row of the table. */
+/* The simulator runs up to simulated_products_most multiply-adds, which a person waits for. It runs
+ * all blocks up to whole_products_most; beyond, some blocks stand for the others. Their counts are
+ * equal if the tile consists of whole sectors, as in every row of the table. */
 static const double simulated_products_most = (double)(1 << 25);
 static const int64_t whole_products_most = 1 << 20;
 
@@ -53,8 +54,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Sets *row to the row of a name of `length` bytes: the row itself, or the first of a GPU's family;
- * NULL where there is none. */
+/* Sets *row to the row that a name of `length` bytes stands for: the row itself, or the first of a
+ * GPU's family; NULL if there is none. */
 static tg_status find_row(const char *name, size_t length, const char **row)
 {
     tg_status status = TG_STATUS_OK;
@@ -75,7 +76,7 @@ static int add_row(profile_options *options, const char *row)
 {
     for (int i = 0; i < options->name_count; i++) {
         if (strcmp(options->names[i], row) == 0)
-            return CLI_EXIT_OK; /* by its name and as its family's first */
+            return CLI_EXIT_OK; /* named twice: as a row and as the first of its family */
     }
     if (options->name_count == PROFILE_KERNEL_CAPACITY) {
         cli_print_error("--kernel names more than %d kernels; pass fewer", PROFILE_KERNEL_CAPACITY);
@@ -111,7 +112,7 @@ static int is_on_sim(const profile_options *options)
     return strcmp(options->query.device, "sim") == 0;
 }
 
-/* Counters are a GPU's; on device sim model and simulator stand side by side without them. */
+/* Only GPUs have counters. On device sim, model and simulator stand side by side without them. */
 static int check_device(const profile_options *options)
 {
     if (strncmp(options->query.device, "cuda", 4) == 0 ||
@@ -140,7 +141,7 @@ static int is_plain(const char *shape)
     return strchr(shape, ':') == NULL;
 }
 
-/* The simulator's counts, where it takes the kernel and a person would wait for it. */
+/* Fills in the simulator's counts, if it takes the kernel and the work is short. */
 static int simulate(const explain_case *shown, profile_entry *entry)
 {
     simulated_operands operands;
@@ -170,7 +171,7 @@ static int simulate(const explain_case *shown, profile_entry *entry)
                                                                      : cli_report_status(status);
 }
 
-/* The planner's time of a kernel outside the ladder, on the chip; none where it is not legal. */
+/* Fills in the planner's time of a kernel outside the ladder on the chip, if it is legal there. */
 static int plan(const profile_options *options, const explain_case *shown, profile_entry *entry)
 {
     const int capacity = tg_get_kernel_count();
@@ -190,7 +191,7 @@ static int plan(const profile_options *options, const explain_case *shown, profi
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-/* The ladder has counts beside its time. */
+/* Fills in the prediction. Kernels of the ladder have counts beside their time. */
 static int predict(const profile_options *options, const explain_case *shown, profile_entry *entry)
 {
     entry->predicted_s = (double)NAN;

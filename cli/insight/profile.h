@@ -1,5 +1,5 @@
 /*
- * tilegemm profile: what its files share.
+ * The types and functions that the files of `tilegemm profile` share.
  */
 #ifndef TG_CLI_PROFILE_H
 #define TG_CLI_PROFILE_H
@@ -13,8 +13,8 @@
 
 enum { PROFILE_KERNEL_CAPACITY = 64 };
 
-/* What the profiler counts: PROFILE_COUNTER(key, metric of Nsight Compute, how launches of one call
- * go together: SUM, or MEAN by their time). */
+/* The counters of the profiler: PROFILE_COUNTER(key, metric of Nsight Compute, how to add the
+ * launches of one call: SUM, or MEAN weighted by time). */
 enum profile_counter {
 #define PROFILE_COUNTER(key, metric, rule) PROFILE_##key,
 #include "insight/profile_counters.def"
@@ -26,17 +26,17 @@ typedef struct profile_options {
     cli_query query; /* gpu NULL: the GPU here, else h200 */
     int is_launch;
     tg_problem problem;
-    /* Rows of the kernel table that --kernel names, in its order. */
+    /* The rows of the kernel table that --kernel names, in its order. */
     const char *names[PROFILE_KERNEL_CAPACITY];
     int name_count;
 } profile_options;
 
-/* One kernel: counted, predicted, simulated. */
+/* A kernel with its counted, predicted and simulated values. */
 typedef struct profile_entry {
     const char *kernel;
-    int launch_count;                      /* of its call; 0 where none was counted */
+    int launch_count;                      /* of its call; 0 if none was counted */
     char grid[32];                         /* of its first launch, "(16, 16, 1)" */
-    double counted[PROFILE_COUNTER_COUNT]; /* NaN where the profiler knows no such metric */
+    double counted[PROFILE_COUNTER_COUNT]; /* NaN if the profiler knows no such metric */
     int has_model, is_simulated;
     tg_explanation model;
     tg_traffic simulated;
@@ -46,29 +46,33 @@ typedef struct profile_entry {
 
 typedef struct profile_report {
     explain_case shown;
-    char *command; /* what ran, as a shell takes it; owned; NULL: nothing was counted */
+    char
+        *command; /* command line that ran, as a shell takes it; owned; NULL: nothing was counted */
     profile_entry entries[PROFILE_KERNEL_CAPACITY];
     int entry_count;
 } profile_report;
 
-/* What the profiler watches: calls each kernel once on the GPU. Returns a cli_exit. */
+/* Calls each kernel once on the GPU; this is the process that the profiler watches. Returns a
+ * cli_exit. */
 int cli_launch_kernels(const profile_options *options);
 
-/* Runs Nsight Compute on that and fills command and counted values of the entries, whose kernels
- * are given. Returns a cli_exit; where it is not installed, the command has been printed. */
+/* Runs Nsight Compute on `tilegemm profile --launch`, and fills the command and the counted values
+ * of the entries, whose kernels are given. Returns a cli_exit. If Nsight Compute is not installed,
+ * the command has been printed. */
 int cli_count_kernels(const profile_options *options, profile_report *report);
 
-/* Reads Nsight Compute's raw CSV into the entries, whose kernels are given: of each its first
- * launch. Returns 0 where memory ran out. */
+/* Reads Nsight Compute's raw CSV into the entries, whose kernels are given, each with its first
+ * launch. Returns 0 when out of memory. */
 int cli_read_counters(FILE *stream, profile_report *report);
 
-/* What the counters tell together: turns of shared memory that instructions need, those that the
- * hardware added while another access had the banks, and conflicts of addresses. */
+/* Return what the counters tell together: the turns of shared memory that instructions need, the
+ * turns that the hardware added while another access held the banks, and the conflicts of
+ * addresses. */
 double cli_get_counted_turns(const profile_entry *entry);
 double cli_get_added_turns(const profile_entry *entry);
 double cli_get_counted_conflicts(const profile_entry *entry);
 
-/* One quantity three ways; NaN where one of them does not have it. */
+/* A quantity by the model, the simulator and the counters; NaN if one of them does not have it. */
 typedef struct profile_triple {
     const char *key;
     double model, simulated, counted;

@@ -1,5 +1,5 @@
 /*
- * Nsight Compute as a child process, and its CSV.
+ * Runs Nsight Compute as a child process and reads its CSV.
  */
 #include "insight/profile.h"
 
@@ -27,14 +27,14 @@ static const struct {
 #undef PROFILE_COUNTER
 };
 
-/* What is run, words ending in NULL; metrics and names are owned. */
+/* The words of the command line, with NULL at the end; metrics and names are owned. */
 typedef struct command_line {
     const char *words[word_capacity];
     char *metrics, *kernels;
     char own_path[own_path_bytes];
 } command_line;
 
-/* `count` words with commas between; NULL when out of memory. */
+/* Returns `count` words with commas between them; NULL when out of memory. */
 static char *join(const char *const *words, int count)
 {
     char *text = NULL;
@@ -55,7 +55,7 @@ static const char *find_profiler(void)
     return chosen && chosen[0] ? chosen : "ncu";
 }
 
-/* 0 when out of memory. */
+/* Returns 0 when out of memory. */
 static int make_command(const profile_options *options, command_line *line)
 {
     const char *metrics[PROFILE_COUNTER_COUNT];
@@ -80,7 +80,7 @@ static int make_command(const profile_options *options, command_line *line)
     return line->metrics && line->kernels;
 }
 
-/* The words as a shell takes them; NULL when out of memory. */
+/* Returns the words as a shell takes them; NULL when out of memory. */
 static char *quote_command(const command_line *line)
 {
     char *text = NULL;
@@ -102,7 +102,7 @@ static char *quote_command(const command_line *line)
     return text;
 }
 
-/* Cuts a line of CSV, whose fields are all quoted, in place. Returns how many fields there are. */
+/* Cuts a line of CSV, whose fields are all quoted, in place. Returns the number of fields. */
 static int cut_fields(char *line, char *fields[column_capacity])
 {
     int count = 0;
@@ -117,7 +117,7 @@ static int cut_fields(char *line, char *fields[column_capacity])
     return count;
 }
 
-/* "1,048,576" and "93.75"; NaN of anything else. */
+/* Reads "1,048,576" or "93.75"; returns NaN for anything else. */
 static double read_number(const char *text)
 {
     char digits[64], *end = NULL;
@@ -153,7 +153,7 @@ static void read_header(char *fields[column_capacity], int count, columns *found
     }
 }
 
-/* Adds a launch to the call that it is of. */
+/* Adds a launch to its call. */
 static void add_launch(profile_entry *entry, const double values[PROFILE_COUNTER_COUNT])
 {
     const double before_ns = entry->launch_count ? entry->counted[PROFILE_time_ns] : 0.0;
@@ -170,8 +170,8 @@ static void add_launch(profile_entry *entry, const double values[PROFILE_COUNTER
     entry->launch_count++;
 }
 
-/* The entry that a launched function begins: its name is the row's, or the row's and a suffix. Any
- * other function belongs to the call before it. */
+/* Returns the entry that a launched function begins: the name of the function is that of the row,
+ * perhaps with a suffix. Any other function belongs to the call before it. */
 static profile_entry *find_entry(profile_report *report, profile_entry *last, const char *function)
 {
     for (int i = 0; i < report->entry_count; i++) {
@@ -184,8 +184,8 @@ static profile_entry *find_entry(profile_report *report, profile_entry *last, co
     return last;
 }
 
-/* Reads what the profiler prints; keeps the last line that tells of an error. Of calls (has_calls)
- * all launches count, else each entry's first alone. Returns 0 where memory ran out. */
+/* Reads the output of the profiler, and keeps the last line that reports an error. With has_calls
+ * all launches count, else the first of each entry alone. Returns 0 when out of memory. */
 static int read_output(FILE *stream, profile_report *report, int has_calls,
                        char message[message_bytes])
 {
@@ -229,7 +229,7 @@ int cli_read_counters(FILE *stream, profile_report *report)
     return read_output(stream, report, 0, message);
 }
 
-/* Starts the command with its output in a pipe. 0, or the reason why it did not start. */
+/* Starts the command with its output in a pipe. Returns 0, or the errno of the failure. */
 static int start(char *const words[], pid_t *child, FILE **output)
 {
     int ends[2];

@@ -1,5 +1,5 @@
 /*
- * The program that the profiler watches: a call of each kernel, and nothing else on the GPU.
+ * The process that the profiler watches: it calls each kernel, and does nothing else on the GPU.
  */
 #include "insight/profile.h"
 

@@ -1,5 +1,5 @@
 /*
- * Counted, predicted and simulated side by side, as text and as JSON.
+ * Shows counted, predicted and simulated values side by side, as text and as JSON.
  */
 #include "insight/profile.h"
 
@@ -28,9 +28,9 @@ double cli_get_added_turns(const profile_entry *entry)
 
 double cli_get_counted_conflicts(const profile_entry *entry)
 {
-    /* The hardware's counter has both kinds in it. Where the two were counted in different runs of
-     * the kernel, the difference may be a few below 0. What was not counted stays NaN, of which
-     * fmax would make 0. */
+    /* The hardware's counter includes both kinds. The difference may be slightly below 0 if the two
+     * were counted in different runs of the kernel. A value that was not counted stays NaN, which
+     * fmax would turn into 0. */
     const double conflicts = entry->counted[PROFILE_load_conflicts] +
                              entry->counted[PROFILE_store_conflicts] - cli_get_added_turns(entry);
     return conflicts < 0.0 ? 0.0 : conflicts;

@@ -1,5 +1,6 @@
 /*
- * tilegemm simulate: kernels of the GPU ladder on the processor, every access counted and checked.
+ * tilegemm simulate: runs kernels of the GPU ladder on the processor, and counts and checks every
+ * access.
  */
 #include "insight/simulate.h"
 
@@ -18,7 +19,7 @@ typedef struct simulate_options {
 } simulate_options;
 
 enum { key_trace = CLI_KEY_OWN, key_lines, key_requests };
-/* Of D, and multiply-adds: a trace is for reading. */
+/* The largest number of elements of D and of multiply-adds with --trace, which a person reads. */
 enum { trace_elems_most = 4096, trace_macs_most = 1 << 20 };
 
 static const char default_chip[] = "h200", example[] = "256x256x256";
@@ -68,15 +69,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* What a run needs beside its kernel. */
+/* The state of a run beside its kernel. */
 typedef struct simulate_case {
     const simulate_options *options;
     int64_t m, n, k;
     simulated_operands operands;
     int64_t l2_bytes;
     cli_progress progress;
-    json_t *list;          /* of --json; NULL where one of them could not be had */
-    cli_phase_list phases; /* of the kernel at hand */
+    json_t *list;          /* of --json; NULL if memory ran out */
+    cli_phase_list phases; /* of the kernel that runs */
     cli_request_log *log;  /* NULL: no requests */
     int has_findings;
 } simulate_case;
@@ -104,7 +105,8 @@ static void show(simulate_case *run, const tg_simulation *simulation)
         cli_print_requests(run->log);
 }
 
-/* Tile and stages of the row, for the trace; the row may be one of the simulator's own. */
+/* Finds the tile and the stages of the row for the trace. The row may be one of the simulator's
+ * own. */
 static cli_trace make_trace(const simulate_case *run, const tg_chip *chip, const char *kernel)
 {
     cli_trace trace = {.n = run->n, .k = run->k, .tile_rows = 1, .tile_depth = 1};
@@ -115,7 +117,7 @@ static cli_trace make_trace(const simulate_case *run, const tg_chip *chip, const
         const tg_traffic *traffic = &explained.traffic;
         trace.tile_rows = traffic->tile_rows;
         trace.tile_depth = traffic->tile_depth;
-        /* Two tiles, twice over: more than one stage. */
+        /* A stage holds two tiles; more shared memory means more than one stage. */
         int64_t stage_bytes =
             4 * (int64_t)traffic->tile_depth * (traffic->tile_rows + traffic->tile_cols);
         if (explained.prediction.shared_bytes >= 2 * stage_bytes && stage_bytes)
@@ -124,7 +126,7 @@ static cli_trace make_trace(const simulate_case *run, const tg_chip *chip, const
     return trace;
 }
 
-/* What a run tells on its way is gathered in `phases` and `log`. 0 when out of memory. */
+/* Opens `phases` and `log`, which gather the reports of a run. Returns 0 when out of memory. */
 static int open_logs(simulate_case *run)
 {
     const simulate_options *options = run->options;
@@ -181,7 +183,7 @@ static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *k
     return status;
 }
 
-/* Every kernel of the ladder that takes the tile and the sizes; the others are named with the
+/* Runs every kernel of the ladder that takes the tile and the sizes, and names the others with the
  * reason. */
 static int simulate_all(simulate_case *run, const tg_chip *chip)
 {

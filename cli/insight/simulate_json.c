@@ -1,6 +1,6 @@
 /*
- * A simulation as JSON: the counts under the keys of tg_traffic, as `explain` prints them, lines
- * and findings as arrays.
+ * Makes JSON of a simulation. The counts have the keys of tg_traffic, as `explain` prints them;
+ * lines and findings are arrays.
  */
 #include "insight/simulate.h"
 

@@ -1,15 +1,16 @@
 /*
- * What simulated kernels read and write. What lies in it changes no count; a trace shows numbers
- * that tell where they come from.
+ * The operands of simulated kernels. Their values change no count; a trace shows numbers that tell
+ * where they come from.
  */
 #include "insight/simulate.h"
 
 #include <stdlib.h>
 
-/* Behind each operand, never touched, so that an access that leaves one does not meet another. */
+/* The gap behind each operand, which no kernel touches, keeps an access outside one operand from
+ * meeting the next. */
 static const size_t gap_bytes = (size_t)16 << 20;
 static const double trace_first_b = 100;
-static const int64_t filled_elems_most = INT32_MAX / 64; /* more is left as it is */
+static const int64_t filled_elems_most = INT32_MAX / 64; /* a larger matrix stays as allocated */
 
 int cli_make_simulated_operands(int64_t m, int64_t n, int64_t k, int has_trace,
                                 simulated_operands *operands)

@@ -1,4 +1,4 @@
-/* A walk through the blocks as JSON: what `simulate --trace` prints, phase by phase. */
+/* Makes JSON of a walk through the blocks: the phases that `simulate --trace` prints. */
 #include "insight/simulate.h"
 
 #include "json_output.h"

@@ -1,5 +1,5 @@
 /*
- * What the first warp of the first block asks memory for, request by request, and which thread of
+ * Shows the memory requests of the first warp of the first block, one by one, and which thread of
  * that block forms which element of D.
  */
 #include "insight/simulate.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kept of a line of the source, and of all: the ladder's kernels have fewer lines. */
+/* The largest number of requests of one line, and of lines; the ladder's kernels have fewer
+ * lines. */
 enum { line_most = 8, kept_most = 256 };
 enum { tile_most = 128 }; /* rows, columns of a block's tile */
 

@@ -1,6 +1,6 @@
 /*
- * A simulation for a person: one table a kernel, one line for each line of its source that does
- * something, one for each finding.
+ * Prints a simulation: a table for each kernel, with a line for each active line of its source and
+ * one for each finding.
  */
 #include "insight/simulate.h"
 

@@ -1,5 +1,6 @@
 /*
- * A small product step by step: which thread loads what, the tiles in shared memory, the sums.
+ * Prints a small product step by step: the loads of each thread, the tiles in shared memory, the
+ * sums.
  */
 #include "insight/simulate.h"
 
@@ -17,7 +18,7 @@ static void print_access(const cli_trace *trace, const tg_trace_access *access)
         printf(" and %d more", access->elem_count - 1);
 }
 
-/* Reads from global memory and all writes; reads of shared memory are many and say little. */
+/* Shows reads of global memory and all writes. Reads of shared memory are many and tell little. */
 static void print_moves(const cli_trace *trace, const tg_trace_phase *phase)
 {
     for (int i = 0; i < phase->access_count;) {

@@ -1,9 +1,9 @@
 /*
  * tilegemm multiply: D = alpha op(A) op(B) + beta C on files.
  *
- * Order of the work: what costs nothing is refused first (options, headers, types, shapes), then
- * the space of the output is reserved, then the product is computed, for .npy straight into the
- * mapped output, then it is checked, and only a right one gets its name.
+ * The order of the work: refuse wrong options, headers, types and shapes, which costs nothing;
+ * reserve the space of the output; multiply, for .npy straight into the mapped output; check the
+ * result; and only then give the output its name.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,14 +26,14 @@
 #define CHECK_SEED UINT64_C(0x7469)
 #define PROGRESS_STEP_COUNT 1000
 
-/* All that one run owns. */
+/* Everything that one run owns. */
 typedef struct multiply_job {
     cli_multiply_options options;
     cli_matrix_file a, b, c;
     int has_c;
     cli_file_format format; /* of D */
     cli_output output;
-    void *d_owned; /* elements of D where it is written as text */
+    void *d_owned; /* elements of D if it is written as text */
     tg_context *context;
     tg_problem problem;
     cli_multiply_result result;
@@ -51,7 +51,8 @@ static int open_inputs(multiply_job *job)
         code = cli_open_matrix(options->a_path, &job->a, &job->error);
     if (code == CLI_EXIT_OK)
         code = cli_open_matrix(options->b_path, &job->b, &job->error);
-    /* A mistyped name is told even where beta = 0 leaves the elements unread. */
+    /* The file of C is opened even if beta = 0 leaves its elements unread: a mistyped name is an
+     * error. */
     if (code == CLI_EXIT_OK && options->c_path)
         code = cli_open_matrix(options->c_path, &job->c, &job->error);
     return code;
@@ -121,7 +122,7 @@ static int choose_output_type(multiply_job *job, tg_type type, tg_type *output_t
     return CLI_EXIT_OK;
 }
 
-/* Other types than FP64 are scaled in FP32. */
+/* All types but FP64 are scaled in FP32. */
 static int check_factor(multiply_job *job, const char *option, double factor, tg_type type)
 {
     if (factor == 0 || type == TG_TYPE_FP64 || (float)factor != 0)
@@ -188,7 +189,7 @@ static int make_problem(multiply_job *job)
     return CLI_EXIT_OK;
 }
 
-/* Gives D its memory: the mapped output, or a block of its own where the output is text. */
+/* Gives D its memory: the mapped output, or a block of its own if the output is text. */
 static int make_output(multiply_job *job)
 {
     tg_matrix *d = &job->problem.d;
@@ -250,7 +251,7 @@ static int check_output(multiply_job *job)
                          job->options.output_path);
 }
 
-/* Makes job->summary where JSON is asked for. */
+/* Makes job->summary if JSON is asked for. */
 static int format_summary(multiply_job *job)
 {
     free(job->summary);
@@ -274,7 +275,8 @@ static int write_output(multiply_job *job)
         if (!is_written)
             return cli_fail_output(&job->output, number, &job->error);
     }
-    /* Before the file gets its name: a summary that cannot be had is a failure. */
+    /* The summary is made before the file gets its name, because lack of memory for it fails the
+     * command. */
     job->result.is_written = 1;
     int code = format_summary(job);
     if (code == CLI_EXIT_OK)
@@ -283,7 +285,7 @@ static int write_output(multiply_job *job)
     return code;
 }
 
-/* Times the product alone: on a GPU without the copies. */
+/* Times the product alone, on a GPU without the copies. */
 static tg_status execute_plan(multiply_job *job, const tg_plan *plan)
 {
     cli_multiply_result *result = &job->result;
@@ -297,7 +299,7 @@ static tg_status execute_plan(multiply_job *job, const tg_plan *plan)
     return status;
 }
 
-/* Of what was written, or of a check that found D wrong. Returns a cli_exit. */
+/* Prints the summary of a written output, or of a check that found D wrong. Returns a cli_exit. */
 static int print_summary(multiply_job *job)
 {
     int code = CLI_EXIT_OK;
@@ -314,7 +316,7 @@ static int print_summary(multiply_job *job)
     return code;
 }
 
-/* From loaded inputs to the written output. */
+/* Takes the run from loaded inputs to the written output. */
 static int run_problem(multiply_job *job)
 {
     cli_multiply_result *result = &job->result;
@@ -346,7 +348,7 @@ static int run_problem(multiply_job *job)
         int summary_code = print_summary(job);
         code = code == CLI_EXIT_OK ? summary_code : code;
     }
-    tg_destroy_plan(plan); /* the kernel's name lives as long */
+    tg_destroy_plan(plan); /* the name of the kernel lives as long as its plan */
     return code;
 }
 

@@ -1,5 +1,5 @@
 /*
- * A multiplication of matrices in host memory on a GPU.
+ * The multiplication on a GPU of matrices in host memory.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,9 +8,9 @@
 
 #include "tilegemm.h"
 
-/* Copies the operands of `problem`, a batch of one without bias whose matrices have no gaps, to the
- * context's GPU, executes `plan` there and copies D back. *execute_s is the time of the product
- * alone. Errors: those of tg_execute_plan and of the copies. */
+/* Copies the operands of `problem` to the context's GPU, executes `plan` there and copies D back.
+ * The problem is a batch of one without bias, and its matrices have no gaps. *execute_s is the time
+ * of the product alone. Errors: those of tg_execute_plan and of the copies. */
 tg_status cli_execute_on_device(const tg_context *context, const tg_plan *plan,
                                 const tg_problem *problem, double *execute_s);
 

@@ -108,7 +108,7 @@ static void check_options(struct argp_state *state, cli_multiply_options *option
         argp_error(state, "--beta = %g needs a matrix C; pass --c FILE or --beta 0", options->beta);
 }
 
-/* What takes a value that may be wrong. */
+/* Reads the options whose value may be wrong. */
 static error_t parse_value(int key, const char *arg, cli_multiply_options *options)
 {
     int is_valid = 1;

@@ -5,8 +5,8 @@
  */
 #include "multiply/multiply_panels.h"
 
-/* A panel has two seconds of work on a small machine, and enough rows that packing B again for each
- * costs a small part of them. */
+/* A panel takes two seconds of work on a small machine. It has enough rows to make the repeated
+ * packing of B a small part of them. */
 #define PANEL_FLOPS 1e11
 #define PANEL_ROWS_MIN 128
 
@@ -20,7 +20,7 @@ int64_t cli_choose_panel_rows(const tg_problem *problem, const cli_progress *pro
         return m > 0 ? m : 1;
     double rows = PANEL_FLOPS / row_flops;
     int64_t panel_rows = rows > PANEL_ROWS_MIN ? (int64_t)rows : PANEL_ROWS_MIN;
-    /* Equal panels: none is left with a few rows. */
+    /* The panels are of equal height, so that the last is not left with a few rows. */
     int64_t panel_count = m / panel_rows > 0 ? m / panel_rows : 1;
     return (m + panel_count - 1) / panel_count;
 }

@@ -1,5 +1,5 @@
 /*
- * A long multiplication in panels of rows, so that its progress can be shown.
+ * A long multiplication in panels of rows, which lets its progress be shown.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,12 +9,13 @@
 #include "progress.h"
 #include "tilegemm.h"
 
-/* Rows of a panel: all of D unless the work is long and a terminal is there to show it. */
+/* Returns the rows of a panel: all of D, unless the work is long and a terminal shows its
+ * progress. */
 int64_t cli_choose_panel_rows(const tg_problem *problem, const cli_progress *progress);
 
-/* Executes `plan`, which was made for `problem`, `panel_rows` (>= 1) rows of D at a time, all with
- * the plan's kernel. The sums of an element run over k alone, so D has the same bits as in one
- * piece. The problem must be a batch of one without bias. Errors: those of tg_create_plan and
+/* Executes `plan`, made for `problem`, on `panel_rows` (>= 1) rows of D at a time, always with the
+ * plan's kernel. The order of an element's sum depends on k alone, so D has the bits of a single
+ * execution. The problem must be a batch of one without bias. Errors: those of tg_create_plan and
  * tg_execute_plan. */
 tg_status cli_execute_panels(tg_context *context, const tg_plan *plan, const tg_problem *problem,
                              int64_t panel_rows, cli_progress *progress);

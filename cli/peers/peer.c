@@ -1,5 +1,5 @@
 /*
- * The table of peers, and how a library is found and opened.
+ * The table of peers, and how their libraries are found and opened.
  */
 #include "peers/peer.h"
 
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where peers that share a package come from. */
+/* The remedies of peers that share a package. */
 #define FROM_ONEDNN                                                                                \
     .remedy = "apt-get install libdnnl2, or set TILEGEMM_ONEDNN to its folder",                    \
     .path_variable = "TILEGEMM_ONEDNN", .libraries = {"libdnnl.so.2", "libdnnl.so"}
@@ -20,8 +20,8 @@
     .path_variable = "TILEGEMM_CUBLAS", .is_on_gpu = 1,                                            \
     .libraries = {library ".so.13", library ".so.12", library ".so.11"}
 
-/* OpenBLAS and BLIS come in an OpenMP and a pthread build. The OpenMP one is first: it shares its
- * threads with this process, so that no second pool spins beside the contender being timed. */
+/* OpenBLAS and BLIS come in an OpenMP and a pthread build. The OpenMP build is preferred: it shares
+ * its threads with this process, so no second pool spins beside the contender that is timed. */
 static cli_peer peers[] = {
     {
         .name = "openblas",
@@ -41,7 +41,7 @@ static cli_peer peers[] = {
         .path_variable = "TILEGEMM_BLIS",
         .libraries = {TG_DEBIAN_LIBRARY_DIR "/blis-openmp/libblis.so.4", "libblis.so.4",
                       "libblis.so"},
-        /* A name for newer versions; the older ones read it as the number 0, which is skx too. */
+        /* Newer versions read a name here; older ones read the number 0, which is skx too. */
         .settings = {{"BLIS_ARCH_TYPE", "skx", 1}},
         .bind = cli_bind_blis,
         .set_thread_count = cli_set_peer_threads_int64,
@@ -144,7 +144,7 @@ static int has_avx512(void)
 #endif
 }
 
-/* A value that the user has set stays. */
+/* A value that the user has set stays as it is. */
 static void set_environment(cli_peer *peer)
 {
     for (int i = 0; i < PEER_SETTING_CAPACITY && peer->settings[i].name; i++) {
@@ -156,7 +156,7 @@ static void set_environment(cli_peer *peer)
     }
 }
 
-/* RTLD_NOW binds every name while no later peer's equal names are loaded. */
+/* RTLD_NOW binds every name before a later peer brings equal names. */
 static void *open_library(const char *folder, const char *library)
 {
     char path[PATH_MAX];
@@ -167,8 +167,8 @@ static void *open_library(const char *folder, const char *library)
     return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-/* The user's folder or file alone if there is one; else peers/lib beside this program (a virtual
- * environment in the build folder), then the system. */
+/* Searches the folder or file of the user alone if there is one; else peers/lib beside this program
+ * (a virtual environment in the build folder), then the system. */
 static void *find_library(const cli_peer *peer)
 {
     const char *chosen = getenv(peer->path_variable);

@@ -1,6 +1,6 @@
 /*
- * Other libraries to measure against, opened at run time. A peer is described by its row of
- * peer.c; a peer_call is one of our problems in the peer's terms.
+ * Libraries to measure against, opened at run time. A row of peer.c describes a peer; a peer_call
+ * is one of our problems in the peer's terms.
  */
 #ifndef TG_CLI_PEER_H
 #define TG_CLI_PEER_H
@@ -11,14 +11,14 @@
 
 enum { PEER_LIBRARY_CAPACITY = 6, PEER_SETTING_CAPACITY = 3, PEER_TEXT_BYTES = 256 };
 
-/* D = alpha op(A) op(B) with every matrix row-major, as BLAS sees it. A column-major D is computed
- * as the transpose of a row-major one: then a of this struct is our B, and b our A. */
+/* D = alpha op(A) op(B) with row-major matrices, as BLAS defines it. A column-major D is computed
+ * as the transpose of a row-major one: a of this struct is then our B, and b our A. */
 typedef struct peer_gemm {
     int is_swapped;
     int is_a_transposed, is_b_transposed;
     int64_t m, n, k, lda, ldb, ldd;
     double alpha;
-    tg_type type, b_type, d_type; /* of A; b_type differs only where both are FP8 */
+    tg_type type, b_type, d_type; /* of A; b_type differs only if both are FP8 */
     int is_tf32;                  /* FP32 inputs may be rounded to TF32 */
 } peer_gemm;
 
@@ -29,7 +29,7 @@ typedef void (*peer_dgemm)(int order, int transpose_a, int transpose_b, int m, i
                            double alpha, const double *a, int lda, const double *b, int ldb,
                            double beta, double *c, int ldc);
 
-/* An environment variable that the library reads when it is opened; `value` is NULL where only the
+/* An environment variable that the library reads when it is opened. `value` is NULL if only the
  * user's value is of interest. */
 typedef struct peer_setting {
     const char *name, *value;
@@ -39,37 +39,39 @@ typedef struct peer_setting {
 typedef struct cli_peer cli_peer;
 struct cli_peer {
     const char *name;
-    const char *remedy;        /* what to install */
-    const char *path_variable; /* names the library's folder or file before all others */
+    const char *remedy; /* what to install */
+    const char
+        *path_variable; /* variable that names the library's folder or file, which comes first */
     const char *libraries[PEER_LIBRARY_CAPACITY];
     peer_setting settings[PEER_SETTING_CAPACITY];
     int is_on_gpu;
-    /* Finds the functions in `handle`, fills version and kernel; 0 with `reason` filled. */
+    /* Finds the functions in `handle`, and fills version and kernel. Returns 0 with `reason` filled
+     * if it fails. */
     int (*bind)(cli_peer *peer);
     void (*set_thread_count)(const cli_peer *peer, int thread_count); /* NULL on a GPU */
-    /* NULL, or why the peer cannot compute `gemm`; static storage. */
+    /* Returns NULL, or why the peer cannot compute `gemm`, in static storage. */
     const char *(*explain_unsupported)(const peer_gemm *gemm);
-    /* Prepare, run and release one gemm; `state` is the peer's own. Return 0 on failure. */
+    /* Prepare, run and release one gemm; `state` belongs to the peer. Return 0 on failure. */
     int (*prepare)(const cli_peer *peer, const peer_gemm *gemm, void **state);
     int (*run)(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
                const void *b, void *d);
     void (*release)(void *state);
 
-    /* Filled by cli_open_peer. */
+    /* cli_open_peer fills the rest. */
     int is_tried;
     void *handle;               /* NULL while not open */
     char path[PEER_TEXT_BYTES]; /* of the library */
     char version[PEER_TEXT_BYTES];
-    char
-        kernel[PEER_TEXT_BYTES]; /* instruction set or kernel it chose, "" where it does not tell */
+    char kernel
+        [PEER_TEXT_BYTES]; /* instruction set or kernel in use, "" if the library does not tell */
     char reason[PEER_TEXT_BYTES];                      /* why it is not open */
-    const char *setting_values[PEER_SETTING_CAPACITY]; /* in force; NULL where not set */
-    int is_setting_kept[PEER_SETTING_CAPACITY];        /* the user's value stood before */
+    const char *setting_values[PEER_SETTING_CAPACITY]; /* value in force; NULL if there is none */
+    int is_setting_kept[PEER_SETTING_CAPACITY];        /* 1: the user had set it */
     peer_sgemm sgemm;
     peer_dgemm dgemm;
-    void *thread_symbol;       /* the library's function that sets its thread count */
+    void *thread_symbol;       /* function of the library that sets its thread count */
     int version_major;         /* of oneDNN */
-    const tg_context *context; /* that a GPU's peer is measured beside; set before it prepares */
+    const tg_context *context; /* of the GPU that the peer is measured on; set before it prepares */
 };
 
 typedef struct peer_call {
@@ -78,25 +80,27 @@ typedef struct peer_call {
     void *state;
 } peer_call;
 
-/* Peer of that name, or NULL; all of them by index, NULL past the last. */
+/* Return the peer of that name, or NULL; and peer `index`, NULL after the last. */
 cli_peer *cli_find_peer(const char *name);
 cli_peer *cli_get_peer(int index);
 
-/* Opens the library once; 1 if it is open, else peer->reason tells what is missing. Open peers in
- * table order: MKL, the last, makes its BLAS names global. */
+/* Opens the library once. Returns 1 if it is open, else peer->reason tells what is missing. Peers
+ * must be opened in table order: MKL, the last, makes its BLAS names global. */
 int cli_open_peer(cli_peer *peer);
 
-/* Path under PEER_TEXT_BYTES of the library that holds `symbol`, "" where unknown. */
+/* Fills the path (under PEER_TEXT_BYTES) of the library that holds `symbol`; "" if unknown. */
 void cli_find_symbol_path(const void *symbol, char *path);
 
-/* Prepares `problem` (data pointers not read). Returns 0 with `reason` filled. */
+/* Prepares `problem`, whose data pointers it does not read. Returns 0 with `reason` filled if it
+ * fails. */
 int cli_prepare_peer_call(const cli_peer *peer, const tg_problem *problem, peer_call *call,
                           char *reason, size_t reason_bytes);
 int cli_run_peer_call(const peer_call *call, const tg_buffers *buffers);
 void cli_release_peer_call(peer_call *call);
 
-/* The rows' functions: three CBLAS libraries and oneDNN's two ways. Those of its matmul exist where
- * the build has oneDNN's header (TG_HAVE_ONEDNN_HEADER); without it cli_bind_onednn says so. */
+/* The functions of the rows: three CBLAS libraries and oneDNN's two ways. Those of its matmul exist
+ * if the build has oneDNN's header (TG_HAVE_ONEDNN_HEADER); without it cli_bind_onednn reports
+ * that. */
 int cli_bind_openblas(cli_peer *peer);
 int cli_bind_blis(cli_peer *peer);
 int cli_bind_mkl(cli_peer *peer);
@@ -117,8 +121,8 @@ int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *stat
                          const void *b, void *d);
 void cli_release_onednn(void *state);
 
-/* cuBLAS by its default choice; cuBLASLt by its first candidate for a shape, and by the fastest of
- * all, found at the first run. */
+/* cuBLAS uses its default choice; cuBLASLt its first candidate for a shape, or the fastest of all
+ * candidates, which the first run finds. */
 int cli_bind_cublas(cli_peer *peer);
 int cli_bind_cublas_lt(cli_peer *peer);
 const char *cli_explain_cublas(const peer_gemm *gemm);

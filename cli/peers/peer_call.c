@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* A matrix of rows x cols by its strides, as row-major storage of itself or of its transpose. */
+/* Reads a rows x cols matrix by its strides as row-major storage of itself or of its transpose. */
 static int find_leading(int64_t rows, int64_t cols, int64_t row_stride, int64_t col_stride,
                         int *is_transposed, int64_t *leading)
 {
@@ -24,7 +24,7 @@ static int find_leading(int64_t rows, int64_t cols, int64_t row_stride, int64_t 
     return 0;
 }
 
-/* op(matrix), rows x cols; `is_swapped` reads it as its transpose, cols x rows. */
+/* Reads op(matrix), rows x cols; with `is_swapped` its transpose, cols x rows. */
 static int read_operand(const tg_matrix *matrix, tg_operation op, int64_t rows, int64_t cols,
                         int is_swapped, int *is_transposed, int64_t *leading)
 {

@@ -12,7 +12,7 @@
 /* Values of the CBLAS standard's enums. */
 enum { cblas_row_major = 101, cblas_no_transpose = 111, cblas_transpose = 112 };
 
-/* The functions that all three have. */
+/* The functions that all three libraries have. */
 static int bind_cblas(cli_peer *peer, const char *thread_function)
 {
     peer->sgemm = (peer_sgemm)dlsym(peer->handle, "cblas_sgemm");
@@ -31,7 +31,7 @@ static int bind_cblas(cli_peer *peer, const char *thread_function)
     return 1;
 }
 
-/* Text that a function without arguments returns, "" where the library lacks it. */
+/* Returns the text of a function without arguments; "" if the library lacks the function. */
 static const char *ask_text(const cli_peer *peer, const char *function)
 {
     const char *(*ask)(void) = (const char *(*)(void))dlsym(peer->handle, function);
@@ -54,7 +54,7 @@ int cli_bind_blis(cli_peer *peer)
         return 0;
     snprintf(peer->version, sizeof peer->version, "BLIS %s",
              ask_text(peer, "bli_info_get_version_str"));
-    /* Asking for the kernel before the library is initialized aborts the process. */
+    /* Asking for the kernel before the library is initialized would abort the process. */
     void (*initialize)(void) = (void (*)(void))dlsym(peer->handle, "bli_init");
     int (*query_id)(void) = (int (*)(void))dlsym(peer->handle, "bli_arch_query_id");
     const char *(*name_id)(int) = (const char *(*)(int))dlsym(peer->handle, "bli_arch_string");
@@ -90,7 +90,7 @@ int cli_bind_mkl(cli_peer *peer)
         for (size_t end = strlen(peer->version); end > 0 && peer->version[end - 1] == ' '; end--)
             peer->version[end - 1] = '\0';
     }
-    /* The library of kernels is loaded at the first product. */
+    /* MKL loads its library of kernels at the first product. */
     const double one = 1.0;
     double product = 0.0;
     peer->dgemm(cblas_row_major, cblas_no_transpose, cblas_no_transpose, 1, 1, 1, 1.0, &one, 1,

@@ -1,5 +1,5 @@
 /*
- * cuBLAS by its default choice. It computes column-major: our row-major D is its D^T = B^T A^T.
+ * cuBLAS with its default choice. It computes column-major: our row-major D is its D^T = B^T A^T.
  */
 #include "peers/peer.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Values of cublas_api.h and library_types.h in use. */
+/* The values of cublas_api.h and library_types.h that are in use. */
 enum { operation_n = 0, operation_t = 1, algorithm_default = -1 };
 enum { compute_fp32 = 68, compute_tf32 = 77 };
 enum { data_fp32 = 0, data_fp16 = 2, data_bf16 = 14 };
@@ -61,7 +61,7 @@ const char *cli_explain_cublas(const peer_gemm *gemm)
     return NULL;
 }
 
-/* The state is the handle, made in the device's context. */
+/* The state is the cuBLAS handle, made in the context of the device. */
 int cli_prepare_cublas(const cli_peer *peer, const peer_gemm *gemm, void **state)
 {
     (void)gemm;

@@ -1,7 +1,7 @@
 /*
- * cuBLASLt by default, which is the first of the candidates that it proposes for a shape, and at
- * its best: the one that is fastest when each is timed on the operands. It computes column-major:
- * our row-major D is its D^T.
+ * cuBLASLt with its default, the first of the candidates that it proposes for a shape, and at its
+ * best: with the candidate that is fastest when each is timed on the operands. It computes
+ * column-major: our row-major D is its D^T.
  */
 #include "peers/peer.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Values of cublasLt.h and library_types.h in use. */
+/* The values of cublasLt.h and library_types.h that are in use. */
 enum { operation_n = 0, operation_t = 1, compute_fp32 = 68, compute_fp64 = 70 };
 enum { compute_tf32 = 77, data_e4m3 = 28, data_e5m2 = 29 };
 enum { data_fp32 = 0, data_fp64 = 1, data_fp16 = 2, data_bf16 = 14 };
@@ -47,7 +47,7 @@ typedef struct cublas_lt {
 } cublas_lt;
 static cublas_lt library;
 
-/* One shape. `left` is cuBLAS's A, our B. */
+/* The state of one shape. `left` is cuBLAS's A, which is our B. */
 typedef struct lt_state {
     const tg_context *context;
     void *handle, *description, *layout_left, *layout_right, *layout_d, *workspace;
@@ -129,7 +129,7 @@ static int find_data_type(tg_type type)
                                       : data_e5m2;
 }
 
-/* rows x cols of op(matrix) as cuBLAS reads it, column-major with a leading dimension. */
+/* Describes op(matrix) of rows x cols as cuBLAS reads it: column-major with a leading dimension. */
 static int make_layout(void **layout, tg_type type, int64_t rows, int64_t cols, int is_transposed,
                        int64_t leading)
 {
@@ -220,7 +220,7 @@ static tg_status multiply_timed(void *state, int64_t index)
     return multiply(timed, timed->timed) ? TG_STATUS_DEVICE_FAILURE : TG_STATUS_OK;
 }
 
-/* Each candidate once untimed, then timed; those that fail are left out. */
+/* Runs each candidate once untimed, then timed. Candidates that fail are left out. */
 static void choose_best(lt_state *state)
 {
     double best_s = 0.0;

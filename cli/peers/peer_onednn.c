@@ -1,5 +1,6 @@
 /*
- * oneDNN's sgemm, and what its two ways share. It is declared here: the build needs no header.
+ * oneDNN's sgemm, and the functions that its two ways share. They are declared here, so the build
+ * needs no header.
  */
 #include "peers/peer.h"
 
@@ -10,7 +11,7 @@ typedef int (*onednn_sgemm)(char transpose_a, char transpose_b, int64_t m, int64
                             float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
                             float beta, float *c, int64_t ldc);
 
-/* The head of oneDNN's version struct, the same since its first version. */
+/* The head of oneDNN's version struct; all versions share it. */
 typedef struct onednn_version {
     int major, minor, patch;
 } onednn_version;
@@ -30,7 +31,7 @@ int cli_bind_onednn_version(cli_peer *peer)
         (const onednn_version *(*)(void))dlsym(peer->handle, "dnnl_version");
     if (!get_version)
         return report_missing(peer, "dnnl_version");
-    /* It runs on OpenMP threads, so their number is the run-time's own. */
+    /* oneDNN runs on OpenMP threads, so the run-time sets their number. */
     peer->thread_symbol = dlsym(peer->handle, "omp_set_num_threads");
     if (!peer->thread_symbol)
         return report_missing(peer, "OpenMP threads (omp_set_num_threads)");

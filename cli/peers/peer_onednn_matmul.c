@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The functions of the primitive, with the header's own types. */
+/* The functions of the primitive, with the types of the header. */
 #define ONEDNN_FUNCTIONS(row)                                                                      \
     row(dnnl_engine_create) row(dnnl_engine_destroy) row(dnnl_stream_create)                       \
         row(dnnl_stream_destroy) row(dnnl_stream_wait) row(dnnl_memory_desc_init_by_strides)       \
@@ -24,7 +24,7 @@ static struct {
 #undef DECLARE_FUNCTION
 } dnnl;
 
-/* One matmul with the memory that it reads and writes. */
+/* A matmul with the memory that it reads and writes. */
 typedef struct matmul {
     dnnl_engine_t engine;
     dnnl_stream_t stream;

@@ -1,5 +1,5 @@
 /*
- * tilegemm report: one HTML file that shows a product, and computes in the browser.
+ * tilegemm report: writes one HTML file that shows a product and computes in the browser.
  */
 #include "report/report.h"
 
@@ -103,7 +103,7 @@ static json_t *make_counted(const report_case *report, int *exit_code)
     return cli_keep_whole_json(list, is_done);
 }
 
-/* Everything that the page is told. NULL on failure, which is printed; *exit_code is then set. */
+/* Returns all data of the page. Returns NULL after printing an error, with *exit_code set. */
 static json_t *make_data(const report_case *report, int *exit_code)
 {
     char date[32] = "";
@@ -112,7 +112,7 @@ static json_t *make_data(const report_case *report, int *exit_code)
     if (gmtime_r(&now, &parts))
         strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &parts);
     *exit_code = CLI_EXIT_OK;
-    /* First, for what they refuse they refuse at once. */
+    /* Wrong --bench and --profile files are refused before the simulator runs. */
     json_t *bench = make_bench(report, exit_code);
     json_t *counted = bench ? make_counted(report, exit_code) : NULL;
     json_t *data = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "version", tg_get_version(), "date",
@@ -130,7 +130,7 @@ static json_t *make_data(const report_case *report, int *exit_code)
     return cli_keep_whole_json(data, is_done);
 }
 
-/* JSON inside a page: no text may end the element that it stands in, so < goes as this. */
+/* In a page no text of JSON may end the element that holds it, so this stands for '<'. */
 static const char escaped[] = "\\u003c";
 
 static int write_data(FILE *stream, const char *text)
@@ -173,7 +173,7 @@ static int write_page(cli_output *output, const char *text)
     return exit_code;
 }
 
-/* Of 16, 8, 4 and 2 the largest of which D has two both ways. */
+/* Returns the largest of 16, 8, 4 and 2 of which D holds two tiles in both directions. */
 static int choose_tile(const explain_case *shown)
 {
     int tile = 16;

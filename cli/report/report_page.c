@@ -1,5 +1,5 @@
 /*
- * The page of page/, bundled at build time and embedded here, so that a report needs no other file.
+ * The page of page/, bundled at build time and embedded here: a report needs no other file.
  */
 #include "report/report.h"
 

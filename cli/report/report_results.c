@@ -1,6 +1,6 @@
 /*
- * Results of `tilegemm bench` and `tilegemm profile` for the page. A file may come from anybody: it
- * is checked, cut to the fields that the page shows, and its texts stay texts.
+ * Reads results of `tilegemm bench` and `tilegemm profile` for the page. A file may come from
+ * anybody: it is checked, and cut to the fields that the page shows; its texts stay texts.
  */
 #include "insight/profile.h"
 #include "report/report.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Of a file that is read, of its records that are embedded, and of a text in them. */
+/* The largest size of a file that is read, of its records that are embedded, and of a text in
+ * them. */
 enum { file_bytes_most = 32 << 20, record_count_most = 4000, text_bytes_most = 200 };
 
 static int refuse(const char *path, const char *why, int *exit_code)
@@ -24,8 +25,8 @@ static int refuse(const char *path, const char *why, int *exit_code)
     return 0;
 }
 
-/* Fields of a record: its key and 's' text, 'f' number of at least 0, 'e' such a number or null, as
- * a wrong result has none, 'b' boolean. */
+/* The fields of a record by key and kind: 's' text, 'f' a number of at least 0, 'e' such a number
+ * or null (a wrong result has no error), 'b' a boolean. */
 static const struct {
     const char *key;
     char kind;
@@ -38,7 +39,7 @@ static const struct {
     {"is_right", 'b'},
 };
 
-/* The value as a field of the kind; NULL where it is something else. */
+/* Returns the value as a field of the kind; NULL if it is something else. */
 static json_t *take_field(const json_t *value, char kind)
 {
     if (kind == 's' && json_is_string(value) && json_string_length(value) <= text_bytes_most)
@@ -52,7 +53,7 @@ static json_t *take_field(const json_t *value, char kind)
     return NULL;
 }
 
-/* A record of which every field is as it should be; NULL with the key of the first that is not. */
+/* Returns a record with all its fields; NULL with the key of the first field that is wrong. */
 static json_t *take_record(const json_t *record, const char **wrong_key)
 {
     json_t *taken = json_object();
@@ -112,7 +113,7 @@ static int check_file(const char *path, int *exit_code)
            refuse(path, "is no regular file of at most 32 MiB", exit_code);
 }
 
-/* NULL after printing what is wrong. */
+/* Returns NULL after printing an error. */
 static json_t *load(const char *path, int *exit_code)
 {
     json_error_t error;
@@ -145,7 +146,7 @@ json_t *cli_read_bench_file(const char *path, int *exit_code)
     return taken;
 }
 
-/* Sizes and counts of a kernel; NULL with the key that is wrong, "" where memory ran out. */
+/* Returns sizes and counts of a kernel; NULL with the key that is wrong, "" when out of memory. */
 static json_t *take_counts(const json_t *root, const json_t *kernel, const char **wrong_key)
 {
     static const char *const sizes[] = {"m", "n", "k"};
@@ -173,7 +174,8 @@ static json_t *take_counts(const json_t *root, const json_t *kernel, const char 
     return cli_keep_whole_json(taken, is_done);
 }
 
-/* 1 if the file begins as Nsight Compute's CSV does, with a quoted name or its own messages. */
+/* Returns 1 if the file begins as Nsight Compute's CSV does: with a quoted name or with its own
+ * messages. */
 static int is_csv(const char *path)
 {
     FILE *stream = fopen(path, "r");
@@ -183,8 +185,8 @@ static int is_csv(const char *path)
     return first == '"' || first == '=';
 }
 
-/* Leaves the entries that were counted. CSV tells no sizes, but the grid, which is that of the
- * report's. Returns 0 after printing what is wrong. */
+/* Keeps the entries that were counted. CSV has no sizes but a grid, which must be that of the
+ * report's sizes. Returns 0 after printing an error. */
 static int keep_counted(const char *path, profile_report *report, int *exit_code)
 {
     int kept_count = 0;
@@ -212,7 +214,7 @@ static int keep_counted(const char *path, profile_report *report, int *exit_code
     return kept_count > 0 || refuse(path, "counts no kernel of the ladder", exit_code);
 }
 
-/* What `profile --json` would print of the CSV; NULL after printing what is wrong. */
+/* Returns what `profile --json` would print of the CSV; NULL after printing an error. */
 static json_t *load_csv(const char *path, const explain_case *shown, int *exit_code)
 {
     static profile_report report;

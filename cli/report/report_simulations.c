@@ -1,5 +1,6 @@
 /*
- * What only the simulator can tell, for the page: counts by line, requests of a warp, walks.
+ * The part of the page's data that only the simulator provides: counts by line, requests of a warp,
+ * walks.
  */
 #include "report/report.h"
 
@@ -9,23 +10,23 @@
 
 #include <string.h>
 
-/* Work that keeps a report within seconds: multiply-adds up to which all blocks run, those of the
- * blocks that stand for the others up to which k is whole, and those that are left where it is cut.
- * A row of a matrix then starts as far into a sector as it does. */
+/* These limits keep a report within seconds: multiply-adds up to which all blocks run;
+ * multiply-adds of the sampled blocks up to which k is whole; and those that remain if k is cut. In
+ * a cut k a row of a matrix starts at the same place in a sector as in the whole. */
 enum { whole_products = 1 << 20, deep_products = 1 << 23, block_products = 1 << 21 };
 enum { block_count_most = 9, sector_elems = 8 };
-/* Units of k (job) from which on a step's rows never meet in a sector. */
+/* From so many units of k (job) on, the rows of a step never share a sector. */
 enum { less_units = 2 };
 
 static const struct {
     int m, n, k;
 } small_sizes[] = {{64, 64, 64}, {55, 43, 48}};
 
-/* Where every row of the table runs. */
+/* Every row of the table runs at this size. */
 static const explain_case whole_tiles = {.m = 256, .n = 256, .k = 32};
 
-/* Sides without a row of their own whose accesses the page shows beside those of the rows: with
- * families of any tile, at sizes that all of them divide. */
+/* Tile sides without a row, whose accesses the page shows beside those of the rows: for families of
+ * any tile, at sizes that all these sides divide. */
 static const int further_tiles[] = {3, 5, 8, 12, 16, 20};
 static const explain_case further_sizes = {.m = 120, .n = 120, .k = 120};
 
@@ -40,8 +41,8 @@ typedef struct job {
     const char *kernel; /* with `tile`, as tg_simulate_kernel takes them */
     int tile;
     int64_t m, n, k;
-    int64_t whole_k;        /* of which k is a part, */
-    int64_t k_unit;         /* cut off by a multiple of this: whole steps, and whole sectors */
+    int64_t whole_k;        /* k is a part of it */
+    int64_t k_unit;         /* k is cut by a multiple of this: whole steps and whole sectors */
     cli_phase_list *phases; /* NULL: none are kept */
     cli_request_log *log;
 } job;
@@ -76,7 +77,8 @@ static tg_status simulate(const report_case *report, const job *work,
     return status;
 }
 
-/* Runs a job. *simulation is NULL where the kernel does not take it. 0 after printing why not. */
+/* Runs a job. *simulation is NULL if the kernel does not take it. Returns 0 after printing an
+ * error. */
 static int run(const report_case *report, const job *work, const tg_simulation **simulation,
                int *exit_code)
 {
@@ -93,8 +95,8 @@ static int run(const report_case *report, const job *work, const tg_simulation *
     return *exit_code == CLI_EXIT_OK;
 }
 
-/* The counts of the whole k from those of two parts of it, that lie as k does in sectors and steps:
- * each count grows by the same from one such part to the next. */
+/* Returns the counts of the whole k from those of two parts that have the same place in sectors and
+ * steps: each count grows by the same amount from one such part to the next. */
 static void extrapolate(const job *work, const tg_traffic *part, const job *less_work,
                         const tg_traffic *less, tg_traffic *whole)
 {
@@ -104,7 +106,7 @@ static void extrapolate(const job *work, const tg_traffic *part, const job *less
     for (const cli_field *field = cli_count_fields; field->key; field++) {
         int64_t grown, from;
         if (field->kind != CLI_FIELD_INT64)
-            continue; /* of the tile, the same for all */
+            continue; /* of the tile; k does not change them */
         memcpy(&grown, (const char *)part + field->offset, sizeof grown);
         memcpy(&from, (const char *)less + field->offset, sizeof from);
         grown += (grown - from) / between * beyond;
@@ -112,7 +114,7 @@ static void extrapolate(const job *work, const tg_traffic *part, const job *less
     }
 }
 
-/* Sets "whole_k" of a simulation whose k was cut. */
+/* Sets "whole_k" of a simulation if its k was cut. */
 static int set_whole(const report_case *report, const job *work, const tg_traffic *part,
                      json_t *object, int *exit_code)
 {
@@ -131,7 +133,7 @@ static int set_whole(const report_case *report, const job *work, const tg_traffi
         cli_keep_whole_json(counts, cli_set_fields_json(counts, cli_count_fields, &whole)));
 }
 
-/* Appends a simulation to `list`; what the kernel does not take is left out. 0 on failure. */
+/* Appends a simulation to `list`, unless the kernel does not take it. Returns 0 on failure. */
 static int append(const report_case *report, const job *work, json_t *list, int *exit_code)
 {
     const tg_simulation *simulation;
@@ -154,12 +156,12 @@ static int64_t min_count(int64_t left, int64_t right)
     return left < right ? left : right;
 }
 
-/* Sets k: the whole, or less where the blocks that run would take too long. */
+/* Sets k: the whole, or less if the blocks that run would take too long. */
 static void cut_depth(const tg_traffic *traffic, job *work)
 {
     const int64_t depth = traffic->tile_depth, tile_rows = traffic->tile_rows;
     const int64_t powers_of_two = depth & -depth;
-    /* Whole tiles are multiplied, however little of D lies in them. */
+    /* Kernels multiply whole tiles, however little of D lies in them. */
     const int64_t area =
         min_count(traffic->block_count, block_count_most) * tile_rows * traffic->tile_cols;
     work->k_unit = powers_of_two < sector_elems ? depth * (sector_elems / powers_of_two) : depth;
@@ -169,15 +171,16 @@ static void cut_depth(const tg_traffic *traffic, job *work)
     work->k = is_whole ? work->whole_k : cut + work->whole_k % work->k_unit;
 }
 
-/* 1 where the simulator counts the elements of each matrix. */
+/* Returns 1 if the simulator can count the elements of each matrix. */
 static int is_countable(const job *work)
 {
     const int64_t counts[] = {work->m * work->n, work->m * work->k, work->k * work->n};
     return counts[0] <= INT32_MAX && counts[1] <= INT32_MAX && counts[2] <= INT32_MAX;
 }
 
-/* A kernel of the ladder, unless it has no such tile, or has a row of it, or sizes are beyond what
- * the simulator counts: the page then has what the model says. 0 on failure. */
+/* Appends a kernel of the ladder. It leaves out a kernel without such a tile or with a row of
+ * it, and sizes beyond what the simulator counts: the page then shows the model. Returns 0 on
+ * failure. */
 static int append_kernel(const report_case *report, job work, int has_requests, json_t *list,
                          int *exit_code)
 {
@@ -197,7 +200,7 @@ static int append_kernel(const report_case *report, job work, int has_requests, 
     return is_done;
 }
 
-/* Every row of the ladder (tile 0), or every rung with a tile that it has no row of. */
+/* Appends every row of the ladder (tile 0), or every rung with a tile that has no row. */
 static int append_ladder(const report_case *report, int tile, const explain_case *sizes,
                          int has_requests, json_t *list, int *exit_code)
 {
