@@ -1,11 +1,10 @@
 /*
- * CUDA C for a C++ compiler of the host: what a kernel's source needs in the place of the CUDA
- * headers and of src/kernels/ptx/async_copy.cuh. It is read before the source (-include), which
- * stays as it is.
+ * CUDA C for a C++ compiler of the host: it replaces the CUDA headers and
+ * src/kernels/ptx/async_copy.cuh. The compiler reads it before the kernel's source (-include),
+ * which stays unchanged. float becomes a class of the same four bytes whose operators count.
  *
- * float becomes a class of the same four bytes whose operators count. Functions that stand between
- * the source and the simulator are not inlined: what happens in them belongs to the line of the
- * source that calls them, which the simulator finds as the last call (hooks.h, func_entry).
+ * Functions between the source and the simulator are not inlined. Their accesses belong to the line
+ * of the source that calls them, which the simulator finds as the last call (hooks.h, func_entry).
  */
 #ifndef TGI_CUDA_ON_HOST_H
 #define TGI_CUDA_ON_HOST_H
@@ -15,14 +14,14 @@
 
 #include "sim/hooks.h"
 
-/* The rows of src/core/kernels.def for the oldest chip: all of the ladder. */
+/* Selects the rows of src/core/kernels.def for the oldest chip: the whole ladder. */
 #define __CUDA_ARCH__ 750
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
-/* Blocks run one after another, so one copy serves them all; bank 0 is at its start. */
+/* Blocks run one after another, so all share one copy, which starts at bank 0. */
 #define __shared__ static __attribute__((aligned(128)))
 #define __syncthreads tgi_sim_barrier
 #define threadIdx tgi_sim_thread_index
@@ -30,8 +29,8 @@
 
 #define TGI_NOT_INLINED __attribute__((noinline))
 
-/* Operands come by reference, so that they are read here, in one place, and results are written in
- * one place however many ways lead to it. */
+/* Operands come by reference: they are read in one place and results are written in one place,
+ * however many calls lead there. */
 struct tgi_sim_float {
     float value;
     constexpr tgi_sim_float() : value(0.0f)
@@ -90,7 +89,7 @@ static inline int2 make_int2(int x, int y)
     return pair;
 }
 
-/* In the place of src/kernels/ptx/async_copy.cuh, whose instructions only a GPU has. */
+/* These functions replace src/kernels/ptx/async_copy.cuh, whose instructions only a GPU has. */
 #define TGI_PTX_ASYNC_COPY_CUH
 #define tgi_shared_address tgi_sim_shared_address
 #define tgi_copy_async_4(shared, global, is_inside)                                                \

@@ -1,5 +1,5 @@
-/* ucontext would do, but it asks the kernel for the signal mask at each switch, and a barrier takes
- * two switches a thread. */
+/* ucontext is not used, because it asks the operating system for the signal mask at each switch,
+ * and a barrier takes two switches a thread. */
 #include "sim/fiber.h"
 
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #endif
 
 #if defined(__x86_64__)
-/* System V ABI: rbx, rbp, r12..r15 belong to the caller. */
+/* System V ABI: the callee keeps rbx, rbp and r12..r15. */
 enum { SAVED_WORDS = 6, RETURN_WORD = 6 };
 __asm__(".pushsection .text\n"
         ".balign 16\n"
@@ -43,7 +43,7 @@ __asm__(".pushsection .text\n"
         ".size tgi_fiber_switch, . - tgi_fiber_switch\n"
         ".popsection\n");
 #elif defined(__aarch64__)
-/* AAPCS64: x19..x30 and the low halves of v8..v15 belong to the caller. */
+/* AAPCS64: the callee keeps x19..x30 and the low halves of v8..v15. */
 enum { SAVED_WORDS = 20, RETURN_WORD = 11 };
 __asm__(".pushsection .text\n"
         ".balign 16\n"
@@ -87,10 +87,11 @@ void tgi_fiber_prepare(tgi_fiber *fiber, void *stack, size_t stack_bytes, void (
 {
     uintptr_t top = ((uintptr_t)stack + stack_bytes) & ~(uintptr_t)15;
 #ifdef HAS_ADDRESS_SANITIZER
-    __asan_unpoison_memory_region(stack, stack_bytes); /* a fiber may have been left in a call */
+    __asan_unpoison_memory_region(stack,
+                                  stack_bytes); /* the fiber may have been left inside a call */
 #endif
 #if defined(__x86_64__)
-    /* The ABI has a return address above a function's frame: entry must find one. */
+    /* The ABI expects a return address above a function's frame. */
     uintptr_t *frame = (uintptr_t *)top - 2 - SAVED_WORDS;
 #else
     uintptr_t *frame = (uintptr_t *)top - SAVED_WORDS;

@@ -1,11 +1,11 @@
-/* What a run found wrong, once for each kind at each line. */
+/* The findings of a run, one for each kind at each line. */
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/hooks.h"
 #include "sim/run_state.h"
 
-/* The finding to fill, counted; NULL where there is no room for one more. */
+/* Returns the finding to fill, counted once more; NULL if there is no room for another. */
 tgi_sim_finding *tgi_sim_find(sim_run *run, tg_finding_kind kind, int site)
 {
     tgi_sim_record *record = run->record;

@@ -1,4 +1,4 @@
-/* What a running thread calls: accesses, barriers, copies in the background, arithmetic. */
+/* The calls of a running thread: accesses, barriers, asynchronous copies, arithmetic. */
 #include "sim/hooks.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "sim/requests.h"
 #include "sim/trace.h"
 
-/* Accesses after which a thread lets the others of its warp catch up. */
+/* A thread lets the others of its warp catch up after so many accesses. */
 #define ACCESSES_AT_ONCE 2048
 
 int tgi_sim_resolve_site(sim_run *run, const void *return_address)
@@ -19,7 +19,7 @@ int tgi_sim_resolve_site(sim_run *run, const void *return_address)
     while (site >= 0 && tgi_sim_get_line(site) == 0 && depth > 0) {
         int caller = tgi_sim_find_site(thread->frames[--depth]);
         if (caller < 0)
-            break; /* the simulator's own call of the kernel */
+            break; /* the simulator's call of the kernel */
         site = caller;
     }
     thread->site_depth = depth;
@@ -34,7 +34,7 @@ static void note(sim_run *run, access_kind kind, uintptr_t address, int size_byt
         tgi_sim_add_access(run, kind, address, size_bytes, site);
 }
 
-/* threadIdx and blockIdx lie in memory here, in registers on a GPU. */
+/* threadIdx and blockIdx are memory here; a GPU has them in registers. */
 static int is_index(uintptr_t place)
 {
     return place - (uintptr_t)&tgi_sim_thread_index < sizeof tgi_sim_thread_index ||
@@ -46,7 +46,7 @@ static void access_memory(const void *address, size_t size_bytes, int is_write, 
     sim_run *run = tgi_sim_now;
     uintptr_t place = (uintptr_t)address;
     if (place - run->stacks < run->stacks_bytes || is_index(place))
-        return; /* the first are a thread's own variables: registers too */
+        return; /* a thread's own variables, which a GPU has in registers */
     int site = tgi_sim_resolve_site(run, caller);
     int is_shared = tgi_sim_is_shared(run, place);
     access_kind kind = is_shared  ? is_write ? ACCESS_SHARED_WRITE : ACCESS_SHARED_READ
@@ -88,7 +88,7 @@ ACCESS_HOOKS(4)
 ACCESS_HOOKS(8)
 ACCESS_HOOKS(16)
 
-/* Ranges are a thread's own arrays: what lies elsewhere goes by elements. */
+/* Ranges are a thread's own arrays; other memory is accessed by elements. */
 static void access_range(const void *address, size_t size_bytes, int is_write, const void *caller)
 {
     for (size_t i = 0; i + 4 <= size_bytes; i += 4)
@@ -125,15 +125,16 @@ void *tgi_sim_memset(void *to, int value, size_t size_bytes)
     return memset(to, value, size_bytes);
 }
 
-/* Place of a thread's own variable on its stack, the same for all threads; 0 for other memory. */
+/* Returns the place of a thread's own variable on its stack, equal for all threads; 0 for other
+ * memory. */
 static uint64_t find_register(const sim_run *run, const void *address)
 {
     uintptr_t place = (uintptr_t)address - run->stacks;
     return place < run->stacks_bytes ? place % TGI_SIM_STACK_BYTES : 0;
 }
 
-/* What moves to or from different elements of a thread's own array are different instructions on a
- * GPU, whose registers have no index. */
+/* Moves to or from different elements of a thread's own array are different instructions on a GPU,
+ * whose registers have no index. */
 void tgi_sim_move(void *to, const void *from, size_t size_bytes)
 {
     sim_run *run = tgi_sim_now;
@@ -214,7 +215,7 @@ static async_copy *add_copy(sim_run *run)
     return &thread->copies[thread->copy_count++];
 }
 
-/* The data are taken now, A and B being constant, and arrive when the thread waits for them. */
+/* The data are read now, since A and B are constant, and arrive when the thread waits for them. */
 void tgi_sim_copy_async(uint32_t shared, const void *global, int size_bytes, int byte_count)
 {
     sim_run *run = tgi_sim_now;

@@ -1,7 +1,7 @@
 /*
- * What a simulated kernel calls. The compiler's thread-sanitizer instrumentation reports every load
- * and store of memory by calls named __tsan_*, which sites.awk renames; cuda_on_host.h calls the
- * rest. Compiles as C11 and C++17.
+ * The functions that a simulated kernel calls. The compiler's thread-sanitizer instrumentation
+ * reports every load and store by calls named __tsan_*, which sites.awk renames; cuda_on_host.h
+ * makes the other calls. Compiles as C11 and C++17.
  */
 #ifndef TGI_SIM_HOOKS_H
 #define TGI_SIM_HOOKS_H
@@ -14,7 +14,7 @@ typedef struct tgi_sim_index {
 } tgi_sim_index;
 
 #ifdef __cplusplus
-/* For a thread both are constant, and the simulator sets them each time it goes on with one. */
+/* A thread sees constants. The simulator sets them each time it resumes the thread. */
 #define TGI_SIM_CONSTANT const
 extern "C" {
 #else
@@ -26,21 +26,21 @@ extern TGI_SIM_CONSTANT tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index;
 /* __syncthreads */
 void tgi_sim_barrier(void);
 
-/* One addition or multiplication of FP32 numbers; `sum` is where the sum lies. */
+/* Count one multiplication or addition of FP32 numbers; `sum` is the address of the sum. */
 void tgi_sim_count_multiply(void);
 void tgi_sim_count_add(const void *sum, float value);
 
-/* One access on either side: a float or a float4. */
+/* Moves a float or a float4: one access on either side. */
 void tgi_sim_move(void *to, const void *from, size_t size_bytes);
 
-/* cp.async as src/kernels/ptx/async_copy.cuh describes it. `shared` is what
- * tgi_sim_shared_address gave. */
+/* These are cp.async as src/kernels/ptx/async_copy.cuh describes it. `shared` comes from
+ * tgi_sim_shared_address. */
 uint32_t tgi_sim_shared_address(const void *pointer);
 void tgi_sim_copy_async(uint32_t shared, const void *global, int size_bytes, int byte_count);
 void tgi_sim_copy_commit(void);
 void tgi_sim_copy_wait(int pending_count);
 
-/* Calls that the compiler writes. */
+/* The compiler inserts the calls of these functions. */
 void tgi_sim_init(void);
 void tgi_sim_func_entry(const void *call_site);
 void tgi_sim_func_exit(void);

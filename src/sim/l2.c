@@ -1,7 +1,7 @@
 /*
- * A cache of lines of 128 bytes, each with four sectors of 32 that are filled one by one; 16 ways,
- * the line that was used longest ago gives way. Reads and writes both fill. There is no L1 before
- * it and blocks run one after another, in the order of their numbers.
+ * A cache of 16 ways with lines of 128 bytes. Each line has four sectors of 32 bytes that are
+ * filled one by one, and the least recently used line is replaced. Reads and writes both fill.
+ * There is no L1 before it, and blocks run one after another in the order of their numbers.
  */
 #include "sim/l2.h"
 

@@ -1,4 +1,4 @@
-/* A build without a C++ compiler: the simulator's calls say so. */
+/* The simulator's functions in a build without a C++ compiler: they report that. */
 #include <stddef.h>
 
 #include "core/status.h"

@@ -1,13 +1,13 @@
 /*
- * Requests: the accesses of a warp's lanes by one call in the source, reached by the same calls,
- * the i-th of each lane together: a GPU has a copy of a function for each call. Lanes come one
- * after another, so a request is open until no lane can join it.
+ * Requests group the accesses of a warp's lanes by one call in the source: the i-th access of each
+ * lane together. The calls around it count too, since a GPU has a copy of a function for each call.
+ * Lanes run one after another, so a request is open until no lane can join it.
  *
- * bank_conflicts counts accesses as the source writes them. The counts that begin with counter_
- * are what the counters of a GPU see: nvcc makes one access of four reads of neighbouring words
- * that start at a multiple of 16 bytes, unless they fill an array of the thread's own (rung 8: the
- * words of four steps would take too many registers), and copies in the background are no reads or
- * writes.
+ * bank_conflicts counts accesses as the source writes them. The counts that begin with counter_ are
+ * those of a GPU's counters. nvcc merges four reads of neighbouring words that start at a multiple
+ * of 16 bytes into one access, unless they fill an array of the thread's own (rung 8: the words of
+ * four steps would take too many registers). Asynchronous copies are neither reads nor writes
+ * there.
  */
 #include "sim/requests.h"
 
@@ -23,16 +23,16 @@ enum { SECTOR_BYTES = 32, MERGED_WORDS = 4, SECTOR_SLOTS = 128, QUEUE_SLOTS = 40
 typedef struct request {
     uint32_t mask; /* lanes that take part */
     int size_bytes;
-    int is_merged; /* into one of 16 bytes */
+    int is_merged; /* into one access of 16 bytes */
     uintptr_t addresses[TGI_WARP_THREADS];
 } request;
 
-/* Open requests of one call and one kind of access, in the order of their numbers. */
+/* The open requests of one call and one kind of access, in the order of their numbers. */
 typedef struct queue {
-    uint64_t path;   /* calls that led there, and the variable that it moves */
-    int caller_site; /* of the last of those calls, -1 where it is not the ladder's */
+    uint64_t path;   /* hash of the calls that led there, and of the variable that is moved */
+    int caller_site; /* of the last of those calls; -1 if it is not in the ladder's source */
     int site, is_used;
-    int is_kept; /* in an array of the thread's own */
+    int is_kept; /* the data stay in an array of the thread's own */
     access_kind kind;
     request *requests;
     int count, capacity;
@@ -40,7 +40,7 @@ typedef struct queue {
     uint32_t lane_numbers[TGI_WARP_THREADS]; /* of each lane's next access */
 } queue;
 
-/* Queues of an interval of a warp, a hash table. They keep their room for requests. */
+/* A hash table of the queues of a warp's interval. They keep their room for requests. */
 struct sim_requests {
     queue queues[QUEUE_SLOTS];
     int used[QUEUE_SLOTS]; /* slots in use, in the order of their first access */
@@ -60,7 +60,7 @@ void tgi_sim_close_requests(sim_requests *all)
     tgi_alloc_free(all);
 }
 
-/* The run stops where a kernel has more places of access than there are slots. */
+/* Finds or adds a queue. The run stops if a kernel has more places of access than slots. */
 static queue *find_queue(sim_run *run, uint64_t path, int site, access_kind kind)
 {
     sim_requests *all = run->requests;
@@ -124,7 +124,7 @@ void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int s
     joined->addresses[lane] = address;
 }
 
-/* Distinct sectors of a request, each shown to L2. */
+/* Returns the number of distinct sectors of a request; L2 sees each of them. */
 static int count_sectors(sim_run *run, const request *one, tgi_sim_counts *counts)
 {
     uintptr_t slots[SECTOR_SLOTS];
@@ -134,7 +134,8 @@ static int count_sectors(sim_run *run, const request *one, tgi_sim_counts *count
     for (int lane = 0; lane < TGI_WARP_THREADS; lane++) {
         if (!(one->mask >> lane & 1))
             continue;
-        uintptr_t sector = one->addresses[lane] / SECTOR_BYTES; /* aligned: never two */
+        uintptr_t sector =
+            one->addresses[lane] / SECTOR_BYTES; /* accesses are aligned: one sector each */
         if (sector == last)
             continue;
         last = sector;
@@ -157,7 +158,7 @@ static int count_sectors(sim_run *run, const request *one, tgi_sim_counts *count
     return count;
 }
 
-/* Returns the sectors of the request. */
+/* Counts a request of global memory. Returns its sectors. */
 static int count_global(sim_run *run, const request *one, int is_write, tgi_sim_counts *counts)
 {
     const int64_t weight = run->weight;
@@ -178,7 +179,7 @@ static int count_global(sim_run *run, const request *one, int is_write, tgi_sim_
     return sector_count;
 }
 
-/* What a GPU's counters see of one access. */
+/* Adds one access as a GPU's counters see it. */
 static void add_counted(tgi_sim_counts *counts, tgi_turns turns, int64_t weight, int is_read)
 {
     counts->counter_shared_loads += is_read ? weight : 0;
@@ -199,7 +200,7 @@ static void count_shared(sim_run *run, const request *one, access_kind kind, tgi
         add_counted(counts, turns, weight, kind == ACCESS_SHARED_READ);
 }
 
-/* 1 if `next` reads the words right behind those of `one`, `step` on, lane by lane. */
+/* Returns 1 if `next` reads the words `step` words behind those of `one`, lane by lane. */
 static int follows(const request *one, const request *next, int step)
 {
     if (next->is_merged || next->mask != one->mask)
@@ -212,7 +213,7 @@ static int follows(const request *one, const request *next, int step)
     return 1;
 }
 
-/* Marks reads of four neighbouring words that nvcc makes one of, and counts their conflicts. */
+/* Marks four reads of neighbouring words that nvcc merges, and counts their conflicts. */
 static void merge_reads(sim_run *run, queue *open, tgi_sim_counts *counts)
 {
     for (int i = 0; i < open->count; i++) {
@@ -234,7 +235,7 @@ static void merge_reads(sim_run *run, queue *open, tgi_sim_counts *counts)
     }
 }
 
-/* Line of the call that led to a site, 0 where that stands in another file. */
+/* Returns the line of the call that led to a site; 0 if it stands in another file. */
 static int find_caller_line(int site, int caller_site)
 {
     if (caller_site < 0 || strcmp(tgi_sim_get_file(site), tgi_sim_get_file(caller_site)) != 0)
@@ -300,7 +301,7 @@ void tgi_sim_count_requests(sim_run *run, const sim_thread *lanes, int lane_coun
         queue *open = &all->queues[all->used[i]];
         int count = open->count;
         if (!is_end && open->kind == ACCESS_SHARED_READ)
-            continue; /* reads that belong together may come later */
+            continue; /* reads that merge may come later */
         for (int lane = 0; lane < lane_count && !is_end; lane++) {
             int passed = (int)(open->lane_numbers[lane] - open->first_number);
             if (lanes[lane].state == THREAD_RUNS && passed < count)

@@ -1,4 +1,4 @@
-/* A kernel's blocks one after another, the threads of a block as fibers that go on in turn. */
+/* Runs a kernel's blocks one after another. The threads of a block are fibers that run in turn. */
 #include "sim/run_state.h"
 
 #include <pthread.h>
@@ -11,7 +11,8 @@
 #include "sim/l2.h"
 #include "sim/trace.h"
 
-/* Kept from run to run: shared memory is one for all, so one run goes at a time. */
+/* The state is kept from run to run. All runs share the simulated shared memory, so one goes at a
+ * time. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sim_run *kept;
 
@@ -52,7 +53,8 @@ static void run_warp(sim_run *run, sim_thread *lanes, int lane_count)
     }
 }
 
-/* 1 if all threads wait at one barrier, 0 if all have ended; else the finding that they diverge. */
+/* Returns 1 if all threads wait at one barrier, 0 if all have ended. Otherwise it records a
+ * divergent barrier. */
 static int meet(sim_run *run)
 {
     const sim_thread *waiting = NULL, *other = NULL;
@@ -149,7 +151,7 @@ static void *allocate_zeroed(int64_t size_bytes)
     return memory;
 }
 
-/* What one launch needs beyond what is kept. 0 when out of memory. */
+/* Allocates what one launch needs beyond the kept state. Returns 0 when out of memory. */
 static int open_run(sim_run *run, const tgi_sim_launch *launch, tgi_sim_record *record)
 {
     const int64_t m = launch->m, n = launch->n, k = launch->k;
@@ -203,7 +205,7 @@ static int64_t count_bits(const uint8_t *bits, int64_t elem_count)
     return count;
 }
 
-/* Bytes of A and B that were read and of D that were written, each once. */
+/* Returns the bytes of A and B that were read and of D that were written, each once. */
 static int64_t count_distinct(const sim_run *run)
 {
     const tgi_sim_launch *launch = run->launch;
@@ -214,7 +216,7 @@ static int64_t count_distinct(const sim_run *run)
     return 4 * count;
 }
 
-/* Memory that is kept for the process: stacks, the history of shared memory. */
+/* Returns the state that is kept for the process: stacks and the history of shared memory. */
 static sim_run *prepare_kept(void)
 {
     if (kept)

@@ -1,4 +1,4 @@
-/* Inside the simulator: a run of one kernel, and what its files share. */
+/* Inside the simulator: one run of a kernel, and the types that its files share. */
 #ifndef TGI_SIM_H
 #define TGI_SIM_H
 
@@ -9,7 +9,7 @@
 #include "sim/sites.h"
 
 #define TGI_SIM_BLOCK_THREADS 1024 /* at most */
-#define TGI_SIM_FRAMES 16          /* calls inside each other in a kernel, at most */
+#define TGI_SIM_FRAMES 16          /* nested calls in a kernel, at most */
 #define TGI_SIM_FINDINGS 32        /* kept; each stands for all of its kind at its line */
 
 typedef void tgi_sim_function(const float *a, const float *b, float *d, int m, int n, int k);
@@ -17,20 +17,20 @@ typedef void tgi_sim_function(const float *a, const float *b, float *d, int m, i
 /* A kernel of the ladder that the simulator can run. */
 typedef struct tgi_sim_kernel {
     tgi_kernel row;
-    int is_in_table; /* 0: a small tile, of the simulator alone */
+    int is_in_table; /* 0: a small tile that the simulator alone has */
     tgi_sim_function *function;
 } tgi_sim_kernel;
 
-/* Rows of the ladder in kernels.def, then the small tiles. NULL past the last. */
+/* Returns the rows of the ladder in kernels.def, then the small tiles; NULL after the last. */
 const tgi_sim_kernel *tgi_sim_get_kernel(int index);
 
-/* A block to run. It stands for `weight` blocks that count the same. */
+/* A block to run. It stands for `weight` blocks with the same counts. */
 typedef struct tgi_sim_block {
     unsigned x, y;
     int64_t weight;
 } tgi_sim_block;
 
-/* What one call in the source did, all threads together. */
+/* The counts of one call in the source over all threads. */
 typedef struct tgi_sim_counts {
     int64_t global_load_requests, global_load_sectors, global_read_elems, global_read_bytes;
     int64_t global_store_requests, global_store_sectors, global_write_elems, global_write_bytes;
@@ -42,8 +42,8 @@ typedef struct tgi_sim_counts {
 typedef struct tgi_sim_finding {
     tg_finding_kind kind;
     unsigned block_x, block_y;
-    int thread, other_thread; /* in the block; other_thread is -1 where there is none */
-    int site, other_site;     /* other_site: -1 where there is none */
+    int thread, other_thread; /* in the block; other_thread is -1 if there is none */
+    int site, other_site;     /* other_site is -1 if there is none */
     char place[96];           /* "A[4096], 16 elements past its end" */
     int64_t count;
 } tgi_sim_finding;
@@ -55,14 +55,14 @@ typedef struct tgi_sim_launch {
     float *d;
     int m, n, k;
     unsigned grid[2], block[2];
-    int has_aligned_rows; /* in the tiles: they start at multiples of 16 bytes, as nvcc knows */
+    int has_aligned_rows; /* rows of the tiles start at multiples of 16 bytes, as nvcc knows */
     const tgi_sim_block *blocks;      /* NULL: all of the grid */
     int64_t block_count;              /* of `blocks` */
     tg_simulation_progress *progress; /* may be NULL */
     void *progress_state;
     tg_simulation_trace *trace; /* may be NULL */
     void *trace_state;
-    tg_simulation_watch *watch; /* may be NULL; not called where counts are not kept */
+    tg_simulation_watch *watch; /* may be NULL; called only if counts are kept */
     void *watch_state;
     int64_t l2_bytes; /* 0: no L2 */
 } tgi_sim_launch;
@@ -70,7 +70,7 @@ typedef struct tgi_sim_launch {
 /* Fills grid and block for a product whose D is m x n. */
 void tgi_sim_set_grid(const tgi_kernel *row, int64_t m, int64_t n, tgi_sim_launch *launch);
 
-/* What came of it. counts[site] is NULL where nothing was to be counted. */
+/* The results of a launch. */
 typedef struct tgi_sim_record {
     tgi_sim_counts *counts; /* one a site; the caller's, zeroed; NULL: do not count */
     int64_t shared_bytes, compulsory_bytes, l2_requests, l2_hits;
@@ -79,11 +79,11 @@ typedef struct tgi_sim_record {
     int is_cancelled; /* by the progress function */
 } tgi_sim_record;
 
-/* Runs the blocks one after another. Several threads may call it; they wait for each other.
- * Errors: OUT_OF_MEMORY. Findings are no error here. */
+/* Runs the blocks one after another. Threads may call it at the same time and then wait for each
+ * other. Findings are no error here. Errors: OUT_OF_MEMORY. */
 tg_status tgi_sim_run(const tgi_sim_launch *launch, tgi_sim_record *record);
 
-/* One sentence for a finding. */
+/* Writes one sentence for a finding. */
 void tgi_sim_describe(const tgi_sim_finding *finding, const char *kernel, const unsigned block[2],
                       char *text, size_t text_bytes);
 

@@ -1,4 +1,4 @@
-/* The simulator as a backend: host pointers, the ladder's rows, checks in the place of counts. */
+/* The simulator as a backend: host pointers, the rows of the ladder, checks instead of counts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "plan/backend.h"
 #include "sim/sim.h"
 
-/* The chip whose planner is simulated. */
+/* The simulator plans for this chip. */
 #define CHIP "h200"
 
 static tg_status count_devices(int *count)
@@ -26,7 +26,7 @@ static tg_status open_sim(tgi_machine *machine, int ordinal)
     tg_status status = tg_find_chip(CHIP, &chip);
     *machine = tgi_chips_make_machine(&chip);
     snprintf(machine->name, sizeof machine->name, "simulator, plans for %.32s", chip.title);
-    machine->isa = TGI_ISA_sm75; /* what the simulated sources are compiled as */
+    machine->isa = TGI_ISA_sm75; /* the sources are compiled as for this one */
     machine->features = tgi_kernels_isa_features(machine->isa);
     return status;
 }
@@ -70,7 +70,7 @@ static const tgi_sim_kernel *find_kernel(const tgi_kernel *row)
     return kernel;
 }
 
-/* k = 0 or alpha = 0: D = 0. Nothing else is left to do in a product that the ladder takes. */
+/* Sets D = 0 for k = 0 or alpha = 0. A product that the ladder takes has beta = 0. */
 static tg_status clear(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
@@ -81,9 +81,9 @@ static tg_status clear(const tgi_call *call)
     return TG_STATUS_OK;
 }
 
-/* What the simulator keeps of a plan. */
+/* The prepared launch that a plan keeps. */
 typedef struct sim_prepared {
-    const tgi_sim_kernel *kernel; /* NULL where no product is formed */
+    const tgi_sim_kernel *kernel; /* NULL if no product is formed */
     tgi_sim_launch launch;        /* all but pointers */
 } sim_prepared;
 

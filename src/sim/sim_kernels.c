@@ -1,4 +1,4 @@
-/* The kernels that were compiled for the simulator: symbols of ladder.cu and small_tiles.cu. */
+/* The kernels that are compiled for the simulator: the symbols of ladder.cu and small_tiles.cu. */
 #include <stddef.h>
 
 #include "kernels/instances.cuh"
@@ -14,7 +14,7 @@
 #include "sim/small_tiles.def"
 #undef TGI_CUDA_ROW
 
-/* Entries come from the whole row. The name that is its symbol needs six columns of it. */
+/* An entry takes the whole row; its name, which is its symbol, takes six columns of it. */
 #define TGI_SYMBOL(image, family, isa, type, b_types, sum, math, order, rows, cols, depth, ...)    \
     TGI_CUDA_NAME(family, isa, type, math, rows, cols, depth)
 #define TGI_ENTRY(is_row, ...)                                                                     \

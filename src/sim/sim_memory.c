@@ -1,4 +1,4 @@
-/* Bounds, alignment, and who wrote and read what since the last barrier. */
+/* Checks bounds and alignment, and who wrote and read a word since the last barrier. */
 #include "sim/run_state.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static uintptr_t measure_distance(const tgi_sim_range *range, uintptr_t address)
                                    : address - range->high;
 }
 
-/* "A[4096], 3 elements past its end" of the operand that is nearest. */
+/* Writes the place relative to the nearest operand, such as "A[4096], 3 elements past its end". */
 static void name_global(const sim_run *run, uintptr_t address, char *place, size_t place_bytes)
 {
     const tgi_sim_range *ranges[] = {&run->a, &run->b, &run->d};
@@ -51,7 +51,7 @@ static void name_shared(const sim_run *run, uintptr_t address, char *place, size
              (ll)(address - run->variable.low), (ll)(run->variable.high - run->variable.low));
 }
 
-/* A finding that leaves no way to go on: the access would go astray. */
+/* Records a finding that ends the run, because the access itself would go astray. */
 static void refuse(sim_run *run, tg_finding_kind kind, uintptr_t address, int site)
 {
     tgi_sim_finding *finding = tgi_sim_find(run, kind, site);
@@ -172,7 +172,7 @@ void tgi_sim_finish_copy(sim_run *run, const async_copy *copy)
     word_history *word = &run->words[(copy->to - run->shared.low) / 4];
     for (int i = 0; i < copy->size_bytes; i += 4, word++) {
         if (word->writer != run->thread->index)
-            continue; /* another has written there since: reported then */
+            continue; /* another thread has written there since, which is reported then */
         word->is_under_way = 0;
         word->write_interval = run->interval;
     }

@@ -1,4 +1,4 @@
-/* What a run counted and found, as the caller sees it. */
+/* Makes the caller's view of the counts and findings of a run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ static void add_to_traffic(tg_simulation *shown, const tgi_sim_counts *counts)
     traffic->counter_bank_conflicts += counts->counter_bank_conflicts;
 }
 
-/* Sites of one line together. 0 when out of memory. */
+/* Adds up the sites of each line. Returns 0 when out of memory. */
 static int collect_lines(tgi_simulation *made)
 {
     const int site_count = tgi_sim_count_sites();
@@ -127,7 +127,7 @@ static double find_efficiency(int64_t bytes, int64_t sectors)
     return sectors ? (double)bytes / (32.0 * (double)sectors) : 0.0;
 }
 
-/* What follows from the sizes, and from the counts. */
+/* Fills the values that follow from the sizes and the counts. */
 static void complete(tgi_simulation *made, const tgi_sim_kernel *kernel,
                      const tgi_sim_launch *launch)
 {

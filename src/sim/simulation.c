@@ -1,4 +1,4 @@
-/* tg_simulate_kernel: the choice of kernel and blocks, one run, its counts by line. */
+/* tg_simulate_kernel: chooses kernel and blocks, makes one run, and adds up its counts by line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { SAMPLES_A_SIDE = 3 };
 
 typedef long long ll; /* for printf */
 
-/* Named by its row, its family, or the family after "cuda_". */
+/* Returns 1 if the name is that of the row, of its family, or of the family after "cuda_". */
 static int is_named(const tgi_sim_kernel *kernel, const char *name)
 {
     const char *prefix = "cuda_", *family = kernel->row.family_name;
@@ -25,7 +25,7 @@ static int is_named(const tgi_sim_kernel *kernel, const char *name)
 
 enum { TILE_MOST = 128 };
 
-/* "1 to 32, 64" of the sides that are set. */
+/* Writes the sides that are set as "1 to 32, 64". */
 static void list_tiles(const char has_tile[TILE_MOST + 2], char *text, size_t text_bytes)
 {
     size_t used = 0;
@@ -88,7 +88,8 @@ static tg_status check(const tg_simulation_options *options, int64_t m, int64_t 
     return TG_STATUS_OK;
 }
 
-/* First, middle and last of `count` places, each with how many stand behind it; how many. */
+/* Fills in the first, the middle and the last of `count` places, each with the number that it
+ * stands for. Returns how many. */
 static int choose_places(int64_t count, tgi_sim_block places[SAMPLES_A_SIDE])
 {
     const int64_t chosen[SAMPLES_A_SIDE] = {0, count / 2, count - 1};

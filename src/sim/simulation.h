@@ -1,12 +1,12 @@
-/* Between the run of a simulation and its report. */
+/* The state between the run of a simulation and its report. */
 #ifndef TGI_SIMULATION_H
 #define TGI_SIMULATION_H
 
 #include "sim/sim.h"
 
-/* A simulation and all that it points to. */
+/* A simulation and everything that it points to. */
 typedef struct tgi_simulation {
-    tg_simulation shown; /* first: it is what the caller has */
+    tg_simulation shown; /* first member: the caller has its address */
     tg_simulated_line *lines;
     tg_finding findings[TGI_SIM_FINDINGS];
     tgi_sim_record record;

@@ -4,7 +4,7 @@
 
 #include "core/alloc.h"
 
-/* Places relative to themselves, so that loading the library changes none. */
+/* The places are relative to themselves, so that loading the library needs no relocation. */
 typedef struct site_entry {
     int32_t return_address, file, line;
 } site_entry;
@@ -12,7 +12,7 @@ typedef struct variable_entry {
     int32_t address, size_bytes;
 } variable_entry;
 
-/* The linker's names for the ends of a section. */
+/* The linker's symbols for the ends of a section. */
 #define TABLE(type, section)                                                                       \
     extern const type __start_##section[] __attribute__((visibility("hidden")));                   \
     extern const type __stop_##section[] __attribute__((visibility("hidden")));
@@ -116,7 +116,7 @@ int tgi_sim_find_variable(uintptr_t address, tgi_sim_range *variable)
     return 0;
 }
 
-/* sources.def, written by CMake: TGI_SIM_SOURCE(name, path) for each source of the ladder. */
+/* CMake writes sources.def: TGI_SIM_SOURCE(name, path) for each source of the ladder. */
 #define TGI_SIM_SOURCE(name, path)                                                                 \
     __asm__(".pushsection .rodata\n"                                                               \
             ".hidden tgi_sim_source_" #name "\n"                                                   \

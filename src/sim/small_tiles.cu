@@ -1,4 +1,4 @@
-/* The small tiles of small_tiles.def, from the ladder's own sources. */
+/* Compiles the small tiles of small_tiles.def from the ladder's own sources. */
 #include "kernels/instances.cuh"
 #include "kernels/ladder/first_rungs.cuh"
 

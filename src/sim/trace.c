@@ -1,4 +1,4 @@
-/* What happened between two barriers of a block, for the reader of a small product. */
+/* Records what happens between two barriers of a block, for the reader of a small product. */
 #include "sim/trace.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ void tgi_sim_close_tracer(sim_tracer *tracer)
     tgi_alloc_free(tracer);
 }
 
-/* The array with room for one more; the run stops where there is none. */
+/* Returns the array with room for one more entry. The run stops if memory runs out. */
 static void *grow(sim_run *run, void *array, int count, int *capacity, size_t entry_bytes)
 {
     if (count < *capacity)
