@@ -1,0 +1,60 @@
+"""The committed figures of the models are as tools/measure/fit_model writes them, and its check
+refuses files that are not.
+
+usage: test_figures.py SOURCE_FOLDER
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+
+def check(*paths):
+    """The exit status and the output of fit_model --check."""
+    result = subprocess.run([sys.executable, str(ROOT / "tools/measure/fit_model"), "--check",
+                             *map(str, paths)], capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+class Figures(unittest.TestCase):
+    def test_committed_files(self):
+        files = sorted((ROOT / "src/model/figures").glob("*.def"))
+        self.assertGreaterEqual(len(files), 2)
+        status, output = check(*files)
+        self.assertEqual(status, 0, output)
+
+    def assert_refused(self, change, told):
+        text = (ROOT / "src/model/figures/h200.def").read_text(encoding="utf-8")
+        changed = change(text)
+        self.assertNotEqual(changed, text)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "changed.def"
+            path.write_text(changed, encoding="utf-8")
+            status, output = check(path)
+        self.assertNotEqual(status, 0)
+        self.assertIn(told, output)
+
+    def test_other_layout(self):
+        self.assert_refused(lambda text: text.replace(", 1.6e-6, ", ",  1.6e-6, ", 1),
+                            "not as fit_model writes it")
+
+    def test_figure_twice(self):
+        self.assert_refused(lambda text: text.replace("(wgmma_call_s,", "(wgmma_launch_s,", 1),
+                            "stands twice")
+
+    def test_value_that_is_no_number(self):
+        self.assert_refused(lambda text: text.replace(", 1.6e-6, ", ", quick, ", 1), "quick")
+
+    def test_list_that_lacks_a_value(self):
+        self.assert_refused(lambda text: text.replace("132, 132, ", "132, ", 1), "are announced")
+
+    def test_entry_that_cannot_be_read(self):
+        self.assert_refused(lambda text: text.replace("TGI_FIGURE(wgmma_call_s",
+                                                      "TGI_FIGURE (wgmma_call_s", 1), "can be read")
+
+
+if __name__ == "__main__":
+    ROOT = pathlib.Path(sys.argv[1])
+    unittest.main(argv=sys.argv[:1])
