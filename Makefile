@@ -28,7 +28,7 @@ check:
 
 check-deep:
 	@tools/setup/packages check
-	@tools/check/configurations --jobs $(JOBS) cases asan tsan fuzz
+	@tools/check/configurations --jobs $(JOBS) deep asan tsan fuzz
 
 gpu-check:
 	@tools/setup/packages check

@@ -1,0 +1,110 @@
+"""The additions that test_additions.py makes to a copy of the tree, each as docs/add_a_kernel.md
+tells them: a family of GPU kernels, a type, an operand of the epilogue.
+"""
+
+import os
+import re
+
+
+class Tree:
+    """A copy of the tree that notes which files each addition changes or adds."""
+
+    def __init__(self, root):
+        self.root = root
+        self.touched = set()
+
+    def read(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as file:
+            return file.read()
+
+    def write(self, path, text):
+        os.makedirs(os.path.dirname(os.path.join(self.root, path)), exist_ok=True)
+        with open(os.path.join(self.root, path), "w", encoding="utf-8") as file:
+            file.write(text)
+        self.touched.add(path)
+
+    def replace(self, path, pattern, replacement, count=1):
+        """Replaces each match of a pattern, of which there must be at least `count`."""
+        text, found = re.subn(pattern, replacement, self.read(path), flags=re.M | re.S)
+        if found < count:
+            raise AssertionError(f"{path} has {found} of {count} places for '{pattern}'")
+        self.write(path, text)
+
+    def double(self, path, pattern, change, count=1):
+        """Adds after each match of a pattern the same text, changed."""
+        self.replace(path, pattern, lambda match: match.group() + change(match.group()), count)
+
+
+def add_family(tree):
+    """Adds family brief, a copy of family small. Its stages lie in shared memory as small's do."""
+    def rename(text):
+        return text.replace("small", "brief").replace("SMALL", "BRIEF").replace(
+            "TGI_BRIEF_SHARED_BYTES", "TGI_SMALL_SHARED_BYTES")
+
+    for path in ("src/kernels/small/small.cuh", "src/kernels/small/small.cu",
+                 "src/cuda/families/small.c", "src/cuda/families/small_launch.c"):
+        tree.write(rename(path), rename(tree.read(path)))
+    tree.double("src/core/kernels.def", r"^TGI_FAMILY\(cuda, small, .*?\)\n", rename)
+    tree.double("src/core/kernels.def", r"^TGI_CUDA_ROW\(small, small, sm75, fp32[^\n]*\n"
+                "(?!TGI_CUDA_ROW\\(small, small, sm75, fp32)", rename)
+    tree.double("src/cuda/families/families.def", r"^TGI_CUDA_FAMILY\(small, small\)\n", rename)
+    tree.double("src/model/tile_model.h", r"^double tgi_model_small_seconds\([^;]*;\n", rename)
+    tree.double("src/model/tile_model.c", r"^double tgi_model_small_seconds\(.*?\n}\n",
+                lambda text: "\n" + rename(text).replace("BRIEF_S", "SMALL_S"))
+    tree.double("src/CMakeLists.txt", r"^ +(cuda/families|kernels/small)/small(_launch)?\.cu?\n",
+                rename, 3)
+
+
+def add_type(tree):
+    """Adds type twin, whose numbers are those of FP16, with a kernel on the CPU."""
+    def rename(text):
+        return text.replace("FP16", "TWIN").replace("fp16", "twin")
+
+    tree.replace("include/tilegemm.h", r"^    TG_TYPE_FP32 = 0,", "    TG_TYPE_TWIN = 6,\n\\g<0>")
+    tree.double("src/core/types.def", r"^TGI_TYPE\(FP8_E5M2.*?\)\n",
+                lambda _: "TGI_TYPE(TWIN, twin, 2, FLOAT, FP32, TGI_TYPES_fp32 | TGI_TYPES_twin)\n")
+    tree.double("src/core/types.c", r": type == TG_TYPE_FP16 +\? tgi_\w+\(\w+\)\n",
+                lambda text: text.replace("FP16", "TWIN"), 2)
+    tree.double("src/core/kernels.def", r"^TGI_CPU_ROW\(packed, generic, fp16, [^\n]*\n", rename)
+    tree.double("src/cpu/isa_body.h", r"\[TG_TYPE_FP16\] = ISA_KERNELS\(fp16, fp32\),",
+                lambda text: text.replace("FP16", "TWIN"))
+    tree.replace("src/cpu/finish_body.h", r"if \(type == TG_TYPE_FP16\)",
+                 "if (type == TG_TYPE_FP16 || type == TG_TYPE_TWIN)")
+    for path in ("src/cpu/finish_body.h", "src/check/compare.c", "src/check/fill.c",
+                 "cli/files/matrix_convert.c", "cli/files/mtx_write.c", "cli/files/npy_write.c"):
+        tree.double(path, r"^ +case TG_TYPE_FP16:\n", rename)
+    tree.replace("src/check/freivalds.c", r"problem->d\.type == TG_TYPE_FP16\)",
+                 "problem->d.type == TG_TYPE_FP16 || run->problem->d.type == TG_TYPE_TWIN)", 2)
+
+
+def add_operand(tree):
+    """Adds operand residual: D = activation(alpha A B + beta C + bias + gamma residual). Its step
+    is in the epilogue of the CPU's rows and in that of a GPU's elements."""
+    tree.double("src/core/operands.def", r"^TGI_FACTOR\(beta, 0\.0\)\n",
+                lambda text: text.replace("beta", "gamma"))
+    tree.double("src/core/operands.def", r"^TGI_OPERAND\(c, .*?\)\n", lambda _: (
+        'TGI_OPERAND(residual, "residual", MATRIX, EPILOGUE, m, n, d_type, residual, "r",\n'
+        "            p->gamma != 0.0)\n"))
+    tree.replace("include/tilegemm.h", r"^    double alpha, beta;",
+                 "    tg_matrix residual;\n    double gamma;\n    double alpha, beta;")
+    tree.replace("include/tilegemm.h", r"^    const void \*a, \*b, \*c;",
+                 "    const void *a, *b, *c, *residual;")
+    tree.replace("src/cpu/finish_body.h", r"^    if \(e->activation != TG_ACTIVATION_NONE\)", """\
+    if (e->gamma != 0) {
+        const char *source =
+            (const char *)f->residual + (i * p->residual.row + col * p->residual.col) * bytes;
+        ACC_LOCAL(read_row)(c, source, cols, p->residual.col, p->d_type);
+        for (int64_t j = 0; j < cols; j++)
+            row[j] += (ACC(elem))e->gamma * c[j];
+    }
+    if (e->activation != TG_ACTIVATION_NONE)""")
+    terms = "    const tgi_terms_fp32 terms = {tgi_find_alpha(args, row, col), c, bias};"
+    tree.replace("src/kernels/epilogue/element_epilogue.cuh", "^" + re.escape(terms), """\
+    if (epilogue.gamma != 0.0)
+        bias += static_cast<float>(epilogue.gamma) *
+                tgi_read_element(args.residual, tgi_offset(problem.residual, batch, row, col),
+                                 problem.d_type);
+""" + terms)
+
+
+ADDITIONS = {"family": (add_family, 9), "type": (add_type, 15), "operand": (add_operand, 5)}

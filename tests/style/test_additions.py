@@ -1,0 +1,111 @@
+"""Shows what an addition costs: makes those of additions.py in a copy of the tree, counts the files
+that each touches, builds the library and the command, and uses what was added.
+
+usage: test_additions.py ROOT CMAKE CC NVCC      (NVCC: empty where there is none)
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT, CMAKE, CC, NVCC = sys.argv[1:]
+sys.path.insert(0, os.path.join(ROOT, "tools", "check"))
+from additions import ADDITIONS, Tree  # noqa: E402
+from source_tree import list_files  # noqa: E402
+
+PRODUCT = """#include <stdio.h>
+#include <tilegemm.h>
+
+int main(void)
+{
+    float a[2] = {1, 2}, b[2] = {3, 4}, d[1] = {0}, residual[1] = {5};
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 1, 2),
+                                         tg_make_matrix(TG_TYPE_FP32, b, 2, 1),
+                                         tg_make_matrix(TG_TYPE_FP32, d, 1, 1));
+    problem.residual = tg_make_matrix(TG_TYPE_FP32, residual, 1, 1);
+    problem.gamma = 10;
+    if (tg_multiply(NULL, &problem) != TG_STATUS_OK)
+        return puts(tg_get_error_detail()), 1;
+    printf("%g\\n", d[0]);
+    return 0;
+}
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}:\n{(done.stdout + done.stderr)[-4000:]}")
+    return done.stdout
+
+
+class Additions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        """One copy has all additions, so that it is built once."""
+        cls.folder = tempfile.mkdtemp(prefix="tilegemm-additions-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        for path in list_files(ROOT):
+            target = os.path.join(cls.folder, path)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copy2(os.path.join(ROOT, path), target)
+        cls.touched = {}
+        for name, (add, _) in ADDITIONS.items():
+            tree = Tree(cls.folder)
+            add(tree)
+            cls.touched[name] = tree.touched
+        cls.build = os.path.join(cls.folder, "build")
+        run(CMAKE, "-S", cls.folder, "-B", cls.build, f"-DCMAKE_C_COMPILER={CC}",
+            "-DCMAKE_BUILD_TYPE=Release", "-DTG_CUDA_ARCHITECTURES=", "-DTG_BUILD_TESTS=OFF",
+            "-DTG_PAGE=OFF", "-DTG_SIM=OFF")
+        run(CMAKE, "--build", cls.build, "--target", "tilegemm_command")
+        cls.tilegemm = os.path.join(cls.build, "tilegemm")
+
+    def test_files_touched(self):
+        for name, (_, limit) in ADDITIONS.items():
+            paths = sorted(self.touched[name])
+            print(f"{name}: {len(paths)} files: {' '.join(paths)}")
+            self.assertLessEqual(len(paths), limit, name)
+
+    def test_family_is_planned(self):
+        told = json.loads(run(self.tilegemm, "explain", "64x64x64", "--gpu", "h200", "--kernel",
+                              "brief", "--json"))
+        rows = [row for row in told["candidates"] if row["kernel"].startswith("cuda_brief_")]
+        self.assertTrue(rows)
+        self.assertTrue(all(row["predicted_s"] > 0 for row in rows), rows)
+
+    def test_family_is_compiled(self):
+        if not NVCC:
+            self.skipTest("no nvcc")
+        source = os.path.join(self.folder, "src", "kernels", "brief", "brief.cu")
+        done = subprocess.run(
+            [NVCC, "-fatbin", "-std=c++17", "-O3", "--Werror", "all-warnings", "-Xptxas", "-v",
+             "-arch=sm_80", "-I", os.path.join(self.folder, "src"), "-I",
+             os.path.join(self.folder, "include"), "-o", os.path.join(self.folder, "brief.fatbin"),
+             source], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("'cuda_brief_sm75_fp32_", done.stdout + done.stderr)
+
+    def test_type_is_multiplied(self):
+        text = run(self.tilegemm, "bench", "--shape", "20x30x40", "--type", "twin", "--kernel",
+                   "all", "--peer", "none", "--rounds", "1", "--min-time", "0")
+        self.assertIn("cpu_packed_generic_twin", text)
+
+    def test_operand_is_added(self):
+        source = os.path.join(self.folder, "product.c")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(PRODUCT)
+        program = os.path.join(self.folder, "product")
+        library = os.path.join(self.build, "src")
+        run(CC, "-std=c11", "-I" + os.path.join(self.folder, "include"), source, "-L" + library,
+            "-ltilegemm", "-Wl,-rpath," + library, "-o", program)
+        self.assertEqual(run(program), "61\n")  # 1 * 3 + 2 * 4 + 10 * 5
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
