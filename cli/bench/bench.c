@@ -29,13 +29,14 @@ enum option_key {
 static const struct argp_option option_list[] = {
     {"shape", 's', "SPEC", 0, "Measure MxNxK, or a longer text such as 512x512x64:nt:bf16", 0},
     {"suite", 'S', "NAME|FILE", 0,
-     "Measure the shapes of a suite (square, cubes, layouts, odd, skinny, llm, tokens, cliff, "
-     "rounded, seeds) or of a file with one a line; a suite's name comes first, so write ./square "
-     "for a file; the default is square where no --shape is given",
+     "Measure the shapes of a suite (square, cubes, layouts, odd, skinny, llm, "
+     "tokens, cliff, rounded, seeds) or of a file with one shape a line; a suite "
+     "comes before a file of the same name, so write ./square for the file "
+     "(default: square if there is no --shape)",
      0},
     {"type", key_type, "TYPES", 0,
-     "fp32, fp64, bf16, fp16, fp8_e4m3 or fp8_e5m2 (with D in bf16), or several with commas, in "
-     "place of the shape's own",
+     "Element types, separated by commas, instead of the shape's own: fp32, fp64, "
+     "bf16, fp16, fp8_e4m3 or fp8_e5m2 (with D in bf16)",
      0},
     {"precision", key_precision, "NAME", 0,
      "default, ieee_fp32, ieee_fp64, tf32, bf16x3, bf16x6, bf16x9 or fp16x3", 0},
@@ -49,29 +50,31 @@ static const struct argp_option option_list[] = {
      "openblas, blis, onednn, onednn_sgemm, mkl, on a GPU cublas, cublas_lt, cublas_best, all that "
      "are installed (the default) or none; may be repeated",
      0},
-    {"threads", 't', "COUNTS", 0, "Thread counts with commas, such as 1,2", 0},
+    {"threads", 't', "COUNTS", 0, "Thread counts, separated by commas, such as 1,2", 0},
     {"device", key_device, "NAME", 0,
-     "cpu, cuda (the first GPU), cuda:N, or sim, which counts what the ladder's kernels do in the "
-     "place of timing them; the default is TILEGEMM_DEVICE, else cpu",
+     "cpu, cuda (the first GPU), cuda:N, or sim, which counts what the ladder's "
+     "kernels do instead of timing them (default: TILEGEMM_DEVICE, else cpu)",
      0},
     {"isa", key_isa, "NAME", 0,
      "Highest instruction set of our kernels: generic, avx2, ..., sm75, ...", 0},
     {"json", 'j', "FILE", 0,
-     "Write samples, medians and the machine to FILE; - is standard "
-     "output, in place of the table",
+     "Write samples, medians and the machine to FILE; - is standard output, instead "
+     "of the table",
      0},
     {"rounds", key_rounds, "N", 0, "Samples of each contender (default 15)", 0},
     {"min-time", key_min_time, "SECONDS", 0,
      "Shortest sample; calls repeat to fill it (default 0.005)", 0},
     {"max-time", key_max_time, "SECONDS", 0,
-     "Stop sampling a contender after this time once it has 3 samples; also the longest "
-     "predicted call of a kernel that ladder or all stands for (default 5)",
+     "Stop sampling a contender after this time if it has 3 samples; also the "
+     "longest predicted call of a kernel of ladder or all (default 5)",
      0},
     {"sustained", key_sustained, "SECONDS", 0,
-     "Time each contender's calls one behind the other for this long too (default 0: do not)", 0},
+     "Time back-to-back calls of each contender for this long too (default 0: do "
+     "not)",
+     0},
     {"within", key_within, "FACTOR", 0,
-     "Of the kernels that ladder or all stands for, leave out those whose predicted time is over "
-     "FACTOR times that of the planner's choice (default: none)",
+     "Leave out kernels of ladder or all whose predicted time is over FACTOR times "
+     "that of the planner's choice (default: none)",
      0},
     {"hot", key_hot, NULL, 0, "Use the same operands for every call; the default", 0},
     {"cold", key_cold, NULL, 0,
@@ -318,9 +321,9 @@ int cli_run_bench(int argc, char **argv)
         .options = option_list,
         .parser = parse_option,
         .doc = "Measure kernels in turn with other libraries, and check what each computed.\v"
-               "Contenders run one after the other in every round, so that a change of clock or "
-               "load meets all of them; the time shown is the median of their samples. A ratio "
-               "over 1 means that our fastest kernel beats the fastest peer.\n\n"
+               "Contenders run one after the other in every round, so that a change of clock "
+               "or load hits all of them. The time shown is the median of the samples. A "
+               "ratio over 1 means that our fastest kernel beats the fastest peer.\n\n"
                "Examples:\n"
                "  tilegemm bench --shape 1024x1024x1024 --threads 1,2\n"
                "  tilegemm bench --suite skinny --type fp32,fp64 --json skinny.json\n"
@@ -329,7 +332,7 @@ int cli_run_bench(int argc, char **argv)
                "  tilegemm bench --device cuda --suite square --cold\n"
                "  tilegemm bench --device sim --shape 256x256x256 --kernel ladder\n\n"
                "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN, "
-               "TILEGEMM_MKL or TILEGEMM_CUBLAS (a folder or a file) where that is set.",
+               "TILEGEMM_MKL or TILEGEMM_CUBLAS (a folder or a file) if that is set.",
     };
     bench_options options = {
         .min_time_s = 0.005, .max_time_s = -1.0 /* not given */, .round_count = 15};

@@ -148,7 +148,7 @@ void cli_print_simulated_result(const bench_result *result)
     printf("\n%s  %s  simulated, not timed\n", result->shape->text,
            tg_get_type_name(result->shape->problem.a.type));
     if (result->contender_count == 0)
-        printf("  no kernel of those asked for takes this\n");
+        printf("  none of these kernels takes this shape\n");
     if (simulated_count > 0)
         printf("  %-*s  %9s  %9s  %7s  %9s  %9s  %7s  %7s  %7s  %8s\n", name_width, "kernel",
                "read MB", "sectors M", "used", "conflicts", "barriers", "FLOP/B", "issued",

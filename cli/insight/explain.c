@@ -20,18 +20,19 @@ static const char default_advice[] = "edges", example[] = "1000x1200x800";
 
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAME", 0,
-     "Explain a kernel of the ladder of GPUs by its counts: a name that `tilegemm kernels` lists, "
-     "its family (edges), or all; of other kernels (simt) what the planner knows",
+     "Explain kernels of the GPU ladder by their counts: a name that `tilegemm "
+     "kernels` lists, a family (edges), or all; for other kernels (simt), show what "
+     "the planner knows",
      0},
     {"tile", CLI_KEY_TILE, "T", 0,
-     "Side of the tile, whether the table has a row of it or not: 1 to 64 for rungs 1 to 6, 8, 16, "
-     "32 or 64 for rung 7, 64 or 128 for rung 8; auto lists the tiles, says from where on they are "
-     "not legal, and recommends one",
+     "Side of the tile, with or without a row in the table: 1 to 64 for rungs 1 to "
+     "6, 8, 16, 32 or 64 for rung 7, 64 or 128 for rung 8; auto lists the tiles, "
+     "shows from which one on they are not legal, and recommends one",
      0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
-     "Chip to predict for: t4, a40, l4, a100, rtx3090, rtx4090, h100, h100_pcie, h200, b200, "
-     "rtx5090, or a JSON file; it need not be here (with --kernel or --tile the default is the "
-     "GPU here, else h200)",
+     "Chip to predict for, which need not be here: t4, a40, l4, a100, rtx3090, "
+     "rtx4090, h100, h100_pcie, h200, b200, rtx5090, or a JSON file (default with "
+     "--kernel or --tile: the GPU here, else h200)",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
      "Device here to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a kernel of the "
@@ -162,7 +163,7 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
     tg_explanation list[EXPLAIN_CAPACITY];
     int count = 0;
     if (strchr(options->query.shape, ':')) {
-        cli_print_error("'%s': the ladder multiplies FP32 matrices by rows, and nothing else; pass "
+        cli_print_error("shape = '%s': the ladder multiplies row-major FP32 matrices alone; pass "
                         "MxNxK alone, or leave out --kernel and --tile",
                         options->query.shape);
         return CLI_EXIT_USAGE;
@@ -220,12 +221,12 @@ int cli_run_explain(int argc, char **argv)
         .options = option_list,
         .parser = parse_option,
         .args_doc = "MxNxK",
-        .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each level, "
-               "occupancy, bound and time. No GPU is needed.\v"
-               "Without --kernel and --tile, all kernels of a device, or of a chip that need not "
-               "be here, are listed with their predicted time and why each lost; the shape is then "
-               "as `tilegemm bench` takes it. "
-               "Counts of traffic are exact, docs/model.md derives them; times are estimates.\n\n"
+        .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each "
+               "level, occupancy, bound and time. No GPU is needed.\v"
+               "Without --kernel and --tile, the command lists all kernels of a device, or of "
+               "a chip that need not be here, with the predicted time of each and why it "
+               "lost. The shape is then one that `tilegemm bench` takes. Counts of traffic "
+               "are exact (docs/model.md derives them); times are estimates.\n\n"
                "Examples:\n"
                "  tilegemm explain 1000x1200x800\n"
                "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"

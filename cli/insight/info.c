@@ -168,10 +168,11 @@ static int show(const tg_context *context, int has_json)
 int cli_run_info(int argc, char **argv)
 {
     static const char doc[] =
-        "Show the machine, its instruction sets, caches and GPUs, and the peak that a loop of "
-        "multiply-adds on registers reaches.\v"
-        "The peak is measured at each call and takes about half a second; fp16 is computed as "
-        "fp32. TILEGEMM_ISA and TILEGEMM_THREADS set what is used.\n\n"
+        "Show the machine, its instruction sets, caches and GPUs, and the peak that a "
+        "loop of multiply-adds on registers reaches.\v"
+        "The peak is measured at each call and takes about half a second; fp16 is "
+        "computed as fp32. TILEGEMM_ISA and TILEGEMM_THREADS limit what the library "
+        "uses.\n\n"
         "Examples:\n"
         "  tilegemm info\n"
         "  TILEGEMM_ISA=avx2 tilegemm info\n"

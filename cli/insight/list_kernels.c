@@ -71,9 +71,11 @@ static int print_json(const tg_context *context)
 int cli_run_kernels(int argc, char **argv)
 {
     static const char doc[] =
-        "List the kernel table: every kernel, what it needs, and whether this machine can run it.\v"
-        "tile is the register tile, on a GPU the tile of a block; rung is the kernel's place on "
-        "the ladder that teaches, which `tilegemm bench --kernel ladder` measures.\n\n"
+        "List the kernel table: every kernel, what it needs, and whether this machine "
+        "can run it.\v"
+        "tile is the register tile, on a GPU the tile of a block; rung is the kernel's "
+        "place on the teaching ladder, which `tilegemm bench --kernel ladder` "
+        "measures.\n\n"
         "Examples:\n"
         "  tilegemm kernels\n"
         "  tilegemm kernels --isa avx2\n"

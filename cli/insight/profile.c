@@ -25,15 +25,15 @@ static const int64_t whole_products_most = 1 << 20;
 
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAMES", 0,
-     "Kernels of a GPU with commas: names that `tilegemm kernels` lists, or families (edges), each "
-     "of which stands for its first row",
+     "GPU kernels, separated by commas: names that `tilegemm kernels` lists, or "
+     "families (edges), each of which stands for its first row",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
      "cuda, the first GPU and the default, cuda:N, or sim: model and simulator alone", 0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip that the model predicts for, as explain takes it (default: the GPU here, else h200)", 0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
-    {"launch", key_launch, NULL, 0, "Only call each kernel once: what the profiler watches", 0},
+    {"launch", key_launch, NULL, 0, "Only call each kernel once, as the profiled process does", 0},
     {0},
 };
 
@@ -247,12 +247,12 @@ int cli_run_profile(int argc, char **argv)
         .options = option_list,
         .parser = parse_option,
         .args_doc = "MxNxK",
-        .doc = "Count what kernels do on a GPU by Nsight Compute, and compare with what the model "
-               "and the simulator say.\v"
-               "Each kernel runs as often as the profiler needs, from empty caches. The shape is "
-               "as `tilegemm bench` takes it. The model's time has 3 us of a launch in it, the "
-               "counter's has none. The profiler is ncu, found on PATH or by TILEGEMM_NCU; the "
-               "clocks are left as they are.\n\n"
+        .doc = "Count by Nsight Compute what kernels do on a GPU, and compare with the model "
+               "and the simulator.\v"
+               "Each kernel runs as often as the profiler needs, from empty caches. The shape "
+               "is one that `tilegemm bench` takes. The model's time includes 3 us for a "
+               "launch, the counter's does not. The profiler is ncu, found on PATH or by "
+               "TILEGEMM_NCU; the clocks are left as they are.\n\n"
                "Examples:\n"
                "  tilegemm profile 256x256x256 --kernel edges,transposed\n"
                "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"

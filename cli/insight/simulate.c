@@ -26,21 +26,22 @@ static const char default_chip[] = "h200", example[] = "256x256x256";
 
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAME", 0,
-     "Kernel of the ladder of GPUs: a name that `tilegemm kernels` lists, its family (edges), or "
-     "all",
+     "Kernel of the GPU ladder: a name that `tilegemm kernels` lists, its family "
+     "(edges), or all",
      0},
     {"tile", CLI_KEY_TILE, "T", 0,
      "Side of the tile: 1 to 32 for rungs 1 to 6, 8, 16, 32 or 64 for rung 7, 64 or 128 for rung 8",
      0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0, "Chip whose L2 is modelled (default: h200)", 0},
     {"trace", key_trace, NULL, 0,
-     "Walk through every block: which thread moves what, the tiles, the partial sums; A is then 0, "
-     "1, 2, ... and B 100, 101, ...",
+     "Print every step of every block: what each thread moves, the tiles, the "
+     "partial sums; A is then 0, 1, 2, ... and B 100, 101, ...",
      0},
     {"lines", key_lines, NULL, 0, "List the counts of each line beside its source", 0},
     {"requests", key_requests, NULL, 0,
-     "List what the first warp asks memory for: each lane's element, sectors, turns of shared "
-     "memory; in JSON also which thread of the first block forms which element",
+     "List the memory requests of the first warp: each lane's element, sectors, "
+     "turns of shared memory; JSON also has the thread of the first block that "
+     "forms each element",
      0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
@@ -265,17 +266,16 @@ int cli_run_simulate(int argc, char **argv)
         .options = option_list,
         .parser = parse_option,
         .args_doc = "MxNxK",
-        .doc =
-            "Run kernels of the GPU ladder on the processor, from their own source, count every "
-            "access to memory and check it.\v"
-            "Found are data races, accesses out of bounds or misaligned, reads of shared memory "
-            "that was never written, copies that were not waited for, and barriers that not all "
-            "threads reach; then the exit code is 1. Of products of more than 2^28 multiply-adds "
-            "only some blocks run.\n\n"
-            "Examples:\n"
-            "  tilegemm simulate 256x256x256 --kernel transposed --lines\n"
-            "  tilegemm simulate 250x130x70 --kernel all --json\n"
-            "  tilegemm simulate 4x4x4 --kernel tiled --tile 2 --trace",
+        .doc = "Run kernels of the GPU ladder on the processor, from their own source, count "
+               "every access to memory and check it.\v"
+               "It finds data races, accesses out of bounds or misaligned, reads of shared "
+               "memory that was never written, copies that were not waited for, and barriers "
+               "that not all threads reach; the exit code is then 1. A product of more than "
+               "2^28 multiply-adds runs only some of its blocks.\n\n"
+               "Examples:\n"
+               "  tilegemm simulate 256x256x256 --kernel transposed --lines\n"
+               "  tilegemm simulate 250x130x70 --kernel all --json\n"
+               "  tilegemm simulate 4x4x4 --kernel tiled --tile 2 --trace",
     };
     simulate_options options = {.query = {.shape_example = example, .tile_max = TILE_MOST}};
     if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)

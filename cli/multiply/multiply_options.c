@@ -39,7 +39,7 @@ static const struct argp_option options_table[] = {
      .key = KEY_TYPE,
      .arg = "TYPE",
      .doc = "Convert A and B to fp32, fp64, bf16, fp16, fp8_e4m3 or fp8_e5m2 (default: "
-            "what they hold; fp64 where both are .mtx)"},
+            "what they hold; fp64 if both are .mtx)"},
     {.name = "output-type",
      .key = KEY_OUTPUT_TYPE,
      .arg = "TYPE",
@@ -63,25 +63,25 @@ static const struct argp_option options_table[] = {
 };
 
 static const char doc[] =
-    "Compute D = alpha A B + beta C from matrices in files."
-    "\v"
-    "Files: NumPy .npy (float16, float32, float64, bfloat16 of ml_dtypes; C or Fortran order) and "
-    "MatrixMarket .mtx (array or coordinate; real or integer; general, symmetric or "
-    "skew-symmetric; entries at the same position are added up). Numbers of a .mtx file take the "
-    "type of what they are multiplied with.\n\n"
-    "D is written under a temporary name and renamed at the end: it may be one of the inputs, and "
-    "a failure leaves the file that was there. Inputs must not be shortened while they are read."
-    "\n\n"
+    "Compute D = alpha A B + beta C from matrices in files.\v"
+    "Files: NumPy .npy (float16, float32, float64, bfloat16 of ml_dtypes; C or "
+    "Fortran order) and MatrixMarket .mtx (array or coordinate; real or integer; "
+    "general, symmetric or skew-symmetric; entries at the same position are added "
+    "up). Numbers of a .mtx file take the type of the other operand.\n\n"
+    "D is written under a temporary name and renamed at the end: it may be one of "
+    "the inputs, and a failure leaves the file that was there. Inputs must not be "
+    "shortened while they are read.\n\n"
     "Examples:\n"
     "  tilegemm multiply a.npy b.npy -o d.npy\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --transpose-b --check\n"
     "  tilegemm multiply a.npy b.npy --c c.npy --alpha 2 --beta -1 -o c.npy\n"
     "  tilegemm multiply a.mtx b.npy -o d.mtx --type fp64 --threads 4\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --device cuda --check\n"
-    "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 --json\n"
-    "\n"
-    "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 wrong usage or "
-    "input, 3 no such device or file, or an input that is no readable file.";
+    "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 "
+    "--json\n\n"
+    "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 "
+    "wrong usage or input, 3 no such device or file, or an input that is no "
+    "readable file.";
 
 static error_t parse_path(char *arg, struct argp_state *state, cli_multiply_options *options)
 {

@@ -30,8 +30,8 @@ static const struct argp_option option_list[] = {
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip to open with, as `tilegemm explain` takes it (default: the GPU here, else h200)", 0},
     {"tile", CLI_KEY_TILE, "T", 0,
-     "Side of the tile to open with, 1 to 32, of which the page then holds what the simulator "
-     "counts (default: 16, or 8, 4 or 2 where D is small)",
+     "Side of the tile to open with, 1 to 32; the page holds the simulator's counts "
+     "for it (default: 16, or 8, 4 or 2 if D is small)",
      0},
     {"bench", key_bench, "FILE", 0,
      "Show what `tilegemm bench --json FILE` measured; may be given 16 times", 0},
@@ -240,17 +240,16 @@ int cli_run_report(int argc, char **argv)
         .options = option_list,
         .parser = parse_option,
         .args_doc = "[MxNxK]",
-        .doc =
-            "Write a page that shows how M x K by K x N is multiplied (default: 256x256x256): one "
-            "HTML file that needs no server and no network. It computes with the model of "
-            "`tilegemm explain` in the browser; what the simulator counts and what was measured "
-            "lie in it.\v"
-            "Examples:\n"
-            "  tilegemm report 1000x1200x800 -o report.html\n"
-            "  tilegemm report 512x512x512 --gpu a100\n"
-            "  tilegemm report 55x43x48 --tile 12\n"
-            "  tilegemm bench --kernel ladder --shape 512x512x512 --json mine.json\n"
-            "  tilegemm report 512x512x512 --bench mine.json",
+        .doc = "Write a page that shows how M x K by K x N is multiplied (default: "
+               "256x256x256): one HTML file that needs no server and no network. It computes "
+               "with the model of `tilegemm explain` in the browser, and holds the "
+               "simulator's counts and the measured times.\v"
+               "Examples:\n"
+               "  tilegemm report 1000x1200x800 -o report.html\n"
+               "  tilegemm report 512x512x512 --gpu a100\n"
+               "  tilegemm report 55x43x48 --tile 12\n"
+               "  tilegemm bench --kernel ladder --shape 512x512x512 --json mine.json\n"
+               "  tilegemm report 512x512x512 --bench mine.json",
     };
     report_options options = {.query = {.shape_example = example, .tile_max = tile_most}};
     if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
