@@ -1,4 +1,4 @@
-"""Which files of a source tree belong to the project, and what kind each is."""
+"""Finds the files of a source tree that belong to the project, and the kind of each."""
 
 import os
 import subprocess
@@ -9,7 +9,8 @@ PRUNED = ("build", ".git", "__pycache__")
 
 
 def list_files(root):
-    """Sorted paths from `root`: what git tracks or would add; without git, all but builds."""
+    """Returns sorted paths below `root`: files that git tracks or would add. Without git these are
+    all files but those of build folders."""
     git = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard", "-z"],
                          capture_output=True, check=False)
     if git.returncode == 0:
