@@ -206,6 +206,14 @@ typedef tg_status tg_timed_call(void *state, int64_t index);
 TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, void *state,
                                int64_t count, void *stream, double *elapsed_s);
 
+/* Launches each kernel of a plan of a GPU `count` times by the driver alone, with the arguments of
+ * a call on `buffers`, and sets *elapsed_s to the seconds that this takes the calling thread: what
+ * tg_execute_plan takes above that is the library's own. It waits for nothing, so `count` should be
+ * less than what a stream holds, some hundred launches. D is what the last launch makes of it.
+ * Errors: those of tg_execute_plan, INVALID_ARGUMENT (count < 1), UNSUPPORTED (no GPU). */
+TG_API tg_status tg_time_bare_launch(const tg_plan *plan, const tg_buffers *buffers, int64_t count,
+                                     double *elapsed_s);
+
 /* Convert an element of a 16-bit or an FP8 type to FP32 and back, for filling and reading
  * matrices. The bits of an FP8 type are the low 8. Numbers are rounded to the nearest, ties to
  * even; NaN stays NaN, and FP8 saturates. */

@@ -92,6 +92,13 @@ typedef struct bench_contender {
     const tg_simulation *simulation;   /* owned; in the place of samples on device sim */
 } bench_contender;
 
+/* The microseconds of the calling thread that a repeated call on a GPU takes; 0 if not measured. */
+typedef struct bench_host_time {
+    double bare_us;     /* the driver's launches alone */
+    double execute_us;  /* tg_execute_plan */
+    double multiply_us; /* tg_multiply_on_stream */
+} bench_host_time;
+
 /* The results of one shape at one thread count. */
 typedef struct bench_result {
     const bench_shape *shape;
@@ -108,6 +115,7 @@ typedef struct bench_result {
     double ratio_to_best_peer; /* best peer's median / best kernel's; 0 if one is missing */
     double plan_first_us, plan_cached_us;
     double one_shot_median_s; /* of tg_multiply; 0 if not measured */
+    bench_host_time host_time;
 } bench_result;
 
 /* Read --shape values and suites into options->shapes (bench_shapes.c). Return a cli_exit. */
@@ -163,6 +171,10 @@ tg_status cli_fetch_output(const bench_ring *ring);
 /* Fill the samples and errors of the contenders (bench_measure.c). Return a cli_exit. */
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
                        cli_progress *progress);
+
+/* Measures the host time of the planner's choice on a GPU, where its calls are short
+ * (bench_host_time.c). Returns a cli_exit. */
+int cli_measure_host_time(tg_context *context, bench_result *result, const bench_ring *ring);
 
 /* Fill the counts of the contenders on device sim, and print them (bench_simulated.c). */
 int cli_simulate_result(const bench_options *options, tg_context *context, bench_result *result,

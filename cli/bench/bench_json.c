@@ -219,6 +219,16 @@ static json_t *make_tiling_json(const bench_result *result)
                      tiling.tiled->global_read_bytes, "saved_read_share", tiling.saved_read_share);
 }
 
+/* null where it was not measured. */
+static json_t *make_host_time_json(const bench_result *result)
+{
+    const bench_host_time *host = &result->host_time;
+    if (host->bare_us == 0.0)
+        return json_null();
+    return json_pack("{s:f, s:f, s:f}", "bare_launch", host->bare_us, "execute_plan",
+                     host->execute_us, "multiply", host->multiply_us);
+}
+
 static json_t *make_summary_json(const bench_result *result)
 {
     json_t *summary = make_shape_json(result);
@@ -233,16 +243,16 @@ static json_t *make_summary_json(const bench_result *result)
     if (result->planned >= 0 && result->best_peer >= 0)
         planned_ratio = result->contenders[result->best_peer].median_s /
                         result->contenders[result->planned].median_s;
-    json_t *found = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:f, s:f}, s:o, s:o, s:o}",
-                              "best_kernel", name_contender(result, result->best_kernel),
-                              "best_peer", name_contender(result, result->best_peer),
-                              "ratio_to_best_peer", make_positive(result->ratio_to_best_peer),
-                              "planned_kernel", name_contender(result, result->planned),
-                              "planned_ratio", make_positive(planned_ratio), "peak_flop_per_s",
-                              make_positive(result->peak_flop_per_s), "plan_us", "first",
-                              result->plan_first_us, "cached", result->plan_cached_us,
-                              "one_shot_median_s", make_positive(result->one_shot_median_s),
-                              "tiling", make_tiling_json(result), "skipped", skipped);
+    json_t *found = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:f, s:f}, s:o, s:o, s:o, s:o}", "best_kernel",
+        name_contender(result, result->best_kernel), "best_peer",
+        name_contender(result, result->best_peer), "ratio_to_best_peer",
+        make_positive(result->ratio_to_best_peer), "planned_kernel",
+        name_contender(result, result->planned), "planned_ratio", make_positive(planned_ratio),
+        "peak_flop_per_s", make_positive(result->peak_flop_per_s), "plan_us", "first",
+        result->plan_first_us, "cached", result->plan_cached_us, "one_shot_median_s",
+        make_positive(result->one_shot_median_s), "host_us", make_host_time_json(result), "tiling",
+        make_tiling_json(result), "skipped", skipped);
     return join(summary, found);
 }
 

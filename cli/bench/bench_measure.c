@@ -390,6 +390,8 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
     choose_best(result);
     if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
         exit_code = measure_one_shot(context, result, &ring);
+    if (exit_code == CLI_EXIT_OK && ring.set_count > 0)
+        exit_code = cli_measure_host_time(context, result, &ring);
     cli_free_ring(&ring);
     return exit_code;
 }

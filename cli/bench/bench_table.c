@@ -104,6 +104,11 @@ void cli_print_result(const bench_result *result)
             printf("  %-*s  not measured: %s\n", name_width, result->contenders[i].name,
                    result->contenders[i].skip_reason);
     }
+    const bench_host_time *host = &result->host_time;
+    if (host->bare_us > 0.0)
+        printf("  host time of a repeated call: bare launch %.2f us, tg_execute_plan %.2f us, "
+               "tg_multiply %.2f us\n",
+               host->bare_us, host->execute_us, host->multiply_us);
     fflush(stdout);
 }
 

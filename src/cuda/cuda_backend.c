@@ -100,7 +100,8 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
 
 static tg_status launch(const tgi_call *call)
 {
-    const tgi_cuda_queue queue = {.device = call->machine->device, .stream = call->stream};
+    const tgi_cuda_queue queue = {
+        .device = call->machine->device, .stream = call->stream, .bare_launch = call->bare_launch};
     cuda_prepared *prepared = call->prepared;
     void *before;
     tg_status status = tgi_cuda_enter(queue.device, &before);

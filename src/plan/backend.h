@@ -27,6 +27,13 @@ typedef struct tgi_proposal {
     tgi_sum_order sum_order;
 } tgi_proposal;
 
+/* Asks a call to launch each of its kernels launch_count times, by the driver alone and with the
+ * call's own arguments, and to add the seconds that this takes the calling thread. */
+typedef struct tgi_bare_launch {
+    int64_t launch_count;
+    double elapsed_s;
+} tgi_bare_launch;
+
 /* One execution: operands in their canonical roles, pointers checked. */
 typedef struct tgi_call {
     const tgi_machine *machine;
@@ -38,6 +45,7 @@ typedef struct tgi_call {
 #undef TGI_OPERAND
     void *workspace; /* aligned to the backend's workspace_alignment */
     void *stream;
+    tgi_bare_launch *bare_launch; /* NULL: the call runs once */
 } tgi_call;
 
 /* Calls that follow one another: those of a stream, or those of a stream that one capture takes

@@ -151,13 +151,15 @@ static int is_unaligned(const tg_plan *plan, const tgi_call *call)
 /* Runs the plan with alpha and beta of `problem`. *ran is the kernel that was called; it is another
  * than the plan's where the operands are unaligned. */
 static tg_status run_plan(const tg_plan *plan, const tgi_problem *problem,
-                          const tg_buffers *buffers, const tgi_kernel **ran)
+                          const tg_buffers *buffers, tgi_bare_launch *bare_launch,
+                          const tgi_kernel **ran)
 {
     tg_status status;
     *ran = plan->proposal.kernel;
     if (tgi_problem_is_empty(problem))
         return TG_STATUS_OK;
     tgi_call call = make_call(plan, problem, buffers);
+    call.bare_launch = bare_launch;
     if ((status = check_pointers(plan, &call)))
         return status;
     if (is_unaligned(plan, &call))
@@ -189,9 +191,9 @@ static tg_status execute(const tg_plan *plan, const tgi_problem *problem, const 
 {
     const tgi_kernel *ran;
     if (!plan->context->log)
-        return run_plan(plan, problem, buffers, &ran);
+        return run_plan(plan, problem, buffers, NULL, &ran);
     const double start_s = tgi_clock_read_s();
-    tg_status status = run_plan(plan, problem, buffers, &ran);
+    tg_status status = run_plan(plan, problem, buffers, NULL, &ran);
     log_call(plan, problem, ran, tgi_clock_read_s() - start_s, status);
     return status;
 }
@@ -205,6 +207,33 @@ tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
     tg_buffers converted;
     buffers = tgi_struct_read(&tgi_struct_buffers, buffers, &converted);
     return buffers ? execute(plan, &plan->problem, buffers) : TG_STATUS_INVALID_ARGUMENT;
+}
+
+tg_status tg_time_bare_launch(const tg_plan *plan, const tg_buffers *buffers, int64_t count,
+                              double *elapsed_s)
+{
+    const tgi_kernel *ran;
+    tg_buffers converted;
+    tgi_bare_launch bare_launch = {.launch_count = count};
+    if (!plan || !buffers || !elapsed_s || count < 1) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "count = %lld, or plan, buffers or elapsed_s is NULL; pass 1 or "
+                               "more and addresses",
+                               (ll)count);
+    }
+    *elapsed_s = 0.0;
+    buffers = tgi_struct_read(&tgi_struct_buffers, buffers, &converted);
+    if (!buffers)
+        return TG_STATUS_INVALID_ARGUMENT;
+    if (!plan->context->backend->synchronize) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "the plan's device is %s, where nothing is launched; pass a plan of "
+                               "a GPU",
+                               plan->context->device);
+    }
+    tg_status status = run_plan(plan, &plan->problem, buffers, &bare_launch, &ran);
+    *elapsed_s = bare_launch.elapsed_s;
+    return status;
 }
 
 tg_status tg_multiply(tg_context *context, const tg_problem *problem)

@@ -19,7 +19,7 @@ RECORD_KEYS = {"m", "n", "k", "layout", "type", "precision", "threads", "device"
                "median_s", "min_s", "max_s", "gflop_per_s", "max_error", "samples_s", "shape",
                "is_right", "max_bound_share", "repeat_count", "spread", "sustained_s"}
 SUMMARY_KEYS = {"shape", "m", "n", "k", "best_kernel", "best_peer", "ratio_to_best_peer",
-                "planned_kernel", "plan_us", "one_shot_median_s", "tiling", "skipped"}
+                "planned_kernel", "plan_us", "one_shot_median_s", "host_us", "tiling", "skipped"}
 HEAD_KEYS = {"version", "source", "compiler", "date", "command", "machine", "peers",
              "environment", "mode", "min_time_s", "round_count"}
 

@@ -3,7 +3,8 @@
  * function can be told to fail. The tests open it beside the library and reach in.
  *
  * At its opening it reads FAKE_CUDA_VERSION (default 99000), FAKE_CUDA_DEVICES (default 2),
- * FAKE_CUDA_CAPABILITY (default 90) and FAKE_CUDA_INIT, the answer of cuInit (default 0).
+ * FAKE_CUDA_CAPABILITY (default 90) and FAKE_CUDA_INIT, the answer of cuInit (default 0). At each
+ * cuEventElapsedTime it reads FAKE_CUDA_ELAPSED_US (default 5000).
  *
  * SPDX-License-Identifier: MIT
  */

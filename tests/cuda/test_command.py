@@ -144,6 +144,19 @@ class OnFakeDriver(unittest.TestCase):
         done = call(*words[:2], "97x96x96", *words[3:], "--json", "-")
         self.assertIn("_edges_", json.loads(done.stdout)["summaries"][0]["tiling"]["tiled"])
 
+    def test_bench_tells_the_host_time_of_short_calls(self):
+        words = ("bench", "--shape", "64x64x64", "--device", "cuda", "--peer", "none", "--rounds",
+                 "1", "--min-time", "0")
+        done = call(*words, "--json", "-", FAKE_CUDA_ELAPSED_US="5")
+        host = json.loads(done.stdout)["summaries"][0]["host_us"]
+        self.assertEqual(set(host), {"bare_launch", "execute_plan", "multiply"})
+        self.assertGreater(min(host.values()), 0.0)
+        self.assertRegex(call(*words, FAKE_CUDA_ELAPSED_US="5").stdout,
+                         r"host time of a repeated call: bare launch \S+ us, "
+                         r"tg_execute_plan \S+ us, tg_multiply \S+ us")
+        done = call(*words, "--json", "-", FAKE_CUDA_ELAPSED_US="200")
+        self.assertIsNone(json.loads(done.stdout)["summaries"][0]["host_us"])
+
     def test_peers_compute_every_layout(self):
         """The fake cuBLAS multiplies, in memory that is the host's; our kernels do not run."""
         shapes = [f"7x5x{k}:{layout}{type}{alpha}" for k, type, alpha in

@@ -94,6 +94,36 @@ static void test_driver_calls(void **state)
     tg_destroy_context(context);
 }
 
+/* The bare launch of a plan launches its kernel as often as it is told, and asks nothing else. */
+static void test_bare_launch(void **state)
+{
+    (void)state;
+    const tg_problem problem = parse("64x64x64:nt:bf16:d=bf16");
+    const tg_buffers buffers = {
+        .struct_bytes = sizeof buffers, .a = memory[0], .b = memory[1], .d = memory[2]};
+    tg_plan *plan = NULL;
+    double elapsed_s = -1.0;
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    assert_int_equal(tg_activate_device(context), 0);
+    assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), 0);
+    assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+    count_calls();
+    assert_int_equal(tg_time_bare_launch(plan, &buffers, 100, &elapsed_s), 0);
+    assert_calls(100, 0, 0);
+    assert_true(elapsed_s > 0.0);
+    assert_int_equal(tg_time_bare_launch(plan, &buffers, 0, &elapsed_s),
+                     TG_STATUS_INVALID_ARGUMENT);
+    tg_destroy_plan(plan);
+    tg_destroy_context(context);
+    context = fake_open_context("cpu");
+    assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), 0);
+    assert_int_equal(tg_time_bare_launch(plan, &buffers, 1, &elapsed_s), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("the plan's device is cpu");
+    tg_destroy_plan(plan);
+    tg_destroy_context(context);
+}
+
 /* Operands that are less aligned than was planned for are planned for once: what comes after
  * allocates nothing. */
 static void test_unaligned_operands_are_planned_for_once(void **state)
@@ -239,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_driver_calls),
+        cmocka_unit_test(test_bare_launch),
         cmocka_unit_test(test_unaligned_operands_are_planned_for_once),
         cmocka_unit_test(test_factors_share_a_plan),
         cmocka_unit_test(test_plans_keep_their_factors),

@@ -4,6 +4,7 @@
 
 #include "core/status.h"
 #include "cuda/runtime/image.h"
+#include "plan/clock.h"
 
 /* Dynamic shared memory that a kernel may use without being allowed more. */
 #define SHARED_BYTES_FREE (48u << 10)
@@ -50,6 +51,20 @@ static int can_start_early(const tgi_cuda_device *device)
            device->driver->version >= EARLY_VERSION;
 }
 
+/* Launches the kernel as often as the call asks, and times that. */
+static int launch_bare(const tgi_cuda_queue *queue, const tgi_driver_launch *asked, void *function,
+                       void **arguments)
+{
+    const tgi_driver *driver = queue->device->driver;
+    tgi_bare_launch *bare = queue->bare_launch;
+    int error = TGI_CUDA_SUCCESS;
+    const double start_s = tgi_clock_read_s();
+    for (int64_t i = 0; i < bare->launch_count && !error; i++)
+        error = driver->launch(asked, function, arguments, NULL);
+    bare->elapsed_s += tgi_clock_read_s() - start_s;
+    return error;
+}
+
 tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, void **arguments)
 {
     tgi_cuda_device *device = queue->device;
@@ -74,6 +89,8 @@ tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, voi
         .stream = queue->stream,
         .attributes = attributes,
         .attribute_count = attribute_count};
-    const int error = device->driver->launch(&asked, function, arguments, NULL);
+    const int error = queue->bare_launch
+                          ? launch_bare(queue, &asked, function, arguments)
+                          : device->driver->launch(&asked, function, arguments, NULL);
     return error ? fail_launch(device, kernel, error) : TG_STATUS_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "cuda/runtime/device.h"
+#include "plan/backend.h"
 
 /* Bytes of a function's name, with its end. */
 #define TGI_CUDA_SYMBOL_BYTES 80
@@ -13,7 +14,8 @@
 typedef struct tgi_cuda_queue tgi_cuda_queue;
 struct tgi_cuda_queue {
     tgi_cuda_device *device;
-    void *stream; /* CUstream; NULL: the device's default stream */
+    void *stream;                 /* CUstream; NULL: the device's default stream */
+    tgi_bare_launch *bare_launch; /* a call's; NULL: kernels are launched once */
 };
 
 /* A kernel and the shape of its launch: all but the arguments. A plan fills it once. A function is

@@ -1,0 +1,67 @@
+/*
+ * The host time of a repeated call on a GPU, measured three ways in turn: the driver's launches
+ * alone, tg_execute_plan, tg_multiply_on_stream.
+ */
+#include "bench/bench.h"
+
+#include <stdlib.h>
+
+/* Calls of a group, which are less than a stream holds: the driver then never waits for the GPU. */
+enum { group_calls = 32, group_count = 31, way_count = 3 };
+
+/* Longer kernels are not worth the wait: their host time hides behind them. */
+static const double longest_call_s = 1e-4;
+
+typedef struct host_run {
+    tg_context *context;
+    const tg_plan *plan;
+    const tg_problem *problem;
+    const tg_buffers *buffers;
+} host_run;
+
+/* Sets *elapsed_s to the seconds that a group of calls takes the calling thread. */
+static tg_status time_group(const host_run *run, int way, double *elapsed_s)
+{
+    tg_status status = TG_STATUS_OK;
+    if (way == 0)
+        return tg_time_bare_launch(run->plan, run->buffers, group_calls, elapsed_s);
+    const double start_s = cli_read_clock();
+    for (int i = 0; i < group_calls && status == TG_STATUS_OK; i++)
+        status = way == 1 ? tg_execute_plan(run->plan, run->buffers)
+                          : tg_multiply_on_stream(run->context, run->problem, NULL);
+    *elapsed_s = cli_read_clock() - start_s;
+    return status;
+}
+
+static int compare_times(const void *x, const void *y)
+{
+    const double a = *(const double *)x, b = *(const double *)y;
+    return (a > b) - (a < b);
+}
+
+int cli_measure_host_time(tg_context *context, bench_result *result, const bench_ring *ring)
+{
+    double samples_s[way_count][group_count];
+    if (!ring->is_on_gpu || result->planned < 0)
+        return CLI_EXIT_OK;
+    const bench_contender *planned = &result->contenders[result->planned];
+    const host_run run = {context, planned->plan, &ring->problems[0], &ring->buffers[0]};
+    if (planned->median_s > longest_call_s || planned->sample_count == 0)
+        return CLI_EXIT_OK;
+    for (int group = 0; group < group_count; group++) {
+        for (int way = 0; way < way_count; way++) {
+            tg_status status = time_group(&run, way, &samples_s[way][group]);
+            if (status == TG_STATUS_OK)
+                status = tg_synchronize(context, NULL);
+            if (status != TG_STATUS_OK)
+                return cli_report_status(status);
+        }
+    }
+    double medians_us[way_count];
+    for (int way = 0; way < way_count; way++) {
+        qsort(samples_s[way], group_count, sizeof samples_s[way][0], compare_times);
+        medians_us[way] = samples_s[way][group_count / 2] / group_calls * 1e6;
+    }
+    result->host_time = (bench_host_time){medians_us[0], medians_us[1], medians_us[2]};
+    return CLI_EXIT_OK;
+}
