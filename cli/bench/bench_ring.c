@@ -157,7 +157,8 @@ static tg_status copy_output(const bench_ring *ring, int is_to_device)
 tg_status cli_poison_output(const bench_ring *ring)
 {
     /* All bits set mean a NaN in every type. */
-    memset(ring->operands[0].allocation[3], 0xff, (size_t)ring->operands[0].size_bytes[3]);
+    memset(ring->operands[0].allocation[TGI_OPERAND_d], 0xff,
+           (size_t)ring->operands[0].size_bytes[TGI_OPERAND_d]);
     return copy_output(ring, 1);
 }
 
