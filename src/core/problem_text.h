@@ -42,7 +42,7 @@ enum {
     TGI_TEXT_GIVEN_DCOL,
     TGI_TEXT_GIVEN_ORDER,
     TGI_TEXT_GIVEN_BATCH,
-#define TGI_FACTOR(name, value) GIVEN_##name,
+#define TGI_FACTOR(name, value) TGI_TEXT_GIVEN_##name,
 #include "core/operands.def"
 #undef TGI_FACTOR
     TGI_TEXT_GIVEN_NAMED
