@@ -29,15 +29,15 @@ void check_free_operands(check_operands *operands);
 void check_move_operands(tg_problem *problem, const check_operands *operands,
                          void *const copies[TGI_OPERAND_COUNT]);
 
-/* Next number of the splitmix64 stream, and one uniform in [-1, 1). */
+/* Return the next number of the splitmix64 stream: 64 bits, or a uniform number in [-1, 1). */
 uint64_t check_next_random(uint64_t *state);
 double check_next_uniform(uint64_t *state);
 
-/* Reads or writes one element of any type as a double. `index` counts elements. */
+/* Read and write one element of any type as a double. `index` counts elements. */
 double check_get_element(tg_type type, const void *data, int64_t index);
 void check_set_element(tg_type type, void *data, int64_t index, double value);
 
-/* Verdict on D against the triple loop in FP64 (long double for FP64 inputs). */
+/* The verdict on D against the triple loop in FP64 (long double for FP64 inputs). */
 typedef struct check_result {
     int is_ok; /* every element within the bound of tilegemm.h, NaN and Inf as they must be */
     /* Largest |d - exact| / (|alpha| |A||B| + |beta||C| + |bias|): 0 for 0/0, Inf where one of d

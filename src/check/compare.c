@@ -20,7 +20,7 @@
 #define BATCH_SAMPLE_MAX 8
 #define FLUSH_LIMIT 0x1p-126 /* smallest normal BF16: below it BF16 instructions give zero */
 
-/* What the rounding of a type does to a value. */
+/* What rounding to a type does to a value. */
 typedef struct rounding {
     long double unit;      /* u: relative error of a normal result */
     long double underflow; /* absolute error of a subnormal result */
@@ -28,7 +28,7 @@ typedef struct rounding {
     long double largest;   /* magnitude at which it stops instead; 0 where it does not */
 } rounding;
 
-/* Numbers of one comparison that do not depend on the element. */
+/* The numbers of one comparison that do not depend on the element. */
 typedef struct comparison {
     const tg_problem *problem;
     check_result *result;
@@ -142,14 +142,14 @@ static int is_special_right(const comparison *run, long double value, long doubl
     return isnan(y) ? isnan(value) : value == y;
 }
 
-/* True where the sums may leave the accumulator's range on the way to a finite exact value. */
+/* Returns 1 if the sums may leave the accumulator's range on the way to a finite exact value. */
 static int may_overflow_sum(const comparison *run, const check_expected *expected)
 {
     long double limit = run->accumulator.overflow * (1 - run->gamma);
     return expected->product_size >= limit || expected->magnitude >= limit;
 }
 
-/* True where `value`, not within the bound of a finite y, comes from an overflow that is allowed.
+/* Returns 1 if `value`, not within the bound of a finite y, comes from an overflow that is allowed.
  * error: how far the value before D's rounding may lie from y. */
 static int is_overflow_right(const comparison *run, const check_expected *expected,
                              long double value, long double y, long double error)
@@ -162,7 +162,7 @@ static int is_overflow_right(const comparison *run, const check_expected *expect
     return isinf(value) && signbit(value) == signbit(y) && fabsl(y) + error >= run->output.overflow;
 }
 
-/* How far the value before D's scale and rounding may lie from the exact one; y is D. */
+/* Returns how far the value before D's scale and rounding may lie from the exact one; y is D. */
 static long double bound_activated(const comparison *run, const check_expected *expected,
                                    long double y)
 {
@@ -218,7 +218,7 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     }
 }
 
-/* One index at random from each of `count` equal parts of 0 .. limit - 1, the ends included. */
+/* Returns one index at random from each of `count` equal parts of 0 .. limit - 1, and both ends. */
 static int64_t *sample_indices(int64_t limit, int64_t count, uint64_t *random)
 {
     int64_t *items = malloc((size_t)count * sizeof *items);

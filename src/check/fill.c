@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* One cache line: kernels may load whole vectors of it. */
+/* A cache line, because kernels may load whole vectors of it. */
 #define ALLOCATION_ALIGNMENT 64
 
 /* Elements from which on several threads fill a matrix. */
@@ -86,7 +86,7 @@ static int extend(view_extent *extent, int64_t count, int64_t stride)
     return !__builtin_add_overflow(extent->count, span, &extent->count);
 }
 
-/* Returns 0 where the extent overflows int64_t. An empty view has one element, never touched. */
+/* Returns 0 if the extent overflows int64_t. An empty view has one element, never touched. */
 static int find_extent(const tg_matrix *view, int64_t batch_count, view_extent *extent)
 {
     extent->low = 0;
@@ -98,8 +98,8 @@ static int find_extent(const tg_matrix *view, int64_t batch_count, view_extent *
            extend(extent, batch_count, batch_count > 1 ? view->batch_stride : 0);
 }
 
-/* Fills entry `index` of the operands and returns its free'able block of count elements; NULL when
- * out of memory. */
+/* Fills entry `index` of the operands and returns its block of `count` elements, for free(); NULL
+ * if memory runs out. */
 static void *allocate_elements(tg_type type, int64_t count, check_operands *operands, int index)
 {
     int64_t bytes;
@@ -115,7 +115,8 @@ static void *allocate_elements(tg_type type, int64_t count, check_operands *oper
     return block;
 }
 
-/* The same numbers whatever the thread count: the generator's state is a count of steps. */
+/* The numbers do not depend on the thread count, because the generator's state is a count of
+ * steps. */
 static void fill_uniform(tg_type type, void *data, int64_t count, uint64_t seed)
 {
 #pragma omp parallel for if (count >= PARALLEL_COUNT)

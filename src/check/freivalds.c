@@ -94,7 +94,7 @@ static tg_matrix apply_operation(tg_matrix view, tg_operation operation)
     return applied;
 }
 
-/* 2-norm from the sum of squares, or its bound, the sum, where squares leave FP64's range. */
+/* Returns the 2-norm from the sum of squares; its bound, the sum, if those leave FP64's range. */
 static double bound_norm(double square, double sum)
 {
     return square > DBL_MIN && isfinite(square) ? sqrt(square) : sum;
@@ -124,7 +124,7 @@ static void set_rounding(freivalds_run *run)
         run->limit = 65504.0 / 4;
 }
 
-/* eta: what underflow, of slices of fp16 too, may add to one element of a row. */
+/* Returns eta: what underflow, of FP16 slices too, may add to one element of a row. */
 static double bound_underflow(const freivalds_run *run, const row_sums *sums)
 {
     const tg_problem *problem = run->problem;
@@ -143,7 +143,7 @@ static double bound_underflow(const freivalds_run *run, const row_sums *sums)
     return eta;
 }
 
-/* With the scale of its column, so that a column's scale need not be told from its elements. */
+/* Returns an element of B with the scale of its column. */
 static double read_b(const freivalds_run *run, int64_t l, int64_t col)
 {
     return read_element(&run->b, run->batch, l, col) *
@@ -321,7 +321,7 @@ static void judge_row(freivalds_run *run, int64_t row)
     }
 }
 
-/* calloc of count items, at least one; NULL where count * item_bytes overflows too. */
+/* Allocates and zeroes `count` items, at least one; NULL if count * item_bytes overflows. */
 static void *allocate_items(int64_t count, int64_t item_bytes)
 {
     return calloc(count > 0 ? (size_t)count : 1, (size_t)item_bytes);

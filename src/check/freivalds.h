@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-/* Most random vectors of one check. */
+/* The most random vectors of one check. */
 #define CHECK_ROUND_COUNT_MAX 64
 
 typedef struct check_freivalds_report {
@@ -28,13 +28,13 @@ typedef struct check_freivalds_report {
 int check_report_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
                            check_freivalds_report *report);
 
-/* Told from time to time which share (0 to 1) of the check is done. */
+/* `show` is called from time to time with the share (0 to 1) of the check that is done. */
 typedef struct check_watcher {
     void (*show)(void *state, double share);
     void *state;
 } check_watcher;
 
-/* The same check with a watcher, which may be NULL. */
+/* Checks as check_report_freivalds and tells a watcher, which may be NULL. */
 int check_watch_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
                           const check_watcher *watcher, check_freivalds_report *report);
 

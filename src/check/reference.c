@@ -15,7 +15,7 @@
 #define TASK_COUNT 64      /* under way together */
 #define PARALLEL_FLOPS 1e8 /* multiply-adds from which on several threads are worth it */
 
-/* Panel of op(B), k x width, row-major, and the sums of one row of op(A) against it. */
+/* A panel of op(B), k x width, row-major, and the sums of one row of op(A) against it. */
 typedef struct reference_panel {
     int64_t k, width;
     double *b; /* k x width */
@@ -72,7 +72,7 @@ static int64_t get_index(check_indices indices, int64_t i)
     return indices.items ? indices.items[i] : i;
 }
 
-/* The sums of a row against a panel: in double, exact enough for products of FP32 and less. */
+/* Sums a row against a panel in double, which is exact enough for products of FP32 and less. */
 static void sum_in_double(reference_panel *panel)
 {
     double sum[PANEL_COLS_MAX] = {0}, size[PANEL_COLS_MAX] = {0};
@@ -169,7 +169,7 @@ static check_expected finish(const tg_problem *problem, int64_t batch, int64_t r
     return expected;
 }
 
-/* k as far as it is read: alpha = 0 reads neither A nor B, which is what k = 0 does. */
+/* Returns k, or 0 if alpha is 0: neither A nor B is read then, as with k = 0. */
 static int64_t get_read_k(const tg_problem *problem)
 {
     if (check_round_scalar(problem, problem->alpha) == 0)
@@ -177,7 +177,7 @@ static int64_t get_read_k(const tg_problem *problem)
     return problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
 }
 
-/* Some rows against one panel: what a thread computes at once. */
+/* What a thread computes at once: some rows against one panel. */
 typedef struct reference_task {
     int64_t first_row, row_count, first_col, col_count;
 } reference_task;
@@ -193,7 +193,7 @@ static reference_task find_task(check_indices rows, check_indices cols, int64_t 
     return task;
 }
 
-/* The task's rows x columns, row by row, which the caller frees; NULL without memory. */
+/* Returns the task's rows x columns for the caller to free, row by row; NULL if memory runs out. */
 static check_expected *compute_task(const tg_problem *problem, int64_t batch, check_indices rows,
                                     check_indices cols, const reference_task *task)
 {

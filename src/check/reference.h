@@ -17,7 +17,7 @@ typedef struct check_expected {
     double row_max_a, col_max_b; /* largest |a| of the row of op(A), |b| of the column of op(B) */
 } check_expected;
 
-/* Some indices of a dimension, or 0 .. count - 1 where `items` is NULL. */
+/* Some indices of a dimension, or 0 .. count - 1 if `items` is NULL. */
 typedef struct check_indices {
     const int64_t *items;
     int64_t count;
@@ -25,27 +25,27 @@ typedef struct check_indices {
 
 typedef void check_visitor(void *state, int64_t row, int64_t col, const check_expected *expected);
 
-/* alpha or beta as the library uses it: rounded to FP32 where the inputs are not FP64. */
+/* Returns alpha or beta as the library uses it: rounded to FP32 unless the inputs are FP64. */
 double check_round_scalar(const tg_problem *problem, double scalar);
 
-/* The scale of a row or column; 1 where there is none. */
+/* Returns the scale of a row or column, 1 if there is none. */
 double check_get_scale(tg_scale scale, const float *data, int64_t index);
 
-/* What an inexact product of the precision may be off by beside the sums' rounding, per |A||B|. */
+/* Returns the error per |A||B| that products may have beside the rounding of sums. */
 double check_get_product_error(const tg_problem *problem);
 
-/* Roundings of one element: steps of k and of the epilogue. */
+/* Returns the number of roundings of one element: steps of k and of the epilogue. */
 double check_get_step_count(const tg_problem *problem, int64_t k);
 
-/* 1 where instructions may take subnormal inputs and sums as zero. */
+/* Returns 1 if instructions may take subnormal inputs and sums as zero. */
 int check_may_flush(const tg_problem *problem);
 
-/* What `steps` products may lose where instructions align subnormal inputs as 2^-14: those of FP16;
- * of others 0, also where gamma is infinite. */
+/* Returns what `steps` products may lose because FP16 instructions align subnormal inputs as 2^-14.
+ * For other types it is 0, even if gamma is infinite. */
 double check_bound_alignment(const tg_problem *problem, double gamma, double steps, double max_a,
                              double max_b);
 
-/* Offset in elements of (row, col) of batch entry `batch`. */
+/* Returns the offset in elements of (row, col) of batch entry `batch`. */
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col);
 
 /* Calls `visit` for every element of rows x cols of batch entry `batch`. FP64 inputs are summed in

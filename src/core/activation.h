@@ -76,8 +76,8 @@
 #define TGI_MILLS_S4 0x1.9f3fbcp-4f
 #define TGI_MILLS_S5 0x1.4f936p-7f
 
-/* GELU_TANH is x / (1 + exp(-z)) with z = x (2 sqrt(2/pi) + 2 sqrt(2/pi) 0.044715 x^2); each factor
- * as the nearest number and what it lacks. */
+/* GELU_TANH is x / (1 + exp(-z)) with z = x (2 sqrt(2/pi) + 2 sqrt(2/pi) 0.044715 x^2). Each of the
+ * two factors is the sum of the nearest number and a tail. */
 #define TGI_GELU_A_FP32 (0x1.988454p+0f)
 #define TGI_GELU_A_TAIL_FP32 (-0x1.857936p-25f)
 #define TGI_GELU_B_FP32 (0x1.2444f2p-4f)
@@ -97,7 +97,8 @@
 
 /* ---------------------------------------------------------------------------------- FP32 -- */
 
-/* x y - product, where product is x y rounded: the rounding error, exact but for underflow. */
+/* Returns x y - product, where product is x y rounded: the rounding error, exact but for
+ * underflow. */
 TGI_INLINE float tgi_product_tail_fp32(float x, float y, float product)
 {
 #if TGI_EPILOGUE_HAS_FMA
@@ -110,13 +111,13 @@ TGI_INLINE float tgi_product_tail_fp32(float x, float y, float product)
 #endif
 }
 
-/* exp(x) = mantissa * scale_1 * scale_2 for -112.5 <= x <= 0; mantissa is in (0.7, 1.42) and each
- * scale a power of two down to 2^-82, so that a product with all three rounds to subnormal once. */
+/* exp(x) = mantissa * scale_1 * scale_2 for -112.5 <= x <= 0. The mantissa is in (0.7, 1.42), each
+ * scale is a power of two down to 2^-82: a product with all three rounds to subnormal once. */
 typedef struct tgi_exp_parts {
     float mantissa, scale_1, scale_2;
 } tgi_exp_parts;
 
-/* exp(x + tail), |tail| <= 2^-17. */
+/* Returns exp(x + tail), |tail| <= 2^-17. */
 TGI_INLINE tgi_exp_parts tgi_exp_fp32(float x, float tail)
 {
     /* Adding 1.5 * 2^23 rounds to a whole number, which is then in the low bits. */
@@ -139,22 +140,23 @@ TGI_INLINE tgi_exp_parts tgi_exp_fp32(float x, float tail)
     return parts;
 }
 
-/* min(|x|, end); end for NaN. By bits: after a comparison gcc would branch on the constant. */
+/* Returns min(|x|, end), and end for NaN. It works on the bits: after a comparison gcc would branch
+ * on the constant. */
 TGI_INLINE float tgi_clamp_magnitude_fp32(float x, float end)
 {
     uint32_t magnitude = tgi_bits_from_fp32(x) & 0x7fffffffu, limit = tgi_bits_from_fp32(end);
     return tgi_fp32_from_bits(tgi_select_bits((magnitude - limit) >> 31, magnitude, limit));
 }
 
-/* a where x has its sign bit set, -0 and NaN included, else b. */
+/* Returns a if x has its sign bit set, -0 and NaN included, else b. */
 TGI_INLINE float tgi_select_negative_fp32(float x, float a, float b)
 {
     return tgi_fp32_from_bits(
         tgi_select_bits(tgi_bits_from_fp32(x) >> 31, tgi_bits_from_fp32(a), tgi_bits_from_fp32(b)));
 }
 
-/* x / (1 + exp(-z - tail)) where z + tail >= 0 belongs to |x|, for either sign of x: a negative x
- * has x exp(z) / (1 + exp(z)) in place of a denominator that would overflow. */
+/* Returns x / (1 + exp(-z - tail)), where z + tail >= 0 belongs to |x|. A negative x takes
+ * x exp(z) / (1 + exp(z)), whose denominator does not overflow. */
 TGI_INLINE float tgi_logistic_fp32(float x, float end, float z, float tail)
 {
     tgi_exp_parts decay = tgi_exp_fp32(-z, -tail);
@@ -191,7 +193,7 @@ TGI_INLINE float tgi_gelu_tanh_fp32(float x)
     return tgi_logistic_fp32(x, TGI_GELU_TANH_END_FP32, z, z_tail);
 }
 
-/* x Q(-x) with Q the upper tail of the normal law; for x >= 0 as x (1 - Q(x)), Q <= 1/2. */
+/* Returns x Q(-x) with Q the upper tail of the normal law; x >= 0 takes x (1 - Q(x)), Q <= 1/2. */
 TGI_INLINE float tgi_gelu_erf_fp32(float x)
 {
     float t = tgi_clamp_magnitude_fp32(x, TGI_GELU_ERF_END_FP32);
@@ -211,7 +213,7 @@ TGI_INLINE float tgi_gelu_erf_fp32(float x)
 
     float partial = decay.mantissa * p / s * decay.scale_1;
     float above = 1.0f - partial * decay.scale_2;
-    float low = x < -TGI_GELU_ERF_END_FP32 ? -TGI_GELU_ERF_END_FP32 : x; /* as in the logistic */
+    float low = x < -TGI_GELU_ERF_END_FP32 ? -TGI_GELU_ERF_END_FP32 : x; /* -Inf * 0 is NaN */
     float factor = tgi_select_negative_fp32(x, partial, above);
     float scale = tgi_select_negative_fp32(x, decay.scale_2, 1.0f);
     return low * factor * scale;
@@ -237,7 +239,7 @@ TGI_INLINE float tgi_activate_fp32(float x, tg_activation kind)
 
 /* ---------------------------------------------------------------------------------- FP64 -- */
 
-/* x y - product, as above. */
+/* Returns x y - product, where product is x y rounded. */
 TGI_INLINE double tgi_product_tail_fp64(double x, double y, double product)
 {
 #if TGI_EPILOGUE_HAS_FMA
@@ -256,7 +258,8 @@ TGI_INLINE double tgi_clamp_magnitude_fp64(double x, double end)
     return magnitude < end ? magnitude : end;
 }
 
-/* As tgi_logistic_fp32. The square root of exp(-z) stays normal, so only the result underflows. */
+/* Returns x / (1 + exp(-z - tail)), as tgi_logistic_fp32 does. The square root of exp(-z) stays
+ * normal, so only the result underflows. */
 TGI_INLINE double tgi_logistic_fp64(double x, double end, double z, double tail)
 {
     double root = exp(-0.5 * z);

@@ -50,15 +50,15 @@ TGI_INLINE double tgi_fp64_from_bits(uint64_t bits)
     return value;
 }
 
-/* a where is_a is 1, b where it is 0. Not a ?: because gcc moves the floating-point operations that
- * only one side needs into a branch, which it then cannot vectorize (they may trap). */
+/* Returns a if is_a is 1, b if it is 0. It is no ?: because gcc moves the floating-point operations
+ * that only one side needs into a branch, which it then cannot vectorize (they may trap). */
 TGI_INLINE uint32_t tgi_select_bits(uint32_t is_a, uint32_t a, uint32_t b)
 {
     uint32_t mask = 0u - is_a;
     return (a & mask) | (b & ~mask);
 }
 
-/* Exact; a signalling NaN keeps its bits. */
+/* The conversion is exact; a signalling NaN keeps its bits. */
 TGI_INLINE float tgi_fp32_from_bf16(uint16_t bf16)
 {
     return tgi_fp32_from_bits((uint32_t)bf16 << 16);
@@ -74,7 +74,7 @@ TGI_INLINE uint16_t tgi_bf16_from_fp32(float value)
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
 }
 
-/* Exact. */
+/* The conversion is exact. */
 TGI_INLINE float tgi_fp32_from_fp16(uint16_t fp16)
 {
     uint32_t magnitude = fp16 & 0x7fffu;
@@ -113,7 +113,8 @@ TGI_INLINE uint16_t tgi_fp16_from_fp32(float value)
     return (uint16_t)(result | sign);
 }
 
-/* Exact. E4M3: 4 bits of exponent, bias 7, and the last code of each sign alone is NaN. */
+/* The conversion is exact. E4M3 has 4 bits of exponent, bias 7, and its last code of each sign is
+ * NaN. */
 TGI_INLINE float tgi_fp32_from_e4m3(uint8_t fp8)
 {
     uint32_t magnitude = fp8 & 0x7fu;
@@ -125,14 +126,14 @@ TGI_INLINE float tgi_fp32_from_e4m3(uint8_t fp8)
     return tgi_fp32_from_bits(bits | (uint32_t)(fp8 & 0x80u) << 24);
 }
 
-/* Exact. */
+/* The conversion is exact. */
 TGI_INLINE float tgi_fp32_from_e5m2(uint8_t fp8)
 {
     return tgi_fp32_from_fp16((uint16_t)(fp8 << 8));
 }
 
-/* Shared by the two types, which pass constants: bits of the fraction, exponent bias, the code of
- * the largest finite number. Steps as in tgi_fp16_from_fp32. */
+/* Both FP8 types share this function. They pass constants: bits of the fraction, exponent bias, the
+ * code of the largest finite number. The steps are those of tgi_fp16_from_fp32. */
 TGI_INLINE uint8_t tgi_fp8_from_fp32(float value, uint32_t fraction_bits, uint32_t bias,
                                      uint32_t largest)
 {

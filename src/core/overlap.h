@@ -1,10 +1,10 @@
-/* Do two strided matrices share memory? Prepared at planning, asked at each execution. */
+/* Whether two operands share memory: spans are found at planning and compared at each execution. */
 #ifndef TGI_OVERLAP_H
 #define TGI_OVERLAP_H
 
 #include "core/operand_view.h"
 
-/* The bytes of a matrix, relative to its data pointer: `low` .. `high` (exclusive) is the
+/* The bytes of an operand, relative to its data pointer: `low` .. `high` (exclusive) is the
  * address range. It is made of contiguous runs of `run_bytes`, which start at low plus multiples
  * of `stride_gcd` (0: one run). */
 typedef struct tgi_span {
@@ -14,12 +14,12 @@ typedef struct tgi_span {
 /* Returns the span of an operand of at least one element. */
 tgi_span tgi_overlap_find_span(const tgi_operand_view *view);
 
-/* For address ranges that overlap, the distance of their low ends in bytes: 0 if the runs of one
- * all lie in the gaps of the other. */
+/* Returns 0 if all runs of one operand lie in the gaps of the other. Their address ranges overlap,
+ * and their low ends are `distance` bytes apart. */
 int tgi_overlap_may_meet(int64_t distance, const tgi_span *x_span, const tgi_span *y_span);
 
-/* 0 only if x and y share no byte. Exact for blocks of rows or columns of one larger matrix;
- * otherwise as strict as the address ranges. */
+/* Returns 0 only if x and y share no byte. The answer is exact for blocks of rows or columns of one
+ * larger matrix, and otherwise as strict as the address ranges. */
 static inline int tgi_overlap_may_share(const void *x, const tgi_span *x_span, const void *y,
                                         const tgi_span *y_span)
 {

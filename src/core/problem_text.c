@@ -237,7 +237,7 @@ static tg_status read_keyed(tgi_text_reading *r, const char *part, const char *k
     }
 #define TGI_FACTOR(factor, value)                                                                  \
     if (strcmp(key, #factor) == 0) {                                                               \
-        status = mark_given(r, TGI_TEXT_GIVEN_##factor, part);                                              \
+        status = mark_given(r, TGI_TEXT_GIVEN_##factor, part);                                     \
         return status ? status : read_number(part, text, &r->problem.factor);                      \
     }
 #include "core/operands.def"

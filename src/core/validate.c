@@ -8,11 +8,11 @@
 
 typedef long long ll; /* for printf */
 
-/* Columns from which a problem with few rows (or the reverse) counts as skinny. */
+/* A problem of few rows is skinny from so many columns on, and the reverse. */
 #define SKINNY_LENGTH 64
 #define SKINNY_DEPTH 256
 
-/* D, or a matrix of the epilogue. */
+/* Checks the shape of D or of a matrix of the epilogue. */
 static tg_status check_output_shape(const tg_problem *p, const tgi_problem *q, int id)
 {
     const tg_matrix *matrix = tgi_operands_get_matrix(p, id);
@@ -74,8 +74,8 @@ static tg_status check_span(const char *title, const tgi_operand_view *view)
     return TG_STATUS_OK;
 }
 
-/* Refuses operands of more elements than any memory has, which strides of zero make possible, so
- * that no later count overflows. */
+/* Refuses operands of more elements than any memory has, so that no later count overflows. Strides
+ * of zero make them possible. */
 static tg_status check_products(const tgi_problem *q)
 {
     const int64_t most = (int64_t)1 << 56;
@@ -135,7 +135,8 @@ static tgi_layout fold_layout(const tg_matrix *matrix, tg_operation operation)
     return layout;
 }
 
-/* Skinny problems become low and wide; the others have D's shorter stride along its rows. */
+/* Returns 1 if the transposed problem is the canonical one: skinny problems become low and wide,
+ * others have D's shorter stride along its rows. */
 static int must_swap(const tgi_problem *q)
 {
     int64_t small = q->m < q->n ? q->m : q->n, large = q->m < q->n ? q->n : q->m;

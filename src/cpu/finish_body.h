@@ -7,7 +7,7 @@
 
 #define FINISH_COLS 64 /* columns a pass keeps in a local row */
 
-/* Reads or writes `cols` elements of D's type, `stride` apart. */
+/* Reads `cols` elements of a type that D may have, `stride` elements apart. */
 static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int64_t cols,
                                        int64_t stride, tg_type type)
 {
@@ -110,7 +110,7 @@ static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activat
     }
 }
 
-/* alpha of each column of row i, where A or B has a scale. */
+/* Fills alphas with alpha times the scales of row i and of each column. */
 static TARGET void ACC_LOCAL(scale_alpha)(ACC(elem) * alphas, const tgi_finish *f, int64_t i,
                                           int64_t col, int64_t cols)
 {
@@ -123,9 +123,9 @@ static TARGET void ACC_LOCAL(scale_alpha)(ACC(elem) * alphas, const tgi_finish *
     }
 }
 
-/* The linear part of one row in the order that epilogue.h fixes; `c` holds C or the running sum.
- * `alphas` is one a column, or NULL where alpha is for all. Row, alphas and c have FINISH_COLS
- * elements, the sums only cols. */
+/* Applies the steps up to C to one row; `c` holds C or the running sum. `alphas` holds one value
+ * a column, or is NULL if alpha is for all. Row, alphas and c have FINISH_COLS elements, the sums
+ * only cols. */
 static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sums, ACC(elem) alpha,
                                           const ACC(elem) * alphas, ACC(elem) factor,
                                           const ACC(elem) * c, int64_t cols)
@@ -158,7 +158,7 @@ static TARGET void ACC_LOCAL(add_bias)(ACC(elem) * row, const tgi_finish *f, int
     }
 }
 
-/* Columns col .. col + cols of row i, at most FINISH_COLS. */
+/* Finishes columns col .. col + cols - 1 of row i, at most FINISH_COLS. */
 static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t col, int64_t cols)
 {
     const tgi_problem *p = f->problem;

@@ -59,7 +59,7 @@ static void reserve_region(operand_region *region, int64_t bytes)
         stop("mprotect");
 }
 
-/* Finds room for `bytes` of elements, makes them and the bands NaN, returns the first element. */
+/* Finds room for `bytes` of elements, makes it and the bands NaN, returns the first element. */
 static char *place_region(operand_region *region, int64_t bytes, int64_t element_bytes,
                           operand_placement placement)
 {
@@ -232,7 +232,7 @@ void operands_place(test_operands *operands, const operand_spec *spec)
     }
 }
 
-/* Brings the elements of D as they were before up to date, so that the rest can be compared. */
+/* Copies the elements of D over what they were before, so that only the rest is compared. */
 static void forgive_elements(const test_operands *operands)
 {
     const tg_matrix *d = &operands->problem.d;

@@ -25,10 +25,10 @@ typedef enum operand_placement {
     PLACEMENT_COUNT
 } operand_placement;
 
-/* What to lay out. Data pointers of `problem` are ignored. */
+/* What to lay out. The data pointers of `problem` are ignored. */
 typedef struct operand_spec {
     tg_problem problem;
-    int is_in_place; /* C is D; C's strides are then D's */
+    int is_in_place; /* 1: C is D, with D's strides */
     operand_fill fill;
     operand_placement placement;
     uint64_t seed;
@@ -58,8 +58,8 @@ void operands_close(test_operands *operands);
 /* Lays out and fills the operands of a case; D is NaN, or C where it is in place. */
 void operands_place(test_operands *operands, const operand_spec *spec);
 
-/* NULL, or what was written that is not an element of D ("B was written", ...). With
- * is_d_untouched, an element of D counts too. */
+/* Returns NULL, or a text that says what was written beside the elements of D. With is_d_untouched,
+ * an element of D counts too. The text holds until the next call. */
 const char *operands_find_damage(const test_operands *operands, int is_d_untouched);
 
 #endif /* TEST_OPERANDS_H */
