@@ -18,7 +18,7 @@ write_basic_package_version_file(tilegemmConfigVersion.cmake COMPATIBILITY SameM
 install(FILES "${PROJECT_BINARY_DIR}/tilegemmConfig.cmake"
               "${PROJECT_BINARY_DIR}/tilegemmConfigVersion.cmake" DESTINATION ${package_dir})
 
-# What a program linked to libtilegemm.a must add, for pkg-config --static.
+# A program linked to libtilegemm.a must add these libraries. pkg-config --static prints them.
 set(TG_PC_PRIVATE_LIBS "${TG_OPENMP_LINK} -lm -ldl")
 # The prefix is found from the file's own place, so that an installed tree can be moved.
 file(RELATIVE_PATH TG_PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")

@@ -1,4 +1,5 @@
-# TG_SANITIZE and TG_FUZZ hold for every target: one that sees half a program reports noise.
+# TG_SANITIZE and TG_FUZZ hold for every target, because a sanitizer that sees half a program
+# reports faults that are none.
 if(TG_FUZZ)
     if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
         message(FATAL_ERROR "TG_FUZZ=ON with the compiler ${CMAKE_C_COMPILER_ID}: libFuzzer is "

@@ -1,6 +1,7 @@
-# Kernels of src/kernels for the simulator: a C++ compiler of the host makes assembly of them with
-# the thread sanitizer's instrumentation, src/sim/sites.awk puts the simulator's names in it. The
-# flags of the build type and of TG_SANITIZE do not reach them: counts are the same in every build.
+# Compiles kernels of src/kernels for the simulator. A C++ compiler of the host makes assembly of
+# them with the thread sanitizer's instrumentation, and src/sim/sites.awk puts the simulator's names
+# in it. The flags of the build type and of TG_SANITIZE do not reach them, so that counts are the
+# same in every build.
 # They need fibers for the processor too.
 tg_add_part_option(TG_SIM "Simulator")
 if(TG_SIM)
