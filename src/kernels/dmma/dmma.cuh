@@ -151,6 +151,19 @@ struct tgi_dmma {
                 }
     }
 
+    /* The first k of the tile's part, and how many k it has. */
+    static __device__ __forceinline__ int64_t find_first(const tgi_gemm_args &args,
+                                                         const tgi_block_tile &tile)
+    {
+        return tgi_find_first_k(args, tile.k_part);
+    }
+
+    static __device__ __forceinline__ int64_t count_k(const tgi_gemm_args &args,
+                                                      const tgi_block_tile &tile)
+    {
+        return tgi_count_k(args, find_first(args, tile));
+    }
+
     /* The source of copies of whole stages. What other stages need is found again for each: there
      * are no registers to spare. */
     struct source {
@@ -162,10 +175,10 @@ struct tgi_dmma {
             const tgi_problem &p = args.problem;
             const bool is_whole = p.m - tile.row >= Rows && p.n - tile.col >= Cols &&
                                   args.a_vector_elems == 2 && args.b_vector_elems == 2;
-            whole_count = is_whole ? static_cast<int>(tgi_count_k(args, tile) / Depth) : 0;
-            a = tgi_find_a<double>(args, tile, tgi_find_first_k(args, tile)) +
+            whole_count = is_whole ? static_cast<int>(count_k(args, tile) / Depth) : 0;
+            a = tgi_find_a<double>(args, tile, find_first(args, tile)) +
                 operand_a::first_line() * a_line_stride(args) + operand_a::first_elem();
-            b = tgi_find_b<double>(args, tile, tgi_find_first_k(args, tile)) +
+            b = tgi_find_b<double>(args, tile, find_first(args, tile)) +
                 operand_b::first_line() * b_line_stride(args) + operand_b::first_elem();
         }
 
@@ -208,8 +221,8 @@ struct tgi_dmma {
         {
             const tgi_problem &p = args.problem;
             const int64_t begin = static_cast<int64_t>(index) * Depth;
-            const int64_t k = tgi_find_first_k(args, tile) + begin;
-            const int k_left = tgi_clamp_count(tgi_count_k(args, tile) - begin, Depth);
+            const int64_t k = find_first(args, tile) + begin;
+            const int k_left = tgi_clamp_count(count_k(args, tile) - begin, Depth);
             if (k_left <= 0)
                 return;
             stage.a.load(tgi_find_a<double>(args, tile, k), p.a.row, p.a.col,
@@ -232,7 +245,7 @@ struct tgi_dmma {
         /* Accesses are spread over the steps before the last one of a stage. */
         const int slot_count = (steps - 1) * wide_count;
         source left(args, tile);
-        const int stage_count = static_cast<int>((tgi_count_k(args, tile) + Depth - 1) / Depth);
+        const int stage_count = static_cast<int>((count_k(args, tile) + Depth - 1) / Depth);
         double sums[wide_count][narrow_count][4] = {};
 #pragma unroll 1
         for (int i = 0; i < Stages - 1; i++) {

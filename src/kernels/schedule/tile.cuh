@@ -23,18 +23,17 @@ struct tgi_block_tile {
     int k_part;              /* the part of split-K that is summed; 0 where k is whole */
 };
 
-/* Returns the first k of the tile's part. The part is never negative: unsigned spares its sign. */
-static __device__ __forceinline__ int64_t tgi_find_first_k(const tgi_gemm_args &args,
-                                                           const tgi_block_tile &tile)
+/* Returns the first k of a split-K part. Part is int, or unsigned, which spares the sign. */
+template <typename Part>
+static __device__ __forceinline__ int64_t tgi_find_first_k(const tgi_gemm_args &args, Part part)
 {
-    return static_cast<unsigned>(tile.k_part) * args.k_part_elems;
+    return part * args.k_part_elems;
 }
 
-/* Returns how many k the tile's part has. */
-static __device__ __forceinline__ int64_t tgi_count_k(const tgi_gemm_args &args,
-                                                      const tgi_block_tile &tile)
+/* Returns how many k the part that begins at first_k has. */
+static __device__ __forceinline__ int64_t tgi_count_k(const tgi_gemm_args &args, int64_t first_k)
 {
-    return min(args.k_part_elems, args.problem.k - tgi_find_first_k(args, tile));
+    return min(args.k_part_elems, args.problem.k - first_k);
 }
 
 /* Returns the address of A's element (tile.row, k). */

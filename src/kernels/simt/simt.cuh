@@ -87,7 +87,8 @@ static __device__ __forceinline__ void start_stream(tgi_stream &stream, const tg
                                                     const tgi_inner_tile &tile, uint32_t shared)
 {
     const tgi_problem &p = args.problem;
-    const int64_t first_k = tgi_find_first_k(args, tile), depth_count = tgi_count_k(args, tile);
+    const int64_t first_k = tgi_find_first_k(args, static_cast<unsigned>(tile.k_part));
+    const int64_t depth_count = tgi_count_k(args, first_k);
     stream.a = {tgi_find_a<float>(args, tile, first_k), p.a.row, p.a.col, p.m - tile.row,
                 depth_count};
     stream.b = {tgi_find_b<float>(args, tile, first_k), p.b.col, p.b.row, p.n - tile.col,

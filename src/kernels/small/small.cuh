@@ -144,7 +144,7 @@ struct tgi_small {
     {
         const tgi_problem &p = args.problem;
         const int stride = warps * slice;
-        const int64_t first = tile.k_part * args.k_part_elems;
+        const int64_t first = tgi_find_first_k(args, tile.k_part);
         const int64_t last = min(p.k, first + args.k_part_elems);
         int64_t k = first + threadIdx.x / 32 * slice;
         const T *a = tgi_find_a<T>(args, tile, k), *b = tgi_find_b<T>(args, tile, k);
