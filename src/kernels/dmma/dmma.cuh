@@ -299,10 +299,11 @@ struct tgi_dmma {
 /* One kernel serves the four storage orders: which body runs is the same for the whole grid. The
  * bodies share the store. */
 template <int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages, int Threads>
-static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &args, void *shared)
+static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &given, void *shared)
 {
-    const tgi_batch_schedule<Rows, Cols> schedule(args);
+    const tgi_batch_schedule<Rows, Cols> schedule(given);
     for (int64_t unit = schedule.begin(); unit < schedule.end(); unit = schedule.next(unit)) {
+        const tgi_gemm_args &args = schedule.problem(unit);
         const tgi_block_tile tile = schedule.tile(unit);
 #define TGI_BODY(a_along_k, b_along_k)                                                             \
     tgi_dmma<Rows, Cols, Depth, Warp_rows, Warp_cols, Stages, Threads, a_along_k,                  \

@@ -277,13 +277,14 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
 
 template <int Rows, int Cols, int Depth, int ThreadRows, int ThreadCols, int Stages, int Threads,
           int AMode, int BMode>
-static __device__ __forceinline__ void multiply(const tgi_gemm_args &args)
+static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
 {
     typedef tgi_shape<Rows, Cols, Depth, ThreadRows, ThreadCols, Stages, Threads> shape;
     extern __shared__ __align__(16) float shared[];
 
     /* Setup */
-    const tgi_block_schedule<Rows, Cols> schedule(args);
+    const tgi_block_schedule<Rows, Cols> schedule(given);
+    const tgi_gemm_args &args = schedule.problem(schedule.begin());
     const tgi_inner_tile tile =
         find_inner_tile<Rows, Cols>(args.problem, schedule.tile(schedule.begin()));
     tgi_stream stream;
