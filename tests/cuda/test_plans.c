@@ -195,7 +195,7 @@ static void test_sliced_rows(void **state)
     FAKE_ASSERT_DETAIL("from k = 64 on");
     problem = parse("2048x2048x2048:prec=ieee_fp32");
     assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
-    FAKE_ASSERT_DETAIL("in precision default, bf16x3, bf16x6 or bf16x9 alone");
+    FAKE_ASSERT_DETAIL("only in precision default, bf16x3, bf16x6 or bf16x9");
     tg_destroy_context(context);
 }
 

@@ -130,7 +130,7 @@ int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)
         takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
     }
     if (!takes)
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes fp32 in precision %s alone",
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes fp32 only in precision %s",
                    names);
     return takes;
 }
@@ -142,13 +142,14 @@ int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
     tgi_operand_describe(p, 0, 0, p->is_a_offset, &a);
     if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
-                   "keeps the bound of default from k = %d on, k is %lld", K_LEAST, (ll)p->k);
+                   "keeps the error bound of precision default only from k = %d on; k is %lld",
+                   K_LEAST, (ll)p->k);
     else if (p->k > K_MAX)
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE, "k is %lld, at most %lld", (ll)p->k,
-                   (ll)K_MAX);
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE, "k is %lld; the limit is %lld",
+                   (ll)p->k, (ll)K_MAX);
     else if (is_held && p->is_batch_invariant)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
-                   "sums no batch-invariant products");
+                   "the order of its sums depends on more than k; batch_invariant excludes it");
     else if (is_held && a.is_repacked)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
                    "reads one operand along k, in lines that are multiples of %d bytes apart",

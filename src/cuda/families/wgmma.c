@@ -65,8 +65,8 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     tgi_wgmma_describe(proposal->kernel, p, operand);
     if (tgi_loose_is(proposal->kernel) && !operand[0].is_unaligned) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_ALREADY_ALIGNED,
-                   "neither operand has 8 lines or more of contiguous elements that begin between "
-                   "multiples of 16 bytes, alike in all batch entries: family wgmma takes it");
+                   "no operand is unaligned: 8 or more lines that begin between multiples of 16 "
+                   "bytes, alike in all batch entries; family wgmma takes it");
         return;
     }
     proposal->resident_blocks = 1;
@@ -92,7 +92,7 @@ static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
         return tgi_slices_take_precision(p, proposal);
     if (p->precision == (p->type == TG_TYPE_FP32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT))
         return 1;
-    tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes %s in precision %s alone",
+    tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes %s only in precision %s",
                tg_get_type_name(p->type), name);
     return 0;
 }
@@ -116,9 +116,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > COUNT_MAX) {
-            tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
-                       "the copy engine counts to %d, a size is %lld", COUNT_MAX,
-                       (long long)sizes[i]);
+            tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE, "TMA counts to %d; a size is %lld",
+                       COUNT_MAX, (long long)sizes[i]);
             return;
         }
     }
