@@ -7,18 +7,13 @@
 #include "core/status.h"
 
 static const tg_chip chips[] = {
-#define TGI_CHIP(row_name, row_title, capability, sms, clock_mhz, lanes, memory_gb_per_s,          \
-                 memory_gib, l2_kib, shared_kib, block_kib, threads, blocks, fp64, tf32, fp16)     \
+#define TGI_CHIP(row_name, row_title, capability, sms, clock_mhz, memory_gb_per_s, memory_gib,     \
+                 l2_kib, fp64, tf32, fp16)                                                         \
     {.name = #row_name,                                                                            \
      .title = row_title,                                                                           \
      .compute_capability = capability,                                                             \
      .sm_count = sms,                                                                              \
-     .fp32_lanes_per_sm = lanes,                                                                   \
      .registers_per_sm = 65536,                                                                    \
-     .threads_per_sm = threads,                                                                    \
-     .blocks_per_sm = blocks,                                                                      \
-     .shared_bytes_per_sm = INT64_C(1024) * shared_kib,                                            \
-     .shared_bytes_per_block = INT64_C(1024) * block_kib,                                          \
      .l2_bytes = INT64_C(1024) * l2_kib,                                                           \
      .memory_bytes = INT64_C(1073741824) * memory_gib,                                             \
      .clock_hz = 1e6 * clock_mhz,                                                                  \
@@ -32,6 +27,18 @@ static const tg_chip chips[] = {
 
 enum { chip_count = sizeof chips / sizeof chips[0] };
 
+/* Copies row `index`, with what its architecture tells. */
+static void copy_chip(int index, tg_chip *chip)
+{
+    const tgi_arch *arch = tgi_arch_find(chips[index].compute_capability);
+    *chip = chips[index];
+    chip->fp32_lanes_per_sm = arch->fp32_lanes;
+    chip->threads_per_sm = arch->threads_per_sm;
+    chip->blocks_per_sm = arch->blocks_per_sm;
+    chip->shared_bytes_per_sm = INT64_C(1024) * arch->shared_kib_per_sm;
+    chip->shared_bytes_per_block = INT64_C(1024) * arch->shared_kib_per_block;
+}
+
 int tg_get_chip_count(void)
 {
     return chip_count;
@@ -44,7 +51,7 @@ tg_status tg_get_chip(int index, tg_chip *chip)
                                "index = %d, chip = %p; pass 0..%d and an address", index,
                                (void *)chip, chip_count - 1);
     }
-    *chip = chips[index];
+    copy_chip(index, chip);
     return TG_STATUS_OK;
 }
 
@@ -57,7 +64,7 @@ tg_status tg_find_chip(const char *name, tg_chip *chip)
     }
     for (int i = 0; i < chip_count; i++) {
         if (strcasecmp(chips[i].name, name) == 0) {
-            *chip = chips[i];
+            copy_chip(i, chip);
             return TG_STATUS_OK;
         }
         size_t length = strlen(names);
