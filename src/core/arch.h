@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What a processor can do, as a set. A kernel needs a set of them (isa.def), a chip has one. */
+/* A processor has a set of features, and an instruction set of isa.def needs a set. */
 enum {
     TGI_FEATURE_AVX2 = 1 << 0,   /* AVX2, FMA, F16C */
     TGI_FEATURE_AVX512 = 1 << 1, /* AVX-512 F, BW, DQ, VL */

@@ -21,10 +21,10 @@ typedef enum tgi_family {
     TGI_FAMILY_COUNT
 } tgi_family;
 
-/* What a family computes. */
+/* The operation that a family computes. */
 typedef enum tgi_operation { TGI_OPERATION_gemm } tgi_operation;
 
-/* How products are formed; kernels.def explains each. */
+/* The math of a row forms its products; kernels.def explains each. */
 typedef enum tgi_math {
     TGI_MATH_fma,
     TGI_MATH_dot,
@@ -34,9 +34,9 @@ typedef enum tgi_math {
     TGI_MATH_fp16x
 } tgi_math;
 
-/* In which order the products of a sum are added; kernels.def explains each. The first depends on k
- * alone, and every device has rows that keep it for every shape: a batch-invariant problem needs
- * it. */
+/* Products of a sum are added in one of these orders; kernels.def explains each. The first depends
+ * on k alone, and every device has rows that keep it for every shape: a batch-invariant problem
+ * needs it. */
 typedef enum tgi_sum_order {
     TGI_SUM_ALONG,
     TGI_SUM_PAIRS,

@@ -1,5 +1,5 @@
-/* What types.def says of types and precisions, as C: enumerators by the words that rows of
- * kernels.def use, and a table of each. Compiles as C11 and CUDA. */
+/* types.def as C: enumerators by the words that rows of kernels.def use, and a table of the types
+ * and of the precisions. Compiles as C11 and CUDA. */
 #ifndef TGI_TYPES_H
 #define TGI_TYPES_H
 

@@ -11,7 +11,7 @@
 
 enum { BANK_COUNT = 32 };
 
-/* Turns that lanes first .. first + count - 1 take together. */
+/* Returns the turns that lanes first .. first + count - 1 take together. */
 static int count_turns(const uintptr_t *addresses, uint32_t mask, int first, int count, int words)
 {
     uintptr_t seen[BANK_COUNT][TGI_WARP_THREADS];
@@ -33,7 +33,7 @@ static int count_turns(const uintptr_t *addresses, uint32_t mask, int first, int
     return turns;
 }
 
-/* 1 if both active lanes of every pair (i, i ^ distance) ask for the same. */
+/* Returns 1 if both active lanes of every pair (i, i ^ distance) ask for the same. */
 static int are_pairs_alike(const uintptr_t *addresses, uint32_t mask, int first, int count,
                            int distance)
 {

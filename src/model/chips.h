@@ -4,13 +4,13 @@
 
 #include "model/machine.h"
 
-/* OK, or INVALID_ARGUMENT where a figure that the model reads is missing. */
+/* Returns OK, or INVALID_ARGUMENT if a figure that the model reads is missing. */
 tg_status tgi_chips_check(const tg_chip *chip);
 
-/* What the model reads of a chip. */
+/* Returns the part of a chip that the model reads. */
 tgi_gpu tgi_chips_make_gpu(const tg_chip *chip);
 
-/* A machine whose GPU it is. */
+/* Returns a machine that has the chip as its GPU. */
 tgi_machine tgi_chips_make_machine(const tg_chip *chip);
 
 #endif

@@ -17,7 +17,8 @@ static double divide_up(int64_t count, int64_t part)
     return (double)((count + part - 1) / part);
 }
 
-/* A warp's load or store along tile rows of row_elems elements touches a line for each such row. */
+/* Returns the lines that a warp's load or store along tile rows of row_elems elements touches: one
+ * for each such row. */
 static double count_lines(int elem_count, int row_elems)
 {
     double lines = (double)elem_count / row_elems;
@@ -25,7 +26,7 @@ static double count_lines(int elem_count, int row_elems)
     return lines > least ? lines : least;
 }
 
-/* Turns in which banks serve lanes whose words lie `stride` banks apart. */
+/* Returns the turns in which banks serve lanes whose words lie `stride` banks apart. */
 static double count_bank_turns(int lane_count, int bank_count, int stride)
 {
     for (; bank_count > 1 && stride % 2 == 0; stride /= 2)
@@ -33,8 +34,8 @@ static double count_bank_turns(int lane_count, int bank_count, int stride)
     return (lane_count + bank_count - 1) / bank_count;
 }
 
-/* Turns of rungs 3 to 7. nvcc makes one read of four along a row of A where rows start at multiples
- * of 16 bytes: a turn for each half of a warp. */
+/* Returns the turns of rungs 3 to 7. If rows of A start at multiples of 16 bytes, nvcc makes one
+ * read of four elements along a row, which takes a turn for each half of a warp. */
 static double count_turns(const tgi_kernel *kernel, int warp_threads, double stores)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth;
@@ -139,8 +140,9 @@ static int count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel)
     return occupancy.block_count ? occupancy.block_count : 1;
 }
 
-/* Blocks of a multiprocessor that stay at the same k, so that one's reads serve the others. Those
- * of rungs 7 and 9 wait for each load, and one that is ahead waits longer: they keep step. */
+/* Returns the blocks of a multiprocessor that stay at the same k, so that one block's reads serve
+ * the others. Blocks of rungs 7 and 9 wait for each load, and one that is ahead waits longer, so
+ * they keep step. */
 static int count_in_step(const tgi_kernel *kernel, int resident_count)
 {
     return kernel->family == TGI_FAMILY_cuda_register_column ||
@@ -200,8 +202,8 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
     const double resident = (double)gpu->sm_count * count_resident(gpu, kernel);
     const double block_count = divide_up(m, kernel->tile_rows) * divide_up(n, kernel->tile_cols);
     const double last_count = block_count - (ceil(block_count / resident) - 1.0) * resident;
-    /* What L2 still holds at the end: what it never hurries to write, or what all blocks of the
-     * last wave store at once. */
+    /* L2 still holds bytes at the end: a share that it never hurries to write, or what all blocks
+     * of the last wave store at once. */
     const double kept_bytes = fmax(f->ladder_dirty_share * (double)gpu->l2_bytes,
                                    f->ladder_last_wave_share * d_bytes * last_count / block_count);
     return fmax(d_bytes - kept_bytes, 0.0);
@@ -214,8 +216,8 @@ static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
     return kernel->stage_count == 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
 }
 
-/* Cycles in which a block that has a multiprocessor to itself goes through k, where the steps of
- * its warps take own_cycles. */
+/* Returns the cycles in which a block that has a multiprocessor to itself goes through k, where the
+ * steps of its warps take own_cycles. */
 static double count_chain_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t k,
                                  double own_cycles, double waves)
 {

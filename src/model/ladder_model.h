@@ -9,7 +9,7 @@
 #include "core/refusal.h"
 #include "model/machine.h"
 
-/* What one warp costs in one step of a rung, `depth` along k. */
+/* The cost of one warp in one step of a rung, which is `depth` long along k. */
 typedef struct tgi_ladder_step {
     double line_count;      /* lines of 128 bytes that its loads from global memory touch */
     double turn_count;      /* turns of shared memory that its reads and writes take, copies in the
@@ -25,18 +25,20 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel);
 #define TGI_LADDER_SQUARE_MAX 64
 #define TGI_LADDER_TILE_MAX 128 /* of all rungs */
 
-/* 1 if the rung's source can be compiled with a tile of that side, and which sides those are. */
+/* Return 1 if the rung's source can be compiled with a tile of that side, and the list of such
+ * sides as text. */
 int tgi_model_ladder_has_tile(const tgi_kernel *kernel, int tile);
 const char *tgi_model_ladder_tiles(const tgi_kernel *kernel);
 
-/* Makes the row that of another tile, one that it has. Its name stays. */
+/* Changes the tile of a row to another one that its source has. The name stays. */
 void tgi_model_ladder_set_tile(tgi_kernel *row, int tile);
 
-/* Number, within its block, of the thread that forms an element of the block's tile. */
+/* Returns the number, within its block, of the thread that computes an element of the block's
+ * tile. */
 int tgi_model_ladder_owner(const tgi_kernel *kernel, int row, int col);
 
-/* A rung as tg_explain_kernel is told of it: a row of the kernel table, or one made of a family and
- * a tile. */
+/* The rung that tg_explain_kernel was asked for: a row of the kernel table, or one made of a family
+ * and a tile. */
 typedef struct tgi_ladder_choice {
     tgi_kernel row;
     char name[64];
@@ -46,7 +48,7 @@ typedef struct tgi_ladder_choice {
 /* Errors: UNKNOWN_NAME, UNSUPPORTED. */
 tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice *choice);
 
-/* 1 where the grid runs along rows of D: rung 1 alone. */
+/* Returns 1 if the grid runs along rows of D, as in rung 1 alone. */
 int tgi_model_ladder_is_on_side(const tgi_kernel *kernel);
 
 /* Returns 1 if the rung takes these sizes, else 0 with the refusal filled, which has the remedy. */
@@ -57,15 +59,17 @@ int tgi_model_ladder_takes_sizes(const tgi_kernel *kernel, int64_t m, int64_t n,
 void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k,
                             tg_traffic *traffic);
 
-/* Shared memory of a block, and registers of a thread as compiled for the chip. */
+/* Return the bytes of shared memory of a block, and the registers of a thread as compiled for the
+ * compute capability. */
 int64_t tgi_model_ladder_shared_bytes(const tgi_kernel *kernel);
 int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability);
 
-/* Bytes that DRAM delivers: what L2 cannot keep from one wave of blocks to the next comes again. */
+/* Returns the bytes that DRAM delivers: what L2 cannot keep from one wave of blocks to the next
+ * comes again. */
 double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                         int64_t n, int64_t k);
 
-/* Bytes of D that reach DRAM before the kernel ends; the rest is still in L2. */
+/* Returns the bytes of D that reach DRAM before the kernel ends; the rest is still in L2. */
 double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                          int64_t n);
 

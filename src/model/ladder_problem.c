@@ -1,6 +1,7 @@
 #include "model/ladder_problem.h"
 
-/* Element (i, j) at i * col_count + j. The stride of a dimension with one entry does not count. */
+/* Element (i, j) lies at i * col_count + j. The stride of a dimension with one entry does not
+ * count. */
 static int is_dense(const tgi_layout *layout, int64_t row_count, int64_t col_count)
 {
     return (col_count == 1 || layout->col == 1) && (row_count == 1 || layout->row == col_count);

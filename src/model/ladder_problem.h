@@ -1,4 +1,4 @@
-/* What the ladder asks of a problem besides its sizes (ladder_model.h). */
+/* The ladder takes some problems alone, besides the sizes that ladder_model.h tells. */
 #ifndef TGI_LADDER_PROBLEM_H
 #define TGI_LADDER_PROBLEM_H
 

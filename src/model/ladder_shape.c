@@ -1,4 +1,5 @@
-/* Which tiles the source of a rung can be compiled with, and which thread forms which element. */
+/* Shapes of the rungs: the tiles that a source can be compiled with, and the thread of each
+ * element. */
 #include "model/ladder_model.h"
 
 /* Rungs 1 to 6: T x T threads, one element each. */

@@ -1,7 +1,7 @@
 /*
- * Where a part of a matrix starts in a sector decides what its requests touch, and there are 8 such
- * places. So the parts are counted by place, whole ones and those that an edge cuts, and the
- * requests of one of each are gone through: no loop runs over the matrix.
+ * The place in a sector where a part of a matrix starts decides what its requests touch, and there
+ * are 8 such places. So the parts are counted by place, whole ones and those that an edge cuts, and
+ * the requests of one of each are gone through: no loop runs over the matrix.
  */
 #include "model/ladder_sweep.h"
 
@@ -17,7 +17,8 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* What the request of elements first .. last, in the threads' order, takes of a line. */
+/* The columns that the request of elements first .. last, in the threads' order, takes of a line.
+ * */
 static run find_run(const tgi_cover *cover, int first, int last, int line)
 {
     if (cover->is_by_columns) {
@@ -29,9 +30,9 @@ static run find_run(const tgi_cover *cover, int first, int last, int line)
                  line == last / cols ? last % cols : cols - 1};
 }
 
-/* Sectors of a request in the first line_count lines and col_count columns of a part that starts
- * `phase` elements behind the start of a sector; 0 where no lane is active. Addresses grow from
- * line to line, so that only neighbouring runs can meet in a sector. */
+/* Returns the sectors of a request in the first line_count lines and col_count columns of a part
+ * that starts `phase` elements behind the start of a sector; 0 where no lane is active. Addresses
+ * grow from line to line, so that only neighbouring runs can meet in a sector. */
 static int64_t count_sectors(const tgi_cover *cover, int first, int last, int turn, int line_count,
                              int col_count, int64_t line_stride, int64_t phase)
 {

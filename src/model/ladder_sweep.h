@@ -5,8 +5,9 @@
 #include <stdint.h>
 
 /*
- * How the threads of a block go through a part of a matrix, of line_count x col_count elements: one
- * after another, request_elems of them in a request of a warp, along the lines or down the columns.
+ * The way of a block's threads through a part of a matrix of line_count x col_count elements: one
+ * element after another, request_elems of them in a request of a warp, along the lines or down the
+ * columns.
  */
 typedef struct tgi_cover {
     int line_count, col_count, request_elems;

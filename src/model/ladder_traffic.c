@@ -9,10 +9,10 @@ typedef struct rung_covers {
     tgi_cover a, b, d;
 } rung_covers;
 
-/* What a block asks of shared memory in one step along k. */
+/* The accesses of a block to shared memory in one step along k. */
 typedef struct shared_step {
     int64_t load_count, store_count, conflict_count;
-    /* As a GPU's counters see it: one read of four neighbours, no copies in the background. */
+    /* A GPU's counters count one read of four neighbours, and no copies in the background. */
     int64_t counter_load_count, counter_turn_count, counter_conflict_count;
 } shared_step;
 

@@ -1,10 +1,10 @@
-/* What the model knows of the machine that a context runs on. */
+/* The machine that a context runs on, as the model sees it. */
 #ifndef TGI_MACHINE_H
 #define TGI_MACHINE_H
 
 #include "core/kernels.h"
 
-/* A GPU; rates are what its clocks and its bus give at most. */
+/* A GPU. Rates are upper bounds: those of its clocks and its bus. */
 typedef struct tgi_gpu {
     int ordinal;    /* of the driver */
     char bus[16];   /* PCI address, "0000:17:00.0" */
@@ -16,8 +16,8 @@ typedef struct tgi_gpu {
     double clock_hz, memory_bytes_per_s;
 } tgi_gpu;
 
-/* A launch among others, from one that does next to nothing to the next, first bytes from memory
- * included: what every predicted time of a kernel begins with. */
+/* Seconds from one launch to the next, for kernels that do next to nothing, first bytes from memory
+ * included. Predicted times of the ladder begin with it. */
 #define TGI_GPU_LAUNCH_S 3e-6
 
 #define TGI_GRID_HEIGHT_MAX 65535 /* blocks of a launch along y, and along z */

@@ -35,7 +35,7 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const int is_turned = has_few_rows ? p->n < p->m : cut->is_turned;
     const double m = (double)(is_turned ? p->n : p->m), n = (double)(is_turned ? p->m : p->n);
     const double rows = divide_up((int64_t)m, kernel->tile_rows);
-    /* Where nothing is multiplied nothing was cut. */
+    /* A problem without products was not cut. */
     const int64_t tile_cols = has_few_rows && cut->tile_cols ? cut->tile_cols : kernel->tile_cols;
     const double cols = divide_up((int64_t)n, tile_cols);
     const double batch = (double)p->batch_count, k = (double)p->k;

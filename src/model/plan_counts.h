@@ -1,11 +1,11 @@
-/* What a plan of a GPU kernel does, from its row and how the problem is cut. Closed formulas. */
+/* Counts of a plan of a GPU kernel, from its row and the cut of the problem: closed formulas. */
 #ifndef TGI_PLAN_COUNTS_H
 #define TGI_PLAN_COUNTS_H
 
 #include "core/problem.h"
 #include "model/machine.h"
 
-/* How a plan cuts its problem. */
+/* The cut of a problem by a plan. */
 typedef struct tgi_plan_cut {
     int64_t k_part_count;   /* at least 1 */
     int64_t whole_tiles;    /* of D, whose k is not cut */
@@ -24,7 +24,7 @@ typedef struct tgi_plan_counts {
     double occupancy;                             /* 0..1; 0 where not known */
 } tgi_plan_counts;
 
-/* All 0 for a kernel of the CPU. */
+/* Returns the counts, which are all 0 for a kernel of the CPU. */
 tgi_plan_counts tgi_model_count_plan(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                      const tgi_problem *problem, const tgi_plan_cut *cut);
 

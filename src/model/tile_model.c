@@ -1,4 +1,3 @@
-/* The formulas of tile_model.h. */
 #include "model/tile_model.h"
 
 #include <math.h>
@@ -7,8 +6,8 @@
 
 #define SCHEDULERS_PER_SM 4
 
-/* Time of a stage by each access over that by 16 bytes; [1]: of narrower types, whose elements
- * pass through registers. */
+/* Cost of a stage by each access, over the cost by 16 bytes. Row 1 is for types narrower than 4
+ * bytes, whose elements pass through registers. */
 static const double access_costs[2][4] = {
     {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_ELEMENTS] = 1.7, [TGI_ACCESS_STRIDED] = 4.0},
     {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_SHIFTED] = 1.5, [TGI_ACCESS_ELEMENTS] = 10.0}};
@@ -18,8 +17,8 @@ static int is_narrow(tg_type type)
     return tgi_type_bytes(type) < 4;
 }
 
-/* Multiply-adds a cycle of one multiprocessor: of FP32 or FP64 without matrix instructions, of
- * narrower types with those that a warp issues. */
+/* Returns the multiply-adds of one multiprocessor in a cycle. FP32 and FP64 are multiplied without
+ * matrix instructions, narrower types with mma.sync. */
 static double find_rate(const tgi_gpu *gpu, tg_type type)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
@@ -44,7 +43,8 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double elems = lines * (double)p->k * (double)p->batch_count;
     const int is_scaled = kernel->math == TGI_MATH_fp16x;
     const double slices = tgi_precision_sliced(p->precision)->slice_count;
-    /* As passes that read and write half of what these move; one before them finds the scales. */
+    /* The passes read and write what two repackings of half as many bytes do; one more pass before
+     * them finds the scales. */
     const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
     return f->slice_start_s + scale_s +
            tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
@@ -59,7 +59,8 @@ double tgi_model_tile_bytes(const tgi_problem *p)
            (double)p->batch_count;
 }
 
-/* Writing, reading and adding parts of D, after a second launch that takes start_s. */
+/* Returns the seconds of writing, reading and adding split-K parts of D, after a second launch
+ * that takes start_s. */
 static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work, double start_s,
                                  double bytes_per_s)
 {
@@ -69,7 +70,7 @@ static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work
     return start_s + 2.0 * elems * (double)tgi_type_sum_bytes(p->type) / bytes_per_s;
 }
 
-/* Launch, and parts of D that stay in L2. */
+/* Returns the seconds of the launch, and of split-K parts of D, which stay in L2. */
 static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
@@ -78,8 +79,8 @@ static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                             f->cache_ratio * gpu->memory_bytes_per_s);
 }
 
-/* Blocks of `round_count` rounds each: a round takes latency_s, or compute_s of the multiprocessor
- * for each block that shares it. */
+/* Returns the seconds of blocks of `round_count` rounds each. A round takes latency_s, or compute_s
+ * of the multiprocessor for each block that shares it. */
 static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, double round_count,
                                  double latency_s, double compute_s)
 {
@@ -126,8 +127,9 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
 }
 
-/* B once from memory. Narrow types have A's slices read again for each tile, from L2, and rank
- * those units of B twice in which one tile ends and the next begins. */
+/* Returns the seconds in which B comes once from memory. Narrow types have A's slices read again
+ * for each tile, from L2, and rank those units of B twice in which one tile ends and the next
+ * begins. */
 static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, const tgi_tile_work *work)
 {
@@ -191,13 +193,14 @@ static int shares_k(const tgi_kernel *kernel)
            kernel->tile_rows * kernel->tile_cols;
 }
 
-/* Shares of the multipliers that one warp of each scheduler keeps busy, which waits for its own
+/* The shares of the multipliers that one warp of each scheduler keeps busy, which waits for its own
  * instructions, and that `warps` of them do, as many as the registers hold. */
 typedef struct warp_share {
     double alone, most, warps;
 } warp_share;
 
-/* Slices of k end in sums that are added, and share their barriers. */
+/* Returns the shares of a kernel. Threads that share out k add their sums at the end and share
+ * barriers, which costs some. */
 static warp_share find_warp_share(const tgi_kernel *kernel)
 {
     const int sums = kernel->thread_rows * kernel->thread_cols;
@@ -219,7 +222,7 @@ static double find_share(const tgi_kernel *kernel, double warps_per_scheduler)
            (share.most - share.alone) * (warps_per_scheduler - 1.0) / (share.warps - 1.0);
 }
 
-/* How much longer a step takes than its multiply-adds, for the sake of its copies. */
+/* Returns how much longer a step takes than its multiply-adds, because of its copies. */
 static double find_copy_factor(const tgi_figures *f, const tgi_kernel *kernel, const tgi_problem *p)
 {
     const double rows = kernel->tile_rows, cols = kernel->tile_cols, sums = rows * cols;
@@ -236,8 +239,8 @@ static double find_copy_factor(const tgi_figures *f, const tgi_kernel *kernel, c
     return 1.0 + 0.15 * elems * 5.0 / 32.0 / (sums / f->simt_multipliers);
 }
 
-/* Share of the time of stores that is not hidden behind what other blocks multiply: stores of
- * threads hold up reads of shared memory, those of the copy engine (store_bulk) do not. */
+/* Returns the share of the time of stores that is not hidden behind what other blocks multiply:
+ * stores of threads hold up reads of shared memory, stores by TMA (store_bulk) do not. */
 static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, double block_count)
 {
@@ -246,7 +249,7 @@ static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
     return has_bulk && block_count > 1.0 ? 0.4 : 1.0;
 }
 
-/* Cycles in which an SM does `block_count` blocks that start together. */
+/* Returns the cycles in which a multiprocessor does `block_count` blocks that start together. */
 static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                            double block_count, double part_elems)
 {

@@ -9,8 +9,8 @@
 #include "core/problem.h"
 #include "model/machine.h"
 
-/* How the operand that is slower to read is read: by aligned 16 bytes, by 16 bytes that are then
- * shifted into place, element by element along a line, or, by a family that streams, element by
+/* The access to the operand that is slower to read: by aligned 16 bytes, by 16 bytes that are then
+ * shifted into place, element by element along a line, or, in a family that streams, element by
  * element across lines. */
 typedef enum tgi_access {
     TGI_ACCESS_VECTORS,
@@ -19,9 +19,9 @@ typedef enum tgi_access {
     TGI_ACCESS_STRIDED
 } tgi_access;
 
-/* How a kernel's blocks share out a problem. */
+/* The share of a problem that each of a kernel's blocks has. */
 typedef struct tgi_tile_work {
-    double block_count; /* of all tiles, parts of k and batch entries */
+    double block_count; /* of all tiles, split-K parts and batch entries */
     double block_k;     /* of one block: along k, over all its tiles */
     double part_count;  /* of k */
     double tile_cols;   /* of families dot and rank */
@@ -29,13 +29,13 @@ typedef struct tgi_tile_work {
     tgi_access access;
 } tgi_tile_work;
 
-/* Bytes of the operands and D, once. */
+/* Returns the bytes of the operands and D, each counted once. */
 double tgi_model_tile_bytes(const tgi_problem *problem);
 
-/* A kernel of its own that reads and writes `bytes` of operands. */
+/* Returns the seconds of a kernel that only reads and writes `bytes` of operands. */
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 
-/* Kernels of their own that make the slices of FP32 operands that the kernel takes. */
+/* Returns the seconds of the kernels that make the slices which `kernel` multiplies. */
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem);
 
@@ -46,7 +46,7 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);
 
-/* Of families rank and dot; work->block_k is that of the block that has most. */
+/* Predicts families rank and dot; work->block_k is that of the block that has most. */
 double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 

@@ -1,8 +1,8 @@
-/* How a kernel on wgmma shares out a problem, as its family tells the model. */
+/* The work of a kernel on wgmma, as its family tells the model. */
 #ifndef TGI_WGMMA_WORK_H
 #define TGI_WGMMA_WORK_H
 
-/* How D's tiles are shared out in clusters, over all batch entries. */
+/* D's tiles are shared out in clusters, over all batch entries. */
 typedef struct tgi_wgmma_work {
     int a_box_lines, b_box_lines; /* lines of a TMA box of A, and of B */
     int a_straddles, b_straddles; /* 1: lines lie across k, and most touch two lines of L2 */

@@ -1,6 +1,6 @@
 /*
- * Families wgmma, loose, bf16x, bf16r and fp16x: how a problem is shared out in tiles, clusters of
- * blocks and parts of k, by predicted time.
+ * The planning half of the families on wgmma: a problem is shared out in tiles, clusters of blocks
+ * and split-K parts, by predicted time.
  */
 #include "cuda/families/wgmma_cut.h"
 
@@ -21,7 +21,7 @@
 #define CLUSTER_MAX 8                /* blocks */
 #define PIECE_ROWS 64
 
-/* Of a line of A or B, in a stage. */
+/* Returns the bytes of a line of A or B in a stage. */
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
 {
     return !tgi_kernels_has_slices(kernel)  ? TGI_WGMMA_STEP_BYTES
@@ -29,7 +29,7 @@ int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
                                             : 3 * TGI_CHUNK_BYTES;
 }
 
-/* Clusters of tiles along D's rows, and tiles along its columns. */
+/* Returns the clusters of tiles along D's rows. */
 int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
 {
     return tgi_divide_up(p->m, (int64_t)kernel->tile_rows * cluster_rows);
@@ -40,8 +40,9 @@ int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
     return tgi_divide_up(p->n, kernel->tile_cols);
 }
 
-/* Rows of clusters in a group. Of few columns of tiles a row's follow one another: lines of A that
- * two or more blocks copy at once are slow to come where the blocks are not neighbours. */
+/* Returns the rows of clusters in a group. If there are few columns of tiles, the tiles of a row
+ * follow one another: lines of A that several blocks copy at once come slowly unless the blocks are
+ * neighbours. */
 int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
 {
     const int64_t rows = tgi_wgmma_row_clusters(kernel, p, cluster_rows);
@@ -51,8 +52,9 @@ int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *p, int clu
     return (int)(rows < most ? rows : most);
 }
 
-/* Lines of a box of A, or of B where is_b is 1: across k as many as 128 bytes hold, along k what
- * each of the blocks that share a tile's lines brings of them, no more than exist. */
+/* Returns the lines of a TMA box of A, or of B if is_b is 1. A box across k has as many as 128
+ * bytes hold. A box along k has the share of a tile's lines that each of the blocks which share
+ * them brings, and no more than exist. */
 int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
                         int cluster_rows)
 {
@@ -63,7 +65,7 @@ int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b
                      : (int)(wanted < share ? wanted : share);
 }
 
-/* Across k those of the last step that are multiplied, of types whose k is not all multiplied. */
+/* Returns the lines across k of the last step that are multiplied, or 0 if all are. */
 static int find_last_lines(const tgi_problem *p)
 {
     const int64_t step = TGI_WGMMA_STEP_BYTES / tgi_type_bytes(p->type);
@@ -115,7 +117,7 @@ int64_t tgi_wgmma_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
     return decision->split_count > 1 ? bytes * decision->split_count : 0;
 }
 
-/* Takes this cut where it is predicted to be the fastest so far. */
+/* Takes this cut if its predicted time is the shortest so far. */
 static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
                     tgi_proposal *proposal)
 {
@@ -144,15 +146,15 @@ static double count_slots(const tgi_machine *machine, int blocks)
     return (double)(machine->gpu.sm_count * (int64_t)used[blocks - 1] / (int64_t)used[0] / blocks);
 }
 
-/* The parts of k of every tile to the blocks of a cluster, where their sums find room in the stages
- * and all clusters run at once. */
+/* Tries to split k of every tile over the blocks of a cluster. Their sums must find room in the
+ * stages, and all clusters must run at once. */
 static void try_cluster_cuts(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
                              tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int piece_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
     const int pieces = kernel->tile_rows / 64 * kernel->tile_cols / piece_cols;
-    /* Of the layout that has fewest stages. */
+    /* The layout with B across k has the fewest stages. */
     const int stages = TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, 1);
     const int64_t room =
         (int64_t)(kernel->tile_rows + kernel->tile_cols) * tgi_wgmma_line_bytes(kernel) * stages;
@@ -167,8 +169,8 @@ static void try_cluster_cuts(const tgi_machine *machine, const tgi_problem *p, t
     }
 }
 
-/* Tiles that would leave multiprocessors idle in the last rounds are cut along k, into parts that
- * fill whole rounds. */
+/* Tries to split k of the tiles that would leave multiprocessors idle in the last rounds, into
+ * parts that fill whole rounds. */
 static void try_workspace_cuts(const tgi_machine *machine, const tgi_problem *p,
                                tgi_wgmma_work work, tgi_proposal *proposal)
 {
@@ -189,19 +191,19 @@ static void try_workspace_cuts(const tgi_machine *machine, const tgi_problem *p,
     }
 }
 
-/* A box's lines across k are as long as L2's and begin where those do if their pitch lets them. */
+/* Returns 1 if lines of a TMA box touch two lines of L2 each: they are as long as those, and begin
+ * elsewhere unless their pitch is a multiple of that length. */
 static int is_straddling(const tgi_operand *operand)
 {
     return operand->is_across && operand->pitch_bytes % TGI_WGMMA_STEP_BYTES != 0;
 }
 
-/* The cluster, and whether and how k is cut. */
 void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
                           const tgi_operand operand[2], tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
-    /* Of equals the cluster that shares B: it reads less. */
+    /* The largest cluster comes first: if times are equal, it reads less of B. */
     for (int cluster_rows = kernel->thread_rows; cluster_rows >= 1; cluster_rows--) {
         if ((int64_t)(cluster_rows - 1) * kernel->tile_rows >= p->m)
             continue; /* its last tile would have no rows */
