@@ -26,11 +26,12 @@ static inline uint32_t find_class(double factor)
     return factor == 0.0 ? (signbit(factor) ? 1 : 0) : factor == 1.0 ? 2 : 3;
 }
 
-int tgi_plan_key_make(const tg_problem *p, unsigned operand_alignment, tgi_plan_key *key,
+int tgi_plan_key_make(const tg_problem *p, unsigned operand_alignment, tgi_plan_key *made,
                       tgi_plan_factors *factors)
 {
     const uintptr_t mask = operand_alignment - 1;
-    memset(key, 0, sizeof *key);
+    tgi_plan_key_members *key = &made->of;
+    memset(made, 0, sizeof *made);
 #define TGI_FACTOR(name, value)                                                                    \
     if (!round_factor(p->name, p->a.type, &factors->name))                                         \
         return 0;                                                                                  \
@@ -63,17 +64,14 @@ int tgi_plan_key_make(const tg_problem *p, unsigned operand_alignment, tgi_plan_
 /* Four multiplicative hashes run side by side, so that no product waits for the one before. */
 uint64_t tgi_plan_key_hash(const tgi_plan_key *key)
 {
-    enum { word_count = sizeof *key / sizeof(uint64_t) };
-    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t words[(word_count + LANE_COUNT - 1) / LANE_COUNT * LANE_COUNT] = {0};
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15), *words = key->words;
     uint64_t lanes[LANE_COUNT] = {1, 2, 3, 4};
-    memcpy(words, key, sizeof *key);
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i += LANE_COUNT) {
-        for (size_t lane = 0; lane < LANE_COUNT; lane++)
-            lanes[lane] = (lanes[lane] ^ words[i + lane]) * factor;
-    }
+#pragma GCC unroll 64
+    for (int i = 0; i < TGI_PLAN_KEY_WORDS; i++)
+        lanes[i % LANE_COUNT] = (lanes[i % LANE_COUNT] ^ words[i]) * factor;
     uint64_t hash = lanes[0];
-    for (size_t lane = 1; lane < LANE_COUNT; lane++)
+#pragma GCC unroll 64
+    for (int lane = 1; lane < LANE_COUNT; lane++)
         hash = ((hash ^ hash >> 32) + lanes[lane]) * factor;
     return (hash ^ hash >> 32) | 1;
 }

@@ -9,8 +9,8 @@
 #define TGI_SHAPE_BIAS(name)
 #define TGI_SHAPE_SCALE(name)
 
-/* Compared and hashed as bytes: its padding is 0. */
-typedef struct tgi_plan_key {
+/* What of the caller's problem tells plans apart. */
+typedef struct tgi_plan_key_members {
     /* Rows, columns and strides of the matrices; 0 if the matrix is not read. */
 #define TGI_OPERAND(name, title, form, ...) TGI_SHAPE_##form(name)
 #include "core/operands.def"
@@ -19,9 +19,17 @@ typedef struct tgi_plan_key {
     int32_t kind[TGI_OPERAND_COUNT]; /* the type of a matrix, the kind of a vector */
     uint32_t used;                   /* operands, by the factors before they are rounded */
     int32_t op_a, op_b, precision, activation, is_batch_invariant;
-    uint32_t factor_classes; /* two bits for each of alpha and beta: a plan serves all
-                                        values of a class, which are 0, -0, 1, or any other */
+    uint32_t factor_classes; /* two bits for each factor: 0, -0, 1, or any other value, all of
+                                which share a plan */
     uint32_t is_offset;      /* 1: A's pointer is not aligned, 2: B's is not */
+} tgi_plan_key_members;
+
+#define TGI_PLAN_KEY_WORDS ((int)((sizeof(tgi_plan_key_members) + 7) / 8))
+
+/* Compared and hashed by its words: what is padding is 0. */
+typedef union tgi_plan_key {
+    tgi_plan_key_members of;
+    uint64_t words[TGI_PLAN_KEY_WORDS];
 } tgi_plan_key;
 
 #undef TGI_SHAPE_MATRIX
