@@ -1,4 +1,5 @@
-// The page's shell: state, tabs, and what views are given. page/README.md is the contract.
+// The shell of the page holds the state and the tabs, and gives views what they need.
+// page/README.md is the contract.
 import {readRecords} from './bench.js';
 import {button, choice, numberField, slider} from './controls.js';
 import {html, svg} from './elements.js';
@@ -21,19 +22,21 @@ function makeApp(model, data) {
     const families = [...new Map(model.kernels.filter(row => row.device === 'cuda' &&
         row.ladder_rung >= 0).map(row => [row.family, row])).values()];
     const defaults = Object.assign({}, ...views.map(view => view.state), data.state);
-    const modes = [...new Set(data.bench.map(file => file.mode))].sort(); // cold before hot
+    const modes = [...new Set(data.bench.map(file => file.mode))].sort(); // puts cold before hot
     defaults.view = views[0].id;
     defaults.mode = modes[0] ?? 'cold';
     const tiles = new Map(families.map(row => [row.family, model.listTiles(row)]));
     const listTiles = family => tiles.get(family);
     const listRowTiles = family => model.kernels.filter(row => row.device === 'cuda' &&
         (family ? row.family === family : row.ladder_rung >= 0)).map(row => row.tile_rows);
-    // Of the table's tiles this page's first choice, or the family's first.
+    // Returns a tile of the kernel table: the first choice of this page if the family has it,
+    // otherwise the family's first.
     const findRowTile = family => {
         const rowTiles = listRowTiles(family);
         return rowTiles.includes(OWN_TILE) ? OWN_TILE : rowTiles[0];
     };
-    // A tile of the table gives way to one of the table where another rung has no row of it.
+    // If the other rung has no row of a tile of the kernel table, the tile gives way to one that
+    // has a row.
     const settle = (changed, keys) => {
         const isRowLeft = keys.includes('kernel') && !keys.includes('tile') &&
             listRowTiles().includes(changed.tile) &&
@@ -45,7 +48,7 @@ function makeApp(model, data) {
         view: views.map(view => view.id), kernel: families.map(row => row.family),
         chip: model.chips.map(chip => chip.name), theme: THEMES,
         mode: modes.length ? modes : ['cold']}, settle);
-    const heard = []; // {view, listener, isDue}
+    const heard = []; // each entry is {view, listener, isDue}
     let mounting = null;
     const app = {
         state, model, data, figure, html, svg, table, families, modes, set, listTiles, findRowTile,
@@ -53,7 +56,7 @@ function makeApp(model, data) {
         sources: readSources(data),
         records: readRecords(data, model.chips),
         findChip: name => model.chips.find(chip => chip.name === name),
-        // The explanation of the state's kernel, or of what `changes` say instead.
+        // Explains the kernel of the state, or the case that `changes` turn it into.
         explain: (changes = {}) => model.explain({...state, ...changes}),
         on(event, listener) {
             if (event === 'change')
@@ -63,7 +66,7 @@ function makeApp(model, data) {
         numberField: options => numberField(app, options),
         choice: options => choice(app, options),
         button,
-        // Pixels for a drawing in `root`, at most `most`.
+        // Returns the width in pixels of a drawing in `root`, at most `most`.
         measureWidth: (root, most) => Math.max(280, Math.min(most, root.clientWidth || most)),
     };
     const isVisible = view => view === null || view === state.view;
@@ -156,7 +159,7 @@ async function start() {
     };
     dark.addEventListener('change', theme);
     const title = html('h1');
-    const choice = html('p', {class: 'on-paper'}); // what the controls say, which are not printed
+    const choice = html('p', {class: 'on-paper'}); // shows the controls' values in print
     const refused = html('p', {class: 'warn', role: 'status', hidden: true});
     const tileNote = html('p', {class: 'kernel-note', hidden: true});
     const head = () => {
@@ -188,7 +191,7 @@ async function start() {
         html('footer', {}, `tilegemm ${data.version ?? ''}: written ${data.date ?? ''}. Counts ` +
             'are exact, times are estimates unless they are called measured.'));
     tabs.show();
-    // Paper has no folds.
+    // Printing opens the folded parts, because paper has no folds.
     const folded = () => root.querySelectorAll('details:not([open])');
     let unfolded = [];
     addEventListener('beforeprint', () => {

@@ -1,8 +1,10 @@
-// Measured records of the embedded result files, and the one rule by which views take them: what
-// was measured on the chip that the page is at, with the caches that it is at. Of a kernel that
-// several files measured, the first file counts. Where a figure comes from is told beside it.
+// This module holds the measured records of the embedded result files and the one rule by which
+// views take them: a record counts if it was measured on the chip of the state with the caches of
+// the state. If several files measured a kernel, the first file counts. The origin of a figure is
+// told beside it.
 
-// Words that a GPU's name may have beside those that tell the chip: makers, boards, memory.
+// Returns true for a word that a GPU's name may have beside those that tell the chip: a maker, a
+// board, a memory.
 const isOfBoard = word => /^(nvidia|tesla|geforce|sxm\d*|hbm\d*e?)$/.test(word);
 const isOfMemory = word => /^\d+gb$/.test(word);
 const listWords = name => name.toLowerCase().split(/[^a-z0-9]+/).filter(Boolean);
@@ -15,23 +17,26 @@ function isSameName(title, processor) {
     return own === other && (!size || !otherSize || size === otherSize);
 }
 
-// "NVIDIA A100-SXM4-80GB" is the A100 SXM 80GB; "NVIDIA A100-PCIE-40GB" is in no row: null.
+// Returns the chip of a processor's name: "NVIDIA A100-SXM4-80GB" is the A100 SXM 80GB. Returns
+// null if no row matches, for example for "NVIDIA A100-PCIE-40GB".
 export const findChip = (chips, processor) =>
     (chips.find(chip => chip.title === processor) ??
      chips.find(chip => isSameName(chip.title, processor)))?.name ?? null;
 
-// Of the host beside a GPU too: the textbook loop of the ladder runs there.
+// Returns true for every record of the CPU, the host beside a GPU included: the textbook loop of
+// the ladder runs there.
 const isOnCpu = record => record.device === 'cpu' || record.name.startsWith('cpu_');
 
-// The files' names without the folders that they share with nobody of the same name.
+// Shortens each file's name by its folders, unless another file has the same name.
 function nameFiles(files) {
     const last = path => path.split('/').pop();
     return files.map(({file}) =>
         files.filter(other => last(other.file) === last(file)).length === 1 ? last(file) : file);
 }
 
-// Every record with its file's name, date, mode and processor, and the chip that it was measured
-// on (null: none of the page's). suffix: what a shape's text has beyond its sizes, "nt:bf16".
+// Returns every record with its file's name, date, mode and processor, and the chip that it was
+// measured on (null if the page does not have it). `suffix` is what the shape's text has beyond its
+// sizes, for example "nt:bf16".
 export function readRecords(data, chips) {
     const names = nameFiles(data.bench);
     return data.bench.flatMap((file, index) => {
@@ -43,19 +48,19 @@ export function readRecords(data, chips) {
     });
 }
 
-// A wrong result has none.
+// A wrong result has no error to show.
 export const formatError = ({max_error: error}) =>
     error === null ? 'not a number' : error.toExponential(1);
 
 export const isPeer = record => record.kind === 'peer';
 
-// D = A B as the ladder takes it: FP32, A and B row-major, nothing added.
+// Returns true for D = A B as the ladder takes it: FP32, A and B row-major, nothing added.
 export const isPlain = record => record.suffix === '' && record.type === 'fp32' &&
     record.layout === 'nn';
 export const isOfSize = ({m, n, k}) => record => record.m === m && record.n === n &&
     record.k === k;
 
-// With bias, activation, alpha, beta or scales.
+// Returns true for a record with bias, activation, alpha, beta or scales.
 export const isFused = record => /(^|:)(bias|act|alpha|beta|sa|sb|sd)=/.test(record.suffix);
 
 export const isHere = app => record =>
@@ -71,25 +76,25 @@ function takeFirst(records) {
     return [...first.values()];
 }
 
-// By the rule.
+// Returns the wanted records that the rule of this module takes.
 export const listMeasured = (app, isWanted) =>
     takeFirst(app.records.filter(record => isHere(app)(record) && isWanted(record)));
 
-// Of the processor that a plan was made for, with its threads.
+// Returns the records of the processor that a plan was made for, with the plan's threads.
 export const listMeasuredOnCpu = (app, {device, ...shape}) => takeFirst(app.records.filter(
     record => record.device === 'cpu' && record.processor === device.name &&
         record.threads === device.thread_count && record.mode === app.state.mode &&
         isPlain(record) && isOfSize(shape)(record)));
 
-// "ladder.json, cold": where a figure comes from.
+// Names the file and the caches of a figure: "ladder.json, cold".
 export const nameOrigin = record => `${record.file}, ${record.mode || 'caches not told'}`;
 
-// "cublas, library"; a kernel keeps its name.
+// Names a library as "cublas, library"; a kernel keeps its name.
 export const nameRecord = record => isPeer(record) ? `${record.name}, library` : record.name;
 
 const countRecords = list => `${list.length} ${list.length === 1 ? 'result' : 'results'}`;
 
-// What is shown as measured, and what the files hold beside it; '' without files.
+// Says which records are shown as measured and what else the files hold. Returns '' without files.
 export function explainMeasured(app) {
     const {chip, mode} = app.state;
     if (!app.records.length)

@@ -1,4 +1,5 @@
-// Charts with axes: scales and axes are d3's, the rest is SVG. Every chart belongs in a figure.
+// This module draws charts with axes: d3 makes the scales and the axes, the rest is SVG. Every
+// chart belongs in a figure.
 import {axisBottom, axisLeft} from 'd3-axis';
 import {scaleLinear, scaleLog} from 'd3-scale';
 import {select} from 'd3-selection';
@@ -6,16 +7,16 @@ import {select} from 'd3-selection';
 import {svg} from './elements.js';
 
 const MARGIN = {top: 12, right: 16, bottom: 44};
-const TITLE_ROOM = 20; // left of the labels of the axis at the left
-const TICK_ROOM = 10;  // between them and the axis
+const TITLE_ROOM = 20; // room left of the labels of the left axis
+const TICK_ROOM = 10;  // room between the labels and the axis
 const MARK_AREA = 9;
-const TEXT_PIXELS = 6.6; // of a character, on average
+const TEXT_PIXELS = 6.6; // average width of a character
 
 function makeScale({isLog, domain}, range) {
     return (isLog ? scaleLog() : scaleLinear().nice()).domain(domain).range(range);
 }
 
-// Decades alone where a log scale spans many.
+// A log scale that spans many decades labels only the decades.
 function draw(axis, scale, {isLog, format}, tickCount) {
     const [low, high] = scale.domain();
     const text = format || String;
@@ -27,14 +28,14 @@ function draw(axis, scale, {isLog, format}, tickCount) {
     return group => select(group).call(axis);
 }
 
-// The margin that the labels of an axis at the left need.
+// Returns the margin that the labels of a left axis need.
 function measureLabels(axis) {
     const lengths = [...axis.querySelectorAll('text')].map(text => text.textContent.length);
     return TITLE_ROOM + TICK_ROOM + TEXT_PIXELS * Math.max(1, ...lengths);
 }
 
-// plot({label, width, x: {label, domain, isLog, format}, y: ...}): {node, x, y, add(elements)},
-// where x and y place values; elements that leave the frame are cut off.
+// plot({label, width, x: {label, domain, isLog, format}, y: ...}) returns {node, x, y,
+// add(elements)}. x and y place values; the frame cuts off elements that leave it.
 export function plot({label, width, height = 340, x, y}) {
     const innerHeight = height - MARGIN.top - MARGIN.bottom;
     const left = svg('g');
@@ -75,7 +76,7 @@ export function mark(shape, px, py, {series = 1, size = Math.sqrt(MARK_AREA) * 1
                         'stroke-width': 2, class: 'mark'}, svg('title', {}, title));
 }
 
-// Elements of a legend: [{shape, series, text, isHollow}], as a list in HTML.
+// Returns a legend as an HTML list of entries [{shape, series, text, isHollow}].
 export function legend(app, entries) {
     return app.html('ul', {class: 'legend'}, entries.map(entry => app.html('li', {}, [
         svg('svg', {width: 18, height: 14, viewBox: '-9 -7 18 14', 'aria-hidden': true},
@@ -86,12 +87,12 @@ export function legend(app, entries) {
     ])));
 }
 
-let barChartCount = 0; // names of patterns are the document's: each chart has its own
+let barChartCount = 0; // pattern names belong to the document, so each chart has its own
 
 const BAR = {height: 18, gap: 26, label: 20};
 
-// Horizontal bars, a name above each: [{name, value, text, series, isHatched}]. Values from 0 on;
-// isLog spreads them by powers of ten from `low` on.
+// Draws horizontal bars with a name above each: [{name, value, text, series, isHatched}]. Values
+// start at 0; with isLog, powers of ten spread them from `low` on.
 export function bars({label, width, list, isLog = false}) {
     const values = list.map(bar => bar.value).filter(value => value > 0);
     const high = Math.max(...values, 0) || 1;

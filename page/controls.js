@@ -1,4 +1,4 @@
-// Controls bound to a key of the state: they show it, and set it when a person uses them.
+// Controls are bound to a key of the state: they show it, and set it when a person uses them.
 import {html} from './elements.js';
 import {SIZE_MAX, readWhole} from './state.js';
 
@@ -10,9 +10,9 @@ function label(text, control, extra = []) {
         html('div', {}, [html('label', {for: control.id}, text), ' ', extra]), control]);
 }
 
-// A slider over `values()`, a list, or over low..high by `step`. It is bound to `key`, or to what
-// `read(state)` and `write(value)` (changes of the state) make of the state; a value that is not in
-// the list stands where locate(list, value) says.
+// Makes a slider over the list `values()`, or over low..high by `step`. It is bound to `key`, or to
+// what `read(state)` and `write(value)` (changes of the state) make of the state. A value that is
+// not in the list stands where locate(list, value) says.
 export function slider(app, {key, label: text, values = null, low, high, step = 1,
                              format = String, read = state => state[key],
                              locate = (list, value) => list.indexOf(value),
@@ -37,8 +37,8 @@ export function slider(app, {key, label: text, values = null, low, high, step = 
     return label(text, input, output);
 }
 
-// A whole number typed in. What is none from `low` to getHigh() stays as it was typed, with the
-// reason below it, and the page stays as it was.
+// Makes a field for a whole number from `low` to getHigh(). Any other text stays as it was typed,
+// with the reason below it, and the page stays as it was.
 export function numberField(app, {key, label: text, low = 1, getHigh = () => SIZE_MAX}) {
     const input = html('input', {type: 'number', min: low, step: 1, inputmode: 'numeric',
                                  'data-key': key});
@@ -46,7 +46,7 @@ export function numberField(app, {key, label: text, low = 1, getHigh = () => SIZ
     const reason = html('p', {class: 'warn refusal', role: 'alert', hidden: true,
                               id: `${input.id}-refusal`});
     node.append(reason);
-    let shown = null; // value of the state that the field was last given
+    let shown = null; // the value of the state that the field was last given
     const judge = () => {
         const {value, refusal} = readWhole(input.value, low, getHigh());
         input.max = getHigh();
@@ -63,7 +63,8 @@ export function numberField(app, {key, label: text, low = 1, getHigh = () => SIZ
         shown = app.state[key];
         judge();
     };
-    // While a number is typed the page follows; where it becomes none, the page is as before it.
+    // The page follows while a number is typed. When the text becomes refused, the page returns to
+    // the value from before.
     let before = app.state[key];
     const keep = () => { before = app.state[key]; };
     input.addEventListener('focus', keep);
@@ -78,7 +79,7 @@ export function numberField(app, {key, label: text, low = 1, getHigh = () => SIZ
     return node;
 }
 
-// One of `options()`: [{value, label}].
+// Makes a choice among `options()`: [{value, label}].
 export function choice(app, {key, label: text, options}) {
     const input = html('select', {'data-key': key});
     const isNumber = typeof app.state[key] === 'number';

@@ -1,4 +1,5 @@
-// Elements of the page. Text always goes in as text, so that nothing a file brings becomes markup.
+// This module makes the elements of the page. Text always goes in as text, so that nothing a file
+// brings becomes markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -17,7 +18,8 @@ function fill(element, attributes, children) {
     return element;
 }
 
-// html('p', {class: 'hint', onclick: f}, ['text', node]); false, null leave an attribute out.
+// html('p', {class: 'hint', onclick: f}, ['text', node]) makes an element. An attribute whose value
+// is false or null is left out.
 export const html = (tag, attributes = {}, children = []) =>
     fill(document.createElement(tag), attributes, children);
 export const svg = (tag, attributes = {}, children = []) =>

@@ -1,9 +1,9 @@
-// Numbers as text: one way for labels, tables and captions.
+// This module writes numbers as text, in one way for labels, tables and captions.
 
 const COUNT = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
 const SHORT = new Intl.NumberFormat('en', {maximumSignificantDigits: 4});
 
-// 4725 -> "4,725"; a fraction keeps four digits.
+// Writes 4725 as "4,725"; a fraction keeps four digits.
 export function formatCount(value) {
     if (value === null || value === undefined || !Number.isFinite(value))
         return '-';

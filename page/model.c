@@ -1,7 +1,8 @@
 /*
- * Model and planner as a WebAssembly module: page/model.js calls what is exported here and is told
- * the fields of the answer one by one. Compiled with src/core, src/model, the families of src/cuda
- * and cli/fields.c as they are, so that the page counts, predicts and plans as `tilegemm explain`.
+ * This file makes a WebAssembly module of the model and the planner: page/model.js calls the
+ * exports and is told the fields of the answer one by one. It is compiled with src/core, src/model,
+ * the families of src/cuda and cli/fields.c as they are, so that the page counts, predicts and
+ * plans as `tilegemm explain` does.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -19,8 +20,8 @@ void IMPORT(tell_number)(const char *key, double value);
 void IMPORT(tell_boolean)(const char *key, int value);
 void IMPORT(tell_text)(const char *key, const char *value);
 
-static char text[256]; /* where the page puts names */
-static tg_chip chip;   /* for which kernels are explained */
+static char text[256]; /* the page puts names here */
+static tg_chip chip;   /* kernels are explained for it */
 static tg_candidate candidates[512];
 
 static void tell(const cli_field *fields, const void *record)
@@ -99,7 +100,10 @@ void EXPORT(set_chip_name)(void)
     strncpy(chip.name, text, sizeof chip.name - 1);
 }
 
-/* Tells what the kernel named by the text does on the chip; otherwise why not, as "error". */
+/*
+ * Tells what the kernel named by the text does on the chip. If it cannot run, tells the reason as
+ * "error".
+ */
 void EXPORT(tell_explanation)(int tile, double m, double n, double k)
 {
     tg_explanation explanation;
@@ -115,8 +119,11 @@ void EXPORT(tell_explanation)(int tile, double m, double n, double k)
     tell(cli_prediction_fields, &explanation.prediction);
 }
 
-/* Numbers of the threads that form the elements of a block's tile, by rows, by the kernel named by
- * the text; tells how the threads stand. NULL where there is no such kernel. */
+/*
+ * Returns the numbers of the threads that form the elements of a block's tile, row by row, for the
+ * kernel named by the text. Tells the block's thread counts. Returns NULL if there is no such
+ * kernel.
+ */
 const int *EXPORT(find_owners)(int tile)
 {
     static int owners[TGI_LADDER_TILE_MAX * TGI_LADDER_TILE_MAX];
@@ -133,14 +140,16 @@ const int *EXPORT(find_owners)(int tile)
     return owners;
 }
 
-/* 1 if a kernel of the ladder like that row of the table can have the tile. */
+/* Returns 1 if a kernel of the ladder like that row of the table can have the tile. */
 int EXPORT(has_tile)(int index, int tile)
 {
     return tgi_model_ladder_has_tile(tgi_kernels_get(index), tile);
 }
 
-/* Plans D = A B of FP32 by rows on the chip; returns how many candidates there are to tell, 0 where
- * that fails. */
+/*
+ * Plans D = A B of FP32, row-major, on the chip. Returns the number of candidates to tell, or 0 if
+ * planning fails.
+ */
 int EXPORT(list_candidates)(double m, double n, double k)
 {
     const int capacity = sizeof candidates / sizeof candidates[0];
@@ -159,8 +168,10 @@ void EXPORT(tell_candidate)(int index)
     tell(cli_candidate_fields, &candidates[index]);
 }
 
-/* Tells which kernel the planner chooses for the product on the chip and how long that takes;
- * nothing where no kernel can run. */
+/*
+ * Tells which kernel the planner chooses for the product on the chip and how long it takes. Tells
+ * nothing if no kernel can run.
+ */
 void EXPORT(tell_choice)(double m, double n, double k)
 {
     const int count = list_candidates(m, n, k);
@@ -172,7 +183,7 @@ void EXPORT(tell_choice)(double m, double n, double k)
     }
 }
 
-/* Bytes of A, B and D of a product in FP32, each once. */
+/* Returns the bytes of A, B and D of a product in FP32, counting each matrix once. */
 double EXPORT(count_operand_bytes)(double m, double n, double k)
 {
     const tgi_problem problem = {.type = TG_TYPE_FP32,

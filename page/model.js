@@ -1,21 +1,21 @@
-// The model, compiled from the library's own C sources: every count and prediction of the page
+// The model is compiled from the library's own C sources: every count and prediction of the page
 // comes from here or from the embedded data.
 import bytes from 'model.wasm';
 
 const TEXT = new TextEncoder();
 const NAME = new TextDecoder();
-const TILE_MAX = 128; // of the ladder
+const TILE_MAX = 128; // the largest side of a tile of the ladder
 
-// FLOP/s that the model expects of an explanation.
+// Returns the FLOP/s that the model expects for an explanation.
 export const predictRate = explained => explained.useful_flops / explained.predicted_s;
 
-// The model's limiters in words.
+// LIMITERS gives the model's limiters in words.
 export const LIMITERS = {
     launch: 'the launch', l1: 'reading through L1', shared: 'shared memory',
     fp32: 'FP32 arithmetic', chain: 'the chain of steps that wait for each other',
     dram: 'DRAM'};
 
-// The module: what it exports, and how to ask it.
+// Opens the WebAssembly module. Returns its exports and the functions that ask it.
 async function openModule() {
     let told = {};
     let exports = null;
@@ -34,7 +34,7 @@ async function openModule() {
     });
     exports = instance.exports;
 
-    // What is told during a call, as an object.
+    // Returns what the module tells during a call, as an object.
     const ask = call => {
         told = {};
         call();
@@ -59,7 +59,7 @@ export async function loadModel() {
     const kernels = count(exports.get_kernel_count(), exports.tell_kernel);
 
     let current = null;
-    let listed = {key: '', list: []}; // candidates that were asked for last: several views do
+    let listed = {key: '', list: []}; // keeps the last candidates: several views ask
     function chooseChip(name) {
         const chip = chips.find(row => row.name === name);
         if (!chip)
@@ -79,18 +79,18 @@ export async function loadModel() {
     }
 
     return {
-        chips,   // rows of the chip table, and chips that the report brings (addChip)
-        kernels, // rows of the kernel table
+        chips,   // holds the chip table, and chips that the report brings (addChip)
+        kernels, // holds the rows of the kernel table
         addChip(chip) {
             const place = chips.findIndex(row => row.name === chip.name);
             chips.splice(place < 0 ? 0 : place, place < 0 ? 0 : 1, chip);
             current = null;
             listed.key = '';
         },
-        // Bytes of A, B and D in FP32, each once.
+        // Returns the bytes of A, B and D in FP32, counting each matrix once.
         countOperandBytes: ({m, n, k}) => exports.count_operand_bytes(m, n, k),
-        // What `tilegemm explain MxNxK --kernel K --tile T --gpu CHIP --json` prints; {error} where
-        // that fails. tile 0 or left out: the kernel's own.
+        // Returns what `tilegemm explain MxNxK --kernel K --tile T --gpu CHIP --json` prints, or
+        // {error} if that fails. If `tile` is 0 or left out, the kernel has its own tile.
         explain({m, n, k, kernel, tile = 0, chip}) {
             if (!chooseChip(chip))
                 return {error: `chip = "${chip}" is in no row of the table`};
@@ -98,8 +98,9 @@ export async function loadModel() {
             return {m, n, k, gpu: current,
                     ...ask(() => exports.tell_explanation(tile, m, n, k))};
         },
-        // {threads_x, threads_y, owners} of a kernel of the ladder: of each row of a block's tile
-        // the numbers of the threads that form its elements. null where there is no such kernel.
+        // Returns {threads_x, threads_y, owners} of a kernel of the ladder. `owners` has, for each
+        // row of a block's tile, the numbers of the threads that form its elements. Returns null if
+        // there is no such kernel.
         findOwners({kernel, tile = 0}) {
             put(kernel);
             let address = 0;
@@ -111,15 +112,15 @@ export async function loadModel() {
             return {...threads, owners: Array.from({length: rows},
                 (_, row) => Array.from(all.subarray(row * cols, (row + 1) * cols)))};
         },
-        // Sides of a tile that the source of a row of the ladder can be compiled with.
+        // Returns the sides of a tile that the source of a row of the ladder can be compiled with.
         listTiles: row => Array.from({length: TILE_MAX}, (_, i) => i + 1)
             .filter(tile => exports.has_tile(kernels.indexOf(row), tile)),
-        // {kernel, predicted_s} of the planner's choice; {} where no kernel can run.
+        // Returns {kernel, predicted_s} of the planner's choice, or {} if no kernel can run.
         choose({m, n, k, chip}) {
             return chooseChip(chip) ? ask(() => exports.tell_choice(m, n, k)) : {};
         },
-        // Candidates of `tilegemm explain MxNxK --device cuda --gpu CHIP --json`; [] where that
-        // fails.
+        // Returns the candidates of `tilegemm explain MxNxK --device cuda --gpu CHIP --json`, or []
+        // if that fails.
         listCandidates({m, n, k, chip}) {
             const key = `${m} ${n} ${k} ${chip}`;
             if (listed.key !== key)

@@ -1,8 +1,8 @@
-// The ladder's sources, and what the simulator counted on each of their lines.
+// This module holds the ladder's sources and what the simulator counted on each of their lines.
 import * as ladder from 'ladder';
 
-// The comment that a rung begins with: its fields, {Idea: '...', 'Changed since 3': '...'}, and how
-// many lines it has.
+// Reads the comment that a rung begins with. Returns its fields, {Idea: '...', 'Changed since 3':
+// '...'}, and the number of its lines.
 function readFields(lines) {
     const fields = {};
     const fieldLineCount = lines.findIndex(text => text.includes('*/')) + 1;
@@ -18,8 +18,8 @@ function readFields(lines) {
     return {fields, fieldLineCount};
 }
 
-// {family: {path, lines, fields, fieldLineCount, simulations}};
-// simulations: those embedded of the family's kernels, by "KERNEL MxNxK".
+// Returns {family: {path, lines, fields, fieldLineCount, simulations}}. `simulations` holds the
+// embedded simulations of the family's kernels by "KERNEL MxNxK".
 export function readSources(data) {
     const sources = {};
     for (const [name, text] of Object.entries(ladder)) {

@@ -1,19 +1,20 @@
-// The state of the page, kept in the URL's hash so that every view can be linked.
+// The state of the page is kept in the URL's hash so that every view can be linked.
 
 export const SIZE_MAX = 1000000;
 
-// What every view shares. A view adds keys of its own (its `state`); the type of a default is the
-// type of the value.
+// SHARED holds the keys that every view shares, with their defaults. A view adds keys of its own
+// (its `state`). The type of a default is the type of the value.
 const SHARED = {view: '', m: 256, n: 256, k: 256, kernel: 'edges', tile: 16, chip: 'h200',
                 theme: 'auto', mode: 'cold'};
 const LIMITS = {m: [1, SIZE_MAX], n: [1, SIZE_MAX], k: [1, SIZE_MAX], tile: [1, 128]};
 const TEXT_MAX = 200;
-const TEXT_SHOWN = 40; // of what is refused
+const TEXT_SHOWN = 40; // characters shown of refused text
 const WRITE_MS = 100; // a browser refuses a page that sets its address 200 times in 10 s
 
 const formatNumber = number => number.toLocaleString('en');
 
-// The whole number that a text is, if it lies between low and high; else why it is refused.
+// Returns the whole number that a text stands for if it lies between `low` and `high`; otherwise
+// says why it is refused.
 export function readWhole(text, low, high) {
     const value = Number(text);
     return text.trim() !== '' && Number.isInteger(value) && value >= low && value <= high
@@ -21,7 +22,7 @@ export function readWhole(text, low, high) {
         : {refusal: `a whole number from ${formatNumber(low)} to ${formatNumber(high)}`};
 }
 
-// {value} or {refusal}, of a key whose default is `fallback`.
+// Returns {value} or {refusal} for a key whose default is `fallback`.
 function readValue(key, text, fallback, options) {
     if (options && !options.includes(text))
         return {refusal: `one of ${options.join(', ')}`};
@@ -33,14 +34,14 @@ function readValue(key, text, fallback, options) {
     return text.trim() !== '' && Math.abs(value) <= 1e9 ? {value} : {refusal: 'a number'};
 }
 
-// `options`: for keys of which few values are allowed, a list of them. settle(state, keys) changes
-// what does not go with the rest, where those keys were set.
+// Makes the state. `options` lists the allowed values of a key that has only a few. settle(state,
+// keys) runs after `keys` were set and changes what does not go with the rest.
 export function makeState(defaults, options, settle) {
     const base = {...SHARED, ...defaults};
     const state = {...base};
     const listeners = [];
-    let refusals = []; // of the address that was read last
-    let writing = 0; // the timer of the next write, 0: none
+    let refusals = []; // refusals of the address that was read last
+    let writing = 0; // the timer of the next write; 0 means none
 
     const take = (key, text) => readValue(key, text, base[key], options[key]);
     function read() {
@@ -72,9 +73,9 @@ export function makeState(defaults, options, settle) {
     });
     return {
         state,
-        // What the address asked for and did not get, until something else is chosen.
+        // Returns what the address asked for and did not get, until something else is chosen.
         listRefusals: () => refusals,
-        // Values that are refused leave the state as it is.
+        // Sets keys of the state. A refused value leaves the state as it is.
         set(changes) {
             const keys = Object.keys(changes).filter(key => key in base);
             const before = {...state};

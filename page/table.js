@@ -1,11 +1,11 @@
-// Tables, and figures: a drawing with its caption and, folded behind it, the same numbers as a
-// table.
+// This module makes tables and figures. A figure is a drawing with its caption and, folded behind
+// it, the same numbers as a table.
 import {html} from './elements.js';
 import {formatCount} from './format.js';
 
-// columns: labels, or {label, format, isRight, isWide}; rows: arrays of cells (text, numbers,
-// elements). Columns of numbers stand at the right, and those that are isRight; sentences need one
-// that isWide.
+// Makes a table. `columns` are labels or {label, format, isRight, isWide}; `rows` are arrays of
+// cells (text, numbers, elements). Columns of numbers are right-aligned, and so are those with
+// isRight. A column of sentences needs isWide.
 export function table(columns, rows) {
     const isNumber = value => typeof value === 'number';
     const heads = columns.map(column => typeof column === 'string' ? {label: column} : column)
@@ -13,7 +13,8 @@ export function table(columns, rows) {
             rows.every(row => isNumber(row[i]) || row[i] === '-')}));
     const align = (head, value) => head.isRight || isNumber(value) ? 'number' :
         head.isWide && 'wide';
-    // Names may break behind an underscore: on paper and on a phone nothing else would end them.
+    // Lets a name break behind an underscore: on paper and on a phone a long name has no other
+    // place to break.
     const breakNames = value => typeof value === 'string' && value.includes('_')
         ? value.split(/(?<=_)/).flatMap(part => [part, html('wbr')]) : value;
     const cell = (value, head) => html('td', {
@@ -29,8 +30,8 @@ export function table(columns, rows) {
         ]));
 }
 
-// figure('Bytes').show(drawing, columns, rows) draws it anew; the table stays open or folded.
-// isOpen: it starts open.
+// figure('Bytes').show(drawing, columns, rows) draws the figure again; the table stays open or
+// folded. With isOpen the table starts open.
 export function figure(caption, {isOpen = false} = {}) {
     const drawing = html('div', {class: 'drawing'});
     const numbers = html('div');

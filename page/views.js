@@ -1,4 +1,4 @@
-// The views, in the order of their tabs.
+// This list holds the views in the order of their tabs.
 import accesses from './views/accesses.js';
 import ladder from './views/ladder.js';
 import owners from './views/owners.js';

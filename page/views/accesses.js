@@ -1,5 +1,5 @@
-// Coalescing and banks: what the 32 lanes of a warp ask for at each access of a kernel, as the
-// simulator saw it.
+// This view shows coalescing and banks: what the 32 lanes of a warp ask for at each access of a
+// kernel, as the simulator saw it.
 import {formatBytes, formatCount} from '../format.js';
 import {drawBanks, drawSectors} from './accesses_picture.js';
 import {addPatterns, makeScroll} from './drawing.js';
@@ -22,7 +22,7 @@ const PRESETS = [
 const isOfOneLine = (left, right) => left.line === right.line && left.space === right.space &&
     left.caller_line === right.caller_line && left.is_write === right.is_write;
 
-// Requests by the access that makes them, in the order of the source's lines.
+// Groups requests by the access that makes them, in the order of the source's lines.
 export function groupRequests(requests) {
     const groups = [];
     for (const request of requests) {
@@ -61,7 +61,7 @@ function explainRequest(request) {
         `shared memory, ${turns - least} of them bank conflicts.`;
 }
 
-// A row a lane: what it asks for, and where that lies.
+// Returns one row for each lane: what it asks for, and where that lies.
 function listLanes(request, simulation) {
     const isShared = request.space === 'S';
     const cols = request.space === 'A' ? simulation.k : simulation.n;

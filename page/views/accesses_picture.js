@@ -1,18 +1,19 @@
-// A request of a warp: on the lines of global memory, or on the banks of shared memory.
-const WORDS = 32;       // of a line of 128 bytes; banks
-const SECTOR_WORDS = 8; // 32 bytes
+// This module draws a request of a warp on the lines of global memory or on the banks of shared
+// memory.
+const WORDS = 32;       // words of a line of 128 bytes, and the number of banks
+const SECTOR_WORDS = 8; // words of a sector of 32 bytes
 const CELL = 22;
 const LEFT = 96;
 const TOP = 18;
 
-// Lanes of a cell in few letters: "7", "0-31", "x16" where they are not neighbours.
+// Names the lanes of a cell in few letters: "7", "0-31", or "x16" if they are not neighbours.
 export function formatLanes(lanes) {
     const isRun = lanes[lanes.length - 1] - lanes[0] === lanes.length - 1;
     return lanes.length === 1 ? String(lanes[0]) :
            isRun ? `${lanes[0]}-${lanes[lanes.length - 1]}` : `x${lanes.length}`;
 }
 
-// Words of a request, {word: lanes}, of the lanes first .. first + count - 1.
+// Returns the words, {word: lanes}, that the lanes first .. first + count - 1 of a request touch.
 function collectWords(request, first = 0, count = WORDS) {
     const words = new Map();
     request.lanes.slice(first, first + count).forEach((start, i) => {
@@ -25,7 +26,8 @@ function collectWords(request, first = 0, count = WORDS) {
     return words;
 }
 
-// Lines of 128 bytes that a request touches: {line, words: {place in the line: lanes}}, in order.
+// Returns the lines of 128 bytes that a request touches, in order: {line, words: {place in the
+// line: lanes}}.
 export function collectLines(request) {
     const lines = new Map();
     for (const [word, lanes] of collectWords(request)) {
@@ -38,7 +40,8 @@ export function collectLines(request) {
         .map(([line, words]) => ({line, words}));
 }
 
-// Parts in which shared memory serves a request, each with a stack of words for each bank.
+// Returns the parts in which shared memory serves a request, each with a stack of words for each
+// bank.
 export function collectBanks(request) {
     return request.parts.map(part => {
         const banks = Array.from({length: WORDS}, () => []);
@@ -88,7 +91,7 @@ export function drawSectors(svg, request, label) {
     return frame(svg, TOP + lines.length * CELL, label, nodes);
 }
 
-// A row for each turn of each part: the words that are served at once.
+// Draws one row for each turn of each part: a row holds the words that are served at once.
 export function drawBanks(svg, request, label) {
     const parts = collectBanks(request);
     const nodes = Array.from({length: WORDS}, (_, bank) => svg('text', {

@@ -1,13 +1,14 @@
-// Production and fused kernels beside libraries: each product that the files hold, error beside
-// speed.
+// This view puts production and fused kernels beside libraries: for each product in the files it
+// shows the error beside the speed.
 import {formatError, isFused, isOfSize, isPeer, listMeasured, nameOrigin, nameRecord} from
     '../bench.js';
 import {bars} from '../chart.js';
 import {formatCount, formatRate} from '../format.js';
 
-const SHOWN_MOST = 10; // products of the chart
+const SHOWN_MOST = 10; // the chart shows at most so many products
 
-// Which products are shown; the first that has any is the default.
+// GROUPS lists the groups of products that can be shown. The first group that has any is the
+// default.
 const GROUPS = [
     {value: 'size', label: 'of the size above', isIn: app => isOfSize(app.state)},
     {value: 'fused', label: 'with something fused: bias, activation, alpha, beta, scales',
@@ -15,7 +16,8 @@ const GROUPS = [
     {value: 'all', label: 'all that were measured', isIn: () => () => true},
 ];
 
-// [{shape, suffix, kernels, peers}]: the quickest kernel is the first, so is the quickest library.
+// Returns [{shape, suffix, kernels, peers}]. The quickest kernel and the quickest library come
+// first.
 function groupProducts(app, isWanted) {
     const products = new Map();
     for (const record of listMeasured(app, isWanted)) {
@@ -37,7 +39,7 @@ const findGroup = app => {
     return groups.find(group => group.value === app.state.beside) ?? groups[0];
 };
 
-// The quickest kernel, then the libraries.
+// Returns the quickest kernel, then the libraries.
 const listContenders = ({kernels, peers}) => [...kernels.slice(0, 1), ...peers];
 
 const drawProducts = (products, width) => bars({

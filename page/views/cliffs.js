@@ -1,5 +1,5 @@
-// Cliff map: the rate of a kernel over sizes n .. n + 64, of cubes or along one size, predicted,
-// and measured where a result file has those sizes.
+// The cliff map shows the rate of a kernel over sizes n .. n + 64, of cubes or along one size. It
+// shows predicted rates, and measured ones where a result file has those sizes.
 import {isPeer, listMeasured, nameRecord} from '../bench.js';
 import {legend, mark, plot} from '../chart.js';
 import {formatCount} from '../format.js';
@@ -7,26 +7,26 @@ import {predictRate} from '../model.js';
 
 const SPAN = 64;
 const SHAPES = ['circle', 'square', 'triangle', 'cross', 'diamond'];
-const FAMILIES_MOST = 6; // of sizes in the files that are offered
+const FAMILIES_MOST = 6; // the most families of sizes that are offered
 
-// Which sizes move, by the state's `sweep`.
+// SWEEPS lists the sizes that move, by the state's `sweep`.
 const SWEEPS = new Map([['cube', ['m', 'n', 'k']], ['m', ['m']], ['n', ['n']], ['k', ['k']]]);
 const nameSweep = sweep => sweep === 'cube' ? 'm = n = k' : sweep;
 const findSweep = app => SWEEPS.has(app.state.sweep) ? app.state.sweep : 'cube';
 const findFirst = (app, sweep) => sweep === 'cube' ? app.state.n : app.state[sweep];
 
-// m, n, k where the sizes that move are `size`.
+// Returns {m, n, k} with the moving sizes set to `size`.
 const place = ({m, n, k}, sweep, size) =>
     ({m, n, k, ...Object.fromEntries(SWEEPS.get(sweep).map(key => [key, size]))});
 
-// The size at which a record lies on the sweep; null beside it.
+// Returns the size at which a record lies on the sweep, or null if it lies beside it.
 function findSize(record, sweep, sizes) {
     const size = record[SWEEPS.get(sweep)[0]];
     const {m, n, k} = place(sizes, sweep, size);
     return record.m === m && record.n === n && record.k === k ? size : null;
 }
 
-// Of each size the quickest kernel, and each library: {name: {size: record}}.
+// Returns the quickest kernel and each library for each size: {name: {size: record}}.
 function groupMeasured(app, sweep, first) {
     const groups = new Map();
     const records = listMeasured(app, record => record.suffix === app.state.products);
@@ -42,7 +42,7 @@ function groupMeasured(app, sweep, first) {
     return groups;
 }
 
-// Runs of at least two sizes within the span, from sorted ones.
+// Cuts sorted sizes into runs of at least two sizes within the span.
 function cutRuns(sizes) {
     const runs = [];
     for (const size of sizes) {
@@ -55,7 +55,7 @@ function cutRuns(sizes) {
     return runs.filter(run => run.length > 1);
 }
 
-// Families of sizes that the files hold, those of most sizes first: [{label, state}].
+// Returns the families of sizes that the files hold, [{label, state}], those with most sizes first.
 function listFamilies(app) {
     const found = new Map();
     for (const record of listMeasured(app, () => true)) {
@@ -80,7 +80,8 @@ function listFamilies(app) {
         .sort((a, b) => b.count - a.count).slice(0, FAMILIES_MOST);
 }
 
-// What the model expects of the kernel at hand and of the planner's choice; null where nothing.
+// Returns what the model expects of the kernel at hand and of the planner's choice, null where it
+// expects nothing.
 function predict(app, sizes) {
     const explained = app.explain(sizes);
     const chosen = app.model.choose({...app.state, ...sizes});
@@ -117,7 +118,7 @@ function drawChart(app, {sweep, first, predicted, groups}, width) {
     return chart.node;
 }
 
-// Why there is no chart.
+// Says why there is no chart.
 const sayEmpty = ({error}, isPredicted) => isPredicted
     ? error ?? 'The model has no kernel that can run at these sizes.'
     : 'No such product of these sizes was measured; estimates are of FP32 by rows alone.';

@@ -1,6 +1,6 @@
-// What drawings share that a person points at, or that hold more than a screen's width.
+// This module serves drawings that a person points at, or that are wider than the screen.
 
-// Stripes to fill areas with, once for the document.
+// Adds stripes to fill areas with, once for the document.
 export function addPatterns(svg) {
     if (document.getElementById('stripes'))
         return;
@@ -13,11 +13,12 @@ export function addPatterns(svg) {
                          pattern('warp-stripes', 5, 'warp-stripe')])));
 }
 
-// A drawing that a narrow screen scrolls.
+// Makes a drawing that a narrow screen scrolls.
 export const makeScroll = (html, drawing) => html(
     'div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'drawing'}, drawing);
 
-// choose(x, y) in the drawing's units at a click; a drag selects numbers and chooses nothing.
+// Calls choose(x, y), in the drawing's units, at a click. A drag selects numbers and chooses
+// nothing.
 export function listenToClicks(drawing, choose) {
     drawing.addEventListener('click', event => {
         if (!getSelection().isCollapsed)
@@ -28,7 +29,7 @@ export function listenToClicks(drawing, choose) {
     });
 }
 
-// move(rows, columns) at an arrow key.
+// Calls move(rows, columns) at an arrow key.
 export function listenToArrows(drawing, move) {
     const steps = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1]};
     drawing.addEventListener('keydown', event => {

@@ -1,4 +1,5 @@
-// The ladder: how far each rung gets, what it changed, and what each line of its source moves.
+// This view shows how far each rung of the ladder gets, what it changed, and what each line of its
+// source moves.
 import {explainMeasured, formatError, isHere, isOfSize, isPeer, isPlain, nameRecord} from
     '../bench.js';
 import {bars} from '../chart.js';
@@ -8,9 +9,9 @@ import {drawBeside} from './beside.js';
 import {drawCliffs} from './cliffs.js';
 import {drawSource} from './ladder_source.js';
 
-const HALF_WIDTH = 560; // two charts beside each other on a desk
+const HALF_WIDTH = 560; // a wide screen has two charts beside each other
 
-// Runs of the result files: one file, one shape, one thread count.
+// Groups the records of the result files into runs: one file, one shape, one thread count.
 function listRuns(app) {
     const runs = new Map();
     for (const record of app.records) {
@@ -30,7 +31,8 @@ function findRung(app, name) {
     return row ? row.ladder_rung : -1;
 }
 
-// Of the runs at this size, on the chip at hand or else on a processor, that with the most rungs.
+// Returns the run with the most rungs among those at this size, on the chip at hand or otherwise on
+// a processor.
 function findRun(app, runs) {
     const countRungs = run => run.records.filter(one => findRung(app, one.name) > 0).length;
     const isOfState = ([record]) => isPlain(record) && isOfSize(app.state)(record);
@@ -40,7 +42,7 @@ function findRun(app, runs) {
         run => run.records.every(one => one.isOnCpu && one.mode === app.state.mode));
 }
 
-// Rungs in their order, then the other kernels, then libraries.
+// Sorts the rungs in their order, then the other kernels, then the libraries.
 function sortRecords(app, records) {
     const place = record => isPeer(record) ? 2000 :
         findRung(app, record.name) < 0 ? 1000 : findRung(app, record.name);
@@ -71,7 +73,7 @@ function listRunRows(app, run) {
         record.is_right ? 'right' : 'WRONG']);
 }
 
-// Without a measurement the model's estimates stand in, and are called so.
+// Draws the model's estimates if nothing was measured, and calls them estimates.
 function drawPredicted(app, width) {
     const rows = app.families.map(({family}) => app.explain({
         kernel: family, tile: app.listTiles(family).includes(app.state.tile) ? app.state.tile
@@ -96,7 +98,7 @@ function drawPredicted(app, width) {
 
 const listFields = (app, family) => Object.entries(app.sources[family]?.fields ?? {});
 
-// What a rung changed, or, of the first, its idea.
+// Says what a rung changed, or the idea of the first rung.
 function sayChange(app, family) {
     const fields = listFields(app, family);
     const [, text] = fields.find(([name]) => name.startsWith('Changed')) ?? fields[0] ?? ['', ''];

@@ -1,7 +1,8 @@
-// The source of a rung, with what the simulator counted on each line in the margin.
+// This module shows the source of a rung, with what the simulator counted on each line in the
+// margin.
 import {formatBytes, formatCount} from '../format.js';
 
-// What the margin shows, and in which words.
+// COLUMNS lists what the margin shows, and in which words.
 const COLUMNS = [
     {key: 'global', label: 'global', title: 'bytes read from or written to global memory',
      read: line => line.global_read_bytes + line.global_write_bytes, format: formatBytes},
@@ -13,7 +14,8 @@ const COLUMNS = [
      read: line => line.bank_conflicts, format: formatCount},
 ];
 
-// Those of the tile and the size at hand first, then of the size alone with k cut.
+// Returns the simulations of the tile and the size at hand first, then those of the size alone with
+// k cut.
 function listNames(app) {
     const {kernel} = app.explain();
     const {m, n, k} = app.state;
@@ -23,7 +25,7 @@ function listNames(app) {
         .sort((a, b) => rank(a) - rank(b));
 }
 
-// Where the margin's figures are from, and of which product.
+// Says where the margin's figures come from, and of which product.
 function sayOrigin(app, one) {
     const {m, n, k} = app.state;
     if (!one)
@@ -63,7 +65,7 @@ export function drawSource(app) {
         const simulation = source?.simulations.get(name);
         origin.textContent = sayOrigin(app, simulation);
         const counts = new Map(simulation?.lines.map(line => [line.line, line]));
-        const start = source ? source.fieldLineCount : 0; // the fields stand above, as a table
+        const start = source ? source.fieldLineCount : 0; // the table above shows the fields
         const rows = (source?.lines ?? []).slice(start).map((text, i) => {
             const number = start + i + 1;
             const line = counts.get(number);

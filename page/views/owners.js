@@ -1,4 +1,4 @@
-// Who computes what: a tile of D, its threads and warps, and the elements of each.
+// This view shows who computes what: a tile of D, its threads and warps, and the elements of each.
 import {formatCount} from '../format.js';
 import {addPatterns, listenToArrows, listenToClicks} from './drawing.js';
 import {drawOwners, drawTiles, getTileCell, makeGridScale} from './owners_picture.js';
@@ -7,7 +7,8 @@ import {formatRange, makeTileFields, makeTiling} from './tiling.js';
 
 const WARP_THREADS = 32;
 
-// Elements of a thread within the tile, by rows, and the rows and columns that they lie in.
+// Returns the elements of a thread within the tile, row by row, and the rows and columns that they
+// lie in.
 function findOwned(owners, thread) {
     const elements = owners.flatMap((threads, row) => threads.flatMap(
         (other, col) => other === thread ? [{row, col}] : []));
@@ -15,7 +16,7 @@ function findOwned(owners, thread) {
             cols: new Set(elements.map(one => one.col))};
 }
 
-// 0, 1, 2, 16, 17 -> "0 .. 2, 16 .. 17"
+// Writes 0, 1, 2, 16, 17 as "0 .. 2, 16 .. 17".
 export function formatSet(numbers) {
     const sorted = [...numbers].sort((left, right) => left - right);
     const runs = [];
@@ -91,7 +92,7 @@ function makeTileDrawing(app, {owners, thread, owned, block}, cursor, label) {
     const cell = getTileCell(owners);
     listenToClicks(drawing, (x, y) => choose(Math.floor(y / cell), Math.floor(x / cell)));
     listenToArrows(drawing, (down, across) => {
-        // From an element of the thread, whoever chose it.
+        // The cursor starts at an element of the thread, whichever control chose the thread.
         if (owners[cursor.row]?.[cursor.col] !== thread)
             Object.assign(cursor, owned.elements[0]);
         choose(cursor.row + down, cursor.col + across);
@@ -140,7 +141,7 @@ export default {
             const view = {explained, tiling, block, threads, owners, thread: thread.get(),
                           owned: findOwned(owners, thread.get())};
             facts.replaceChildren(showFacts(html, view));
-            // Drawn anew, so the focus must be given back.
+            // Drawing again replaces the element, so the focus must be given back.
             const focus = document.activeElement?.classList;
             const name = ['tile-grid', 'owners'].find(one => focus?.contains(one));
             const gridLabel = `${tiling.downCount} x ${tiling.acrossCount} tiles; chosen: row ` +

@@ -1,10 +1,10 @@
-// D as tiles, and a tile as the elements of its threads.
+// This module draws D as tiles, and a tile as the elements of its threads.
 const GRID_SIDE = 260;
 const TILE_SIDE = 384;
-const MARGIN = 14; // for the marks of rows of A and columns of B
-const TEXT_LEAST = 20; // side of a cell that holds a number
+const MARGIN = 14; // room for the marks of rows of A and columns of B
+const TEXT_LEAST = 20; // the least side of a cell that holds a number
 
-// D keeps its tiles square where they are large enough to be told apart.
+// Keeps the tiles of D square if they are large enough to be told apart.
 export function makeGridScale({downCount, acrossCount}) {
     const side = Math.min(32, Math.max(GRID_SIDE / Math.max(downCount, acrossCount), 4));
     return {width: Math.min(GRID_SIDE, side * acrossCount),
@@ -30,7 +30,7 @@ export function drawTiles(svg, tiling, block, label) {
     ]);
 }
 
-// Runs of neighbours in a row that `isIn` takes, as one path.
+// Traces the runs of neighbours in a row that `isIn` takes, as one path.
 function traceRuns(owners, cell, isIn) {
     let path = '';
     owners.forEach((threads, row) => {
@@ -46,7 +46,7 @@ function traceRuns(owners, cell, isIn) {
     return path;
 }
 
-// Where one warp's elements end and another's begin.
+// Traces the edges where one warp's elements end and another's begin.
 function traceWarpEdges(owners, cell) {
     const warpAt = (row, col) => Math.floor(owners[row][col] / 32);
     let path = '';
@@ -68,7 +68,7 @@ function drawNumbers(svg, owners, cell, chosen) {
         style: `font-size: ${Math.min(12, cell / 2.4)}px`}, String(thread))));
 }
 
-// Marks beside the tile: the rows of A and the columns of B that the thread needs.
+// Marks, beside the tile, the rows of A and the columns of B that the thread needs.
 function drawNeeds(svg, {rows, cols}, cell) {
     const marks = [...rows].map(row => `M${-MARGIN} ${row * cell}h${MARGIN - 3}v${cell}` +
                                        `h${3 - MARGIN}z`);
@@ -80,7 +80,8 @@ function drawNeeds(svg, {rows, cols}, cell) {
 export const getTileCell = owners =>
     TILE_SIDE / Math.max(owners.length, owners[0].length);
 
-// owned: {rows, cols} of the thread; block: with rowCount and colCount inside D.
+// Draws the owners. `owned` has the {rows, cols} of the thread; `block` has rowCount and colCount
+// inside D.
 export function drawOwners(svg, owners, thread, owned, block, label) {
     const cell = getTileCell(owners);
     const width = cell * owners[0].length;

@@ -1,13 +1,13 @@
-// The plan: every kernel that could form the product, what was predicted, what was measured, and
-// why each lost. The planner is the library's own, for any chip; the processor's plan was made
-// where the page was written.
+// This view shows the plan: every kernel that could form the product, what was predicted, what was
+// measured, and why each lost. The planner is the library's own, for any chip; the processor's plan
+// was made where the page was written.
 import {bars} from '../chart.js';
 import {explainMeasured, isOfSize, isPeer, isPlain, listMeasured, listMeasuredOnCpu, nameOrigin,
         nameRecord} from '../bench.js';
 import {formatCount, formatTime} from '../format.js';
 import {LIMITERS} from '../model.js';
 
-const SHOWN_MOST = 12; // kernels of a chart
+const SHOWN_MOST = 12; // the most kernels of a chart
 const PREDICTED = [{label: 'predicted (estimate)', isRight: true}];
 const MEASURED = [{label: 'measured', isRight: true}, {label: 'of the prediction', isRight: true},
                   'measured in'];
@@ -15,24 +15,24 @@ const MEASURED = [{label: 'measured', isRight: true}, {label: 'of the prediction
 const isElsewhere = one => one.refusal === 'other_device';
 const isOfOtherType = one => one.refusal === 'other_type';
 
-// The chosen one, then the legal ones by their time, then the others.
+// Sorts the chosen kernel first, then the legal ones by their time, then the others.
 function sortCandidates(list) {
     return [...list].sort((a, b) => b.is_chosen - a.is_chosen || b.is_legal - a.is_legal ||
         (a.is_legal ? a.predicted_s - b.predicted_s : a.kernel.localeCompare(b.kernel)));
 }
 
-// What takes longest in a rung of the ladder; '' of other kernels.
+// Says what takes longest in a rung of the ladder. Returns '' for other kernels.
 function sayLimiter(app, sizes, {kernel, is_legal: isLegal}) {
     const explained = isLegal ? app.model.explain({...app.state, ...sizes, kernel, tile: 0}) : {};
     return explained.limiter ? `; ${LIMITERS[explained.limiter]} takes longest` : '';
 }
 
-// What a record adds to a row; it may be left out, and so may all of them.
+// Returns the cells that a record adds to a row; one row or all rows may have no record.
 const makeMeasured = (times, record, predicted) => !times.size ? [] : !record ? ['-', '-', '-'] :
     [formatTime(record.median_s), predicted ? `${formatCount(record.median_s / predicted)} x` : '-',
      nameOrigin(record)];
 
-// A candidate with its times, and the planner's words why it lost.
+// Returns a row for a candidate: its times, and the planner's words why it lost.
 function makeRow(app, plan, one, times) {
     const record = times.get(one.kernel);
     const best = times.get(plan.candidates.find(other => other.is_chosen)?.kernel);
@@ -61,7 +61,7 @@ function drawPlan(plan, list, peers, times, width) {
                       text: `${formatTime(record.median_s)} measured`})))});
 }
 
-// plan: {shape, m, n, k, candidates}; measured: records of it.
+// Shows a plan {shape, m, n, k, candidates} with `measured`, the records of it.
 function showPlan(app, plan, measured, caption, root) {
     const list = sortCandidates(plan.candidates.filter(one => !isElsewhere(one)));
     const known = list.filter(one => !isOfOtherType(one));

@@ -1,4 +1,4 @@
-// A slider over 0 .. getHigh() of a key of the state, whose end follows what is shown.
+// Makes a slider over 0 .. getHigh() for a key of the state, whose end follows what is shown.
 export function makeRange(app, {key, label, getHigh, format = String}) {
     const {html} = app;
     const input = html('input', {type: 'range', min: 0, step: 1, id: `range-${key}`,

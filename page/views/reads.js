@@ -1,5 +1,5 @@
-// Reads counted: bytes at each level of memory, from the model, and beside them what the simulator
-// and a GPU's counters counted.
+// This view counts reads: bytes at each level of memory from the model, and beside them what the
+// simulator and a GPU's counters counted.
 import {findChip} from '../bench.js';
 import {bars} from '../chart.js';
 import {formatBytes, formatCount} from '../format.js';
@@ -8,7 +8,8 @@ const SECTOR_BYTES = 32;
 const SIZES = [4, 8, 16, 31, 32, 48, 64, 100, 128, 250, 256, 512, 1000, 1024, 2048, 4095, 4096,
                8192];
 
-// A level: its value in what the model says, and in what the simulator counted (null: not counted).
+// Each level says how to read its value from the model's answer and from the simulator's (null if
+// it was not counted).
 const LEVELS = [
     {title: 'Asked for by threads', isExact: true,
      hint: 'Every load as the source writes it, caches not considered.',
@@ -27,8 +28,8 @@ const LEVELS = [
 
 const isCube = ({m, n, k}) => m === n && n === k;
 
-// Sizes that differ are no place of the slider; it then stands at the size of a cube of as many
-// products.
+// The slider has no place for three sizes that differ; it then stands at the cube with about as
+// many products.
 const findNearest = app => list => {
     const {m, n, k} = app.state;
     const side = Math.cbrt(m * n * k);
@@ -44,7 +45,8 @@ function findCounts(list, explained) {
     return list.find(one => one.kernel === kernel && one.m === m && one.n === n && one.k === k);
 }
 
-// What the simulator counted at this size; of the whole k where it ran with parts of it (isCut).
+// Returns what the simulator counted at this size. If it ran with only a part of k (isCut), the
+// counts are those of the whole k.
 function findSimulated(app, explained) {
     const {m, n, k, kernel} = explained;
     const cut = app.data.simulations.find(one => one.kernel === kernel && one.m === m &&
@@ -53,12 +55,12 @@ function findSimulated(app, explained) {
                : findCounts(app.data.simulations, explained);
 }
 
-// Counted on the chip that the page is at.
+// Returns what was counted on the chip of the state.
 const listCounted = ({data, state, model}) => data.counted.filter(({gpu, gpu_title: title}) =>
     (title ? findChip(model.chips, title) : gpu) === state.chip);
 
-// Naive and tiled with the slider's side (32 where that is too large for them), register tiles,
-// and the chosen kernel.
+// Returns the naive and the tiled kernel with the slider's side (32 if that is too large for them),
+// the register tiles, and the chosen kernel.
 function listKernels(app) {
     const {tile, kernel} = app.state;
     const side = app.listTiles('edges').includes(tile) && app.explain({kernel: 'edges'}).is_legal
@@ -73,7 +75,7 @@ function listKernels(app) {
 
 const nameKernel = one => `${one.family} ${one.tile_rows} x ${one.tile_cols}`;
 
-// "; simulated 8 MiB", where there is a count.
+// Writes "; simulated 8 MiB" if there is a count.
 function sayCounted(level, name, counted) {
     const bytes = counted && level.readCounted(counted);
     return Number.isFinite(bytes) ? `; ${name} ${formatBytes(bytes)}` : '';
@@ -107,7 +109,7 @@ function listShared(app, kernels) {
     });
 }
 
-// What was simulated of this size, and so what the figures stand for.
+// Says what was simulated at this size, and so what the figures stand for.
 function saySimulated(app, chosen) {
     const simulated = findSimulated(app, chosen);
     const {m, n, k} = app.state;

@@ -1,5 +1,5 @@
-// Tile size on the roofline: what a tile asks of memory and of a multiprocessor, and how far it can
-// get on a chip.
+// This view shows tile sizes on the roofline: what a tile asks of memory and of a multiprocessor,
+// and how far it can get on a chip.
 import {explainMeasured} from '../bench.js';
 import {legend, mark, plot} from '../chart.js';
 import {formatBytes, formatCount, formatRate, formatShare, formatTime} from '../format.js';
@@ -7,7 +7,7 @@ import {LIMITERS} from '../model.js';
 import {findRegisters, findRow, listBlockTiles, listMeasuredPoints, listPredicted,
         listRegisterTiles} from './roofline_points.js';
 
-// How each kind of point is marked.
+// LOOKS says how each kind of point is marked.
 const LOOKS = {
     rung: {shape: 'circle', series: 1, size: 4},
     row: {shape: 'triangle', series: 5, size: 5},
@@ -15,12 +15,12 @@ const LOOKS = {
     counted: {shape: 'cross', series: 3, size: 5, isHollow: true},
     other: {shape: 'square', series: 4, size: 5, isHollow: true},
 };
-const NAME_PIXELS = 6.6; // of a letter
-const NAME_RISE = 14;    // of a name above its point
+const NAME_PIXELS = 6.6; // width of a letter
+const NAME_RISE = 14;    // height of a name above its point
 const findLook = point => point.isChosen ? LOOKS.chosen : LOOKS[point.kind] ??
     (point.isCounted ? LOOKS.counted : LOOKS.other);
 
-// Domains that hold the points and the roof's edge.
+// Makes axes whose domains hold the points and the roof's edge.
 function makeAxes(points, chip) {
     const rates = points.map(point => point.rate);
     const intensities = [...points.map(point => point.intensity), chip.ridge * 8];
@@ -58,7 +58,7 @@ function drawChart(app, points, chip, width) {
     if (chosen) {
         const half = NAME_PIXELS / 2 * chosen.name.length;
         const above = chart.y(chosen.rate) - NAME_RISE;
-        const isAtPeak = Math.abs(above - chart.y(chip.peak)) < 2 * NAME_RISE; // which has a name
+        const isAtPeak = Math.abs(above - chart.y(chip.peak)) < 2 * NAME_RISE; // which is named
         chart.add(app.svg('text', {
             x: Math.min(Math.max(half, chart.x(chosen.intensity)), chart.inner.width - half),
             y: isAtPeak ? above + 3 * NAME_RISE : above, 'text-anchor': 'middle', class: 'note'},
@@ -95,7 +95,7 @@ function sayVerdict(point, chip) {
                 : `${point.verdict}.`)];
 }
 
-// The tile of the sliders in words and numbers. What the model does not tell is left out.
+// Describes the tile of the sliders in words and numbers. What the model does not tell is left out.
 function describe(app, point, chip) {
     const [head, rest] = sayVerdict(point, chip);
     const known = [

@@ -1,9 +1,10 @@
-// The points of the roofline: rungs of the ladder, rows of the planner, measured records; and the
-// tiles that its sliders go through.
+// This module makes the points of the roofline (rungs of the ladder, rows of the planner, measured
+// records) and the tiles that its sliders go through.
 import {isOfSize, isPeer, isPlain, listMeasured, nameOrigin, nameRecord} from '../bench.js';
 import {predictRate} from '../model.js';
 
-// Families of the planner whose threads hold a register tile each, and that take every size.
+// Threads of these families of the planner hold a register tile each, and the families take every
+// size.
 const PLANNED_FAMILIES = ['small', 'simt'];
 
 const listPlanned = app => app.model.kernels.filter(row => row.device === 'cuda' &&
@@ -11,14 +12,15 @@ const listPlanned = app => app.model.kernels.filter(row => row.device === 'cuda'
 const nameRegisters = row => `${row.thread_rows} x ${row.thread_cols}`;
 const countSums = row => row.thread_rows * row.thread_cols;
 
-// The planner's row that the state is at, or undefined: a tile of the ladder then is.
+// Returns the planner's row that the state is at, or undefined if the state is at a tile of the
+// ladder.
 export const findRow = app => listPlanned(app).find(row => row.name === app.state.row);
 
 export const findRegisters = app => nameRegisters(
     findRow(app) ?? app.families.find(row => row.family === app.state.kernel));
 
-// Tiles of a block with the register tile at hand: of the rung, then of the planner's rows.
-// [{id, label, changes of the state}].
+// Returns the tiles of a block with the register tile at hand, those of the rung and then those of
+// the planner's rows: [{id, label, changes of the state}].
 export function listBlockTiles(app) {
     const registers = findRegisters(app);
     const rung = app.families.find(row => row.family === app.state.kernel);
@@ -33,8 +35,9 @@ export function listBlockTiles(app) {
     ];
 }
 
-// Register tiles of all kernels, from small to large: [{id: "8 x 8", changes}]. A rung that begins
-// with one is taken before a row of the planner (from rung 4 on, which takes every size).
+// Returns the register tiles of all kernels, from small to large: [{id: "8 x 8", changes}]. A rung
+// that begins with one is taken before a row of the planner (from rung 4 on, which takes every
+// size).
 export function listRegisterTiles(app) {
     const tiles = new Map();
     const rows = [...app.families.filter(row => row.ladder_rung >= 4), ...listPlanned(app)];
@@ -47,7 +50,7 @@ export function listRegisterTiles(app) {
     return [...tiles.values()].sort((a, b) => a.sums - b.sums);
 }
 
-// A point has a name, its intensity in FLOP a byte, its rate in FLOP/s (null where the kernel
+// Makes a point: a name, its intensity in FLOP a byte, its rate in FLOP/s (null if the kernel
 // cannot run), and what the table and the verdict say of it.
 const pointOfRung = (explained, isChosen) => ({
     name: `${explained.family} ${explained.tile_rows} x ${explained.tile_cols}`, isChosen,
@@ -68,7 +71,8 @@ const pointOfCandidate = (one, flops, isChosen) => ({
     sharedBytes: one.shared_bytes, threads: one.threads_per_block, occupancy: one.occupancy,
     isPlanned: one.is_chosen, verdict: one.is_chosen ? 'the planner\'s choice' : one.reason});
 
-// Of every family of the ladder one tile, of the chosen family all.
+// Returns the points of one tile for every family of the ladder, and of all tiles for the chosen
+// family.
 function listRungs(app) {
     const row = findRow(app);
     return app.families.flatMap(({family}) => {
@@ -85,7 +89,8 @@ function listRungs(app) {
 
 const countFlops = app => app.explain({kernel: 'naive', tile: 16}).useful_flops;
 
-// Rungs, the planner's choice, and the planner's row that the sliders are at.
+// Returns the points of the rungs, of the planner's choice, and of the planner's row that the
+// sliders are at.
 export function listPredicted(app) {
     const row = findRow(app);
     const flops = countFlops(app);
@@ -96,8 +101,8 @@ export function listPredicted(app) {
         .map(one => pointOfCandidate(one, flops, one.kernel === row?.name)));
 }
 
-// Measured kernels stand at the intensity that the model counts for them, others at that of reading
-// A and B and writing D once.
+// Returns the measured points. A kernel stands at the intensity that the model counts for it;
+// others stand at that of reading A and B and writing D once.
 export function listMeasuredPoints(app) {
     const flops = countFlops(app);
     const once = flops / app.model.countOperandBytes(app.state);

@@ -1,23 +1,24 @@
-// The simulations that the report holds, by the kernel that the page is at.
+// This module finds the simulations that the report holds for the kernel of the state.
 
-const REPORT_TILE_MAX = 32; // of tilegemm report --tile
+const REPORT_TILE_MAX = 32; // the largest tile of tilegemm report --tile
 
 const listHeld = app => [...app.data.simulations, ...app.data.traces];
 const isOfSizes = ({m, n, k}) => one => one.m === m && one.n === n && one.k === k;
 
-// One with requests: of the sizes at hand if there is one, else of other sizes; null if none.
+// Returns a simulation with requests, at the sizes of the state if there is one, otherwise at other
+// sizes. Returns null if there is none.
 export function findRequests(app) {
     const {kernel} = app.explain();
     const held = listHeld(app).filter(one => one.kernel === kernel && one.requests?.length);
     return held.find(isOfSizes(app.state)) ?? held[0] ?? null;
 }
 
-// Tiles of the kernel's family of which the report holds requests.
+// Returns the tiles of the kernel's family whose requests the report holds.
 const listHeldTiles = (app, family) => [...new Set(listHeld(app)
     .filter(one => one.family === family && one.requests?.length).map(one => one.tile_rows))]
     .sort((a, b) => a - b);
 
-// Why nothing is shown of a kernel that the report has no simulation of.
+// Says why nothing is shown of a kernel that the report has no simulation of.
 export function explainMissing(app) {
     const {m, n, k, tile} = app.state;
     const {kernel, family, error, is_legal: isLegal, reason} = app.explain();

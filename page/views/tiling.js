@@ -1,4 +1,4 @@
-// Where the blocks of a product lie, from what the model tells of the kernel (app.explain()).
+// Locates the blocks of a product from what the model tells of the kernel (app.explain()).
 export function makeTiling(explained) {
     const {m, n, k, tile_rows: rows, tile_cols: cols, tile_depth: depth} = explained;
     const downCount = Math.ceil(m / rows);
@@ -8,7 +8,8 @@ export function makeTiling(explained) {
         m, n, k, rows, cols, depth, downCount, acrossCount, stepCount,
         blockCount: downCount * acrossCount,
         barriersPerStep: explained.barriers / explained.block_count / stepCount,
-        // The tile of D at a row and a column of tiles; numbers past the last one mean the last.
+        // Returns the tile of D at a row and a column of tiles; numbers past the last one mean the
+        // last.
         getBlock(tileRow, tileCol) {
             const row = Math.min(Math.max(0, Math.floor(tileRow)), downCount - 1);
             const col = Math.min(Math.max(0, Math.floor(tileCol)), acrossCount - 1);
@@ -16,14 +17,14 @@ export function makeTiling(explained) {
                     rowCount: Math.min(rows, m - row * rows),
                     colCount: Math.min(cols, n - col * cols)};
         },
-        // The part of k that a step goes through.
+        // Returns the range of k that a step goes through.
         getStep(step) {
             return {first: step * depth, count: Math.min(depth, k - step * depth)};
         },
     };
 }
 
-// Fields for the tile of D at hand, whose ends are those of D.
+// Makes fields for the tile of D at hand, whose ends are those of D.
 export function makeTileFields(app) {
     const getLast = key => () => {
         const explained = app.explain();
@@ -36,6 +37,6 @@ export function makeTileFields(app) {
                          getHigh: getLast('acrossCount')})];
 }
 
-// 16, 16 -> "16 .. 31"; one alone -> "16".
+// Writes 16, 16 as "16 .. 31", and one number alone as "16".
 export const formatRange = (first, count) =>
     count > 1 ? `${first} .. ${first + count - 1}` : String(first);

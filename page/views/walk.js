@@ -1,4 +1,5 @@
-// Tile by tile: one block of D after another, phase by phase, with what its threads hold.
+// This view walks tile by tile: one block of D after another, phase by phase, with what its threads
+// hold.
 import {formatCount} from '../format.js';
 import {addPatterns, listenToClicks, makeScroll} from './drawing.js';
 import {describeSource} from './walk_source.js';
@@ -105,7 +106,7 @@ function makeView(app, width) {
             values: makeValues(app, tiling, explained.kernel)};
 }
 
-// The block of D at a place of the drawing, as changes of the state; null beside D.
+// Returns the block of D at a place of the drawing, as changes of the state, or null beside D.
 function findBlockAt({tiling, planes: {d}}, x, y) {
     const all = d.getBox(0, 0, tiling.m, tiling.n);
     const isInside = x >= all.x && y >= all.y && x < all.x + all.width && y < all.y + all.height;
@@ -142,7 +143,7 @@ export default {
                 return;
             }
             const {explained, tiling, block, place, values} = view;
-            // Left as it is while playing: it would be read out without end.
+            // The status is not announced during play: a screen reader would read without end.
             status.setAttribute('aria-live', player.isPlaying() ? 'off' : 'polite');
             status.textContent = `${NAMES[place.phase]}: ${describePhase(view)}`;
             const label = `tile of D at row ${block.row}, column ${block.col}, step ` +

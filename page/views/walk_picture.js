@@ -1,21 +1,22 @@
-// A, B and D as rectangles, B above D and A to its left, with the tiles at hand. Lengths are in
-// the drawing's units; what lies outside a matrix but in a tile is drawn too, hatched.
+// This module draws A, B and D as rectangles, B above D and A to its left, with the tiles at hand.
+// Lengths are in the drawing's units. The part of a tile outside its matrix is drawn too, hatched.
 import {formatRange} from './tiling.js';
 import {formatValue} from './walk_values.js';
 
 const GAP = 34;
 const TOP = 20; // room for a title
 const CELL_MOST = 40;
-const CELL_LEAST = 22; // below, numbers cannot be read: no cells
+const CELL_LEAST = 22; // numbers cannot be read in smaller cells, so no cells are drawn
 const PICTURE = 760;
 const AXIS_MOST = 240;
 const CELLS_SIDE_MOST = 16; // elements side by side that keep their numbers on a narrow screen
 const AXIS_LEAST = 44;
 const TILE_LEAST = 7; // pixels: smaller tiles are drawn so large, to be seen
 
-// Pixels an element along m, n and k, in a picture of `width` at most. Small products have cells;
-// in others each axis has a length that tells which is longer, without one of them vanishing. Cells
-// that are legible do not shrink further: a narrow screen scrolls up to CELLS_SIDE_MOST of them.
+// Returns the pixels of an element along m, n and k in a picture of at most `width`. Small products
+// have cells. In others the length of each axis tells which is longer, without one of them
+// vanishing. Cells that are legible do not shrink further: a narrow screen scrolls up to
+// CELLS_SIDE_MOST of them.
 export function makeScale(tiling, width) {
     const padded = {m: tiling.downCount * tiling.rows, n: tiling.acrossCount * tiling.cols,
                     k: tiling.stepCount * tiling.depth};
@@ -32,7 +33,7 @@ export function makeScale(tiling, width) {
     return {hasCells: false, m: scale(padded.m), n: scale(padded.n), k: scale(padded.k), padded};
 }
 
-// A matrix at its place: maps rows and columns to the drawing.
+// Makes a matrix at its place, which maps rows and columns to the drawing.
 function makePlane(x, y, rowCount, colCount, perRow, perCol) {
     return {
         rowCount, colCount, perRow, perCol,
@@ -53,7 +54,7 @@ export function makePlanes(tiling, scale) {
     };
 }
 
-// One path for all lines of a grid, as an element each would be thousands.
+// Draws all lines of a grid as one path, because an element for each would be thousands.
 function drawGrid(svg, plane, rowStep, colStep) {
     const all = plane.getBox(0, 0, plane.rowCount, plane.colCount);
     let path = '';
@@ -82,7 +83,7 @@ function drawCells(svg, plane, getText) {
     return cells;
 }
 
-// The part of a tile's box that no matrix fills: below it, and to its right.
+// Draws the part of a tile's box that no matrix fills: below it, and to its right.
 function drawOutside(svg, plane, row, col, rows, cols) {
     const inRows = Math.max(0, Math.min(rows, plane.rowCount - row));
     const inCols = Math.max(0, Math.min(cols, plane.colCount - col));
@@ -92,7 +93,7 @@ function drawOutside(svg, plane, row, col, rows, cols) {
         part => svg('rect', {...plane.getBox(...part), class: 'outside'}));
 }
 
-// A tile's box, of a size that can be seen, about the same middle and within its matrix.
+// Widens a tile's box to a size that can be seen, about the same middle and within its matrix.
 function widen(box, all) {
     const stretch = (start, length, from, most) => {
         const shown = Math.max(length, Math.min(TILE_LEAST, most));
@@ -119,7 +120,7 @@ function drawMatrix(svg, plane, name, sizes, steps) {
             svg('rect', {...all, class: 'matrix'})];
 }
 
-// D's blocks that are done: whole rows of them, and those of this row.
+// Draws the blocks of D that are done: whole rows of blocks, and those of this row.
 function drawDone(svg, plane, block, isStored) {
     const colCount = block.firstCol + (isStored ? block.colCount : 0);
     return [[0, 0, block.firstRow, plane.colCount], [block.firstRow, 0, block.rowCount, colCount]]
@@ -127,7 +128,7 @@ function drawDone(svg, plane, block, isStored) {
         .map(part => svg('rect', {...plane.getBox(...part), class: 'done'}));
 }
 
-// What is done, and where the tiles at hand move.
+// Draws what is done, and the bands in which the tiles at hand move.
 function drawGround(svg, {tiling, block, place, planes: {a, b, d}}) {
     const done = Math.min(place.step * tiling.depth, tiling.k);
     const rect = (box, kind) => svg('rect', {...box, class: kind});
@@ -166,7 +167,7 @@ function drawValues(svg, {block, place, scale, planes, values}) {
             values.hasSums ? drawCells(svg, planes.d, values.getShown(block, place)) : []];
 }
 
-// view: {tiling, block, place, walk, values, scale, planes}
+// Draws a view {tiling, block, place, walk, values, scale, planes}.
 export function drawWalk(svg, view, label) {
     const {width, height} = view.planes;
     const nodes = [drawGround, drawMatrices, drawTiles, drawValues].map(draw => draw(svg, view));
@@ -177,7 +178,7 @@ export function drawWalk(svg, view, label) {
     }, nodes);
 }
 
-// The places of D and k in words, for the caption and for who cannot see the drawing.
+// Describes the places of D and k in words, for the caption and for who cannot see the drawing.
 export function describeTiles(tiling, block, place) {
     const step = tiling.getStep(place.step);
     const down = formatRange(block.firstRow, block.rowCount);

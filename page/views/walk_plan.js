@@ -1,10 +1,10 @@
-// The walk through a block as a line of places: the phases of each step along k, then the store.
+// A walk goes through a block as a line of places: the phases of each step along k, then the store.
 
-// By the barriers that a kernel has in a step.
+// PHASES lists the phases of a step by the number of barriers that a kernel has in it.
 const PHASES = {
     2: ['load', 'barrier', 'multiply', 'barrier'],
-    1: ['arrive', 'barrier', 'multiply'], // copied in the background during the step before
-    0: ['multiply'],                      // no shared memory
+    1: ['arrive', 'barrier', 'multiply'], // the step before copied in the background
+    0: ['multiply'],                      // this kernel has no shared memory
 };
 
 export function makeWalk(tiling) {
@@ -12,7 +12,7 @@ export function makeWalk(tiling) {
     const storePlace = tiling.stepCount * phases.length;
     return {
         phases, storePlace, hasShared: phases.length > 1, isBuffered: phases[0] === 'arrive',
-        // What happens at a place, and what is done once it is over.
+        // Returns what happens at a place, and what is done once it is over.
         getPlace(at) {
             const place = Math.min(Math.max(0, Math.round(at)), storePlace);
             const isStore = place === storePlace;
@@ -31,9 +31,9 @@ export function makeWalk(tiling) {
 
 const COUNTED = ['global_read_elems', 'naive_read_elems', 'issued_flops', 'useful_flops'];
 
-// What is done up to a place, as the model counts it. The blocks before this one, and the steps of
-// this block that are done, are products of their own: the rows of blocks above, the blocks to the
-// left, and this one as far as it has come.
+// Counts what is done up to a place, as the model does. The blocks before this one, and the steps
+// of this block that are done, are products of their own: the rows of blocks above, the blocks to
+// the left, and this one as far as it has come.
 export function countDone(app, tiling, block, place) {
     const count = (m, n, k) => m && n && k ? app.explain({m, n, k}) : {};
     const add = parts => Object.fromEntries(COUNTED.map(

@@ -1,11 +1,11 @@
-// Play, pause, step, speed and scrub of the walk.
+// The player plays, pauses, steps, changes the speed of the walk and scrubs through it.
 import {makeTileFields} from './tiling.js';
 
 const SPEED_LEAST = 0.5; // places a second
 const SPEED_MOST = 8;
 
-// Where a step from the place at hand leads, as changes of the state: within the block, past its
-// ends to the neighbouring one; null at the ends of the product.
+// Returns where a step from the place at hand leads, as changes of the state: within the block, or
+// past its ends into the neighbouring one. Returns null at the ends of the product.
 function findStep({tiling, block, walk, place}, by) {
     const at = place.place + by;
     if (at >= 0 && at <= walk.storePlace)
@@ -17,7 +17,7 @@ function findStep({tiling, block, walk, place}, by) {
             at: by > 0 ? 0 : walk.storePlace};
 }
 
-// A timer that steps until there is no further place, or the view is left.
+// Makes a timer that steps until there is no further place or the view is left.
 function makeClock(app, step, show) {
     let timer = null;
     const clock = {
@@ -41,8 +41,8 @@ function makeClock(app, step, show) {
     return clock;
 }
 
-// Keys, wherever the focus is in the bar: space plays and pauses, the arrows step, Home and End go
-// to the block's ends.
+// Listens to keys, wherever the focus is in the bar: space plays and pauses, the arrows step, Home
+// and End go to the block's ends.
 function listenToKeys(node, keys) {
     node.addEventListener('keydown', event => {
         // A field and a slider have a use for these keys, a button for space.
@@ -56,7 +56,7 @@ function listenToKeys(node, keys) {
     });
 }
 
-// getView() is the walk at hand; where it has a refusal nothing moves.
+// Makes the player. getView() is the walk at hand; nothing moves while it has a refusal.
 export function makePlayer(app, getView) {
     const {html} = app;
     const step = by => {

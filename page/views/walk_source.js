@@ -1,10 +1,10 @@
-// The kernel's main function, with the line of the phase at hand marked.
+// This module shows the kernel's main function, with the line of the phase at hand marked.
 const PATTERNS = {
     load: /\bload</, arrive: /copy_async_wait/, barrier: /__syncthreads\(\)/,
     multiply: /\bcompute<|\+=.*\*/, store: /\bstore<|\bd\[.*\] =/,
 };
 
-// First and last line (from 0) of multiply().
+// Returns the first and last line (from 0) of multiply().
 function findMain(lines) {
     const name = lines.findIndex(line => /__device__ void multiply\(/.test(line));
     const end = lines.findIndex((line, i) => i > name && line === '}');
@@ -17,7 +17,7 @@ function findLine(lines, [first, last], place) {
         if (PATTERNS[place.phase].test(lines[i]))
             found.push(i);
     }
-    // Of two barriers of a step the second ends it.
+    // The second of a step's two barriers ends the step.
     return place.phase === 'barrier' && place.index > 1 ? found[1] : found[0];
 }
 

@@ -1,9 +1,9 @@
-// What lies in shared memory and in registers, as tables of numbers.
+// This module shows what lies in shared memory and in registers, as tables of numbers.
 import {formatValue} from './walk_values.js';
 
-const SHOWN_MOST = 16; // rows, columns of a tile shown number by number; as for depth, twice that
+const SHOWN_MOST = 16; // a tile of more rows or columns is cut; depth may have twice as many
 
-const COLS_WIDE = 8; // more are shown small
+const COLS_WIDE = 8; // tables with more columns are shown small
 
 const TERM_SUMS_MOST = 16;
 const TERM_DEPTH_MOST = 4;
@@ -11,7 +11,8 @@ const TERM_DEPTH_MOST = 4;
 const isShown = (rows, cols) => rows <= 2 * SHOWN_MOST && cols <= 2 * SHOWN_MOST &&
                                 rows * cols <= 2 * SHOWN_MOST * SHOWN_MOST;
 
-// getCell(row, col): {text, kind}; kinds: 'zero' (outside the matrix), 'empty', ''.
+// Makes a grid of cells. getCell(row, col) returns {text, kind}; the kinds are 'zero' (outside the
+// matrix), 'empty' and ''.
 function makeGrid(html, caption, kind, rows, cols, digits, getCell) {
     if (!isShown(rows, cols))
         return html('p', {class: `tile-note ${kind}`}, [html('b', {}, caption),
@@ -28,13 +29,13 @@ function makeGrid(html, caption, kind, rows, cols, digits, getCell) {
             html('tbody', {}, Array.from({length: rows}, (_, row) => line(row)))]));
 }
 
-// Cells as wide as the longest number that the walk comes to, so that they stay where they are.
+// Makes cells as wide as the longest number that the walk comes to, so that they stay in place.
 const countDigits = value => formatValue(value).length;
 
 const EMPTY = {text: '·', kind: 'empty'};
 const ZERO = {text: '0', kind: 'zero'};
 
-// The tiles that are multiplied in this step, or that were.
+// Shows the tiles that are or were multiplied in this step.
 export function showShared(html, {tiling, block, place, walk, values}) {
     if (!walk.hasShared)
         return [html('p', {}, 'No shared memory: each thread reads A and B where they lie.')];
@@ -70,7 +71,7 @@ export function showSums(html, {tiling, block, place, values}) {
                                      block.firstCol + block.colCount - 1)), getCell);
 }
 
-// What each sum has become in this step, term by term, where that fits on a few lines.
+// Shows how each sum was formed in this step, term by term, if that fits on a few lines.
 export function showTerms(html, {tiling, block, place, values}) {
     const {rows, cols, depth} = tiling;
     if (place.phase !== 'multiply' || rows * cols > TERM_SUMS_MOST || depth > TERM_DEPTH_MOST)

@@ -1,15 +1,16 @@
-// The numbers of a walk: A is 0, 1, 2, ... and B 100, 101, ... by rows, as `simulate --trace` has
-// them; the sums are the simulator's where the report holds its trace of this product.
+// This module holds the numbers of a walk. A is 0, 1, 2, ... and B is 100, 101, ... row by row, as
+// `simulate --trace` has them. The sums are the simulator's if the report holds its trace of this
+// product.
 const FIRST_B = 100;
-const DEPTH_MOST = 4096; // of sums that the page forms itself
+const DEPTH_MOST = 4096; // the page itself forms sums of at most so many terms
 
-// Whole numbers as they are, where FP32 still tells them apart.
+// Writes whole numbers as they are while FP32 still tells them apart.
 export const formatValue = value =>
     Math.abs(value) < 2 ** 24 ? String(value) : value.toExponential(3).replace('e+', 'e');
 
 const isOfBlock = (phase, block) => phase.block[0] === block.col && phase.block[1] === block.row;
 
-// Sums of a traced block after some phases, by the element that each thread will store.
+// Reads the sums of a traced block after some phases, by the element that each thread will store.
 function readSums(phases, stepsDone, n) {
     const byThread = new Map();
     for (const phase of phases.slice(0, 2 * stepsDone)) {
@@ -21,7 +22,7 @@ function readSums(phases, stepsDone, n) {
     return (row, col) => byElement.get(row * n + col);
 }
 
-// FP32 sums in the order of k, each product rounded, as the ladder's kernels form them.
+// Forms an FP32 sum in the order of k, each product rounded, as the ladder's kernels do.
 function formSum(a, b, row, col, depth) {
     let sum = 0;
     for (let p = 0; p < depth; p++)
@@ -36,7 +37,7 @@ export function makeValues(app, tiling, kernel) {
     const trace = tiling.barriersPerStep === 2 && app.data.traces.find(
         one => one.kernel === kernel && one.m === m && one.n === n && one.k === k);
     const getPhases = block => trace.phases.filter(phase => isOfBlock(phase, block));
-    // (row, col) -> the sum of that element of D after some steps of the block.
+    // Maps (row, col) to the sum of that element of D after some steps of the block.
     const sums = (block, stepsDone) => {
         if (trace)
             return readSums(getPhases(block), stepsDone, n);
@@ -45,8 +46,8 @@ export function makeValues(app, tiling, kernel) {
     };
     return {
         a, b, sums, isTraced: Boolean(trace), hasSums: Boolean(trace) || k <= DEPTH_MOST,
-        // (row, col) -> what to show of D: whole sums of the blocks before, those of this block so
-        // far, '' of the blocks to come.
+        // Maps (row, col) to what is shown of D: whole sums of the blocks before, the sums so far
+        // of this block, and '' for the blocks to come.
         getShown(block, place) {
             const here = sums(block, place.multipliedSteps);
             const whole = new Map();
@@ -60,7 +61,8 @@ export function makeValues(app, tiling, kernel) {
                        order === 0 && place.multipliedSteps ? formatValue(here(row, col)) : '';
             };
         },
-        // What the threads move in a phase of the trace, thread by thread; [] where none is held.
+        // Returns what the threads move in a phase of the trace, thread by thread; [] if no phase
+        // is held.
         moves(block, phaseIndex) {
             const phase = trace ? getPhases(block)[phaseIndex] : null;
             return phase ? phase.moves : [];
