@@ -14,15 +14,15 @@
 #include "json_output.h"
 #include "peers/peer.h"
 
-#define SIDE 2048       /* of D */
-#define CHECKED_SIDE 64 /* of its part that is looked at; A's and B's lines repeat it */
+#define SIDE 2048       /* rows and columns of D */
+#define CHECKED_SIDE 64 /* the part of it that is looked at; the lines of A and B repeat it */
 
 static const int64_t depths[] = {64, 2048, 16384, 60000};
 
 typedef struct accuracy_case {
     tg_context *context;
-    tg_problem problem; /* data on the host */
-    void *device[3];    /* A, B, D */
+    tg_problem problem; /* its data are on the host */
+    void *device[3];    /* A, B and D */
     int64_t k;
 } accuracy_case;
 
@@ -32,7 +32,7 @@ static double draw_normal(uint64_t *random)
     return sqrt(-2.0 * log(fmax(radius, 0x1p-60))) * cos(M_PI * check_next_uniform(random));
 }
 
-/* Element of line `line` (a row of A, a column of B) at step l of k. */
+/* Returns the element of line `line` (a row of A, a column of B) at step l of k. */
 typedef double data_function(int64_t line, int64_t l, uint64_t *random);
 
 static double get_normal(int64_t line, int64_t l, uint64_t *random)
@@ -72,7 +72,7 @@ static double get_hilbert(int64_t line, int64_t l, uint64_t *random)
 static const struct {
     const char *name;
     data_function *get;
-    int is_cancelling; /* the second half of A is the first, negated, that of B nearly the first */
+    int is_cancelling; /* the second half of A negates the first, that of B is nearly the first */
 } kinds[] = {{"normal", get_normal, 0},         {"uniform(0,1)", get_positive, 0},
              {"uniform(-1,1)", get_uniform, 0}, {"normal x 2^(10 normal)", get_wide, 0},
              {"1/(i+j+1)", get_hilbert, 0},     {"cancelling", get_normal, 1}};
@@ -81,8 +81,10 @@ static const tg_precision precisions[] = {TG_PRECISION_IEEE_FP32, TG_PRECISION_B
                                           TG_PRECISION_BF16X9, TG_PRECISION_BF16X3,
                                           TG_PRECISION_FP16X3};
 
-/* SIDE lines of k elements, the first CHECKED_SIDE again and again; B is stored like A, a column
- * after another. */
+/*
+ * Fills SIDE lines of k elements, which repeat the first CHECKED_SIDE. B is stored like A, one
+ * column after another.
+ */
 static void fill(float *data, int kind, int is_b, int64_t k, uint64_t *random)
 {
     for (int64_t line = 0; line < CHECKED_SIDE; line++)
@@ -130,7 +132,7 @@ static void close_case(accuracy_case *c)
     free(c->problem.d.data);
 }
 
-/* The verdict on D as the device has it; NaN in max_error where it was not computed. */
+/* Judges D as the device has it; max_error is NaN if D was not computed. */
 static check_result judge(accuracy_case *c, int is_run)
 {
     check_result result = {.max_error = NAN};
@@ -181,7 +183,7 @@ static const char *find_kernel(tg_precision precision)
     return precision == TG_PRECISION_FP16X3 ? "cuda_fp16x" : "cuda_bf16x";
 }
 
-/* One case by all contenders, as an object. */
+/* Runs one case by all contenders. Returns the results as an object. */
 static json_t *compare(accuracy_case *c, int kind, const cli_peer *peer, int *is_right)
 {
     json_t *errors = json_object();

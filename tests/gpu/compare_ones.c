@@ -15,11 +15,11 @@
 #include "check.h"
 #include "peers/peer.h"
 
-/* One problem with its operands on the GPU. */
+/* One problem has its operands on the GPU. */
 typedef struct ones_case {
     tg_context *context;
     tg_problem problem;
-    char *host; /* D */
+    char *host; /* a copy of D */
     int64_t d_count, k;
 } ones_case;
 
@@ -62,15 +62,17 @@ static void close_case(ones_case *ones)
     free(ones->host);
 }
 
-/* Computes by a peer (NULL: by the library) and prints what it found. Returns the number of wrong
- * elements; -1 where it did not compute. */
+/*
+ * Computes by a peer (NULL: by the library) and prints what it found. Returns the number of wrong
+ * elements, or -1 if nothing was computed.
+ */
 static int64_t count_wrong(ones_case *ones, const cli_peer *peer, const char *name)
 {
     const tg_matrix *d = &ones->problem.d;
     const int64_t bytes = tg_get_type_bytes(d->type);
     char reason[PEER_TEXT_BYTES] = "";
     int is_run = 0;
-    memset(ones->host, 0xff, (size_t)(ones->d_count * bytes)); /* NaN */
+    memset(ones->host, 0xff, (size_t)(ones->d_count * bytes)); /* fills it with NaN */
     tg_copy_to_device(ones->context, d->data, ones->host, ones->d_count * bytes);
     if (peer) {
         const tg_buffers buffers = {.struct_bytes = sizeof buffers,
@@ -91,7 +93,7 @@ static int64_t count_wrong(ones_case *ones, const cli_peer *peer, const char *na
         printf("  %-12s not computed: %s\n", name, reason);
         return -1;
     }
-    uint64_t stored; /* room for an element of any type */
+    uint64_t stored; /* has room for an element of any type */
     check_set_element(d->type, &stored, 0, (double)ones->k);
     const double want = check_get_element(d->type, &stored, 0);
     int64_t wrong_count = 0, first = 0;

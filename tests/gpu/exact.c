@@ -36,9 +36,11 @@ int exact_value_count(void)
     return value_count;
 }
 
-/* Where a line of a batch entry of an operand, one row of A or column of B, has its elements among
- * the values: the first of line i at first + i * line_step, modulo value_count, and each next one
- * k_step behind. */
+/*
+ * Locates, among the values, the elements of a line of a batch entry of an operand. A line is one
+ * row of A or one column of B. Line i begins at first + i * line_step, modulo value_count, and each
+ * next element lies k_step behind.
+ */
 typedef struct operand_steps {
     int first, line_step, k_step;
 } operand_steps;
@@ -52,7 +54,7 @@ static operand_steps find_steps(const tg_matrix *matrix, int is_along_rows, int 
                          : (operand_steps){first, col_step, row_step};
 }
 
-/* The sum of a line of A whose first value is `a` times one of B that starts at `b`. */
+/* Returns the sum of a line of A whose first value is `a` times a line of B that starts at `b`. */
 static double sum_products(operand_steps a_steps, int a, operand_steps b_steps, int b, int64_t k)
 {
     const int64_t period = k < value_count ? k : value_count;
@@ -69,7 +71,7 @@ static double sum_products(operand_steps a_steps, int a, operand_steps b_steps, 
 int64_t exact_find_wrong(const tg_problem *problem, int entry, int64_t k, const char *host,
                          double *want)
 {
-    static uint64_t wanted[VALUE_COUNT_MAX][VALUE_COUNT_MAX]; /* each an element of any type */
+    static uint64_t wanted[VALUE_COUNT_MAX][VALUE_COUNT_MAX]; /* each is an element of any type */
     const tg_type d_type = problem->d.type;
     const operand_steps a = find_steps(&problem->a, !problem->op_a, entry);
     const operand_steps b = find_steps(&problem->b, !!problem->op_b, entry);

@@ -9,19 +9,28 @@
 
 #include "tilegemm.h"
 
-/* "ones", whose sums are k, or "integers", of -7 to 7. Returns 0 where `name` is neither. */
+/*
+ * Chooses the values: "ones", whose sums are k, or "integers" of -7 to 7. Returns 0 if `name` is
+ * neither.
+ */
 int exact_choose_values(const char *name);
 
-/* Element `index` of an operand's memory, and after how many they are repeated. */
+/*
+ * Return element `index` of an operand's memory, and the number of elements after which they
+ * repeat.
+ */
 double exact_value(int64_t index);
 int exact_value_count(void);
 
-/* The first element of `host`, a copy of batch entry `entry` of D, row after row, that is not alpha
- * times the sum, rounded to D's type; -1: none. alpha: a power of two. Sets *want to that value. */
+/*
+ * Returns the index of the first element of `host` that is not alpha times the sum, rounded to D's
+ * type, or -1 if there is none. `host` is a copy of batch entry `entry` of D, row after row; alpha
+ * is a power of two. Sets *want to the right value.
+ */
 int64_t exact_find_wrong(const tg_problem *problem, int entry, int64_t k, const char *host,
                          double *want);
 
-/* Fails the test, with `text`, where an element of `host`, a copy of D, is wrong. */
+/* Fails the test, with `text`, if an element of `host`, a copy of D, is wrong. */
 void exact_assert(const tg_problem *problem, int64_t k, const char *host, const char *text);
 
 #endif

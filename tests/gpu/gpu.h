@@ -9,15 +9,15 @@
 
 #include "tilegemm_lab.h"
 
-#define GPU_SKIPPED 77 /* exit code that ctest takes for skipped */
+#define GPU_SKIPPED 77 /* ctest takes this exit code for skipped */
 
-/* 1 if there is a GPU; else prints how many tests are skipped and why. */
+/* Returns 1 if there is a GPU; otherwise prints how many tests are skipped and why. */
 int gpu_is_there(int test_count);
 
 /* Opens the default GPU or fails the test. */
 tg_context *gpu_open_context(void);
 
-/* Functions of the driver that only a caller of the library needs. */
+/* The functions of the driver that only a caller of the library needs. */
 typedef struct gpu_driver {
     int (*create_stream)(void **stream, unsigned flags);
     int (*destroy_stream)(void *stream);
@@ -29,7 +29,7 @@ typedef struct gpu_driver {
     int (*destroy_graph)(void *graph);
     int (*create_event)(void **event, unsigned flags);
     int (*record_event)(void *event, void *stream);
-    int (*wait_for_event)(void *stream, void *event, unsigned flags); /* the stream does */
+    int (*wait_for_event)(void *stream, void *event, unsigned flags); /* makes the stream wait */
     int (*destroy_event)(void *event);
 } gpu_driver;
 const gpu_driver *gpu_open_driver(void);

@@ -46,7 +46,7 @@ static tg_type find_d_type(tg_type type)
     return type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
 }
 
-/* m rows of A from `first` on times B, to the host. */
+/* Computes m rows of A from `first` on times B. Copies the result to the host. */
 static void compute(tg_context *context, tg_type type, const device_matrix operands[3],
                     int64_t first, int64_t m, int is_invariant, char *d)
 {
@@ -64,7 +64,7 @@ static void compute(tg_context *context, tg_type type, const device_matrix opera
         0);
 }
 
-/* Of products of 1, 1 + step, ... rows. */
+/* Counts the products of 1, 1 + step, ... rows whose bits differ from the whole. */
 static int count_differences(tg_context *context, tg_type type, int is_invariant, int64_t step)
 {
     const tg_type d_type = find_d_type(type);
@@ -99,14 +99,17 @@ static void test_batch_bits(void **state)
             fail_msg("%s: %d parts differ", tg_get_type_name(types[i]), difference_count);
         free_difference_count += count_differences(context, types[i], 0, 97);
     }
-    /* Without the option some do, or this test could not fail. */
+    /* Without the option some products differ, or this test could not fail. */
     assert_true(free_difference_count > 0);
     tg_destroy_context(context);
 }
 
 enum { odd_rows = 300, odd_cols = 1603, odd_depth = 2111 };
 
-/* The product by this kernel, to the host; lines of A, B and D are of odd numbers of elements. */
+/*
+ * Computes the product by this kernel and copies it to the host. Lines of A, B and D have odd
+ * numbers of elements.
+ */
 static void multiply_odd(tg_context *context, const char *kernel, const device_matrix operands[3],
                          int layout, int is_invariant, char *d)
 {
@@ -165,7 +168,7 @@ static void test_bits_of_odd_lines(void **state)
         make_random(context, TG_TYPE_FP32, odd_rows * odd_cols, 10)};
     (void)state;
     assert_int_equal(count_odd_differences(context, operands, 1), 0);
-    /* Without the option some cut k, or this test could not fail. */
+    /* Without the option some kernels split k, or this test could not fail. */
     assert_true(count_odd_differences(context, operands, 0) > 0);
     for (int i = 0; i < 3; i++)
         tg_release_memory(context, operands[i].memory);
@@ -174,7 +177,7 @@ static void test_bits_of_odd_lines(void **state)
 
 enum { panel_rows = 700, panel_cols = 900, panel_depth = 3000, panel_batch = 2 };
 
-/* D in panels of which some are cut short, its rows apart, with C, a bias and a batch. */
+/* Computes D in panels, some of them cut short, with its rows apart, with C, a bias and a batch. */
 static void multiply_limited(int64_t limit_bytes, const device_matrix operands[4], float *d)
 {
     const tg_context_options context_options = {.struct_bytes = sizeof context_options,

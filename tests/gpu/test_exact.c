@@ -28,17 +28,17 @@
 #define SIDE_MAX 4096
 #define DEPTH_MAX 60000
 #define SEED UINT64_C(20240901)
-#define NAN_BYTE 0xff                      /* repeated it is a NaN in all types */
-#define WORKSPACE_BYTES ((int64_t)1 << 30) /* for slices */
+#define NAN_BYTE 0xff                      /* repeated, it is a NaN in all types */
+#define WORKSPACE_BYTES ((int64_t)1 << 30) /* has room for slices */
 #define D_BYTES_MAX ((size_t)SIDE_MAX * SIDE_MAX * sizeof(double))
 #define CANDIDATE_CAPACITY 256
-#define CALL_S_MAX 0.005 /* predicted; slower kernels are left out */
+#define CALL_S_MAX 0.005 /* predicted time; slower kernels are left out */
 
 static const char *kind = "fp32";
 static tg_type type = TG_TYPE_FP32;
 static tg_precision precision = TG_PRECISION_DEFAULT;
 static int shape_count = 10000;
-static const char *left_out; /* part of the names of kernels that rounds leave out, or NULL */
+static const char *left_out; /* rounds leave out kernels with this in their names; or NULL */
 static double limit_s = 120.0;
 
 static double read_clock_s(void)
@@ -97,13 +97,17 @@ static tg_problem draw_problem(void *operand, void *d, uint64_t *random)
     problem.op_a = is_a_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     problem.op_b = is_b_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     problem.precision = precision;
-    /* FP8 D, whose largest number is soon reached: half of them scaled so that it is not. */
+    /*
+     * An FP8 D soon reaches its largest number: half of the cases are scaled so that it does not.
+     */
     if (tg_get_type_bytes(problem.d.type) == 1 && check_next_random(random) & 1)
         problem.alpha = exp2(-ceil(log2((double)k)));
     return problem;
 }
 
-/* What is wanted is what three loops give, and an element that is one off is found: without a GPU.
+/*
+ * Shows, without a GPU, that the wanted value is what three loops give and that an element that is
+ * one off is found.
  */
 static void test_oracle(void **state)
 {
@@ -166,7 +170,7 @@ static void close_memory(device_memory *memory)
     tg_destroy_context(memory->context);
 }
 
-/* kernel: NULL: that of the planner. */
+/* If `kernel` is NULL, the planner chooses. */
 static tg_status multiply(const device_memory *memory, const tg_problem *problem,
                           const char *kernel)
 {
@@ -185,7 +189,7 @@ static tg_status multiply(const device_memory *memory, const tg_problem *problem
     return status;
 }
 
-/* Into a D that is NaN before. */
+/* Judges the result in a D that held NaN before. */
 static void judge(const device_memory *memory, const tg_problem *problem, const char *kernel)
 {
     const int64_t k = problem->op_a ? problem->a.row_count : problem->a.col_count;
@@ -220,12 +224,12 @@ static void test_exact(void **state)
     close_memory(&memory);
 }
 
-/* A problem of which each block of most kernels has several tiles, one behind the other. */
+/* A problem of this kind gives each block of most kernels several tiles, one after the other. */
 typedef struct round_case {
     int64_t m, n, k;
     int batch_count;
     tg_operation op_a, op_b;
-    tg_type d_type, d_of_fp8; /* of 16-bit operands, and of FP8 */
+    tg_type d_type, d_of_fp8; /* types of D for 16-bit operands, and for FP8 */
 } round_case;
 
 static tg_problem make_round_problem(const device_memory *memory, const round_case *c)
@@ -248,9 +252,11 @@ static tg_problem make_round_problem(const device_memory *memory, const round_ca
     return p;
 }
 
-/* Every kernel on problems whose D has rows of whole units of 16 bytes or has not, or few columns
- * of tiles, whose operands lie all ways, with a batch, with k of few steps, and so long that some
- * kernels cut the last tiles. */
+/*
+ * Runs every kernel on problems with all layouts of operands and a batch. D has rows of whole units
+ * of 16 bytes or not, or few columns of tiles. k has few steps, or is so long that some kernels cut
+ * the last tiles.
+ */
 static void test_rounds(void **state)
 {
     (void)state;
@@ -290,7 +296,7 @@ static void test_rounds(void **state)
     close_memory(&memory);
 }
 
-/* Returns 0 where `name` is no type. */
+/* Chooses the type. Returns 0 if `name` is no type. */
 static int choose_kind(const char *name)
 {
     kind = name;

@@ -19,23 +19,26 @@
 #include "gpu.h"
 
 enum {
-    /* Operands repeat after so many elements, a prime: no power of two further on they differ. */
+    /*
+     * Operands repeat after so many elements. The number is a prime, so that they differ at every
+     * power of two further on.
+     */
     period = 4000037,
-    wide_rows = 66000, /* of the FP32 matrix; half of them in FP64 */
+    wide_rows = 66000, /* columns of the FP32 matrix; half of them in FP64 */
     wide_cols = 65536,
     narrow_elems = wide_cols * 64,
     sample_count = 40,
     candidate_capacity = 256
 };
-#define CALL_S_MAX 0.3 /* predicted; slower kernels are left out */
+#define CALL_S_MAX 0.3 /* predicted time; slower kernels are left out */
 
 typedef struct operands {
     tg_context *context;
     tg_type type;
     int64_t elem_bytes;
-    char *values;       /* period elements, in host memory */
+    char *values;       /* has `period` elements, in host memory */
     void *wide;         /* wide_rows x wide_cols elements of FP32, or half as many of FP64 */
-    void *narrow, *out; /* narrow_elems elements each */
+    void *narrow, *out; /* have narrow_elems elements each */
 } operands;
 
 static void fill(const operands *o, void *device, int64_t count)
@@ -48,7 +51,7 @@ static void fill(const operands *o, void *device, int64_t count)
     }
 }
 
-/* 0, and the test is skipped, where the GPU has too little memory. */
+/* Opens the operands. Returns 0, and the test is skipped, if the GPU has too little memory. */
 static int open_operands(operands *o, tg_type type, int is_ones)
 {
     const int64_t wide_bytes = (int64_t)wide_rows * wide_cols * 4;
@@ -85,7 +88,7 @@ typedef struct sample {
     double expected, bound;
 } sample;
 
-/* Corners first, then anywhere. */
+/* Draws samples, the corners first and then anywhere. */
 static void draw_samples(const operands *o, const tg_problem *p, sample *samples)
 {
     const int64_t m = p->d.row_count, n = p->d.col_count;
@@ -147,7 +150,7 @@ static void judge_kernel(const operands *o, const tg_problem *p, const sample *s
     tg_destroy_plan(plan);
 }
 
-/* Every legal kernel on one shape; layout is that of A and B, such as "nt". */
+/* Judges every legal kernel on one shape. `layout` is that of A and B, such as "nt". */
 static void judge_shape(const operands *o, int64_t m, int64_t n, int64_t k, const char *layout,
                         void *a, void *b, void *d)
 {
@@ -187,7 +190,7 @@ static void judge_type(tg_type type, int is_ones)
         judge_shape(&o, 60, wide_cols, rows, layouts[i], o.narrow, o.wide, o.out);
         judge_shape(&o, 3, wide_cols, rows, layouts[i], o.narrow, o.wide, o.out);
     }
-    /* Last, as D takes the place of the operand. */
+    /* This runs last, because D takes the place of the operand. */
     for (size_t i = 0; i < 2; i++)
         judge_shape(&o, rows, wide_cols, 24, layouts[i], o.narrow, o.narrow, o.wide);
     close_operands(&o);

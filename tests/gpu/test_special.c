@@ -21,12 +21,14 @@
 #include "check/check.h"
 #include "gpu.h"
 
-/* Tiles of 64 and 128 with an edge, several chunks of k with a rest. */
+/* These sizes give tiles of 64 and 128 with an edge, and several chunks of k with a rest. */
 enum { rows = 150, cols = 140, depth = 200 };
-/* Copies of the problem, all of the same operands: so many that no kernel cuts k into parts, whose
- * sums would be added in another order than the loop's. The last one is looked at. */
+/*
+ * There are so many copies of the problem, all with the same operands, that no kernel uses split-K,
+ * whose parts would be summed in another order than the loop's. The last copy is looked at.
+ */
 enum { copies = 64 };
-/* Where a case puts its numbers: row and column of D, steps of k. */
+/* A case puts its numbers at this row and column of D and at these steps of k. */
 enum { special_row = 70, special_col = 131, first_step = 3, second_step = 199 };
 
 static const float values[] = {INFINITY,
@@ -59,7 +61,7 @@ typedef struct special_case {
     void *device[3];
 } special_case;
 
-/* Of D, by the triple loop. */
+/* Computes D by the triple loop. */
 static void multiply_by_loop(special_case *c)
 {
     for (int i = 0; i < rows; i++)
@@ -80,7 +82,7 @@ static const char *name_class(float x)
     return x == 0.0f ? signbit(x) ? "-0" : "0" : x > 0 ? "positive" : "negative";
 }
 
-/* 1 where every product of element i of D is a zero: the sum is one of a sign that is told. */
+/* Returns 1 if every product of element i of D is a zero: the sum is a zero of a known sign. */
 static int is_zero(const special_case *c, int i)
 {
     for (int l = 0; l < depth; l++)
@@ -89,8 +91,10 @@ static int is_zero(const special_case *c, int i)
     return 1;
 }
 
-/* Element i is of the class that the loop gives. Of finite sums, which depend on the order of
- * summation, down to their signs where they cancel, the bound judges. */
+/*
+ * Returns 1 if element i is of the class that the loop gives. The bound judges finite sums, because
+ * they depend on the order of summation, down to their signs if they cancel.
+ */
 static int is_alike(const special_case *c, int i)
 {
     if (isfinite(c->d[i]) && isfinite(c->loop[i]) && !is_zero(c, i))
@@ -127,8 +131,10 @@ static void assert_right(special_case *c, const char *kernel, float a, float b)
                  result.bad_expected);
 }
 
-/* a meets b, once alone and once beside a second product of the two, in a row and a column that
- * are otherwise zeros or random. */
+/*
+ * Places a so that it meets b, once alone and once beside a second product of the two, in a row and
+ * a column that are otherwise zeros or random.
+ */
 static void place(special_case *c, float a, float b, int variant)
 {
     uint64_t random = 7;

@@ -18,8 +18,10 @@
 
 enum { stream_count = 4, call_count = 20, capture_mode_global = 0 };
 
-/* A product in host memory with its copy on the device. 64 x 64 x 8192 is a shape that a kernel may
- * well split along k, so that it needs a workspace. */
+/*
+ * A product in host memory with its copy on the device. A kernel may well split 64 x 64 x 8192
+ * along k, so that it needs a workspace.
+ */
 typedef struct product {
     const tg_context *context;
     tg_problem host, device;
@@ -48,7 +50,7 @@ static void open_product(product *p, const tg_context *context, int64_t m, int64
     check_move_operands(&p->device, &p->operands, p->memory);
 }
 
-/* Brings D back and compares it. */
+/* Copies D to the host and compares it. */
 static void judge_product(product *p)
 {
     check_result result;
@@ -61,7 +63,7 @@ static void judge_product(product *p)
                  (long long)result.bad_col, result.bad_value, result.bad_expected);
 }
 
-/* NaN into D on the device. */
+/* Writes NaN into D on the device. */
 static void poison_product(product *p)
 {
     memset(p->host.d.data, 0xff, (size_t)p->operands.size_bytes[TGI_OPERAND_d]);
@@ -118,7 +120,7 @@ static void *work(void *state)
     return NULL;
 }
 
-/* Threads share the default stream, and two contexts the device. */
+/* Threads share the default stream, and two contexts share the device. */
 static void test_threads_and_contexts(void **state)
 {
     (void)state;
@@ -143,8 +145,10 @@ static void test_threads_and_contexts(void **state)
     tg_destroy_context(contexts[1]);
 }
 
-/* The first calls of a context are captured, which loads images and takes workspace meanwhile; the
- * graph gives the product at each launch. */
+/*
+ * The first calls of a context are captured, which loads images and takes workspace meanwhile. The
+ * graph gives the product at each launch.
+ */
 static void test_graphs(void **state)
 {
     (void)state;
@@ -181,7 +185,7 @@ static void test_graphs(void **state)
     tg_destroy_context(context);
 }
 
-/* Two streams in one capture: their products may run beside each other in the graph. */
+/* Captures two streams in one graph: their products may run beside each other. */
 static void test_joined_streams(void **state)
 {
     (void)state;

@@ -5,7 +5,7 @@
 
 #define COUNT_OF(array) (int64_t)(sizeof(array) / sizeof *(array))
 
-/* 0 .. limit - 1 */
+/* Returns a random number in 0 .. limit - 1. */
 static int64_t draw(uint64_t *random, int64_t limit)
 {
     return (int64_t)(check_next_random(random) % (uint64_t)limit);
@@ -32,10 +32,10 @@ static int64_t draw_depth(uint64_t *random)
     return depths[draw(random, COUNT_OF(depths))];
 }
 
-/* m, n, k of one of the classes edge, tall, wide, deep, empty. */
+/* Draws m, n, k of one of the classes edge, tall, wide, deep, empty. */
 static void draw_shape(const case_domain *domain, uint64_t *random, int64_t shape[3])
 {
-    /* The library may compute D^T, so that a tile's rows meet D's columns. */
+    /* The library may compute D^T, in which case a tile's rows lie along D's columns. */
     int is_turned = happens(random, 4);
     int64_t rows = domain->tile_rows > 1 ? domain->tile_rows : 8;
     int64_t cols = domain->tile_cols > 1 ? domain->tile_cols : 8;
@@ -43,15 +43,15 @@ static void draw_shape(const case_domain *domain, uint64_t *random, int64_t shap
     shape[1] = draw_edge(random, is_turned ? rows : cols);
     shape[2] = draw_depth(random);
     int64_t size_class = draw(random, 24);
-    if (size_class < 2) { /* tall, or wide */
+    if (size_class < 2) { /* tall or wide shapes */
         shape[size_class] = 100 + draw(random, 1400);
         shape[1 - size_class] = 1 + draw(random, 18);
         shape[2] = 1 + draw(random, 5);
-    } else if (size_class == 2) { /* deep */
+    } else if (size_class == 2) { /* deep shapes */
         shape[0] = 1 + draw(random, 6);
         shape[1] = 1 + draw(random, 6);
         shape[2] = 200 + draw(random, 2500);
-    } else if (size_class == 3) { /* a vector on one side */
+    } else if (size_class == 3) { /* shapes with a vector on one side */
         shape[draw(random, 2)] = 1;
     } else if (size_class == 4) {
         shape[draw(random, 3)] = 0;
@@ -63,14 +63,16 @@ static int64_t absolute(int64_t x)
     return x < 0 ? -x : x;
 }
 
-/* Strides of an operand. D's elements stay apart; A, B and C may also have strides of 0. */
+/*
+ * Draws the strides of an operand. D's elements stay apart; A, B and C may also have strides of 0.
+ */
 static void draw_layout(tg_matrix *view, int64_t batch_count, int is_output, uint64_t *random)
 {
     int64_t style = draw(random, 16);
     int is_col_major = style % 2;
     int64_t inner = style < 10 ? 1 : 1 + draw(random, 3);
     int64_t padding = style < 4 ? 0 : draw(random, 9);
-    int64_t interleaved = style == 15 ? batch_count : 1; /* batch entries element by element */
+    int64_t interleaved = style == 15 ? batch_count : 1; /* entries alternate by element */
     int64_t inner_count = is_col_major ? view->row_count : view->col_count;
     int64_t outer_count = is_col_major ? view->col_count : view->row_count;
     int64_t inner_stride = inner * (interleaved < 1 ? 1 : interleaved);
@@ -113,7 +115,7 @@ static void draw_epilogue(tg_problem *problem, uint64_t *random)
     problem->activation = happens(random, 2) ? TG_ACTIVATION_NONE : (tg_activation)draw(random, 5);
 }
 
-/* Any that goes with the inputs. */
+/* Draws any type of D that goes with the inputs. */
 static tg_type draw_d_type(tg_type type, uint64_t *random)
 {
     static const tg_type narrow[] = {TG_TYPE_FP32, TG_TYPE_BF16, TG_TYPE_FP16, TG_TYPE_FP8_E4M3,
@@ -137,7 +139,7 @@ static void draw_precision(tg_problem *problem, uint64_t *random)
     problem->is_batch_invariant = happens(random, 8);
 }
 
-/* Scales, and a B of the other type, where the inputs are FP8. */
+/* If the inputs are FP8, draws scales and a B of the other FP8 type. */
 static void draw_scales(tg_problem *problem, uint64_t *random)
 {
     if (tg_get_type_bytes(problem->a.type) != 1)
@@ -161,7 +163,7 @@ static void limit_work(const case_domain *domain, int64_t shape[3], uint64_t *ra
     }
 }
 
-/* A case of case_domain's is_plain: of the one drawn, the sizes, contents and places stay. */
+/* Makes the drawn case plain (case_domain.is_plain): its sizes, contents and places stay. */
 static void make_plain(operand_spec *spec, const int64_t shape[3], uint64_t *random)
 {
     const int64_t step = happens(random, 2) ? 8 << draw(random, 3) : 1;

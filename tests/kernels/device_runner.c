@@ -6,15 +6,15 @@
 #include "kernels/runner.h"
 #include "tilegemm_lab.h"
 
-#define BAND_BYTES 4096  /* on either side of what is copied */
-#define NAN_BYTE 0xff    /* bytes of a NaN in every type, as in the operands' own bands */
-#define PLACE_BYTES 4096 /* places on the host and on the device are alike modulo this */
+#define BAND_BYTES 4096  /* guard bytes on either side of what is copied */
+#define NAN_BYTE 0xff    /* gives a NaN in every type, as in the operands' own bands */
+#define PLACE_BYTES 4096 /* places on host and device agree modulo this */
 
-/* The regions of a case as they lie on the device, and the same bytes on the host. */
+/* The regions of a case on the device, and the same bytes on the host. */
 typedef struct device_image {
-    char *host, *device; /* capacity bytes each */
+    char *host, *device; /* each has capacity bytes */
     int64_t capacity, size_bytes;
-    int64_t offsets[TGI_OPERAND_COUNT]; /* of the guarded bytes */
+    int64_t offsets[TGI_OPERAND_COUNT]; /* offsets of the guarded bytes */
 } device_image;
 
 static void lay_out(device_image *image, const test_operands *operands)
@@ -47,7 +47,9 @@ static tg_status reserve(device_image *image, const tg_context *context)
     return TG_STATUS_OK;
 }
 
-/* Device address of a host address inside a region; others (unreadable ones) stay. */
+/*
+ * Returns the device address of a host address inside a region. Other (unreadable) addresses stay.
+ */
 static void *move(const device_image *image, const test_operands *operands, const void *data)
 {
     for (int i = 0; i < TGI_OPERAND_COUNT; i++) {
@@ -60,7 +62,7 @@ static void *move(const device_image *image, const test_operands *operands, cons
     return (void *)(uintptr_t)data;
 }
 
-/* Takes the regions out of the image; 0 where a byte between them has changed. */
+/* Takes the regions out of the image. Returns 0 if a byte between them has changed. */
 static int unpack(device_image *image, const test_operands *operands)
 {
     for (int i = 0; i < TGI_OPERAND_COUNT; i++) {

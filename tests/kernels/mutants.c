@@ -8,7 +8,7 @@
 
 #define TILE 4
 
-/* A problem with its transposes folded in, and the defect. */
+/* A problem with its transposes folded in, and the defect of the mutant. */
 typedef struct mutant_run {
     const tg_problem *problem;
     mutant_defect defect;
@@ -33,7 +33,7 @@ static mutant_run start_run(const tg_problem *problem, mutant_defect defect)
     return run;
 }
 
-/* Rounds to the type that products are summed in. */
+/* Rounds to the type in which products are summed. */
 static double to_sum(const mutant_run *run, double x)
 {
     tg_type type = run->problem->a.type;

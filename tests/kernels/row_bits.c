@@ -27,7 +27,7 @@ typedef struct row_bits {
 } row_bits;
 
 static const char *const types[] = {"fp32", "fp64", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"};
-/* The last CPU_SIZES_LEFT_OUT are for GPUs, whose tiles are larger. */
+/* The last CPU_SIZES_LEFT_OUT sizes are for GPUs, whose tiles are larger. */
 static const char *const sizes[] = {"33x47x65",    "1x257x129",   "7x300x64",   "130x17x96",
                                     "16x1000x264", "300x8x520",   "129x130x33", "64x64x1024",
                                     "128x256x128", "197x203x211", "256x512x64", "384x384x160"};
@@ -85,12 +85,12 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* The operands of one problem, on the host and on the context's device. */
+/* The operands of one problem lie on the host and on the context's device. */
 typedef struct row_operands {
     check_operands host;
     void *device[TGI_OPERAND_COUNT];
     tg_problem problem;        /* pointers on the host */
-    tg_problem device_problem; /* the same addresses on the device */
+    tg_problem device_problem; /* has the same addresses on the device */
 } row_operands;
 
 static void open_operands(const tg_context *context, const char *text, row_operands *operands)
@@ -125,7 +125,7 @@ static uint64_t hash_bytes(uint64_t hash, const unsigned char *bytes, int64_t co
     return hash;
 }
 
-/* Runs the problem by one row. Returns 0 if the row refuses it; else adds D to *hash. */
+/* Runs the problem by one row. Returns 0 if the row refuses it; otherwise adds D to *hash. */
 static int run_row(tg_context *context, const char *kernel, const row_operands *operands,
                    uint64_t *hash)
 {

@@ -10,7 +10,7 @@
 
 #define DEFAULT_SEED 20240601
 
-/* A text of the case that runs, for the report of a crash: a guard page was touched. */
+/* This text of the running case goes into the report of a crash: a guard page was touched. */
 static char current_case[800];
 
 static void report_crash(int signal_number)
@@ -66,14 +66,14 @@ static void set_reason(case_outcome *outcome, case_verdict verdict, const char *
     snprintf(outcome->reason, sizeof outcome->reason, "%s", reason);
 }
 
-/* A = B = 1 without epilogue: D is k, rounded to D's type, and nothing else. */
+/* If A = B = 1 without an epilogue, D is k rounded to D's type, and nothing else. */
 static void check_exactness(const tg_problem *problem, case_outcome *outcome)
 {
     int64_t k =
         problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
     const tg_matrix *d = &problem->d;
     double want;
-    uint64_t stored; /* room for an element of any type */
+    uint64_t stored; /* has room for an element of any type */
     check_set_element(d->type, &stored, 0, (double)k);
     want = check_get_element(d->type, &stored, 0);
     for (int64_t p = 0; p < problem->batch_count; p++) {

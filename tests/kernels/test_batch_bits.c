@@ -56,7 +56,7 @@ static void compute(tg_context *context, const tg_problem *problem)
         fail_msg("%s", tg_get_error_detail());
 }
 
-/* Rows first .. first + m - 1 of batch entry `entry` alone, into `d`. */
+/* Takes rows first .. first + m - 1 of batch entry `entry` alone, into `d`. */
 static tg_problem take_rows(const tg_problem *whole, int64_t entry, int64_t first, int64_t m,
                             void *d)
 {
@@ -71,7 +71,7 @@ static tg_problem take_rows(const tg_problem *whole, int64_t entry, int64_t firs
     return part;
 }
 
-/* Parts of every height whose bits differ from those of the whole batch. */
+/* Counts the parts, of every height, whose bits differ from those of the whole batch. */
 static int count_differences(tg_context *context, int shape, tg_type type, int is_invariant)
 {
     check_operands operands;

@@ -19,7 +19,7 @@
 #define CASES_PER_TYPE 800
 #define WORK_LIMIT 12000
 
-/* From the least to the most. */
+/* The instruction sets stand in order, from the least to the most. */
 static const char *const isa_names[] = {"generic", "avx2", "avx512", "avx512_bf16"};
 #define ISA_COUNT (int)(sizeof isa_names / sizeof *isa_names)
 

@@ -71,7 +71,10 @@ static void test_correct_loop_passes(void **state)
     }
 }
 
-/* 1 if the runner reports a failure or the mutant dies of an unreadable page. Runs in a child. */
+/*
+ * Returns 1 if the runner reports a failure or the mutant dies of an unreadable page. It runs in a
+ * child process.
+ */
 static int is_caught(mutant_defect defect, tg_type type)
 {
     fflush(NULL);
@@ -94,7 +97,7 @@ static void test_every_mutant_is_caught(void **state)
 {
     (void)state;
     for (int defect = DEFECT_NONE + 1; defect < DEFECT_COUNT; defect++) {
-        /* 16-bit sums show in BF16 alone; lost subnormals are allowed there. */
+        /* Only BF16 shows 16-bit sums, and BF16 may lose subnormals. */
         tg_type type = defect == DEFECT_SUMS_IN_INPUT_TYPE ? TG_TYPE_BF16 : TG_TYPE_FP32;
         if (defect == DEFECT_FLUSHES_SUBNORMALS)
             type = TG_TYPE_FP16;

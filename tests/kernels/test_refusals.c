@@ -52,7 +52,7 @@ static void test_wrong_type(void **state)
     }
 }
 
-/* BF16 dot-product instructions lose subnormals: not IEEE FP32. */
+/* BF16 dot-product instructions lose subnormals, so they are not IEEE FP32. */
 static void test_bf16_instructions_are_not_ieee(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void test_bf16_instructions_are_not_ieee(void **state)
     printf("%d rows\n", row_count);
 }
 
-/* 0 where nothing is multiplied, which may be predicted to take no time. */
+/* Returns 0 if nothing is multiplied: such a problem may be predicted to take no time. */
 static int has_work(const tg_problem *problem)
 {
     int64_t k =
@@ -125,7 +125,9 @@ static void test_candidates_agree_with_plans(void **state)
     }
 }
 
-/* Names are unlike one another, each value has a text, and what is no value has neither. */
+/*
+ * Names differ from one another and each value has a text; a number that is no value has neither.
+ */
 static void test_refusal_names(void **state)
 {
     (void)state;
@@ -140,7 +142,7 @@ static void test_refusal_names(void **state)
     assert_null(tg_get_refusal_text((tg_refusal)count));
 }
 
-/* No row of an A100 multiplies large BF16 matrices: each family tells why, the nearest first. */
+/* No row of an A100 multiplies large BF16 matrices. Each family tells why, the nearest first. */
 static void test_a_problem_that_no_row_takes(void **state)
 {
     (void)state;
@@ -199,7 +201,7 @@ static void test_table(void **state)
         assert_true(info.name && info.name[0] && info.family && info.idea && info.idea[0]);
         assert_non_null(strstr(info.name, info.family));
         assert_non_null(strstr(info.name, info.isa));
-        /* Rows that round FP32 to TF32 are named after what they multiply. */
+        /* Rows that round FP32 to TF32 have names that tell what they multiply. */
         if (!strstr(info.name, "_tf32_"))
             assert_non_null(strstr(info.name, tg_get_type_name(info.type)));
         for (int j = 0; j < i; j++) {

@@ -21,7 +21,7 @@
 #define CASES_PER_ROW 2000
 #define CASES_PER_ROW_ON_GPU 300
 #define WORK_LIMIT 20000
-#define WORK_LIMIT_ON_GPU 400000 /* tiles are larger */
+#define WORK_LIMIT_ON_GPU 400000 /* a GPU's tiles are larger */
 #define LEAST_SHARE 20           /* a row must take one case in this many, or it goes untested */
 
 static tg_type type;
@@ -34,10 +34,10 @@ static compute_function *get_compute(void)
     return is_on_gpu ? runner_compute_on_device : runner_compute_with_library;
 }
 
-/* Rows of the device at hand; those of others are for a run on them. */
+/* Returns 1 for a row of the device at hand; other rows are tested by a run on their device. */
 static int is_of_device(const tg_kernel_info *info)
 {
-    if (strcmp(device, "sim") == 0) /* the ladder of GPUs */
+    if (strcmp(device, "sim") == 0) /* runs the ladder of GPUs */
         return strcmp(info->device, "cuda") == 0 && info->ladder_rung >= 0;
     return strncmp(device, info->device, strlen(info->device)) == 0;
 }
@@ -89,7 +89,7 @@ static void test_choice(void **state)
     int case_count = step_count_cases(2 * cases_per_row);
     runner_run_cases(&domain, 500, case_count, get_compute(), &choice, &summary);
     report("(the library's choice)", &summary);
-    /* A GPU has batch-invariant kernels for some types alone; one case in eight asks for them. */
+    /* A GPU has batch-invariant kernels for some types only; one case in eight asks for them. */
     int refusal_limit = is_on_gpu ? case_count / 4 : 0;
     assert_true(summary.passed_count >= case_count - refusal_limit);
 }
@@ -107,7 +107,7 @@ static int close_context(void **state)
     return 0;
 }
 
-/* 77, which ctest takes for skipped, where the device is not there. */
+/* Chooses the device. Returns 77, which ctest takes for skipped, if the device is not there. */
 static int choose_device(const char *name, const char *cases)
 {
     int count = 0;

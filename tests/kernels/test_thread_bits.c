@@ -17,12 +17,12 @@
 #include "check/check.h"
 
 #define SAMPLE_FLOPS 1e6
-#define ROWS_MAX 400 /* of the kernel table, and the choice for each type */
+#define ROWS_MAX 400 /* counts the kernel table and the choice for each type */
 
 typedef struct bits_shape {
     int64_t m, n, k, batch_count;
     tg_operation op_a, op_b;
-    int is_for_all; /* 0: too large for the slow rows, left to the library's choice */
+    int is_for_all; /* 0: too large for slow rows, left to the library's choice */
 } bits_shape;
 
 #define N TG_OPERATION_NONE
@@ -39,7 +39,7 @@ static const bits_shape shapes[] = {
 #undef T
 #define SHAPE_COUNT (int)(sizeof shapes / sizeof *shapes)
 
-static uint64_t expected_bits[ROWS_MAX][SHAPE_COUNT]; /* of one thread; 0 where refused */
+static uint64_t expected_bits[ROWS_MAX][SHAPE_COUNT]; /* bits of one thread; 0 if refused */
 
 static tg_matrix make_view(tg_type type, int64_t row_count, int64_t col_count, int is_transposed)
 {
@@ -63,7 +63,7 @@ static tg_problem make_problem(const bits_shape *shape, tg_type type)
     return problem;
 }
 
-/* FNV-1a of D. */
+/* Returns the FNV-1a hash of D. */
 static uint64_t hash_output(const tg_problem *problem)
 {
     const unsigned char *bytes = problem->d.data;
@@ -75,7 +75,7 @@ static uint64_t hash_output(const tg_problem *problem)
     return hash;
 }
 
-/* Bits of D, or 0 where the row refuses the problem. */
+/* Returns a hash of D's bits, or 0 if the row refuses the problem. */
 static uint64_t compute_bits(tg_context *context, const char *kernel, const tg_problem *problem)
 {
     tg_plan *plan;
