@@ -44,8 +44,8 @@ static int is_of_kind(const tgi_backend *backend, const tgi_kernel *kernel, tg_t
     return kernel->type == type && tgi_plan_has_row(backend, kernel);
 }
 
-/* 1 where rows of other types and devices need not be asked: this device has some of this type.
- * Telling why each is none takes longer than choosing. */
+/* Returns 1 if this device has rows of this type: those of other types and devices need not be
+ * asked then. Telling why each is none takes longer than choosing. */
 static int has_kind(const tgi_backend *backend, tg_type type)
 {
     for (int i = 0; i < tgi_kernels_count(); i++) {

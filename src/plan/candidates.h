@@ -1,4 +1,5 @@
-/* What the rows of the kernel table make of a problem on a machine, and which of them is chosen. */
+/* The candidates for a problem on a machine, one for each row of the kernel table, and the choice
+ * among them. */
 #ifndef TGI_CANDIDATES_H
 #define TGI_CANDIDATES_H
 

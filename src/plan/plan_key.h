@@ -9,7 +9,7 @@
 #define TGI_SHAPE_BIAS(name)
 #define TGI_SHAPE_SCALE(name)
 
-/* What of the caller's problem tells plans apart. */
+/* The members of the caller's problem that tell plans apart. */
 typedef struct tgi_plan_key_members {
     /* Rows, columns and strides of the matrices; 0 if the matrix is not read. */
 #define TGI_OPERAND(name, title, form, ...) TGI_SHAPE_##form(name)

@@ -25,7 +25,7 @@ void tgi_workspace_close(tgi_workspace_pool *pool)
     pthread_mutex_destroy(&pool->lock);
 }
 
-/* Under the lock: room for one more block, so that giving it back cannot fail. */
+/* Makes room for one more block, so that giving it back cannot fail. The pool is locked. */
 static tg_status count_block(tgi_workspace_pool *pool)
 {
     if (pool->block_count == pool->capacity) {
@@ -53,8 +53,8 @@ static void forget_block(tgi_workspace_pool *pool)
 static const tgi_owner nobody = {0};
 static const tgi_owner unowned = {.stream = UINT64_MAX}; /* spare: the next in need may have it */
 
-/* Under the lock: the last kept block of the owner that fits, most likely still in the caches; -1
- * where there is none. */
+/* Finds the last kept block of the owner that fits, most likely still in the caches; -1 if there is
+ * none. The pool is locked. */
 static int find_kept(const tgi_workspace_pool *pool, int64_t size_bytes, tgi_owner owner)
 {
     for (int i = pool->kept_count - 1; i >= 0; i--) {
@@ -66,7 +66,7 @@ static int find_kept(const tgi_workspace_pool *pool, int64_t size_bytes, tgi_own
     return -1;
 }
 
-/* A block that is counted already. */
+/* Allocates a block that is counted already. */
 static tg_status allocate(tgi_workspace_pool *pool, int64_t size_bytes, tgi_workspace *workspace)
 {
     tg_status status = pool->backend->allocate(pool->machine, size_bytes, &workspace->memory);
@@ -84,7 +84,8 @@ static int64_t round_owned(int64_t size_bytes)
     return rounded;
 }
 
-/* Blocks that belong to nobody: where none fits, the last one makes room for its successor. */
+/* Takes a block that belongs to nobody. Where none fits, the last one makes room for its
+ * successor. */
 static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes,
                                 tgi_workspace *workspace)
 {

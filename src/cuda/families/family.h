@@ -9,7 +9,7 @@ typedef struct tgi_cuda_queue tgi_cuda_queue; /* runtime/launch.h */
 
 #define TGI_CUDA_OPERAND_ALIGNMENT 16 /* bytes, that TMA and accesses by vectors need */
 
-/* What a family makes of a problem: families/X.c. */
+/* The planning half of a family, families/X.c. */
 typedef struct tgi_cuda_planner {
     /* Proposes as tgi_backend does; type and instruction set already fit, sizes are 1 or more,
      * alpha is not 0. Fills legality, refusal, decision, workspace_bytes and predicted_s; serial_s
@@ -20,11 +20,11 @@ typedef struct tgi_cuda_planner {
     void (*describe_cut)(const tgi_proposal *proposal, tgi_plan_cut *cut);
 } tgi_cuda_planner;
 
-/* How a family runs a plan: families/X_launch.c. */
+/* The launching half of a family, families/X_launch.c. */
 typedef struct tgi_cuda_launcher {
-    /* Size of the block that `prepare` fills. */
+    /* Returns the size of the block that `prepare` fills. */
     int64_t (*count_prepared_bytes)(const tgi_problem *problem, const tgi_proposal *proposal);
-    /* As tgi_backend's prepare. */
+    /* Prepares a plan as tgi_backend's prepare does. */
     void (*prepare)(const tgi_machine *machine, const tgi_problem *problem,
                     const tgi_proposal *proposal, void *prepared);
     /* Puts the kernels of a call into the queue, by tgi_cuda_run, and does not wait for them. */

@@ -14,7 +14,7 @@ static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_c
     return line_count == 1 || llabs(k_stride) <= llabs(across);
 }
 
-/* 1 where lines of contiguous elements, `across` apart, allow accesses of 16 bytes. */
+/* Returns 1 if lines of contiguous elements, `across` apart, allow accesses of 16 bytes. */
 static int has_vectors(const tgi_problem *p, tg_type type, const tgi_layout *layout, int64_t along,
                        int64_t across, int64_t line_count)
 {

@@ -1,4 +1,4 @@
-/* What the planning of the production families shares: access to operands, split-K parts. */
+/* Planning that the production families share: access to operands, split-K parts. */
 #ifndef TGI_CUDA_GEMM_H
 #define TGI_CUDA_GEMM_H
 

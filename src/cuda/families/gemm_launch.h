@@ -1,5 +1,4 @@
-/* What the launches of the production families share: kernel arguments, the sum of split-K
- * parts. */
+/* Launch code that the production families share: kernel arguments, the sum of split-K parts. */
 #ifndef TGI_CUDA_GEMM_LAUNCH_H
 #define TGI_CUDA_GEMM_LAUNCH_H
 
@@ -19,7 +18,7 @@ void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_ar
  * nothing where k is not split. */
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 
-/* What families whose decision is a tgi_tile_decision keep of a plan. */
+/* The prepared block of families whose decision is a tgi_tile_decision. */
 typedef struct tgi_tile_prepared {
     tgi_gemm_args args;
     tgi_cuda_kernel multiply, add;

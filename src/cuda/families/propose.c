@@ -1,4 +1,4 @@
-/* What the families make of a problem. */
+/* Proposals and cuts, by the family of the row. */
 #include <stdio.h>
 
 #include "cuda/families/family.h"

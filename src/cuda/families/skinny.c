@@ -78,8 +78,8 @@ static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int6
     return cut;
 }
 
-/* Of rank and narrow types: each tile in so many parts of k, all alike, and so few columns a tile
- * that all blocks have as many. They then read the same lines of B side by side. */
+/* Splits each tile of a narrow rank kernel into so many parts of k, all alike, and gives a tile so
+ * few columns that all blocks have as many. They then read the same lines of B side by side. */
 static skinny_cut cut_alike(const tgi_kernel *kernel, const tgi_problem *p, int64_t part_count,
                             int64_t slot_count)
 {
@@ -105,7 +105,7 @@ void tgi_skinny_describe_a(const tgi_problem *p, tgi_operand *a)
     tgi_operand_describe(p, 0, 0, p->is_a_offset, a);
 }
 
-/* Of dot, which is predicted by strides alone, as its B is. */
+/* Returns how dot reads A, which is predicted by strides alone, as its B is. */
 static tgi_access find_narrow_a_access(const tgi_problem *p)
 {
     tgi_operand a;

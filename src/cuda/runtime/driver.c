@@ -35,7 +35,7 @@ static const char *name_error(const tgi_driver *driver, int error)
     return name;
 }
 
-/* 1 if every function of driver.def was found. */
+/* Returns 1 if every function of driver.def was found. */
 static int bind_functions(void *library)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
