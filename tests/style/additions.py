@@ -36,23 +36,27 @@ class Tree:
 
 
 def add_family(tree):
-    """Adds family brief, a copy of family small. Its stages lie in shared memory as small's do."""
+    """Adds family brief, a copy of family small whose body and instances are one file. Its time has
+    small's figures."""
     def rename(text):
-        return text.replace("small", "brief").replace("SMALL", "BRIEF").replace(
-            "TGI_BRIEF_SHARED_BYTES", "TGI_SMALL_SHARED_BYTES")
+        return text.replace("small", "brief").replace("SMALL", "BRIEF")
 
-    for path in ("src/kernels/small/small.cuh", "src/kernels/small/small.cu",
-                 "src/cuda/families/small.c", "src/cuda/families/small_launch.c"):
+    folder = "src/kernels/small/"
+    instances = tree.read(folder + "small.cu").replace('#include "kernels/small/small.cuh"\n',
+                                                       tree.read(folder + "small.cuh"))
+    tree.write("src/kernels/brief/brief.cu", rename(instances))
+    for path in (folder + "small_shape.h", "src/cuda/families/small.c",
+                 "src/cuda/families/small_launch.c"):
         tree.write(rename(path), rename(tree.read(path)))
+    tree.double("src/model/tile_model.h", r"^double tgi_model_small_seconds\([^;]*;\n", rename)
+    tree.double("src/model/tile_model.c", r"^double tgi_model_small_seconds\(.*?\n}\n",
+                lambda text: "\n" + text.replace("_small_seconds", "_brief_seconds"))
     tree.double("src/core/kernels.def", r"^TGI_FAMILY\(cuda, small, .*?\)\n", rename)
     tree.double("src/core/kernels.def", r"^TGI_CUDA_ROW\(small, small, sm75, fp32[^\n]*\n"
                 "(?!TGI_CUDA_ROW\\(small, small, sm75, fp32)", rename)
     tree.double("src/cuda/families/families.def", r"^TGI_CUDA_FAMILY\(small, small\)\n", rename)
-    tree.double("src/model/tile_model.h", r"^double tgi_model_small_seconds\([^;]*;\n", rename)
-    tree.double("src/model/tile_model.c", r"^double tgi_model_small_seconds\(.*?\n}\n",
-                lambda text: "\n" + rename(text).replace("BRIEF_S", "SMALL_S"))
-    tree.double("src/CMakeLists.txt", r"^ +(cuda/families|kernels/small)/small(_launch)?\.cu?\n",
-                rename, 3)
+    tree.double("src/CMakeLists.txt",
+                r"^ +(cuda/families|kernels/small)/small(_launch)?\.cu?\b.*?\n", rename, 3)
 
 
 def add_type(tree):
