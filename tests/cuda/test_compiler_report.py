@@ -1,6 +1,6 @@
-"""What the compiler made of the production kernels for sm_90a: no spilled register and no local
-memory but those known, in the family wgmma the instructions of Hopper's tensor cores, and the wait
-for the stream ahead of any access of global memory.
+"""Checks what the compiler made of the production kernels for sm_90a. No register is spilled and no
+local memory used but where that is known. The kernels of src/kernels/wgmma have the instructions of
+Hopper's tensor cores. Every kernel waits for the stream before it accesses global memory.
 
 usage: test_compiler_report.py IMAGES_FOLDER KERNELS_DEF DISASSEMBLER_FOLDER
 """
