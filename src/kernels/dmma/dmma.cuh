@@ -173,12 +173,13 @@ struct tgi_dmma {
         __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile)
         {
             const tgi_problem &p = args.problem;
+            const int64_t first = find_first(args, tile);
             const bool is_whole = p.m - tile.row >= Rows && p.n - tile.col >= Cols &&
                                   args.a_vector_elems == 2 && args.b_vector_elems == 2;
             whole_count = is_whole ? static_cast<int>(count_k(args, tile) / Depth) : 0;
-            a = tgi_find_a<double>(args, tile, find_first(args, tile)) +
+            a = tgi_find_a<double>(args, tile, first) +
                 operand_a::first_line() * a_line_stride(args) + operand_a::first_elem();
-            b = tgi_find_b<double>(args, tile, find_first(args, tile)) +
+            b = tgi_find_b<double>(args, tile, first) +
                 operand_b::first_line() * b_line_stride(args) + operand_b::first_elem();
         }
 
