@@ -100,10 +100,8 @@ void EXPORT(set_chip_name)(void)
     strncpy(chip.name, text, sizeof chip.name - 1);
 }
 
-/*
- * Tells what the kernel named by the text does on the chip. If it cannot run, tells the reason as
- * "error".
- */
+/* Tells what the kernel named by the text does on the chip. If it cannot run, tells the reason as
+ * "error". */
 void EXPORT(tell_explanation)(int tile, double m, double n, double k)
 {
     tg_explanation explanation;
@@ -119,11 +117,9 @@ void EXPORT(tell_explanation)(int tile, double m, double n, double k)
     tell(cli_prediction_fields, &explanation.prediction);
 }
 
-/*
- * Returns the numbers of the threads that form the elements of a block's tile, row by row, for the
+/* Returns the numbers of the threads that form the elements of a block's tile, row by row, for the
  * kernel named by the text. Tells the block's thread counts. Returns NULL if there is no such
- * kernel.
- */
+ * kernel. */
 const int *EXPORT(find_owners)(int tile)
 {
     static int owners[TGI_LADDER_TILE_MAX * TGI_LADDER_TILE_MAX];
@@ -146,10 +142,8 @@ int EXPORT(has_tile)(int index, int tile)
     return tgi_model_ladder_has_tile(tgi_kernels_get(index), tile);
 }
 
-/*
- * Plans D = A B of FP32, row-major, on the chip. Returns the number of candidates to tell, or 0 if
- * planning fails.
- */
+/* Plans D = A B of FP32, row-major, on the chip. Returns the number of candidates to tell, or 0 if
+ * planning fails. */
 int EXPORT(list_candidates)(double m, double n, double k)
 {
     const int capacity = sizeof candidates / sizeof candidates[0];
@@ -168,10 +162,8 @@ void EXPORT(tell_candidate)(int index)
     tell(cli_candidate_fields, &candidates[index]);
 }
 
-/*
- * Tells which kernel the planner chooses for the product on the chip and how long it takes. Tells
- * nothing if no kernel can run.
- */
+/* Tells which kernel the planner chooses for the product on the chip and how long it takes. Tells
+ * nothing if no kernel can run. */
 void EXPORT(tell_choice)(double m, double n, double k)
 {
     const int count = list_candidates(m, n, k);

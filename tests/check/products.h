@@ -14,7 +14,7 @@
 #define PRODUCT_COLS 20
 #define PRODUCT_DEPTH 12
 
-/* D = A B with small whole numbers, exact in every type, row-major. */
+/* A product D = A B of small whole numbers, exact in every type, row-major. */
 typedef struct known_product {
     tg_problem problem;
     uint64_t a[PRODUCT_ROWS * PRODUCT_DEPTH]; /* room for elements of any type */
@@ -70,7 +70,7 @@ static inline void make_product(known_product *product, tg_type type, tg_type d_
     }
 }
 
-/* E5M2 by E4M3 with whole numbers as scales. */
+/* Makes a product of E5M2 by E4M3 with whole numbers as scales. */
 static inline void make_scaled_product(known_product *product, float a_scale[PRODUCT_ROWS],
                                        float b_scale[PRODUCT_COLS])
 {
@@ -113,7 +113,7 @@ static inline void zero_tile(known_product *product)
     }
 }
 
-/* A product for every test of a group. */
+/* Makes a product for every test of a group. */
 static inline int make_product_state(void **state)
 {
     *state = malloc(sizeof(known_product));

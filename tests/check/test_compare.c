@@ -70,7 +70,7 @@ static void test_one_wrong_element(void **state)
     }
 }
 
-/* Whole numbers as scales keep the product exact; one of them at a wrong place is found. */
+/* Whole numbers as scales keep the product exact. A scale at a wrong place is found. */
 static void test_scales(void **state)
 {
     known_product *product = *state;
@@ -84,11 +84,11 @@ static void test_scales(void **state)
     b_scale[7] = 5;
     assert_bad_at(product, 0, 7);
     make_scaled_product(product, a_scale, b_scale);
-    product->problem.b_scale = TG_SCALE_TENSOR; /* all columns as the first */
+    product->problem.b_scale = TG_SCALE_TENSOR; /* all columns take the scale of the first */
     assert_false(compare(product).is_ok);
 }
 
-/* D's scale multiplies what is stored, and what is too large is the largest number, not Inf. */
+/* D's scale multiplies what is stored. Too large a value becomes the largest number, not Inf. */
 static void test_fp8_output(void **state)
 {
     known_product *product = *state;
@@ -113,14 +113,14 @@ static void test_fp8_output(void **state)
     assert_bad_at(product, 3, 3);
 }
 
-/* TF32 rounds inputs to nearest: cutting them off, which is nearly twice as far here, is found. */
+/* TF32 rounds inputs to nearest. Cutting them off, which is nearly twice as far here, is found. */
 static void test_tf32(void **state)
 {
     (void)state;
     check_result result;
     const float cut = 1, nearest = 1 + 0x1p-10f, exact = 1 + 0x1.ffp-11f;
     const struct {
-        float factor; /* of the products */
+        float factor; /* scales the products */
         int is_ok;
     } cases[] = {{exact, 1}, {nearest, 1}, {cut, 0}};
     float a[4] = {exact, exact, exact, exact}, b[4] = {exact, exact, exact, exact}, d;
@@ -162,12 +162,12 @@ static void test_subnormal_fp16(void **state)
     }
 }
 
-/* Where k steps of rounding bound nothing, nothing finite is out of bounds. */
+/* If k steps of rounding bound nothing, no finite value is out of bounds. */
 static void test_huge_k(void **state)
 {
     (void)state;
     const int64_t k = (INT64_C(1) << 24) + 8;
-    uint8_t one = 0x38; /* read k times */
+    uint8_t one = 0x38; /* is read k times */
     float d = (float)k;
     check_result result;
     tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP8_E4M3, &one, 1, k),
@@ -226,7 +226,7 @@ static void test_special_inputs(void **state)
     assert_false(compare(product).is_ok);
 }
 
-/* Errors below the bound pass, errors above it do not; the bound is of the element alone. */
+/* Errors below the bound pass, errors above it do not. Each element has its own bound. */
 static void test_bound(void **state)
 {
     known_product *product = *state;
@@ -276,7 +276,7 @@ static void test_epilogue(void **state)
     assert_false(compare(product).is_ok);
 }
 
-/* From 65520 FP16 rounds to Inf: a finite value is wrong there, Inf is wrong well below. */
+/* FP16 rounds to Inf from 65520 on: a finite value is wrong there, and Inf is wrong well below. */
 static void test_output_overflow(void **state)
 {
     known_product *product = *state;
@@ -331,8 +331,8 @@ static void test_empty_output(void **state)
     assert_int_equal(result.checked_count, 0);
 }
 
-/* Where D is too large to compare all of it, the sample holds corners, and errors of a whole row,
- * column or of the middle of a tile row are met by its crossing lines. */
+/* If D is too large to compare all of it, the sample holds its corners. Its crossing lines meet
+ * errors of a whole row, of a column or of the middle of a tile row. */
 static void test_sample(void **state)
 {
     (void)state;

@@ -17,7 +17,8 @@
 static void test_random_stream(void **state)
 {
     (void)state;
-    /* From the published reference implementation of splitmix64, seed 1234567. */
+    /* These numbers come from the published reference implementation of splitmix64, with seed
+     * 1234567. */
     static const uint64_t expected[] = {UINT64_C(6457827717110365317),
                                         UINT64_C(3203168211198807973),
                                         UINT64_C(9817491932198370423)};
@@ -73,7 +74,8 @@ static tg_problem make_strided_problem(void)
     return problem;
 }
 
-/* Address of each element must lie in the allocation: a sanitizer sees it where not. */
+/* Sums all elements. The address of each must lie in the allocation: a sanitizer sees one that does
+ * not. */
 static double sum_view(const tg_matrix *view, int64_t batch_count)
 {
     double sum = 0;

@@ -109,13 +109,14 @@ static void test_right_passes(void **state)
             fail_msg("%s: row %d fails at %g", texts[i], (int)report.bad_row, report.worst_share);
         assert_true(report.worst_share <= 1);
         assert_int_equal(report.bad_row, -1);
-        int64_t rows = problem.d.col_count ? problem.d.row_count : 0; /* that have elements */
+        int64_t rows = problem.d.col_count ? problem.d.row_count : 0; /* with elements */
         assert_int_equal(report.compared_row_count, rows * problem.batch_count);
         check_free_operands(&operands);
     }
 }
 
-/* Every rounding error of a sum of equal numbers has the same sign for long: the worst case. */
+/* The worst case passes: every rounding error of a sum of equal numbers has the same sign for
+ * long. */
 static void test_biased_rounding_passes(void **state)
 {
     (void)state;
@@ -128,7 +129,7 @@ static void test_biased_rounding_passes(void **state)
             set(&problem.b, l, j, 0.7);
     }
     compute(&problem);
-    assert_true(fabs(get(&problem.d, 0, 0, 0) - 2100) > 0.01); /* FP32 alone is that far off */
+    assert_true(fabs(get(&problem.d, 0, 0, 0) - 2100) > 0.01); /* FP32 alone is so far off */
     assert_true(check(&problem).is_ok);
     check_free_operands(&operands);
 }
@@ -160,7 +161,7 @@ static void test_one_wrong_element(void **state)
     }
 }
 
-/* Errors as kernels make them, at a size where the bound is wide. */
+/* Finds errors as kernels make them, at a size where the bound is wide. */
 static void test_wrong_structure(void **state)
 {
     (void)state;
@@ -168,10 +169,10 @@ static void test_wrong_structure(void **state)
     tg_problem problem = make("96x96x96", &operands);
     compute(&problem);
     assert_true(check(&problem).is_ok);
-    set(&problem.d, 40, 50, 0); /* an element never written */
+    set(&problem.d, 40, 50, 0); /* is an element never written */
     assert_int_equal(check(&problem).bad_row, 40);
     compute(&problem);
-    problem.b.row_count = problem.a.col_count = 95; /* the last k too many */
+    problem.b.row_count = problem.a.col_count = 95; /* sums too many steps of k */
     assert_false(check(&problem).is_ok);
     problem.b.row_count = problem.a.col_count = 96;
     problem.op_b = TG_OPERATION_TRANSPOSE;
@@ -199,13 +200,13 @@ static void test_special_values(void **state)
     const int64_t special[][2] = {{2, 0}, {2, 5}, {0, 5}, {1, 1}};
     for (size_t s = 0; s < sizeof special / sizeof special[0]; s++) {
         double right = get(&problem.d, 0, special[s][0], special[s][1]);
-        set(&problem.d, special[s][0], special[s][1], 1); /* where NaN or Inf belongs */
+        set(&problem.d, special[s][0], special[s][1], 1); /* NaN or Inf belongs here */
         report = check(&problem);
         assert_false(report.is_ok);
         assert_int_equal(report.bad_row, special[s][0]);
         set(&problem.d, special[s][0], special[s][1], right);
     }
-    set(&problem.d, 3, 0, get(&problem.d, 0, 3, 0) + 1); /* beside the masked column */
+    set(&problem.d, 3, 0, get(&problem.d, 0, 3, 0) + 1); /* lies beside the masked column */
     assert_int_equal(check(&problem).bad_row, 3);
     check_free_operands(&operands);
 }

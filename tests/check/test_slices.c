@@ -15,10 +15,11 @@
 
 enum { side = 4, depth = 8, product_count = 6 };
 
-/* 1, 2^-8 and -2^-17: the last two as large as slices of a number near 1 can be. */
+/* The slices are 1, 2^-8 and -2^-17: the last two are as large as slices of a number near 1 can
+ * be. */
 static const float element = 0x1.00ff8p0f;
 
-/* Slices of A and of B of each product. */
+/* Each product multiplies these slices of A and of B. */
 static const int pairs[product_count][2] = {{2, 0}, {1, 1}, {0, 2}, {1, 0}, {0, 1}, {0, 0}};
 
 static void cut(float value, float slice[3])
@@ -29,7 +30,7 @@ static void cut(float value, float slice[3])
     }
 }
 
-/* 1 where D, of all products but number `left_out`, keeps the bound of the precision. */
+/* Returns 1 if D keeps the bound of the precision with all products but number `left_out`. */
 static int is_within(tg_precision precision, int left_out)
 {
     float a[side * depth], b[depth * side], d[side * side], slice[3], sum = 0;
@@ -68,7 +69,7 @@ static void test_five_products(void **state)
         assert_false(is_within(TG_PRECISION_BF16X9, i));
     }
     assert_true(is_within(TG_PRECISION_BF16X3, 0));
-    assert_false(is_within(TG_PRECISION_BF16X3, 3)); /* 2^-8 */
+    assert_false(is_within(TG_PRECISION_BF16X3, 3)); /* leaves out a product of 2^-8 */
 }
 
 int main(void)

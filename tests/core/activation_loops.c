@@ -1,5 +1,7 @@
-/* Compiled once for each instruction set: LOOPS_TARGET and TGI_EPILOGUE_HAS_FMA choose it,
- * LOOPS_NAME names the table. */
+/*
+ * This file is compiled once for each instruction set: LOOPS_TARGET and TGI_EPILOGUE_HAS_FMA choose
+ * it, LOOPS_NAME names the table.
+ */
 #include "activation_loops.h"
 #include "core/epilogue.h"
 

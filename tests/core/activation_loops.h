@@ -1,15 +1,17 @@
-/* The epilogue as a backend runs it, loops over the activations and one element at a time, one set
- * for each instruction set. */
+/*
+ * These loops run the epilogue as a backend does, over the activations and one element at a time.
+ * There is one set for each instruction set.
+ */
 #ifndef ACTIVATION_LOOPS_H
 #define ACTIVATION_LOOPS_H
 
 #include "tilegemm.h"
 
-/* y[i] = activation(x[i]), i < count. */
+/* Computes y[i] = activation(x[i]) for i < count. */
 typedef void activate_fp32(const float *x, float *y, int64_t count);
 typedef void activate_fp64(const double *x, double *y, int64_t count);
 
-/* tgi_epilogue_fp32 and _fp64. */
+/* Has the parameters of tgi_epilogue_fp32; finish_fp64 those of tgi_epilogue_fp64. */
 typedef float finish_fp32(float sum, float alpha, float beta, float c, int has_bias, float bias,
                           tg_activation kind);
 typedef double finish_fp64(double sum, double alpha, double beta, double c, int has_bias,
@@ -17,7 +19,7 @@ typedef double finish_fp64(double sum, double alpha, double beta, double c, int 
 
 typedef struct activation_loops {
     const char *isa;
-    activate_fp32 *fp32[TG_ACTIVATION_SILU + 1]; /* by tg_activation */
+    activate_fp32 *fp32[TG_ACTIVATION_SILU + 1]; /* indexed by tg_activation */
     activate_fp64 *fp64[TG_ACTIVATION_SILU + 1];
     finish_fp32 *finish_fp32;
     finish_fp64 *finish_fp64;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_vectorized.sh COMPILER SOURCE_ROOT TARGET VECTOR_BYTES: gcc says that it vectorizes the loop
+# check_vectorized.sh COMPILER SOURCE_ROOT TARGET VECTOR_BYTES asserts that gcc vectorizes the loop
 # over each FP32 activation for that target attribute.
 set -eu
 source="$2/tests/core/activation_loops.c"

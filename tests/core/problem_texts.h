@@ -11,7 +11,7 @@
 
 #define TEXT_BYTES 640
 
-/* The problem, every field of which the parser has set. */
+/* Returns the problem of a text. The parser sets every field. */
 static inline tg_problem parse(const char *text)
 {
     tg_problem problem;

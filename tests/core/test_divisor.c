@@ -13,7 +13,7 @@
 #include "check/check.h"
 #include "kernels/divisor.h"
 
-/* n, the multiples of the divisor next to it and what lies beside them, and the range's ends. */
+/* Judges n, the multiples of the divisor next to it and their neighbours, and the range's ends. */
 static void judge(int32_t value, int64_t n)
 {
     const tgi_divisor divisor = tgi_make_divisor(value);

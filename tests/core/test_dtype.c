@@ -1,6 +1,8 @@
-/* Conversions to and from the types of 16 and 8 bits against an oracle that shares nothing with
- * them (values by ldexp, nearest by comparing with both neighbours), and FP16 against the F16C
- * instructions. */
+/*
+ * Tests conversions to and from the types of 16 and 8 bits against an oracle that shares no code
+ * with them (values by ldexp, nearest by comparing with both neighbours), and FP16 against the F16C
+ * instructions.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,13 +18,13 @@
 #include "core/dtype.h"
 #include "tilegemm_lab.h"
 
-#define PATTERN_STEP 1021u /* of the bit patterns of FP32: 4 million samples */
+#define PATTERN_STEP 1021u /* steps through the bit patterns of FP32: 4 million samples */
 
 typedef struct format {
     int fraction_bits, bias, sign_bit;
     uint32_t largest; /* code of the largest finite number; the next is Inf, or NaN */
-    uint32_t nan;     /* least code of a NaN */
-    int saturates;    /* what is too large becomes the largest, NaN the last code */
+    uint32_t nan;     /* the least code of a NaN */
+    int saturates;    /* too large values become the largest, NaN the last code */
     uint16_t (*encode)(float value);
     float (*decode)(uint16_t bits);
 } format;
@@ -74,13 +76,14 @@ static const format formats[format_count] = {
     {3, 7, 7, 0x7e, 0x7f, 1, encode_e4m3, decode_e4m3},
     {2, 15, 7, 0x7b, 0x7d, 1, encode_e5m2, decode_e5m2}};
 
-/* Largest code without its sign. */
+/* Returns the largest code without its sign. */
 static uint32_t magnitude_mask(const format *f)
 {
     return (1u << f->sign_bit) - 1u;
 }
 
-/* Value of a magnitude; beyond the largest finite one the number that would come after it. */
+/* Returns the value of a magnitude. Beyond the largest finite one this is the number that would
+ * come after it. */
 static double value_of(const format *f, uint32_t magnitude)
 {
     uint32_t fraction = magnitude & ((1u << f->fraction_bits) - 1u);
@@ -121,7 +124,7 @@ static void test_round_trip(void **state)
             uint32_t magnitude = bits & magnitude_mask(f), sign = bits - magnitude;
             float value = f->decode((uint16_t)bits);
             assert_int_equal(signbit(value) ? 1 : 0, sign ? 1 : 0);
-            if (magnitude >= f->nan) { /* comes back quiet */
+            if (magnitude >= f->nan) { /* it comes back quiet */
                 uint32_t quiet = bits | 1u << (f->fraction_bits - 1);
                 assert_true(isnan(value));
                 assert_int_equal(f->encode(value), f->saturates ? sign | 0x7fu : quiet);
@@ -142,7 +145,7 @@ static void test_ties_and_their_neighbours(void **state)
         for (uint32_t magnitude = 0; magnitude <= formats[i].largest; magnitude++) {
             double low = value_of(&formats[i], magnitude);
             double high = value_of(&formats[i], magnitude + 1u);
-            float tie = (float)(0.5 * (low + high)); /* exact in FP32 */
+            float tie = (float)(0.5 * (low + high)); /* is exact in FP32 */
             assert_true((double)tie == 0.5 * (low + high));
             check_nearest(&formats[i], tie);
             check_nearest(&formats[i], -tie);
@@ -183,7 +186,7 @@ static void test_infinity_and_overflow(void **state)
     assert_int_equal(tgi_fp16_from_fp32(0x1.000002p-25f), 0x0001);
     assert_int_equal(tgi_e4m3_from_fp32(INFINITY), 0x7e);
     assert_int_equal(tgi_e4m3_from_fp32(-1e30f), 0xfe);
-    assert_int_equal(tgi_e4m3_from_fp32(464.0f), 0x7e); /* half a unit above 448 */
+    assert_int_equal(tgi_e4m3_from_fp32(464.0f), 0x7e); /* lies half a unit above 448 */
     assert_int_equal(tgi_e4m3_from_fp32(0x1p-10f), 0x00);
     assert_int_equal(tgi_e4m3_from_fp32(0x1.000002p-10f), 0x01);
     assert_true(tgi_fp32_from_e4m3(0x7e) == 448.0f && tgi_fp32_from_e4m3(0x81) == -0x1p-9f);
@@ -213,7 +216,7 @@ static void test_fp16_against_f16c(void **state)
     __builtin_cpu_init();
     unsigned eax = 1, ebx, ecx = 0, edx;
     __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
-    if ((ecx >> 29 & 1u) && __builtin_cpu_supports("avx")) { /* bit 29 of leaf 1: F16C */
+    if ((ecx >> 29 & 1u) && __builtin_cpu_supports("avx")) { /* bit 29 of leaf 1 tells F16C */
         compare_with_f16c();
         return;
     }

@@ -1,5 +1,7 @@
-/* The activations against libm in a wider format, with the bounds of activation.h, on every
- * instruction set that this processor has; then the order of operations of the epilogue. */
+/*
+ * Tests the activations against libm in a wider format, with the bounds of activation.h, on every
+ * instruction set that this processor has. Then tests the order of operations of the epilogue.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,13 +16,13 @@
 #include "activation_loops.h"
 #include "core/epilogue.h"
 
-#define PATTERN_STEP 4099u /* of the bit patterns of FP32: a million samples, every exponent */
+#define PATTERN_STEP 4099u /* gives a million bit patterns of FP32, of every exponent */
 #define DENSE_COUNT 200000
 
 static const tg_activation smooth_kinds[] = {TG_ACTIVATION_GELU_ERF, TG_ACTIVATION_GELU_TANH,
                                              TG_ACTIVATION_SILU};
 
-/* The sets of loops this processor can run; returns how many. */
+/* Lists the sets of loops that this processor can run; returns how many. */
 static int list_loops(const activation_loops *loops[3])
 {
     int count = 0;
@@ -41,7 +43,7 @@ static double uniform(uint64_t *state, double low, double high)
     return low + (high - low) * ((double)(*state >> 11) * 0x1p-53);
 }
 
-/* In long double, in the form that does not cancel. */
+/* Computes the activation in long double, in the form that does not cancel. */
 static long double activate_exactly(tg_activation kind, long double x)
 {
     long double slope = 1.0L;
@@ -55,7 +57,8 @@ static long double activate_exactly(tg_activation kind, long double x)
     return z < 0.0L ? x * (expl(z) / (1.0L + expl(z))) : x / (1.0L + expl(-z));
 }
 
-/* Finite samples of every exponent, then dense ones where the functions bend and in their tails. */
+/* Makes finite samples of every exponent, then dense ones where the functions bend and in their
+ * tails. */
 static int64_t make_samples_fp32(float **samples)
 {
     float *x = malloc((0xffffffffu / PATTERN_STEP + 2u * DENSE_COUNT + 1u) * sizeof *x);
@@ -142,7 +145,7 @@ static void test_fp64_accuracy(void **state)
     }
 }
 
-/* Of one instruction set: no difference between a vector's element and the same one alone. */
+/* Within one instruction set, a vector's element has the same bits as the element alone. */
 static void test_same_bits_at_any_position(void **state)
 {
     (void)state;
@@ -244,7 +247,7 @@ static double finish_one_fp64(double sum, double alpha, double beta, double c, t
     return tgi_epilogue_fp64(&epilogue, &terms, sum);
 }
 
-/* Values for which any other order of the operations rounds to something else. */
+/* For these values any other order of the operations rounds to another result. */
 static void test_order_of_operations(void **state)
 {
     (void)state;
@@ -252,7 +255,7 @@ static void test_order_of_operations(void **state)
     /* (3 * 0.1f) is rounded before 1 is taken from it. */
     volatile float product = 3.0f * 0.1f;
     assert_true(finish_one_fp32(0.1f, 3.0f, 0.0f, NAN, 1, -0.3f, none) == product + -0.3f);
-    /* ((2^24 * 1) + 1) + 1 stays, 2^24 + (1 + 1) would not. */
+    /* ((2^24 * 1) + 1) + 1 stays 2^24; 2^24 + (1 + 1) would not. */
     assert_true(finish_one_fp32(0x1p24f, 1.0f, 1.0f, 1.0f, 1, 1.0f, none) == 0x1p24f);
     assert_true(finish_one_fp64(0x1p53, 1.0, 1.0, 1.0, 1, 1.0, none) == 0x1p53);
     /* The activation comes last: -4 + 3 + 2 = 1. */

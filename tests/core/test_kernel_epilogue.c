@@ -20,9 +20,9 @@
 #include "check/check.h"
 
 #define M 7
-#define N 83 /* more than a pass of the finish, and no multiple of any vector */
+#define N 83 /* is more than a pass of the finish, and no multiple of a vector */
 
-/* The set compiled for a row's instruction set. */
+/* Returns the loops compiled for a row's instruction set. */
 static const activation_loops *find_loops(const char *isa)
 {
 #ifdef TEST_X86_LOOPS
@@ -35,7 +35,7 @@ static const activation_loops *find_loops(const char *isa)
     return &loops_generic;
 }
 
-/* Element (i, j) of D, from the operands, in FP32. */
+/* Computes element (i, j) of D from the operands, in FP32. */
 static double finish_in_fp32(const activation_loops *loops, const tg_problem *p, int64_t i,
                              int64_t j)
 {
@@ -61,7 +61,7 @@ static double finish_in_fp64(const activation_loops *loops, const tg_problem *p,
                               has_bias ? bias[p->bias == TG_BIAS_ROW ? i : j] : 0, p->activation);
 }
 
-/* Elements of D whose bits are not those of the epilogue. */
+/* Counts the elements of D whose bits are not those of the epilogue. */
 static int count_differences(const activation_loops *loops, const tg_problem *p)
 {
     const size_t elem_bytes = (size_t)tg_get_type_bytes(p->d.type);
@@ -94,7 +94,7 @@ static tg_problem make_problem(tg_type type, tg_type d_type, int index)
 
 enum { problem_count = 2 * 3 * 3 * (TG_ACTIVATION_SILU + 1) };
 
-/* Runs one row on one problem; 0 where it cannot. */
+/* Runs one row on one problem. Returns 0 if it cannot. */
 static int run_row(tg_context *context, const tg_kernel_info *info, const tg_problem *problem)
 {
     const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = info->name};
@@ -176,7 +176,7 @@ static float activate_first(float sum, float alpha, float beta, float c, int has
     return has_bias ? t + bias : t;
 }
 
-/* Each order is told from the right one by some problem. */
+/* For each other order of operations, some problem tells it from the right one. */
 static void test_other_orders_are_told(void **state)
 {
     (void)state;

@@ -48,7 +48,7 @@ static void test_shortest(void **state)
     check_format("8x8x8:prec=tf32:b=fp32", "8x8x8:prec=tf32");
 }
 
-/* 0..limit - 1 */
+/* Returns a random number in 0 .. limit - 1. */
 static int64_t pick(uint64_t *state, int64_t limit)
 {
     return (int64_t)(check_next_random(state) % (uint64_t)limit);
@@ -89,7 +89,7 @@ static double random_factor(uint64_t *state)
     return ldexp((double)(int64_t)check_next_random(state), (int)pick(state, 100) - 120);
 }
 
-/* A problem with fields at random, most of them legal. */
+/* Returns a problem with random fields, most of them legal. */
 static tg_problem random_problem(uint64_t *state)
 {
     int64_t m = pick(state, 9), n = pick(state, 9), k = pick(state, 9);
@@ -147,15 +147,15 @@ static void test_random_problems(void **state)
         char text[TEXT_BYTES];
         tg_problem p = random_problem(&random);
         if (tg_format_problem(&p, text, sizeof text) != TG_STATUS_OK)
-            continue; /* not legal */
+            continue; /* is not legal */
         legal_count++;
         go_round(&p, text);
     }
     assert_true(legal_count > 20000);
 }
 
-/* Random texts of the format's own words: what parses goes round, or is no legal problem and is
- * refused as planning refuses it. */
+/* Parses random texts of the format's own words. A text that parses goes round, or it is no legal
+ * problem and is refused as planning refuses it. */
 static void test_random_texts(void **state)
 {
     (void)state;
@@ -206,7 +206,7 @@ static void test_random_texts(void **state)
     assert_true(parsed_count > 0);
 }
 
-/* The longest problem that is legal: without elements any stride is. */
+/* Writes the longest legal problem: without elements, any stride is legal. */
 static void test_longest(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void test_null_and_illegal(void **state)
     tg_problem p = parse("8x8x8");
     assert_int_equal(tg_format_problem(NULL, text, sizeof text), TG_STATUS_INVALID_ARGUMENT);
     assert_int_equal(tg_format_problem(&p, NULL, 0), TG_STATUS_INVALID_ARGUMENT);
-    p.b.row_count = 9; /* k of A is 8 */
+    p.b.row_count = 9; /* k of A stays 8 */
     assert_int_equal(tg_format_problem(&p, text, sizeof text), TG_STATUS_INVALID_ARGUMENT);
 }
 

@@ -99,7 +99,7 @@ static void test_errors(void **state)
     (void)state;
     const struct {
         const char *text;
-        const char *named; /* part of the detail */
+        const char *named; /* a part of the detail */
     } cases[] = {
         {"", "empty part"},
         {"8x8", "\"8x8\""},

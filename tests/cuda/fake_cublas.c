@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Values of cublas_api.h, cublasLt.h and library_types.h in use. */
+/* These values of cublas_api.h, cublasLt.h and library_types.h are in use. */
 enum { operation_n = 0, success = 0, invalid_value = 7, execution_failed = 13, not_supported = 15 };
 enum { data_fp32 = 0, data_fp64 = 1, description_op_a = 3, description_op_b = 4 };
 enum { candidate_count = 3, useless = 0, failing = 1, working = 2 };
@@ -102,7 +102,7 @@ EXPORTED int cublasDgemm_v2(void *handle, int op_a, int op_b, int m, int n, int 
 
 EXPORTED int cublasGemmEx(void)
 {
-    return not_supported; /* of 16-bit types, which no kernel here has */
+    return not_supported; /* no kernel here has the 16-bit types */
 }
 
 /* ---- cuBLASLt */
@@ -116,7 +116,7 @@ typedef struct layout {
     int64_t rows, cols, leading;
 } layout;
 
-/* cublasLtMatmulHeuristicResult_t */
+/* This struct has the layout of cublasLtMatmulHeuristicResult_t. */
 typedef struct candidate {
     uint64_t algorithm[8];
     size_t workspace_bytes;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Codes and attributes of cuda.h that the fake answers with. */
+/* The fake answers with these codes and attributes of cuda.h. */
 enum { error_out_of_memory = 2, error_no_device = 100, error_not_found = 500 };
 
 typedef struct fake_function {
@@ -30,7 +30,7 @@ static int read_number(const char *variable, int otherwise)
     return text && text[0] ? atoi(text) : otherwise;
 }
 
-/* The error that `symbol` must give at this call, or 0. */
+/* Returns the error that `symbol` must give at this call, or 0. */
 static int fail(const char *symbol)
 {
     if (strcmp(state.failing, symbol) != 0)
@@ -191,7 +191,7 @@ int cuFuncSetAttribute(void *function, int attribute, int value)
     return 0;
 }
 
-/* CUlaunchAttribute and CUlaunchConfig of cuda.h. */
+/* These structs have the layout of CUlaunchAttribute and CUlaunchConfig of cuda.h. */
 typedef struct fake_attribute {
     int name, padding;
     int value[16];
@@ -225,7 +225,7 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
     return 0;
 }
 
-/* A map is a mark: nothing here reads it. */
+/* The tensor map gets a mark only: nothing here reads it. */
 int cuTensorMapEncodeTiled(void *map, int type, uint32_t dimension_count, void *data,
                            const uint64_t *counts, const uint64_t *stride_bytes,
                            const uint32_t *box, const uint32_t *steps, int interleave, int swizzle,

@@ -21,20 +21,20 @@ typedef struct fake_driver {
     int is_capturing; /* what cuStreamGetCaptureInfo_v2 tells of every stream */
     uint64_t capture;
 
-    /* What was done. */
+    /* These members record what was done. */
     int launch_count, load_count, allocate_count, live_allocation_count, retain_count;
     int shared_attribute_count, wait_count;
     int get_current_count, set_current_count, encode_count, replace_count, get_capture_count;
-    char kernel[128];  /* of the last launch */
-    char kernels[512]; /* of all since it was emptied, a comma behind each */
-    char boxes[128];   /* of all maps since it was emptied: "64x8," elements of as many lines */
+    char kernel[128];  /* names the kernel of the last launch */
+    char kernels[512]; /* names all since it was emptied, a comma behind each */
+    char boxes[128];   /* tells all maps since it was emptied: "64x8," elements of as many lines */
     unsigned grid[3], block[3], shared_bytes;
     int is_early; /* the last launch may start before the stream's earlier kernel has ended */
     void *stream;
-    void *current; /* context of the calling thread */
+    void *current; /* the context of the calling thread */
 } fake_driver;
 
-/* The fake's own state; exported by the library. */
+/* Returns the fake's own state. The library exports this function. */
 fake_driver *fake_get_driver(void);
 typedef fake_driver *fake_get_driver_function(void);
 

@@ -15,7 +15,8 @@
 #include "fake_control.h"
 #include "tilegemm_lab.h"
 
-/* 4 x 4, alpha = 0: the epilogue alone, which every build has a kernel for. */
+/* Makes a problem of 4 x 4 with alpha = 0: it runs the epilogue alone, which every build has a
+ * kernel for. */
 static tg_problem make_scaling(void *d)
 {
     tg_matrix view = tg_make_matrix(TG_TYPE_FP32, d, 4, 4);
@@ -164,7 +165,8 @@ static void test_failed_launch_is_described(void **state)
     tg_destroy_context(context);
 }
 
-/* Of the last launch of `kernel` for 64 x 64 x 64; -1 where the build has no image of it. */
+/* Returns 1 if the last launch of `kernel` for 64 x 64 x 64 may start early, or -1 if the build has
+ * no image of it. */
 static int is_launched_early(tg_context *context, tg_type type, const char *kernel)
 {
     static float memory[64 * 64], d[64 * 64];
@@ -179,7 +181,7 @@ static int is_launched_early(tg_context *context, tg_type type, const char *kern
     return status == TG_STATUS_OK ? fake_reach()->is_early : -1;
 }
 
-/* Kernels wait for the stream themselves, but for those of the ladder. */
+/* Kernels wait for the stream themselves, except those of the ladder. */
 static void test_kernels_that_start_early(void **state)
 {
     (void)state;
@@ -280,7 +282,7 @@ static void test_calls_are_timed(void **state)
     tg_destroy_context(context);
 }
 
-/* A row without launch code would be seen only by who asks for it. */
+/* A row without launch code would fail only a caller who asks for it. */
 static void test_every_row_has_its_family(void **state)
 {
     (void)state;
@@ -305,7 +307,7 @@ static void test_every_row_has_its_family(void **state)
     tg_destroy_context(context);
 }
 
-/* Rows dot and rank of narrow types take few rows or few columns, and no IEEE sums. */
+/* Rows dot and rank of narrow types take few rows or few columns, and form no IEEE sums. */
 static void test_skinny_rows_of_narrow_types(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-"""The command on a fake driver, which computes nothing: what it lists, refuses and finds wrong.
+"""Tests the command on a fake driver, which computes nothing: what it lists, refuses and finds
+wrong.
 
 usage: test_command.py TILEGEMM FOLDER_OF_THE_FAKE FOLDER_OF_THE_FAKE_CUBLAS
 """
@@ -61,7 +62,7 @@ class OnFakeDriver(unittest.TestCase):
         small = read("256x256x256")["cuda_small_sm75_fp32_16x32x128"]
         self.assertEqual(small["global_read_bytes"], 4 * 256 * (256 * 8 + 256 * 16))
         self.assertEqual(small["global_write_bytes"], 4 * 256 * 256)
-        # Few columns are taken as rows; parts of k are written and read again.
+        # Few columns are taken as rows; split-K parts are written and read again.
         dot = read("4096x16x4096")["cuda_dot_sm80_fp32_16x64x128"]
         self.assertGreater(dot["k_part_count"], 1)
         self.assertEqual(dot["global_write_bytes"], 4 * 4096 * 16 * (1 + dot["k_part_count"]))
@@ -72,7 +73,8 @@ class OnFakeDriver(unittest.TestCase):
         self.assertEqual({row["block_count"] for row in cpu["candidates"]}, {0})
 
     def test_candidates_of_a_chip_are_those_of_its_device(self):
-        """Planned for the chip that describes the GPU, without it: the same to the last digit."""
+        """A plan for the chip that describes the GPU, made without the GPU, is the same to the last
+        digit."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "chip.json")
             with open(path, "w", encoding="utf-8") as file:
@@ -97,7 +99,7 @@ class OnFakeDriver(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (3, ""))
 
     def test_chips_have_their_instruction_sets(self):
-        """What a chip of each generation can run, and what it lacks."""
+        """A chip of each generation can run its instruction set, and lacks the next one."""
         for chip, isa, lacks in (("t4", "sm75", "sm80"), ("a100", "sm80", "sm90a"),
                                  ("rtx4090", "sm80", "sm90a"), ("h200", "sm90a", ""),
                                  ("b200", "sm80", "sm90a")):
@@ -158,7 +160,8 @@ class OnFakeDriver(unittest.TestCase):
         self.assertIsNone(json.loads(done.stdout)["summaries"][0]["host_us"])
 
     def test_peers_compute_every_layout(self):
-        """The fake cuBLAS multiplies, in memory that is the host's; our kernels do not run."""
+        """The fake cuBLAS multiplies, in memory that is the host's. The library's kernels do not
+        run."""
         shapes = [f"7x5x{k}:{layout}{type}{alpha}" for k, type, alpha in
                   ((9, "", ""), (3, ":fp64", ":alpha=-2"), (1, "", ":lda=12:ldb=12:ldd=11"))
                   for layout in ("nn", "nt", "tn", "tt")]

@@ -17,8 +17,8 @@ import sys
 import unittest
 
 CHIP = "sm_90a"
-# (stack, spill store, spill load bytes) that rows with few registers to spare had when this test
-# was written: they may lessen, not grow. No row of an image of src/kernels/wgmma has any.
+# Rows with few registers to spare have these (stack, spill store, spill load bytes). They may
+# lessen, not grow. No row of an image of src/kernels/wgmma has any.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_32x32x64": (56, 116, 112),
                 "cuda_dmma_sm90a_fp64_128x128x32": (64, 92, 248),
@@ -28,12 +28,12 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 ROW = re.compile(r"^TGI_CUDA_ROW\((.*)\)", re.M)
-# Accesses of global memory; the wait for the kernel ahead; tensor cores.
+# These instructions access global memory, wait for the kernel ahead, and use the tensor cores.
 ACCESSES = ("LDG", "LDGSTS", "STG", "UTMALDG", "UTMASTG")
 WAIT = "ACQBULK"
 TOLD = re.compile(r"\b(" + "|".join((*ACCESSES, WAIT, "HGMMA", "QGMMA")) + r")\b")
-NOT_PRODUCTION = {"ladder", "peak"}  # images whose kernels are never launched early
-# FP8 has instructions of its own.
+NOT_PRODUCTION = {"ladder", "peak"}  # kernels of these images are never launched early
+# FP8 has its own instructions.
 INSTRUCTIONS = {"fp8_e4m3": "QGMMA", "fp8_e5m2": "QGMMA"}
 
 
@@ -49,7 +49,7 @@ def read_frames(report):
         if found:
             function = found.group(1)
         found = FRAME.search(line)
-        if found and entry and function == entry:  # and not one that it calls
+        if found and entry and function == entry:  # leaves out functions that it calls
             frames[entry] = tuple(int(count) for count in found.groups())
     return frames
 
@@ -69,7 +69,7 @@ def disassemble(image):
     Returns None without the disassembler."""
     folders = [os.environ.get("PATH", ""), "/usr/local/cuda/bin",
                *map(str, DISASSEMBLER.glob("lib/python3*/site-packages/nvidia/*/bin"))]
-    path = os.pathsep.join(folders)  # it calls nvdisasm by its name
+    path = os.pathsep.join(folders)  # finds nvdisasm by its name
     tool = shutil.which("cuobjdump", path=path)
     if not tool:
         return None

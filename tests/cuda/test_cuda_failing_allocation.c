@@ -18,7 +18,7 @@
 
 #define ALLOCATIONS_MAX 100
 
-/* A context's life: a call, and workspaces of two streams. */
+/* Runs through a context's life: a call, and workspaces of two streams. */
 static tg_status live(void)
 {
     float d[16];
@@ -80,7 +80,7 @@ static void test_device_allocations(void **state)
     assert_int_equal(live(), TG_STATUS_OUT_OF_MEMORY);
     FAKE_ASSERT_DETAIL("bytes of memory could be had on cuda:1", "free");
     assert_int_equal(fake_reach()->live_allocation_count, 0);
-    fake_fail_at("cuMemAlloc_v2", 1, 2); /* what a context opens with, a plan then asks for */
+    fake_fail_at("cuMemAlloc_v2", 1, 2); /* a plan then asks for what a context opens with */
     assert_int_equal(live(), TG_STATUS_OK);
     fake_fail_at("cuMemAlloc_v2", 4, 2);
     assert_int_equal(live(), TG_STATUS_OK);

@@ -29,7 +29,7 @@ static tg_problem parse(const char *text)
     return problem;
 }
 
-/* Fails unless both are the same but for `reason`, whose bytes behind its end say nothing. */
+/* Fails unless both are the same, except for the bytes behind the end of `reason`. */
 static void assert_same_candidate(const tg_candidate *one, const tg_candidate *other)
 {
     assert_string_equal(one->kernel, other->kernel);
@@ -83,8 +83,8 @@ static void test_chip_plans_as_its_context_does(void **state)
     tg_destroy_context(context);
 }
 
-/* Calls a plan, made without pointers, with A at a multiple of 16 bytes and an element behind one.
- * `kernels` has the launches of the second call. */
+/* Calls a plan, made without pointers, with A at a multiple of 16 bytes and then one element behind
+ * it. `kernels` receives the launches of the second call. */
 static void call_with_offset(tg_context *context, const char *kernel, char kernels[512])
 {
     static uint16_t a[16 * 1024 + 16], b[512 * 1024], d[16 * 512];
@@ -106,7 +106,7 @@ static void call_with_offset(tg_context *context, const char *kernel, char kerne
     tg_destroy_plan(plan);
 }
 
-/* The last line of the log tells that kernel. */
+/* Asserts that the last line of the log tells that kernel. */
 static void assert_logged(FILE *log, const char *kernel)
 {
     char line[1024] = "", key[256];
@@ -128,11 +128,11 @@ static void test_offset_operands_are_planned_for_again(void **state)
     setenv("TILEGEMM_LOG", path, 1);
     tg_context *context = fake_open_context("cuda");
     unsetenv("TILEGEMM_LOG");
-    /* Another kernel is quicker, where A would have to be repacked; that one ran. */
+    /* Another kernel is quicker if A would have to be repacked; that one ran. */
     call_with_offset(context, NULL, kernels);
     assert_true(strncmp(kernels, "cuda_dot_", 9) == 0);
     assert_logged(log, "cuda_dot_");
-    /* Not so where the caller has said which. */
+    /* A caller who has named the kernel gets it. */
     call_with_offset(context, "cuda_wgmma", kernels);
     assert_true(strncmp(kernels, "tgi_repack_2,cuda_wgmma_sm90a_bf16_64x16x64_kk,", 47) == 0);
     assert_logged(log, "cuda_wgmma_sm90a_bf16_64x16x64 ");
@@ -141,7 +141,7 @@ static void test_offset_operands_are_planned_for_again(void **state)
     unlink(path);
 }
 
-/* 3 million tiles are no obstacle; what the kernel cannot count is refused. */
+/* A problem of 3 million tiles runs; a problem that the kernel cannot count is refused. */
 static void test_many_tiles(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void test_many_tiles(void **state)
     tg_destroy_context(context);
 }
 
-/* FP32 by slices: which precisions take it, and with how much workspace. */
+/* Checks which precisions compute FP32 by slices, and with how much workspace. */
 static void test_sliced_rows(void **state)
 {
     (void)state;
@@ -170,7 +170,7 @@ static void test_sliced_rows(void **state)
     tg_context *context = fake_open_context("cuda");
     static const struct {
         const char *problem, *family;
-        int64_t elem_bytes; /* of workspace */
+        int64_t elem_bytes; /* bytes of workspace an element */
     } cases[] = {{"2048x2048x2048", "cuda_bf16x", 6},
                  {"2048x2048x2048:prec=ieee_fp32", "cuda_simt", 0},
                  {"2048x2048x2048:prec=bf16x3", "cuda_bf16x", 4},
@@ -185,7 +185,7 @@ static void test_sliced_rows(void **state)
         assert_memory_equal(info.kernel, cases[i].family, strlen(cases[i].family));
         const int64_t slice_bytes = 2 * 2048 * 2048 * cases[i].elem_bytes;
         assert_true(info.workspace_bytes >= slice_bytes);
-        assert_true(info.workspace_bytes <= slice_bytes + 20000000); /* and sums of runs */
+        assert_true(info.workspace_bytes <= slice_bytes + 20000000); /* and the sums of runs */
         tg_destroy_plan(plan);
     }
     const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = "cuda_bf16x"};
@@ -215,8 +215,8 @@ static tg_candidate find_choice(tg_context *context, const char *text)
     return choice;
 }
 
-/* Batch-invariant FP32 and FP64: k whole, by rows of one order whatever the shape; those shapes
- * would otherwise be cut, or taken by other families. */
+/* Batch-invariant FP32 and FP64 keep k whole, and their rows sum in one order for every shape.
+ * Without the option those shapes would be split, or taken by other families. */
 static void test_batch_invariant_rows(void **state)
 {
     (void)state;
@@ -241,14 +241,14 @@ static void test_batch_invariant_rows(void **state)
     tg_destroy_context(context);
 }
 
-/* Slices that would need more workspace than the context allows: D in panels. */
+/* If slices would need more workspace than the context allows, D is computed in panels. */
 static void test_panels(void **state)
 {
     (void)state;
     static const struct {
         const char *problem, *kernel;
         int64_t limit_bytes;
-        int call_count; /* 0: refused */
+        int call_count; /* 0 if refused */
     } cases[] = {{"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 0, 1},
                  {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 68000000, 4},
                  {"1000x900x4000", "cuda_bf16r_sm90a_fp32_128x128x32", 56000000, 2},
@@ -288,13 +288,13 @@ static void test_panels(void **state)
     }
 }
 
-/* The copy engine brings no more lines than an operand has, in groups of eight: shares of them
- * where two blocks have a tile's lines in common; across k blocks of 64. */
+/* TMA brings no more lines than an operand has, in groups of eight. If two blocks share a tile's
+ * lines, each brings a share of them. Across k, it brings blocks of 64. */
 static void test_boxes_end_with_their_operand(void **state)
 {
     (void)state;
     static const struct {
-        const char *problem, *kernel, *boxes; /* of A, of B, of D */
+        const char *problem, *kernel, *boxes; /* TMA boxes of A, of B, of D */
     } cases[] = {
         {"5x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x8,64x64,64x64,"},
         {"37x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x40,64x64,64x64,"},
@@ -339,15 +339,15 @@ static void test_boxes_end_with_their_operand(void **state)
     tg_destroy_context(context);
 }
 
-/* Lines that begin anywhere: of one operand where they lie, a box for each kind, of the other by a
- * pass. */
+/* Lines of A and B may begin anywhere. One operand is read where it lies, with a TMA box for each
+ * alignment; a pass repacks the other one. */
 static void test_loose_lines(void **state)
 {
     (void)state;
 #define LOOSE "cuda_loose_sm90a_bf16_128x128x64"
     static const struct {
         const char *problem, *kernels, *boxes;
-        int offset; /* elements, of A */
+        int offset; /* elements in front of A */
     } cases[] = {{"1024x2048x1001:nn:bf16", LOOSE "_kn,",
                   "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x48,64x64,", 0},
                  {"512x2001x768:nn:bf16:d=bf16", LOOSE "_mk,",

@@ -24,7 +24,7 @@ static tg_problem parse(const char *text)
     return problem;
 }
 
-/* Calls of the driver since the last time. */
+/* Counts the calls of the driver since the last time. */
 static fake_driver count_calls(void)
 {
     static fake_driver last;
@@ -39,7 +39,7 @@ static fake_driver count_calls(void)
     return made;
 }
 
-/* Fails unless one call did exactly so much. */
+/* Fails unless one call did exactly this much. */
 static void assert_calls(int launch_count, int replace_count, int encode_count)
 {
     const fake_driver made = count_calls();
@@ -53,8 +53,8 @@ static void assert_calls(int launch_count, int replace_count, int encode_count)
 
 static _Alignas(64) float memory[3][256 * 256];
 
-/* The first call of a plan encodes its tensor maps, a call with other pointers moves them, a call
- * with the pointers of the first does neither. */
+/* The first call of a plan encodes its tensor maps. A call with other pointers replaces their
+ * addresses. A call with the pointers of the first does neither. */
 static void test_driver_calls(void **state)
 {
     (void)state;
@@ -124,8 +124,8 @@ static void test_bare_launch(void **state)
     tg_destroy_context(context);
 }
 
-/* Operands that are less aligned than was planned for are planned for once: what comes after
- * allocates nothing. */
+/* A plan whose operands are less aligned than it was told is made for them once; calls after that
+ * allocate nothing. */
 static void test_unaligned_operands_are_planned_for_once(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void test_unaligned_operands_are_planned_for_once(void **state)
     tg_destroy_context(context);
 }
 
-/* D = alpha A B + beta C of ones, 8 x 8 x 8: every element is 8 alpha + beta. */
+/* Asserts that D = alpha A B + beta C of ones, 8 x 8 x 8, is 8 alpha + beta in every element. */
 static void assert_product(tg_context *context, double alpha, double beta)
 {
     float a[64], b[64], c[64], d[64];
@@ -174,7 +174,7 @@ static void assert_product(tg_context *context, double alpha, double beta)
         assert_true(d[i] == (float)(8.0 * alpha + beta));
 }
 
-/* Values of alpha and beta of one class share a plan; the first call of a class makes it. */
+/* Values of alpha and beta of one class share a plan. The first call of a class makes it. */
 static void test_factors_share_a_plan(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void test_factors_share_a_plan(void **state)
     for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++)
         assert_product(context, factors[i][0], factors[i][1]);
     assert_int_equal(allocation_get_counts().call_count, 0);
-    assert_product(context, 1.0, 0.0); /* of another class */
+    assert_product(context, 1.0, 0.0); /* needs a plan of another class */
     assert_true(allocation_unwatch().call_count > 0);
     assert_product(context, 0.0, 2.0);
     /* A factor that overflows FP32 is refused whether its class is known or not. */
@@ -222,8 +222,8 @@ static void test_plans_keep_their_factors(void **state)
     tg_destroy_context(context);
 }
 
-/* Not one bit of the key may be forgotten: problems that differ in one member have other plans, or
- * are refused as they are without a cache. */
+/* Every bit of the key counts: problems that differ in one member have other plans, or are refused
+ * as they are without a cache. */
 static void test_keys_tell_problems_apart(void **state)
 {
     (void)state;
@@ -255,7 +255,7 @@ static void test_keys_tell_problems_apart(void **state)
         for (int other = 0; other < i; other++)
             assert_ptr_not_equal(plans[i], plans[other]);
     }
-    /* An enum outside its range is no value that 8 bits would make of it. */
+    /* An enum outside its range is not the value that its low 8 bits would give. */
     tg_problem problem = parse("16x16x16");
     problem.activation = (tg_activation)256;
     tg_plan *plan;

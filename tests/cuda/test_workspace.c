@@ -14,9 +14,9 @@
 #include "fake_control.h"
 #include "plan/context.h"
 
-#define PER_THREAD ((void *)2) /* CU_STREAM_PER_THREAD */
+#define PER_THREAD ((void *)2) /* equals CU_STREAM_PER_THREAD */
 
-/* The pool is reached from inside: no kernel of every build needs a workspace. */
+/* Reaches the pool from inside, because no kernel that every build has needs a workspace. */
 static void test_workspaces_belong_to_streams(void **state)
 {
     (void)state;
@@ -28,9 +28,9 @@ static void test_workspaces_belong_to_streams(void **state)
     assert_int_equal(tgi_workspace_reserve(pool, 5000), 0);
     int allocated = fake->allocate_count;
     assert_int_equal(tgi_workspace_take(pool, 5000, first_stream, &a), 0);
-    assert_int_equal(fake->allocate_count, allocated); /* the spare */
+    assert_int_equal(fake->allocate_count, allocated); /* took the spare block */
     assert_int_equal(tgi_workspace_take(pool, 5000, first_stream, &b), 0);
-    assert_ptr_not_equal(a.memory, b.memory); /* the first is not given back yet */
+    assert_ptr_not_equal(a.memory, b.memory); /* the first block is not given back yet */
     tgi_workspace_give(pool, a);
     tgi_workspace_give(pool, b);
     assert_int_equal(tgi_workspace_take(pool, 5000, second_stream, &c), 0);
@@ -67,7 +67,7 @@ static void test_captured_workspaces_stay_with_their_graph(void **state)
     assert_ptr_not_equal(captured.memory, plain.memory);
     tgi_workspace_give(pool, captured);
     assert_int_equal(tgi_workspace_take(pool, 100, stream, &again), 0);
-    assert_ptr_equal(again.memory, captured.memory); /* one after the other in the graph, too */
+    assert_ptr_equal(again.memory, captured.memory); /* they run one after the other */
     tgi_workspace_give(pool, again);
     /* Another stream that joined the capture may run beside this one in the graph. */
     char joined[8];

@@ -81,10 +81,8 @@ static const tg_precision precisions[] = {TG_PRECISION_IEEE_FP32, TG_PRECISION_B
                                           TG_PRECISION_BF16X9, TG_PRECISION_BF16X3,
                                           TG_PRECISION_FP16X3};
 
-/*
- * Fills SIDE lines of k elements, which repeat the first CHECKED_SIDE. B is stored like A, one
- * column after another.
- */
+/* Fills SIDE lines of k elements, which repeat the first CHECKED_SIDE. B is stored like A, one
+ * column after another. */
 static void fill(float *data, int kind, int is_b, int64_t k, uint64_t *random)
 {
     for (int64_t line = 0; line < CHECKED_SIDE; line++)

@@ -62,10 +62,8 @@ static void close_case(ones_case *ones)
     free(ones->host);
 }
 
-/*
- * Computes by a peer (NULL: by the library) and prints what it found. Returns the number of wrong
- * elements, or -1 if nothing was computed.
- */
+/* Computes by a peer (NULL: by the library) and prints what it found. Returns the number of wrong
+ * elements, or -1 if nothing was computed. */
 static int64_t count_wrong(ones_case *ones, const cli_peer *peer, const char *name)
 {
     const tg_matrix *d = &ones->problem.d;

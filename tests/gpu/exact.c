@@ -36,11 +36,9 @@ int exact_value_count(void)
     return value_count;
 }
 
-/*
- * Locates, among the values, the elements of a line of a batch entry of an operand. A line is one
+/* Locates, among the values, the elements of a line of a batch entry of an operand. A line is one
  * row of A or one column of B. Line i begins at first + i * line_step, modulo value_count, and each
- * next element lies k_step behind.
- */
+ * next element lies k_step behind. */
 typedef struct operand_steps {
     int first, line_step, k_step;
 } operand_steps;

@@ -9,24 +9,18 @@
 
 #include "tilegemm.h"
 
-/*
- * Chooses the values: "ones", whose sums are k, or "integers" of -7 to 7. Returns 0 if `name` is
- * neither.
- */
+/* Chooses the values: "ones", whose sums are k, or "integers" of -7 to 7. Returns 0 if `name` is
+ * neither. */
 int exact_choose_values(const char *name);
 
-/*
- * Return element `index` of an operand's memory, and the number of elements after which they
- * repeat.
- */
+/* Return element `index` of an operand's memory, and the number of elements after which they
+ * repeat. */
 double exact_value(int64_t index);
 int exact_value_count(void);
 
-/*
- * Returns the index of the first element of `host` that is not alpha times the sum, rounded to D's
+/* Returns the index of the first element of `host` that is not alpha times the sum, rounded to D's
  * type, or -1 if there is none. `host` is a copy of batch entry `entry` of D, row after row; alpha
- * is a power of two. Sets *want to the right value.
- */
+ * is a power of two. Sets *want to the right value. */
 int64_t exact_find_wrong(const tg_problem *problem, int entry, int64_t k, const char *host,
                          double *want);
 

@@ -106,10 +106,8 @@ static void test_batch_bits(void **state)
 
 enum { odd_rows = 300, odd_cols = 1603, odd_depth = 2111 };
 
-/*
- * Computes the product by this kernel and copies it to the host. Lines of A, B and D have odd
- * numbers of elements.
- */
+/* Computes the product by this kernel and copies it to the host. Lines of A, B and D have odd
+ * numbers of elements. */
 static void multiply_odd(tg_context *context, const char *kernel, const device_matrix operands[3],
                          int layout, int is_invariant, char *d)
 {

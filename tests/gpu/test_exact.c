@@ -97,18 +97,15 @@ static tg_problem draw_problem(void *operand, void *d, uint64_t *random)
     problem.op_a = is_a_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     problem.op_b = is_b_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     problem.precision = precision;
-    /*
-     * An FP8 D soon reaches its largest number: half of the cases are scaled so that it does not.
-     */
+    /* An FP8 D soon reaches its largest number: half of the cases are scaled so that it does
+     * not. */
     if (tg_get_type_bytes(problem.d.type) == 1 && check_next_random(random) & 1)
         problem.alpha = exp2(-ceil(log2((double)k)));
     return problem;
 }
 
-/*
- * Shows, without a GPU, that the wanted value is what three loops give and that an element that is
- * one off is found.
- */
+/* Shows, without a GPU, that the wanted value is what three loops give and that an element that is
+ * one off is found. */
 static void test_oracle(void **state)
 {
     (void)state;
@@ -252,11 +249,9 @@ static tg_problem make_round_problem(const device_memory *memory, const round_ca
     return p;
 }
 
-/*
- * Runs every kernel on problems with all layouts of operands and a batch. D has rows of whole units
+/* Runs every kernel on problems with all layouts of operands and a batch. D has rows of whole units
  * of 16 bytes or not, or few columns of tiles. k has few steps, or is so long that some kernels cut
- * the last tiles.
- */
+ * the last tiles. */
 static void test_rounds(void **state)
 {
     (void)state;

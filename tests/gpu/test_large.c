@@ -19,10 +19,8 @@
 #include "gpu.h"
 
 enum {
-    /*
-     * Operands repeat after so many elements. The number is a prime, so that they differ at every
-     * power of two further on.
-     */
+    /* Operands repeat after so many elements. The number is a prime, so that they differ at every
+     * power of two further on. */
     period = 4000037,
     wide_rows = 66000, /* columns of the FP32 matrix; half of them in FP64 */
     wide_cols = 65536,

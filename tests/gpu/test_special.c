@@ -23,10 +23,8 @@
 
 /* These sizes give tiles of 64 and 128 with an edge, and several chunks of k with a rest. */
 enum { rows = 150, cols = 140, depth = 200 };
-/*
- * There are so many copies of the problem, all with the same operands, that no kernel uses split-K,
- * whose parts would be summed in another order than the loop's. The last copy is looked at.
- */
+/* There are so many copies of the problem, all with the same operands, that no kernel uses split-K,
+ * whose parts would be summed in another order than the loop's. The last copy is looked at. */
 enum { copies = 64 };
 /* A case puts its numbers at this row and column of D and at these steps of k. */
 enum { special_row = 70, special_col = 131, first_step = 3, second_step = 199 };
@@ -91,10 +89,8 @@ static int is_zero(const special_case *c, int i)
     return 1;
 }
 
-/*
- * Returns 1 if element i is of the class that the loop gives. The bound judges finite sums, because
- * they depend on the order of summation, down to their signs if they cancel.
- */
+/* Returns 1 if element i is of the class that the loop gives. The bound judges finite sums, because
+ * they depend on the order of summation, down to their signs if they cancel. */
 static int is_alike(const special_case *c, int i)
 {
     if (isfinite(c->d[i]) && isfinite(c->loop[i]) && !is_zero(c, i))
@@ -131,10 +127,8 @@ static void assert_right(special_case *c, const char *kernel, float a, float b)
                  result.bad_expected);
 }
 
-/*
- * Places a so that it meets b, once alone and once beside a second product of the two, in a row and
- * a column that are otherwise zeros or random.
- */
+/* Places a so that it meets b, once alone and once beside a second product of the two, in a row and
+ * a column that are otherwise zeros or random. */
 static void place(special_case *c, float a, float b, int variant)
 {
     uint64_t random = 7;

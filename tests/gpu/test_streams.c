@@ -18,10 +18,8 @@
 
 enum { stream_count = 4, call_count = 20, capture_mode_global = 0 };
 
-/*
- * A product in host memory with its copy on the device. A kernel may well split 64 x 64 x 8192
- * along k, so that it needs a workspace.
- */
+/* A product in host memory with its copy on the device. A kernel may well split 64 x 64 x 8192
+ * along k, so that it needs a workspace. */
 typedef struct product {
     const tg_context *context;
     tg_problem host, device;
@@ -145,10 +143,8 @@ static void test_threads_and_contexts(void **state)
     tg_destroy_context(contexts[1]);
 }
 
-/*
- * The first calls of a context are captured, which loads images and takes workspace meanwhile. The
- * graph gives the product at each launch.
- */
+/* The first calls of a context are captured, which loads images and takes workspace meanwhile. The
+ * graph gives the product at each launch. */
 static void test_graphs(void **state)
 {
     (void)state;

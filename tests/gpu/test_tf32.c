@@ -25,10 +25,8 @@ enum { number_count = 4096, others = 64 };
 static const char *const kernels[] = {"cuda_wgmma_sm90a_tf32_64x64x32",
                                       "cuda_wgmma_sm90a_tf32_128x128x32"};
 
-/*
- * Fills in numbers of every exponent, whose bits below the tenth are none, ties, next to ties, and
- * random.
- */
+/* Fills in numbers of every exponent, whose bits below the tenth are none, ties, next to ties, and
+ * random. */
 static void fill_numbers(float *numbers)
 {
     static const uint32_t rests[] = {0, 0x1000, 0x0fff, 0x1001, 0x1fff, 1};
@@ -43,11 +41,9 @@ static void fill_numbers(float *numbers)
     memcpy(numbers, specials, sizeof specials);
 }
 
-/*
- * Returns 1 if `is` is a nearest TF32 number to `of`. Either of two equally near numbers will do. A
+/* Returns 1 if `is` is a nearest TF32 number to `of`. Either of two equally near numbers will do. A
  * subnormal may become zero, and a number that rounds beyond the largest TF32 number may become
- * infinity.
- */
+ * infinity. */
 static int is_nearest(float is, float of)
 {
     uint32_t bits;
@@ -62,10 +58,8 @@ static int is_nearest(float is, float of)
     return (bits & 0x1fff) == 0 && fabs((double)is - (double)of) <= ldexp(1.0, exponent - 11);
 }
 
-/*
- * The numbers are A (a column) or B (a row). Each lies in a line along k of its own, `pitch`
- * elements from the last, or all lie in one line across it.
- */
+/* The numbers are A (a column) or B (a row). Each lies in a line along k of its own, `pitch`
+ * elements from the last, or all lie in one line across it. */
 typedef struct rounding_case {
     int is_b, is_turned;
     int64_t pitch, first; /* elements in front of the first number */
@@ -123,10 +117,8 @@ static void check_case(tg_context *context, const rounding_case *c, const char *
 static void test_rounding(void **state)
 {
     (void)state;
-    /*
-     * The cases lie along k in lines that TMA reads (a pitch of 16 bytes) and in lines that it does
-     * not read, and across k from a multiple of 16 bytes on and not.
-     */
+    /* The cases lie along k in lines that TMA reads (a pitch of 16 bytes) and in lines that it does
+     * not read, and across k from a multiple of 16 bytes on and not. */
     static const rounding_case cases[] = {{0, 0, 4, 0}, {1, 0, 4, 0}, {0, 0, 5, 0}, {1, 0, 5, 0},
                                           {0, 1, 1, 0}, {1, 1, 1, 0}, {0, 1, 1, 1}, {1, 1, 1, 1}};
     static float numbers[number_count];

@@ -63,9 +63,8 @@ static int64_t absolute(int64_t x)
     return x < 0 ? -x : x;
 }
 
-/*
- * Draws the strides of an operand. D's elements stay apart; A, B and C may also have strides of 0.
- */
+/* Draws the strides of an operand. D's elements stay apart; A, B and C may also have strides of
+ * 0. */
 static void draw_layout(tg_matrix *view, int64_t batch_count, int is_output, uint64_t *random)
 {
     int64_t style = draw(random, 16);

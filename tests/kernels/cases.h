@@ -14,10 +14,8 @@ typedef struct case_domain {
     tg_type type;                 /* type of A and B */
     int64_t tile_rows, tile_cols; /* shapes lie round their multiples; 0 means 8 */
     int64_t work_limit;           /* bounds m n k batch of most cases; a few have 16 times it */
-    /*
-     * If 1, draws contiguous row-major products without an epilogue, one in two with sizes that 8,
-     * 16 or 32 divides: a rung of a GPU's ladder takes nothing else.
-     */
+    /* If 1, draws contiguous row-major products without an epilogue, one in two with sizes that 8,
+     * 16 or 32 divides: a rung of a GPU's ladder takes nothing else. */
     int is_plain;
 } case_domain;
 

@@ -47,9 +47,8 @@ static tg_status reserve(device_image *image, const tg_context *context)
     return TG_STATUS_OK;
 }
 
-/*
- * Returns the device address of a host address inside a region. Other (unreadable) addresses stay.
- */
+/* Returns the device address of a host address inside a region. Other (unreadable) addresses
+ * stay. */
 static void *move(const device_image *image, const test_operands *operands, const void *data)
 {
     for (int i = 0; i < TGI_OPERAND_COUNT; i++) {

@@ -35,10 +35,8 @@ void runner_run_case(test_operands *operands, const operand_spec *spec, compute_
 void runner_run_cases(const case_domain *domain, uint64_t salt, int case_count,
                       compute_function *compute, void *state, run_summary *summary);
 
-/*
- * Returns the seed of the run: TG_TEST_SEED, or a fixed one if that is not set. The first call
- * prints it.
- */
+/* Returns the seed of the run: TG_TEST_SEED, or a fixed one if that is not set. The first call
+ * prints it. */
 uint64_t runner_get_seed(void);
 
 /* Returns the operands of the running case, for a function that takes them to a device and back. */
@@ -51,10 +49,8 @@ typedef struct library_choice {
 } library_choice;
 tg_status runner_compute_with_library(void *choice, const tg_problem *problem);
 
-/*
- * Computes on a GPU's context: copies the operands there with guard bands round each, and back.
- * Returns DEVICE_FAILURE, with a line on stderr, if a kernel wrote past the operands.
- */
+/* Computes on a GPU's context: copies the operands there with guard bands round each, and back.
+ * Returns DEVICE_FAILURE, with a line on stderr, if a kernel wrote past the operands. */
 tg_status runner_compute_on_device(void *choice, const tg_problem *problem);
 
 #endif /* TEST_KERNEL_RUNNER_H */

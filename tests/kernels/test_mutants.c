@@ -71,10 +71,8 @@ static void test_correct_loop_passes(void **state)
     }
 }
 
-/*
- * Returns 1 if the runner reports a failure or the mutant dies of an unreadable page. It runs in a
- * child process.
- */
+/* Returns 1 if the runner reports a failure or the mutant dies of an unreadable page. It runs in a
+ * child process. */
 static int is_caught(mutant_defect defect, tg_type type)
 {
     fflush(NULL);

@@ -125,9 +125,8 @@ static void test_candidates_agree_with_plans(void **state)
     }
 }
 
-/*
- * Names differ from one another and each value has a text; a number that is no value has neither.
- */
+/* Names differ from one another and each value has a text; a number that is no value has
+ * neither. */
 static void test_refusal_names(void **state)
 {
     (void)state;

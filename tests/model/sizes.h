@@ -1,4 +1,7 @@
-/* Sizes m, n, k that the model's counts are compared at: alone, small, ragged, whole, long. */
+/*
+ * These sizes m, n, k are those at which the model's counts are compared: single, small, ragged,
+ * whole and long.
+ */
 #ifndef TEST_MODEL_SIZES_H
 #define TEST_MODEL_SIZES_H
 

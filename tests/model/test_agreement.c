@@ -23,7 +23,7 @@
 enum { part_count = 4 };
 static int part;
 
-/* A count of tg_traffic by its place in it. */
+/* Each entry names a count of tg_traffic and tells its place in it. */
 static const struct {
     const char *name;
     size_t offset;
@@ -84,7 +84,7 @@ static int compare(const char *kernel, int tile, const int size[3])
     int wrong_count = 0;
     assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
     assert_int_equal(tg_explain_kernel(&chip, kernel, tile, m, n, k, &predicted), TG_STATUS_OK);
-    if (!predicted.prediction.is_legal) /* rung 3 takes whole tiles alone */
+    if (!predicted.prediction.is_legal) /* rung 3 takes only whole tiles */
         return 0;
     float *a = make_matrix((int64_t)m * k), *b = make_matrix((int64_t)k * n);
     float *d = make_matrix((int64_t)m * n);
@@ -132,8 +132,8 @@ static void test_rows(void **state)
     assert_true(row_count >= 2 && size_count >= 40);
 }
 
-/* Tiles without a row in the table, of every side that a family takes; each at some of the sizes.
- * Most of them are no power of two: a warp then covers parts of rows. */
+/* Compares tiles without a row in the table, of every side that a family takes, each at some of the
+ * sizes. Most of the sides are no power of two, so that a warp covers parts of rows. */
 static void test_other_tiles(void **state)
 {
     (void)state;

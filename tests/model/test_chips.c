@@ -49,7 +49,7 @@ static void test_peaks_are_the_datasheets(void **state)
     }
 }
 
-/* What the occupancy calculator of the CUDA toolkit gives. */
+/* The model's occupancy must be what the occupancy calculator of the CUDA toolkit gives. */
 static void test_occupancy(void **state)
 {
     (void)state;
@@ -74,7 +74,7 @@ static void test_occupancy(void **state)
         assert_int_equal(lround(100 * p.occupancy), cases[i].percent);
         assert_string_equal(p.occupancy_limiter, cases[i].limiter);
     }
-    /* Shared memory: 1 KiB of each block is the system's since sm_80. */
+    /* The system takes 1 KiB of shared memory of each block since sm_80. */
     tg_chip chip;
     tg_explanation found;
     assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
@@ -111,8 +111,8 @@ static void test_legality(void **state)
     assert_false(predict("t4", "edges", 32, 50000, 8, 50000).is_legal);
 }
 
-/* Copies in the background keep no warp waiting; before sm_80 they are loads, for which a block
- * that is alone waits, and stores. */
+/* Copies in the background keep no warp waiting. Before sm_80 they are loads and stores, and a
+ * block that is alone waits for the loads. */
 static void test_copies_before_sm80(void **state)
 {
     (void)state;
@@ -149,28 +149,29 @@ static void test_bound_and_time(void **state)
     double store_s = 4.0 * 4096 * 4096 / 4.8e12;
     assert_true(sum_s > last.dram_s);
     assert_true(fabs(last.launch_s + sum_s + store_s - last.predicted_s) < 1e-9);
-    /* Bank conflicts. */
+    /* Bank conflicts limit this kernel. */
     assert_string_equal(predict("h200", "transposed", 32, 1024, 1024, 1024).limiter, "shared");
 }
 
-/* What fits in L2 is read once; what does not, once for each sweep. */
+/* Data that fits in L2 is read once; data that does not is read once for each sweep. */
 static void test_dram(void **state)
 {
     (void)state;
     tg_prediction p = predict("h200", "warp_tile", 128, 2048, 2048, 2048);
     assert_true(p.dram_read_bytes == 2.0 * 4 * 2048 * 2048);
-    /* One wave: L2 holds most of D when its last block ends. */
+    /* This is one wave: L2 holds most of D when its last block ends. */
     assert_true(fabs(p.dram_write_bytes / (0.15 * 4 * 2048 * 2048) - 1.0) < 1e-6);
     p = predict("h200", "warp_tile", 128, 8192, 8192, 8192);
-    /* 132 of 264 blocks keep step, 2 bands of 64: 32 sweeps of B, and A once. */
+    /* The model lets 132 of 264 blocks keep step, in 2 bands of 64: it counts 32 sweeps of B, and A
+     * once. */
     assert_true(p.dram_read_bytes == 33.0 * 4 * 8192 * 8192);
-    /* Of rung 9 all do: 4 bands, 16 sweeps. */
+    /* All blocks of rung 9 keep step: 4 bands, 16 sweeps. */
     assert_true(predict("h200", "vector", 128, 8192, 8192, 8192).dram_read_bytes ==
                 17.0 * 4 * 8192 * 8192);
-    /* Of D, L2 keeps what it never hurries to write. */
+    /* L2 keeps the part of D that it never hurries to write. */
     assert_true(predict("h200", "tiled", 32, 8192, 8192, 8192).dram_write_bytes ==
                 4.0 * 8192 * 8192 - 0.07 * (60 << 20));
-    /* 64 bytes come from DRAM together: tiles of 8 use half of them. */
+    /* DRAM delivers 64 bytes together: tiles of 8 use half of them. */
     assert_true(predict("h200", "edges", 8, 8192, 8192, 8192).dram_read_bytes >
                 1.1 * 1025 * 4 * 8192 * 8192);
     /* Rows of A 32 KiB apart share sets of L1; 36 KiB apart they do not. */

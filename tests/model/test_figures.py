@@ -1,5 +1,5 @@
-"""The committed figures of the models are as tools/measure/fit_model writes them, and its check
-refuses files that are not.
+"""Tests that the committed figures of the models are as tools/measure/fit_model writes them, and
+that its check refuses files that are not.
 
 usage: test_figures.py SOURCE_FOLDER
 """
@@ -12,7 +12,7 @@ import unittest
 
 
 def check(*paths):
-    """The exit status and the output of fit_model --check."""
+    """Returns the exit status and the output of fit_model --check."""
     result = subprocess.run([sys.executable, str(ROOT / "tools/measure/fit_model"), "--check",
                              *map(str, paths)], capture_output=True, text=True, check=False)
     return result.returncode, result.stdout + result.stderr

@@ -45,7 +45,7 @@ static void test_known_figures(void **state)
     assert_int_equal(t.edge_block_count, 8);
     assert_int_equal(t.global_read_elems, 55 * 48 * 4 + 48 * 43 * 5);
     assert_int_equal(t.issued_flops, 2 * 12 * 12 * 12 * 20 * 4);
-    t = explain("edges", 3, 5, 7, 9); /* 9 threads in one warp: a request a tile */
+    t = explain("edges", 3, 5, 7, 9); /* has 9 threads in one warp: a request a tile */
     assert_int_equal(t.block_count, 6);
     assert_int_equal(t.threads_per_block, 9);
     assert_int_equal(t.global_load_requests, 2 * 6 * 3);
@@ -72,7 +72,8 @@ static void test_cubes(void **state)
     }
 }
 
-/* A period must not hide behind small sizes: whole sectors, and sums of parts, at large ones. */
+/* A period must not hide behind small sizes: at large sizes sectors are whole, and sums of parts
+ * match. */
 static void test_large_sizes(void **state)
 {
     (void)state;
@@ -82,7 +83,7 @@ static void test_large_sizes(void **state)
     assert_int_equal(t.global_store_sectors, m * n / 8);
     t = explain("naive", 32, 1, 1, INT64_C(1) << 39);
     assert_int_equal(t.global_read_elems, INT64_C(1) << 40);
-    /* A column of B with one row of D: every element in a sector of its own. */
+    /* A column of B with one row of D has every element in a sector of its own. */
     t = explain("coalesced", 32, 1, 8, 1000003);
     assert_int_equal(t.global_load_sectors, 2 * 1000003);
 }
@@ -119,7 +120,8 @@ static void test_refusals(void **state)
             cases[i].status);
         assert_non_null(strstr(tg_get_error_detail(), cases[i].detail));
     }
-    /* 1e18 products are counted where the tile divides, and refused where it does not. */
+    /* The model counts 1e18 products if the tile divides the sizes, and refuses them if it does
+     * not. */
     assert_int_equal(tg_explain_kernel(&chip, "edges", 16, 1000000, 1000000, 1000000, &found),
                      TG_STATUS_OK);
     assert_int_equal(found.traffic.issued_flops, INT64_C(2000000000000000000));

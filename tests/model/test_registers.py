@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The registers that the model takes for the ladder are those that nvcc gives it.
+"""Tests that the registers that the model takes for the ladder are those that nvcc gives it.
 
 usage: test_registers.py SOURCE_FOLDER NVCC [--update]
---update writes the rows of src/model/ladder_registers.def anew in place of comparing them. Exit
-code 77 where nvcc is of another release than the file names: its figures may then differ.
+
+With --update it writes the rows of src/model/ladder_registers.def and compares nothing. It exits
+with 77 if nvcc is of another release than the file names: its figures may then differ.
 """
 import os
 import re
@@ -15,7 +16,7 @@ CHIPS = ("75", "80", "86", "90a")
 
 
 def compile_for(source, nvcc, chip, folder):
-    """Registers of each (family, tile), as ptxas reports them."""
+    """Returns the registers of each (family, tile), as ptxas reports them."""
     done = subprocess.run(
         [nvcc, "-cubin", "-std=c++17", "-O3", "-I", f"{source}/src", "-I", f"{source}/include",
          f"-gencode=arch=compute_{chip},code=sm_{chip}", "-Xptxas", "-v",

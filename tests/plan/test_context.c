@@ -77,9 +77,9 @@ static void test_options(void **state)
     tg_destroy_context(context);
 }
 
-/* Status of making a default context in a child with one variable set; 99 where the detail of a
- * failure does not name the variable, 100 where the context does not have `isa` or `thread_count`
- * (NULL, 0: any). */
+/* Creates a default context in a child process with one variable set, and returns the status.
+ * Returns 99 if the detail of a failure does not name the variable, and 100 if the context does not
+ * have `isa` or `thread_count` (NULL, 0: any). */
 static int create_in_child(const char *variable, const char *value, const char *isa,
                            int thread_count)
 {
@@ -132,7 +132,7 @@ static void test_sixteen_bit(void **state)
                 assert_int_equal(again, bits);
         }
     }
-    assert_int_equal(tg_encode_bits(TG_TYPE_BF16, 1.0f + 0x1p-8f), 0x3f80); /* ties to even */
+    assert_int_equal(tg_encode_bits(TG_TYPE_BF16, 1.0f + 0x1p-8f), 0x3f80); /* tie to even */
     assert_int_equal(tg_encode_bits(TG_TYPE_BF16, 1.0f + 0x3p-8f), 0x3f82);
     assert_int_equal(tg_encode_bits(TG_TYPE_FP16, 65519.0f), 0x7bff);
     assert_int_equal(tg_encode_bits(TG_TYPE_FP16, 65520.0f), 0x7c00);
@@ -155,7 +155,7 @@ static void test_peak(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_environment), /* first: its children want no default context */
+        cmocka_unit_test(test_environment), /* runs first: its children want no default context */
         cmocka_unit_test(test_bad_options), cmocka_unit_test(test_options),
         cmocka_unit_test(test_sixteen_bit), cmocka_unit_test(test_peak),
     };

@@ -20,7 +20,7 @@
 #define UNREADABLE_BYTES ((size_t)1 << 24)
 #define SIZE_MAX_ELEMS (70 * 70)
 
-/* Sizes of a product by each family of kernels. */
+/* Each family of kernels takes one of these sizes. */
 static const int64_t sizes[][3] = {{3, 4, 5}, {70, 66, 33}, {1, 70, 40}, {70, 1, 40}, {16, 70, 9}};
 #define SIZE_COUNT (sizeof sizes / sizeof *sizes)
 
@@ -41,10 +41,11 @@ static void fill(tg_type type, void *data, double value)
         check_set_element(type, data, i, value);
 }
 
-/* Every element is `value`, rounded to D's type, and the memory after the last is as it was. */
+/* Asserts that every element is `value`, rounded to D's type, and that the memory after the last is
+ * as it was. */
 static void assert_all(const tg_problem *problem, double value)
 {
-    uint64_t stored; /* room for an element of any type */
+    uint64_t stored; /* has room for an element of any type */
     check_set_element(problem->d.type, &stored, 0, value);
     value = check_get_element(problem->d.type, &stored, 0);
     int64_t count = problem->d.row_count * problem->d.col_count;
@@ -103,7 +104,7 @@ static void test_beta_0(void **state)
             tg_problem problem = make_problem((tg_type)type, sizes[i], d);
             problem.a.data = a;
             problem.b.data = b;
-            fill((tg_type)type, d, NAN); /* as C = D would be read */
+            fill((tg_type)type, d, NAN); /* because C = D would be read */
             compute(&problem);
             assert_all(&problem, (double)sizes[i][2]);
             problem.c = problem.d;
@@ -163,7 +164,7 @@ static void test_empty(void **state)
     }
 }
 
-/* NaN * 0 = NaN: a zero in A, B or alpha's stead hides nothing. */
+/* NaN * 0 is NaN: a zero in A, B or alpha hides nothing. */
 static void test_nan_times_zero(void **state)
 {
     (void)state;

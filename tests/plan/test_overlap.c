@@ -96,7 +96,7 @@ static void test_c(void **state)
 {
     (void)state;
     tg_problem problem = make_apart();
-    problem.c = problem.d; /* in place */
+    problem.c = problem.d; /* D in place */
     assert_computed(&problem);
     problem.c = view_at(2 * SIZE * SIZE + 1);
     assert_overlap(&problem, "C");
@@ -160,7 +160,7 @@ static void test_interleaved(void **state)
     assert_overlap(&problem, "B");
 }
 
-/* Where nothing of an operand is read or written it cannot overlap. */
+/* An operand that is neither read nor written cannot overlap. */
 static void test_unread(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ static void test_unread(void **state)
     assert_computed(&problem);
 }
 
-/* The scales of either role, vectors at their last element, and D's. */
+/* Tests the scales of A and B, vectors at their last element, and D's scale. */
 static void test_scales(void **state)
 {
     (void)state;

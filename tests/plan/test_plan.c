@@ -18,7 +18,7 @@
 #define ALL_FLOPS 1e9
 #define BAND_BYTES 64
 
-/* A plan that needs a workspace, its problem with operands, and the buffers to run it. */
+/* A plan that needs a workspace, with its problem and operands, and the buffers to run it. */
 typedef struct planned {
     tg_problem problem;
     check_operands operands;
@@ -68,7 +68,7 @@ static void assert_poisoned(const planned *made)
         assert_true(isnan(check_get_element(made->problem.d.type, made->problem.d.data, i)));
 }
 
-/* The caller's workspace: exact, larger, and with bands that must stay as they are. */
+/* Runs in the caller's workspace: exact, larger, and with bands that must stay as they are. */
 static void check_callers_workspace(planned *made)
 {
     int64_t bytes = made->info.workspace_bytes;
@@ -172,7 +172,7 @@ static void test_reuse(void **state)
     free_planned(&second);
 }
 
-/* More shapes than a cache of plans is likely to hold, twice over. */
+/* Plans more shapes than a cache of plans is likely to hold, twice over. */
 static void test_many_shapes(void **state)
 {
     (void)state;

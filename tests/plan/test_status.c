@@ -94,7 +94,7 @@ static void succeed_once(void)
     assert_true(d == 6);
 }
 
-/* cmocka's asserts work in its own thread alone: this one reports what it saw. */
+/* cmocka's asserts work only in the thread of the test, so this thread reports what it saw. */
 static void *see_detail_of_thread(void *seen)
 {
     tg_context *context;
@@ -139,7 +139,7 @@ static void test_detail_of_long_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_detail), /* first: it wants a thread without failures */
+        cmocka_unit_test(test_detail), /* runs first: it wants a thread without failures */
         cmocka_unit_test(test_version), cmocka_unit_test(test_status_texts),
         cmocka_unit_test(test_names),   cmocka_unit_test(test_detail_of_long_names),
     };

@@ -14,11 +14,11 @@
 
 #include "tilegemm_lab.h"
 
-#define NEWER_BYTES 16 /* what a later version has more */
+#define NEWER_BYTES 16 /* a later version has more members */
 
 static const float a[2] = {3, 4}, b[2] = {5, 6};
 
-/* D = A B = 39 with alpha 1. */
+/* Makes D = A B = 39 with alpha 1. */
 static tg_problem make_dot(float *d)
 {
     return tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 1, 2),
@@ -26,8 +26,8 @@ static tg_problem make_dot(float *d)
                            tg_make_matrix(TG_TYPE_FP32, d, 1, 1));
 }
 
-/* Returns memory of exactly `struct_bytes` bytes, so that a sanitizer sees a read behind its end:
- * `made` as far as it goes, zeros after it. */
+/* Returns memory of exactly `struct_bytes` bytes, so that a sanitizer sees a read behind its end.
+ * It holds `made` as far as it goes, then zeros. */
 static void *resize(const void *made, size_t made_bytes, size_t struct_bytes)
 {
     unsigned char *copy = calloc(1, struct_bytes);
@@ -176,11 +176,11 @@ static void test_older_options_and_buffers(void **state)
     tg_destroy_context(context);
 }
 
-/* Fills infos of every size that can be; asserts that the bytes behind them stay, and that those
+/* Fills infos of every possible size. Asserts that the bytes behind them stay, and that those
  * behind what the library knows become zero. */
 static void test_infos_of_other_sizes(void **state)
 {
-    /* Members of 8 bytes. */
+    /* These members have 8 bytes. */
     static const size_t members[] = {offsetof(tg_device_info, device),
                                      offsetof(tg_device_info, name), offsetof(tg_device_info, isa),
                                      offsetof(tg_device_info, l2_bytes),

@@ -30,7 +30,8 @@ static tg_problem make_valid(void)
     return problem;
 }
 
-/* Planning and the one-shot call agree, D stays as it was, the detail says `part`. */
+/* Asserts that planning and the one-shot call agree, D stays as it was, and the detail says
+ * `part`. */
 static void assert_refused(const tg_problem *problem, tg_status expected, const char *part)
 {
     tg_plan *plan = (tg_plan *)(uintptr_t)1;
@@ -53,7 +54,7 @@ static void test_valid(void **state)
     (void)state;
     tg_problem problem = make_valid();
     assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
-    problem.c.row_stride = -N; /* any stride is a stride */
+    problem.c.row_stride = -N; /* any stride is legal */
     problem.c.data = c + N * (M - 1);
     problem.b.row_stride = 0;
     assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
@@ -160,7 +161,8 @@ static void test_bad_enums(void **state)
 static void test_types_that_do_not_go_together(void **state)
 {
     (void)state;
-    /* D's types by inputs' types, as rows of bits: fp32, fp64, bf16, fp16, e4m3, e5m2. */
+    /* These are D's types by the inputs' types, as rows of bits: fp32, fp64, bf16, fp16, e4m3,
+     * e5m2. */
     static const unsigned d_types[] = {0x01, 0x02, 0x0d, 0x0d, 0x3d, 0x3d};
     for (int i = TG_TYPE_FP32; i <= TG_TYPE_FP8_E5M2; i++) {
         for (int j = TG_TYPE_FP32; j <= TG_TYPE_FP8_E5M2; j++) {
@@ -205,7 +207,7 @@ static void test_scales_and_tf32(void **state)
     problem.d.type = problem.c.type = TG_TYPE_FP8_E5M2;
     problem.d_scale = TG_SCALE_VECTOR;
     assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "d_scale = vector");
-    problem.d_scale = TG_SCALE_TENSOR; /* of which the pointer is missing */
+    problem.d_scale = TG_SCALE_TENSOR; /* its pointer is missing */
     assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(tg_get_error_detail(), "d_scale = NULL"));
     problem.d_scale = TG_SCALE_NONE;
@@ -251,7 +253,7 @@ static void test_overflow(void **state)
     problem.batch_count = 3;
     problem.a.batch_stride = huge;
     assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, "batch_stride");
-    /* m n fits, m ld size does not: 2^31 rows of 2^31 FP32. */
+    /* In this problem m n fits and m ld size does not: A has 2^31 rows of 2^31 FP32. */
     problem = make_valid();
     problem.a = tg_make_matrix(TG_TYPE_FP32, a, (int64_t)1 << 31, K);
     problem.c = problem.d = tg_make_matrix(TG_TYPE_FP32, d, (int64_t)1 << 31, N);
@@ -273,7 +275,7 @@ static void test_scalars(void **state)
         assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
     }
     tg_problem problem = make_valid();
-    problem.alpha = 1e39; /* would become Inf in FP32 without a word */
+    problem.alpha = 1e39; /* would silently become Inf in FP32 */
     assert_refused(&problem, TG_STATUS_INVALID_ARGUMENT, "alpha");
     problem = make_valid();
     problem.beta = -1e300;
