@@ -132,8 +132,8 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
 #pragma unroll
     for (int i = 0; i < Step; i++) {
         const int h = i / 2 % 2, j = i % 2;
-        const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4; /* the lane that has this
-                                                                           * column */
+        /* The lane that has this column. */
+        const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4;
         const float col_bias = __shfl_sync(~0u, vectors.col_bias[j], lane);
         float alpha = static_cast<float>(epilogue.alpha);
         if (has_scales)
