@@ -113,11 +113,13 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
                               const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    /* Matrix instructions have twice the rate of the others. */
+    /* Where no rate of matrix instructions is published they have twice that of the others. */
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    const double rate = arch->fp64_mma ? arch->fp64_mma : 2.0 * arch->fp64_lanes;
     int sums = kernel->thread_rows * kernel->thread_cols;
     double share = f->dmma_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : sums >= 16 ? 2 : 3];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
-    double compute_s = macs / (2.0 * find_rate(gpu, p->type) * share * gpu->clock_hz);
+    double compute_s = macs / (rate * share * gpu->clock_hz);
     /* One block alone does not hide the wait for its stages, whatever the share. */
     double latency_s = f->dmma_stage_s + f->dmma_step_s * kernel->tile_depth + compute_s * share;
     latency_s *= access_costs[is_narrow(p->type)][work->access];
