@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_size.sh LIBRARY LIMIT: fails unless the shared library has fewer than LIMIT bytes.
+# check_size.sh LIBRARY LIMIT fails unless the shared library has fewer than LIMIT bytes.
 set -eu
 library=$1 limit=$2
 bytes=$(wc -c <"$library")

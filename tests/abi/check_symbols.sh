@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_symbols.sh NM LIBRARY LIST: fails unless the symbols that the shared library exports are
+# check_symbols.sh NM LIBRARY LIST fails unless the symbols that the shared library exports are
 # those of the list, one a line, sorted. A change of the list is a change of the ABI.
 set -eu
 nm=$1 library=$2 list=$3

@@ -27,7 +27,7 @@ class Matrix(ctypes.Structure):
                 ("batch_stride", c_int64)]
 
 
-# What the least version of a problem has; the members after it are zero by default.
+# The least version of a problem has these members; the members after them are zero by default.
 PROBLEM_START = [("struct_bytes", c_size_t), ("a", Matrix), ("b", Matrix), ("c", Matrix),
                  ("d", Matrix), ("op_a", c_int), ("op_b", c_int), ("batch_count", c_int64),
                  ("alpha", c_double), ("beta", c_double)]
@@ -103,7 +103,7 @@ def load():
 
 
 class Product:
-    """A 2 x 3 by 3 x 2 product of FP32 in a problem of the given version."""
+    """Holds a 2 x 3 by 3 x 2 product of FP32 in a problem of the given version."""
 
     def __init__(self, library, problem_class, struct_bytes=None):
         self.a = (c_float * 6)(1, 2, 3, 4, 5, 6)

@@ -24,7 +24,7 @@
 
 static float a[SIZE_MAX_ELEMS], b[SIZE_MAX_ELEMS], d[SIZE_MAX_ELEMS];
 
-/* A call of the library on *context, which the first step makes. */
+/* Calls the library on *context, which the first step makes. */
 typedef tg_status step_function(tg_context **context);
 
 static tg_problem make_problem(int64_t m, int64_t n, int64_t k)
@@ -68,7 +68,7 @@ static tg_status multiply_batch(tg_context **context)
     return tg_multiply(*context, &problem);
 }
 
-/* Every row that can run a problem, with the context's workspace. */
+/* Runs every row that can run a problem, with the context's workspace. */
 static tg_status run_rows(tg_context **context)
 {
     tg_problem problem = make_problem(150, 140, 130);
@@ -90,7 +90,7 @@ static tg_status run_rows(tg_context **context)
         if (status != TG_STATUS_OK)
             return status;
         for (int j = 0; j < SIZE_MAX_ELEMS; j++)
-            d[j] = UNTOUCHED; /* for the next to leave alone */
+            d[j] = UNTOUCHED; /* the next must leave it alone */
     }
     return TG_STATUS_OK;
 }
@@ -112,8 +112,8 @@ static tg_status inspect(tg_context **context)
     return status;
 }
 
-/* What the library must not do. */
-static void *lost; /* of leak; not watched when it is freed */
+/* The steps below do what the library must not do. */
+static void *lost; /* leak loses it; nothing watches its release */
 
 static tg_status leak(tg_context **context)
 {
@@ -153,7 +153,8 @@ static int is_untouched(void)
     return 1;
 }
 
-/* Runs the step, where it fails a second time with nothing failing. NULL or what went wrong. */
+/* Runs the step. If it fails, runs it again with nothing failing. Returns NULL or what went
+ * wrong. */
 static const char *run_step(step_function *step, tg_context **context)
 {
     for (int i = 0; i < SIZE_MAX_ELEMS; i++)
@@ -173,7 +174,8 @@ static const char *run_step(step_function *step, tg_context **context)
     return step(context) == TG_STATUS_OK ? NULL : "fails for ever after one failed allocation";
 }
 
-/* Fails every allocation of the steps in turn. NULL or what went wrong. *count: allocations. */
+/* Fails every allocation of the steps in turn. Returns NULL or what went wrong. *count counts
+ * allocations. */
 static const char *run_steps(step_function *const *steps, int step_count, int *count)
 {
     for (*count = 0; *count < ALLOCATIONS_MAX; ++*count) {
@@ -205,7 +207,7 @@ static void test_every_allocation(void **state)
     if (failure)
         fail_msg("allocation %d: %s", count + 1, failure);
     printf("%d allocations failed in turn\n", count);
-    assert_true(count >= 3); /* a context, a plan, a workspace */
+    assert_true(count >= 3); /* counts a context, a plan, a workspace */
 }
 
 static void test_default_context(void **state)

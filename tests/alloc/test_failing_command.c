@@ -41,7 +41,7 @@ tg_status __wrap_tg_measure_peak(const tg_context *context, tg_type type, int th
                                  double *flop_per_s);
 int __wrap_nanosleep(const struct timespec *rest, struct timespec *left);
 
-/* What a command must not touch unless it succeeds. */
+/* A command must not touch these files unless it succeeds. */
 static const char *const outputs[] = {"d.npy", "d.mtx", "run.json"};
 enum { output_count = sizeof outputs / sizeof outputs[0] };
 
@@ -51,7 +51,7 @@ typedef struct outcome {
     char error[4096];
 } outcome;
 
-static allocation_counts *child_counts; /* shared with the child */
+static allocation_counts *child_counts; /* shared with the child process */
 
 tg_status __wrap_tg_measure_peak(const tg_context *context, tg_type type, int thread_count,
                                  double *flop_per_s)
@@ -75,7 +75,7 @@ static void store_counts(void)
     *child_counts = allocation_unwatch();
 }
 
-/* Runs the command in a process of its own, its allocation number `failing` failing. */
+/* Runs the command in a child process whose allocation number `failing` fails. */
 static void run_command(command_function *command, const char *const *words, int failing,
                         outcome *found)
 {
@@ -132,7 +132,7 @@ static int has_old_outputs(void)
     return 1;
 }
 
-/* Bench keeps what was measured before a failure. */
+/* Returns 1 if bench kept what was measured before a failure. */
 static int has_measured_part(void)
 {
     json_t *run = json_load_file("run.json", 0, NULL);
@@ -154,7 +154,7 @@ static int count_files(void)
     return count;
 }
 
-/* NULL, or what is wrong with a run in which an allocation failed. */
+/* Returns NULL, or what is wrong with a run in which an allocation failed. */
 static const char *judge_failure(const outcome *found, int file_count, int live_count)
 {
     const char *end = strchr(found->error, '\n');
@@ -173,8 +173,7 @@ static const char *judge_failure(const outcome *found, int file_count, int live_
         return "leaves another file";
     if (!has_old_outputs() && !(has_measured_part() && has_old_outputs()))
         return "touches the output though it fails";
-    /* What a success leaves too is the library's default context, which lives as long as the
-     * process. */
+    /* A success leaves the library's default context too, which lives as long as the process. */
     if (found->counts.live_count > live_count)
         return "leaks";
     return NULL;
@@ -187,7 +186,7 @@ static int choose_next(int count)
     return count < 200 ? count + 1 : count + step_get();
 }
 
-/* Fails every allocation of a command in turn. NULL or what went wrong; *count: allocations. */
+/* Fails every allocation of a command in turn. Returns NULL or the fault; *count: allocations. */
 static const char *run_all(command_function *command, const char *const *words, int *count,
                            outcome *found)
 {
@@ -266,7 +265,7 @@ static void test_lists_and_instruments(void **state)
     check_commands(calls, sizeof calls / sizeof calls[0]);
 }
 
-/* What a command must not do where its one allocation fails. */
+/* A command must not do one of these if its one allocation fails. */
 enum misdeed { hide, be_silent, blame, chatter, end_badly, leave_file, spoil, leak, give_up };
 static const char *const misdeed_words[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8"};
 static void *lost;
@@ -318,7 +317,8 @@ static void test_broken_commands_are_caught(void **state)
     }
 }
 
-/* A .npy file of small whole numbers whose data start `shift` bytes after a multiple of 64. */
+/* Writes a .npy file of small whole numbers. Its data start `shift` bytes after a multiple of
+ * 64. */
 static void write_npy(const char *path, tg_type type, int64_t m, int64_t n, size_t shift)
 {
     char file[1 << 14] = "\x93NUMPY\x01";
@@ -343,7 +343,7 @@ static void write_inputs(void)
     static const char symmetric[] = "%%MatrixMarket matrix coordinate real symmetric\n"
                                     "20 20 3\n1 1 2\n7 3 -1.5\n20 19 4\n";
     static const char suite[] = "# more\n6x5x4:nt # caf\xe9\n";
-    static const char profiler[] = /* in the place of Nsight Compute */
+    static const char profiler[] = /* replaces Nsight Compute */
         "#!/bin/sh\nprintf '\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\\n"
         "\"0\",\"cuda_edges_sm75_fp32_8x8x8\",\"3,000\"\\n"
         "\"1\",\"cuda_simt_sm90a_fp32_128x256x16\",\"3,000\"\\n'\n";
@@ -360,7 +360,7 @@ static void write_inputs(void)
     chmod("ncu", 0700);
 }
 
-/* The name that the linker gives to this program's own main. */
+/* The linker gives this name to the program's own main. */
 int __wrap_main(int argc, char **argv)
 {
     char folder[] = P_tmpdir "/tilegemm-test-XXXXXX", *peer = NULL;
@@ -370,7 +370,7 @@ int __wrap_main(int argc, char **argv)
     }
     setenv("TILEGEMM_OPENBLAS", peer, 1);
     setenv("TILEGEMM_NCU", "./ncu", 1);
-    unsetenv("OPENBLAS_CORETYPE"); /* of which bench would warn */
+    unsetenv("OPENBLAS_CORETYPE"); /* bench would warn of it */
     unsetenv("OPENBLAS_L2_SIZE");
     free(peer);
     json_set_alloc_funcs(malloc, free);

@@ -74,7 +74,7 @@ allocation_counts allocation_unwatch(void)
     return allocation_get_counts();
 }
 
-/* 1 if this allocation must fail. */
+/* Returns 1 if this allocation must fail. */
 static int must_fail(void)
 {
     pthread_mutex_lock(&lock);
@@ -167,7 +167,7 @@ ssize_t __wrap_getline(char **line, size_t *line_bytes, FILE *stream)
     return length;
 }
 
-/* What glibc's header makes of getline in an optimized build. */
+/* glibc's header makes this of getline in an optimized build. */
 ssize_t __wrap___getdelim(char **line, size_t *line_bytes, int end, FILE *stream)
 {
     int was_null = *line == NULL;

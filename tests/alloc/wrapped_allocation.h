@@ -8,7 +8,7 @@
 #ifndef TEST_WRAPPED_ALLOCATION_H
 #define TEST_WRAPPED_ALLOCATION_H
 
-/* Starts counting. The allocation number `failing` (1, 2, ...) fails, once; 0: none does. */
+/* Starts counting. The allocation number `failing` (1, 2, ...) fails, once; with 0 none fails. */
 void allocation_watch(int failing);
 
 /* Lets no further allocation fail; counting goes on. */
@@ -23,7 +23,7 @@ typedef struct allocation_counts {
 /* Ends counting. */
 allocation_counts allocation_unwatch(void);
 
-/* Counts so far. */
+/* Returns the counts so far. */
 allocation_counts allocation_get_counts(void);
 
 #endif /* TEST_WRAPPED_ALLOCATION_H */

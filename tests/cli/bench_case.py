@@ -1,4 +1,4 @@
-"""What the tests of the command bench share: a folder of their own, and short runs."""
+"""The tests of the command bench share a folder of their own, and short runs."""
 import json
 import os
 import shutil
@@ -17,7 +17,7 @@ class BenchCase(unittest.TestCase):
 
     def setUp(self):
         self.home = os.getcwd()
-        self.fake = {"TILEGEMM_OPENBLAS": PROGRAMS["openblas"]}  # in the place of OpenBLAS
+        self.fake = {"TILEGEMM_OPENBLAS": PROGRAMS["openblas"]}  # replaces OpenBLAS
         self.folder = tempfile.mkdtemp(prefix="tilegemm-test-")
         os.chdir(self.folder)
 
@@ -26,7 +26,7 @@ class BenchCase(unittest.TestCase):
         shutil.rmtree(self.folder)
 
     def call(self, *words, program=None, **variables):
-        """A short run; variables of None are taken away."""
+        """Makes a short run; a variable whose value is None is taken away."""
         environment = {name: value for name, value in os.environ.items()
                        if name not in PEER_VARIABLES}
         environment.update(variables)

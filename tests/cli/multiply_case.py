@@ -1,4 +1,4 @@
-"""What the tests of the command multiply share: files, calls, and the bound of a result."""
+"""The tests of the command multiply share files, calls, and the bound of a result."""
 import os
 import shutil
 import subprocess
@@ -73,14 +73,14 @@ class MultiplyCase(unittest.TestCase):
         return done
 
     def call_unprivileged(self, *words):
-        """As someone whom file modes hold back."""
+        """Runs the command as a user whom file modes hold back."""
         if os.geteuid() == 0 and not shutil.which("setpriv"):
             self.skipTest("root may do anything, and setpriv is not there to be someone else")
         os.chmod(".", 0o777)
         front = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
         done = subprocess.run([*front, PROGRAMS["right"], "multiply", *words], capture_output=True,
                               text=True, timeout=60)
-        if done.returncode in (126, 127):  # it, or its library, did not start
+        if done.returncode in (126, 127):  # the command or its library did not start
             self.skipTest("the command is not in a folder that others may read")
         return done
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The command bench: its JSON, its table, suites, and what it refuses.
+"""Tests the command bench: its JSON, its table, suites, and what it refuses.
 
 usage: test_bench.py TILEGEMM WRONG_TILEGEMM FAKE_OPENBLAS SOURCE_FOLDER
-WRONG_TILEGEMM is the command with wrong kernels (wrong_execute.c), FAKE_OPENBLAS a library in the
-place of OpenBLAS (fake_openblas.c). Times are not judged: they are another job's on this machine.
+
+WRONG_TILEGEMM is the command with wrong kernels (wrong_execute.c). FAKE_OPENBLAS is a library that
+takes the place of OpenBLAS (fake_openblas.c). Times are not judged, because other jobs run on this
+machine.
 """
 import json
 import os
@@ -101,7 +103,7 @@ class Records(BenchCase):
         self.assertEqual(run["head"]["mode"], "cold")
 
     def test_long_kernels_are_left_out(self):
-        """Out of a group, but not where they are named."""
+        """Long kernels are left out of a group, but run if they are named."""
         name = "cpu_sequential_generic_fp32"
         words = ["--shape", "100x100x100", "--peer", "none", "--max-time", "0.00001"]
         run = self.load(*words, "--kernel", "ladder")
@@ -156,7 +158,8 @@ class Refusals(BenchCase):
         self.refuse(3, "--suite = 'nothing' is no suite and no file", "--suite", "nothing")
 
     def test_instruction_sets(self):
-        """Before a peer is opened, whose own error would come first, and before the head."""
+        """An instruction set is refused before a peer is opened, whose own error would come first,
+        and before the head."""
         words = ("--shape", "8x8x8", "--peer", "mkl")
         self.refuse(2, 'isa = "nothing"', *words, "--isa", "nothing", TILEGEMM_MKL="/nowhere")
         self.refuse(2, 'TILEGEMM_ISA = "nothing"', *words, TILEGEMM_ISA="nothing",
@@ -183,7 +186,7 @@ class Refusals(BenchCase):
 
 
 class Unmeasured(BenchCase):
-    """What ends without the samples asked for is no success."""
+    """A run that ends without the samples asked for is no success."""
 
     def test_illegal_kernel(self):
         words = ["--kernel", "cpu_sequential_generic_fp64", "--peer", "none", "--shape", "8x8x8"]
@@ -193,14 +196,15 @@ class Unmeasured(BenchCase):
         self.assertEqual(len(self.load(*words, "--shape", "8x8x8:fp64")["records"]), 1)
 
     def test_no_memory(self):
-        """Of the padding too: m n k alone would fit."""
+        """The padding counts too: m n k alone would fit."""
         done = self.call("--shape", "8x8x8:lda=1000000000000", "--peer", "none")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stdout, "operands of 28000.0 GB do not fit")
         self.assertIn("no kernel was measured", done.stderr)
 
     def test_late_failure(self):
-        """A call that fails while it is timed: of a kernel an error, of a peer a reason."""
+        """If a call fails while it is timed, a kernel's failure is an error and a peer's is a
+        reason."""
         for call_count in ("1", "5", "40"):
             done = self.call("--shape", "100x100x100", "--peer", "none", "--rounds", "50",
                              program=PROGRAMS["wrong"], WRONG_EXECUTE_CALLS=call_count)
@@ -255,11 +259,12 @@ class Replay(BenchCase):
 
 class Suites(BenchCase):
     def test_reasons_of_any_text(self):
-        """No record is lost where a reason is not UTF-8, too long, or cut inside a character."""
+        """No record is lost if a reason is not UTF-8, too long, or cut inside a character."""
         with open("own.txt", "wb") as file:
             file.write(b"8x8x8 # caf\xe9 \xc3\xa9\n9x9x9 # " + b"x" * 638 + "é\n".encode() +
                        b"10x10x10 # " + b"y" * 5000 + b"\n"
-                       # Longer forms, a surrogate, beyond the last character, cut short, and right.
+                       # The reasons hold longer forms, a surrogate, a code beyond the last
+                       # character, a cut character, and right ones.
                        b"11x11x11 # \xc0\xaf \xe0\x80\xaf \xf0\x80\x80\xaf \xed\xa0\x80 "
                        b"\xf4\x90\x80\x80 \xff \xe2\x82 \xe2\x82\xac \xf0\x9f\x98\x80\n")
         run = self.load("--suite", "own.txt", "--peer", "none")
@@ -306,7 +311,7 @@ class Suites(BenchCase):
             self.assertEqual(reason, ["#", "beside", shape])
 
     def test_options_of_a_suite(self):
-        """They count where the command's own are not given."""
+        """The options of a suite count unless the command has its own."""
         with open("suite.txt", "w", encoding="utf-8") as file:
             file.write("--kernel ladder # all of it\n--max-time 7 # seconds\n8x8x8 # small\n")
         words = ("--suite", "./suite.txt", "--threads", "1", "--peer", "none")

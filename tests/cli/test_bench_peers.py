@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The command bench beside other libraries: what it gives them to compute, how it takes the
+"""Tests the command bench beside other libraries: what it gives them to compute, how it takes the
 samples, and what it makes of them.
 
 usage: test_bench_peers.py TILEGEMM WRONG_TILEGEMM FAKE_OPENBLAS SOURCE_FOLDER
-FAKE_OPENBLAS (fake_openblas.c) stands in the place of OpenBLAS, and of oneDNN's sgemm.
+
+FAKE_OPENBLAS (fake_openblas.c) takes the place of OpenBLAS, and of oneDNN's sgemm.
 """
 import itertools
 import json
@@ -27,7 +28,8 @@ class Peers(BenchCase):
         self.assertIsNone(run["summaries"][0]["ratio_to_best_peer"])
 
     def test_environment(self):
-        """Set before the library is opened, where the CPU has AVX-512; the user's value stays."""
+        """The variable is set before the library is opened, if the CPU has AVX-512. The user's
+        value stays."""
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             has_avx512 = "avx512dq" in file.read()
         run = self.load("--shape", "8x8x8", "--peer", "openblas", **self.fake)
@@ -89,7 +91,7 @@ class Peers(BenchCase):
 
 
 class Table(BenchCase):
-    """What a person reads says what the JSON says."""
+    """The table says what the JSON says."""
 
     def measure(self, *words):
         done = self.call(*words, "--json", "run.json", **self.fake)
@@ -98,7 +100,7 @@ class Table(BenchCase):
             return done.stdout, json.load(file)
 
     def test_ratios(self):
-        """Three shapes, so that the two sides of the summary never hold equally many."""
+        """There are three shapes, so that the two sides of the summary never hold equally many."""
         text, run = self.measure("--shape", "200x200x200", "--shape", "100x100x100", "--shape",
                                  "1x1x2000:fp64", "--threads", "1", "--peer", "openblas")
         table = text.split("Time of the best peer over time of our best kernel\n")[1]
@@ -133,7 +135,8 @@ class Table(BenchCase):
 
 class Sampling(BenchCase):
     def read_log(self, *words):
-        """What the fake library was asked for: ["threads", count] and ["gemm", address of D]."""
+        """Returns what the fake library was asked for: ["threads", count] and ["gemm", address of
+        D]."""
         self.load("--peer", "openblas", *words, FAKE_OPENBLAS_LOG="fake.log", **self.fake)
         with open("fake.log", encoding="utf-8") as file:
             calls = [line.split() for line in file]
@@ -147,7 +150,7 @@ class Sampling(BenchCase):
         self.assertEqual(calls[0], ["threads", "3"])
 
     def test_cold_operands_rotate(self):
-        """Each sample of a cold run has other operands, each of a hot one the same."""
+        """Each sample of a cold run has other operands; all samples of a hot run have the same."""
         for option, is_cold in (("--hot", False), ("--cold", True)):
             calls = self.read_log("--shape", "256x256x64", "--threads", "1", option,
                                   "--min-time", "0")
@@ -175,7 +178,7 @@ class Sampling(BenchCase):
         self.assertGreater(record["repeat_count"] * record["max_s"], 0.005)
 
     def test_long_contenders_stop(self):
-        """After three samples, or fewer where fewer are asked for."""
+        """A long contender stops after three samples, or after fewer if fewer are asked for."""
         for rounds, count in (("9", 3), ("2", 2)):
             run = self.load("--shape", "64x64x64", "--peer", "none", "--max-time", "0",
                             "--rounds", rounds)
@@ -192,7 +195,8 @@ class Sampling(BenchCase):
         self.assertIn("prec=ieee_fp32", run["records"][0]["shape"])
 
     def test_idle_kernel(self):
-        """D is spoilt before each contender: what the one before left is not taken for its own."""
+        """D is spoilt before each contender, so that no contender passes with the result of the one
+        before."""
         run = self.load("--shape", "8x8x8", "--kernel", "cpu_sequential_generic_fp32", "--kernel",
                         "cpu_blocked_generic_fp32", "--peer", "none", code=1,
                         program=PROGRAMS["wrong"], WRONG_EXECUTE_IDLE="1")

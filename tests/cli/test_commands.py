@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The command's front: help texts, version, exit codes, kernels, info, man page and completion.
+"""Tests the command's front: help texts, version, exit codes, kernels, info, man page and
+completion.
 
 usage: test_commands.py TILEGEMM SOURCE_FOLDER
 """
@@ -17,7 +18,7 @@ TILEGEMM, SOURCE = "tilegemm", "."
 
 
 def call(*words, **environment):
-    """The help texts depend on neither language nor terminal."""
+    """Runs the command. The help texts depend on neither language nor terminal."""
     variables = {**os.environ, "LC_ALL": "C", **environment}
     variables.pop("ARGP_HELP_FMT", None)
     return subprocess.run([TILEGEMM, *words], capture_output=True, text=True, timeout=60,
@@ -34,7 +35,7 @@ def help_text(command):
 
 
 def list_options(command):
-    """Long options of a command, as its help shows them."""
+    """Returns the long options of a command, as its help shows them."""
     options = re.findall(r"^ +(?:-.,)? +--([a-z-]+)", help_text(command).stdout, re.MULTILINE)
     return sorted(set(options) - {"help", "usage", "version"})
 
@@ -67,8 +68,8 @@ class Front(unittest.TestCase):
         self.assertTrue(done.stderr.startswith("tilegemm"), done.stderr)
 
     def test_names_of_the_environment(self):
-        """An instruction set that no build knows is wrong usage, one that this CPU lacks, or a
-        device, is missing: for every command the same."""
+        """An instruction set that no build knows is wrong usage. One that this CPU lacks, or a
+        device, is missing. Every command agrees."""
         here = json.loads(call("info", "--json").stdout)["instruction_sets"]
         with tempfile.TemporaryDirectory() as folder:
             matrix = os.path.join(folder, "a.mtx")
@@ -157,7 +158,7 @@ class Documents(unittest.TestCase):
         self.assertIn("cpu_sequential_generic_fp32", self.complete("bench", "-k", "cpu_seq"))
 
     def complete(self, *words):
-        """What bash offers for the last of the words."""
+        """Returns what bash offers for the last of the words."""
         script = ('PATH="$1:$PATH"; source "$2"; shift 2; COMP_WORDS=(tilegemm "$@")\n'
                   'COMP_CWORD=$#; _tilegemm_complete; printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command explain: known figures, chips, tiles, candidates, errors.
+"""Tests the command explain: known figures, chips, tiles, candidates, errors.
 
 usage: test_explain.py TILEGEMM
 """
@@ -78,7 +78,7 @@ class Explain(unittest.TestCase):
             self.assertIn(row["kernel"], text)
 
     def test_chips_that_are_not_here(self):
-        """Every production kernel of every type, on every chip, without a GPU."""
+        """The planner chooses production kernels of every type, on every chip, without a GPU."""
         for chip, shape, family in (("h200", "4096x4096x4096:nt:bf16", "wgmma"),
                                     ("a100", "1000x1000x1000:fp64", "dmma"),
                                     ("t4", "1000x1000x1000", "simt"),
@@ -110,7 +110,7 @@ class Explain(unittest.TestCase):
                 shape = size + parts
                 found = self.read(shape, "--device", "cuda", "--gpu", chip)
                 peak = found["device"]["peak_flop_per_s"]
-                # Slices go to the matrix instructions, whose peak is another.
+                # Slices go to the matrix instructions, which have another peak.
                 above = [row["kernel"] for row in found["candidates"]
                          if row["is_legal"] and 1e9 * row["gflop_per_s"] > peak
                          and not row["kernel"].startswith(("cuda_bf16x_", "cuda_fp16x_"))]
@@ -163,14 +163,15 @@ class Explain(unittest.TestCase):
         text = self.print("512x512x512", "--tile", "auto", "--gpu", "rtx4090")
         self.assertIn(f"Recommended: tile {found['recommended_tile']}", text)
         self.assertIn("no: 1089 threads a block", text)
-        self.assertNotIn("1156 threads", text)  # the same reason once
+        self.assertNotIn("1156 threads", text)  # says the reason only once
         self.assertIn("Larger tiles, up to 64, are not legal", text)
         sides = [row["tile_rows"] for row in
                  self.read("512x512x512", "-k", "register_column", "--tile", "auto")["tiles"]]
         self.assertEqual(sides, [8, 16, 32, 64])
 
     def test_why_a_tile_is_not_legal(self):
-        """The resource that a multiprocessor lacks, and each reason where it begins."""
+        """The command tells the resource that a multiprocessor lacks, and each reason where it
+        begins."""
         chip = self.read("64x64x64", "-k", "padded", "--gpu", "h200")["gpu"]
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "chip.json")
@@ -188,7 +189,8 @@ class Explain(unittest.TestCase):
                 self.assertIn("1089 threads a block; the limit is 1024", found)
 
     def test_any_tile(self):
-        """Of every rung that can have it, whether the table has a row of it or not."""
+        """The command explains every rung that can have the tile, whether the table has a row of it
+        or not."""
         found = self.read("55x43x48", "--tile", "12")["kernels"]
         self.assertEqual([row["ladder_rung"] for row in found], [1, 2, 3, 4, 5, 6])
         self.assertEqual({(row["tile_rows"], row["is_in_table"]) for row in found}, {(12, False)})
@@ -201,7 +203,7 @@ class Explain(unittest.TestCase):
         self.assertEqual(self.read("8x8x8", "--tile", "8")["kernels"][2]["is_in_table"], True)
 
     def test_few_rows_of_lines_that_begin_anywhere(self):
-        """Odd lines are read where they begin, by rank, by dot or moved on the way; small products
+        """Odd lines are read where they begin, by rank, by dot or moved on the way. Small products
         are repacked for the tiles."""
         for shape, family in (("16x32001x4096", "rank"), ("1x8193x8193", "loose"),
                               ("16x32001x4095:nt", "loose"), ("1x57344x8191:nt", "loose"),
@@ -209,18 +211,19 @@ class Explain(unittest.TestCase):
                               ("16x32064x4096", "wgmma")):
             found = self.read(f"{shape}:bf16", "--device", "cuda", "--gpu", "h200")
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"], shape)
-            # Of either side of D: that which the plan does not take may have been refused.
+            # A reason is of either side of D: the side that the plan does not take may have been
+            # refused.
             self.assertEqual([row["reason"] for row in found["candidates"] if row["is_chosen"]],
                              [""], shape)
         found = self.read("16x8191x8192:bf16", "--device", "cuda", "--gpu", "h200")
         row = next(row for row in found["candidates"]
                    if "cuda_rank_" in row["kernel"] and row["is_legal"])
-        cols = row["block_count"] // row["k_part_count"]  # tiles, each read once with all of A
+        cols = row["block_count"] // row["k_part_count"]  # tiles, read once with all of A
         sums = row["k_part_count"] * 16 * 8191 * 4
         self.assertEqual(row["global_read_bytes"], 2 * 8192 * (16 * cols + 8191) + sums)
 
     def test_chosen_kernel_of_a_choice(self):
-        """What the planner chooses is told, whichever kernels are listed."""
+        """The planner's choice is told, whichever kernels are listed."""
         every = self.read("512x512x512", "--gpu", "h200")
         some = self.read("512x512x512", "--gpu", "h200", "--kernel", "small")
         self.assertTrue(every["chosen_kernel"])

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What the command prints, word for word, against the transcripts in tests/cli/golden.
+"""Compares what the command prints, word for word, with the transcripts in tests/cli/golden.
 
 usage: test_golden.py TILEGEMM SOURCE_FOLDER [--update]
---update writes the transcripts anew in place of comparing them. What differs from run to run or
-from machine to machine (times, paths, processors) stands there as #. Of the kernel table the rows
-of the generic instruction set are kept, which every machine has, as JSON those of fp32.
+
+With --update it writes the transcripts and compares nothing. A transcript has # for what differs
+from run to run or from machine to machine (times, paths, processors). Of the kernel table it keeps
+the rows of the generic instruction set, which every machine has, and as JSON those of fp32.
 """
 import os
 import re
@@ -87,7 +88,7 @@ def hide_nothing(text):
     return text
 
 
-# Transcript: its command lines and what is done to the output of each.
+# Each transcript has its command lines and what is done to the output of each.
 TRANSCRIPTS = {
     **{f"{name or 'tilegemm'}_help": ([f"{name} --help"], hide_nothing)
        for name in ("", *COMMANDS)},
@@ -101,7 +102,7 @@ TRANSCRIPTS = {
 
 
 def call(line):
-    """The words in a folder with FILES, on one thread, with neither language nor terminal."""
+    """Runs the words in a folder with FILES, on one thread, with neither language nor terminal."""
     environment = {name: value for name, value in os.environ.items()
                    if name != "ARGP_HELP_FMT" and not name.startswith("TILEGEMM_")}
     environment.update(LC_ALL="C", TILEGEMM_ISA="generic", TILEGEMM_THREADS="1")

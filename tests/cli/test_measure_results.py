@@ -14,7 +14,8 @@ import unittest
 TILEGEMM, SOURCE = sys.argv.pop(1), pathlib.Path(sys.argv.pop(1))
 TOOL = SOURCE / "tools" / "measure" / "measure_results"
 
-# Stands for the command: writes the result that it is asked for, and fails for one precision.
+# The stub takes the place of the command: it writes the result that it is asked for, and fails for
+# one precision.
 STUB = """#!/bin/sh
 case "$*" in *fp16x3*) echo "no such device"; exit 3;; esac
 while [ "$1" != --json ]; do shift; done
@@ -67,7 +68,7 @@ class MeasureResults(unittest.TestCase):
         self.assertIn("no program", done.stderr)
 
     def test_bench_takes_the_arguments_of_every_run(self):
-        """Without a GPU each is refused for want of one, and for nothing else."""
+        """Without a GPU each run is refused for want of one, and for nothing else."""
         text = (SOURCE / "bench" / "runs.txt").read_text()
         runs = [words.split() for words in re.findall(r"^\w.*\n(?: .*\n)+", text, re.M)]
         self.assertGreater(len(runs), 10)

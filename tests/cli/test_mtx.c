@@ -35,7 +35,7 @@ static int parse(const char *text, size_t bytes, tg_type type, tg_matrix *view, 
     return code;
 }
 
-/* `expected` is m x n, row-major. */
+/* Asserts that the text gives `expected`, which is m x n, row-major. */
 static void gives_typed(tg_type type, const char *text, int64_t m, int64_t n,
                         const double *expected)
 {
@@ -195,10 +195,11 @@ static void test_every_truncation(void **state)
 static void test_types(void **state)
 {
     (void)state;
-    /* 1 + 2^-24 + 2^-54 rounds up in one step, and down through FP64. */
+    /* 1 + 2^-24 + 2^-54 rounds up in one step, but down through FP64. */
     const char *halfway = ARRAY "1 1\n1.00000005960464483090178\n";
     gives_typed(TG_TYPE_FP32, halfway, 1, 1, (double[]){1 + 0x1p-23});
-    /* 1 + 2^-11 + 2^-40 rounds up in one step, and down through FP32; BF16: 1 + 2^-8 + 2^-40. */
+    /* 1 + 2^-11 + 2^-40 rounds up in one step, but down through FP32. The number for BF16 is 1 +
+     * 2^-8 + 2^-40. */
     gives_typed(TG_TYPE_FP16, ARRAY "1 1\n1.00048828125090949470177\n", 1, 1,
                 (double[]){1 + 0x1p-10});
     gives_typed(TG_TYPE_BF16, ARRAY "1 1\n1.00390625000090949470177\n", 1, 1,
@@ -210,7 +211,7 @@ static void test_types(void **state)
     refuses_typed(TG_TYPE_FP16, COORDINATE "1 1 2\n1 1 65504\n1 1 65504\n", "largest fp16");
 }
 
-/* Writes the view and reads it again: the same bits, NaN for NaN. */
+/* Writes the view and reads it again: bits are the same, NaN stays NaN. */
 static void go_round(const tg_matrix *view)
 {
     char *text = NULL;
@@ -237,14 +238,14 @@ static void go_round(const tg_matrix *view)
 static void test_round_trip(void **state)
 {
     (void)state;
-    /* Neighbours that one decimal digit less cannot tell apart. */
+    /* One decimal digit less could not tell these neighbours apart. */
     const double fp64[] = {0.1, 0.10000000000000002, -NAN, -INFINITY, 5e-324, 1 / 3.0};
     const float fp32[] = {1e9f, 1000000064.0f, -NAN, INFINITY, 1e-45f, 1 / 3.0f};
     tg_matrix view = tg_make_matrix(TG_TYPE_FP64, fp64, 2, 3);
     go_round(&view);
     view = tg_make_matrix(TG_TYPE_FP32, fp32, 3, 2);
     go_round(&view);
-    static uint16_t bits[256 * 256]; /* all there are */
+    static uint16_t bits[256 * 256]; /* holds all there are */
     for (int i = 0; i < 256 * 256; i++)
         bits[i] = (uint16_t)i;
     view = tg_make_matrix(TG_TYPE_FP16, bits, 256, 256);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command multiply on real files: results, summaries, messages and exit codes.
+"""Tests the command multiply on real files: results, summaries, messages and exit codes.
 
 usage: test_multiply.py TILEGEMM WRONG_TILEGEMM
 """
@@ -38,7 +38,7 @@ class Results(MultiplyCase):
         self.assert_close(np.load("d.npy"), a, b, UNIT["f4"])
 
     def test_fp8(self):
-        ones = np.full((3, 5), 0x38, "u1")  # of E4M3
+        ones = np.full((3, 5), 0x38, "u1")  # 1 in E4M3
         np.save("a.npy", ones)
         write_npy("b.npy", "|V1", (5, 2), ones[:2].tobytes())  # as ml_dtypes writes it
         self.multiply("a.npy", "b.npy", "-o", "d.npy", "--type", "fp8_e4m3", "--output-type",
@@ -151,7 +151,7 @@ class Results(MultiplyCase):
             np.testing.assert_array_equal(np.load("d.npy"), np.zeros((m, n), "<f4"))
 
     def test_empty_and_huge(self):
-        """One size is 0, the other 10^15: no time is spent on what is not there."""
+        """One size is 0, the other 10^15: an empty product takes no time."""
         write_npy("tall.npy", "<f4", "(1000000000000000, 0)", b"")
         write_npy("wide.npy", "<f4", "(0, 1000000000000000)", b"")
         write_npy("none.npy", "<f4", "(0, 0)", b"")
@@ -191,7 +191,7 @@ class Results(MultiplyCase):
             self.assertEqual(json.loads(done.stdout)["threads"], count)
 
     def test_precision_is_obeyed(self):
-        """The exact ones exist for their own type alone."""
+        """The exact precisions exist for their own type alone."""
         np.save("a.npy", self.make(4, 4))
         self.multiply("a.npy", "a.npy", "-o", "d.npy", "--precision", "ieee_fp32")
         done = self.refuse(2, None, "a.npy", "a.npy", "-o", "d.npy", "--precision", "ieee_fp64")
@@ -281,7 +281,8 @@ class Refusals(MultiplyCase):
                        f"{rows} {cols} 1\n1 1 1.0\n")
 
     def test_memory(self):
-        """Refused from the sizes in the header, alone and on top of what is loaded already."""
+        """The product is refused from the sizes in the header, alone and on top of what is loaded
+        already."""
         with open("/proc/meminfo") as file:
             kib = next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
         self.write_column("column.mtx", kib * 1024 // 8 * 2, 1)

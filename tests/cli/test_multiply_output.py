@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What the command multiply writes, and what a failure leaves: the file that was there.
+"""Tests what the command multiply writes, and that a failure leaves the file that was there.
 
 usage: test_multiply_output.py TILEGEMM WRONG_TILEGEMM
+
 WRONG_TILEGEMM is the command with wrong kernels (wrong_execute.c).
 """
 import json
@@ -49,7 +50,8 @@ class Output(MultiplyCase):
         self.assertEqual(os.listdir("below"), ["real.npy"])
 
     def test_write_protected(self):
-        """Though the folder may be written, and a rename would do it."""
+        """A protected file is refused, though the folder may be written and a rename would replace
+        it."""
         os.chmod("d.npy", 0o444)
         done = self.call_unprivileged("a.npy", "b.npy", "-o", "d.npy")
         self.assertEqual((done.returncode, done.stderr),
@@ -76,8 +78,8 @@ class Output(MultiplyCase):
         self.assert_old()
 
     def test_full_file_system(self):
-        """Writing the text, reserving the .npy, and the JSON of bench, on a disk of 256 KiB that
-        something else has filled but for a page or two."""
+        """Writing fails for the text, the reserved .npy and the JSON of bench, on a disk of 256 KiB
+        that something else has filled except for a page or two."""
         script = ("mount -t tmpfs -o size=256k none full && cd full && cp ../a.npy ../b.npy . && "
                   "for name in d.mtx d.npy run.json; do echo old >$name; done; "
                   "head -c {fill} /dev/zero >filler 2>/dev/null; {program} {words}; echo $?; "
@@ -128,8 +130,8 @@ class Output(MultiplyCase):
                                    program=PROGRAMS["wrong"]).returncode, 0)
 
     def interrupt(self, number, action):
-        """The exit status of a job that finds `action` set for the signal and gets it while it
-        writes."""
+        """Returns the exit status of a job that finds `action` set for the signal and gets the
+        signal while it writes."""
         np.save("a.npy", self.make(3000, 1, dtype="<f8"))
         np.save("b.npy", self.make(1, 3000, dtype="<f8"))
         job = subprocess.Popen([PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"],
@@ -153,7 +155,7 @@ class Output(MultiplyCase):
         self.assertGreater(os.path.getsize("d.mtx"), 3000 * 3000)
 
     def test_progress(self):
-        """On a terminal only, and wiped at the end."""
+        """Progress appears only on a terminal, and is wiped at the end."""
         np.save("a.npy", self.make(3000, 1, dtype="<f8"))
         np.save("b.npy", self.make(1, 3000, dtype="<f8"))
         self.assert_progress(b"writing", "a.npy", "b.npy", "-o", "d.mtx")
@@ -170,7 +172,7 @@ class Output(MultiplyCase):
         while True:
             try:
                 part = os.read(master, 4096)
-            except OSError:  # how Linux ends a terminal
+            except OSError:  # Linux ends a terminal so
                 break
             if not part:
                 break

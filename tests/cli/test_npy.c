@@ -17,7 +17,8 @@
 #include "files/npy_read.h"
 #include "files/npy_write.h"
 
-/* A file of version `major` with the header text and `data_bytes` of zeros. Owned by the caller. */
+/* Returns a file of version `major` with the header text and `data_bytes` of zeros. The caller owns
+ * it. */
 static char *make_file(int major, const char *text, int64_t data_bytes, int64_t *byte_count)
 {
     size_t text_bytes = strlen(text), start = major == 1 ? 10 : 12;
@@ -224,7 +225,7 @@ static void test_written_header(void **state)
     assert_null(memchr(header + 10, 0, sizeof header - 10));
 }
 
-/* On the disk the elements begin anywhere; in memory where their type may lie. */
+/* The file's elements begin at any byte; in memory they lie where their type may. */
 static void test_alignment(void **state)
 {
     (void)state;

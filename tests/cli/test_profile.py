@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The command profile, with a program in the place of Nsight Compute that prints recorded CSV.
+"""Tests the command profile, with a program in the place of Nsight Compute that prints recorded
+CSV.
 
 usage: test_profile.py TILEGEMM SOURCE_FOLDER
 """
@@ -32,7 +33,7 @@ class Profile(unittest.TestCase):
         self.folder.cleanup()
 
     def play(self, rows, code=0, before="==PROF== Connected to process 7 (tilegemm)"):
-        """A profiler that prints these rows and keeps the words that it was called with."""
+        """Makes a profiler that prints these rows and keeps the words that it was called with."""
         out = io.StringIO()
         writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writerows([self.header, self.units, *rows] if rows else [])
@@ -70,7 +71,7 @@ class Profile(unittest.TestCase):
         edges, transposed = found["kernels"]
         self.assertEqual(edges["compared"]["global_load_sectors"],
                          {"model": 130511, "simulated": 130511, "counted": 130511})
-        # 160 conflicts by the hardware's counter, all of them turns that it added.
+        # The hardware's counter tells 160 conflicts, all of them turns that it added.
         self.assertEqual(edges["compared"]["counter_bank_conflicts"],
                          {"model": 0, "simulated": 0, "counted": 0})
         self.assertEqual(edges["counted"]["added_turns"], 160)

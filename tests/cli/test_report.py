@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command report: what it writes, what it refuses, and files of others that it is given.
+"""Tests the command report: what it writes, what it refuses, and files of others that it is given.
 
 usage: test_report.py TILEGEMM
 """
@@ -42,7 +42,7 @@ class Report(unittest.TestCase):
                               timeout=200, check=False)
 
     def refuse(self, code, text, *words):
-        """Refused with the text, and nothing is written."""
+        """Asserts that the command refuses with the text and writes nothing."""
         before = sorted(os.listdir())
         done = self.call(*words)
         self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
@@ -90,7 +90,7 @@ class Report(unittest.TestCase):
         self.assertTrue(data["simulations"])
 
     def test_large_shape(self):
-        """Blocks are sampled and k cut, both said so."""
+        """Blocks are sampled and k is cut, and both are said."""
         done = self.call("1000x1202x1003")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         data, _ = self.read_data("report.html")
@@ -102,7 +102,7 @@ class Report(unittest.TestCase):
         self.check_whole([one for one in data["simulations"] if one["k"] < one["m"] == 1000])
 
     def check_whole(self, cut):
-        """Of a k that was cut the counts of the whole are told: exact, as the model's are."""
+        """If k was cut, the counts of the whole k are told, exact as the model's."""
         self.assertTrue(cut)
         for one in cut:
             told = json.loads(subprocess.run(
@@ -115,7 +115,7 @@ class Report(unittest.TestCase):
             self.assertGreater(whole["useful_flops"], one["useful_flops"])
 
     def test_tile(self):
-        """The page opens with a tile of which D has two both ways, or with the one given."""
+        """The page opens with a tile that D has two of both ways, or with the one given."""
         for words, tile in ((["4x4x4"], 2), (["5x7x9", "--tile", "3"], 3), (["1x1x1"], 2)):
             self.assertEqual(self.call(*words).returncode, 0)
             data, _ = self.read_data("report.html")
@@ -126,7 +126,8 @@ class Report(unittest.TestCase):
         self.refuse(2, "--tile = 33", "8x8x8", "--tile", "33")
 
     def test_counters_of_nsight_compute(self):
-        """Its CSV is read as `profile` reads it, where the grids are those of the sizes."""
+        """The CSV of Nsight Compute is read as `profile` reads it, if the grids are those of the
+        sizes."""
         header = ["ID", "Kernel Name", "Block Size", "Grid Size",
                   "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "dram__bytes_read.sum"]
         rows = [header, ["", "", "", "", "sector", "byte"],
@@ -155,7 +156,7 @@ class Report(unittest.TestCase):
         self.refuse(2, "counts no kernel of the ladder", "40x20x12", "--profile", "counters.csv")
 
     def test_deep_shape_of_little_d(self):
-        """k is cut by the tiles that are multiplied, however little of D lies in them."""
+        """The tiles that are multiplied decide where k is cut, however little of D lies in them."""
         done = self.call("7x1x1100")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         data, _ = self.read_data("report.html")

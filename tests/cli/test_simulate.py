@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command simulate, its JSON, and the device sim of the other commands.
+"""Tests the command simulate, its JSON, and the device sim of the other commands.
 
 usage: test_simulate.py TILEGEMM
 """
@@ -29,7 +29,7 @@ def call(*words):
 
 
 def write_npy(path, row_count, col_count):
-    """A matrix of FP32 by rows, as numpy.save writes it."""
+    """Writes a row-major matrix of FP32, as numpy.save does."""
     head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({row_count}, {col_count}), }}"
     head = head.ljust(117) + "\n"
     values = [(i % 13) / 7 - 1 for i in range(row_count * col_count)]
@@ -140,7 +140,7 @@ class DeviceSim(Refusing):
             self.assertIn("the ladder's kernels take row-major matrices", done.stderr)
 
     def test_products_without_a_sum(self):
-        """k = 0, by the command that writes what came out."""
+        """A product with k = 0 has no sum; the command writes what came out."""
         with tempfile.TemporaryDirectory(prefix="tilegemm-test-") as folder:
             home = pathlib.Path(folder)
             write_npy(home / "a.npy", 3, 0)
@@ -150,7 +150,8 @@ class DeviceSim(Refusing):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_bench_counts(self):
-        """In the place of times, under the model's keys; said to be simulated."""
+        """Bench puts counts in the place of times, under the model's keys, and says that they are
+        simulated."""
         words = ("bench", "--device", "sim", "--kernel", "ladder", "--shape", "96x64x32", "--shape",
                  "33x35x37")
         run = json.loads(call(*words, "--json", "-").stdout)
@@ -226,7 +227,7 @@ class DeviceSim(Refusing):
         for row in found["candidates"]:
             self.assertEqual(row["is_chosen"], not row["reason"])
             self.assertEqual(row["is_legal"], row["block_count"] > 0)
-        # Where none can run it, each says why.
+        # If no kernel can run the problem, each says why.
         found = json.loads(call("explain", "8x8x8:nt", "--device", "sim", "--json").stdout)
         self.assertEqual((found["chosen_kernel"], len(found["candidates"]) > 17), ("", True))
         self.assertTrue(all(row["reason"] for row in found["candidates"]))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The command simulate: requests of a warp, owners of elements, the walk as JSON.
+"""Tests the command simulate: requests of a warp, owners of elements, the walk as JSON.
 
-usage: test_simulate.py TILEGEMM
+usage: test_simulate_requests.py TILEGEMM
 """
 import collections
 import json
@@ -27,7 +27,7 @@ class Simulate(unittest.TestCase):
         return json.loads(done.stdout)
 
     def requests(self, kernel, text, space, is_write=False):
-        """Of the lines of a kernel that hold `text`."""
+        """Returns the requests of the lines of a kernel that hold `text`."""
         found = self.read("256x256x64", "--kernel", kernel, "--requests")["requests"]
         chosen = [one for one in found if text in one["source"] and one["space"] == space
                   and one["is_write"] == is_write]
@@ -38,7 +38,7 @@ class Simulate(unittest.TestCase):
         for one in self.requests("cuda_naive_sm75_fp32_32x32x1", "a[", "A"):
             self.assertEqual(one["sector_count"], 32)
             steps = {right - left for left, right in zip(one["lanes"], one["lanes"][1:])}
-            self.assertEqual(steps, {64})  # a row of A a lane
+            self.assertEqual(steps, {64})  # each lane has a row of A
         for one in self.requests("cuda_coalesced_sm75_fp32_32x32x1", "b[", "B"):
             self.assertEqual(one["sector_count"], 4)
 

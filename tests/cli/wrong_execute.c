@@ -1,6 +1,6 @@
 /*
- * Linked with --wrap=tg_execute_plan into the command: the first element of every FP32 D is wrong,
- * or, where WRONG_EXECUTE_CALLS is set, every call after so many fails, or, where
+ * This file is linked with --wrap=tg_execute_plan into the command. It makes the first element of
+ * every FP32 D wrong. If WRONG_EXECUTE_CALLS is set, every call after so many fails; if
  * WRONG_EXECUTE_IDLE is set, every call after so many does nothing. It shows that bench catches a
  * wrong kernel, one that fails late, and one that computes nothing.
  */

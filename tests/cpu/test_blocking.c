@@ -1,4 +1,5 @@
-/* What the planner promises of a blocking: bounded memory, and results that do not depend on it. */
+/* Tests what the planner promises of a blocking: bounded memory, and results that do not depend on
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ static int64_t find_workspace_bytes(const char *shape, int thread_count)
     return info.workspace_bytes;
 }
 
-/* Whatever the shape and the threads, less than 32 MB beyond the operands. */
+/* Whatever the shape and the threads, the plan needs less than 32 MB beyond the operands. */
 static void test_workspace_is_bounded(void **state)
 {
     static const char *const shapes[] = {
@@ -49,7 +50,8 @@ static void test_workspace_is_bounded(void **state)
     }
 }
 
-/* D written past the caches, which the planner chooses only for a D larger than they are. */
+/* Checks a D written past the caches, which the planner chooses only for a D larger than they
+ * are. */
 static void check_streamed(const char *shape, int is_run)
 {
     tg_problem problem;
@@ -60,7 +62,7 @@ static void check_streamed(const char *shape, int is_run)
     assert_int_equal(tg_parse_problem(shape, &problem, sizeof problem), TG_STATUS_OK);
     assert_true(check_make_operands(&problem, 7, &operands));
     assert_int_equal(tg_create_plan(NULL, &problem, &options, &plan), TG_STATUS_OK);
-    /* The plan is ours alone: plans by kernel name are not cached. */
+    /* No other caller has the plan: plans by kernel name are not cached. */
     tgi_packed_decision *decision = &((tgi_cpu_prepared *)plan->prepared)->decision.packed;
     decision->is_streamed = decision->is_along_rows = 1;
     tg_buffers buffers = {.struct_bytes = sizeof buffers,
@@ -80,13 +82,13 @@ static void test_streamed_rows(void **state)
 {
     (void)state;
     check_streamed("64x96x16", 1);
-    check_streamed("103x100x32:ldd=112", 1); /* last vector of each row is partial */
+    check_streamed("103x100x32:ldd=112", 1); /* each row ends in a partial vector */
     check_streamed("50x333x7:ldd=336:batch=2", 1);
-    check_streamed("50x333x7:ldd=335", 1); /* rows that are not aligned go through the caches */
+    check_streamed("50x333x7:ldd=335", 1); /* unaligned rows go through the caches */
     check_streamed("33x40x9:fp64", 1);
 }
 
-/* A D that was never written is noticed. */
+/* The check notices a D that was never written. */
 static void test_missing_result_is_caught(void **state)
 {
     (void)state;

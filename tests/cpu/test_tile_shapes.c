@@ -1,4 +1,4 @@
-/* The register tiles that the kernel table lists are those that were compiled. */
+/* Tests that the register tiles that the kernel table lists are those that were compiled. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,8 @@
 
 #include "cpu/cpu.h"
 
-/* 1 if the row's tile is the compiled one; rows of the other families have none to compare. */
+/* Returns 1 if the row's tile is the compiled one. Rows of the other families have none to
+ * compare. */
 static int matches(const tgi_kernel *kernel)
 {
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
@@ -27,7 +28,7 @@ static void test_rows_match(void **state)
     }
 }
 
-/* A row with another tile is noticed. */
+/* The check notices a row with another tile. */
 static void test_wrong_row_is_caught(void **state)
 {
     (void)state;

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
     tg_type type = byte_count ? (tg_type)(bytes[byte_count - 1] % 4) : TG_TYPE_FP64;
     int code =
         cli_parse_mtx(bytes, (int64_t)byte_count, type, LIMIT_BYTES, NULL, &view, &owned, &error);
-    /* A bad file is the user's error, one that is larger than LIMIT_BYTES the machine's. */
+    /* A bad file is the user's error. A file larger than LIMIT_BYTES is the machine's. */
     require(error.text[0] ? code == CLI_EXIT_USAGE || code == CLI_EXIT_WRONG : code == CLI_EXIT_OK);
     for (const char *c = error.text; *c; c++)
         require(*c >= ' ' && *c <= '~');

@@ -11,7 +11,7 @@
 #include "harness/problems.h"
 #include "tilegemm_lab.h"
 
-#define TEXT_BYTES 640 /* always enough, says tilegemm.h */
+#define TEXT_BYTES 640 /* is always enough, as tilegemm.h says */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count);
 
@@ -38,7 +38,7 @@ static void go_round(const tg_problem *problem)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
 {
-    char *text = malloc(byte_count + 1); /* of that size, so that a read past the end is seen */
+    char *text = malloc(byte_count + 1); /* has that size, so that a read past the end is seen */
     tg_problem problem;
     require(text != NULL);
     memcpy(text, bytes, byte_count);

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 
 #define PAGE_BYTES 4096
-#define BAND_BYTES 512 /* more than the widest store of a register tile's row */
+#define BAND_BYTES 512 /* exceeds the widest store of a register tile's row */
 #define UNREADABLE_BYTES ((int64_t)1 << 30)
-#define NAN_BYTE 0xff /* repeated it is a NaN in all types */
+#define NAN_BYTE 0xff /* repeated, it is a NaN in all types */
 
 static void stop(const char *what)
 {
@@ -59,7 +59,7 @@ static void reserve_region(operand_region *region, int64_t bytes)
         stop("mprotect");
 }
 
-/* Finds room for `bytes` of elements, makes it and the bands NaN, returns the first element. */
+/* Finds room for `bytes` of elements and makes it and the bands NaN. Returns the first element. */
 static char *place_region(operand_region *region, int64_t bytes, int64_t element_bytes,
                           operand_placement placement)
 {
@@ -118,7 +118,7 @@ static double draw_value(tg_type type, operand_fill fill, int64_t elem_count, ui
     case FILL_ONES:
         return 1.0;
     case FILL_SPECIAL:
-        /* About two in a matrix: more would leave nothing but NaN in D. */
+        /* There are about two in a matrix: more would leave nothing but NaN in D. */
         return choice % (uint64_t)(elem_count / 2 + 1) == 0 ? draw_special(random) : value;
     case FILL_TINY:
         return choice % 4 == 0 ? draw_tiny(type, random) : value;
@@ -169,8 +169,8 @@ static void place_view(tg_matrix *view, int64_t batch_count, operand_region *reg
                  low * element_bytes;
 }
 
-/* Scales are 1 among ones, so that sums stay exact, else not powers of two alone, and of either
- * sign. A vector that the problem lacks is unreadable. */
+/* Places a vector. Scales are 1 if the elements are, so that sums stay exact; otherwise they are
+ * not only powers of two, and have either sign. A vector that the problem lacks is unreadable. */
 static void place_vector(test_operands *operands, int id, const operand_spec *spec,
                          uint64_t *random)
 {
@@ -232,7 +232,8 @@ void operands_place(test_operands *operands, const operand_spec *spec)
     }
 }
 
-/* Copies the elements of D over what they were before, so that only the rest is compared. */
+/* Copies the elements of D over what they were before, so that only the bytes beside them are
+ * compared. */
 static void forgive_elements(const test_operands *operands)
 {
     const tg_matrix *d = &operands->problem.d;

@@ -11,7 +11,7 @@
 #include "check/check.h"
 
 typedef enum operand_fill {
-    FILL_UNIFORM, /* [-1, 1) */
+    FILL_UNIFORM, /* uniform in [-1, 1) */
     FILL_ONES,    /* all 1, C and bias too */
     FILL_SPECIAL, /* uniform with a few NaN, Inf, zeros of both signs */
     FILL_TINY,    /* uniform with many subnormals of the type */
@@ -25,7 +25,7 @@ typedef enum operand_placement {
     PLACEMENT_COUNT
 } operand_placement;
 
-/* What to lay out. The data pointers of `problem` are ignored. */
+/* Describes what to lay out. The data pointers of `problem` are ignored. */
 typedef struct operand_spec {
     tg_problem problem;
     int is_in_place; /* 1: C is D, with D's strides */
@@ -55,7 +55,7 @@ typedef struct test_operands {
 void operands_open(test_operands *operands);
 void operands_close(test_operands *operands);
 
-/* Lays out and fills the operands of a case; D is NaN, or C where it is in place. */
+/* Lays out and fills the operands of a case. D is NaN, or C if the case is in place. */
 void operands_place(test_operands *operands, const operand_spec *spec);
 
 /* Returns NULL, or a text that says what was written beside the elements of D. With is_d_untouched,

@@ -22,8 +22,8 @@ static inline int is_same_factor(double one, double other)
     return one == other || (isnan(one) && isnan(other));
 }
 
-/* Returns NULL if both problems mean the same, else the first member that differs. Neither data
- * pointers count, nor the batch stride of a batch of one, nor matrices that are not used. */
+/* Returns NULL if both problems mean the same, otherwise the first member that differs. Data
+ * pointers, the batch stride of a batch of one and unused matrices do not count. */
 static inline const char *find_problem_difference(const tg_problem *one, const tg_problem *other)
 {
     const unsigned used = tgi_operands_find_used(one);

@@ -28,7 +28,8 @@ foreign=$(readelf -d "$lib_dir/libtilegemm.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/
     grep -vE '^(libc|libm|libdl|libpthread|libgomp|libomp|libgcc_s|ld-linux[^.]*)\.so' || true)
 [ -z "$foreign" ] || fail "libtilegemm.so needs $foreign; more than libc, libm, dl, OpenMP"
 
-# $1: program, $2: 1 if it must need the shared library at run time, 0 if it must not
+# check_program PROGRAM COUNT fails unless the program needs the shared library COUNT times at run
+# time, 0 or 1.
 check_program() {
     needs=$(readelf -d "$1" | grep -c 'NEEDED.*libtilegemm' || true)
     [ "$needs" = "$2" ] || fail "$1 needs libtilegemm.so $needs times, expected $2"
@@ -48,7 +49,7 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046  # the flags are words
 "$cc" "$program_dir/product.c" $(pkg-config --cflags --libs tilegemm) -o pkg_config_shared
 check_program "$work_dir/pkg_config_shared" 1
-# The linker prefers the shared library where it finds both.
+# The linker prefers the shared library if it finds both.
 static_libs=$(pkg-config --static --libs tilegemm | sed 's/-ltilegemm/-l:libtilegemm.a/')
 # shellcheck disable=SC2046,SC2086
 "$cc" "$program_dir/product.c" $(pkg-config --cflags tilegemm) $static_libs -o pkg_config_static

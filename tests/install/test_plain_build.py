@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 SOURCE_DIR, CMAKE, CC = sys.argv[1:4]
-# Programs that gcc, make and CMake run.
+# gcc, make and CMake run these programs.
 TOOLS = ("ar", "as", "ld", "nm", "objcopy", "objdump", "ranlib", "readelf", "strip", "sh", "make",
          "uname")
 HIDDEN_FOLDERS = ("/usr/bin", "/bin", "/usr/local/bin", "/usr/local/cuda/bin", "/usr/include",

@@ -1,9 +1,10 @@
 /*
- * The part of gcc's OpenMP run-time that the project calls, on plain pthreads, for the thread
- * sanitizer: libgomp is built without it and synchronises by futex, so that every access ordered by
- * a region's start, end or barrier would be reported as a race. Here they are pthread_create,
- * pthread_join and pthread_barrier_wait, which the sanitizer knows, and a race that it reports is
- * one. A call that is missing here fails when the libraries are linked; add it.
+ * This file implements the part of gcc's OpenMP run-time that the project calls, on plain pthreads,
+ * for the thread sanitizer. libgomp is built without the sanitizer and synchronises by futex, so
+ * that every access ordered by a region's start, end or barrier would be reported as a race. This
+ * file uses pthread_create, pthread_join and pthread_barrier_wait, which the sanitizer knows, so
+ * that a race that it reports is one. A call that is missing here fails when the libraries are
+ * linked; add it.
  *
  * Names and signatures are those that gcc emits (GOMP_*) and that the OpenMP specification gives
  * (omp_*).
@@ -28,7 +29,7 @@ typedef struct member {
     int index; /* 0 .. thread_count - 1 */
 } member;
 
-static __thread member current; /* of this thread; team is NULL outside a region */
+static __thread member current; /* belongs to this thread; team is NULL outside a region */
 
 void GOMP_parallel(void (*body)(void *data), void *data, unsigned thread_count, unsigned flags);
 void GOMP_barrier(void);
@@ -98,7 +99,7 @@ int omp_get_num_threads(void)
     return current.team ? current.team->thread_count : 1;
 }
 
-/* At least 4, so that races can show on a machine of one or two cores. */
+/* Returns at least 4, so that races can show on a machine of one or two cores. */
 int omp_get_max_threads(void)
 {
     const char *text = getenv("OMP_NUM_THREADS");

@@ -1,6 +1,7 @@
 /*
- * Shows that the thread sanitizer sees through openmp_on_pthreads: a sum that is ordered by a
- * barrier is clean, one that is not is reported.
+ * Shows that the thread sanitizer sees through openmp_on_pthreads: a sum that a barrier orders is
+ * clean, and one that it does not order is reported.
+ *
  * usage: shared_sum ordered|racing
  */
 #include <omp.h>
@@ -13,7 +14,7 @@ int main(int argc, char **argv)
 {
     if (argc != 2) {
         fprintf(stderr, "usage: shared_sum ordered|racing\n");
-        return 0; /* the racing test expects a failure, and this is not the one */
+        return 0; /* the racing test expects another failure than this */
     }
     const int is_racing = strcmp(argv[1], "racing") == 0;
     int parts[THREAD_COUNT] = {0}, sum = 0;
@@ -30,6 +31,6 @@ int main(int argc, char **argv)
     }
     printf("%d\n", sum);
     if (is_racing)
-        return 0; /* whatever it came to; the sanitizer makes the process fail */
+        return 0; /* the sanitizer makes the process fail, whatever the sum is */
     return sum == THREAD_COUNT * (THREAD_COUNT + 1) / 2 ? 0 : 1;
 }

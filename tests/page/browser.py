@@ -1,5 +1,5 @@
-"""What the tests and tools of the page share: reports, and Debian's Chromium driven as a person
-would use it."""
+"""The tests and tools of the page share reports, and Debian's Chromium driven as a person would use
+it."""
 import json
 import pathlib
 import subprocess
@@ -25,7 +25,8 @@ def read_json(tilegemm, *words):
 
 
 class Browser:
-    """One window. Nothing but the report may be asked for, and the console must stay empty."""
+    """Drives one window. Nothing but the report may be asked for, and the console must stay empty.
+    """
 
     def __init__(self, width=1200, height=1000):
         options = webdriver.ChromeOptions()
@@ -38,7 +39,7 @@ class Browser:
         self.resize(width, height)
 
     def resize(self, width, height):
-        """The page's own size, which may be smaller than a window can be."""
+        """Sets the page's own size, which may be smaller than a window can be."""
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
 
@@ -54,8 +55,8 @@ class Browser:
                 "return performance.getEntriesByName('first view').length"))
 
     def list_faults(self):
-        """Console messages, and addresses beyond the report that were asked for, since the last
-        call."""
+        """Returns console messages, and addresses beyond the report that were asked for, since the
+        last call."""
         faults = [entry["message"] for entry in self.driver.get_log("browser")]
         for entry in self.driver.get_log("performance"):
             event = json.loads(entry["message"])["message"]
@@ -66,7 +67,7 @@ class Browser:
         return faults
 
     def find(self, selector):
-        """The first visible element that the selector names."""
+        """Returns the first visible element that the selector names."""
         for element in self.driver.find_elements(By.CSS_SELECTOR, selector):
             if element.is_displayed():
                 return element
@@ -88,14 +89,14 @@ class Browser:
         Select(self.find(f"select[data-key={key}]")).select_by_value(str(value))
 
     def read_state(self):
-        """What the address says, which the page writes a tenth of a second after a change."""
+        """Returns what the address says. The page writes it a tenth of a second after a change."""
         return self.driver.execute_async_script(
             "const done = arguments[0]; setTimeout(() => done(Object.fromEntries("
             "new URLSearchParams(location.hash.slice(1)))), 150);")
 
     def read_tables(self, panel):
-        """Tables of a view, visible or folded: lists of rows, a row a list of cells, numbers as
-        they were before they were formatted."""
+        """Returns the tables of a view, visible or folded. A table is a list of rows, a row a list
+        of cells, with numbers as they were before they were formatted."""
         return self.driver.execute_script("""
             return [...document.querySelectorAll(`#panel-${arguments[0]} table`)].map(table =>
                 [...table.tBodies[0].rows].map(row => [...row.cells].map(cell =>

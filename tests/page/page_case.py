@@ -1,5 +1,5 @@
-"""What the tests of the page's views of measurements and predictions share: result files, and a
-report of them."""
+"""The tests of the page's views of measurements and predictions share result files, and a report of
+them."""
 import json
 import os
 import shutil
@@ -11,7 +11,7 @@ from browser import Browser, read_json, write_report
 SHAPE = (60, 52, 44)
 VIEWS = ("walk", "owners", "roofline", "reads", "accesses", "ladder", "plan")
 MARKUP = "<img src=http://127.0.0.1:9/x onerror=\"document.title='broken'\"></script><b>"
-tilegemm = ["tilegemm"]  # path of the command, which the program that runs the tests sets
+tilegemm = ["tilegemm"]  # path of the command; the program that runs the tests sets it
 
 
 def count_cases(count):
@@ -29,7 +29,7 @@ def make_record(name, kind, shape, rate, suffix="", **changes):
 
 
 def make_file(folder, name, records, processor="NVIDIA H200", mode="cold", version="0.1.0"):
-    """A result file; returns its path."""
+    """Writes a result file. Returns its path."""
     path = os.path.join(folder, name)
     head = {"date": "2026-11-21", "mode": mode, "version": version,
             "machine": {"processor": processor}}
@@ -39,12 +39,12 @@ def make_file(folder, name, records, processor="NVIDIA H200", mode="cold", versi
 
 
 class PageCase(unittest.TestCase):
-    """A report, opened anew before each test; nothing may be asked for or complained of."""
+    """Opens a report before each test. Nothing may be asked for or complained of."""
     shape = SHAPE
 
     @classmethod
     def make_files(cls):
-        """Options of the command, with the files that they name."""
+        """Returns options of the command, with the files that they name."""
         return []
 
     @classmethod

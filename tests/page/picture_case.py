@@ -1,4 +1,4 @@
-"""What the tests of the views that draw a kernel at work share."""
+"""The tests of the views that draw a kernel at work share this case."""
 import os
 import re
 import shutil
@@ -9,21 +9,22 @@ from selenium.webdriver.common.action_chains import ActionChains
 
 from browser import Browser, write_report
 
-# Tiles to look at: of the table's rows and others; `tiled` takes few sizes and is tested by name.
+# These tiles are looked at, those of the table's rows and others. `tiled` takes few sizes and is
+# tested by name.
 TILES = {"naive": (2, 4, 7, 16, 32), "coalesced": (1, 2, 4, 12, 16, 32),
          "edges": (2, 3, 4, 5, 8, 12, 16, 20, 32), "transposed": (12, 32), "padded": (9, 32),
          "register_column": (8, 16, 64), "register_tile": (64, 128), "vector": (128,),
          "buffered": (128,), "warp_tile": (128,)}
-tilegemm = ["tilegemm"]  # path of the command, which the program that runs the tests sets
+tilegemm = ["tilegemm"]  # path of the command; the program that runs the tests sets it
 
 
 def read_numbers(text):
-    """Whole numbers of a text, in order."""
+    """Returns the whole numbers of a text, in order."""
     return [int(word.replace(",", "")) for word in re.findall(r"\d[\d,]*", text)]
 
 
 class PictureCase(unittest.TestCase):
-    shape = "96x80x64"  # of the report
+    shape = "96x80x64"  # the shape of the report
     view = ""
 
     @classmethod
@@ -48,7 +49,7 @@ class PictureCase(unittest.TestCase):
     def link(self, **state):
         """Follows a link to the view at a state."""
         words = "&".join(f"{key}={value}" for key, value in {"view": self.view, **state}.items())
-        # The page hears of it after this script; a timer comes later still.
+        # The page hears of the change after this script, and a timer comes later still.
         self.driver.execute_async_script(
             "const done = arguments[1]; location.hash = arguments[0]; setTimeout(done, 20);", words)
 
@@ -79,11 +80,11 @@ class PictureCase(unittest.TestCase):
         self.driver.execute_script("arguments[0].focus()", element)
 
     def press(self, *keys):
-        """Presses keys where the focus is."""
+        """Presses keys on the element that has the focus."""
         ActionChains(self.driver).send_keys(*keys).perform()
 
     def read_table(self, selector):
-        """Rows of a table, visible or folded, as texts."""
+        """Returns the rows of a table, visible or folded, as texts."""
         return self.driver.execute_script(
             "return [...document.querySelector(arguments[0]).tBodies[0].rows]"
             ".map(row => [...row.cells].map(cell => cell.dataset.value ?? cell.textContent))",

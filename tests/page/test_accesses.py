@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Coalescing and banks in a browser: requests beside those of simulate, mouse and keys.
+"""Tests coalescing and banks in a browser: requests beside those of simulate, mouse and keys.
 
 usage: test_accesses.py TILEGEMM
 """
@@ -14,8 +14,8 @@ from selenium.webdriver.common.keys import Keys
 from browser import read_json
 from picture_case import PictureCase, TILES, read_numbers, tilegemm
 
-# Tiles without a row in the kernel table of which a report holds simulations, and their size; 16 it
-# holds at its own, being the one that it opens with.
+# A report holds simulations of these tiles without a row in the kernel table, at this size. It
+# opens with tile 16, and holds that one at its own size.
 FURTHER, FURTHER_SHAPE = (3, 5, 8, 12, 20), "120x120x120"
 
 
@@ -61,7 +61,7 @@ class Accesses(PictureCase):
             self.assertEqual(shown, [len(lanes), size * len(lanes), turns, turns - parts])
             self.assertEqual([row[1] for row in rows], lanes)
             self.assertEqual([row[3] for row in rows], [lane % 32 for lane in lanes])
-            self.assertEqual(self.count(".accesses text.side"), turns)  # a row is a turn
+            self.assertEqual(self.count(".accesses text.side"), turns)  # each row is a turn
             return
         self.assertEqual(shown, [len(lanes), size * len(lanes), one["sector_count"],
                                  32 * one["sector_count"]])
@@ -96,7 +96,8 @@ class Accesses(PictureCase):
         self.assertEqual(self.browser.read_state()["request"], "1")
 
     def test_sizes(self):
-        """Those of the state where the report holds them, else the report's own, which it says."""
+        """The view shows the requests of the state if the report holds them. Otherwise it shows the
+        report's own, and says so."""
         for m, n, k, shown in ((256, 256, 32, "256 x 256 x 32"), (999, 9, 9, "250 x 130 x 70")):
             self.link(m=m, n=n, k=k, kernel="edges", tile=16)
             self.assertIn(shown, self.browser.find_all(".hint")[-1].text)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measured figures and plans in a browser: which records the views take, what they say of them, and
-plans beside those of explain.
+"""Tests measured figures and plans in a browser: which records the views take, what they say of
+them, and plans beside those of explain.
 
 usage: test_measured.py TILEGEMM
 """
@@ -19,7 +19,7 @@ CHIPS = ("t4", "a100", "h100", "h200", "rtx4090", "b200")
 
 
 def make_first():
-    """Records of which some texts are markup, and whose wrong result has no error."""
+    """Makes records of which some texts are markup, and whose wrong result has no error."""
     records = [make_record(NAIVE, "kernel", SHAPE, 100.0),
                make_record(WARP, "kernel", SHAPE, 900.0),
                make_record(SMALL, "kernel", SHAPE, 1200.0),
@@ -59,7 +59,7 @@ class Measured(PageCase):
         return [word for path in files for word in ("--bench", path)]
 
     def read_rates(self, view):
-        """GFLOP/s of the records at the page's size that a view shows, by name."""
+        """Returns the GFLOP/s of the records at the page's size that a view shows, by name."""
         self.browser.show(view)
         rows = self.browser.read_tables(view)[0]
         if view == "roofline":
@@ -86,7 +86,7 @@ class Measured(PageCase):
         self.assertIn("on H200 SXM with cold caches: 22 results of first.json, second.json", hint)
         self.assertIn("2 on NVIDIA A100-SXM4-80GB", hint)
         self.assertIn("1 with hot caches", hint)
-        self.assertIn(f"1 on GPU {MARKUP}", hint)  # as text
+        self.assertIn(f"1 on GPU {MARKUP}", hint)  # shows it as text
         self.browser.choose("mode", "hot")
         self.check_rates({NAIVE: 150})
         self.browser.choose("mode", "cold")
@@ -94,7 +94,7 @@ class Measured(PageCase):
         self.check_rates({NAIVE: 50, "cublas": 60})
         self.browser.choose("chip", "t4")
         self.check_rates({})
-        self.browser.show("ladder")  # a processor's run is of no chip, and is called so
+        self.browser.show("ladder")  # a processor's run belongs to no chip, and says so
         self.assertIn(f"{self.threads + 1} threads, cold, cpu.json",
                       self.browser.find("#panel-ladder figcaption").text)
         self.browser.type_number("m", 61)
@@ -119,7 +119,7 @@ class Measured(PageCase):
         rows = self.browser.read_tables("ladder")[0]
         self.assertEqual([row[2] for row in rows], [100, 900, 1200, 10, 1000])
         self.assertEqual((rows[3][5], rows[3][7]), ("not a number", "WRONG"))
-        self.assertTrue(rows[3][0].startswith(MARKUP))  # as text
+        self.assertTrue(rows[3][0].startswith(MARKUP))  # shows it as text
         self.browser.choose("run", 1)
         self.assertIn(FUSED, self.browser.find("#panel-ladder figcaption").text)
         self.browser.choose("run", -1)
@@ -128,7 +128,8 @@ class Measured(PageCase):
                       self.browser.find("#panel-ladder figcaption").text)
 
     def test_fused_kernels_beside_libraries(self):
-        """The quickest kernel of a product, and the libraries: speed, error, what is fused."""
+        """The view shows the quickest kernel of a product and the libraries: speed, error, what is
+        fused."""
         self.browser.show("ladder")
         rows = self.browser.read_tables("ladder")[3]
         self.assertEqual([row[:4] for row in rows], [
@@ -164,7 +165,8 @@ class Measured(PageCase):
         self.assert_near(rows[18][2], chosen["gflop_per_s"], "planned")
 
     def test_cliffs_along_one_size(self):
-        """Families of sizes that a file holds, found and labelled; along one size by choice."""
+        """Families of sizes that a file holds are found and labelled, and run along one size by
+        choice."""
         self.browser.show("ladder")
         labels = [one.text for one in self.browser.find_all(".families button")]
         self.assertEqual(labels, ["m = n = k from 52 to 59: 8 sizes",
@@ -203,7 +205,7 @@ class Measured(PageCase):
         self.assertEqual(tables[0][0][0], told["chosen_kernel"], case)
 
     def test_plans_are_the_planners(self):
-        """30 random products and chips, no such GPU here: the candidates of explain."""
+        """30 random products and chips have the candidates of explain, without such a GPU."""
         choose = random.Random(3)
         self.browser.show("plan")
         for _ in range(30):
@@ -216,7 +218,8 @@ class Measured(PageCase):
                             (sizes, chip))
 
     def test_plan_of_the_processor(self):
-        """As it was when the page was written; measured with as many threads."""
+        """The processor's plan is that from when the page was written; records with as many threads
+        stand beside it."""
         self.browser.show("plan")
         told = read_json(tilegemm[0], "explain", "x".join(map(str, SHAPE)), "--device", "cpu")
         tables = self.browser.read_tables("plan")[2:]

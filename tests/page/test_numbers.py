@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Numbers of the page in a browser: roofline, reads and the ladder's sources beside what the
+"""Tests numbers of the page in a browser: roofline, reads and the ladder's sources beside what the
 command prints.
 
 usage: test_numbers.py TILEGEMM
@@ -72,7 +72,7 @@ class Numbers(PageCase):
                 self.assert_near(chosen[0][3], told["useful_flops"] / told["predicted_s"] / 1e9,
                                  case)
                 self.assertEqual(len(times), 2, case)
-            else:  # nothing is predicted of what cannot run
+            else:  # nothing is predicted for what cannot run
                 self.assertEqual((chosen[0][3], times), ("-", []), case)
             self.assertEqual(chosen[0][7],
                              told["bound"] if told["is_legal"] else told["reason"], case)
@@ -123,14 +123,14 @@ class Numbers(PageCase):
         self.assertEqual({row[2] for row in self.browser.read_tables("reads")[0]}, {"-"})
 
     def write_deep(self):
-        """A report of a product whose k is too large to simulate; its path."""
+        """Writes a report of a product whose k is too large to simulate. Returns its path."""
         path = os.path.join(self.folder, "deep.html")
         if not os.path.exists(path):
             write_report(tilegemm[0], path, "600x500x9003", "--gpu", "h200")
         return path
 
     def test_simulated_columns_of_a_cut_k(self):
-        """Where k is too large to simulate the counts are continued, and equal the model's."""
+        """If k is too large to simulate, the counts are continued, and equal the model's."""
         self.browser.open(self.write_deep(), "view=reads")
         for family in ("edges", "padded", "register_tile", "warp_tile"):
             self.browser.choose("kernel", family)
@@ -144,7 +144,8 @@ class Numbers(PageCase):
                              r"[\d,]+, and to less, and the counts continued to 9,003")
 
     def test_tiles_without_a_row(self):
-        """What no compiled kernel has is said to be the model's; other views name what there is."""
+        """If no compiled kernel has the tile, the figures are called the model's. Other views name
+        what there is."""
         self.browser.open(self.path, "view=reads&tile=13&m=55&n=43&k=48")
         self.assertIn("No GPU kernel is compiled with this tile (cuda_edges_sm75_fp32_13x13x13)",
                       self.browser.find("header .kernel-note").text)
@@ -159,7 +160,8 @@ class Numbers(PageCase):
                       self.browser.find("#panel-accesses").text)
         self.browser.choose("tile", 16)
         self.assertEqual(self.browser.find_all("header .kernel-note"), [])
-        # Another rung keeps a tile of one's own, and gives its own for one of the table.
+        # Another rung keeps a tile that the user chose, and replaces a tile of the table by its
+        # own.
         for tile, kernel, shown in ((12, "padded", "12"), (16, "padded", "32"),
                                     (16, "register_column", "64"), (12, "register_tile", "128")):
             self.browser.open(self.path, f"tile={tile}")
@@ -168,7 +170,7 @@ class Numbers(PageCase):
                              shown, (tile, kernel))
 
     def test_counted_columns(self):
-        """What the counters of the chip at hand counted stands beside it."""
+        """The counts of the counters of the chip at hand stand beside it."""
         self.browser.show("reads")
         asked, sectors, dram = ({row[0]: row for row in table}["edges 16 x 16"][3]
                                 for table in self.browser.read_tables("reads")[:3])
@@ -184,7 +186,7 @@ class Numbers(PageCase):
         self.assertEqual({row[3] for row in self.browser.read_tables("reads")[1]}, {"-"})
 
     def test_source_margin(self):
-        """Counts in the margin of a source are those of simulate."""
+        """The counts in the margin of a source are those of simulate."""
         self.browser.show("ladder")
         told = read_json(tilegemm[0], "simulate", "x".join(map(str, SHAPE)), "--kernel",
                          "cuda_transposed_sm75_fp32_32x32x32")
@@ -206,7 +208,8 @@ class Numbers(PageCase):
             self.assertEqual([value or 0 for value in row[:4]], list(expected), line["line"])
 
     def test_source_margin_says_of_what(self):
-        """Whose counts the margin has: of the product above, of it with k cut, of another."""
+        """The margin says whose counts it has: those of the product above, of it with k cut, or of
+        another."""
         self.browser.show("ladder")
 
         def read():
@@ -229,7 +232,7 @@ class Numbers(PageCase):
         return slider.get_attribute("aria-valuetext")
 
     def test_sliders(self):
-        """By keys and by the pointer, within the family's tiles."""
+        """The sliders move by keys and by the pointer, within the family's tiles."""
         self.browser.show("roofline")
         slider = self.browser.find("#panel-roofline input[data-key=tile]")
         slider.send_keys(Keys.ARROW_RIGHT)
@@ -239,7 +242,7 @@ class Numbers(PageCase):
         ActionChains(self.browser.driver).drag_and_drop_by_offset(
             slider, slider.size["width"] // 2, 0).perform()
         self.assertGreater(int(self.browser.read_state()["tile"]), 24)
-        # Register tiles: those of the ladder, and of the planner's kernels.
+        # Register tiles are those of the ladder and of the planner's kernels.
         registers = self.browser.find("#panel-roofline input[data-key=registers]")
         shown = [registers.get_attribute("aria-valuetext")]
         while self.press_right(registers) != shown[-1]:
@@ -280,7 +283,8 @@ class Numbers(PageCase):
         self.assertIn("Not measured at this size", self.browser.find("#panel-ladder").text)
 
     def test_what_cannot_run_is_called_so(self):
-        """Of tiles with too many threads, and of sizes too large to count, each view says why."""
+        """Each view says why there is nothing for tiles with too many threads and sizes too large
+        to count."""
         for state, reason in (("tile=64", "the limit is 1024 threads"),
                               ("tile=12&m=1000000&n=1000000&k=1000000", "exceed 63 bits")):
             for view in ("walk", "owners", "roofline", "reads", "accesses"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Who computes what in a browser: owners beside those of simulate, mouse and keys.
+"""Tests who computes what in a browser: owners beside those of simulate, mouse and keys.
 
 usage: test_owners.py TILEGEMM
 """
@@ -48,7 +48,7 @@ class Owners(PictureCase):
         self.assertEqual(self.expand(self.read_fact("rows")), rows)
 
     def expand(self, text):
-        """"0 .. 2, 5" as [0, 1, 2, 5]."""
+        """Reads "0 .. 2, 5" as [0, 1, 2, 5]."""
         if text == "none inside":
             return []
         ranges = [[int(word) for word in part.split("..")] for part in text.split(",")]
@@ -89,10 +89,11 @@ class Owners(PictureCase):
         self.assertEqual(warps[3], ["3", "96 .. 127", "32 .. 63", "64 .. 127"])
         lines = self.driver.execute_script(
             "return document.querySelector('.warp-edge').getAttribute('d')")
-        self.assertEqual((lines.count("h"), lines.count("v")), (3 * 128, 128))  # 4 x 2 warps
+        self.assertEqual((lines.count("h"), lines.count("v")), (3 * 128, 128))  # for 4 x 2 warps
 
     def test_what_cannot_run(self):
-        """Who would compute what is shown of tiles with too many threads too, and called so."""
+        """The view also shows tiles with too many threads: who would compute what, and that they
+        cannot run."""
         self.link(kernel="edges", tile=33)
         text = self.read("#panel-owners")
         self.assertIn("cannot run: 1089 threads a block; the limit is 1024 threads", text)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The page as a whole in a browser: console, network, paper, contrast, keyboard, fields, address,
-phone.
+"""Tests the page as a whole in a browser: console, network, paper, contrast, keyboard, fields,
+address, phone.
 
 usage: test_page.py TILEGEMM
 """
@@ -15,7 +15,8 @@ from page_case import PageCase, SHAPE, VIEWS, tilegemm
 
 CONTROLS = "input, select, button, summary, [tabindex='0']"
 
-# Words of tables that lie on more than one line; names may break behind an underscore.
+# This script finds words of tables that lie on more than one line; names may break behind an
+# underscore.
 BROKEN_WORDS = """
     const broken = [], range = document.createRange();
     for (const cell of document.querySelectorAll(`#panel-${arguments[0]} .table :is(td, th)`)) {
@@ -44,7 +45,7 @@ class Page(PageCase):
         self.assertTrue(self.browser.list_faults())
 
     def test_hatches_of_every_view(self):
-        """A pattern's name is one of the document's: each chart has its own, also after others."""
+        """Pattern names belong to the document: each chart has its own, also after others."""
         for view in ("reads", "ladder"):
             self.browser.show(view)
         names = self.browser.driver.execute_script(
@@ -201,7 +202,7 @@ class Page(PageCase):
             self.assertIn(text, told)
 
     def test_fields_refuse(self):
-        """What is no size stays as it was typed, with the range; the page stays as it was."""
+        """What is no size stays as it was typed, with the range, and the page stays as it was."""
         for key, text in (("m", "1e9"), ("n", "3.7"), ("k", "0"), ("m", "-4"), ("k", "1000001")):
             self.browser.type_number(key, text)
             field = self.browser.find(f"input[data-key={key}]")
@@ -219,7 +220,7 @@ class Page(PageCase):
                           self.browser.find(".refusal").text)
             self.browser.type_number("blockRow", 3)
             self.assertEqual(self.browser.find_all(".refusal"), [])
-            self.browser.type_number("m", 20)  # which has two rows of tiles
+            self.browser.type_number("m", 20)  # gives two rows of tiles
             self.assertIn("3 is refused", self.browser.find(".refusal").text)
             self.type_sizes(*SHAPE)
             self.browser.type_number("blockRow", 0)
@@ -243,7 +244,7 @@ class Page(PageCase):
                                 .some(title => meets(place(title), place(tick)))).length;
                     });""")
             self.assertEqual(set(overlaps), {0}, state)
-        # That of the chosen point stands clear of that of the peak, which it is near.
+        # The name of the chosen point stands clear of that of the peak, which is near it.
         name, peak = (next(one for one in self.browser.find_all("svg.plot text")
                            if one.text.startswith(word)).rect for word in ("cuda_simt", "peak"))
         self.assertGreater(name["y"], peak["y"] + peak["height"])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tile by tile in a browser: numbers beside those of explain and simulate, mouse and keys.
+"""Tests the walk tile by tile in a browser: numbers beside those of explain and simulate, mouse and
+keys.
 
 usage: test_walk.py TILEGEMM
 """
@@ -18,7 +19,7 @@ from picture_case import PictureCase, TILES, read_numbers, tilegemm
 
 PLAY_WAIT_S = 30
 PHASES = {0: ("multiply",), 1: ("wait for the copy", "barrier", "multiply"),
-          2: ("load", "barrier", "multiply", "barrier")}  # by the barriers of a step
+          2: ("load", "barrier", "multiply", "barrier")}  # indexed by the barriers of a step
 FOUR = {"m": 4, "n": 4, "k": 4, "kernel": "tiled", "tile": 2}
 
 
@@ -53,7 +54,7 @@ class Walk(PictureCase):
                 sums = [["656", "662"], ["2352", "2374"]]
             self.assertEqual(self.read_grid("d"), sums, place)
             self.click("Step")
-        # Past the end of a block comes the next one.
+        # The next block comes past the end of a block.
         self.assertEqual(self.read_count("block"), "row 0, column 1 of 2 x 2")
         self.click("Step back")
         self.assertEqual(self.read_phase(), "store")
@@ -62,7 +63,8 @@ class Walk(PictureCase):
         self.assertIn("simulator", self.read("#panel-walk .hint"))
 
     def test_sums_and_tiles_are_the_simulators(self):
-        """The last block, which edges cut; the report holds the first four cases."""
+        """The last block, which edges cut, has the simulator's sums. The report holds the first
+        four cases."""
         for m, n, k, kernel, tile in ((4, 4, 4, "tiled", 2), (6, 7, 5, "edges", 4),
                                       (3, 5, 3, "edges", 2), (5, 7, 9, "edges", 3),
                                       (5, 9, 6, "edges", 2), (11, 6, 9, "edges", 4),
@@ -86,8 +88,8 @@ class Walk(PictureCase):
 
     def test_zeros_are_marked(self):
         self.link(m=6, n=7, k=5, kernel="edges", tile=4, blockRow=1, blockCol=1, at=4)
-        self.assertEqual(self.count("table.tile-a td.zero"), 14)  # 2 rows x 1 column inside
-        self.assertEqual(self.count("table.tile-b td.zero"), 13)  # 1 x 3
+        self.assertEqual(self.count("table.tile-a td.zero"), 14)  # has 2 rows x 1 column inside
+        self.assertEqual(self.count("table.tile-b td.zero"), 13)  # has 1 x 3
         self.assertEqual(self.count("svg .outside"), 6)
 
     def test_terms(self):
@@ -96,7 +98,7 @@ class Walk(PictureCase):
         self.assertEqual(terms[0], "D(0, 0) = 104 + 2 x 108 + 3 x 112 = 656")
         self.link(m=6, n=7, k=5, kernel="edges", tile=4, blockCol=1, at=2)
         terms = self.read(".terms").split("\n")
-        self.assertEqual(len(terms), 12)  # 4 rows x 3 columns inside
+        self.assertEqual(len(terms), 12)  # has 4 rows x 3 columns inside
         sums = [text for line in self.read_grid("d") for text in line if text != "-"]
         for line, total in zip(terms, sums):
             place, terms, end = line.split(" = ")
@@ -126,7 +128,7 @@ class Walk(PictureCase):
             self.check_within(told, source)
 
     def check_end(self, told):
-        """At the end of the last block all is done that the model counts."""
+        """At the end of the last block, everything is done that the model counts."""
         steps = math.ceil(told["k"] / told["tile_depth"])
         phases = PHASES[told["barriers"] // told["block_count"] // steps]
         self.link(m=told["m"], n=told["n"], k=told["k"], kernel=told["family"],
@@ -140,7 +142,8 @@ class Walk(PictureCase):
                                delta=1e-3)
 
     def check_within(self, told, source):
-        """Anywhere: the rows of blocks above, the blocks at the left, and a part of this one."""
+        """Anywhere, what is done is the rows of blocks above, the blocks at the left, and a part of
+        this one."""
         m, n, k = told["m"], told["n"], told["k"]
         steps = math.ceil(k / told["tile_depth"])
         phases = PHASES[told["barriers"] // told["block_count"] // steps]
@@ -172,7 +175,7 @@ class Walk(PictureCase):
         self.assertEqual(self.browser.read_state()["at"], "8")
         self.link(**FOUR, speed=8)
         self.click("Play")
-        self.browser.show("owners")  # which ends it
+        self.browser.show("owners")  # this stops the walk
         ActionChains(self.driver).pause(0.4).perform()
         self.browser.show("walk")
         self.assertEqual(self.read("button.play"), "Play")
@@ -204,7 +207,7 @@ class Walk(PictureCase):
 
     def test_a_click_chooses_the_block(self):
         self.link(m=48, n=64, k=32, kernel="edges", tile=16)
-        self.click_at(".walk-picture .hit", 0.6, 0.9)  # column 38 of 64, row 43 of 48
+        self.click_at(".walk-picture .hit", 0.6, 0.9)  # lies at column 38 of 64, row 43 of 48
         self.assertEqual(self.read_count("block"), "row 2, column 2 of 3 x 4")
         self.browser.type_number("blockRow", 1)
         self.assertEqual(self.read_count("block"), "row 1, column 2 of 3 x 4")
@@ -212,21 +215,21 @@ class Walk(PictureCase):
         self.assertEqual(self.read_count("block"), "row 1, column 3 of 3 x 4")
 
     def find_wide(self):
-        """Of drawings and tables of numbers those that a screen must scroll."""
+        """Returns the drawings and tables of numbers that a screen must scroll."""
         return self.driver.execute_script(
             "return [...document.querySelectorAll('#panel-walk :is(.scroll, .grid-of-numbers)')]"
             ".filter(one => one.scrollWidth > one.clientWidth + 1)"
             ".map(one => `${one.ariaLabel} ${one.scrollWidth}`)")
 
     def test_fits(self):
-        """Tiles of 16 columns fit on a desk, beside the picture; on a phone the picture does."""
+        """Tiles of 16 columns fit on a desk, beside the picture. On a phone the picture fits."""
         for sizes in ((256, 256, 256), (55, 43, 48), (1000, 1200, 800)):
             state = dict(zip("mnk", sizes), kernel="edges", tile=16, at=2, blockRow=10 ** 6)
             self.link(**state)
             self.assertEqual(self.find_wide(), [], sizes)
             picture, grid = (self.browser.find(name).rect for name in
                              ("svg.walk-picture", "table.tile-a"))
-            if sizes[0] < 1000:  # whose numbers have six digits
+            if sizes[0] < 1000:  # larger ones have numbers of six digits
                 self.assertGreater(grid["x"], picture["x"] + picture["width"], sizes)
                 self.assertLess(grid["y"], picture["y"] + picture["height"], sizes)
             self.browser.resize(360, 740)
@@ -239,7 +242,7 @@ class Walk(PictureCase):
                 self.browser.resize(1200, 1000)
 
     def test_tiles_of_large_matrices_are_seen(self):
-        """Tiles of less than a pixel too, at every corner, within their matrices."""
+        """Tiles are drawn within their matrices at every corner, tiles of less than a pixel too."""
         read = self.driver.execute_script
         for corner in (0, 10 ** 6):
             self.link(m=8192, n=8192, k=8192, kernel="edges", tile=16, blockRow=corner,

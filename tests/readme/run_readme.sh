@@ -11,7 +11,7 @@ fail() {
     exit 1
 }
 
-# Lines of the page's blocks of one language.
+# Prints the lines of the page's blocks of one language.
 print_blocks() {
     awk -v open="^\`\`\`$1\$" '$0 ~ open { on = 1; next } /^```$/ { on = 0 } on' "$readme"
 }

@@ -3,20 +3,20 @@
 
 usage: make_mutants.py LADDER_FOLDER OUTPUT_FOLDER
 
-Makes one source for each mutation, mutants.cu around them all and mutants.def, a row for each:
-MUTANT(symbol, row's name, m, n, k, what it must be caught by). Fails where a text that a mutation
+Makes one source for each mutation, mutants.cu around them all, and mutants.def with a row for each:
+MUTANT(symbol, row's name, m, n, k, what it must be caught by). Fails if a text that a mutation
 replaces is not in the source.
 """
 import os
 import sys
 
 RAGGED = (37, 41, 43)
-FOURS = (37, 44, 44)  # rows of B and D by float4
+FOURS = (37, 44, 44)  # reads rows of B and D by float4
 WHOLE = (64, 64, 64)
 BARRIER = "__syncthreads();"
 STEPS = "RACE | NEVER_WRITTEN"
 
-# File: row, shape.
+# Each entry has a file, its row and its shape.
 KERNELS = {
     "l1_naive": ("naive_sm75_fp32_16x16x1", 16, RAGGED),
     "l2_coalesced": ("coalesced_sm75_fp32_16x16x1", 16, RAGGED),
@@ -65,7 +65,7 @@ EDGES = {
 
 
 def replace(text, old, replacement, occurrence, name):
-    """`text` with the given occurrence of `old` replaced."""
+    """Returns `text` with the given occurrence of `old` replaced."""
     parts = text.split(old)
     if len(parts) <= occurrence + 1:
         sys.exit(f"make_mutants.py: {name} has no '{old}' number {occurrence}: the mutation is to "
@@ -74,7 +74,8 @@ def replace(text, old, replacement, occurrence, name):
 
 
 def list_mutations(name, text):
-    """(label, old, replacement, occurrence, caught by, shape or None for the kernel's own)"""
+    """Yields (label, old, replacement, occurrence, caught by, shape or None for the kernel's own).
+    """
     barrier_count = text.count(BARRIER)
     expected_count = 0 if name in ("l1_naive", "l2_coalesced") else \
         1 if name in ("l10_buffered", "l11_warp_tile") else 2
@@ -88,7 +89,7 @@ def list_mutations(name, text):
         yield "padding", "b[T][T + 1];", "b[T][T];", 0, "CONFLICTS", None
     if name in ("l10_buffered", "l11_warp_tile"):
         yield "wait", "tgi_copy_async_wait<0>();", "", 0, "UNFINISHED_COPY", None
-    if expected_count:  # a column of threads passes a barrier by
+    if expected_count:  # a column of threads skips a barrier
         yield ("divergent", BARRIER, f"if (threadIdx.x > 0) {BARRIER}", 0, "DIVERGENT_BARRIER",
                None)
 

@@ -24,7 +24,7 @@ static float *allocate(int64_t elem_count)
     return memory;
 }
 
-/* Traffic of a kernel; 0 where it does not take the sizes. */
+/* Simulates the traffic of a kernel. Returns 0 if the kernel does not take the sizes. */
 static int simulate(const char *kernel, int tile, const int shape[3], tg_simulation *copy)
 {
     const int m = shape[0], n = shape[1], k = shape[2];
@@ -45,7 +45,8 @@ static int simulate(const char *kernel, int tile, const int shape[3], tg_simulat
     return status == TG_STATUS_OK;
 }
 
-/* What Nsight Compute counted on an H200 (docs/simulator.md has the whole table). */
+/* The counts agree with those of Nsight Compute on an H200 (docs/simulator.md has the whole
+ * table). */
 static void test_counters(void **state)
 {
     static const int whole[] = {256, 256, 256}, ragged[] = {250, 130, 70};
@@ -89,7 +90,7 @@ static void add_request(void *state, const tg_simulated_request *request)
     }
 }
 
-/* What a watcher is told adds up to the counts. */
+/* The counts that a watcher is told add up to the counts of the run. */
 static void test_watch(void **state)
 {
     static const char *const kernels[] = {"naive",         "coalesced", "tiled",    "transposed",
@@ -131,7 +132,8 @@ static void keep_sums(void *state, const tg_trace_phase *phase)
         sums[phase->phase / 2 * 4 + i] = phase->sums[i].value;
 }
 
-/* A = 0 .. 15, B = 100 .. 115, tile 2: the block of D's first two rows and columns. */
+/* The trace shows the block of D's first two rows and columns for A = 0 .. 15, B = 100 .. 115, tile
+ * 2. */
 static void test_trace(void **state)
 {
     static const float expected[] = {104, 105, 920, 929, 656, 662, 2352, 2374};

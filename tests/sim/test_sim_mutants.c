@@ -23,7 +23,7 @@ enum {
     UNFINISHED_COPY = 1 << TG_FINDING_UNFINISHED_COPY,
     DIVERGENT_BARRIER = 1 << TG_FINDING_DIVERGENT_BARRIER,
     CONFLICTS = 1 << 30,
-    GAP_ELEMS = 1 << 20 /* behind each operand, so that what leaves one does not meet another */
+    GAP_ELEMS = 1 << 20 /* lies behind each operand, so that an overrun does not meet another */
 };
 
 #define MUTANT(symbol, row, m, n, k, caught) extern tgi_sim_function symbol;

@@ -7,7 +7,7 @@ import re
 
 
 class Tree:
-    """A copy of the tree that notes which files each addition changes or adds."""
+    """Holds a copy of the tree, and notes which files each addition changes or adds."""
 
     def __init__(self, root):
         self.root = root

@@ -44,7 +44,7 @@ def run_tool(name, files):
 
 def load_tool(name):
     """Returns a tool as a module."""
-    sys.path.insert(0, os.path.join(ROOT, "tools", "check"))  # for the modules that it imports
+    sys.path.insert(0, os.path.join(ROOT, "tools", "check"))  # finds the modules that it imports
     loader = importlib.machinery.SourceFileLoader(name, os.path.join(ROOT, "tools", "check", name))
     sys.dont_write_bytecode = True
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
@@ -143,7 +143,8 @@ class StyleTest(ToolCase):
 
 
 class LanguageTest(unittest.TestCase):
-    """The rules of comments and documents, which hold for every folder that is not excused."""
+    """Tests the rules of comments and documents, which hold for every folder that is not excused.
+    """
 
     def find_faults(self, path, text):
         prose = load_tool("prose.py")

@@ -25,9 +25,9 @@
 static const int64_t sizes[][3] = {{3, 5, 7},   {33, 40, 20}, {1, 90, 60}, {90, 1, 60},
                                    {16, 70, 9}, {70, 70, 70}, {8, 8, 600}};
 #define SIZE_COUNT (int)(sizeof sizes / sizeof *sizes)
-#define SHARED_SIZE 5 /* of the plan that all threads use */
+#define SHARED_SIZE 5 /* the size of the plan that all threads use */
 
-/* cmocka's asserts work in the main thread alone: a worker writes down what went wrong. */
+/* cmocka's asserts work only in the main thread, so a worker writes down what went wrong. */
 typedef struct worker {
     tg_context *context; /* NULL: the default one */
     const tg_plan *shared_plan;
@@ -50,7 +50,7 @@ static tg_problem make_problem(int size_index, tg_type type)
                            tg_make_matrix(type, NULL, size[0], size[1]));
 }
 
-/* Computes by the plan given, or in one call, and compares. */
+/* Computes by the plan given, or in one call if it is NULL, and compares. */
 static void compute(worker *self, const char *step, const tg_plan *plan, tg_problem problem,
                     uint64_t seed)
 {
@@ -87,7 +87,7 @@ static void compute_by_own_plan(worker *self, tg_problem problem, uint64_t seed)
     tg_destroy_plan(plan);
 }
 
-/* The detail must be of this thread's own failure. */
+/* The error detail must tell of this thread's own failure. */
 static void fail_on_purpose(worker *self)
 {
     char expected[40];
@@ -111,7 +111,7 @@ static void *work(void *argument)
         compute_by_own_plan(self, make_problem((step + 3) % SIZE_COUNT, type), seed);
         compute(self, "shared plan", self->shared_plan, make_problem(SHARED_SIZE, TG_TYPE_FP32),
                 seed);
-        /* A shape of this thread alone: the cache of plans grows under the others' eyes. */
+        /* No other thread has this shape: the cache of plans grows while the others use it. */
         tg_problem own = tg_make_problem(tg_make_matrix(type, NULL, 2 + self->index, 3 + round),
                                          tg_make_matrix(type, NULL, 3 + round, 9),
                                          tg_make_matrix(type, NULL, 2 + self->index, 9));
@@ -159,7 +159,7 @@ static void test_threaded_context(void **state)
     check_with_threads(2);
 }
 
-/* Made by whichever thread comes first. */
+/* Asks for the device. The thread that comes first makes the default context. */
 static void *ask_device(void *seen)
 {
     tg_device_info info;

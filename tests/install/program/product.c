@@ -1,4 +1,5 @@
-/* Multiplies a 2 x 3 by a 3 x 2 matrix with the installed library; exit status 0 if D is right. */
+/* Multiplies a 2 x 3 by a 3 x 2 matrix with the installed library. The exit status is 0 if D is
+ * right. */
 #include <stdio.h>
 #include <string.h>
 #include <tilegemm.h>
