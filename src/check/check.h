@@ -1,7 +1,7 @@
 /*
- * Filling, reference results and comparison: the one set that the command and the tests share.
- * Depends on include/ and on the list of operands; linked into the command and the tests, not into
- * the library.
+ * This folder fills operands, computes reference results and compares: the one set that the command
+ * and the tests share. It depends on include/ and on the list of operands, and is linked into the
+ * command and the tests, not into the library.
  */
 #ifndef TG_CHECK_H
 #define TG_CHECK_H
@@ -10,7 +10,7 @@
 #include "tilegemm.h"
 #include "tilegemm_lab.h"
 
-/* The operands of a problem that was filled, by tgi_operand_id. */
+/* The operands of a filled problem, indexed by tgi_operand_id. */
 typedef struct check_operands {
     void *allocation[TGI_OPERAND_COUNT]; /* owned; NULL where the problem has none */
     int64_t size_bytes[TGI_OPERAND_COUNT];
@@ -40,24 +40,24 @@ void check_set_element(tg_type type, void *data, int64_t index, double value);
 /* The verdict on D against the triple loop in FP64 (long double for FP64 inputs). */
 typedef struct check_result {
     int is_ok; /* every element within the bound of tilegemm.h, NaN and Inf as they must be */
-    /* Largest |d - exact| / (|alpha| |A||B| + |beta||C| + |bias|): 0 for 0/0, Inf where one of d
-     * and exact alone is finite. */
+    /* The largest |d - exact| / (|alpha| |A||B| + |beta||C| + |bias|): 0 for 0/0, Inf if only one
+     * of d and exact is finite. */
     double max_error;
-    double max_bound_share; /* largest |d - exact| / bound; <= 1 where ok */
+    double max_bound_share; /* largest |d - exact| / bound; <= 1 if D is right */
     int64_t checked_count;  /* elements compared; one in a sampled row and column counts twice */
-    int64_t bad_batch, bad_row, bad_col; /* first element out of bounds, -1 where none */
+    int64_t bad_batch, bad_row, bad_col; /* first element out of bounds, -1 if none */
     double bad_value, bad_expected;
 } check_result;
 
-/* Compares all of D where m n k batch <= `flop_limit`, else whole rows and columns in a fixed
+/* Compares all of D if m n k batch <= `flop_limit`; otherwise whole rows and columns in a fixed
  * random sample that includes the corners (checked_count tells). C must be the C before the call:
- * pass it in `problem`, not D itself. A problem without C given (beta 0) needs none. Returns 1,
- * or 0 where memory ran out; then is_ok is 0. */
+ * pass it in `problem`, not D itself. A problem without C (beta 0) needs none. Returns 1, or 0 if
+ * memory ran out; then is_ok is 0. */
 int check_compare(const tg_problem *problem, double flop_limit, check_result *result);
 
-/* Verifies D by Freivalds' method: `rounds` random vectors of +-1, D x against
- * alpha A (B x) + beta C x in FP64 with a bound per row of the product of magnitudes. Linear in the
- * operands' size. A wrong D passes with probability at most 2^-rounds; activations other than none
+/* Verifies D by Freivalds' method: `rounds` random vectors x of +-1 compare D x with alpha A (B x)
+ * + beta C x in FP64, with a bound per row of the product of magnitudes. The time is linear in the
+ * operands' size. A wrong D passes with probability at most 2^-rounds. Activations other than none
  * and an FP8 D are refused (returns -1). Returns 1 if D passes, 0 if not; *worst_share is the
  * largest |difference| / bound, *bad_row its row. */
 int check_freivalds(const tg_problem *problem, int rounds, uint64_t seed, double *worst_share,

@@ -20,15 +20,15 @@
 #define BATCH_SAMPLE_MAX 8
 #define FLUSH_LIMIT 0x1p-126 /* smallest normal BF16: below it BF16 instructions give zero */
 
-/* What rounding to a type does to a value. */
+/* The effect of rounding to a type on a value. */
 typedef struct rounding {
     long double unit;      /* u: relative error of a normal result */
     long double underflow; /* absolute error of a subnormal result */
     long double overflow;  /* magnitude from which rounding gives Inf */
-    long double largest;   /* magnitude at which it stops instead; 0 where it does not */
+    long double largest;   /* magnitude at which it stops instead; 0 if it does not */
 } rounding;
 
-/* The numbers of one comparison that do not depend on the element. */
+/* The numbers of a comparison that do not depend on the element. */
 typedef struct comparison {
     const tg_problem *problem;
     check_result *result;
@@ -39,7 +39,7 @@ typedef struct comparison {
     long double k;
     int may_flush; /* subnormal inputs and sums may be zero */
     long double slope;
-    long double scale_d; /* 1 where there is none */
+    long double scale_d; /* 1 if there is none */
 } comparison;
 
 static rounding get_rounding(tg_type type)
@@ -133,7 +133,7 @@ static long double saturate(const comparison *run, long double y)
     return largest > 0 && fabsl(y) > largest ? copysignl(largest, y) : y;
 }
 
-/* x is what the activation takes, y what it gives. */
+/* Returns 1 if `value` is right where y is NaN or Inf. The activation takes x and gives y. */
 static int is_special_right(const comparison *run, long double value, long double x, long double y)
 {
     /* The limit of GELU and SiLU at -Inf is 0, though their formulas give Inf times 0 there. */
@@ -149,8 +149,8 @@ static int may_overflow_sum(const comparison *run, const check_expected *expecte
     return expected->product_size >= limit || expected->magnitude >= limit;
 }
 
-/* Returns 1 if `value`, not within the bound of a finite y, comes from an overflow that is allowed.
- * error: how far the value before D's rounding may lie from y. */
+/* Returns 1 if `value`, outside the bound of a finite y, comes from an overflow that is allowed.
+ * The value before D's rounding may lie `error` away from y. */
 static int is_overflow_right(const comparison *run, const check_expected *expected,
                              long double value, long double y, long double error)
 {
@@ -162,7 +162,8 @@ static int is_overflow_right(const comparison *run, const check_expected *expect
     return isinf(value) && signbit(value) == signbit(y) && fabsl(y) + error >= run->output.overflow;
 }
 
-/* Returns how far the value before D's scale and rounding may lie from the exact one; y is D. */
+/* Returns the distance that the value before D's scale and rounding may have from the exact one. y
+ * is the exact D. */
 static long double bound_activated(const comparison *run, const check_expected *expected,
                                    long double y)
 {
@@ -203,7 +204,7 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     long double error = size_d * bound_activated(run, expected, y);
     long double bound = error + run->output.unit * fabsl(y) + run->output.underflow;
     long double difference = fabsl(value - y);
-    /* Where even the nearest value in reach rounds to Inf, a finite value is wrong. */
+    /* If even the nearest value in reach rounds to Inf, a finite value is wrong. */
     int is_within = difference <= bound && fabsl(y) - error < run->output.overflow;
     if (!is_within && is_overflow_right(run, expected, value, y, error))
         return;

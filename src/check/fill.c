@@ -8,10 +8,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A cache line, because kernels may load whole vectors of it. */
+/* Blocks start on cache lines, because kernels may load whole vectors of them. */
 #define ALLOCATION_ALIGNMENT 64
 
-/* Elements from which on several threads fill a matrix. */
+/* Several threads fill a matrix of at least this many elements. */
 #define PARALLEL_COUNT ((int64_t)1 << 22)
 
 #define RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
@@ -23,7 +23,8 @@ typedef struct view_extent {
 
 uint64_t check_next_random(uint64_t *state)
 {
-    /* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
+    /* The generator is splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number
+     * generators", 2014. */
     uint64_t z = (*state += RANDOM_STEP);
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -98,8 +99,8 @@ static int find_extent(const tg_matrix *view, int64_t batch_count, view_extent *
            extend(extent, batch_count, batch_count > 1 ? view->batch_stride : 0);
 }
 
-/* Fills entry `index` of the operands and returns its block of `count` elements, for free(); NULL
- * if memory runs out. */
+/* Fills entry `index` of the operands. Returns its block of `count` elements, which free()
+ * releases, or NULL if memory runs out. */
 static void *allocate_elements(tg_type type, int64_t count, check_operands *operands, int index)
 {
     int64_t bytes;
@@ -133,7 +134,7 @@ static void fill_nan(tg_type type, void *data, int64_t count)
         check_set_element(type, data, i, NAN);
 }
 
-/* Gaps between the elements of a view are filled too. Returns 0 if memory runs out. */
+/* Fills a matrix, the gaps between its elements too. Returns 0 if memory runs out. */
 static int make_matrix(tg_problem *problem, int id, uint64_t seed, check_operands *operands)
 {
     tg_matrix *view = tgi_operands_get_matrix(problem, id);
@@ -151,7 +152,7 @@ static int make_matrix(tg_problem *problem, int id, uint64_t seed, check_operand
     return 1;
 }
 
-/* Scales are positive, and not powers of two alone. Returns 0 if memory runs out. */
+/* Fills a vector. Scales are positive, and not only powers of two. Returns 0 if memory runs out. */
 static int make_vector(tg_problem *problem, int id, uint64_t seed, check_operands *operands)
 {
     const tg_type type = tgi_operands_get_type(problem, id);

@@ -94,7 +94,7 @@ static tg_matrix apply_operation(tg_matrix view, tg_operation operation)
     return applied;
 }
 
-/* Returns the 2-norm from the sum of squares; its bound, the sum, if those leave FP64's range. */
+/* Returns the 2-norm from the sum of squares; if those leave FP64's range, its bound, the sum. */
 static double bound_norm(double square, double sum)
 {
     return square > DBL_MIN && isfinite(square) ? sqrt(square) : sum;
@@ -124,7 +124,7 @@ static void set_rounding(freivalds_run *run)
         run->limit = 65504.0 / 4;
 }
 
-/* Returns eta: what underflow, of FP16 slices too, may add to one element of a row. */
+/* Returns eta, the most that underflow, of FP16 slices too, may add to one element of a row. */
 static double bound_underflow(const freivalds_run *run, const row_sums *sums)
 {
     const tg_problem *problem = run->problem;
@@ -178,7 +178,7 @@ static void mask_columns(freivalds_run *run)
     }
 }
 
-/* y = B x, and the sums of magnitudes of each row of B. */
+/* Computes y = B x, and the sums of magnitudes of each row of B. */
 static void multiply_b(freivalds_run *run)
 {
     int rounds = run->rounds;
@@ -321,7 +321,7 @@ static void judge_row(freivalds_run *run, int64_t row)
     }
 }
 
-/* Allocates and zeroes `count` items, at least one; NULL if count * item_bytes overflows. */
+/* Allocates and zeroes `count` items, at least one. Returns NULL if the size overflows. */
 static void *allocate_items(int64_t count, int64_t item_bytes)
 {
     return calloc(count > 0 ? (size_t)count : 1, (size_t)item_bytes);

@@ -169,7 +169,7 @@ static check_expected finish(const tg_problem *problem, int64_t batch, int64_t r
     return expected;
 }
 
-/* Returns k, or 0 if alpha is 0: neither A nor B is read then, as with k = 0. */
+/* Returns k, or 0 if alpha is 0: neither A nor B is then read, as if k were 0. */
 static int64_t get_read_k(const tg_problem *problem)
 {
     if (check_round_scalar(problem, problem->alpha) == 0)
@@ -177,7 +177,7 @@ static int64_t get_read_k(const tg_problem *problem)
     return problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
 }
 
-/* What a thread computes at once: some rows against one panel. */
+/* The work that a thread takes at once: some rows against one panel. */
 typedef struct reference_task {
     int64_t first_row, row_count, first_col, col_count;
 } reference_task;
@@ -193,7 +193,8 @@ static reference_task find_task(check_indices rows, check_indices cols, int64_t 
     return task;
 }
 
-/* Returns the task's rows x columns for the caller to free, row by row; NULL if memory runs out. */
+/* Returns the task's rows x columns, row by row, or NULL if memory runs out. The caller frees
+ * them. */
 static check_expected *compute_task(const tg_problem *problem, int64_t batch, check_indices rows,
                                     check_indices cols, const reference_task *task)
 {

@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-/* What an element of D must be before the activation, and what its error bound is made of. */
+/* The exact value of an element of D before the activation, and the terms of its error bound. */
 typedef struct check_expected {
     long double exact;           /* alpha s (A B) + beta C + bias, s the product of the scales */
     long double product_size;    /* |A||B| */

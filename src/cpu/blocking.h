@@ -1,4 +1,4 @@
-/* Cache blocking of the packed family. */
+/* This file chooses the cache blocking of the packed family. */
 #ifndef TGI_CPU_BLOCKING_H
 #define TGI_CPU_BLOCKING_H
 

@@ -1,7 +1,7 @@
 /*
- * Packing: copies a block of inputs into the order and type that kernels read. Included once for
- * each instruction set and input type (IN_NAME, ACC_NAME), see names.h. IN_IS_SCALAR is 1 for a
- * type that has no vectors of its own.
+ * Packing copies a block of inputs into the order and type that kernels read. This file is included
+ * once for each instruction set and input type (IN_NAME, ACC_NAME), see names.h. IN_IS_SCALAR is 1
+ * for a type that has no vectors of its own.
  */
 #include "cpu/names.h"
 

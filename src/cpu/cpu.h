@@ -1,4 +1,4 @@
-/* Declarations that the files of the CPU backend share. */
+/* The files of the CPU backend share these declarations. */
 #ifndef TGI_CPU_H
 #define TGI_CPU_H
 
@@ -16,12 +16,12 @@
 
 /* A family of CPU kernels is one entry of the table in cpu_backend.c. */
 typedef struct tgi_cpu_family {
-    /* As tgi_backend's functions; type and instruction set already fit. */
+    /* These are called as tgi_backend's functions are; type and instruction set already fit. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     void (*launch)(const tgi_call *call);
 } tgi_cpu_family;
 
-/* What the CPU keeps of a plan: a call's `prepared`. */
+/* The CPU keeps this of a plan, as the `prepared` of a call. */
 typedef struct tgi_cpu_prepared {
     void (*launch)(const tgi_call *call);
     const tgi_isa_kernels *kernels; /* of the row's instruction set, for A's type */
@@ -87,12 +87,12 @@ static inline const void *tgi_cpu_at(const void *data, const tgi_layout *layout,
     return data ? (const char *)data + offset * element_bytes : NULL;
 }
 
-/* Finishes a block of sums at (row, col) of D, see tgi_finish; running sums go to D itself where
- * `running` is NULL. */
+/* Finishes a block of sums at (row, col) of D, see tgi_finish. If `running` is NULL, running sums
+ * go to D itself. */
 void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, int64_t row,
                     int64_t col, tgi_finish *block);
 
-/* Computes D of a call that forms no product: the epilogue of sums that are all zero. */
+/* Computes D of a call that forms no product: it runs the epilogue on sums that are all zero. */
 void tgi_cpu_run_epilogue_alone(const tgi_call *call);
 
 /* Adds the sums of all chunks of k in the order of k and writes D. `chunk_sums` holds chunk_count x

@@ -1,4 +1,5 @@
-/* The CPU as a backend: family table, the choice of functions, the epilogue alone. */
+/* This file makes a backend of the CPU: the table of families, the choice of functions, and the
+ * epilogue alone. */
 #include "core/alloc.h"
 #include "cpu/cpu.h"
 
@@ -34,7 +35,7 @@ double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
 {
     const tgi_tile_set *tiles = tgi_cpu_select(kernel)->tiles;
     double products = (double)(tiles->vector_elems * tiles->k_per_elem);
-    /* Two multiply-add units; without fused ones each product costs two operations. */
+    /* A core has two multiply-add units; without fused ones each product costs two operations. */
     return kernel->isa == TGI_ISA_generic ? products : 2.0 * products;
 }
 

@@ -1,4 +1,4 @@
-/* Detection of the processor: name, instruction set, caches, threads. */
+/* This file detects the processor: its name, instruction set, caches and threads. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -59,8 +59,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
 }
 
-/* What a launch costs beside its tiles counts here: structs are filled field by field, and nothing
- * is computed twice. */
+/* The time outside the tiles counts here, so structs are filled field by field, and nothing is
+ * computed twice. */
 static void launch(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
@@ -71,7 +71,7 @@ static void launch(const tgi_call *call)
     const int64_t rows = cut->tile_rows, larger_count = cut->larger_count;
     const int64_t larger_rows = larger_count * (rows + 1);
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
-    /* Where beta is 0, C is never read, and D stands for it. */
+    /* If beta is 0, C is never read, and D stands for it. */
     const char *a = call->a, *b = call->b, *c = call->c ? call->c : call->d;
     char *d = call->d;
     tgi_tile tile;

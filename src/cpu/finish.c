@@ -1,4 +1,5 @@
-/* The epilogue of a block of D: which parts of the operands belong to it. */
+/* This file runs the epilogue of a block of D: it finds the parts of the operands that belong to
+ * it. */
 #include "core/operand_view.h"
 #include "cpu/cpu.h"
 

@@ -1,6 +1,6 @@
 /*
- * From sums to D: the epilogue over rows of a block. Included once for each instruction set and
- * accumulator type (ACC_NAME), see names.h; the loops are left to the compiler's vectorizer.
+ * The epilogue turns sums into D over rows of a block. This file is included once for each
+ * instruction set and accumulator type (ACC_NAME), see names.h. The compiler vectorizes the loops.
  */
 #include "core/epilogue.h"
 #include "cpu/names.h"
@@ -36,7 +36,8 @@ static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int6
     }
 }
 
-/* Stores a row of accumulators as `type`; a macro, since the element type and its names change. */
+/* Stores a row of accumulators as `type`. It is a macro, because the element type and its names
+ * change. */
 #define WRITE_ROW(type, element)                                                                   \
     do {                                                                                           \
         element *values = target;                                                                  \
@@ -49,7 +50,7 @@ static TARGET void ACC_LOCAL(read_row)(ACC(elem) * row, const void *source, int6
             type##_store_some(values + j * stride, ACC(set)(row[j]), 1);                           \
     } while (0)
 
-/* `row` has FINISH_COLS elements, whatever cols. */
+/* Writes `cols` elements of a row. `row` has FINISH_COLS elements, whatever cols is. */
 static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int64_t cols,
                                         int64_t stride, tg_type type)
 {
@@ -82,7 +83,7 @@ static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int
 
 #undef WRITE_ROW
 
-/* `kind` is constant in each call below, so that each loop is vectorized for its activation. */
+/* Each call below has a constant `kind`, so that each loop is vectorized for its activation. */
 static inline __attribute__((always_inline)) TARGET void
 ACC_LOCAL(activate_row)(ACC(elem) * row, int64_t cols, const tg_activation kind)
 {
@@ -123,8 +124,8 @@ static TARGET void ACC_LOCAL(scale_alpha)(ACC(elem) * alphas, const tgi_finish *
     }
 }
 
-/* Applies the steps up to C to one row; `c` holds C or the running sum. `alphas` holds one value
- * a column, or is NULL if alpha is for all. Row, alphas and c have FINISH_COLS elements, the sums
+/* Applies the steps up to C to one row. `c` holds C or the running sum. `alphas` holds one value a
+ * column, or is NULL if one alpha serves all. Row, alphas and c have FINISH_COLS elements, the sums
  * only cols. */
 static TARGET void ACC_LOCAL(combine_row)(ACC(elem) * row, const ACC(elem) * sums, ACC(elem) alpha,
                                           const ACC(elem) * alphas, ACC(elem) factor,

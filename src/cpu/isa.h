@@ -1,4 +1,4 @@
-/* The functions that one instruction set offers to the families for one input type. */
+/* An instruction set offers these functions to the families, for one input type. */
 #ifndef TGI_CPU_ISA_H
 #define TGI_CPU_ISA_H
 

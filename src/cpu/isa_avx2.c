@@ -1,4 +1,5 @@
-/* Kernels for AVX2 with FMA and F16C: 6 x 2 accumulators, 2 of B and 1 of A in 16 registers. */
+/* These kernels use AVX2 with FMA and F16C: 6 x 2 accumulators, 2 of B and 1 of A fill 16
+ * registers. */
 #if defined(__x86_64__)
 
 #include "cpu/simd_avx2.h"

@@ -1,8 +1,9 @@
 /*
- * Kernels for AVX-512 and AVX512_BF16, which have 32 vector registers. Tiles for small matrices in
- * L1 have 14 x 2 accumulators, 2 registers of B and 1 of A, so that few tiles are started.
- * Tiles for large matrices have 8 x 3 accumulators: they load less for each product and write D in
- * longer runs, and 8 rows that lie a power of two apart still fit in one set of the L1 cache.
+ * These kernels use AVX-512 and AVX512_BF16, which have 32 vector registers. Tiles for small
+ * matrices in L1 have 14 x 2 accumulators, 2 registers of B and 1 of A, so that few tiles are
+ * started. Tiles for large matrices have 8 x 3 accumulators: they load less for each product and
+ * write D in longer runs, and 8 rows that lie a power of two apart still fit in one set of the L1
+ * cache.
  */
 #if defined(__x86_64__)
 

@@ -1,7 +1,7 @@
 /*
- * All kernels of one instruction set: the bodies, once for each type. The including file has
- * included the vectors and defines HAS_FMA, DOT_COLS, and the shapes of the tiles: DIRECT_ROWS x
- * DIRECT_VECTORS and PACKED_ROWS x PACKED_VECTORS.
+ * This file makes all kernels of one instruction set: it includes the bodies once for each type.
+ * The including file has included the vectors and defines HAS_FMA, DOT_COLS, and the shapes of the
+ * tiles: DIRECT_ROWS x DIRECT_VECTORS and PACKED_ROWS x PACKED_VECTORS.
  */
 #include "cpu/isa.h"
 

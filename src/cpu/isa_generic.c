@@ -1,4 +1,4 @@
-/* Kernels in plain GNU C, for any machine: 4 x 2 accumulators in at least 16 registers of 16
+/* These kernels are plain GNU C, for any machine: 4 x 2 accumulators in at least 16 registers of 16
  * bytes. */
 #include "cpu/simd_generic.h"
 

@@ -18,13 +18,13 @@
 
 typedef struct packed_run {
     const tgi_call *call;
-    tgi_packed_decision decision; /* of the plan; is_streamed is 0 where D's rows are not aligned */
+    tgi_packed_decision decision; /* the plan's; is_streamed is 0 if D's rows are unaligned */
     const tgi_isa_kernels *kernels;
     tgi_copy_fn *pack_b; /* for B's type */
     int64_t chunk_k, chunk_count;
     int64_t a_bytes, b_bytes, running_bytes; /* of one thread's blocks */
     char *thread_blocks;                     /* thread_count x (a + b + running) */
-    char *chunk_sums;                        /* chunk_count x m x n where k is split, else NULL */
+    char *chunk_sums;                        /* chunk_count x m x n if k is split, else NULL */
 } packed_run;
 
 /* Return the tile elements of a chunk along k, and the pitch of a packed row of A. The pitch is an

@@ -1,9 +1,9 @@
-/* Measurement of the peak: each thread runs FMAs on registers alone. */
+/* This file measures the peak: each thread runs FMAs on registers alone. */
 #include <omp.h>
 
 #include "cpu/cpu.h"
 
-#define LOOP_S 0.004  /* one measurement */
+#define LOOP_S 0.004  /* length of one measurement */
 #define LOOP_COUNT 10 /* the best one counts, because interruptions only slow a loop down */
 
 /* Returns the tiles of the widest instruction set in use that has some for the type. */

@@ -1,4 +1,4 @@
-/* Vectors of AVX2 with FMA and F16C; the names are explained in simd_avx512.h. */
+/* These are the vectors of AVX2 with FMA and F16C. simd_avx512.h explains the names. */
 #ifndef TGI_SIMD_AVX2_H
 #define TGI_SIMD_AVX2_H
 

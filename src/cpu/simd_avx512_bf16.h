@@ -1,5 +1,5 @@
 /*
- * Pairs of BF16 as one 32-bit element: the dot-product instruction adds both products of a pair to
+ * A pair of BF16 is one 32-bit element: the dot-product instruction adds both products of a pair to
  * an FP32 lane. It reads subnormals as zero and rounds to nearest even.
  */
 #ifndef TGI_SIMD_AVX512_BF16_H

@@ -1,6 +1,6 @@
 /*
- * Vectors of 16 bytes in GNU C, for any machine; the names are explained in simd_avx512.h. fma
- * rounds twice: a fused one would be a library call where the machine has none.
+ * These vectors have 16 bytes, in GNU C for any machine. simd_avx512.h explains the names. fma
+ * rounds twice: a fused one would be a library call on a machine that has none.
  */
 #ifndef TGI_SIMD_GENERIC_H
 #define TGI_SIMD_GENERIC_H

@@ -6,8 +6,8 @@
 /* Makes the compiler forget what it knows of a vector's value, without moving it. */
 #define KEEP_IN_REGISTER(vector) __asm__ volatile("" : "+v"(vector))
 
-/* target[q][r] = source[r][q] for a 4 x 4 square; strides in elements or, for any 32-bit
- * elements, in bytes. */
+/* Computes target[q][r] = source[r][q] for a 4 x 4 square. Strides are in elements or, for any
+ * 32-bit elements, in bytes. */
 INLINE void fp32_transpose_bytes(const void *source, int64_t source_bytes, void *target,
                                  int64_t target_bytes)
 {

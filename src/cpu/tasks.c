@@ -1,4 +1,4 @@
-/* Parallel tasks, and the sum over chunks of k that follows split-K tasks. */
+/* This file runs parallel tasks, and the sum over chunks of k that follows split-K tasks. */
 #include <omp.h>
 
 #include "cpu/cpu.h"

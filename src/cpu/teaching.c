@@ -1,6 +1,7 @@
 /*
- * The two rungs of the ladder on which registers do not matter yet, in plain C: `sequential`, the
- * textbook triple loop, and `blocked`, the same loops over tiles that stay in cache.
+ * These are the two rungs of the ladder on which registers do not matter yet, in plain C:
+ * `sequential`, the textbook triple loop, and `blocked`, the same loops over tiles that stay in
+ * cache.
  */
 #include "core/dtype.h"
 #include "cpu/cpu.h"
@@ -9,7 +10,7 @@
 /* Three tiles of 64 x 64 FP32 (A, B, sums) take 48 KiB, about an L1 cache. */
 #define TILE 64
 
-/* One tile of the problem: sums[i][j] += A(row + i, k0 ..) B(k0 .., col + j). */
+/* One tile of the problem adds A(row + i, k0 ..) B(k0 .., col + j) to sums[i][j]. */
 typedef struct region {
     const tgi_problem *problem;
     const void *a, *b; /* of the batch entry */
