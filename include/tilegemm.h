@@ -70,7 +70,7 @@ TG_API const char *tg_get_version(void);
 
 /* ------------------------------------------------------------------------ status, since 0.1 -- */
 
-/* What a call returns. Names and one-line texts come from tg_get_status_name and _text. */
+/* The result of a call. Names and one-line texts come from tg_get_status_name and _text. */
 typedef enum tg_status {
     TG_STATUS_OK = 0,
     TG_STATUS_INVALID_ARGUMENT = 1,    /* an argument is out of its range; the detail names it */
@@ -378,7 +378,7 @@ TG_API tg_status tg_create_plan(tg_context *context, const tg_problem *problem,
 /* Frees the plan. NULL is allowed. */
 TG_API void tg_destroy_plan(tg_plan *plan);
 
-/* What is chosen in a plan. */
+/* The choices of a plan. */
 typedef struct tg_plan_info {
     size_t struct_bytes;
     const char *kernel;      /* row of the kernel table; lives as long as the plan */

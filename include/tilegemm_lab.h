@@ -124,10 +124,10 @@ TG_API tg_status tg_list_chip_candidates(const tg_chip *chip, const tg_problem *
  * context's. */
 TG_API tg_status tg_describe_chip(const tg_context *context, tg_chip *chip);
 
-/* What a kernel of the ladder does to multiply m x k by k x n, exact for every size. An access is
- * counted as the source writes it; a request is one access of a warp of which at least one lane is
- * active, and its sectors are the pieces of 32 bytes that the active lanes touch. A, B and D start
- * at multiples of 256 bytes. docs/model.md derives each count. */
+/* The work of a ladder kernel that multiplies m x k by k x n. The counts are exact for every size.
+ * An access is counted as the source writes it. A request is one access of a warp of which at least
+ * one lane is active, and its sectors are the pieces of 32 bytes that the active lanes touch. A, B
+ * and D start at multiples of 256 bytes. docs/model.md derives each count. */
 typedef struct tg_traffic {
     int64_t grid_x, grid_y, block_count;
     int threads_per_block, tile_rows, tile_cols, tile_depth;
@@ -152,7 +152,7 @@ typedef struct tg_traffic {
     double reuse;                       /* naive_read_elems / global_read_elems */
 } tg_traffic;
 
-/* What the model expects of a kernel on a chip. It is an estimate, unlike the counts. */
+/* The model's estimate of a kernel on a chip. Unlike the counts, it is not exact. */
 typedef struct tg_prediction {
     int is_legal;                 /* 1 if the chip can run it on these sizes */
     tg_refusal refusal;           /* why it is not legal */

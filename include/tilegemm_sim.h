@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* What the simulator finds wrong with a kernel. */
+/* The kinds of faults that the simulator finds in a kernel. */
 typedef enum tg_finding_kind {
     TG_FINDING_RACE = 0,              /* two threads, one element, one writes, no barrier between */
     TG_FINDING_OUT_OF_BOUNDS = 1,     /* outside A, B, D and shared memory; ends the run */
@@ -32,7 +32,7 @@ typedef struct tg_finding {
     tg_finding_kind kind;
     const char *kind_name; /* "race", "out_of_bounds", ...; static storage */
     const char *file;      /* source of the ladder, "l4_edges.cu"; static storage */
-    int line, other_line;  /* other_line: line of the other thread, 0 where there is none */
+    int line, other_line;  /* other_line: line of the other thread, 0 if there is none */
     int64_t count;         /* findings of its kind at its line */
     unsigned block_x, block_y, thread_x, thread_y;
     int has_other_thread;
@@ -41,7 +41,7 @@ typedef struct tg_finding {
     char text[400]; /* all of it in a sentence */
 } tg_finding;
 
-/* What one line of a source did. */
+/* The counts of one line of a source. */
 typedef struct tg_simulated_line {
     const char *file; /* static storage */
     int line;
@@ -69,28 +69,29 @@ typedef struct tg_trace_sum {
     float value; /* after the phase; a thread's sums in the order in which it first added to them */
 } tg_trace_sum;
 
-/* What the threads of a block did in a phase. */
+/* The accesses and sums of the threads of a block in a phase. */
 typedef struct tg_trace_phase {
     unsigned block_x, block_y;
     int phase;                       /* 0, 1, ... in the block */
-    int barrier_line;                /* 0 where the block has ended */
+    int barrier_line;                /* 0 if the block has ended */
     const tg_trace_access *accesses; /* thread by thread */
     int access_count;
-    const tg_trace_sum *sums; /* those that the phase changed */
+    const tg_trace_sum *sums; /* sums that the phase changed */
     int sum_count;
-    const float *shared; /* as it is after the phase; NULL where there is none */
+    const float *shared; /* shared memory after the phase; NULL if it has none */
     int64_t shared_bytes;
 } tg_trace_phase;
 
-/* Called at the end of each phase; the memory of *phase is valid during the call. */
+/* The simulator calls it at the end of each phase. The memory of *phase is valid during the
+ * call. */
 typedef void tg_simulation_trace(void *state, const tg_trace_phase *phase);
 
-/* Lanes of a request that shared memory serves together, and its turns for them. */
+/* The lanes of a request that shared memory serves together, and its turns for them. */
 typedef struct tg_bank_part {
     int first_lane, lane_count, turns;
 } tg_bank_part;
 
-/* One access of a warp, as it is counted. Requests come warp by warp of a block; those of a warp up
+/* One access of a warp, as it is counted. Requests come warp by warp of a block. Those of a warp up
  * to a barrier come by their places in the source, and those of a place in the order of time. */
 typedef struct tg_simulated_request {
     unsigned block_x, block_y;
@@ -110,18 +111,18 @@ typedef struct tg_simulated_request {
     tg_bank_part parts[4];
 } tg_simulated_request;
 
-/* Called for each request; *request is valid during the call. */
+/* The simulator calls it for each request. *request is valid during the call. */
 typedef void tg_simulation_watch(void *state, const tg_simulated_request *request);
 
-/* Called before each block; a value other than 0 ends the run. */
+/* The simulator calls it before each block. A value other than 0 ends the run. */
 typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t block_count);
 
-/* Zero or NULL in any member but kernel, a, b and d means its default. */
+/* Zero or NULL in any member but kernel, a, b and d means the member's default. */
 typedef struct tg_simulation_options {
     const char *kernel; /* as tg_explain_kernel takes it, but tiles of 1 .. 32 in rungs 1 to 6 */
     int tile;
     const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
-    float *d;           /* m x n; holds the product where all blocks ran */
+    float *d;           /* m x n; holds the product if all blocks ran */
     int64_t l2_bytes;   /* size of the L2 cache that is modelled (default: 60 MiB, an H200's) */
     int64_t work_limit; /* all blocks run up to so many multiply-adds, beyond it some of the blocks
                            (default: 2^28) */
@@ -133,20 +134,20 @@ typedef struct tg_simulation_options {
     void *watch_state;
 } tg_simulation_options;
 
-/* What a simulation found. It lives until tg_destroy_simulation, with all that it points to. */
+/* The results of a simulation. It lives until tg_destroy_simulation, with all that it points to. */
 typedef struct tg_simulation {
     char kernel[64];
     const char *family; /* static storage */
     int ladder_rung, is_in_table, is_cancelled;
-    /* 1 if all blocks ran. Otherwise simulated_block_count of them ran, first, last, edges and
-     * middle, and the counts are scaled up from those. */
+    /* is_exact is 1 if all blocks ran. Otherwise simulated_block_count of them ran, first, last,
+     * edges and middle, and the counts are scaled up from those. */
     int is_exact;
     int64_t simulated_block_count;
     tg_traffic traffic;                       /* what the model computes, as it was counted */
     unsigned threads_x, threads_y;            /* of a block */
     int64_t shared_bytes;                     /* of a block */
     double load_efficiency, store_efficiency; /* global: bytes asked for over the sectors' bytes */
-    /* Each sector of each request asks the L2 once. All three are -1 where is_exact is 0. */
+    /* Each sector of each request asks the L2 once. All three are -1 if is_exact is 0. */
     int64_t l2_bytes, l2_requests, l2_hits;
     int64_t compulsory_bytes;       /* bytes of A, B and D that were touched, each once */
     const tg_simulated_line *lines; /* by file and line */
