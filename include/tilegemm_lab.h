@@ -36,7 +36,8 @@ TG_API int tg_get_kernel_count(void);
  * INVALID_ARGUMENT, and those of the default context. */
 TG_API tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info);
 
-/* Why a row does not run a problem. A later value means that the row came nearer to taking it. */
+/* The reasons why a row does not run a problem. A later value means that the row came nearer to
+ * taking it. */
 typedef enum tg_refusal {
     TG_REFUSAL_NONE,               /* nothing is against the row */
     TG_REFUSAL_OTHER_DEVICE,       /* the row runs on another device */

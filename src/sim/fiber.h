@@ -1,4 +1,4 @@
-/* Fibers: stacks that one thread of the host runs in turn, on x86-64 and aarch64. */
+/* A fiber is a stack. One thread of the host runs fibers in turn, on x86-64 and aarch64. */
 #ifndef TGI_FIBER_H
 #define TGI_FIBER_H
 

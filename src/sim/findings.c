@@ -1,4 +1,4 @@
-/* The findings of a run, one for each kind at each line. */
+/* Keeps the findings of a run, one for each kind at each line. */
 #include <stdio.h>
 #include <string.h>
 

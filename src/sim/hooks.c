@@ -1,4 +1,4 @@
-/* The calls of a running thread: accesses, barriers, asynchronous copies, arithmetic. */
+/* Serves the calls of a running thread: accesses, barriers, asynchronous copies, arithmetic. */
 #include "sim/hooks.h"
 
 #include <string.h>

@@ -23,7 +23,7 @@ extern "C" {
 
 extern TGI_SIM_CONSTANT tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index;
 
-/* __syncthreads */
+/* Waits as __syncthreads does. */
 void tgi_sim_barrier(void);
 
 /* Count one multiplication or addition of FP32 numbers; `sum` is the address of the sum. */

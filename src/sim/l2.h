@@ -1,4 +1,4 @@
-/* The L2 cache of a simulated GPU. */
+/* Models the L2 cache of a simulated GPU. */
 #ifndef TGI_SIM_L2_H
 #define TGI_SIM_L2_H
 

@@ -1,4 +1,4 @@
-/* The simulator's functions in a build without a C++ compiler: they report that. */
+/* These functions replace the simulator in a build without a C++ compiler, and report that. */
 #include <stddef.h>
 
 #include "core/status.h"

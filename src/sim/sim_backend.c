@@ -1,4 +1,5 @@
-/* The simulator as a backend: host pointers, the rows of the ladder, checks instead of counts. */
+/* Makes a backend of the simulator: it takes host pointers, runs the rows of the ladder, and checks
+ * instead of counting. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* The kernels that are compiled for the simulator: the symbols of ladder.cu and small_tiles.cu. */
+/* Lists the kernels that are compiled for the simulator: the symbols of ladder.cu and
+ * small_tiles.cu. */
 #include <stddef.h>
 
 #include "kernels/instances.cuh"
