@@ -1,5 +1,6 @@
 /*
- * A line on a terminal that shows the progress of long work. It stays away from pipes and files.
+ * Shows the progress of long work on a line of a terminal. The line stays away from pipes and
+ * files.
  *
  * SPDX-License-Identifier: MIT
  */

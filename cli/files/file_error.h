@@ -1,5 +1,5 @@
 /*
- * The error of a file and its exit code.
+ * This file holds the error of a file and its exit code.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Elements of a matrix as FP64, and a matrix from one element type to another.
+ * Reads elements of a matrix as FP64, and converts a matrix from one element type to another.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Memory that one run may fill with elements.
+ * Tells the memory that one run may fill with elements.
  *
  * SPDX-License-Identifier: MIT
  */

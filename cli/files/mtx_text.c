@@ -1,5 +1,5 @@
 /*
- * Lines, words and numbers of a MatrixMarket file.
+ * Reads the lines, words and numbers of a MatrixMarket file.
  *
  * SPDX-License-Identifier: MIT
  */

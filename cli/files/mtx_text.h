@@ -1,5 +1,6 @@
 /*
- * Lines, words and numbers of a MatrixMarket file in memory. The text may lack a NUL at its end.
+ * Reads the lines, words and numbers of a MatrixMarket file in memory. The text may lack a NUL at
+ * its end.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * MatrixMarket output: a real general array, column by column.
+ * Writes MatrixMarket output: a real general array, column by column.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * The header of the .npy files that the command writes.
+ * Makes the header of the .npy files that the command writes.
  *
  * SPDX-License-Identifier: MIT
  */

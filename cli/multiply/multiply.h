@@ -1,5 +1,5 @@
 /*
- * tilegemm multiply: its options, and its report.
+ * Declares the options of tilegemm multiply and its report.
  *
  * SPDX-License-Identifier: MIT
  */

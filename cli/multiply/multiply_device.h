@@ -1,5 +1,5 @@
 /*
- * The multiplication on a GPU of matrices in host memory.
+ * Multiplies matrices in host memory on a GPU.
  *
  * SPDX-License-Identifier: MIT
  */

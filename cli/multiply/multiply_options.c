@@ -1,5 +1,5 @@
 /*
- * The command line of tilegemm multiply.
+ * Reads the command line of tilegemm multiply.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Multiplication in panels of rows.
+ * Multiplies in panels of rows.
  *
  * SPDX-License-Identifier: MIT
  */

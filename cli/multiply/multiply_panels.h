@@ -1,5 +1,5 @@
 /*
- * A long multiplication in panels of rows, which lets its progress be shown.
+ * Makes a long multiplication in panels of rows, which lets its progress be shown.
  *
  * SPDX-License-Identifier: MIT
  */

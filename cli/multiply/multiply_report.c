@@ -1,5 +1,5 @@
 /*
- * The summary of tilegemm multiply.
+ * Prints the summary of tilegemm multiply.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Operands for the command and the tests: memory, random contents, element access.
+ * Makes operands for the command and the tests: memory, random contents, element access.
  *
  * SPDX-License-Identifier: MIT
  */

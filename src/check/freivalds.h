@@ -1,5 +1,6 @@
 /*
- * Freivalds' check with everything it found; check_freivalds of check.h is its short form.
+ * Runs Freivalds' check and reports everything it found; check_freivalds of check.h is its short
+ * form.
  *
  * SPDX-License-Identifier: MIT
  */

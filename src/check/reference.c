@@ -1,5 +1,5 @@
 /*
- * The triple loop in a wider type. B is taken a panel of columns at a time, converted once, so
+ * Runs the triple loop in a wider type. B is taken a panel of columns at a time, converted once, so
  * that long k stay affordable: a thread's memory is about (PANEL_COLS_MAX + 1) k doubles at most.
  *
  * SPDX-License-Identifier: MIT

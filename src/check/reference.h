@@ -1,5 +1,6 @@
 /*
- * The triple loop in a wider type, a block of elements at a time. Private to src/check.
+ * Runs the triple loop in a wider type, a block of elements at a time. This file is private to
+ * src/check.
  *
  * SPDX-License-Identifier: MIT
  */

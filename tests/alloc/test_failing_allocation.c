@@ -1,7 +1,7 @@
 /*
- * Allocation failure at every allocation: the status is OUT_OF_MEMORY, D is as it was, the same
- * call then works, and once all is destroyed nothing is left. Broken steps show that the test sees
- * a leak, another status, and a spoilt D.
+ * Fails every allocation in turn: the status is OUT_OF_MEMORY, D is as it was, the same call then
+ * works, and once all is destroyed nothing is left. Broken steps show that the test sees a leak,
+ * another status, and a spoilt D.
  *
  * SPDX-License-Identifier: MIT
  */

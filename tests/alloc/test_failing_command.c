@@ -1,6 +1,6 @@
 /*
- * Allocation failure at every allocation of the command, JSON included: each ends with exit code 1
- * and one line that names memory, leaves the output that was there and no other file, and loses no
+ * Fails every allocation of the command in turn, JSON included: each run ends with exit code 1 and
+ * one line that names memory, leaves the output that was there and no other file, and loses no
  * memory. Broken commands show that the test sees each of these.
  *
  * usage: test_failing_command FAKE_OPENBLAS

@@ -1,7 +1,7 @@
 /*
- * Allocation that fails on request, by the linker's --wrap. It sees the calls of the objects linked
- * into the program, the static library among them, and of the C library's own only those of strdup,
- * strndup, realpath, getline and fdopen; none of OpenMP.
+ * These allocations fail on request, by the linker's --wrap. They replace the calls of the objects
+ * linked into the program, the static library among them, and of the C library's own calls only
+ * those of strdup, strndup, realpath, getline and fdopen; none of OpenMP.
  *
  * SPDX-License-Identifier: MIT
  */

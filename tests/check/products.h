@@ -1,5 +1,5 @@
 /*
- * Products whose right D is known to the last bit, to be spoilt by a test.
+ * Makes products whose right D is known to the last bit. A test then spoils D.
  *
  * SPDX-License-Identifier: MIT
  */

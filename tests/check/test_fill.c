@@ -1,5 +1,5 @@
 /*
- * Random numbers, element access and operands.
+ * Tests random numbers, element access and operands.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,7 +1,7 @@
 /*
- * What Freivalds' check reports: right results of every shape and type pass, a wrong element
- * anywhere is named by its row, and NaN and Inf that belong in D are told from those that do not.
- * D comes from a plain loop in the accumulator's type.
+ * Tests the report of Freivalds' check: right results of every shape and type pass, a wrong element
+ * anywhere is named by its row, and NaN and Inf that belong in D are told from those that do not. D
+ * comes from a plain loop in the accumulator's type.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * The bound of bf16x6 against its arithmetic, on the processor: six products of slices keep it, and
- * five, whichever is left out, do not.
+ * Tests the bound of bf16x6 against its arithmetic, on the processor: six products of slices keep
+ * it, and five, whichever is left out, do not.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * The MatrixMarket reader and writer on files in memory, and the conversion of elements. Every
- * buffer has exactly the file's size, so that a read past the end is seen by the address sanitizer.
+ * Tests the MatrixMarket reader and writer on files in memory, and the conversion of elements.
+ * Every buffer has exactly the file's size, so that the address sanitizer sees a read past the end.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * The .npy header parser and writer on files in memory. Every buffer has exactly the file's size,
- * so that a read past the end is seen by the address sanitizer.
+ * Tests the .npy header parser and writer on files in memory. Every buffer has exactly the file's
+ * size, so that the address sanitizer sees a read past the end.
  *
  * SPDX-License-Identifier: MIT
  */

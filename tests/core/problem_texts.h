@@ -1,4 +1,5 @@
-/* Parsing that must succeed. Include after cmocka.h.
+/*
+ * Parses texts that must be right. Include it after cmocka.h.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * Division by a product and a shift, against the operator: divisors of every size, and what lies
- * about their multiples.
+ * Tests division by a product and a shift against the operator, for divisors of every size and the
+ * numbers about their multiples.
  *
  * SPDX-License-Identifier: MIT
  */

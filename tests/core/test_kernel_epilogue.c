@@ -1,9 +1,9 @@
 /*
- * Every kernel ends a sum as epilogue.h says: D of a product with k = 1, whose sum is one product
- * and so the same in any order, has the bits of tgi_epilogue_fp32 or _fp64 compiled for the
- * kernel's instruction set, for every bias, activation, alpha and beta. No bound is needed: where
- * an instruction set has fused multiply-adds both sides fuse beta c + t, and nothing else outside
- * the activations; where it has none neither does. Wrong orders show that the bits tell.
+ * Tests that every kernel ends a sum as epilogue.h says. If k is 1, a sum is one product and so the
+ * same in any order. D then has the bits of tgi_epilogue_fp32 or _fp64 compiled for the kernel's
+ * instruction set, for every bias, activation, alpha and beta. No bound is needed: if an
+ * instruction set has fused multiply-adds, both sides fuse beta c + t, and nothing else outside the
+ * activations; if it has none, neither side does. Wrong orders show that the bits tell.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * Problems written as text: the shortest text, the space it takes, and that it means the same when
- * it is read again.
+ * Tests problems written as text: the shortest text, the space it takes, and that it means the same
+ * when it is read again.
  *
  * SPDX-License-Identifier: MIT
  */

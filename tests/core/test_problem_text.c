@@ -1,5 +1,5 @@
 /*
- * Texts of problems: what each part sets, and every error with what it names.
+ * Tests texts of problems: what each part sets, and every error with what it names.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * How a test opens and steers the fake driver.
+ * A test opens and steers the fake driver with these functions.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,7 +1,7 @@
 /*
- * cuBLAS and cuBLASLt as far as the bench calls them, for a driver whose device memory is the
- * host's: column-major products by three loops. Of the three candidates proposed the first is of no
- * use, and the second fails when it is run.
+ * This library replaces cuBLAS and cuBLASLt as far as the bench calls them, for a driver whose
+ * device memory is the host's. It forms column-major products by three loops. It proposes three
+ * candidates: the first is of no use, and the second fails when it is run.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * A libcuda.so.1 without a GPU: memory is the processor's, a launch is only recorded, and any
- * function can be told to fail. The tests open it beside the library and reach in.
+ * This libcuda.so.1 works without a GPU: memory is the processor's, a launch is only recorded, and
+ * any function can be told to fail. The tests open it beside the library and reach in.
  *
  * At its opening it reads FAKE_CUDA_VERSION (default 99000), FAKE_CUDA_DEVICES (default 2),
  * FAKE_CUDA_CAPABILITY (default 90) and FAKE_CUDA_INIT, the answer of cuInit (default 0). At each

@@ -1,6 +1,6 @@
 /*
- * The CUDA backend's host code on a fake driver: what it does with contexts, images, memory and
- * streams, and what it says where the driver fails.
+ * Tests the CUDA backend's host code on a fake driver: what it does with contexts, images, memory
+ * and streams, and what it says if the driver fails.
  *
  * SPDX-License-Identifier: MIT
  */

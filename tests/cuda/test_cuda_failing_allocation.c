@@ -1,6 +1,6 @@
 /*
- * Failure at every allocation, the processor's and the device's: the status is OUT_OF_MEMORY, and
- * once the context is destroyed nothing is left of either.
+ * Fails every allocation in turn, the processor's and the device's: the status is OUT_OF_MEMORY,
+ * and once the context is destroyed nothing is left of either.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * test_no_device WORD...: a context for CUDA is refused with NO_DEVICE, every word in its detail,
- * each time it is asked for, and the CPU serves as before.
+ * test_no_device WORD... asserts that a context for CUDA is refused with NO_DEVICE and every word
+ * in its detail, each time it is asked for, and that the CPU serves as before.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,8 @@
 /*
- * What the CUDA backend plans: the same for a chip that is here and for its figures alone, again
- * for operands that lie otherwise than was planned for, for as many tiles as can be counted, FP32
- * by slices, and batch-invariant; and how many lines of its operands the copy engine is told to
- * bring.
+ * Tests what the CUDA backend plans. A plan is the same for a chip that is here and for its figures
+ * alone. It is made again for operands that lie otherwise than was planned for. Plans serve as many
+ * tiles as can be counted, FP32 by slices, and batch-invariant products. TMA brings no more lines
+ * than the operands have.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * What a repeated call costs, counted: calls of the driver, allocations, plans. On a GPU's context
- * on a fake driver, and on the processor's, where results are checked.
+ * Counts what a repeated call costs: calls of the driver, allocations, plans. It does so in a GPU's
+ * context on a fake driver, and in the processor's, where results are checked.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Workspaces of a GPU's context: which call may use which block, on a fake driver.
+ * Tests which call may use which block of the workspaces of a GPU's context, on a fake driver.
  *
  * SPDX-License-Identifier: MIT
  */

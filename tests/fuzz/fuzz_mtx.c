@@ -1,6 +1,6 @@
 /*
- * Any bytes as a .mtx file: refused with a reason, or a matrix that is the same after it has been
- * written and read again. The last byte chooses the element type.
+ * Reads any bytes as a .mtx file. They are refused with a reason, or give a matrix that is the same
+ * after it has been written and read again. The last byte chooses the element type.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,6 @@
 /*
- * Any bytes as a .npy file: refused with a reason, or a view that lies inside them.
+ * Reads any bytes as a .npy file. They are refused with a reason, or give a view that lies inside
+ * them.
  *
  * SPDX-License-Identifier: MIT
  */

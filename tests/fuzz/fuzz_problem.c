@@ -1,6 +1,6 @@
 /*
- * Any text as a problem: refused with a reason, or a problem that is the same after it has been
- * written and read again, or one that is not legal and is not written.
+ * Reads any text as a problem. It is refused with a reason, or gives a problem that is the same
+ * after it has been written and read again, or one that is not legal and is not written.
  *
  * SPDX-License-Identifier: MIT
  */

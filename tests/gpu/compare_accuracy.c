@@ -1,7 +1,8 @@
 /*
- * compare_accuracy [FILE]: the largest |error| / (|A||B|) of an FP32 D, ours by each precision
- * beside cuBLAS, over kinds of data and lengths of k, as JSON in FILE or on standard output. Exits
- * with 1 where a precision does not keep its bound, 77 where there is no GPU.
+ * compare_accuracy [FILE] finds the largest |error| / (|A||B|) of an FP32 D, the library's by each
+ * precision beside cuBLAS, over kinds of data and lengths of k. It writes JSON to FILE or to
+ * standard output. It exits with 1 if a precision does not keep its bound, and with 77 if there is
+ * no GPU.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,9 +1,8 @@
 /*
- * compare_ones [SHAPE...]: how many elements of D are wrong where A and B are ones, so that each is
- * k, rounded to D's type: ours beside cuBLAS, cuBLASLt's first candidate and its fastest. At the
- * default shapes cuBLASLt 13.1 gave 50688 for 50696 and 12096 for 12104 on an H200: what k leaves
- * over after a number of whole steps was not added. Exits with 1 where ours is wrong, 77 where
- * there is no GPU.
+ * compare_ones [SHAPE...] counts the wrong elements of D if A and B are ones, so that each element
+ * is k, rounded to D's type. It compares the library with cuBLAS, cuBLASLt's first candidate and
+ * its fastest. At the default shapes some versions of cuBLASLt do not add what k leaves over after
+ * a number of whole steps. It exits with 1 if the library is wrong, and with 77 if there is no GPU.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,7 @@
 /*
- * Products that FP32 holds exactly, and what D must then be: A and B repeat a few values in the
- * order of memory, so that each element of D is one of few sums, rounded to D's type once.
+ * Makes products that FP32 holds exactly, and tells what D must then be: A and B repeat a few
+ * values in the order of memory, so that each element of D is one of few sums, rounded to D's type
+ * once.
  *
  * SPDX-License-Identifier: MIT
  */

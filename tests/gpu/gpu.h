@@ -1,6 +1,6 @@
 /*
- * What the tests on a GPU share: the reason to skip them, and the driver functions that make
- * streams and graphs.
+ * The tests on a GPU share the reason to skip them, and the driver functions that make streams and
+ * graphs.
  *
  * SPDX-License-Identifier: MIT
  */

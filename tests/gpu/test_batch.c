@@ -1,7 +1,7 @@
 /*
- * test_batch: batch-invariant products on a GPU: row i of D has the same bits for every m and
- * position, of every type; BF16 of lines that begin anywhere the same by each kernel that takes
- * them; and FP32 by slices the same bits panel by panel, where the workspace is limited, as in one
+ * test_batch tests batch-invariant products on a GPU. Row i of D has the same bits for every m and
+ * position, of every type. BF16 of lines that begin anywhere has the same bits by each kernel that
+ * takes them. FP32 by slices has the same bits panel by panel, with a limited workspace, as in one
  * call.
  *
  * SPDX-License-Identifier: MIT

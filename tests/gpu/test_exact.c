@@ -1,11 +1,11 @@
 /*
- * test_exact [VALUES [TYPE [SHAPES [SECONDS [LEFT_OUT]]]]]: A and B whose sums FP32 holds exactly
- * give them exactly, rounded to D's type, on random shapes and layouts: m and n log-uniform in
- * 1..4096, k in 1..60000. VALUES: ones (default), whose sums are k, or integers, of -7 to 7. TYPE:
- * default fp32; tf32, bf16x6, ...: fp32 in that precision. D is FP32, or one time in two what
- * 16-bit and FP8 inputs may have. Ends after SECONDS, but not before a tenth of the shapes. Before
- * that every kernel on a D of many tiles, but those that take long and those with LEFT_OUT in
- * their names.
+ * test_exact [VALUES [TYPE [SHAPES [SECONDS [LEFT_OUT]]]]] multiplies A and B whose sums FP32 holds
+ * exactly. D must be exact, rounded to D's type, on random shapes and layouts: m and n are
+ * log-uniform in 1..4096, k in 1..60000. VALUES is ones (default), whose sums are k, or integers,
+ * of -7 to 7. TYPE is fp32 by default; tf32, bf16x6, ... mean fp32 in that precision. D is FP32, or
+ * one time in two a type that 16-bit and FP8 inputs may have. The test ends after SECONDS, but not
+ * before a tenth of the shapes. Before that it runs every kernel on a D of many tiles, except those
+ * that take long and those with LEFT_OUT in their names.
  *
  * SPDX-License-Identifier: MIT
  */

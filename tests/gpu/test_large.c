@@ -1,6 +1,7 @@
 /*
- * Matrices of more than 2^32 elements (FP64: 2^31), as A, as B and as D, in every kernel that takes
- * them: sampled elements against FP64, and ones, which give k exactly. Needs 18 GB.
+ * Tests matrices of more than 2^32 elements (FP64: 2^31), as A, as B and as D, in every kernel that
+ * takes them. It compares sampled elements with FP64, and ones, which give k exactly. It needs 18
+ * GB.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,8 +1,8 @@
 /*
- * test_special: what FP32 makes of infinities, NaN, zeros of both signs, numbers near the largest
- * and near the least, products by slices of 16 bits make too: every element of D is of the class
- * (NaN, Inf, zero, and of what sign) that the triple loop of FP32 multiply-adds gives, and within
- * the bound of the precision.
+ * test_special tests that products by slices of 16 bits make of special numbers what FP32 makes of
+ * them. The numbers are infinities, NaN, zeros of both signs, and numbers near the largest and near
+ * the least. Every element of D is of the class (NaN, Inf, zero, and of what sign) that the triple
+ * loop of FP32 multiply-adds gives, and within the bound of the precision.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,6 @@
 /*
- * Streams, threads, contexts and CUDA graphs: the same product on each, compared with the CPU's.
+ * Tests streams, threads, contexts and CUDA graphs: the same product runs on each and is compared
+ * with the CPU's.
  *
  * SPDX-License-Identifier: MIT
  */

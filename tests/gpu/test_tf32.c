@@ -1,6 +1,6 @@
 /*
- * test_tf32: FP32 inputs become the nearest TF32 numbers, whichever way the kernel takes them:
- * where they lie along k or across it, and where their lines are such that they are repacked. Each
+ * test_tf32 tests that FP32 inputs become the nearest TF32 numbers, whichever way the kernel takes
+ * them: if they lie along k or across it, and if their lines are such that they are repacked. Each
  * number is multiplied by one, k being 1, so that D tells what it became: within half a unit of its
  * last of 10 bits, NaN and infinities kept.
  *

@@ -1,5 +1,5 @@
 /*
- * Operands under guard: every matrix of a problem lies in a mapping of its own, against an
+ * Puts operands under guard: every matrix of a problem lies in a mapping of its own, against an
  * unreadable page or at an odd address, among bytes that are NaN in every type. After a call,
  * operands_find_damage tells what was written that should not have been.
  *

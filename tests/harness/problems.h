@@ -1,5 +1,5 @@
 /*
- * Two descriptions of a problem, compared.
+ * Compares two descriptions of a problem.
  *
  * SPDX-License-Identifier: MIT
  */

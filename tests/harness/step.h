@@ -1,5 +1,5 @@
 /*
- * The share of cases that a test with many of them runs: one of TG_TEST_STEP, which is an
+ * Tells the share of cases that a test with many of them runs: one of TG_TEST_STEP, which is an
  * environment variable. Without it every case runs.
  *
  * SPDX-License-Identifier: MIT

@@ -1,6 +1,6 @@
 /*
- * Random cases for the kernels: shapes round the edges of a register tile, every layout that the
- * library takes, special scalars, types, bias, activations, contents.
+ * Draws random cases for the kernels: shapes round the edges of a register tile, every layout that
+ * the library takes, special scalars, types, bias, activations, contents.
  *
  * SPDX-License-Identifier: MIT
  */

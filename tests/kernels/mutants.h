@@ -1,5 +1,6 @@
 /*
- * A correct triple loop and broken ones: what the runner must pass and what it must catch.
+ * Computes D by a correct triple loop, which the runner must pass, and by broken ones, which it
+ * must catch.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,12 +1,13 @@
 /*
- * row_bits DEVICE [FILE]: the bits of every row of the kernel table on a fixed set of problems.
- * Without FILE it prints a line for each row: name, number of problems that the row takes, hash of
- * all their D. With FILE, lines that an earlier run printed, it compares: a row of this device that
- * FILE lacks, or whose line differs, is an error. --each prints a line for each row and problem.
+ * row_bits DEVICE [FILE] hashes the bits of every row of the kernel table on a fixed set of
+ * problems. Without FILE it prints a line for each row: its name, the number of problems that it
+ * takes, and the hash of all their D. With FILE, which has lines that an earlier run printed, it
+ * compares: a row of this device that FILE lacks, or whose line differs, is an error. With --each
+ * it prints a line for each row and problem.
  *
  * A row's split-K factor may depend on the chip, and with it the bits, so that a file holds for one
  * model of GPU. FP64 activations are left out: they call libm, whose last bits differ from one
- * version to the next. Exits with 77 where there is no such device.
+ * version to the next. The program exits with 77 if there is no such device.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,7 +1,7 @@
 /*
- * Batch-invariant products: row i of D has the same bits for every m, batch size and position, of
- * every type, although kernels of all families compete for them; and without the option it has not,
- * so the test can fail.
+ * Tests batch-invariant products: row i of D has the same bits for every m, batch size and
+ * position, of every type, although kernels of all families compete for them. Without the option it
+ * has not, so the test can fail.
  *
  * SPDX-License-Identifier: MIT
  */

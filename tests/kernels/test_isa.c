@@ -1,5 +1,5 @@
 /*
- * Each instruction set forced through the context: the library's choice computes every case with
+ * Forces each instruction set through the context: the library's choice computes every case with
  * rows of that set or less.
  *
  * SPDX-License-Identifier: MIT

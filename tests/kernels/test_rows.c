@@ -1,7 +1,7 @@
 /*
- * test_rows TYPE [DEVICE [CASES [NAME]]]: every row of the kernel table for one input type on one
- * device, and the library's own choice: random cases against the oracle. With NAME the rows alone
- * whose names begin with it. Exits with 77 where there is no such device.
+ * test_rows TYPE [DEVICE [CASES [NAME]]] compares every row of the kernel table for one input type
+ * on one device, and the library's own choice, with the oracle on random cases. With NAME it tests
+ * only the rows whose names begin with it. It exits with 77 if there is no such device.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,7 @@
 /*
- * The bits of D do not depend on the thread count: every row and the library's choice, shapes of
- * every family, 1, 2, 3, 7 and 64 threads. The bits of one thread are checked against the oracle.
+ * Tests that the bits of D do not depend on the thread count: every row and the library's choice
+ * run shapes of every family on 1, 2, 3, 7 and 64 threads. The bits of one thread are checked
+ * against the oracle.
  *
  * SPDX-License-Identifier: MIT
  */

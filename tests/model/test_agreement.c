@@ -1,8 +1,8 @@
 /*
- * The model's closed forms against the simulator, which runs the kernels' own source and looks at
- * every access: the same figure for every count, every rung and every size.
+ * Compares the model's closed forms with the simulator, which runs the kernels' own source and
+ * looks at every access: every count is the same for every rung and every size.
  *
- * usage: test_agreement PART      (0 .. 3: every fourth rung of the ladder)
+ * usage: test_agreement PART (0 .. 3: every fourth rung of the ladder)
  *
  * SPDX-License-Identifier: MIT
  */

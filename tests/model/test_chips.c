@@ -1,5 +1,5 @@
 /*
- * Chips, occupancy and predicted times.
+ * Tests chips, occupancy and predicted times.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * The ladder's closed forms against figures that are known; test_agreement.c has the rest.
+ * Compares the ladder's closed forms with figures that are known; test_agreement.c tests the rest.
  *
  * SPDX-License-Identifier: MIT
  */

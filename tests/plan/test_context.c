@@ -1,5 +1,5 @@
 /*
- * Contexts: options, environment, what they say of the device.
+ * Tests contexts: options, environment, what they say of the device.
  *
  * SPDX-License-Identifier: MIT
  */

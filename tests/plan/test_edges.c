@@ -1,6 +1,6 @@
 /*
- * The edges of BLAS: alpha = 0 never reads A or B, beta = 0 never reads C, k = 0, empty D. What
- * must not be read is unreadable memory, or NULL.
+ * Tests the edges of BLAS: alpha = 0 never reads A or B, beta = 0 never reads C, k = 0, empty D.
+ * Operands that must not be read are unreadable memory, or NULL.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * D that shares memory with an input or with itself is refused and left alone; what only lies close
- * is computed.
+ * Tests that a D that shares memory with an input or with itself is refused and left alone. A D
+ * that only lies close is computed.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,5 @@
 /*
- * Plans: reuse with other buffers, workspaces of the caller and of the context.
+ * Tests plans: reuse with other buffers, workspaces of the caller and of the context.
  *
  * SPDX-License-Identifier: MIT
  */

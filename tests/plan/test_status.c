@@ -1,5 +1,5 @@
 /*
- * Version, names, and the error detail of a thread.
+ * Tests the version, names, and the error detail of a thread.
  *
  * SPDX-License-Identifier: MIT
  */

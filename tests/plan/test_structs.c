@@ -1,5 +1,5 @@
 /*
- * Public structs of other versions: smaller ones, larger ones, and sizes that are none.
+ * Tests public structs of other versions: smaller ones, larger ones, and illegal sizes.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,5 +1,6 @@
 /*
- * Every argument of a problem out of its range: the status, and a detail that names it.
+ * Puts every argument of a problem out of its range and tests the status and a detail that names
+ * it.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * The simulator's counts against those of a GPU's counters, and a trace worked out by hand. That
- * they are the model's is tested in tests/model.
+ * Compares the simulator's counts with those of a GPU's counters, and with a trace worked out by
+ * hand. tests/model compares them with the model's.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,6 +1,6 @@
 /*
- * 16 threads share one context, and one plan: one-shot calls, plans of their own, errors. Also
- * meant for the thread sanitizer.
+ * Runs 16 threads that share one context and one plan: one-shot calls, plans of their own, errors.
+ * The test also serves the thread sanitizer.
  *
  * SPDX-License-Identifier: MIT
  */
