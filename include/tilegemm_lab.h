@@ -22,10 +22,10 @@ typedef struct tg_kernel_info {
     const char *device;       /* "cpu", "cuda" */
     const char *family;       /* "sequential", "blocked", "packed", ... */
     const char *isa;          /* instruction set it needs */
-    tg_type type;             /* of A and B */
+    tg_type type;             /* type of A and B */
     int tile_rows, tile_cols; /* register tile, on a GPU a block's; 1 x 1 where there is none */
     int ladder_rung;          /* 0.. for a kernel of the teaching ladder, -1 for the others */
-    const char *idea;         /* what it does, one sentence */
+    const char *idea;         /* says what it does in one sentence */
     int is_available;         /* 1 if the context's device can run it */
 } tg_kernel_info;
 
@@ -46,7 +46,7 @@ typedef enum tg_refusal {
     TG_REFUSAL_OTHER_ARCHITECTURE, /* the device lacks the row's instruction set */
     TG_REFUSAL_THREADS,            /* more than a block may have */
     TG_REFUSAL_SHARED_MEMORY,
-    TG_REFUSAL_RESIDENT_THREADS, /* of one block, more than a multiprocessor has */
+    TG_REFUSAL_RESIDENT_THREADS, /* a block has more than a multiprocessor */
     TG_REFUSAL_RESIDENT_REGISTERS,
     TG_REFUSAL_RESIDENT_SHARED_MEMORY,
     TG_REFUSAL_EPILOGUE, /* alpha, beta, C, bias, activation or scales */
@@ -67,7 +67,7 @@ typedef enum tg_refusal {
 TG_API const char *tg_get_refusal_name(tg_refusal refusal);
 TG_API const char *tg_get_refusal_text(tg_refusal refusal);
 
-#define TG_REASON_BYTES 160 /* of a sentence, with its end */
+#define TG_REASON_BYTES 160 /* length of a sentence, with its end */
 
 /* One kernel beside a problem: its prediction, or why it cannot run. */
 typedef struct tg_candidate {
@@ -75,15 +75,15 @@ typedef struct tg_candidate {
     double predicted_s; /* seconds; 0 where it is not legal */
     int is_legal, is_chosen;
     tg_refusal refusal;           /* why it is not legal, or why it lost */
-    char reason[TG_REASON_BYTES]; /* the same with its values; "" for the chosen one */
+    char reason[TG_REASON_BYTES]; /* reason with its values; "" for the chosen one */
     /* The members from here on say what its plan would do on a GPU. All are 0 where it is not
      * legal, and on the CPU. */
     int64_t block_count, k_part_count; /* parts that k is cut into */
     int threads_per_block;
-    int64_t shared_bytes; /* of a block */
+    int64_t shared_bytes; /* bytes of a block */
     double global_read_bytes,
         global_write_bytes; /* that all threads ask for, parts' sums with it */
-    double issued_flops;    /* of whole tiles */
+    double issued_flops;    /* counts whole tiles */
     double occupancy;       /* resident warps over the most there can be; 0 where not known */
 } tg_candidate;
 
@@ -132,7 +132,7 @@ TG_API tg_status tg_describe_chip(const tg_context *context, tg_chip *chip);
 typedef struct tg_traffic {
     int64_t grid_x, grid_y, block_count;
     int threads_per_block, tile_rows, tile_cols, tile_depth;
-    /* Rows and columns of D in the last blocks; 0 where the tile divides. */
+    /* Rows and columns of D in the last blocks; 0 if the tile divides D. */
     int edge_row_count, edge_col_count;
     int64_t edge_block_count; /* blocks that an edge of D cuts */
     /* Global memory: elements and bytes that all threads ask for, caches not considered. */
@@ -157,9 +157,9 @@ typedef struct tg_traffic {
 typedef struct tg_prediction {
     int is_legal;                 /* 1 if the chip can run it on these sizes */
     tg_refusal refusal;           /* why it is not legal */
-    char reason[TG_REASON_BYTES]; /* the same with its values; "" if it is legal */
+    char reason[TG_REASON_BYTES]; /* reason with its values; "" if legal */
     int registers_per_thread, warps_per_block;
-    int64_t shared_bytes;          /* of a block */
+    int64_t shared_bytes;          /* bytes of a block */
     int resident_blocks;           /* on a multiprocessor; 0 where not even one fits */
     double occupancy;              /* resident warps over the most that there can be, 0..1 */
     const char *occupancy_limiter; /* "threads", "blocks", "registers", "shared memory" */

@@ -95,14 +95,14 @@ typedef struct tg_bank_part {
  * to a barrier come by their places in the source, and those of a place in the order of time. */
 typedef struct tg_simulated_request {
     unsigned block_x, block_y;
-    int warp;           /* in the block: threads 32 warp .. */
+    int warp;           /* warp of the block: threads 32 warp .. */
     const char *file;   /* source of the ladder; static storage */
     int line;           /* line of the access */
     int caller_line;    /* line that calls the function of the access; 0 where the compiler has
                            merged that function into its caller */
     const char *source; /* text of the line, as in tg_simulated_line */
     int source_length;
-    char space; /* as in tg_trace_access */
+    char space; /* see tg_trace_access */
     int is_write, is_in_background, elem_count;
     uint32_t active_lanes; /* bit i: lane i takes part */
     int64_t indices[32];   /* first element of each active lane, as in tg_trace_access */
@@ -119,7 +119,7 @@ typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t bloc
 
 /* Zero or NULL in any member but kernel, a, b and d means the member's default. */
 typedef struct tg_simulation_options {
-    const char *kernel; /* as tg_explain_kernel takes it, but tiles of 1 .. 32 in rungs 1 to 6 */
+    const char *kernel; /* takes tg_explain_kernel's names, but tiles of 1 .. 32 in rungs 1 to 6 */
     int tile;
     const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
     float *d;           /* m x n; holds the product if all blocks ran */
@@ -143,14 +143,14 @@ typedef struct tg_simulation {
      * edges and middle, and the counts are scaled up from those. */
     int is_exact;
     int64_t simulated_block_count;
-    tg_traffic traffic;                       /* what the model computes, as it was counted */
-    unsigned threads_x, threads_y;            /* of a block */
-    int64_t shared_bytes;                     /* of a block */
+    tg_traffic traffic;                       /* has the model's counts, as they were counted */
+    unsigned threads_x, threads_y;            /* threads of a block */
+    int64_t shared_bytes;                     /* bytes of a block */
     double load_efficiency, store_efficiency; /* global: bytes asked for over the sectors' bytes */
     /* Each sector of each request asks the L2 once. All three are -1 if is_exact is 0. */
     int64_t l2_bytes, l2_requests, l2_hits;
     int64_t compulsory_bytes;       /* bytes of A, B and D that were touched, each once */
-    const tg_simulated_line *lines; /* by file and line */
+    const tg_simulated_line *lines; /* sorted by file and line */
     int line_count;
     const tg_finding *findings;
     int finding_count;

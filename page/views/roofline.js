@@ -58,7 +58,7 @@ function drawChart(app, points, chip, width) {
     if (chosen) {
         const half = NAME_PIXELS / 2 * chosen.name.length;
         const above = chart.y(chosen.rate) - NAME_RISE;
-        const isAtPeak = Math.abs(above - chart.y(chip.peak)) < 2 * NAME_RISE; // which is named
+        const isAtPeak = Math.abs(above - chart.y(chip.peak)) < 2 * NAME_RISE; // has its name
         chart.add(app.svg('text', {
             x: Math.min(Math.max(half, chart.x(chosen.intensity)), chart.inner.width - half),
             y: isAtPeak ? above + 3 * NAME_RISE : above, 'text-anchor': 'middle', class: 'note'},

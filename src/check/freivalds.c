@@ -59,8 +59,8 @@ typedef struct freivalds_run {
 typedef struct row_sums {
     double difference[CHECK_ROUND_COUNT_MAX]; /* (D x) - (expected x) */
     double factor;                            /* |alpha| with the scale of A's row */
-    double product_sum, product_norm;         /* of factor (|A||B|)_i: sum, bound of the 2-norm */
-    double size_sum, size_norm;               /* the same of S_i */
+    double product_sum, product_norm;         /* sum and bound of the 2-norm of factor (|A||B|)_i */
+    double size_sum, size_norm;               /* sum and bound of the 2-norm of S_i */
     double d_sum, d_square;
     double a_max, peak; /* peak: no partial sum of the row exceeds it */
     int is_finite;      /* no NaN or Inf in the row of A, C or bias */

@@ -24,8 +24,8 @@ typedef struct tgi_cpu_family {
 /* The CPU keeps this of a plan, as the `prepared` of a call. */
 typedef struct tgi_cpu_prepared {
     void (*launch)(const tgi_call *call);
-    const tgi_isa_kernels *kernels; /* of the row's instruction set, for A's type */
-    tgi_copy_fn *pack_b;            /* for B's type */
+    const tgi_isa_kernels *kernels; /* functions of the row's instruction set, for A's type */
+    tgi_copy_fn *pack_b;            /* packs B's type */
     tgi_decision decision;
     int thread_count;
 } tgi_cpu_prepared;

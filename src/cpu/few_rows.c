@@ -15,9 +15,9 @@ typedef struct skinny_run {
     const tgi_isa_kernels *kernels;
     tgi_skinny_fn *function;
     int64_t chunk_count, strip_count;
-    int64_t a_bytes, strip_bytes; /* of one thread: A of a chunk, and a strip's sums (used twice) */
+    int64_t a_bytes, strip_bytes; /* a thread's A of a chunk and sums of a strip (used twice) */
     char *thread_blocks;
-    char *chunk_sums; /* where k is split: chunk_count x m x n */
+    char *chunk_sums; /* chunk_count x m x n sums if k is split */
 } skinny_run;
 
 /* Returns 1 if the kernels can read A in place: accumulators that are contiguous along k. */

@@ -61,7 +61,7 @@ typedef struct tgi_skinny {
 typedef void tgi_skinny_fn(const tgi_skinny *skinny);
 
 typedef struct tgi_isa_kernels {
-    const tgi_tile_set *direct_tiles, *tiles; /* of the direct and of the packed family */
+    const tgi_tile_set *direct_tiles, *tiles; /* tiles of the direct and of the packed family */
     tgi_copy_fn *pack_k_inner;                /* k is the inner dimension of the copy */
     tgi_copy_fn
         *pack_k_outer;  /* k is the outer one; the two differ where a tile element is a pair */

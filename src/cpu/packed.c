@@ -20,9 +20,9 @@ typedef struct packed_run {
     const tgi_call *call;
     tgi_packed_decision decision; /* the plan's; is_streamed is 0 if D's rows are unaligned */
     const tgi_isa_kernels *kernels;
-    tgi_copy_fn *pack_b; /* for B's type */
+    tgi_copy_fn *pack_b; /* packs B's type */
     int64_t chunk_k, chunk_count;
-    int64_t a_bytes, b_bytes, running_bytes; /* of one thread's blocks */
+    int64_t a_bytes, b_bytes, running_bytes; /* bytes of one thread's blocks */
     char *thread_blocks;                     /* thread_count x (a + b + running) */
     char *chunk_sums;                        /* chunk_count x m x n if k is split, else NULL */
 } packed_run;

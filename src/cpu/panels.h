@@ -10,7 +10,7 @@
 typedef struct tgi_left {
     const void *data;
     tgi_a_order order;
-    int64_t stride; /* of the dimension that is not contiguous */
+    int64_t stride; /* stride of the dimension that is not contiguous */
     int is_paneled; /* row tile by row tile, each k x (rows of the tile) */
 } tgi_left;
 
@@ -36,7 +36,7 @@ typedef struct tgi_panels {
     const tgi_isa_kernels *kernels;
     const tgi_tile_set *tiles;
     int64_t batch, row, col, rows, cols;
-    tgi_tile_cut cut; /* of the rows */
+    tgi_tile_cut cut; /* cuts the rows */
     int64_t k_elems;  /* tile elements along k */
     tgi_left a;
     tgi_right b;

@@ -13,7 +13,7 @@
 /* One tile of the problem adds A(row + i, k0 ..) B(k0 .., col + j) to sums[i][j]. */
 typedef struct region {
     const tgi_problem *problem;
-    const void *a, *b; /* of the batch entry */
+    const void *a, *b; /* start of the batch entry */
     int64_t row, col, k0, rows, cols, k;
     void *sums; /* rows x cols accumulators */
 } region;

@@ -23,7 +23,7 @@ typedef struct tgi_tile {
     int64_t tile_count; /* >= 1 */
     int64_t a_step;     /* from one tile's A to the next one's */
     const void *a;
-    int64_t a_stride; /* of the dimension that is not contiguous, see tgi_tile_fn */
+    int64_t a_stride; /* stride of the non-contiguous dimension, see tgi_tile_fn */
     const void *b;
     int64_t b_row;
     const void *c; /* not read if beta is 0 */
@@ -48,9 +48,9 @@ typedef enum tgi_a_order {
 typedef struct tgi_tile_set {
     int rows, cols;      /* largest tile */
     int vector_elems;    /* columns of one vector */
-    int64_t elem_bytes;  /* of A's and B's elements as the tile reads them */
+    int64_t elem_bytes;  /* size of A's and B's elements as the tile reads them */
     int64_t k_per_elem;  /* products an element holds: 2 for BF16 pairs, else 1 */
-    int64_t accum_bytes; /* of C's and D's elements: FP32 4, FP64 8 */
+    int64_t accum_bytes; /* size of C's and D's elements: FP32 4, FP64 8 */
     tgi_tile_fn *const (*functions)[TGI_A_ORDER_COUNT];
     /* Peak: `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers. */
     double (*fma_loop)(int64_t iterations);

@@ -30,14 +30,14 @@ typedef struct request {
 /* The open requests of one call and one kind of access, in the order of their numbers. */
 typedef struct queue {
     uint64_t path;   /* hash of the calls that led there, and of the variable that is moved */
-    int caller_site; /* of the last of those calls; -1 if it is not in the ladder's source */
+    int caller_site; /* site of the last of those calls; -1 if it is not in the ladder's source */
     int site, is_used;
     int is_kept; /* the data stay in an array of the thread's own */
     access_kind kind;
     request *requests;
     int count, capacity;
-    uint32_t first_number;                   /* of requests[0] */
-    uint32_t lane_numbers[TGI_WARP_THREADS]; /* of each lane's next access */
+    uint32_t first_number;                   /* number of requests[0] */
+    uint32_t lane_numbers[TGI_WARP_THREADS]; /* number of each lane's next access */
 } queue;
 
 /* A hash table of the queues of a warp's interval. They keep their room for requests. */

@@ -20,11 +20,11 @@ typedef struct async_copy {
 typedef struct sim_thread {
     tgi_fiber fiber;
     thread_state state;
-    int index;        /* in the block */
-    int wait_site;    /* of the barrier that the thread waits at */
+    int index;        /* index in the block */
+    int wait_site;    /* site of the barrier that the thread waits at */
     int access_count; /* since the thread was last resumed */
-    int depth;        /* of the call stack; calls past TGI_SIM_FRAMES are not kept */
-    int site_depth;   /* of the call stack at the site that was last resolved */
+    int depth;        /* depth of the call stack; calls past TGI_SIM_FRAMES are not kept */
+    int site_depth;   /* depth of the call stack at the site that was last resolved */
     const void *frames[TGI_SIM_FRAMES]; /* return addresses of the call stack */
     uint64_t paths[TGI_SIM_FRAMES + 1]; /* a hash of the call stack at each depth */
     uint64_t own_place; /* variable on the stack that an access moves to or from; 0: none */
@@ -38,7 +38,7 @@ typedef struct word_history {
     uint32_t block; /* serial of the block that last wrote it */
     uint32_t write_interval, read_interval;
     int16_t writer, reader, other_reader; /* other_reader: -1 if there is one reader */
-    int16_t is_under_way;                 /* by a copy that no thread has waited for */
+    int16_t is_under_way;                 /* a copy wrote it that no thread has waited for */
     int32_t write_site, read_site;
 } word_history;
 
@@ -70,7 +70,7 @@ typedef struct sim_run {
     int thread_count;
     sim_thread *thread; /* the thread that runs; NULL between two threads */
     tgi_fiber scheduler;
-    int is_stopped; /* by a finding that ends the run, by lack of memory or by the caller */
+    int is_stopped; /* a finding, lack of memory or the caller ended the run */
     int is_out_of_memory;
 
     uintptr_t stacks;
@@ -78,8 +78,8 @@ typedef struct sim_run {
     tgi_sim_range a, b, d, shared, variable; /* variable: last used in shared memory */
     uint32_t block_serial, interval;
     int64_t weight;                 /* blocks that this block stands for */
-    word_history *words;            /* of all shared memory */
-    elem_history *elems;            /* of D; NULL if only some blocks run */
+    word_history *words;            /* history of all shared memory */
+    elem_history *elems;            /* history of D; NULL if only some blocks run */
     uint8_t *is_read_a, *is_read_b; /* one bit an element; NULL if elems is */
 
     sim_requests *requests; /* NULL: do not count */

@@ -42,7 +42,7 @@ typedef struct tgi_sim_counts {
 typedef struct tgi_sim_finding {
     tg_finding_kind kind;
     unsigned block_x, block_y;
-    int thread, other_thread; /* in the block; other_thread is -1 if there is none */
+    int thread, other_thread; /* index in the block; other_thread is -1 if there is none */
     int site, other_site;     /* other_site is -1 if there is none */
     char place[96];           /* "A[4096], 16 elements past its end" */
     int64_t count;
@@ -57,7 +57,7 @@ typedef struct tgi_sim_launch {
     unsigned grid[2], block[2];
     int has_aligned_rows; /* rows of the tiles start at multiples of 16 bytes, as nvcc knows */
     const tgi_sim_block *blocks;      /* NULL: all of the grid */
-    int64_t block_count;              /* of `blocks` */
+    int64_t block_count;              /* length of `blocks` */
     tg_simulation_progress *progress; /* may be NULL */
     void *progress_state;
     tg_simulation_trace *trace; /* may be NULL */
@@ -76,7 +76,7 @@ typedef struct tgi_sim_record {
     int64_t shared_bytes, compulsory_bytes, l2_requests, l2_hits;
     tgi_sim_finding findings[TGI_SIM_FINDINGS];
     int finding_count;
-    int is_cancelled; /* by the progress function */
+    int is_cancelled; /* the progress function ended the run */
 } tgi_sim_record;
 
 /* Runs the blocks one after another. Threads may call it at the same time and then wait for each

@@ -5,7 +5,7 @@
 
 #include "core/status.h"
 
-typedef long long ll; /* for printf */
+typedef long long ll; /* printf needs it */
 
 int tgi_sim_is_shared(const sim_run *run, uintptr_t address)
 {

@@ -12,7 +12,7 @@
 #define DEFAULT_WORK_LIMIT ((int64_t)1 << 28)
 enum { SAMPLES_A_SIDE = 3 };
 
-typedef long long ll; /* for printf */
+typedef long long ll; /* printf needs it */
 
 /* Returns 1 if the name is that of the row, of its family, or of the family after "cuda_". */
 static int is_named(const tgi_sim_kernel *kernel, const char *name)

@@ -10,7 +10,7 @@
 struct sim_tracer {
     tg_trace_access *accesses;
     tg_trace_sum *sums;
-    const void **sum_places; /* of each sum */
+    const void **sum_places; /* place of each sum */
     int access_count, access_capacity, sum_count, sum_capacity;
     int phase;
     uint32_t block; /* serial of the block that `phase` counts in */

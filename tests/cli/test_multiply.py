@@ -40,7 +40,7 @@ class Results(MultiplyCase):
     def test_fp8(self):
         ones = np.full((3, 5), 0x38, "u1")  # 1 in E4M3
         np.save("a.npy", ones)
-        write_npy("b.npy", "|V1", (5, 2), ones[:2].tobytes())  # as ml_dtypes writes it
+        write_npy("b.npy", "|V1", (5, 2), ones[:2].tobytes())  # ml_dtypes writes it so
         self.multiply("a.npy", "b.npy", "-o", "d.npy", "--type", "fp8_e4m3", "--output-type",
                       "fp32")
         self.assertEqual(np.load("d.npy").tolist(), [[5, 5]] * 3)

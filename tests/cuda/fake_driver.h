@@ -16,9 +16,9 @@
 typedef struct fake_driver {
     char failing[64]; /* symbol of the function that fails; "" for none */
     int failing_call; /* 1: its next call, 2: the one after, ...; 0: every call */
-    int error;        /* what it then returns */
+    int error;        /* the error that it then returns */
     int64_t free_bytes;
-    int is_capturing; /* what cuStreamGetCaptureInfo_v2 tells of every stream */
+    int is_capturing; /* the answer of cuStreamGetCaptureInfo_v2 for every stream */
     uint64_t capture;
 
     /* These members record what was done. */

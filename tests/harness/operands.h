@@ -21,7 +21,7 @@ typedef enum operand_fill {
 typedef enum operand_placement {
     PLACE_AT_END,   /* last byte before an unreadable page */
     PLACE_AT_START, /* first byte after one */
-    PLACE_ODD,      /* in the middle, at an odd multiple of the element size */
+    PLACE_ODD,      /* middle, at an odd multiple of the element size */
     PLACEMENT_COUNT
 } operand_placement;
 
@@ -46,7 +46,7 @@ typedef struct operand_region {
 
 typedef struct test_operands {
     tg_problem problem; /* to compute: A, B are unreadable where alpha is 0, C where beta is */
-    tg_problem check;   /* the same for check_compare: C as it was before the call */
+    tg_problem check;   /* check_compare's problem: C as it was before the call */
     operand_region region[TGI_OPERAND_COUNT];
     char *unreadable; /* middle of a large mapping without access */
 } test_operands;

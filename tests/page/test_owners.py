@@ -89,7 +89,7 @@ class Owners(PictureCase):
         self.assertEqual(warps[3], ["3", "96 .. 127", "32 .. 63", "64 .. 127"])
         lines = self.driver.execute_script(
             "return document.querySelector('.warp-edge').getAttribute('d')")
-        self.assertEqual((lines.count("h"), lines.count("v")), (3 * 128, 128))  # for 4 x 2 warps
+        self.assertEqual((lines.count("h"), lines.count("v")), (3 * 128, 128))  # has 4 x 2 warps
 
     def test_what_cannot_run(self):
         """The view also shows tiles with too many threads: who would compute what, and that they
