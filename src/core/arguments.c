@@ -1,4 +1,5 @@
-/* VALIDATE, first half: what can be told of the caller's arguments one by one. */
+/* This file is the first half of VALIDATE: what can be told of the caller's arguments one by
+ * one. */
 #include <stdio.h>
 
 #include "core/operand_view.h"

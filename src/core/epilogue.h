@@ -48,8 +48,8 @@ TGI_INLINE float tgi_scale_d_fp32(float t, float scale_d)
     return TGI_MULTIPLY_FP32(t, scale_d);
 }
 
-/* What an element of D takes beside its sum: alpha with the scales of A and B, its C and its bias.
- * C and bias are any numbers where the epilogue does not use them. */
+/* An element of D takes these beside its sum: alpha with the scales of A and B, its C and its bias.
+ * C and bias are any numbers if the epilogue does not use them. */
 typedef struct tgi_terms_fp32 {
     float alpha, c, bias;
 } tgi_terms_fp32;

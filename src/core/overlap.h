@@ -1,4 +1,5 @@
-/* Whether two operands share memory: spans are found at planning and compared at each execution. */
+/* Tells whether two operands share memory. Planning finds the spans and each execution compares
+ * them. */
 #ifndef TGI_OVERLAP_H
 #define TGI_OVERLAP_H
 

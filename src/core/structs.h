@@ -7,7 +7,7 @@
 
 #include "core/operand_list.h"
 
-/* What the library knows of a public struct. */
+/* The library knows this of a public struct. */
 typedef struct tgi_struct {
     const char *name;
     const char *remedy; /* how a caller sets struct_bytes */

@@ -31,7 +31,7 @@ static void close_cuda(tgi_machine *machine)
     tgi_cuda_close_device(machine->device);
 }
 
-/* What the backend keeps of a plan without products: D is the epilogue of sums that are all zero,
+/* The backend keeps this of a plan without products: D is the epilogue of sums that are all zero,
  * and A and B are not touched. */
 typedef struct scale_prepared {
     tgi_gemm_args args;
@@ -73,7 +73,7 @@ static tg_status launch_scale(const tgi_cuda_queue *queue, const tgi_call *call,
 
 static const tgi_cuda_launcher scale_launcher = {count_scale_bytes, prepare_scale, launch_scale};
 
-/* What a plan keeps: who launches it, and the launcher's own block. */
+/* A plan keeps who launches it, and the launcher's own block. */
 typedef struct cuda_prepared {
     const tgi_cuda_launcher *launcher;
     _Alignas(TGI_CACHE_LINE_BYTES) char block[];

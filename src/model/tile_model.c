@@ -113,7 +113,7 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
                               const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    /* Where no rate of matrix instructions is published they have twice that of the others. */
+    /* If no rate of matrix instructions is published, they have twice the rate of the others. */
     const tgi_arch *arch = tgi_arch_find(gpu->capability);
     const double rate = arch->fp64_mma ? arch->fp64_mma : 2.0 * arch->fp64_lanes;
     int sums = kernel->thread_rows * kernel->thread_cols;

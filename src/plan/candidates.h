@@ -14,12 +14,13 @@ void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, con
 tg_status tgi_plan_canonicalize(const tgi_backend *backend, const tg_problem *problem,
                                 tgi_problem *canonical);
 
-/* The legal row with the shortest prediction among those that `name` (NULL: any) matches: first the
- * bits, as if there were one thread, then the row. Errors: UNKNOWN_NAME, UNSUPPORTED. */
+/* Finds the legal row with the shortest prediction among those that `name` (NULL: any) matches. It
+ * chooses first the bits, as if there were one thread, then the row. Errors: UNKNOWN_NAME,
+ * UNSUPPORTED. */
 tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
                           const tgi_problem *problem, const char *name, tgi_proposal *best);
 
-/* tg_list_candidates on that machine. */
+/* Does what tg_list_candidates does, on that machine. */
 tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
                         const tg_problem *problem, tg_candidate *candidates, int capacity,
                         int *count);

@@ -114,8 +114,8 @@ static tg_status check_limit(const tg_context_options *options, tgi_machine *mac
     return TG_STATUS_OK;
 }
 
-/* Where there is no room, a plan that needs some will say so; what this thread's last failed call
- * said stays. */
+/* Reserves the spare workspace. If there is no room, a plan that needs some will say so; what this
+ * thread's last failed call said stays. */
 static void reserve_spare(tg_context *context)
 {
     char detail[512];

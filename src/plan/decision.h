@@ -1,4 +1,4 @@
-/* How the planner lets a kernel cut its problem: a named struct for each group of families. */
+/* A decision says how a kernel cuts its problem. Each group of families has a named struct. */
 #ifndef TGI_DECISION_H
 #define TGI_DECISION_H
 
@@ -43,10 +43,10 @@ typedef struct tgi_skinny_decision {
     int is_a_repacked; /* 1: A is copied to aligned lines in the workspace */
 } tgi_skinny_decision;
 
-/* CUDA families of warp-group matrix instructions. The first whole_tiles tiles of D have all of k;
- * each of the others has split_count split-K parts of split_elems steps of k, whose sums lie in the
- * workspace. The blocks of a cluster hold cluster_rows tiles, one below the other, and
- * cluster_parts parts of k of each, which they add among themselves. */
+/* This struct serves the CUDA families of warp-group matrix instructions. The first whole_tiles
+ * tiles of D have all of k; each of the others has split_count split-K parts of split_elems steps
+ * of k, whose sums lie in the workspace. The blocks of a cluster hold cluster_rows tiles, one below
+ * the other, and cluster_parts split-K parts of each, which they add among themselves. */
 typedef struct tgi_wgmma_decision {
     int64_t split_count, split_elems, whole_tiles;
     int cluster_rows, cluster_parts;

@@ -1,4 +1,4 @@
-/* How plans come to be: what tg_create_plan and tg_multiply share. */
+/* tg_create_plan and tg_multiply make plans by these functions. */
 #ifndef TGI_PLAN_H
 #define TGI_PLAN_H
 

@@ -1,4 +1,4 @@
-/* What a backend makes of a problem with one row of the kernel table. */
+/* A proposal is what a backend makes of a problem with one row of the kernel table. */
 #ifndef TGI_PROPOSAL_H
 #define TGI_PROPOSAL_H
 

@@ -48,7 +48,7 @@ static void collect(const tgi_backend *backend, const tgi_machine *machine,
         if (find_level(proposal.refusal.kind) < level)
             continue;
         family_refusal *family = &list->families[kernel->family];
-        /* Of rows that come equally near the last, which is the largest, tells of the family. */
+        /* If rows come equally near, the last, which is the largest, tells of the family. */
         if (family->row_count++ == 0 || proposal.refusal.kind >= family->nearest.kind)
             family->nearest = proposal.refusal;
     }

@@ -36,8 +36,8 @@ tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void 
                              tgi_workspace *workspace);
 void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace workspace);
 
-/* Where blocks have owners: sees to a spare one of at least `size_bytes`, so that the first call of
- * a stream allocates nothing. */
+/* If blocks have owners, sees to a spare one of at least `size_bytes`, so that the first call of a
+ * stream allocates nothing. */
 tg_status tgi_workspace_reserve(tgi_workspace_pool *pool, int64_t size_bytes);
 
 #endif

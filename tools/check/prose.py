@@ -5,9 +5,9 @@ Each function appends its faults, (path, line, message), to a list.
 
 import re
 
-# Folders whose comments, words and names are not yet clean. Their faults are counted but do not
-# fail.
-NOT_YET_CLEAN = ("src/core", "src/cuda", "src/model", "src/plan")
+# Folders and files whose comments, words and names are not yet clean. Their faults are counted but
+# do not fail.
+NOT_YET_CLEAN = ("src/core/arguments.c",)
 COMMENTED = ("src/", "cli/", "include/", "page/", "tests/")
 COMMENTED_SUFFIXES = (".c", ".h", ".cu", ".cuh", ".def", ".js")
 DOCUMENT = re.compile(r"README\.md|CHANGELOG\.md|CONTRIBUTING\.md|docs/[^/]+\.md")

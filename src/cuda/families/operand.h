@@ -6,14 +6,14 @@
 #include "core/problem.h"
 #include "kernels/tma_map.h"
 
-/* How an operand reaches TMA. Its lines are rows of A or columns of B. */
+/* Describes the path of an operand to TMA. Its lines are rows of A or columns of B. */
 typedef struct tgi_operand {
     int64_t line_count, k, batch_count;          /* batch_count: entries that differ */
     int64_t line_stride, k_stride, batch_stride; /* elements */
     int64_t elem_bytes;
     int is_across; /* 1: runs of contiguous elements lie across k */
     int is_repacked;
-    int is_unaligned;    /* 1: lines begin between units of 16 bytes and are read so (loose.h) */
+    int is_unaligned;    /* 1: lines begin between units of 16 bytes and are read so (`loose.h`) */
     int64_t pitch_bytes; /* from run to run: where it lies, or in the workspace */
     int64_t batch_bytes; /* from batch entry to batch entry */
 } tgi_operand;

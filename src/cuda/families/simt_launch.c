@@ -9,7 +9,7 @@
 #define PAIR_BYTES 8
 #define COL_TILES_MAX (1 << 24) /* a group's tiles are counted in 32 bits */
 
-/* How far a pointer is aligned, which decides by what pieces an operand is copied. */
+/* A pointer's alignment decides by what pieces an operand is copied. */
 enum { ALIGNED_TO_ELEMENTS, ALIGNED_TO_PAIRS, ALIGNED_TO_VECTORS, ALIGNMENT_COUNT };
 
 typedef struct simt_prepared {

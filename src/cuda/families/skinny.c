@@ -78,7 +78,7 @@ static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int6
     return cut;
 }
 
-/* Splits each tile of a narrow rank kernel into so many parts of k, all alike, and gives a tile so
+/* Splits each tile of a narrow rank kernel into so many equal split-K parts, and gives a tile so
  * few columns that all blocks have as many. They then read the same lines of B side by side. */
 static skinny_cut cut_alike(const tgi_kernel *kernel, const tgi_problem *p, int64_t part_count,
                             int64_t slot_count)

@@ -1,6 +1,7 @@
 /*
- * Families wgmma, loose, bf16x, bf16r and fp16x: Hopper's matrix instructions. Legality, which
- * operands are repacked or cut into slices, which of D's sides the tiles' rows lie along.
+ * Plans the families wgmma, `loose`, bf16x, bf16r and fp16x of Hopper's matrix instructions:
+ * legality, which operands are repacked or cut into slices, which of D's sides the tiles' rows lie
+ * along.
  */
 #include "cuda/families/wgmma.h"
 

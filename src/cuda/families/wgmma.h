@@ -1,4 +1,4 @@
-/* Families wgmma, loose, bf16x, bf16r and fp16x: what their planning tells their launch. */
+/* The planning of the families wgmma, `loose`, bf16x, bf16r and fp16x tells their launch this. */
 #ifndef TGI_CUDA_WGMMA_H
 #define TGI_CUDA_WGMMA_H
 

@@ -1,7 +1,7 @@
 /*
- * Families wgmma, loose, bf16x, bf16r and fp16x: their launch. A plan keeps, for each size of panel
- * that D has, the kernels with their arguments, of which a launch fills in pointers and addresses
- * of tensor maps.
+ * Launches the families wgmma, `loose`, bf16x, bf16r and fp16x. A plan keeps, for each size of
+ * panel that D has, the kernels with their arguments, of which a launch fills in pointers and
+ * addresses of tensor maps.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -242,7 +242,7 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
                              const tgi_operand operand[2], wgmma_panel *panel)
 {
     const tgi_wgmma_args *args = &panel->args.wgmma;
-    /* Parts of k within clusters take as many clusters as tiles, which need not run at once. */
+    /* Split-K parts within clusters take as many clusters as tiles, which need not run at once. */
     const int cluster = args->work.cluster_rows * args->work.cluster_parts;
     const int64_t slots = machine->gpu.sm_count / cluster;
     const int64_t clusters = args->work.cluster_parts > 1 || args->work.unit_count < slots

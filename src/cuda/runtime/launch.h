@@ -10,7 +10,7 @@
 /* Bytes of a function's name, with its end. */
 #define TGI_CUDA_SYMBOL_BYTES 80
 
-/* Where a call runs. */
+/* A queue says where a call runs. */
 typedef struct tgi_cuda_queue tgi_cuda_queue;
 struct tgi_cuda_queue {
     tgi_cuda_device *device;
