@@ -35,8 +35,8 @@ function makeApp(model, data) {
         const rowTiles = listRowTiles(family);
         return rowTiles.includes(OWN_TILE) ? OWN_TILE : rowTiles[0];
     };
-    // If the other rung has no row of a tile of the kernel table, the tile gives way to one that
-    // has a row.
+    // If the chosen rung has no row of a tile of the kernel table, the tile gives way to one of the
+    // rung's own.
     const settle = (changed, keys) => {
         const isRowLeft = keys.includes('kernel') && !keys.includes('tile') &&
             listRowTiles().includes(changed.tile) &&

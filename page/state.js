@@ -13,8 +13,7 @@ const WRITE_MS = 100; // a browser refuses a page that sets its address 200 time
 
 const formatNumber = number => number.toLocaleString('en');
 
-// Returns the whole number that a text stands for if it lies between `low` and `high`; otherwise
-// says why it is refused.
+// Returns {value} if a text is a whole number from `low` to `high`, otherwise {refusal}.
 export function readWhole(text, low, high) {
     const value = Number(text);
     return text.trim() !== '' && Number.isInteger(value) && value >= low && value <= high

@@ -14,8 +14,8 @@ const COLUMNS = [
      read: line => line.bank_conflicts, format: formatCount},
 ];
 
-// Returns the simulations of the tile and the size at hand first, then those of the size alone with
-// k cut.
+// Returns the names of the family's simulations: those of the tile and the size at hand first, then
+// those of the size with k cut, then the others.
 function listNames(app) {
     const {kernel} = app.explain();
     const {m, n, k} = app.state;

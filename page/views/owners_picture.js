@@ -30,7 +30,7 @@ export function drawTiles(svg, tiling, block, label) {
     ]);
 }
 
-// Traces the runs of neighbours in a row that `isIn` takes, as one path.
+// Traces, as one path, the runs of neighbours in a row that `isIn` accepts.
 function traceRuns(owners, cell, isIn) {
     let path = '';
     owners.forEach((threads, row) => {

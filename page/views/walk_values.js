@@ -61,8 +61,8 @@ export function makeValues(app, tiling, kernel) {
                        order === 0 && place.multipliedSteps ? formatValue(here(row, col)) : '';
             };
         },
-        // Returns what the threads move in a phase of the trace, thread by thread; [] if no phase
-        // is held.
+        // Returns what the threads move in a phase of the trace, thread by thread, or [] if the
+        // report holds no trace of it.
         moves(block, phaseIndex) {
             const phase = trace ? getPhases(block)[phaseIndex] : null;
             return phase ? phase.moves : [];

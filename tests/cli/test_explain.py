@@ -211,8 +211,8 @@ class Explain(unittest.TestCase):
                               ("16x32064x4096", "wgmma")):
             found = self.read(f"{shape}:bf16", "--device", "cuda", "--gpu", "h200")
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"], shape)
-            # A reason is of either side of D: the side that the plan does not take may have been
-            # refused.
+            # A kernel is tried along either side of D. The side that the plan does not take may
+            # have been refused.
             self.assertEqual([row["reason"] for row in found["candidates"] if row["is_chosen"]],
                              [""], shape)
         found = self.read("16x8191x8192:bf16", "--device", "cuda", "--gpu", "h200")

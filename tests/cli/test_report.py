@@ -72,7 +72,8 @@ class Report(unittest.TestCase):
         self.assertEqual(data["state"], {"m": 20, "n": 16, "k": 12, "tile": 8, "chip": "t4"})
         of_shape = [one for one in data["simulations"]
                     if (one["m"], one["n"], one["k"]) == (20, 16, 12)]
-        # 17 rows without tiled, whose tiles do not divide 20 rows, and five rungs with tile 8
+        # The 14 rows are all except those of tiled, whose tiles do not divide 20 rows. Five rungs
+        # have tile 8.
         self.assertEqual(len(of_shape), 14 + 5)
         self.assertFalse([one for one in of_shape if "owners" in one or "whole_k" in one])
         self.assertTrue(all(one["is_exact"] and one["requests"] for one in of_shape))
