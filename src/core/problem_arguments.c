@@ -1,5 +1,4 @@
-/* This file is the first half of VALIDATE: what can be told of the caller's arguments one by
- * one. */
+/* VALIDATE, first half: checks the arguments of a call one by one. */
 #include <stdio.h>
 
 #include "core/operand_view.h"
