@@ -1,6 +1,7 @@
 /*
- * Problems as text: what the reader (problem_text.c) and the writer (problem_text_write.c) share.
- * The grammar is on the page tilegemm.h. What a text leaves out:
+ * Problems as text: the declarations that the reader (problem_text_read.c), its matrices
+ * (problem_text_layout.c) and the writer (problem_text_write.c) share. The grammar is on the page
+ * tilegemm.h. What a text leaves out:
  *   - A and B are row-major as stored, D is row-major (column-major with dcol), without padding;
  *   - C has D's strides, each of them, and D's type;
  *   - B and D have the type of A;

@@ -1,4 +1,4 @@
-/* Writes a problem as the shortest text that problem_text.c reads back to the same problem. */
+/* Writes a problem as the shortest text that problem_text_read.c reads back to the same problem. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

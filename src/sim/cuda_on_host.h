@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "sim/hooks.h"
+#include "sim/thread_index.h"
 
 /* Selects the rows of src/core/kernels.def for the oldest chip: the whole ladder. */
 #define __CUDA_ARCH__ 750

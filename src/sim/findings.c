@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/hooks.h"
 #include "sim/run_state.h"
+#include "sim/thread_index.h"
 
 /* Returns the finding to fill, counted once more; NULL if there is no room for another. */
 tgi_sim_finding *tgi_sim_find(sim_run *run, tg_finding_kind kind, int site)

@@ -7,6 +7,7 @@
 #include "sim/run_state.h"
 #include "sim/requests.h"
 #include "sim/trace.h"
+#include "sim/thread_index.h"
 
 /* A thread lets the others of its warp catch up after so many accesses. */
 #define ACCESSES_AT_ONCE 2048

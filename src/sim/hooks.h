@@ -9,19 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct tgi_sim_index {
-    unsigned x, y, z;
-} tgi_sim_index;
-
 #ifdef __cplusplus
-/* A thread sees constants. The simulator sets them each time it resumes the thread. */
-#define TGI_SIM_CONSTANT const
 extern "C" {
-#else
-#define TGI_SIM_CONSTANT
 #endif
-
-extern TGI_SIM_CONSTANT tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index;
 
 /* Waits as __syncthreads does. */
 void tgi_sim_barrier(void);

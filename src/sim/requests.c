@@ -15,8 +15,8 @@
 
 #include "core/alloc.h"
 #include "model/banks.h"
-#include "sim/hooks.h"
 #include "sim/l2.h"
+#include "sim/thread_index.h"
 
 enum { SECTOR_BYTES = 32, MERGED_WORDS = 4, SECTOR_SLOTS = 128, QUEUE_SLOTS = 4096 };
 

@@ -6,10 +6,10 @@
 
 #include "core/alloc.h"
 #include "core/status.h"
-#include "sim/hooks.h"
 #include "sim/requests.h"
 #include "sim/l2.h"
 #include "sim/trace.h"
+#include "sim/thread_index.h"
 
 /* The state is kept from run to run. All runs share the simulated shared memory, so one goes at a
  * time. */

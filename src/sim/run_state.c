@@ -1,6 +1,6 @@
 #include "sim/run_state.h"
 
-#include "sim/hooks.h"
+#include "sim/thread_index.h"
 
 tgi_sim_index tgi_sim_thread_index, tgi_sim_block_index;
 sim_run *tgi_sim_now;

@@ -5,7 +5,7 @@
 
 #include "core/alloc.h"
 #include "core/status.h"
-#include "sim/hooks.h"
+#include "sim/thread_index.h"
 
 struct sim_tracer {
     tg_trace_access *accesses;
