@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/round.h"
 #include "core/status.h"
 #include "model/chips.h"
 #include "model/ladder_model.h"
@@ -165,11 +166,6 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
     memcpy(prediction->reason, refusal.text, sizeof prediction->reason);
 }
 
-static double round_up(int64_t count, int part)
-{
-    return (double)((count + part - 1) / part) * part;
-}
-
 tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m, int64_t n,
                             int64_t k, tg_explanation *explanation)
 {
@@ -193,7 +189,8 @@ tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, i
         return status;
     const tgi_kernel *row = &chosen.row;
     if (m > SIZE_MAX_ELEMS || n > SIZE_MAX_ELEMS || k > SIZE_MAX_ELEMS ||
-        round_up(m, row->tile_rows) * round_up(n, row->tile_cols) * round_up(k, row->tile_depth) >
+        (double)tgi_round_up(m, row->tile_rows) * (double)tgi_round_up(n, row->tile_cols) *
+                (double)tgi_round_up(k, row->tile_depth) >
             PRODUCTS_MAX) {
         return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
                                "m = %lld, n = %lld, k = %lld: the counts exceed 63 bits; pass "

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "core/round.h"
 #include "model/figures.h"
 #include "model/occupancy.h"
 
@@ -11,11 +12,6 @@
 #define SET_PERIOD_BYTES 32768
 #define SET_LINES 64
 #define DRAM_RUN_BYTES 64 /* that DRAM delivers together */
-
-static double divide_up(int64_t count, int64_t part)
-{
-    return (double)((count + part - 1) / part);
-}
 
 /* Returns the lines that a warp's load or store along tile rows of row_elems elements touches: one
  * for each such row. */
@@ -168,7 +164,8 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
 {
     const int is_on_side = tgi_model_ladder_is_on_side(kernel);
     const double a_bytes = 4.0 * (double)m * (double)k, b_bytes = 4.0 * (double)k * (double)n;
-    const double rows = divide_up(m, kernel->tile_rows), cols = divide_up(n, kernel->tile_cols);
+    const double rows = (double)tgi_divide_up(m, kernel->tile_rows),
+                 cols = (double)tgi_divide_up(n, kernel->tile_cols);
     /* Blocks start along x. Those that run together span whole bands along x, or a part of one. */
     const double grid_x = is_on_side ? rows : cols, grid_y = is_on_side ? cols : rows;
     if (grid_x < 1.0 || grid_y < 1.0)
@@ -182,7 +179,7 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
     int64_t bands = (int64_t)(in_step / grid_x);
     if (bands < 1)
         bands = 1;
-    const double sweeps = divide_up((int64_t)grid_y, bands);
+    const double sweeps = (double)tgi_divide_up((int64_t)grid_y, bands);
     const double band_bytes = along_y_bytes / sweeps;
     /* The operand along x stays from band to band, or is read in each; a band's part of the other
      * stays while its waves pass, or is read in each. */
@@ -200,7 +197,8 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double d_bytes = 4.0 * (double)m * (double)n;
     const double resident = (double)gpu->sm_count * count_resident(gpu, kernel);
-    const double block_count = divide_up(m, kernel->tile_rows) * divide_up(n, kernel->tile_cols);
+    const double block_count =
+        (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
     const double last_count = block_count - (ceil(block_count / resident) - 1.0) * resident;
     /* L2 still holds bytes at the end: a share that it never hurries to write, or what all blocks
      * of the last wave store at once. */
@@ -222,7 +220,7 @@ static double count_chain_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, i
                                  double own_cycles, double waves)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double steps = divide_up(k, kernel->tile_depth);
+    const double steps = (double)tgi_divide_up(k, kernel->tile_depth);
     if (kernel->stage_count == 0)
         return (double)k * fmax(f->ladder_lone_cycles, waves * f->ladder_crowded_cycles);
     const double step_cycles = copies_in_background(gpu, kernel)
@@ -237,12 +235,14 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
     const tgi_ladder_step step = tgi_model_ladder_step(kernel);
     /* Warps of multiply-adds in a cycle. */
     const double multiplies_per_cycle = tgi_arch_find(gpu->capability)->fp32_lanes / 32.0;
-    const double block_count = divide_up(m, kernel->tile_rows) * divide_up(n, kernel->tile_cols);
-    const double warp_count = divide_up(kernel->thread_count, 32);
+    const double block_count =
+        (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
+    const double warp_count = (double)tgi_divide_up(kernel->thread_count, 32);
     /* The busiest multiprocessor's blocks. A warp's loads, turns and products follow each other,
      * and other warps fill what each leaves free only in part: the three add up. */
-    const double blocks = divide_up((int64_t)block_count, gpu->sm_count);
-    const double step_s = blocks * warp_count * divide_up(k, kernel->tile_depth) / gpu->clock_hz;
+    const double blocks = (double)tgi_divide_up((int64_t)block_count, gpu->sm_count);
+    const double step_s =
+        blocks * warp_count * (double)tgi_divide_up(k, kernel->tile_depth) / gpu->clock_hz;
     const int is_in_background = copies_in_background(gpu, kernel);
     const double line_count = is_in_background ? 0.0 : step.line_count;
     const double turn_count = step.turn_count + (is_in_background ? 0.0 : step.copy_turn_count);
@@ -282,8 +282,8 @@ int tgi_model_ladder_takes_sizes(const tgi_kernel *kernel, int64_t m, int64_t n,
                                  tgi_refusal *refusal)
 {
     const int tile = kernel->tile_rows;
-    const double grid_y =
-        tgi_model_ladder_is_on_side(kernel) ? divide_up(n, tile) : divide_up(m, tile);
+    const double grid_y = tgi_model_ladder_is_on_side(kernel) ? (double)tgi_divide_up(n, tile)
+                                                              : (double)tgi_divide_up(m, tile);
     const double elems_max = (double)ELEMS_MAX;
     if (kernel->family == TGI_FAMILY_cuda_tiled && (m % tile || n % tile || k % tile)) {
         return tgi_refuse(

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "core/round.h"
 #include "model/banks.h"
 #include "model/ladder_sweep.h"
 
@@ -15,11 +16,6 @@ typedef struct shared_step {
     /* A GPU's counters count one read of four neighbours, and no copies in the background. */
     int64_t counter_load_count, counter_turn_count, counter_conflict_count;
 } shared_step;
-
-static int64_t divide_up(int64_t count, int64_t part)
-{
-    return (count + part - 1) / part;
-}
 
 /* Rungs 9 to 11 move 16 bytes an access. */
 static int is_by_fours(const tgi_kernel *kernel)
@@ -114,7 +110,7 @@ static shared_step add_accesses(const tgi_kernel *kernel)
 
 static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers *covers)
 {
-    const int64_t warps = divide_up(kernel->thread_count, TGI_WARP_THREADS);
+    const int64_t warps = tgi_divide_up(kernel->thread_count, TGI_WARP_THREADS);
     const int depth = kernel->tile_depth, rows = kernel->thread_rows, cols = kernel->thread_cols;
     if (kernel->stage_count == 0)
         return (shared_step){0, 0, 0, 0, 0, 0};
@@ -166,8 +162,8 @@ static void count_global(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t
                          const rung_covers *covers, tg_traffic *traffic)
 {
     const int is_direct = kernel->stage_count == 0;
-    const int64_t a_count = divide_up(n, kernel->tile_cols);
-    const int64_t b_count = divide_up(m, kernel->tile_rows);
+    const int64_t a_count = tgi_divide_up(n, kernel->tile_cols);
+    const int64_t b_count = tgi_divide_up(m, kernel->tile_rows);
     const tgi_line_grid a_span = {m, k, k, 1}, b_span = {k, n, n, 1}, d_span = {m, n, n, 1};
     const tgi_line_grid b_lines = {n, 1, k, n}; /* where the columns of D are the lines */
     const tgi_sweep a = is_direct ? sweep_direct(&a_span, &covers->a, n)
@@ -187,7 +183,8 @@ static void count_global(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t
 
 static void count_grid(const tgi_kernel *kernel, int64_t m, int64_t n, tg_traffic *traffic)
 {
-    const int64_t rows = divide_up(m, kernel->tile_rows), cols = divide_up(n, kernel->tile_cols);
+    const int64_t rows = tgi_divide_up(m, kernel->tile_rows),
+                  cols = tgi_divide_up(n, kernel->tile_cols);
     const int is_on_side = tgi_model_ladder_is_on_side(kernel);
     traffic->grid_x = is_on_side ? rows : cols;
     traffic->grid_y = is_on_side ? cols : rows;
@@ -207,7 +204,7 @@ void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int6
     const int is_direct = kernel->stage_count == 0;
     const rung_covers covers = find_covers(kernel, n, k);
     const shared_step shared = find_shared_step(kernel, &covers);
-    const int64_t steps = divide_up(k, kernel->tile_depth);
+    const int64_t steps = tgi_divide_up(k, kernel->tile_depth);
     memset(traffic, 0, sizeof *traffic);
     count_grid(kernel, m, n, traffic);
     count_global(kernel, m, n, k, &covers, traffic);

@@ -1,27 +1,25 @@
 #include "model/occupancy.h"
 
+#include "core/round.h"
+
 /* A warp gets registers in units of 256, and a block gets warps in fours, one for each
  * scheduler. */
 #define REGISTER_UNIT 256
 #define WARP_UNIT 4
 
-static int64_t round_up(int64_t count, int64_t unit)
-{
-    return (count + unit - 1) / unit * unit;
-}
-
 /* Returns the shared memory that a block takes, with what the system keeps of it. */
 static int64_t count_shared_bytes(const tgi_gpu *gpu, int64_t shared_bytes)
 {
     const tgi_arch *arch = tgi_arch_find(gpu->capability);
-    return round_up(shared_bytes + arch->shared_reserve_bytes, arch->shared_unit_bytes);
+    return tgi_round_up(shared_bytes + arch->shared_reserve_bytes, arch->shared_unit_bytes);
 }
 
 tgi_occupancy tgi_model_occupancy(const tgi_gpu *gpu, int thread_count, int register_count,
                                   int64_t shared_bytes)
 {
-    const int64_t warp_count = (thread_count + 31) / 32, warps_per_sm = gpu->threads_per_sm / 32;
-    const int64_t warp_registers = round_up(32 * (int64_t)register_count, REGISTER_UNIT);
+    const int64_t warp_count = tgi_divide_up(thread_count, 32),
+                  warps_per_sm = gpu->threads_per_sm / 32;
+    const int64_t warp_registers = tgi_round_up(32 * (int64_t)register_count, REGISTER_UNIT);
     const int64_t register_warps = gpu->registers_per_sm / warp_registers / WARP_UNIT * WARP_UNIT;
     const int64_t block_bytes = count_shared_bytes(gpu, shared_bytes);
     const struct {
@@ -50,7 +48,7 @@ tgi_occupancy tgi_model_occupancy(const tgi_gpu *gpu, int thread_count, int regi
         occupancy.limiter = "shared memory";
     }
     occupancy.block_count = (int)block_count;
-    occupancy.block_registers = round_up(warp_count, WARP_UNIT) * warp_registers;
+    occupancy.block_registers = tgi_round_up(warp_count, WARP_UNIT) * warp_registers;
     occupancy.share = (double)(block_count * warp_count) / (double)warps_per_sm;
     return occupancy;
 }

@@ -2,13 +2,9 @@
 
 #include <string.h>
 
+#include "core/round.h"
 #include "model/ladder_model.h"
 #include "model/occupancy.h"
-
-static double divide_up(int64_t count, int64_t part)
-{
-    return (double)((count + part - 1) / part);
-}
 
 static tgi_plan_counts count_ladder(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                     const tgi_problem *p)
@@ -34,12 +30,12 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
         kernel->family == TGI_FAMILY_cuda_rank || kernel->family == TGI_FAMILY_cuda_dot;
     const int is_turned = has_few_rows ? p->n < p->m : cut->is_turned;
     const double m = (double)(is_turned ? p->n : p->m), n = (double)(is_turned ? p->m : p->n);
-    const double rows = divide_up((int64_t)m, kernel->tile_rows);
+    const double rows = (double)tgi_divide_up((int64_t)m, kernel->tile_rows);
     /* A problem without products was not cut. */
     const int64_t tile_cols = has_few_rows && cut->tile_cols ? cut->tile_cols : kernel->tile_cols;
-    const double cols = divide_up((int64_t)n, tile_cols);
+    const double cols = (double)tgi_divide_up((int64_t)n, tile_cols);
     const double batch = (double)p->batch_count, k = (double)p->k;
-    const double depth = divide_up(p->k, kernel->tile_depth) * kernel->tile_depth;
+    const double depth = (double)tgi_round_up(p->k, kernel->tile_depth);
     const double in_bytes = (double)tgi_type_bytes(p->type);
     const double d_bytes = m * n * batch * (double)tgi_type_bytes(p->d_type);
     /* Sums of parts are written, read and added. */

@@ -2,6 +2,7 @@
  * small_tiles.cu. */
 #include <stddef.h>
 
+#include "core/round.h"
 #include "kernels/instances.cuh"
 #include "model/ladder_model.h"
 #include "sim/sim.h"
@@ -36,15 +37,11 @@ const tgi_sim_kernel *tgi_sim_get_kernel(int index)
     return index < (int)(sizeof kernels / sizeof kernels[0]) ? &kernels[index] : NULL;
 }
 
-static unsigned divide_up(int64_t count, int part)
-{
-    return (unsigned)((count + part - 1) / part);
-}
-
 void tgi_sim_set_grid(const tgi_kernel *row, int64_t m, int64_t n, tgi_sim_launch *launch)
 {
     const int is_on_side = tgi_model_ladder_is_on_side(row);
-    const unsigned rows = divide_up(m, row->tile_rows), cols = divide_up(n, row->tile_cols);
+    const unsigned rows = (unsigned)tgi_divide_up(m, row->tile_rows),
+                   cols = (unsigned)tgi_divide_up(n, row->tile_cols);
     launch->grid[0] = is_on_side ? rows : cols;
     launch->grid[1] = is_on_side ? cols : rows;
     launch->has_aligned_rows = row->tile_depth % 4 == 0;
