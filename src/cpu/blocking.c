@@ -39,7 +39,7 @@ static int must_pack_a(const tgi_machine *machine, const tgi_problem *p, const t
     int64_t bytes = tgi_type_bytes(p->type);
     if (tiles->elem_bytes != bytes || (p->a.col != 1 && p->a.row != 1))
         return 1;
-    int64_t reuse_count = tgi_cpu_divide_up(p->n, tiles->cols);
+    int64_t reuse_count = tgi_divide_up(p->n, tiles->cols);
     if (reuse_count <= 2)
         return 0;
     if (p->a.col != 1)
@@ -54,7 +54,7 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
     int64_t bytes = tgi_type_bytes(p->type);
     if (tiles->elem_bytes != bytes || p->b.col != 1)
         return 1;
-    int64_t reuse_count = tgi_cpu_divide_up(p->m, tiles->rows);
+    int64_t reuse_count = tgi_divide_up(p->m, tiles->rows);
     int64_t stride_bytes = p->b.row < 0 ? -p->b.row * bytes : p->b.row * bytes;
     int is_side_by_side = stride_bytes <= 2 * tiles->cols * bytes;
     int is_near = p->k * p->n * bytes <= machine->l2_bytes / 4;
@@ -65,13 +65,13 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
                                 const tgi_packed_decision *cut, double macs_per_cycle)
 {
-    double rows = (double)tgi_cpu_divide_up(p->m, cut->row_parts);
-    double cols = (double)(tgi_cpu_divide_up(tgi_cpu_divide_up(p->n, tiles->cols), cut->col_parts) *
-                           tiles->cols);
-    double k = (double)tgi_cpu_divide_up(p->k, cut->k_parts);
+    double rows = (double)tgi_divide_up(p->m, cut->row_parts);
+    double cols =
+        (double)(tgi_divide_up(tgi_divide_up(p->n, tiles->cols), cut->col_parts) * tiles->cols);
+    double k = (double)tgi_divide_up(p->k, cut->k_parts);
     if (cols > (double)p->n) {
         /* A task of at most one panel computes whole vectors. */
-        cols = (double)(tgi_cpu_divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
+        cols = (double)(tgi_divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
     }
     double packed = (cut->is_a_packed ? rows * k : 0.0) + (cut->is_b_packed ? cols * k : 0.0);
     /* A tile of few rows or columns loads more for each product. */
@@ -85,9 +85,9 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
 static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
                             double macs_per_cycle, tgi_packed_decision *cut)
 {
-    int64_t chunk_count = tgi_cpu_divide_up(p->k, cut->kc);
+    int64_t chunk_count = tgi_divide_up(p->k, cut->kc);
     double sums_bytes = (double)(chunk_count * tiles->accum_bytes) * (double)p->m * (double)p->n;
-    int64_t per_batch = tgi_cpu_divide_up(thread_count, p->batch_count);
+    int64_t per_batch = tgi_divide_up(thread_count, p->batch_count);
     double best_cycles = 0.0;
     tgi_packed_decision best = *cut;
     for (int64_t row_parts = 1; row_parts <= per_batch; row_parts++) {
@@ -99,7 +99,7 @@ static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int
             cut->row_parts = smaller(row_parts, p->m);
             cut->k_parts = k_parts;
             cut->col_parts =
-                smaller(per_batch / (row_parts * k_parts), tgi_cpu_divide_up(p->n, tiles->cols));
+                smaller(per_batch / (row_parts * k_parts), tgi_divide_up(p->n, tiles->cols));
             double cycles = count_task_cycles(p, tiles, cut, macs_per_cycle);
             if (k_parts > 1)
                 cycles *= 1.03; /* partial sums pass through memory */
@@ -115,16 +115,16 @@ static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
                           const tgi_tile_set *tiles, int thread_count, tgi_packed_decision *cut)
 {
-    int64_t k_elems = tgi_cpu_divide_up(cut->kc, tiles->k_per_elem);
+    int64_t k_elems = tgi_divide_up(cut->kc, tiles->k_per_elem);
     int64_t k_bytes = k_elems * tiles->elem_bytes;
     int64_t thread_bytes = PACKED_BYTES / thread_count;
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
     int needs_running = p->k > cut->kc && !tgi_cpu_is_d_plain(p);
     int64_t b_bytes = smaller(16 << 20, thread_bytes * (needs_running ? 3 : 5) / 8);
-    int64_t rows = tgi_cpu_divide_up(p->m, cut->row_parts);
-    int64_t cols = tgi_cpu_divide_up(tgi_cpu_divide_up(p->n, cut->panel_cols), cut->col_parts) *
-                   cut->panel_cols;
+    int64_t rows = tgi_divide_up(p->m, cut->row_parts);
+    int64_t cols =
+        tgi_divide_up(tgi_divide_up(p->n, cut->panel_cols), cut->col_parts) * cut->panel_cols;
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
     int64_t nc = larger(b_bytes / k_bytes / cut->panel_cols, 1) * cut->panel_cols;
     if (needs_running) {
@@ -132,10 +132,9 @@ static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
         nc = smaller(nc, larger(most / cut->panel_cols, 1) * cut->panel_cols);
     }
     /* Equal blocks are better than a small last one. */
-    cut->mc = tgi_cpu_divide_up(rows, tgi_cpu_divide_up(rows, mc));
-    cut->nc =
-        tgi_cpu_divide_up(tgi_cpu_divide_up(cols, tgi_cpu_divide_up(cols, nc)), cut->panel_cols) *
-        cut->panel_cols;
+    cut->mc = tgi_divide_up(rows, tgi_divide_up(rows, mc));
+    cut->nc = tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), cut->panel_cols) *
+              cut->panel_cols;
 }
 
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
@@ -162,9 +161,9 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     double tasks =
         (double)(cut->row_parts * cut->col_parts * cut->k_parts) * (double)p->batch_count;
     double task_cycles = count_task_cycles(p, tiles, cut, macs_per_cycle);
-    double tile_count = (double)tgi_cpu_divide_up(p->m, tiles->rows) *
-                        (double)tgi_cpu_divide_up(p->n, tiles->cols) *
-                        (double)tgi_cpu_divide_up(p->k, cut->kc) * (double)p->batch_count;
+    double tile_count = (double)tgi_divide_up(p->m, tiles->rows) *
+                        (double)tgi_divide_up(p->n, tiles->cols) *
+                        (double)tgi_divide_up(p->k, cut->kc) * (double)p->batch_count;
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
     work->fixed_cycles = 1000.0 * tasks + 40.0 * tile_count;

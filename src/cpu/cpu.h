@@ -2,6 +2,7 @@
 #ifndef TGI_CPU_H
 #define TGI_CPU_H
 
+#include "core/round.h"
 #include "cpu/isa.h"
 #include "plan/backend.h"
 
@@ -60,21 +61,11 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
            tgi_type_bytes(problem->d_type) == tgi_type_sum_bytes(problem->type);
 }
 
-static inline int64_t tgi_cpu_divide_up(int64_t x, int64_t y)
-{
-    return (x + y - 1) / y;
-}
-
-static inline int64_t tgi_cpu_align_up(int64_t size, int64_t step)
-{
-    return tgi_cpu_divide_up(size, step) * step;
-}
-
 /* Returns the first entry of part `index` when 0 .. extent is cut into `parts` at multiples of
  * `step`. */
 static inline int64_t tgi_cpu_cut(int64_t extent, int64_t parts, int64_t index, int64_t step)
 {
-    int64_t steps = tgi_cpu_divide_up(extent, step);
+    int64_t steps = tgi_divide_up(extent, step);
     int64_t cut = (steps * index / parts) * step;
     return cut < extent ? cut : extent;
 }

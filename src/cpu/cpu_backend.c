@@ -44,9 +44,9 @@ int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)
     const int64_t longest = TGI_CHUNK_K * k_per_elem, step = 8;
     if (k <= longest)
         return k;
-    int64_t chunk_count = (k + longest - 1) / longest;
-    int64_t chunk = (k + chunk_count - 1) / chunk_count;
-    return (chunk + step - 1) / step * step;
+    int64_t chunk_count = tgi_divide_up(k, longest);
+    int64_t chunk = tgi_divide_up(k, chunk_count);
+    return tgi_round_up(chunk, step);
 }
 
 static tg_status count_devices(int *count)

@@ -29,18 +29,18 @@ static int is_a_ready(const tgi_problem *p)
 static void set_sizes(const tgi_problem *p, const tgi_strip_decision *cut, skinny_run *run)
 {
     int64_t bytes = tgi_type_sum_bytes(p->type);
-    run->chunk_count = tgi_cpu_divide_up(p->k, cut->kc);
-    run->strip_count = tgi_cpu_divide_up(p->n, cut->strip_cols);
-    run->a_bytes = is_a_ready(p) ? 0 : tgi_cpu_align_up(p->m * cut->kc * bytes, TGI_ALIGN_BYTES);
-    run->strip_bytes = tgi_cpu_align_up(p->m * cut->strip_cols * bytes, TGI_ALIGN_BYTES);
+    run->chunk_count = tgi_divide_up(p->k, cut->kc);
+    run->strip_count = tgi_divide_up(p->n, cut->strip_cols);
+    run->a_bytes = is_a_ready(p) ? 0 : tgi_round_up(p->m * cut->kc * bytes, TGI_ALIGN_BYTES);
+    run->strip_bytes = tgi_round_up(p->m * cut->strip_cols * bytes, TGI_ALIGN_BYTES);
 }
 
 static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_strip_decision *cut,
                                       const skinny_run *run)
 {
     return cut->k_parts > 1
-               ? tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
-                                  TGI_ALIGN_BYTES)
+               ? tgi_round_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
+                              TGI_ALIGN_BYTES)
                : 0;
 }
 
@@ -139,7 +139,7 @@ static void launch_dot(const tgi_call *call)
 static int64_t count_strips(const tgi_problem *p)
 {
     int64_t cols = STRIP_BYTES / tgi_type_sum_bytes(p->type) / p->m;
-    return tgi_cpu_divide_up(p->n, cols);
+    return tgi_divide_up(p->n, cols);
 }
 
 /* Cuts the problem for `thread_count` threads. Strips are tasks. If there are few strips, ranges of
@@ -149,14 +149,14 @@ static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
 {
     const int64_t line_cols = 16;
     int64_t strips = count_strips(p);
-    int64_t wanted = (thread_count + p->batch_count - 1) / p->batch_count;
+    int64_t wanted = tgi_divide_up(thread_count, p->batch_count);
     if (strips % wanted)
         strips = (strips / wanted + 1) * wanted;
     cut->kc = kc;
-    cut->strip_cols = ((p->n + strips - 1) / strips + line_cols - 1) / line_cols * line_cols;
+    cut->strip_cols = tgi_round_up(tgi_divide_up(p->n, strips), line_cols);
     cut->k_parts = 1;
-    int64_t tasks = p->batch_count * (tgi_cpu_divide_up(p->n, cut->strip_cols));
-    int64_t chunk_count = tgi_cpu_divide_up(p->k, kc);
+    int64_t tasks = p->batch_count * (tgi_divide_up(p->n, cut->strip_cols));
+    int64_t chunk_count = tgi_divide_up(p->k, kc);
     if (p->batch_count == 1 && tasks < thread_count && chunk_count > 1 &&
         (double)chunk_count * (double)(p->m * p->n * tgi_type_sum_bytes(p->type)) <=
             (double)TGI_CHUNK_SUMS_BYTES) {
@@ -179,7 +179,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     choose_strips(p, kc, thread_count, &proposal->decision.strip);
     double lanes = kernels->tiles->vector_elems;
     double strips = (double)count_strips(p);
-    double chunks = (double)(tgi_cpu_divide_up(p->k, kc)) * (double)p->batch_count;
+    double chunks = (double)(tgi_divide_up(p->k, kc)) * (double)p->batch_count;
     tgi_cpu_work work = {
         .macs = (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count,
         .macs_per_cycle = macs_per_cycle,

@@ -31,13 +31,13 @@ typedef struct packed_run {
  * odd number of cache lines, because rows would otherwise share cache sets. */
 static int64_t count_k_elems(const tgi_tile_set *tiles, int64_t k)
 {
-    return tgi_cpu_divide_up(k, tiles->k_per_elem);
+    return tgi_divide_up(k, tiles->k_per_elem);
 }
 
 static int64_t pitch_elems(const tgi_tile_set *tiles, int64_t k)
 {
     int64_t line_elems = TGI_ALIGN_BYTES / tiles->elem_bytes;
-    return (tgi_cpu_align_up(count_k_elems(tiles, k), line_elems) / line_elems | 1) * line_elems;
+    return (tgi_round_up(count_k_elems(tiles, k), line_elems) / line_elems | 1) * line_elems;
 }
 
 /* Returns 1 if running sums need rows of the workspace, because D cannot hold them. */
@@ -50,19 +50,19 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *cut, pack
 {
     const tgi_tile_set *tiles = run->kernels->tiles;
     run->chunk_k = cut->kc;
-    run->chunk_count = tgi_cpu_divide_up(p->k, cut->kc);
+    run->chunk_count = tgi_divide_up(p->k, cut->kc);
     int64_t k_elems = count_k_elems(tiles, cut->kc);
-    int64_t nc = tgi_cpu_align_up(cut->nc, cut->panel_cols);
+    int64_t nc = tgi_round_up(cut->nc, cut->panel_cols);
     int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
-    run->a_bytes = cut->is_a_packed ? tgi_cpu_align_up(cut->mc, tiles->rows) *
+    run->a_bytes = cut->is_a_packed ? tgi_round_up(cut->mc, tiles->rows) *
                                           pitch_elems(tiles, cut->kc) * tiles->elem_bytes
                                     : 0;
     run->b_bytes = cut->is_b_packed ? k_elems * nc * tiles->elem_bytes : 0;
     run->running_bytes =
         needs_running(p, run->chunk_count) ? rows_kept * nc * tiles->accum_bytes : 0;
-    run->a_bytes = tgi_cpu_align_up(run->a_bytes, TGI_ALIGN_BYTES);
-    run->b_bytes = tgi_cpu_align_up(run->b_bytes, TGI_ALIGN_BYTES);
-    run->running_bytes = tgi_cpu_align_up(run->running_bytes, TGI_ALIGN_BYTES);
+    run->a_bytes = tgi_round_up(run->a_bytes, TGI_ALIGN_BYTES);
+    run->b_bytes = tgi_round_up(run->b_bytes, TGI_ALIGN_BYTES);
+    run->running_bytes = tgi_round_up(run->running_bytes, TGI_ALIGN_BYTES);
 }
 
 static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_decision *cut,
@@ -70,8 +70,8 @@ static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_dec
 {
     if (cut->k_parts == 1)
         return 0;
-    return tgi_cpu_align_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
-                            TGI_ALIGN_BYTES);
+    return tgi_round_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
+                        TGI_ALIGN_BYTES);
 }
 
 #define PACKED_DEPTH 16 /* rows of B, even: pairs are not torn apart */
@@ -183,7 +183,7 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
                 s->sums = run->chunk_sums + offset * run->kernels->tiles->accum_bytes;
                 s->sums_row = p->n;
             } else if (run->running_bytes) {
-                s->running_row = tgi_cpu_align_up(run->decision.nc, run->decision.panel_cols);
+                s->running_row = tgi_round_up(run->decision.nc, run->decision.panel_cols);
                 s->running = b_block + run->b_bytes +
                              (row - row0) * s->running_row * run->kernels->tiles->accum_bytes;
             }

@@ -2,7 +2,7 @@
 
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
 {
-    return tgi_cpu_divide_up(rows, tile_rows);
+    return tgi_divide_up(rows, tile_rows);
 }
 
 tgi_tile_cut tgi_cpu_cut_rows(int64_t rows, int tile_rows)
@@ -17,9 +17,9 @@ tgi_tile_cut tgi_cpu_cut_rows(int64_t rows, int tile_rows)
 
 int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles)
 {
-    int64_t vectors = (n + tiles->vector_elems - 1) / tiles->vector_elems;
-    int64_t panels = (n + tiles->cols - 1) / tiles->cols;
-    return panels ? (vectors + panels - 1) / panels * tiles->vector_elems : tiles->cols;
+    int64_t vectors = tgi_divide_up(n, tiles->vector_elems);
+    int64_t panels = tgi_divide_up(n, tiles->cols);
+    return panels ? tgi_divide_up(vectors, panels) * tiles->vector_elems : tiles->cols;
 }
 
 int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi_left *left)

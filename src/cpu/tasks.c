@@ -35,7 +35,7 @@ static void reduce_part(void *state, int64_t index, int thread)
 {
     const reduction *r = state;
     const tgi_problem *p = r->call->problem;
-    int64_t parts = tgi_cpu_divide_up(p->n, REDUCED_COLS);
+    int64_t parts = tgi_divide_up(p->n, REDUCED_COLS);
     int64_t row = index / parts, col = index % parts * REDUCED_COLS;
     _Alignas(64) char running[REDUCED_COLS * sizeof(double)];
     (void)thread;
@@ -56,6 +56,6 @@ void tgi_cpu_reduce_chunks(const tgi_call *call, tgi_finish_fn *finish, const vo
 {
     reduction state = {call, finish, chunk_sums, chunk_count};
     const tgi_problem *p = call->problem;
-    int64_t count = p->m * tgi_cpu_divide_up(p->n, REDUCED_COLS);
+    int64_t count = p->m * tgi_divide_up(p->n, REDUCED_COLS);
     tgi_cpu_run_tasks(reduce_part, &state, count, tgi_cpu_get_prepared(call)->thread_count);
 }
