@@ -4,10 +4,10 @@
 #ifndef TG_CLI_BENCH_H
 #define TG_CLI_BENCH_H
 
-#include "check/check.h"
 #include "cli.h"
 #include "bench/gpu_state.h"
 #include "host_machine.h"
+#include "operand_ring.h"
 #include "peers/peer.h"
 #include "progress.h"
 #include "tilegemm_sim.h"
@@ -142,39 +142,13 @@ int cli_check_memory(bench_result *result, double needed_bytes);
 void cli_free_contenders(bench_result *result); /* frees plans, calls and contexts */
 void cli_free_result(bench_result *result);     /* frees the results */
 
-/* The operand sets that calls take in turn: one set, or in cold mode so many that none is still
- * cached when its turn comes again. */
-typedef struct bench_ring {
-    const tg_context *context;
-    int is_on_gpu;
-    tg_problem *problems;     /* owned; with the data pointers of each set */
-    tg_buffers *buffers;      /* owned; the same */
-    check_operands *operands; /* owned; host_count of them are filled */
-    int64_t set_count, host_count, next;
-    tg_problem host; /* set 0 in host memory, which is verified */
-    char *device;    /* owned memory of a GPU, or NULL */
-    int64_t d_offset;
-} bench_ring;
-
-/* Count the sets that the run's mode takes; allocate them (0 when out of memory; they must be freed
- * all the same); give them in turn; fill D of set 0 with NaN; and copy it back after a call on a
- * GPU (bench_ring.c). */
-int64_t cli_count_sets(const bench_options *options, const tg_context *context, double set_bytes);
-int cli_make_ring(bench_ring *ring, const tg_context *context, const tg_problem *problem,
-                  int64_t set_count);
-void cli_free_ring(bench_ring *ring);
-tg_buffers cli_get_host_buffers(const bench_ring *ring);
-const tg_buffers *cli_next_buffers(bench_ring *ring);
-tg_status cli_poison_output(const bench_ring *ring);
-tg_status cli_fetch_output(const bench_ring *ring);
-
 /* Fill the samples and errors of the contenders (bench_measure.c). Return a cli_exit. */
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
                        cli_progress *progress);
 
 /* Measures the host time of the planner's choice on a GPU, where its calls are short
  * (bench_host_time.c). Returns a cli_exit. */
-int cli_measure_host_time(tg_context *context, bench_result *result, const bench_ring *ring);
+int cli_measure_host_time(tg_context *context, bench_result *result, const cli_operand_ring *ring);
 
 /* Fill the counts of the contenders on device sim, and print them (bench_simulated.c). */
 int cli_simulate_result(const bench_options *options, tg_context *context, bench_result *result,

@@ -39,7 +39,7 @@ static int compare_times(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-int cli_measure_host_time(tg_context *context, bench_result *result, const bench_ring *ring)
+int cli_measure_host_time(tg_context *context, bench_result *result, const cli_operand_ring *ring)
 {
     double samples_s[way_count][group_count];
     if (!ring->is_on_gpu || result->planned < 0)

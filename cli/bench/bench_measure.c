@@ -19,7 +19,7 @@ static const double clock_step_s = 1e-9;
 /* The calls of one contender. */
 typedef struct timed_run {
     const bench_contender *contender;
-    bench_ring *ring;
+    cli_operand_ring *ring;
 } timed_run;
 
 static tg_status run_contender(const bench_contender *contender, const tg_buffers *buffers)
@@ -43,7 +43,8 @@ static tg_status run_next(void *state, int64_t index)
 
 /* Returns the seconds a call over `repeat_count` calls, at least one step of the clock over all of
  * them; negative if a call failed. */
-static double time_sample(const bench_contender *contender, bench_ring *ring, int64_t repeat_count)
+static double time_sample(const bench_contender *contender, cli_operand_ring *ring,
+                          int64_t repeat_count)
 {
     timed_run run = {contender, ring};
     double elapsed_s = 0.0;
@@ -69,7 +70,7 @@ static int report_failed_call(const bench_result *result, bench_contender *conte
 
 /* Runs each contender once. D starts as NaN, so that an element that is not written is found.
  * Returns 0 if the run itself failed. */
-static int run_first(bench_contender *contender, const bench_ring *ring)
+static int run_first(bench_contender *contender, const cli_operand_ring *ring)
 {
     const tg_buffers host = cli_get_host_buffers(ring);
     const int is_on_gpu = ring->is_on_gpu && !contender->is_on_host;
@@ -88,7 +89,7 @@ static int run_first(bench_contender *contender, const bench_ring *ring)
 }
 
 /* Judges what run_first left in D. Returns a cli_exit. */
-static int verify_contender(bench_contender *contender, const bench_ring *ring)
+static int verify_contender(bench_contender *contender, const cli_operand_ring *ring)
 {
     check_result result;
     if (!check_compare(&ring->host, compare_flop_limit, &result)) {
@@ -103,7 +104,7 @@ static int verify_contender(bench_contender *contender, const bench_ring *ring)
 }
 
 /* Finds how many calls fill a sample, from the time of the first call. Returns 0 if one failed. */
-static int calibrate(bench_contender *contender, bench_ring *ring, double min_time_s)
+static int calibrate(bench_contender *contender, cli_operand_ring *ring, double min_time_s)
 {
     contender->repeat_count = 1;
     if (contender->call_s > fmax(long_call_s, min_time_s))
@@ -176,7 +177,7 @@ static int measure_plan(tg_context *context, bench_result *result)
 
 typedef struct one_shot_run {
     tg_context *context;
-    bench_ring *ring;
+    cli_operand_ring *ring;
 } one_shot_run;
 
 static tg_status multiply_next(void *state, int64_t index)
@@ -190,7 +191,7 @@ static tg_status multiply_next(void *state, int64_t index)
 
 /* Measures tg_multiply with validation and plan lookup, if a call is so short that they matter.
  * Returns a cli_exit. */
-static int measure_one_shot(tg_context *context, bench_result *result, bench_ring *ring)
+static int measure_one_shot(tg_context *context, bench_result *result, cli_operand_ring *ring)
 {
     if (result->planned < 0)
         return CLI_EXIT_OK;
@@ -268,7 +269,8 @@ static void choose_best(bench_result *result)
 }
 
 /* Makes the first runs: verifies, warms up, calibrates. */
-static int prepare_contenders(const bench_options *options, bench_result *result, bench_ring *ring)
+static int prepare_contenders(const bench_options *options, bench_result *result,
+                              cli_operand_ring *ring)
 {
     for (int i = 0; i < result->contender_count; i++) {
         bench_contender *contender = &result->contenders[i];
@@ -301,7 +303,7 @@ static void note_gpu_state(const bench_result *result, bench_contender *contende
     contender->is_throttled |= state.is_throttled;
 }
 
-static int take_samples(const bench_options *options, bench_result *result, bench_ring *ring,
+static int take_samples(const bench_options *options, bench_result *result, cli_operand_ring *ring,
                         cli_progress *progress)
 {
     for (int round = 0; round < options->round_count; round++) {
@@ -337,7 +339,8 @@ static int take_samples(const bench_options *options, bench_result *result, benc
 /* Makes back-to-back calls for --sustained seconds. They run at the clock that the power limit
  * leaves, whereas samples with pauses between them find a cool chip. The first run of that length
  * is left out. */
-static int measure_sustained(const bench_options *options, bench_result *result, bench_ring *ring)
+static int measure_sustained(const bench_options *options, bench_result *result,
+                             cli_operand_ring *ring)
 {
     for (int i = 0; i < result->contender_count; i++) {
         bench_contender *contender = &result->contenders[i];
@@ -369,9 +372,9 @@ int cli_measure_result(const bench_options *options, tg_context *context, bench_
         return exit_code;
 
     const double set_bytes = cli_count_operand_bytes(problem);
-    const int64_t set_count = cli_count_sets(options, context, set_bytes);
+    const int64_t set_count = options->is_cold ? cli_count_uncached_sets(context, set_bytes) : 1;
     const int64_t host_count = result->bus[0] ? 1 : set_count;
-    bench_ring ring = {0};
+    cli_operand_ring ring = {0};
     if (cli_check_memory(result, set_bytes * (double)host_count)) {
         if (!cli_make_ring(&ring, context, problem, set_count)) {
             cli_print_error("out of memory for the operands of %s (%.0f MB)%s%s",

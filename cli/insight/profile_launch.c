@@ -3,9 +3,9 @@
  */
 #include "insight/profile.h"
 
-#include "bench/bench.h"
+#include "operand_ring.h"
 
-static tg_status launch(tg_context *context, const bench_ring *ring, const char *kernel)
+static tg_status launch(tg_context *context, const cli_operand_ring *ring, const char *kernel)
 {
     const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     tg_plan *plan = NULL;
@@ -26,7 +26,7 @@ int cli_launch_kernels(const profile_options *options)
     int exit_code = cli_create_context(&context_options, &context);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
-    bench_ring ring;
+    cli_operand_ring ring;
     if (!cli_make_ring(&ring, context, &options->problem, 1)) {
         cli_print_error("out of memory for the operands of %s: %s", options->query.shape,
                         tg_get_error_detail());

@@ -1,7 +1,4 @@
-/*
- * The operands of a measurement: the sets that calls take in turn, on the CPU or on a GPU.
- */
-#include "bench/bench.h"
+#include "operand_ring.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,11 +9,10 @@ static const uint64_t operand_seed = 20240229;
 static const int64_t device_alignment = 256;          /* of an operand on a GPU, bytes */
 static const int64_t image_bytes = (int64_t)64 << 20; /* copied to a GPU at once */
 
-int64_t cli_count_sets(const bench_options *options, const tg_context *context, double set_bytes)
+int64_t cli_count_uncached_sets(const tg_context *context, double set_bytes)
 {
     tg_device_info info;
-    if (!options->is_cold || set_bytes == 0.0 ||
-        tg_get_device_info(context, &info, sizeof info) != TG_STATUS_OK)
+    if (set_bytes == 0.0 || tg_get_device_info(context, &info, sizeof info) != TG_STATUS_OK)
         return 1;
     int64_t cache_bytes = info.l3_bytes > info.l2_bytes ? info.l3_bytes : info.l2_bytes;
     double set_count = ceil(2.0 * (double)cache_bytes / set_bytes) + 1.0;
@@ -31,7 +27,7 @@ static tg_buffers get_buffers(const tg_problem *problem)
 }
 
 /* Returns the problem of host set 0 with its operands at `offsets` from `base`. */
-static tg_problem move_problem(const bench_ring *ring, char *base,
+static tg_problem move_problem(const cli_operand_ring *ring, char *base,
                                const int64_t offsets[TGI_OPERAND_COUNT])
 {
     tg_problem moved = ring->host;
@@ -43,7 +39,7 @@ static tg_problem move_problem(const bench_ring *ring, char *base,
 }
 
 /* Copies host set 0 to every set of the device, several small sets at once. */
-static int fill_device(bench_ring *ring, const int64_t offsets[TGI_OPERAND_COUNT],
+static int fill_device(cli_operand_ring *ring, const int64_t offsets[TGI_OPERAND_COUNT],
                        int64_t set_bytes)
 {
     int64_t copied_sets = image_bytes / set_bytes;
@@ -71,7 +67,7 @@ static int fill_device(bench_ring *ring, const int64_t offsets[TGI_OPERAND_COUNT
 }
 
 /* Makes the sets of a GPU: equal contents at different places of one allocation. */
-static int make_device_sets(bench_ring *ring, int64_t set_count)
+static int make_device_sets(cli_operand_ring *ring, int64_t set_count)
 {
     int64_t offsets[TGI_OPERAND_COUNT], set_bytes = 0;
     void *memory = NULL;
@@ -92,7 +88,7 @@ static int make_device_sets(bench_ring *ring, int64_t set_count)
     return fill_device(ring, offsets, set_bytes);
 }
 
-int cli_make_ring(bench_ring *ring, const tg_context *context, const tg_problem *problem,
+int cli_make_ring(cli_operand_ring *ring, const tg_context *context, const tg_problem *problem,
                   int64_t set_count)
 {
     tg_device_info info;
@@ -120,7 +116,7 @@ int cli_make_ring(bench_ring *ring, const tg_context *context, const tg_problem 
     return !ring->is_on_gpu || make_device_sets(ring, set_count);
 }
 
-void cli_free_ring(bench_ring *ring)
+void cli_free_ring(cli_operand_ring *ring)
 {
     for (int64_t i = 0; i < ring->host_count; i++)
         check_free_operands(&ring->operands[i]);
@@ -130,12 +126,12 @@ void cli_free_ring(bench_ring *ring)
     free(ring->buffers);
 }
 
-tg_buffers cli_get_host_buffers(const bench_ring *ring)
+tg_buffers cli_get_host_buffers(const cli_operand_ring *ring)
 {
     return get_buffers(&ring->host);
 }
 
-const tg_buffers *cli_next_buffers(bench_ring *ring)
+const tg_buffers *cli_next_buffers(cli_operand_ring *ring)
 {
     const tg_buffers *buffers = &ring->buffers[ring->next];
     ring->next = ring->next + 1 < ring->set_count ? ring->next + 1 : 0;
@@ -143,7 +139,7 @@ const tg_buffers *cli_next_buffers(bench_ring *ring)
 }
 
 /* Copies D of set 0 between the device and the host; on the CPU they are one. */
-static tg_status copy_output(const bench_ring *ring, int is_to_device)
+static tg_status copy_output(const cli_operand_ring *ring, int is_to_device)
 {
     void *host = ring->operands[0].allocation[TGI_OPERAND_d],
          *device = ring->device + ring->d_offset;
@@ -154,7 +150,7 @@ static tg_status copy_output(const bench_ring *ring, int is_to_device)
                         : tg_copy_from_device(ring->context, host, device, size_bytes);
 }
 
-tg_status cli_poison_output(const bench_ring *ring)
+tg_status cli_poison_output(const cli_operand_ring *ring)
 {
     /* All bits set mean a NaN in every type. */
     memset(ring->operands[0].allocation[TGI_OPERAND_d], 0xff,
@@ -162,7 +158,7 @@ tg_status cli_poison_output(const bench_ring *ring)
     return copy_output(ring, 1);
 }
 
-tg_status cli_fetch_output(const bench_ring *ring)
+tg_status cli_fetch_output(const cli_operand_ring *ring)
 {
     return copy_output(ring, 0);
 }
