@@ -202,9 +202,10 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
     const double last_count = block_count - (ceil(block_count / resident) - 1.0) * resident;
     /* L2 still holds bytes at the end: a share that it never hurries to write, or what all blocks
      * of the last wave store at once. */
-    const double kept_bytes = fmax(f->ladder_dirty_share * (double)gpu->l2_bytes,
-                                   f->ladder_last_wave_share * d_bytes * last_count / block_count);
-    return fmax(d_bytes - kept_bytes, 0.0);
+    const double unwritten_bytes =
+        fmax(f->ladder_dirty_share * (double)gpu->l2_bytes,
+             f->ladder_last_wave_share * d_bytes * last_count / block_count);
+    return fmax(d_bytes - unwritten_bytes, 0.0);
 }
 
 /* Returns 1 if copies keep no warp waiting. Without cp.async a copy is a load, for which its thread

@@ -88,19 +88,20 @@ static void add_access(const tgi_kernel *kernel, const shared_access *access, sh
 static shared_step add_accesses(const tgi_kernel *kernel)
 {
     const int depth = kernel->tile_depth, threads_x = kernel->tile_cols / kernel->thread_cols;
-    const int is_turned =
+    const int is_b_transposed =
         kernel->family == TGI_FAMILY_cuda_transposed || kernel->family == TGI_FAMILY_cuda_padded;
-    const int b_words = depth + (kernel->family == TGI_FAMILY_cuda_padded); /* of a turned row */
+    const int b_words =
+        depth + (kernel->family == TGI_FAMILY_cuda_padded); /* of a transposed row */
     /* nvcc merges where rows start at multiples of 16 bytes; in rung 8 not at all. */
     const int is_merged = depth % 4 == 0 && kernel->family != TGI_FAMILY_cuda_register_tile;
     /* Elements of one tile that a thread brings in. */
     const int elems = kernel->tile_rows * depth / kernel->thread_count;
     const shared_access accesses[] = {
         {depth, 0, depth * kernel->thread_rows, 0, is_merged},
-        {0, is_turned ? b_words : 1, depth * kernel->thread_cols, 0,
+        {0, is_b_transposed ? b_words : 1, depth * kernel->thread_cols, 0,
          is_merged && kernel->family == TGI_FAMILY_cuda_transposed},
         {threads_x, 1, elems, 1, 0},
-        {is_turned ? 1 : threads_x, is_turned ? b_words : 1, elems, 1, 0},
+        {is_b_transposed ? 1 : threads_x, is_b_transposed ? b_words : 1, elems, 1, 0},
     };
     shared_step step = {0, 0, 0, 0, 0, 0};
     for (int i = 0; i < 4; i++)

@@ -23,48 +23,50 @@ static tgi_plan_counts count_ladder(const tgi_gpu *gpu, const tgi_kernel *kernel
 }
 
 static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
-                                   const tgi_problem *p, const tgi_plan_cut *cut)
+                                   const tgi_problem *p, const tgi_plan_split *split)
 {
-    /* Families of few rows take few columns as rows. */
+    /* Families rank and dot transpose a problem with few columns. */
     const int has_few_rows =
         kernel->family == TGI_FAMILY_cuda_rank || kernel->family == TGI_FAMILY_cuda_dot;
-    const int is_turned = has_few_rows ? p->n < p->m : cut->is_turned;
-    const double m = (double)(is_turned ? p->n : p->m), n = (double)(is_turned ? p->m : p->n);
+    const int is_transposed = has_few_rows ? p->n < p->m : split->is_transposed;
+    const double m = (double)(is_transposed ? p->n : p->m),
+                 n = (double)(is_transposed ? p->m : p->n);
     const double rows = (double)tgi_divide_up((int64_t)m, kernel->tile_rows);
-    /* A problem without products was not cut. */
-    const int64_t tile_cols = has_few_rows && cut->tile_cols ? cut->tile_cols : kernel->tile_cols;
+    /* A problem without products was not split. */
+    const int64_t tile_cols =
+        has_few_rows && split->tile_cols ? split->tile_cols : kernel->tile_cols;
     const double cols = (double)tgi_divide_up((int64_t)n, tile_cols);
     const double batch = (double)p->batch_count, k = (double)p->k;
     const double depth = (double)tgi_round_up(p->k, kernel->tile_depth);
     const double in_bytes = (double)tgi_type_bytes(p->type);
     const double d_bytes = m * n * batch * (double)tgi_type_bytes(p->d_type);
-    /* Sums of parts are written, read and added. */
+    /* Partial sums are written, read and added. */
     const double sum_bytes = (double)tgi_type_sum_bytes(p->type);
     const double tiles = rows * cols * batch;
-    const double cut_tiles = cut->k_part_count > 1 ? tiles - (double)cut->whole_tiles : 0.0;
+    const double split_tiles = split->k_part_count > 1 ? tiles - (double)split->whole_tiles : 0.0;
     const double part_bytes =
-        cut_tiles / tiles * (double)cut->k_part_count * m * n * batch * sum_bytes;
+        split_tiles / tiles * (double)split->k_part_count * m * n * batch * sum_bytes;
     const double block_count =
-        (tiles + cut_tiles * (double)(cut->k_part_count - 1)) * (double)cut->cluster_parts;
+        (tiles + split_tiles * (double)(split->k_part_count - 1)) * (double)split->cluster_parts;
     return (tgi_plan_counts){
-        .block_count = cut->block_count ? cut->block_count : (int64_t)block_count,
-        .k_part_count = cut->k_part_count * cut->cluster_parts,
+        .block_count = split->block_count ? split->block_count : (int64_t)block_count,
+        .k_part_count = split->k_part_count * split->cluster_parts,
         .global_read_bytes = in_bytes * batch * k * (m * cols + n * rows) + part_bytes +
                              (p->epilogue.beta != 0.0 ? d_bytes : 0.0),
         .global_write_bytes = d_bytes + part_bytes,
         .issued_flops = 2.0 * rows * kernel->tile_rows * cols * kernel->tile_cols * depth * batch,
-        .occupancy = (double)(cut->resident_count * kernel->thread_count) / gpu->threads_per_sm};
+        .occupancy = (double)(split->resident_count * kernel->thread_count) / gpu->threads_per_sm};
 }
 
 tgi_plan_counts tgi_model_count_plan(const tgi_gpu *gpu, const tgi_kernel *kernel,
-                                     const tgi_problem *problem, const tgi_plan_cut *cut)
+                                     const tgi_problem *problem, const tgi_plan_split *split)
 {
     tgi_plan_counts counts = {.block_count = 0};
     if (strcmp(kernel->device, "cuda") != 0 || gpu->threads_per_sm == 0 || problem->m == 0 ||
         problem->n == 0 || problem->k == 0)
         return counts;
     counts = tgi_kernels_rung(kernel->family) >= 0 ? count_ladder(gpu, kernel, problem)
-                                                   : count_tiles(gpu, kernel, problem, cut);
+                                                   : count_tiles(gpu, kernel, problem, split);
     counts.threads_per_block = kernel->thread_count;
     return counts;
 }

@@ -38,8 +38,8 @@ double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes)
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const int has_held_rows = kernel->family == TGI_FAMILY_cuda_bf16r;
-    const double lines = (has_held_rows ? 0.0 : (double)p->m) + (double)p->n;
+    const int is_a_in_registers = kernel->family == TGI_FAMILY_cuda_bf16r;
+    const double lines = (is_a_in_registers ? 0.0 : (double)p->m) + (double)p->n;
     const double elems = lines * (double)p->k * (double)p->batch_count;
     const int is_scaled = kernel->math == TGI_MATH_fp16x;
     const double slices = tgi_precision_sliced(p->precision)->slice_count;

@@ -25,12 +25,12 @@ static tile_lines count_a_lines(const tgi_wgmma_case *c)
 {
     const tgi_wgmma_work *work = c->work;
     return count_lines((double)c->problem->m, c->kernel->tile_rows, work->cluster_rows,
-                       work->a_is_loose ? UNALIGNED_LINES : work->a_box_lines);
+                       work->is_a_unaligned ? UNALIGNED_LINES : work->a_tma_box_lines);
 }
 
 static tile_lines count_b_lines(const tgi_wgmma_case *c)
 {
-    return count_lines((double)c->problem->n, c->work->b_tile_lines, 1.0, c->work->b_box_lines);
+    return count_lines((double)c->problem->n, c->work->b_tile_lines, 1.0, c->work->b_tma_box_lines);
 }
 
 tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
@@ -42,7 +42,7 @@ tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
     const double cols = ceil((double)p->n / kernel->tile_cols);
     const double batch = (double)p->batch_count;
     /* Clusters are numbered down groups of rows, so those that run together are neighbours. */
-    const double running = fmin(work->slot_count, work->whole_count + work->cut_count);
+    const double running = fmin(work->slot_count, work->whole_count + work->split_tile_count);
     const double entries = fmax(1.0, running / (rows * cols)); /* batch entries that run at once */
     const double in_entry = running / entries;
     const double beside = fmin(cols, ceil(in_entry / work->group_rows));
@@ -73,9 +73,9 @@ double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
          b.inside * c->step.col_bytes * (1.0 + b_share) / find_fill_rate(f, readers->b_at_once)) /
         c->gpu->clock_hz;
     /* Relayout warps move unaligned lines, and share shared memory with the products. */
-    const double inside_s = work->a_is_loose ? a.inside * f->wgmma_unaligned_line_s +
-                                                   f->wgmma_unaligned_share * multiply_s
-                                             : copy_s;
+    const double inside_s = work->is_a_unaligned ? a.inside * f->wgmma_unaligned_line_s +
+                                                       f->wgmma_unaligned_share * multiply_s
+                                                 : copy_s;
     return inside_s + (a.outside + b.outside) * f->wgmma_outside_line_s;
 }
 
@@ -95,7 +95,7 @@ double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *
 static double find_copied_ratio(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers)
 {
     const tgi_wgmma_work *work = c->work;
-    const double steps = (work->whole_count + work->cut_count) * work->step_count;
+    const double steps = (work->whole_count + work->split_tile_count) * work->step_count;
     const double a_bytes = steps * work->cluster_rows * count_a_lines(c).inside * c->step.row_bytes;
     const double b_bytes = steps * count_b_lines(c).inside * c->step.col_bytes;
     return (a_bytes * (1.0 - 1.0 / readers->a_count) * log2(readers->a_at_once) +
@@ -121,7 +121,7 @@ double tgi_wgmma_memory_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers
     const double each_s = tgi_model_tile_bytes(c->problem) *
                           (1.0 + f->wgmma_copied_share * find_copied_ratio(c, readers)) /
                           (f->wgmma_memory_share * c->gpu->memory_bytes_per_s) /
-                          (work->whole_count + work->cut_count);
+                          (work->whole_count + work->split_tile_count);
     return find_round_seconds(work->whole_count, slots, each_s) +
-           find_round_seconds(work->cut_count * parts, slots, each_s / parts);
+           find_round_seconds(work->split_tile_count * parts, slots, each_s / parts);
 }

@@ -47,10 +47,10 @@ static double find_own_seconds(const tgi_wgmma_case *c, const step_seconds *step
                                double memory_share)
 {
     const tgi_wgmma_work *work = c->work;
-    const double slots = work->slot_count, cut_units = work->cut_count * work->part_count;
+    const double slots = work->slot_count, split_units = work->split_tile_count * work->part_count;
     const double whole_steps = work->cluster_parts > 1 ? work->part_steps : work->step_count;
     return ceil(work->whole_count / slots) * find_tile_seconds(c, step, whole_steps, memory_share) +
-           ceil(cut_units / slots) * find_tile_seconds(c, step, work->part_steps, memory_share);
+           ceil(split_units / slots) * find_tile_seconds(c, step, work->part_steps, memory_share);
 }
 
 /* Returns the seconds by which relayout warps are ahead: they bring the next tile's stages while
@@ -60,8 +60,8 @@ static double find_ahead_seconds(const tgi_wgmma_work *work, const step_seconds 
 {
     const double rounds = ceil(work->whole_count / work->slot_count);
     const double most_s = fmin(work->stage_count * step->busy_s, work->step_count * step->slack_s);
-    return work->a_is_loose && rounds > 1.0 ? (rounds - 1.0) * fmin(finish_s / rounds, most_s)
-                                            : 0.0;
+    return work->is_a_unaligned && rounds > 1.0 ? (rounds - 1.0) * fmin(finish_s / rounds, most_s)
+                                                : 0.0;
 }
 
 /* Returns the seconds of two things that run at once: the slower of both, and more the closer they
@@ -81,10 +81,10 @@ double tgi_model_wgmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const tgi_wgmma_case c = {f,       gpu,  kernel,
                               problem, work, tgi_wgmma_find_step(f, kernel, problem)};
     const tgi_wgmma_readers readers = tgi_wgmma_count_readers(&c);
-    const double cut_units = work->cut_count * work->part_count;
+    const double split_units = work->split_tile_count * work->part_count;
     const double memory_s = tgi_wgmma_memory_seconds(&c, &readers);
     const double products_s = tgi_wgmma_products_seconds(&c);
-    const double busy_share = fmin(1.0, (work->whole_count + cut_units) / work->slot_count);
+    const double busy_share = fmin(1.0, (work->whole_count + split_units) / work->slot_count);
     const step_seconds step = find_step_seconds(&c, &readers, busy_share);
     const double idle_s = find_own_seconds(&c, &step, 0.0);
     const double own_s = find_own_seconds(&c, &step, fmin(1.0, memory_s / idle_s));

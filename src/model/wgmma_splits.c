@@ -23,8 +23,8 @@ double tgi_wgmma_partial_store_seconds(const tgi_wgmma_case *c)
     const tgi_figures *f = c->figures;
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
-    const double put_s = f->wgmma_tile_s + sums * 4.0 / f->wgmma_piece_bytes_per_s;
-    return ceil(work->cut_count * work->part_count / work->slot_count) * put_s;
+    const double put_s = f->wgmma_tile_s + sums * 4.0 / f->wgmma_partial_bytes_per_s;
+    return ceil(work->split_tile_count * work->part_count / work->slot_count) * put_s;
 }
 
 double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
@@ -32,10 +32,10 @@ double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
     const tgi_figures *f = c->figures;
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
-    const double units = work->cut_count * work->part_count;
-    if (work->cut_count <= 0.0)
+    const double units = work->split_tile_count * work->part_count;
+    if (work->split_tile_count <= 0.0)
         return 0.0;
-    return f->wgmma_pieces_s + f->wgmma_piece_part_s * work->part_count +
+    return f->wgmma_partial_add_s + f->wgmma_partial_add_split_s * work->part_count +
            units * work->cluster_rows * sums * 4.0 /
-               (f->wgmma_pieces_ratio * c->gpu->memory_bytes_per_s);
+               (f->wgmma_partial_add_ratio * c->gpu->memory_bytes_per_s);
 }

@@ -17,8 +17,8 @@ static double find_transposed_seconds(const tgi_wgmma_case *c)
     const tgi_figures *f = c->figures;
     const double parts = (double)c->kernel->tile_cols / c->work->d_part_cols;
     const double part_s =
-        c->work->d_part_cols < WIDE_PART_COLS ? f->wgmma_turned_narrow_part_s : 0.0;
-    return is_transposed(c->problem) ? f->wgmma_turned_s + part_s * (parts - 1.0) : 0.0;
+        c->work->d_part_cols < WIDE_PART_COLS ? f->wgmma_transposed_narrow_part_s : 0.0;
+    return is_transposed(c->problem) ? f->wgmma_transposed_s + part_s * (parts - 1.0) : 0.0;
 }
 
 /* Returns what a part of the tile takes more that threads store, and not TMA. */
@@ -36,7 +36,7 @@ static double find_stored_part_seconds(const tgi_wgmma_case *c)
 static double find_stored_seconds(const tgi_wgmma_case *c)
 {
     const tgi_wgmma_work *work = c->work;
-    if (work->is_d_boxed)
+    if (work->is_d_tma_stored)
         return 0.0;
     return find_stored_part_seconds(c) *
            ceil((double)c->kernel->tile_cols / work->d_part_cols / work->cluster_parts);
@@ -48,9 +48,9 @@ static int is_deferred(const tgi_wgmma_case *c)
     const tgi_wgmma_work *work = c->work;
     const tgi_kernel *kernel = c->kernel;
     const tgi_problem *p = c->problem;
-    return !work->a_is_loose && tgi_type_bytes(kernel->type) == 2 &&
+    return !work->is_a_unaligned && tgi_type_bytes(kernel->type) == 2 &&
            tgi_type_bytes(p->d_type) == 2 && tgi_epilogue_is_sum_alone(&p->epilogue) &&
-           work->is_d_boxed && !is_transposed(p) && work->cluster_parts == 1 &&
+           work->is_d_tma_stored && !is_transposed(p) && work->cluster_parts == 1 &&
            kernel->tile_cols > work->d_part_cols &&
            work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
 }
@@ -61,7 +61,7 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double rounds = ceil(work->whole_count / work->slot_count);
-    const double last = rounds > 0.0 && work->cut_count == 0.0 ? 1.0 : 0.0;
+    const double last = rounds > 0.0 && work->split_tile_count == 0.0 ? 1.0 : 0.0;
     const int64_t elem_bytes = tgi_type_bytes(c->problem->d_type);
     const double store_s =
         sums / work->cluster_parts * (double)elem_bytes /

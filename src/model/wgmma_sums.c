@@ -28,7 +28,7 @@ tgi_wgmma_step tgi_wgmma_find_step(const tgi_figures *figures, const tgi_kernel 
     /* Family bf16r splits the rows of A in registers. */
     if (kernel->family == TGI_FAMILY_cuda_bf16r)
         return (tgi_wgmma_step){CHUNK_BYTES, precision->product_count, STEP_BYTES, line_bytes,
-                                add_cycles + figures->slice_cut_cycles};
+                                add_cycles + figures->slice_register_cycles};
     return (tgi_wgmma_step){CHUNK_BYTES, precision->product_count, line_bytes, line_bytes,
                             add_cycles};
 }
@@ -73,7 +73,7 @@ double tgi_wgmma_multiply_seconds(const tgi_wgmma_case *c, double busy_share)
 double tgi_wgmma_products_seconds(const tgi_wgmma_case *c)
 {
     const tgi_wgmma_work *work = c->work;
-    const double tiles = (work->whole_count + work->cut_count) * work->cluster_rows;
+    const double tiles = (work->whole_count + work->split_tile_count) * work->cluster_rows;
     return tiles * work->step_count * count_step_cycles(c) /
            ((double)c->gpu->sm_count * c->gpu->clock_hz);
 }

@@ -13,7 +13,7 @@ typedef struct tgi_proposal {
     const tgi_kernel *kernel;
     int is_legal;
     tgi_refusal refusal;   /* why it is not legal; NONE if it is */
-    tgi_decision decision; /* the member of the kernel's family; zeros where nothing is to be cut */
+    tgi_decision decision; /* the member of the kernel's family; zeros if nothing is split */
     int thread_count;      /* threads of the processor at most, 1 on a GPU */
     int64_t workspace_bytes;
     int64_t resident_blocks; /* of a GPU's multiprocessor at once; 0 where not known */
@@ -71,7 +71,7 @@ typedef struct tgi_backend {
     /* Fills all but proposal->kernel, which is given. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     /* Fills the counts that a plan's figures are derived from; NULL where there are none. */
-    void (*describe_cut)(const tgi_proposal *proposal, tgi_plan_cut *cut);
+    void (*describe_split)(const tgi_proposal *proposal, tgi_plan_split *split);
     /* Returns the size of the block that `prepare` fills, for a problem that is not empty. */
     int64_t (*count_prepared_bytes)(const tgi_problem *problem, const tgi_proposal *proposal);
     /* Derives all that a launch needs and that does not depend on its pointers, alpha and beta,

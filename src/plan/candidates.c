@@ -121,14 +121,14 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
                        const tgi_problem *problem, const tgi_proposal *proposal,
                        tg_candidate *candidate)
 {
-    tgi_plan_cut cut = {
+    tgi_plan_split split = {
         .k_part_count = 1, .cluster_parts = 1, .resident_count = proposal->resident_blocks};
     tgi_plan_counts counts = {.block_count = 0};
-    if (proposal->is_legal && backend->describe_cut && !tgi_problem_is_empty(problem) &&
+    if (proposal->is_legal && backend->describe_split && !tgi_problem_is_empty(problem) &&
         !tgi_problem_is_scale_only(problem))
-        backend->describe_cut(proposal, &cut);
+        backend->describe_split(proposal, &split);
     if (proposal->is_legal)
-        counts = tgi_model_count_plan(&machine->gpu, proposal->kernel, problem, &cut);
+        counts = tgi_model_count_plan(&machine->gpu, proposal->kernel, problem, &split);
     candidate->block_count = counts.block_count;
     candidate->k_part_count = counts.k_part_count;
     candidate->threads_per_block = counts.threads_per_block;

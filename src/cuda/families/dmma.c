@@ -1,4 +1,4 @@
-/* Family dmma: FP64 tiles by matrix instructions. */
+/* Plans the family dmma: FP64 tiles by matrix instructions. */
 
 #include "cuda/families/gemm.h"
 #include "kernels/dmma/dmma_shape.h"
@@ -32,7 +32,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                     (double)count_tiles(kernel, p) * (double)p->batch_count,
                                 .blocks_per_sm = resident,
                                 .access = tgi_gemm_find_access(p)};
-    tgi_gemm_cut_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
+    tgi_gemm_split_k(machine, p, &work, tgi_model_dmma_seconds, proposal);
 }
 
-const tgi_cuda_planner tgi_cuda_planner_dmma = {propose, tgi_gemm_describe_cut};
+const tgi_cuda_planner tgi_cuda_planner_dmma = {propose, tgi_gemm_describe_split};

@@ -1,4 +1,4 @@
-/* Family dmma: its launch. */
+/* Launches the family dmma. */
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 

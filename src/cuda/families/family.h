@@ -1,5 +1,5 @@
-/* Families of CUDA rows of the kernel table: the two halves that each has, planning and launching.
- * Planning needs neither a driver nor a GPU. */
+/* Each family of CUDA rows has two halves, planning and launching. Planning needs neither a driver
+ * nor a GPU. */
 #ifndef TGI_CUDA_FAMILY_H
 #define TGI_CUDA_FAMILY_H
 
@@ -7,17 +7,17 @@
 
 typedef struct tgi_cuda_queue tgi_cuda_queue; /* runtime/launch.h */
 
-#define TGI_CUDA_OPERAND_ALIGNMENT 16 /* bytes, that TMA and accesses by vectors need */
+#define TGI_CUDA_OPERAND_ALIGNMENT 16 /* bytes; TMA and vector accesses need it */
 
 /* The planning half of a family, families/X.c. */
 typedef struct tgi_cuda_planner {
-    /* Proposes as tgi_backend does; type and instruction set already fit, sizes are 1 or more,
-     * alpha is not 0. Fills legality, refusal, decision, workspace_bytes and predicted_s; serial_s
-     * and sum_order are its caller's. machine->device is NULL where no device is there. */
+    /* Proposes as tgi_backend does. Type and instruction set already fit, sizes are 1 or more, and
+     * alpha is not 0. Fills legality, refusal, decision, workspace_bytes and predicted_s. The
+     * caller fills serial_s and sum_order. machine->device is NULL if there is no device. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
-    /* Fills the counts of the decision in *cut, which has those of a plan that cuts nothing; NULL:
-     * the family never cuts. */
-    void (*describe_cut)(const tgi_proposal *proposal, tgi_plan_cut *cut);
+    /* Fills *split with the counts of the decision. On entry it describes a plan that splits
+     * nothing. NULL if the family never splits. */
+    void (*describe_split)(const tgi_proposal *proposal, tgi_plan_split *split);
 } tgi_cuda_planner;
 
 /* The launching half of a family, families/X_launch.c. */
@@ -37,9 +37,9 @@ typedef struct tgi_cuda_launcher {
 #include "cuda/families/families.def"
 #undef TGI_CUDA_FAMILY
 
-/* The backend's propose and describe_cut, by the row's family. */
+/* These implement the backend's propose and describe_split: they call the row's family. */
 void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                       tgi_proposal *proposal);
-void tgi_cuda_describe_cut(const tgi_proposal *proposal, tgi_plan_cut *cut);
+void tgi_cuda_describe_split(const tgi_proposal *proposal, tgi_plan_split *split);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "core/round.h"
 
-#define BLOCK_SHARED_BYTES 1024 /* shared memory that the system takes of each block */
+#define BLOCK_SHARED_BYTES 1024 /* shared memory that the system reserves for each block */
 #define PARTS_MAX 1024
 
 /* Returns 1 if the shorter stride of an operand with `line_count` lines runs along k. */
@@ -14,7 +14,7 @@ static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_c
     return line_count == 1 || llabs(k_stride) <= llabs(across);
 }
 
-/* Returns 1 if lines of contiguous elements, `across` apart, allow accesses of 16 bytes. */
+/* Returns 1 if lines of contiguous elements, `across` elements apart, allow 16-byte accesses. */
 static int has_vectors(const tgi_problem *p, tg_type type, const tgi_layout *layout, int64_t along,
                        int64_t across, int64_t line_count)
 {
@@ -92,8 +92,8 @@ int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *p, const t
     return 1;
 }
 
-void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
-                    tgi_gemm_predict *predict, tgi_proposal *proposal)
+void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
+                      tgi_gemm_predict *predict, tgi_proposal *proposal)
 {
     const int64_t steps = tgi_divide_up(p->k, proposal->kernel->tile_depth);
     proposal->resident_blocks = whole->blocks_per_sm;
@@ -103,9 +103,9 @@ void tgi_gemm_cut_k(const tgi_machine *machine, const tgi_problem *p, const tgi_
             break;
 }
 
-void tgi_gemm_describe_cut(const tgi_proposal *proposal, tgi_plan_cut *cut)
+void tgi_gemm_describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
-    cut->k_part_count = proposal->decision.tile.k_part_count;
+    split->k_part_count = proposal->decision.tile.k_part_count;
 }
 
 int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal)

@@ -1,4 +1,4 @@
-/* Launch code that the production families share: kernel arguments, the sum of split-K parts. */
+/* Launching that the production families share: kernel arguments and the sum of split-K parts. */
 #ifndef TGI_CUDA_GEMM_LAUNCH_H
 #define TGI_CUDA_GEMM_LAUNCH_H
 
@@ -6,16 +6,16 @@
 #include "cuda/runtime/launch.h"
 #include "kernels/gemm_args.h"
 
-/* Fills all that does not depend on a call: pointers stay NULL, and elements of an access are those
- * of aligned pointers. k is whole. */
+/* Fills the arguments that do not depend on a call. Pointers stay NULL, accesses are as wide as
+ * aligned pointers allow, and k is not split. */
 void tgi_gemm_prepare_args(const tgi_problem *problem, tgi_gemm_args *args);
 
-/* Completes arguments of a call, a copy of those of the plan: pointers, alpha, beta, and accesses
- * by single elements where a pointer is not aligned. is_transposed: A and B change places. */
+/* Completes a copy of the plan's arguments for a call: pointers, alpha and beta. An operand whose
+ * pointer is not aligned is accessed by single elements. A and B change places if is_transposed
+ * is 1. */
 void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_args *args);
 
-/* Prepares the kernel that adds the split-K parts that another one has left in the workspace;
- * nothing where k is not split. */
+/* Prepares the kernel that adds the split-K parts in the workspace, if k is split. */
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 
 /* The prepared block of families whose decision is a tgi_tile_decision. */
@@ -27,11 +27,11 @@ typedef struct tgi_tile_prepared {
 /* Returns the size of a tgi_tile_prepared. */
 int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal);
 
-/* Prepares the arguments, the row's kernel but for its grid, and the sum of the parts. */
+/* Prepares the arguments, the row's kernel without its grid, and the kernel that adds parts. */
 void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
                       tgi_tile_prepared *prepared);
 
-/* Launches the kernel and the sum of the parts. */
+/* Launches the row's kernel and, if k is split, the kernel that adds parts. */
 tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, void *prepared);
 
 #endif

@@ -1,4 +1,4 @@
-/* The ladder's rungs on a GPU: which products each takes. */
+/* Plans the ladder's rungs on a GPU. */
 #include "cuda/families/family.h"
 #include "model/ladder_model.h"
 #include "model/ladder_problem.h"

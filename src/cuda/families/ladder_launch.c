@@ -1,4 +1,4 @@
-/* The ladder's rungs on a GPU: their launch. */
+/* Launches the ladder's rungs on a GPU. */
 #include <stdio.h>
 
 #include "core/round.h"

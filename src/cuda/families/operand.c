@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/round.h"
+#include "kernels/copy/unaligned_lines.h"
 
 #define REPACKED_PITCH_BYTES 128
 #define WORKSPACE_UNIT_BYTES 256
@@ -62,6 +63,20 @@ void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int
                                        : runs.stride * o->elem_bytes;
     o->batch_bytes = o->is_repacked || o->batch_count == 1 ? o->pitch_bytes * runs.count
                                                            : o->batch_stride * o->elem_bytes;
+}
+
+void tgi_operand_describe_unaligned(tgi_operand *o)
+{
+    const tgi_runs runs = tgi_operand_runs(o);
+    const int64_t batch_bytes = o->batch_stride * o->elem_bytes;
+    o->is_unaligned = o->is_repacked && runs.along == 1 && runs.stride >= runs.length &&
+                      runs.count >= TGI_UNALIGNED_KINDS && tgi_operand_is_batch_fit(o) &&
+                      runs.stride < TGI_TENSOR_STRIDE_MAX / TGI_UNALIGNED_KINDS / o->elem_bytes;
+    if (!o->is_unaligned)
+        return;
+    o->is_repacked = 0;
+    o->pitch_bytes = runs.stride * o->elem_bytes;
+    o->batch_bytes = o->batch_count == 1 ? o->pitch_bytes * TGI_UNALIGNED_KINDS : batch_bytes;
 }
 
 int64_t tgi_operand_workspace_bytes(const tgi_operand *o)

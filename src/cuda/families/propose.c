@@ -1,4 +1,4 @@
-/* Proposals and cuts, by the family of the row. */
+/* Dispatches planning to the family of the row. */
 #include <stdio.h>
 
 #include "cuda/families/family.h"
@@ -25,11 +25,11 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
     proposal->serial_s = proposal->predicted_s;
 }
 
-void tgi_cuda_describe_cut(const tgi_proposal *proposal, tgi_plan_cut *cut)
+void tgi_cuda_describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
     const tgi_cuda_planner *planner = planners[proposal->kernel->family];
-    if (planner->describe_cut)
-        planner->describe_cut(proposal, cut);
+    if (planner->describe_split)
+        planner->describe_split(proposal, split);
 }
 
 const tgi_backend tgi_backend_chip = {
@@ -37,5 +37,5 @@ const tgi_backend tgi_backend_chip = {
     .row_device = "cuda",
     .operand_alignment = TGI_CUDA_OPERAND_ALIGNMENT,
     .propose = tgi_cuda_propose,
-    .describe_cut = tgi_cuda_describe_cut,
+    .describe_split = tgi_cuda_describe_split,
 };

@@ -7,8 +7,8 @@
 
 #define BLOCKS_PER_SM 8
 
-/* Returns 1 if runs of contiguous elements are moved as such. Runs that overlap are not, because
- * the kernel takes care to read nothing only before the first byte of the lowest one. */
+/* Returns 1 if runs of contiguous elements are copied as lines. Runs that overlap are not, because
+ * the kernel guards reads before the first byte of the lowest line alone. */
 static int is_in_lines(const tgi_operand *o)
 {
     const tgi_runs runs = tgi_operand_runs(o);

@@ -1,4 +1,4 @@
-/* Family simt: FP32 tiles on CUDA cores, of any size and layout. */
+/* Plans the family simt: FP32 tiles on CUDA cores, for any size and layout. */
 #include <stdio.h>
 
 #include "cuda/families/gemm.h"
@@ -14,8 +14,9 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                  kernel->thread_count);
 }
 
-/* Tries k whole, then, unless the order of sums is to depend on k alone, cut so that no block is
- * left over: one on each multiprocessor, or full rounds of all that run at once. */
+/* Tries a k that is not split. Unless the order of sums must depend on k alone, it then tries
+ * split-K parts that give one block to each multiprocessor, or full rounds of all blocks that run
+ * at once. */
 static void choose_parts(const tgi_machine *machine, const tgi_problem *p,
                          const tgi_tile_work *whole, tgi_proposal *proposal)
 {
@@ -51,4 +52,4 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     choose_parts(machine, p, &work, proposal);
 }
 
-const tgi_cuda_planner tgi_cuda_planner_simt = {propose, tgi_gemm_describe_cut};
+const tgi_cuda_planner tgi_cuda_planner_simt = {propose, tgi_gemm_describe_split};

@@ -1,4 +1,4 @@
-/* Family simt: its launch. */
+/* Launches the family simt. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #define PAIR_BYTES 8
 #define COL_TILES_MAX (1 << 24) /* a group's tiles are counted in 32 bits */
 
-/* A pointer's alignment decides by what pieces an operand is copied. */
+/* A pointer's alignment decides how wide the copies of its operand are. */
 enum { ALIGNED_TO_ELEMENTS, ALIGNED_TO_PAIRS, ALIGNED_TO_VECTORS, ALIGNMENT_COUNT };
 
 typedef struct simt_prepared {
@@ -18,7 +18,7 @@ typedef struct simt_prepared {
     tgi_cuda_kernel add;
 } simt_prepared;
 
-/* Returns 1 if copies can run by 8 bytes, for which kernels/simt/simt.cu has kernels of one
+/* Returns 1 if operands can be copied by 8 bytes. kernels/simt/simt.cu has such kernels for one
  * instruction set alone. */
 static int has_pairs(const tgi_machine *machine)
 {
@@ -26,15 +26,15 @@ static int has_pairs(const tgi_machine *machine)
     return tgi_kernels_isa_runs(TGI_ISA_sm90a, features) && tgi_cuda_has_code(TGI_ISA_sm90a);
 }
 
-/* Returns 1 if B's rows of contiguous elements start at multiples of 8 bytes where B does. */
+/* Returns 1 if B's rows are contiguous and start at multiples of 8 bytes when B does. */
 static int is_b_paired(const tgi_problem *p)
 {
     return p->b.col == 1 && p->b.row % 2 == 0 && p->b.batch % 2 == 0 && p->n % 2 == 0;
 }
 
-/* Returns how an operand's line_count lines, along m or n, are copied
- * (kernels/copy/panel_copy.cuh). Tiles moved back from the edge start at multiples of 16 bytes only
- * where the lines end at one. */
+/* Returns the letter of the copy of an operand's line_count lines along m or n
+ * (kernels/copy/panel_copy.cuh). A tile that is moved back from the edge starts at a multiple of 16
+ * bytes only if the lines end at one. */
 static char choose_copy(int along_k, int has_vectors, int has_pairs_too, int64_t line_count)
 {
     if (along_k)

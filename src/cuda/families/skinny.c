@@ -1,6 +1,7 @@
 /*
- * Families rank and dot: D has few rows, or few columns, and then is formed transposed. The grid is
- * at most as many blocks as run at once; they share out tiles of D, whole or cut along k.
+ * Plans the families rank and dot, for a D with few rows or few columns. A D with few columns is
+ * formed transposed. A grid has at most as many blocks as run at once. They share out the tiles of
+ * D, whole or split along k.
  */
 #include "cuda/families/skinny.h"
 
@@ -10,8 +11,7 @@
 #include "kernels/skinny/rank_args.h"
 #include "kernels/skinny/skinny_shape.h"
 
-/* Fewer steps than these are not worth a block's start. */
-#define STEPS_MIN 4
+#define STEPS_MIN 4 /* a block with fewer steps costs more to start than it saves */
 #define RANK_PARTS_MAX 16
 #define WORKSPACE_UNIT_BYTES 256
 
@@ -46,58 +46,58 @@ int tgi_skinny_is_narrow_rank(const tgi_kernel *kernel)
     return !is_dot(kernel) && tgi_type_bytes(kernel->type) < 4;
 }
 
-/* Tiles and the units that they are cut into; a block has unit_count / block_count of them. */
-typedef struct skinny_cut {
+/* A split of the tiles of D into units along k. Blocks share the units evenly. */
+typedef struct skinny_split {
     int64_t block_count, unit_elems, part_count;
     int64_t tile_cols;
-    int64_t block_steps; /* of the block that has most */
-} skinny_cut;
+    int64_t block_steps; /* steps of the block that has most */
+} skinny_split;
 
-static skinny_cut keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
-                             int64_t slot_count)
+static skinny_split keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
+                               int64_t slot_count)
 {
-    skinny_cut cut = {.unit_elems = p->k, .part_count = 1, .tile_cols = kernel->tile_cols};
-    cut.block_count = tile_count < slot_count ? tile_count : slot_count;
-    cut.block_steps =
-        tgi_divide_up(tile_count, cut.block_count) * tgi_divide_up(p->k, kernel->tile_depth);
-    return cut;
+    skinny_split split = {.unit_elems = p->k, .part_count = 1, .tile_cols = kernel->tile_cols};
+    split.block_count = tile_count < slot_count ? tile_count : slot_count;
+    split.block_steps =
+        tgi_divide_up(tile_count, split.block_count) * tgi_divide_up(p->k, kernel->tile_depth);
+    return split;
 }
 
-static skinny_cut cut_tiles(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
-                            int64_t slot_count)
+static skinny_split split_tiles(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
+                                int64_t slot_count)
 {
     const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
     const int64_t step_count = tile_count * tile_steps;
     int64_t most = step_count / STEPS_MIN > 1 ? step_count / STEPS_MIN : 1;
-    skinny_cut cut = {.unit_elems = kernel->tile_depth, .tile_cols = kernel->tile_cols};
-    cut.block_count = most < slot_count ? most : slot_count;
-    cut.block_steps = tgi_divide_up(step_count, cut.block_count);
-    cut.part_count = tgi_divide_up(tile_steps - 1, step_count / cut.block_count) + 1;
-    if (cut.part_count > tile_steps)
-        cut.part_count = tile_steps;
-    return cut;
+    skinny_split split = {.unit_elems = kernel->tile_depth, .tile_cols = kernel->tile_cols};
+    split.block_count = most < slot_count ? most : slot_count;
+    split.block_steps = tgi_divide_up(step_count, split.block_count);
+    split.part_count = tgi_divide_up(tile_steps - 1, step_count / split.block_count) + 1;
+    if (split.part_count > tile_steps)
+        split.part_count = tile_steps;
+    return split;
 }
 
-/* Splits each tile of a narrow rank kernel into so many equal split-K parts, and gives a tile so
- * few columns that all blocks have as many. They then read the same lines of B side by side. */
-static skinny_cut cut_alike(const tgi_kernel *kernel, const tgi_problem *p, int64_t part_count,
-                            int64_t slot_count)
+/* Splits each tile of a narrow rank kernel into part_count equal parts, and makes tiles narrow
+ * enough that all blocks have as many columns. They then read the same lines of B side by side. */
+static skinny_split split_evenly(const tgi_kernel *kernel, const tgi_problem *p, int64_t part_count,
+                                 int64_t slot_count)
 {
     const int64_t unit = TGI_RANK_UNIT_BYTES / tgi_type_bytes(p->type);
     const int64_t tile_steps = tgi_divide_up(p->k, kernel->tile_depth);
     const int64_t part_steps = tgi_divide_up(tile_steps, part_count);
-    skinny_cut cut = {.part_count = tgi_divide_up(tile_steps, part_steps)};
-    cut.unit_elems = cut.part_count > 1 ? part_steps * kernel->tile_depth : p->k;
-    const int64_t entries = p->batch_count * cut.part_count;
+    skinny_split split = {.part_count = tgi_divide_up(tile_steps, part_steps)};
+    split.unit_elems = split.part_count > 1 ? part_steps * kernel->tile_depth : p->k;
+    const int64_t entries = p->batch_count * split.part_count;
     const int64_t least = tgi_divide_up(p->n, kernel->tile_cols); /* tiles of an entry */
     const int64_t rounds = tgi_divide_up(least * entries, slot_count);
     const int64_t most = rounds * slot_count / entries;
-    cut.tile_cols = tgi_divide_up(tgi_divide_up(p->n, most > least ? most : least), unit) * unit;
-    cut.block_count = tgi_divide_up(p->n, cut.tile_cols) * entries;
-    if (cut.part_count == 1 && cut.block_count > slot_count)
-        cut.block_count = slot_count;
-    cut.block_steps = rounds * part_steps;
-    return cut;
+    split.tile_cols = tgi_divide_up(tgi_divide_up(p->n, most > least ? most : least), unit) * unit;
+    split.block_count = tgi_divide_up(p->n, split.tile_cols) * entries;
+    if (split.part_count == 1 && split.block_count > slot_count)
+        split.block_count = slot_count;
+    split.block_steps = rounds * part_steps;
+    return split;
 }
 
 void tgi_skinny_describe_a(const tgi_problem *p, tgi_operand *a)
@@ -105,7 +105,7 @@ void tgi_skinny_describe_a(const tgi_problem *p, tgi_operand *a)
     tgi_operand_describe(p, 0, 0, p->is_a_offset, a);
 }
 
-/* Returns how dot reads A, which is predicted by strides alone, as its B is. */
+/* Returns how dot reads A. Like the access to B, it is predicted by strides alone. */
 static tgi_access find_narrow_a_access(const tgi_problem *p)
 {
     tgi_operand a;
@@ -115,8 +115,9 @@ static tgi_access find_narrow_a_access(const tgi_problem *p)
                            : TGI_ACCESS_ELEMENTS;
 }
 
-/* Narrow types need lines without gaps, wherever they begin; of wider ones those are read element
- * by element, and others a sector for each. */
+/* Narrow types are read by vectors from any line of contiguous elements. Wider types read such
+ * lines element by element if they are unaligned, and other layouts with a sector for each
+ * element. */
 static void set_access(const tgi_kernel *kernel, const tgi_problem *p, tgi_tile_work *work)
 {
     const int along_k = p->n == 1 || p->b.row == 1, is_along = along_k == is_dot(kernel);
@@ -149,12 +150,12 @@ tgi_layout tgi_skinny_find_repacked_layout(const tgi_operand *a)
 }
 
 static double predict(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
-                      const skinny_cut *cut)
+                      const skinny_split *split)
 {
-    tgi_tile_work work = {.block_count = (double)cut->block_count,
-                          .block_k = (double)cut->block_steps * kernel->tile_depth,
-                          .part_count = (double)cut->part_count,
-                          .tile_cols = (double)cut->tile_cols,
+    tgi_tile_work work = {.block_count = (double)split->block_count,
+                          .block_k = (double)split->block_steps * kernel->tile_depth,
+                          .part_count = (double)split->part_count,
+                          .tile_cols = (double)split->tile_cols,
                           .blocks_per_sm = count_blocks_per_sm(machine, kernel)};
     set_access(kernel, p, &work);
     return tgi_model_skinny_seconds(&machine->gpu, kernel, p, &work);
@@ -180,48 +181,48 @@ static int takes(const tgi_machine *machine, const tgi_problem *p, tgi_proposal 
     return 1;
 }
 
-/* Proposes the cut where it is predicted to be faster than what was proposed before; a_bytes: of A,
- * which is to be repacked; 0: it is not. */
-static void try_cut(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
-                    const skinny_cut *cut, tgi_proposal *proposal)
+/* Proposes the split if it is predicted to be faster than what was proposed before. a_bytes is the
+ * size of a repacked A, or 0 if A is read where it lies. */
+static void try_split(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
+                      const skinny_split *split, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const double seconds =
-        predict(machine, kernel, p, cut) + tgi_model_repack_seconds(&machine->gpu, (double)a_bytes);
+    const double seconds = predict(machine, kernel, p, split) +
+                           tgi_model_repack_seconds(&machine->gpu, (double)a_bytes);
     if (proposal->is_legal && seconds >= proposal->predicted_s)
         return;
-    if (tgi_gemm_part_bytes(p, cut->part_count) > TGI_WORKSPACE_BYTES_MAX)
+    if (tgi_gemm_part_bytes(p, split->part_count) > TGI_WORKSPACE_BYTES_MAX)
         return;
     proposal->is_legal = 1;
     proposal->resident_blocks = count_blocks_per_sm(machine, kernel);
     proposal->predicted_s = seconds;
-    proposal->workspace_bytes = tgi_skinny_find_a_place(p, cut->part_count) + a_bytes;
-    proposal->decision.skinny = (tgi_skinny_decision){.tile_cols = cut->tile_cols,
-                                                      .unit_elems = cut->unit_elems,
-                                                      .part_count = cut->part_count,
-                                                      .block_count = cut->block_count,
+    proposal->workspace_bytes = tgi_skinny_find_a_place(p, split->part_count) + a_bytes;
+    proposal->decision.skinny = (tgi_skinny_decision){.tile_cols = split->tile_cols,
+                                                      .unit_elems = split->unit_elems,
+                                                      .part_count = split->part_count,
+                                                      .block_count = split->block_count,
                                                       .is_a_repacked = a_bytes > 0};
 }
 
-static void propose_cuts(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
-                         tgi_proposal *proposal)
+static void propose_splits(const tgi_machine *machine, const tgi_problem *p, int64_t a_bytes,
+                           tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t tile_count = tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
     const int64_t slot_count =
         (int64_t)machine->gpu.sm_count * count_blocks_per_sm(machine, kernel);
     if (!tgi_skinny_is_narrow_rank(kernel)) {
-        const skinny_cut whole = keep_whole(kernel, p, tile_count, slot_count);
-        const skinny_cut cut = cut_tiles(kernel, p, tile_count, slot_count);
-        try_cut(machine, p, a_bytes, &whole, proposal);
-        try_cut(machine, p, a_bytes, &cut, proposal);
+        const skinny_split whole = keep_whole(kernel, p, tile_count, slot_count);
+        const skinny_split split = split_tiles(kernel, p, tile_count, slot_count);
+        try_split(machine, p, a_bytes, &whole, proposal);
+        try_split(machine, p, a_bytes, &split, proposal);
         return;
     }
     const int64_t most = tgi_divide_up(p->k, STEPS_MIN * kernel->tile_depth);
     for (int64_t parts = 1; parts <= most && parts <= RANK_PARTS_MAX; parts++) {
-        const skinny_cut cut = cut_alike(kernel, p, parts, slot_count);
-        if (cut.part_count == parts && (parts == 1 || cut.block_count <= slot_count))
-            try_cut(machine, p, a_bytes, &cut, proposal);
+        const skinny_split split = split_evenly(kernel, p, parts, slot_count);
+        if (split.part_count == parts && (parts == 1 || split.block_count <= slot_count))
+            try_split(machine, p, a_bytes, &split, proposal);
     }
 }
 
@@ -238,7 +239,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     proposal->needs_aligned[tgi_skinny_is_transposed(given)] =
         tgi_skinny_is_narrow_rank(proposal->kernel) && a_bytes == 0;
     if (!tgi_skinny_is_narrow_rank(proposal->kernel) || a_bytes == 0)
-        propose_cuts(machine, &p, 0, proposal);
+        propose_splits(machine, &p, 0, proposal);
     if (tgi_type_bytes(p.type) >= 4 || a_bytes == 0)
         return;
     if (a_bytes > TGI_WORKSPACE_BYTES_MAX) {
@@ -249,15 +250,15 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     }
     p.a = tgi_skinny_find_repacked_layout(&a);
     p.is_a_offset = 0;
-    propose_cuts(machine, &p, a_bytes, proposal);
+    propose_splits(machine, &p, a_bytes, proposal);
 }
 
-static void describe_cut(const tgi_proposal *proposal, tgi_plan_cut *cut)
+static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
     const tgi_skinny_decision *decision = &proposal->decision.skinny;
-    cut->k_part_count = decision->part_count;
-    cut->tile_cols = decision->tile_cols;
-    cut->block_count = decision->block_count;
+    split->k_part_count = decision->part_count;
+    split->tile_cols = decision->tile_cols;
+    split->block_count = decision->block_count;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_skinny = {propose, describe_cut};
+const tgi_cuda_planner tgi_cuda_planner_skinny = {propose, describe_split};

@@ -1,4 +1,4 @@
-/* Families rank and dot: their launch. */
+/* Launches the families rank and dot. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 enum { BASE_A, BASE_B, BASE_COUNT };
 
 typedef struct skinny_prepared {
-    tgi_rank_args args; /* of which kernels without maps take the first part alone */
+    tgi_rank_args args; /* kernels without tensor maps take only the first member */
     size_t args_bytes;
     int is_transposed;
-    int64_t a_place; /* offset of A's copy in the workspace, where A is repacked */
+    int64_t a_place; /* offset of A's copy in the workspace, if A is repacked */
     tgi_tensor_slots slots;
     tgi_tensor_slot slot[1 + TGI_RANK_MAPS_MAX];
     tgi_repack_prepared repack;
@@ -31,8 +31,8 @@ static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *pr
     return sizeof(skinny_prepared);
 }
 
-/* Returns 1 if TMA can bring B's lines: those that begin alike lie at multiples of 16 bytes from
- * one another, and so do the batch entries. */
+/* Returns 1 if TMA can load B's lines: lines with the same offset from a unit of 16 bytes lie at
+ * multiples of 16 bytes from one another, and so do the batch entries. */
 static int has_maps(const tgi_machine *machine, const tgi_problem *p)
 {
     const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
@@ -47,7 +47,7 @@ static int has_maps(const tgi_machine *machine, const tgi_problem *p)
              batch_bytes % TGI_RANK_UNIT_BYTES == 0));
 }
 
-/* Adds the map of A's rows, in TMA boxes of all of them. */
+/* Adds the map of A. A TMA box holds a part of all rows. */
 static void add_row_map(skinny_prepared *prepared)
 {
     tgi_operand a;
@@ -57,19 +57,19 @@ static void add_row_map(skinny_prepared *prepared)
         (tgi_tensor_slot){.tensor = {.elem_bytes = a.elem_bytes,
                                      .count = {a.k, a.line_count, a.batch_count},
                                      .stride_bytes = {a.pitch_bytes, a.batch_bytes},
-                                     .box_elems = (int)(TGI_RANK_BOX_BYTES / a.elem_bytes),
-                                     .box_runs = (int)a.line_count,
+                                     .tma_box_elems = (int)(TGI_RANK_BOX_BYTES / a.elem_bytes),
+                                     .tma_box_runs = (int)a.line_count,
                                      .is_swizzled = 1},
                           .operand = BASE_A,
                           .argument_offset = offsetof(tgi_rank_args, a)};
 }
 
-/* Adds the maps of B's lines, one for each kind of lines that begin alike. */
+/* Adds the maps of B, one for each offset of a line from a unit of 16 bytes. */
 static void add_line_maps(skinny_prepared *prepared)
 {
     const tgi_problem *p = &prepared->args.gemm.problem;
     const int64_t elem_bytes = tgi_type_bytes(p->type), elems = TGI_RANK_UNIT_BYTES / elem_bytes;
-    const int64_t batch_count = p->b.batch == 0 ? 1 : p->batch_count; /* that differ */
+    const int64_t batch_count = p->b.batch == 0 ? 1 : p->batch_count; /* distinct entries */
     const int64_t pitch_bytes = p->b.row * TGI_RANK_UNIT_BYTES;
     prepared->args.has_b_batch = batch_count > 1;
     for (int64_t i = 0; prepared->args.has_maps && i < elems; i++) {
@@ -78,8 +78,8 @@ static void add_line_maps(skinny_prepared *prepared)
                        .count = {p->n, tgi_divide_up(p->k - i, elems), batch_count},
                        .stride_bytes = {pitch_bytes,
                                         batch_count == 1 ? pitch_bytes : p->b.batch * elem_bytes},
-                       .box_elems = (int)(TGI_RANK_BOX_BYTES / elem_bytes),
-                       .box_runs = TGI_RANK_BOX_LINES,
+                       .tma_box_elems = (int)(TGI_RANK_BOX_BYTES / elem_bytes),
+                       .tma_box_runs = TGI_RANK_BOX_LINES,
                        .is_swizzled = 1},
             .operand = BASE_B,
             .operand_offset = i * p->b.row * elem_bytes,

@@ -3,9 +3,10 @@
 #include "core/round.h"
 #include "cuda/families/slices.h"
 
-#define LIMIT_BYTES_LEAST ((int64_t)256 << 20) /* the default limit is as much, or, if that is */
-#define MEMORY_SHARE 16                        /* more, one such part of the GPU's memory */
-#define PANEL_UNIT 256                         /* rows, columns: whole tiles and clusters */
+/* The default limit is a sixteenth of the GPU's memory, and at least 256 MiB. */
+#define LIMIT_BYTES_LEAST ((int64_t)256 << 20)
+#define MEMORY_SHARE 16
+#define PANEL_UNIT 256 /* rows or columns, a multiple of every tile and cluster */
 
 typedef long long ll; /* for printf */
 
@@ -17,13 +18,13 @@ static int64_t find_limit(const tgi_machine *machine)
     return share > LIMIT_BYTES_LEAST ? share : LIMIT_BYTES_LEAST;
 }
 
-/* Returns the bytes of the slices, and of the split-K parts of as many tiles as are ever split. */
+/* Returns the bytes of the slices and of the most partial tiles that a split makes. */
 static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                            const tgi_problem *p)
 {
     const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
     return tgi_slices_workspace_bytes(machine, kernel, p, TGI_WGMMA_PARTS_MAX) +
-           TGI_WGMMA_CUT_ROUNDS * machine->gpu.sm_count * tile_bytes;
+           TGI_WGMMA_SPLIT_ROUNDS * machine->gpu.sm_count * tile_bytes;
 }
 
 static int fits(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p)
@@ -36,11 +37,11 @@ static int64_t divide_evenly(int64_t count, int64_t parts)
     return tgi_divide_up(tgi_divide_up(count, parts), PANEL_UNIT) * PANEL_UNIT;
 }
 
-/* Gives the panel as many rows as fit beside its columns; 0 where none do. */
+/* Gives the panel as many rows as fit beside its columns. Returns 0 if none fit. */
 static int choose_rows(const tgi_machine *machine, const tgi_kernel *kernel, int64_t m,
                        tgi_problem *panel)
 {
-    int64_t low = 0, high = tgi_divide_up(m, PANEL_UNIT); /* in units: low fit */
+    int64_t low = 0, high = tgi_divide_up(m, PANEL_UNIT); /* units; `low` of them fit */
     while (low < high) {
         const int64_t middle = (low + high + 1) / 2;
         panel->m = middle * PANEL_UNIT;
@@ -69,7 +70,7 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
         decision->panel_cols = p->n;
         return (double)p->batch_count;
     }
-    /* Lines are sliced again for each panel that they meet. */
+    /* A line is sliced again for each panel that reads it. */
     for (int64_t parts = 1; parts <= tgi_divide_up(p->n, PANEL_UNIT); parts++) {
         panel->n = divide_evenly(p->n, parts);
         if (!choose_rows(machine, kernel, p->m, panel))

@@ -1,13 +1,13 @@
-/* Products whose slices would need too much workspace: D in panels, each launched by itself. */
+/* Splits D into panels, each launched by itself, if the slices would need too much workspace. */
 #ifndef TGI_CUDA_PANELS_H
 #define TGI_CUDA_PANELS_H
 
 #include "plan/backend.h"
 
-/* Makes *panel the largest part of the problem whose workspace keeps the machine's limit: all of
- * it, else one entry of the batch, else rows and columns of that, which the decision's panel_rows
- * and panel_cols then say; they are 0 otherwise. Returns the number of panels; 0, with the reason,
- * where none is small enough. */
+/* Makes *panel the largest part of the problem whose workspace stays within the machine's limit:
+ * all of it, one batch entry, or rows and columns of one entry. Sets the decision's panel_rows and
+ * panel_cols, or 0 if *panel is the whole problem. Returns the number of panels. Refuses the
+ * problem and returns 0 if no panel is small enough. */
 double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *problem,
                          tgi_proposal *proposal, tgi_problem *panel);
 

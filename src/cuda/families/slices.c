@@ -7,9 +7,9 @@
 #include "kernels/wgmma/wgmma_args.h"
 
 #define BLOCKS_PER_SM 8
-#define SEGMENTS_MAX 64 /* each has a range of every block, which tiles read */
+#define SEGMENTS_MAX 64 /* tiles read a range for each segment and block of lines */
 #define WORKSPACE_UNIT_BYTES 256
-#define K_LEAST 64 /* from which on sums by slices keep the bound of precision default */
+#define K_LEAST 64 /* shorter sums of slices exceed the error bound of precision default */
 #define K_MAX ((int64_t)1 << 30)
 
 typedef long long ll; /* for printf */
@@ -32,14 +32,12 @@ void tgi_slices_describe(const tgi_problem *p, int is_b, int sm_count, tgi_slice
     job->segment_count = (int32_t)tgi_divide_up(job->chunk_count, job->chunks_per_segment);
 }
 
-/* Returns the bytes of the slices. */
 static int64_t count_slice_bytes(const tgi_slice_job *job, tg_precision precision)
 {
     return job->batch_count * job->chunk_count * tgi_precision_sliced(precision)->slice_count *
            tgi_divide_up(job->line_count, TGI_GROUP_LINES) * TGI_GROUP_BYTES;
 }
 
-/* Returns the bytes of the ranges of the slices. */
 static int64_t count_range_bytes(const tgi_slice_job *job)
 {
     return tgi_round_up(job->batch_count * job->block_count * job->segment_count *
@@ -47,15 +45,14 @@ static int64_t count_range_bytes(const tgi_slice_job *job)
                         WORKSPACE_UNIT_BYTES);
 }
 
-/* Returns the bytes of the largest magnitude of each line's segments. */
+/* Returns the bytes of the largest magnitudes, one for each segment of a line. */
 static int64_t count_largest_bytes(const tgi_slice_job *job)
 {
     return tgi_round_up(job->batch_count * job->line_count * job->segment_count * 4,
                         WORKSPACE_UNIT_BYTES);
 }
 
-/* Finds the places of a job's results from `offset` bytes of the workspace on; returns where they
- * end. */
+/* Places a job's results from `offset` on in the workspace. Returns the offset behind them. */
 static int64_t place_job(const tgi_slice_job *job, tg_precision precision, int64_t offset,
                          tgi_slice_places *places)
 {
@@ -71,20 +68,20 @@ static int64_t place_job(const tgi_slice_job *job, tg_precision precision, int64
     return offset + tgi_round_up(job->batch_count * job->line_count * 4, WORKSPACE_UNIT_BYTES);
 }
 
-int tgi_slices_are_held(const tgi_kernel *kernel)
+int tgi_slices_is_a_in_registers(const tgi_kernel *kernel)
 {
     return kernel->family == TGI_FAMILY_cuda_bf16r;
 }
 
-/* Returns the bytes of the ranges that the kernel finds of rows it cuts itself, for tiles that are
- * split. */
-static int64_t count_held_bytes(const tgi_slice_job *job, int64_t k_part_count)
+/* Returns the bytes of the ranges of rows that the kernel slices in registers. A range is one of 16
+ * rows in one split-K part. */
+static int64_t count_register_range_bytes(const tgi_slice_job *job, int64_t k_part_count)
 {
     const int64_t blocks = tgi_divide_up(job->line_count, TGI_REGISTER_ROWS) * job->batch_count;
     return tgi_round_up(blocks * k_part_count * (int64_t)sizeof(tgi_range), WORKSPACE_UNIT_BYTES);
 }
 
-/* Returns the bytes of the sums of runs of k, a tile for each block. */
+/* Returns the bytes of the sums of runs of k, which are a tile for each block. */
 static int64_t count_run_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                                const tgi_problem *p)
 {
@@ -98,9 +95,9 @@ int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel, c
     int64_t offset = count_run_bytes(machine, kernel, p);
     tgi_slice_job job;
     tgi_slices_describe(p, 0, machine->gpu.sm_count, &job);
-    if (tgi_slices_are_held(kernel)) {
+    if (tgi_slices_is_a_in_registers(kernel)) {
         places[0] = (tgi_slice_places){.ranges = offset};
-        offset += count_held_bytes(&job, k_part_count);
+        offset += count_register_range_bytes(&job, k_part_count);
     } else {
         offset = place_job(&job, p->precision, offset, &places[0]);
     }
@@ -137,7 +134,7 @@ int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)
 
 int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
 {
-    const int is_held = tgi_slices_are_held(proposal->kernel);
+    const int is_a_in_registers = tgi_slices_is_a_in_registers(proposal->kernel);
     tgi_operand a;
     tgi_operand_describe(p, 0, 0, p->is_a_offset, &a);
     if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
@@ -147,10 +144,10 @@ int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
     else if (p->k > K_MAX)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE, "k is %lld; the limit is %lld",
                    (ll)p->k, (ll)K_MAX);
-    else if (is_held && p->is_batch_invariant)
+    else if (is_a_in_registers && p->is_batch_invariant)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
                    "the order of its sums depends on more than k; batch_invariant excludes it");
-    else if (is_held && a.is_repacked)
+    else if (is_a_in_registers && a.is_repacked)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
                    "reads one operand along k, in lines that are multiples of %d bytes apart",
                    TGI_TENSOR_UNIT_BYTES);

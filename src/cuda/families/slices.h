@@ -6,36 +6,36 @@
 #include "kernels/copy/slice_args.h"
 #include "plan/backend.h"
 
-/* Split-K parts of a tile, and rounds of parts that all multiprocessors work on, at most. */
+/* Most split-K parts of a tile, and most rounds of parts that all multiprocessors work on. */
 #define TGI_WGMMA_PARTS_MAX 64
-#define TGI_WGMMA_CUT_ROUNDS 4
+#define TGI_WGMMA_SPLIT_ROUNDS 4
 
-/* Returns 1 if the kernel cuts A in registers. */
-int tgi_slices_are_held(const tgi_kernel *kernel);
+/* Returns 1 if the kernel slices A in registers, where the products read it. */
+int tgi_slices_is_a_in_registers(const tgi_kernel *kernel);
 
-/* Describes how A, or B where is_b is 1, is cut; pointers are NULL. `sm_count` multiprocessors
- * should find work. */
+/* Describes how A, or B if is_b is 1, is sliced. The job has work for sm_count multiprocessors, and
+ * its pointers are NULL. */
 void tgi_slices_describe(const tgi_problem *problem, int is_b, int sm_count, tgi_slice_job *job);
 
-/* Offsets in the workspace, in bytes, of what a job makes; 0 where it does not make it. */
+/* Offsets in the workspace, in bytes, of the results of a job. A result that it does not make has
+ * offset 0. */
 typedef struct tgi_slice_places {
     int64_t slices, ranges, line_largest, line_scale;
 } tgi_slice_places;
 
-/* Finds the places of A's and B's slices in a workspace that begins with the sums of runs of k, for
- * k_part_count split-K parts; returns the bytes of it all, a multiple of 256. */
+/* Finds the places of A's and B's slices for k_part_count split-K parts. The workspace begins with
+ * the sums of runs of k. Returns its bytes, a multiple of 256. */
 int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel,
                          const tgi_problem *problem, int64_t k_part_count,
                          tgi_slice_places places[2]);
 
-/* Returns the bytes that tgi_slices_place does. */
+/* Returns the workspace bytes, as tgi_slices_place does. */
 int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                                    const tgi_problem *problem, int64_t k_part_count);
 
-/* Refuses, with the reason, a precision that the kernel does not compute in. */
+/* Return 1, or refuse the problem with the reason and return 0: for its precision, or because
+ * slices do not serve it. */
 int tgi_slices_take_precision(const tgi_problem *problem, tgi_proposal *proposal);
-
-/* Refuses, with the reason, a problem that slices do not serve. */
 int tgi_slices_can_serve(const tgi_problem *problem, tgi_proposal *proposal);
 
 #endif

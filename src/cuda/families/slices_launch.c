@@ -8,19 +8,19 @@
 #define BLOCKS_PER_SM 8
 #define GROUP_ELEMS (TGI_GROUP_BYTES / 2)
 
-/* Returns 1 if the strides allow a line to be read by 16 bytes along k. */
+/* Returns 1 if the strides allow reads of 16 bytes along k. */
 static int has_vectors(const tgi_slice_job *job)
 {
     return job->k_stride == 1 && (job->line_count == 1 || job->line_stride % 4 == 0) &&
            (job->batch_count == 1 || job->batch_stride % 4 == 0);
 }
 
-static int64_t count_pieces(const tgi_slice_job *job)
+static int64_t count_tasks(const tgi_slice_job *job)
 {
     return job->batch_count * job->block_count * job->segment_count;
 }
 
-/* Returns the tensor of the slices: TMA boxes are whole groups of lines, of one slice and chunk. */
+/* Returns the tensor of the slices. A TMA box is whole groups of lines of one slice and chunk. */
 static tgi_tensor find_tensor(const tgi_slice_job *job, int slice_count)
 {
     const int64_t groups = tgi_divide_up(job->line_count, TGI_GROUP_LINES);
@@ -28,35 +28,35 @@ static tgi_tensor find_tensor(const tgi_slice_job *job, int slice_count)
         .elem_bytes = 2,
         .count = {GROUP_ELEMS, groups, job->batch_count * job->chunk_count * slice_count},
         .stride_bytes = {TGI_GROUP_BYTES, groups * TGI_GROUP_BYTES},
-        .box_elems = GROUP_ELEMS};
+        .tma_box_elems = GROUP_ELEMS};
 }
 
-/* Returns the tensor of rows that the kernel cuts itself. */
-static tgi_tensor find_held_tensor(const tgi_problem *p)
+/* Returns the tensor of the rows of A that the kernel slices in registers. */
+static tgi_tensor find_register_tensor(const tgi_problem *p)
 {
     tgi_operand o;
     tgi_operand_describe(p, 0, 0, 0, &o);
     return (tgi_tensor){.elem_bytes = o.elem_bytes,
                         .count = {o.k, o.line_count, o.batch_count},
                         .stride_bytes = {o.pitch_bytes, o.batch_bytes},
-                        .box_elems = TGI_CHUNK_ELEMS,
+                        .tma_box_elems = TGI_CHUNK_ELEMS,
                         .is_swizzled = 1};
 }
 
-/* Fills what `args` says of A, or B where i is 1, and the job that makes its slices. */
-static void prepare_operand(const tgi_machine *machine, int i, int is_held, tgi_wgmma_args *args,
-                            tgi_tensor *tensor, tgi_slice_job *job)
+/* Fills the fields of `args` that describe A, or B if i is 1, and the job that makes its slices. */
+static void prepare_operand(const tgi_machine *machine, int i, int is_a_in_registers,
+                            tgi_wgmma_args *args, tgi_tensor *tensor, tgi_slice_job *job)
 {
     const tgi_problem *p = &args->gemm.problem;
     tgi_tma_operand *mapped = i ? &args->b : &args->a;
     tgi_slice_ranges *slices = i ? &args->b_slices : &args->a_slices;
     tgi_slices_describe(p, i, machine->gpu.sm_count, job);
     mapped->has_batch = job->batch_count > 1;
-    if (is_held) {
+    if (is_a_in_registers) {
         slices->block_lines = TGI_REGISTER_ROWS;
         slices->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_REGISTER_ROWS);
         slices->segment_count = args->gemm.k_part_count;
-        *tensor = find_held_tensor(p);
+        *tensor = find_register_tensor(p);
         job->batch_count = 0; /* no work */
         return;
     }
@@ -72,13 +72,14 @@ void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, in
 {
     const tgi_problem *p = &args->gemm.problem;
     tgi_slice_job *job = prepared->args.job;
-    prepared->is_held = tgi_slices_are_held(kernel);
+    prepared->is_a_in_registers = tgi_slices_is_a_in_registers(kernel);
     prepared->is_scaled = p->precision == TG_PRECISION_FP16X3;
     prepared->args.slice_count = args->slice_count =
         tgi_precision_sliced(p->precision)->slice_count;
     args->first_product = TGI_SLICE_PRODUCTS - tgi_precision_sliced(p->precision)->product_count;
     for (int i = 0; i < 2; i++)
-        prepare_operand(machine, i, i == 0 && prepared->is_held, args, &tensor[i], &job[i]);
+        prepare_operand(machine, i, i == 0 && prepared->is_a_in_registers, args, &tensor[i],
+                        &job[i]);
     tgi_slices_place(machine, kernel, p, args->gemm.k_part_count, prepared->places);
     prepared->run_sums = offset;
     for (int i = 0; i < 2; i++) {
@@ -88,7 +89,7 @@ void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, in
         places->line_largest += offset;
         places->line_scale += offset;
     }
-    const int64_t count = count_pieces(&job[0]) + count_pieces(&job[1]);
+    const int64_t count = count_tasks(&job[0]) + count_tasks(&job[1]);
     const int64_t limit = (int64_t)machine->gpu.sm_count * BLOCKS_PER_SM;
     prepared->make_slices =
         (tgi_cuda_kernel){.image = "slices",
@@ -100,7 +101,7 @@ void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, in
     strcpy(prepared->make_slices.symbol, prepared->is_scaled ? "tgi_slice_fp16" : "tgi_slice_bf16");
 }
 
-/* Gives a job its operand and the places of its results. */
+/* Sets the pointers of a job: its operand and its results in the workspace. */
 static void complete_job(const tgi_slices_prepared *prepared, int i, const void *source,
                          char *workspace, tgi_slice_job *job)
 {
@@ -122,7 +123,7 @@ tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *pr
     void *arguments[] = {&args};
     tg_status status = TG_STATUS_OK;
     base[0] = a;
-    if (!prepared->is_held) {
+    if (!prepared->is_a_in_registers) {
         complete_job(prepared, 0, a, workspace, &args.job[0]);
         base[0] = args.job[0].slices;
     }

@@ -1,4 +1,4 @@
-/* The kernels that make slices of FP32 operands, and the maps of the slices. */
+/* Launches the kernels that slice FP32 operands, and describes the tensors of the slices. */
 #ifndef TGI_CUDA_SLICES_LAUNCH_H
 #define TGI_CUDA_SLICES_LAUNCH_H
 
@@ -7,24 +7,26 @@
 #include "kernels/wgmma/wgmma_args.h"
 
 typedef struct tgi_slices_prepared {
-    tgi_slice_args args; /* but pointers */
-    int64_t run_sums;    /* offsets in the workspace */
+    tgi_slice_args args; /* pointers are NULL */
+    int64_t run_sums;    /* offset in the workspace */
     tgi_slice_places places[2];
-    int is_held;   /* 1: A is cut in registers */
-    int is_scaled; /* 1: each line has a scale */
+    int is_a_in_registers; /* 1: the kernel slices A in registers */
+    int is_scaled;         /* 1: each line has a scale */
     tgi_cuda_kernel find_largest, make_slices;
 } tgi_slices_prepared;
 
-/* Prepares the kernels, and fills what `args`, whose TMA boxes are known, says of the slices.
- * The slices lie in the workspace from `offset` on. tensor[i] is that of the operand's map. */
+/* Prepares the kernels and the fields of `args` that describe slices. The TMA boxes of `args` are
+ * already set. The slices lie in the workspace from `offset` on. tensor[i] receives the tensor of
+ * operand i's map. */
 void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
                         tgi_wgmma_args *args, tgi_tensor tensor[2], tgi_slices_prepared *prepared);
 
-/* Puts the kernels into the queue for the operands at a and b. base[i] is where the maps begin. */
+/* Puts the kernels into the queue for the operands at a and b. base[i] receives the address of
+ * operand i's tensor map. */
 tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *prepared,
                             const void *a, const void *b, char *workspace, const void *base[2]);
 
-/* Sets the pointers of `args` to what the kernels have made. */
+/* Sets the pointers of `args` to the results of the kernels. */
 void tgi_slices_complete_args(const tgi_slices_prepared *prepared, char *workspace,
                               tgi_wgmma_args *args);
 

@@ -1,4 +1,4 @@
-/* Family small: little tiles of D, k shared out among the warps of a block. */
+/* Plans the family small: small tiles of D, with k shared out among the warps of a block. */
 
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
@@ -33,7 +33,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                                (double)p->batch_count,
                                 .blocks_per_sm = resident,
                                 .access = tgi_gemm_find_access(p)};
-    tgi_gemm_cut_k(machine, p, &work, tgi_model_small_seconds, proposal);
+    tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);
 }
 
-const tgi_cuda_planner tgi_cuda_planner_small = {propose, tgi_gemm_describe_cut};
+const tgi_cuda_planner tgi_cuda_planner_small = {propose, tgi_gemm_describe_split};

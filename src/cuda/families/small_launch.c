@@ -1,4 +1,4 @@
-/* Family small: its launch. */
+/* Launches the family small. */
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 

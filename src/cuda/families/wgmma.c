@@ -1,17 +1,17 @@
 /*
- * Plans the families wgmma, `loose`, bf16x, bf16r and fp16x of Hopper's matrix instructions:
- * legality, which operands are repacked or cut into slices, which of D's sides the tiles' rows lie
- * along.
+ * Plans the families wgmma, `loose`, bf16x, bf16r and fp16x, which use Hopper's matrix
+ * instructions. Decides legality, which operands are repacked or sliced, and whether the problem is
+ * transposed.
+ *
  */
 #include "cuda/families/wgmma.h"
 
 #include <stdio.h>
 
 #include "cuda/families/gemm.h"
-#include "cuda/families/loose.h"
 #include "cuda/families/slice_panels.h"
 #include "cuda/families/slices.h"
-#include "cuda/families/wgmma_cut.h"
+#include "cuda/families/wgmma_split.h"
 #include "kernels/copy/unaligned_lines.h"
 #include "kernels/wgmma/wgmma_shape.h"
 #include "model/wgmma_model.h"
@@ -21,13 +21,18 @@
  * blocks, to either in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
 
+int tgi_wgmma_reads_unaligned(const tgi_kernel *kernel)
+{
+    return kernel->family == TGI_FAMILY_cuda_loose;
+}
+
 int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across)
 {
     const int line_bytes = tgi_wgmma_line_bytes(kernel);
-    const int row_bytes = tgi_slices_are_held(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
+    const int row_bytes = tgi_slices_is_a_in_registers(kernel) ? TGI_WGMMA_STEP_BYTES : line_bytes;
     return TGI_WGMMA_SHARED_BYTES(kernel->tile_rows, row_bytes, kernel->tile_cols, line_bytes,
                                   kernel->stage_count, kernel->thread_count, is_across) +
-           (tgi_loose_is(kernel) ? TGI_UNALIGNED_SHARED_BYTES : 0);
+           (tgi_wgmma_reads_unaligned(kernel) ? TGI_UNALIGNED_SHARED_BYTES : 0);
 }
 
 /* Returns the shared memory of a block for the layout of B that needs most. */
@@ -53,25 +58,25 @@ void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_oper
     tgi_operand_describe(p, 0, is_wide || kernel->math == TGI_MATH_tf32, p->is_a_offset,
                          &operand[0]);
     tgi_operand_describe(p, 1, is_wide, p->is_b_offset, &operand[1]);
-    if (tgi_loose_is(kernel))
-        tgi_loose_describe(&operand[0]);
+    if (tgi_wgmma_reads_unaligned(kernel))
+        tgi_operand_describe_unaligned(&operand[0]);
 }
 
-/* Proposes for the problem as it stands. The sums of split tiles come first in the workspace. */
+/* Proposes for the problem as it stands. Partial tiles come first in the workspace. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     tgi_operand operand[2];
     if (tgi_kernels_has_slices(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
         return;
     tgi_wgmma_describe(proposal->kernel, p, operand);
-    if (tgi_loose_is(proposal->kernel) && !operand[0].is_unaligned) {
+    if (tgi_wgmma_reads_unaligned(proposal->kernel) && !operand[0].is_unaligned) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_ALREADY_ALIGNED,
                    "no operand is unaligned: 8 or more lines that begin between multiples of 16 "
                    "bytes, alike in all batch entries; family wgmma takes it");
         return;
     }
     proposal->resident_blocks = 1;
-    tgi_wgmma_choose_cut(machine, p, operand, proposal);
+    tgi_wgmma_choose_split(machine, p, operand, proposal);
     proposal->workspace_bytes = tgi_round_up(proposal->workspace_bytes, WORKSPACE_UNIT_BYTES);
     if (tgi_kernels_has_slices(proposal->kernel)) {
         proposal->workspace_bytes += tgi_slices_workspace_bytes(
@@ -129,33 +134,33 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         return;
     }
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =
-        !tgi_kernels_has_slices(kernel) || tgi_slices_are_held(kernel);
+        !tgi_kernels_has_slices(kernel) || tgi_slices_is_a_in_registers(kernel);
     propose_one(machine, p, proposal);
-    /* The transposed problem: tiles whose rows lie along D's columns. */
+    /* Tiles of the transposed problem have their rows along D's columns. */
     tgi_problem transposed = *p;
     tgi_problem_transpose(&transposed);
     tgi_proposal other = *proposal;
     other.is_legal = 0;
     propose_one(machine, &transposed, &other);
-    const int may_turn =
+    const int may_transpose =
         p->type == p->b_type && !(tgi_kernels_has_slices(kernel) && p->is_batch_invariant);
-    if (may_turn && other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
+    if (may_transpose && other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
         (!proposal->is_legal || other.predicted_s < proposal->predicted_s)) {
         *proposal = other;
         proposal->decision.wgmma.is_transposed = 1;
     }
-    if (tgi_loose_is(kernel)) /* whose maps are of the pointer that comes */
+    if (tgi_wgmma_reads_unaligned(kernel)) /* a launch makes its tensor maps for any pointer */
         proposal->needs_aligned[proposal->decision.wgmma.is_transposed] = 0;
     proposal->predicted_s *= panel_count;
 }
 
-static void describe_cut(const tgi_proposal *proposal, tgi_plan_cut *cut)
+static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
     const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
-    cut->k_part_count = decision->split_count;
-    cut->whole_tiles = decision->whole_tiles;
-    cut->cluster_parts = decision->cluster_parts;
-    cut->is_turned = decision->is_transposed;
+    split->k_part_count = decision->split_count;
+    split->whole_tiles = decision->whole_tiles;
+    split->cluster_parts = decision->cluster_parts;
+    split->is_transposed = decision->is_transposed;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_wgmma = {propose, describe_cut};
+const tgi_cuda_planner tgi_cuda_planner_wgmma = {propose, describe_split};

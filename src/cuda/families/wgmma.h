@@ -1,11 +1,14 @@
-/* The planning of the families wgmma, `loose`, bf16x, bf16r and fp16x tells their launch this. */
+/* Planning of the families wgmma, `loose`, bf16x, bf16r and fp16x that their launch also uses. */
 #ifndef TGI_CUDA_WGMMA_H
 #define TGI_CUDA_WGMMA_H
 
 #include "cuda/families/family.h"
 #include "cuda/families/operand.h"
 
-/* Returns the shared memory of a block; is_across: B's lines lie across k. */
+/* Returns 1 if relayout warps of the kernel read unaligned lines of A. */
+int tgi_wgmma_reads_unaligned(const tgi_kernel *kernel);
+
+/* Returns the shared memory of a block in bytes. is_across is 1 if B's lines lie across k. */
 int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across);
 
 /* Describes A and B as the kernel reads them. */

@@ -1,7 +1,6 @@
 /*
- * Launches the families wgmma, `loose`, bf16x, bf16r and fp16x. A plan keeps, for each size of
- * panel that D has, the kernels with their arguments, of which a launch fills in pointers and
- * addresses of tensor maps.
+ * Launches the families wgmma, `loose`, bf16x, bf16r and fp16x. A plan keeps the kernels and their
+ * arguments for each size of panel of D. A launch fills in pointers and addresses of tensor maps.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -10,38 +9,37 @@
 #include "core/operand_view.h"
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
-#include "cuda/families/loose.h"
 #include "cuda/families/repack_launch.h"
 #include "cuda/families/slices_launch.h"
 #include "cuda/families/wgmma.h"
-#include "cuda/families/wgmma_cut.h"
+#include "cuda/families/wgmma_split.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
-#define BOX_ROWS 64 /* of a TMA box of D */
-#define BOX_BYTES 128
-#define PIECE_THREADS 128
+#define TMA_BOX_ROWS 64   /* rows of a TMA box of D */
+#define TMA_BOX_BYTES 128 /* bytes of such a row */
+#define ADD_THREADS 128
 #define WORKSPACE_UNIT_BYTES 256
 
 enum { BASE_A, BASE_B, BASE_D, BASE_COUNT };
 enum { SLOT_COUNT = 3 + TGI_UNALIGNED_KINDS };
 
-/* One panel of D, or all of it. */
+/* The launches of one panel of D, or of all of D. */
 typedef struct wgmma_panel {
-    tgi_unaligned_args args; /* of which the other families take the first part alone */
+    tgi_unaligned_args args; /* other families than `loose` take only the first member */
     size_t args_bytes;
     int is_transposed, is_sliced, is_a_unaligned;
     tgi_tensor_slots slots;
     tgi_tensor_slot slot[SLOT_COUNT];
     int is_repacked[2];
-    int64_t place[2]; /* offsets in the workspace of operands that are repacked */
+    int64_t place[2]; /* offsets of repacked operands in the workspace */
     tgi_repack_prepared repack;
     tgi_slices_prepared slices;
     tgi_cuda_kernel multiply, add;
 } wgmma_panel;
 
 typedef struct wgmma_prepared {
-    int64_t panel_rows, panel_cols; /* 0: one panel, of all batch entries */
-    wgmma_panel panel[];            /* by is_cut of rows, twice, and of columns */
+    int64_t panel_rows, panel_cols; /* 0: one panel of all batch entries */
+    wgmma_panel panel[];            /* [2 * is_edge_along_rows + is_edge_along_cols] */
 } wgmma_prepared;
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
@@ -57,22 +55,23 @@ static void add_slot(wgmma_panel *panel, int operand, const tgi_tensor *tensor, 
         .tensor = *tensor, .operand = operand, .argument_offset = (int64_t)offset};
 }
 
-/* Adds the map of A, or of B where i is 1, and that of its edge. A run is group_lines of the
- * operand's lines. */
+/* Adds the tensor map of A, or of B if i is 1, and the map of its edge. A run of the tensor is
+ * group_lines lines of the operand. */
 static void add_operand_maps(wgmma_panel *panel, int i, const tgi_tensor *tensor, int group_lines)
 {
     const tgi_tma_operand *operand = i ? &panel->args.wgmma.b : &panel->args.wgmma.a;
     const size_t offset =
         i ? offsetof(tgi_unaligned_args, wgmma.b) : offsetof(tgi_unaligned_args, wgmma.a);
-    tgi_tensor boxed = *tensor;
-    boxed.box_runs = operand->box_lines / group_lines;
-    add_slot(panel, i, &boxed, offset + offsetof(tgi_tma_operand, map));
-    boxed.box_runs = operand->edge_lines / group_lines;
+    tgi_tensor map_tensor = *tensor;
+    map_tensor.tma_box_runs = operand->box_lines / group_lines;
+    add_slot(panel, i, &map_tensor, offset + offsetof(tgi_tma_operand, map));
+    map_tensor.tma_box_runs = operand->edge_lines / group_lines;
     if (operand->edge_lines)
-        add_slot(panel, i, &boxed, offset + offsetof(tgi_tma_operand, edge_map));
+        add_slot(panel, i, &map_tensor, offset + offsetof(tgi_tma_operand, edge_map));
 }
 
-/* Adds the maps of A whose lines are unaligned: lines of one kind, every eighth, begin alike. */
+/* Adds the maps of an unaligned A. Every eighth line has the same offset from a multiple of 16
+ * bytes, and those lines share a map. */
 static void add_unaligned_maps(wgmma_panel *panel, const tgi_operand *o)
 {
     const tgi_runs runs = tgi_operand_runs(o);
@@ -82,8 +81,8 @@ static void add_unaligned_maps(wgmma_panel *panel, const tgi_operand *o)
             .count = {runs.length, tgi_divide_up(runs.count - i, TGI_UNALIGNED_KINDS),
                       o->batch_count},
             .stride_bytes = {o->pitch_bytes * TGI_UNALIGNED_KINDS, o->batch_bytes},
-            .box_elems = (int)(TGI_UNALIGNED_LINE_BYTES / o->elem_bytes),
-            .box_runs = TGI_UNALIGNED_LINES / TGI_UNALIGNED_KINDS};
+            .tma_box_elems = (int)(TGI_UNALIGNED_LINE_BYTES / o->elem_bytes),
+            .tma_box_runs = TGI_UNALIGNED_LINES / TGI_UNALIGNED_KINDS};
         tgi_tensor_slot *slot = &panel->slot[panel->slots.count];
         add_slot(panel, BASE_A, &tensor,
                  offsetof(tgi_unaligned_args, a_lines.map[0]) + (size_t)i * sizeof(tgi_tensor_map));
@@ -92,8 +91,8 @@ static void add_unaligned_maps(wgmma_panel *panel, const tgi_operand *o)
     }
 }
 
-/* Prepares A and B that are read where they lie, or repacked into the workspace from `offset`
- * on. */
+/* Prepares A and B that are read where they lie or repacked. Copies lie in the workspace from
+ * `offset` on. */
 static void prepare_operands(const tgi_machine *machine, const tgi_operand operand[2],
                              int64_t offset, wgmma_panel *panel)
 {
@@ -117,7 +116,7 @@ static void prepare_operands(const tgi_machine *machine, const tgi_operand opera
                                    .count = {o->is_across ? o->line_count : o->k,
                                              o->is_across ? o->k : o->line_count, o->batch_count},
                                    .stride_bytes = {o->pitch_bytes, o->batch_bytes},
-                                   .box_elems = (int)(TGI_WGMMA_STEP_BYTES / o->elem_bytes),
+                                   .tma_box_elems = (int)(TGI_WGMMA_STEP_BYTES / o->elem_bytes),
                                    .is_swizzled = 1,
                                    .is_rounded = args->gemm.problem.type == TG_TYPE_FP32};
         add_operand_maps(panel, i, &tensor, 1);
@@ -133,34 +132,34 @@ static void prepare_slices(const tgi_machine *machine, const tgi_kernel *kernel,
     tgi_tensor tensor[2];
     tgi_slices_prepare(machine, kernel, offset, &panel->args.wgmma, tensor, &panel->slices);
     for (int i = 0; i < 2; i++) {
-        const int is_held = i == 0 && panel->slices.is_held;
-        add_operand_maps(panel, i, &tensor[i], is_held ? 1 : TGI_GROUP_LINES);
+        const int is_a_in_registers = i == 0 && panel->slices.is_a_in_registers;
+        add_operand_maps(panel, i, &tensor[i], is_a_in_registers ? 1 : TGI_GROUP_LINES);
     }
 }
 
-/* Prepares how D is stored; its map is there where TMA stores it. */
+/* Prepares the store of D, with a tensor map if TMA stores it. */
 static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
 {
     tgi_wgmma_args *args = &panel->args.wgmma;
     const tgi_problem *p = &args->gemm.problem;
     const int64_t elem_bytes = tgi_type_bytes(p->d_type);
-    const int is_turned = tgi_wgmma_is_turned(kernel, p);
-    const int64_t elems = is_turned ? p->m : p->n, lines = is_turned ? p->n : p->m;
-    const int64_t step = is_turned ? p->d.col : p->d.row; /* from line to line */
+    const int is_transposed = tgi_wgmma_is_d_transposed(kernel, p);
+    const int64_t elems = is_transposed ? p->m : p->n, lines = is_transposed ? p->n : p->m;
+    const int64_t step = is_transposed ? p->d.col : p->d.row; /* from line to line */
     const int64_t pitch = lines == 1 ? tgi_round_up(elems, 8) : step;
     const int64_t batch = p->batch_count == 1 ? lines * pitch : p->d.batch;
-    const int box_elems = (int)(BOX_BYTES / elem_bytes);
+    const int tma_box_elems = (int)(TMA_BOX_BYTES / elem_bytes);
     const int part_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
-    const tgi_tensor tensor = {.elem_bytes = elem_bytes,
-                               .count = {elems, lines, p->batch_count},
-                               .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},
-                               .box_elems =
-                                   is_turned || box_elems < part_cols ? box_elems : part_cols,
-                               .box_runs = is_turned ? part_cols : BOX_ROWS,
-                               .is_swizzled = 1};
-    args->d.is_boxed = tgi_wgmma_is_d_boxed(kernel, p);
-    args->d.is_lined = is_turned ? elem_bytes > 1 : p->d.col == 1;
-    args->d.is_transposed = args->d.is_lined && is_turned;
+    const tgi_tensor tensor = {
+        .elem_bytes = elem_bytes,
+        .count = {elems, lines, p->batch_count},
+        .stride_bytes = {pitch * elem_bytes, batch * elem_bytes},
+        .tma_box_elems = is_transposed || tma_box_elems < part_cols ? tma_box_elems : part_cols,
+        .tma_box_runs = is_transposed ? part_cols : TMA_BOX_ROWS,
+        .is_swizzled = 1};
+    args->d.is_boxed = tgi_wgmma_is_d_tma_stored(kernel, p);
+    args->d.is_lined = is_transposed ? elem_bytes > 1 : p->d.col == 1;
+    args->d.is_transposed = args->d.is_lined && is_transposed;
     if (args->d.is_boxed)
         add_slot(panel, BASE_D, &tensor, offsetof(tgi_unaligned_args, wgmma.d_map));
 }
@@ -173,7 +172,7 @@ static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2
     return names[2 * operand[0].is_across + operand[1].is_across];
 }
 
-/* Returns the order of the tiles, in groups of `rows` rows of clusters. */
+/* Returns the tile order in groups of `rows` rows of clusters. */
 static tgi_cluster_order make_order(int64_t row_clusters, int64_t col_tiles, int64_t rows)
 {
     const int64_t last_group = (row_clusters - 1) / rows;
@@ -185,7 +184,7 @@ static tgi_cluster_order make_order(int64_t row_clusters, int64_t col_tiles, int
                                .last_group = (int32_t)last_group};
 }
 
-/* Fills how the tiles are shared out, and their lines. */
+/* Fills the schedule of the tiles and the lines of their TMA boxes. */
 static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *decision,
                           const tgi_operand operand[2], tgi_wgmma_args *args)
 {
@@ -218,21 +217,21 @@ static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *de
             ? 0
             : tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
     args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
-    args->a.box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
-    args->b.box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
+    args->a.box_lines = tgi_wgmma_tma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
+    args->b.box_lines = tgi_wgmma_tma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
 }
 
-/* Prepares the kernel that adds the split-K parts of tiles; nothing where none is split. */
+/* Prepares the kernel that adds partial tiles, if any tile is split. */
 static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
 {
     if (args->work.unit_count == args->work.whole_count)
         return;
     const int cols = TGI_FRAGMENT_COLS(args->work.tile_cols);
-    const int64_t pieces = (int64_t)args->work.split.value * args->work.cluster_rows *
-                           (args->work.tile_rows / 64) * (args->work.tile_cols / cols);
+    const int64_t fragments = (int64_t)args->work.split.value * args->work.cluster_rows *
+                              (args->work.tile_rows / 64) * (args->work.tile_cols / cols);
     *add = (tgi_cuda_kernel){.image = "wgmma_add",
-                             .grid = {(unsigned)pieces, 1, 1},
-                             .block = {PIECE_THREADS, 1, 1},
+                             .grid = {(unsigned)fragments, 1, 1},
+                             .block = {ADD_THREADS, 1, 1},
                              .shared_bytes = 1024 + TGI_FRAGMENT_BYTES,
                              .is_early = 1};
     snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_wgmma_add_%d", cols);
@@ -242,7 +241,7 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
                              const tgi_operand operand[2], wgmma_panel *panel)
 {
     const tgi_wgmma_args *args = &panel->args.wgmma;
-    /* Split-K parts within clusters take as many clusters as tiles, which need not run at once. */
+    /* A split over clusters needs one cluster a tile. The clusters need not run at once. */
     const int cluster = args->work.cluster_rows * args->work.cluster_parts;
     const int64_t slots = machine->gpu.sm_count / cluster;
     const int64_t clusters = args->work.cluster_parts > 1 || args->work.unit_count < slots
@@ -271,12 +270,13 @@ static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
     panel->is_transposed = decision->is_transposed;
     panel->is_sliced = tgi_kernels_has_slices(kernel);
     panel->slots.slot = panel->slot;
-    panel->args_bytes = tgi_loose_is(kernel) ? sizeof panel->args : sizeof panel->args.wgmma;
+    panel->args_bytes =
+        tgi_wgmma_reads_unaligned(kernel) ? sizeof panel->args : sizeof panel->args.wgmma;
     tgi_gemm_prepare_args(&p, &args->gemm);
     tgi_wgmma_describe(kernel, &p, operand);
     prepare_tiles(kernel, decision, operand, args);
     const int64_t offset =
-        tgi_round_up(tgi_wgmma_piece_bytes(kernel, &p, decision), WORKSPACE_UNIT_BYTES);
+        tgi_round_up(tgi_wgmma_partial_tile_bytes(kernel, &p, decision), WORKSPACE_UNIT_BYTES);
     if (panel->is_sliced)
         prepare_slices(machine, kernel, offset, panel);
     else
@@ -301,21 +301,21 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     const int64_t cols[] = {decision->panel_cols, p->n % decision->panel_cols};
     for (int i = 0; i < 4; i++) {
         tgi_problem panel = *p;
-        tgi_wgmma_decision cut = *decision;
+        tgi_wgmma_decision split = *decision;
         panel.batch_count = 1;
         panel.m = rows[i / 2];
         panel.n = cols[i % 2];
-        if (i > 0) { /* the split was chosen for whole panels */
-            cut.split_elems = panel.k;
-            cut.split_count = cut.cluster_parts = 1;
+        if (i > 0) { /* the split was chosen for panels of full size */
+            split.split_elems = panel.k;
+            split.split_count = split.cluster_parts = 1;
         }
         if (panel.m && panel.n)
-            prepare_panel(machine, proposal->kernel, &panel, &cut, &prepared->panel[i]);
+            prepare_panel(machine, proposal->kernel, &panel, &split, &prepared->panel[i]);
     }
 }
 
-/* Puts what comes before the product into the queue: slices of the operands, or copies of them.
- * base[i] is in: the operand, out: where its maps begin. */
+/* Puts the kernels that slice or repack operands into the queue. base[i] is the operand's address
+ * on entry, and the address of its tensor map on return. */
 static tg_status launch_before(const tgi_cuda_queue *queue, wgmma_panel *panel, char *workspace,
                                const void *base[2])
 {
@@ -364,14 +364,15 @@ static tg_status launch_panel_at(const tgi_cuda_queue *queue, const tgi_call *ca
                                  wgmma_prepared *prepared, int64_t batch, int64_t row, int64_t col)
 {
     const tgi_problem *p = call->problem;
-    const int is_cut_along_rows = p->m - row < prepared->panel_rows;
-    const int is_cut_along_cols = p->n - col < prepared->panel_cols;
+    const int is_edge_along_rows = p->m - row < prepared->panel_rows;
+    const int is_edge_along_cols = p->n - col < prepared->panel_cols;
     tgi_call part = *call;
 #define TGI_OPERAND(name, ...)                                                                     \
     part.name = tgi_problem_find_part(p, TGI_OPERAND_##name, call->name, batch, row, col);
 #include "core/operands.def"
 #undef TGI_OPERAND
-    return launch_panel(queue, &part, &prepared->panel[2 * is_cut_along_rows + is_cut_along_cols]);
+    return launch_panel(queue, &part,
+                        &prepared->panel[2 * is_edge_along_rows + is_edge_along_cols]);
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

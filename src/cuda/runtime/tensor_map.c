@@ -14,7 +14,7 @@ static tg_status encode(const tgi_driver *driver, const tgi_tensor *tensor, uint
     const int64_t elems = count[0] + tgi_divide_up(shift, tensor->elem_bytes);
     const uint64_t counts[3] = {(uint64_t)elems, (uint64_t)count[1], (uint64_t)count[2]};
     const uint64_t strides[2] = {(uint64_t)stride_bytes[0], (uint64_t)stride_bytes[1]};
-    const uint32_t box[3] = {(uint32_t)tensor->box_elems, (uint32_t)tensor->box_runs, 1};
+    const uint32_t box[3] = {(uint32_t)tensor->tma_box_elems, (uint32_t)tensor->tma_box_runs, 1};
     const uint32_t steps[3] = {1, 1, 1};
     const int type = tensor->is_rounded        ? TGI_CUDA_TENSOR_TF32
                      : tensor->elem_bytes == 1 ? TGI_CUDA_TENSOR_UINT8

@@ -10,10 +10,10 @@
 /* The tensor of a map: count[2] batch entries of count[1] runs of count[0] contiguous elements. */
 typedef struct tgi_tensor {
     int64_t elem_bytes, count[3];
-    int64_t stride_bytes[2]; /* from run to run, from batch entry to batch entry */
-    int box_elems, box_runs; /* of a TMA box, of one batch entry */
-    int is_swizzled;         /* 1: boxes lie under the 128-byte swizzle, 0: as in memory */
-    int is_rounded;          /* 1: FP32 becomes TF32 on the way, to nearest */
+    int64_t stride_bytes[2];         /* from run to run, from batch entry to batch entry */
+    int tma_box_elems, tma_box_runs; /* elements of a run, and runs, of a TMA box */
+    int is_swizzled;                 /* 1: boxes lie under the 128-byte swizzle, 0: as in memory */
+    int is_rounded;                  /* 1: FP32 becomes TF32 on the way, to nearest */
 } tgi_tensor;
 
 /* A tensor map among the arguments of a kernel. */

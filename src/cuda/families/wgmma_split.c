@@ -1,8 +1,8 @@
 /*
- * The planning half of the families on wgmma: a problem is shared out in tiles, clusters of blocks
- * and split-K parts, by predicted time.
+ * Shares out a problem of the families on wgmma in tiles, clusters of blocks and split-K parts. The
+ * split with the shortest predicted time is chosen.
  */
-#include "cuda/families/wgmma_cut.h"
+#include "cuda/families/wgmma_split.h"
 
 #include <math.h>
 
@@ -13,15 +13,14 @@
 #include "model/figures.h"
 #include "model/wgmma_model.h"
 
-#define GROUP_LINES 8     /* lines that the swizzles keep together */
+#define GROUP_LINES 8     /* lines of one repeat of the swizzle */
 #define GROUP_ROWS_MAX 16 /* tiles */
 #define FEW_COLS 8        /* tiles */
 #define SUM_BYTES 4
-#define PITCH_MAX ((int64_t)1 << 38) /* elements of 4 bytes: strides are below 2^40 bytes */
+#define PITCH_MAX ((int64_t)1 << 38) /* elements of 4 bytes; strides are below 2^40 bytes */
 #define CLUSTER_MAX 8                /* blocks */
-#define PIECE_ROWS 64
+#define FRAGMENT_ROWS 64
 
-/* Returns the bytes of a line of A or B in a stage. */
 int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
 {
     return !tgi_kernels_has_slices(kernel)  ? TGI_WGMMA_STEP_BYTES
@@ -29,7 +28,6 @@ int tgi_wgmma_line_bytes(const tgi_kernel *kernel)
                                             : 3 * TGI_CHUNK_BYTES;
 }
 
-/* Returns the clusters of tiles along D's rows. */
 int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
 {
     return tgi_divide_up(p->m, (int64_t)kernel->tile_rows * cluster_rows);
@@ -40,8 +38,8 @@ int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *p)
     return tgi_divide_up(p->n, kernel->tile_cols);
 }
 
-/* Returns the rows of clusters in a group. If there are few columns of tiles, the tiles of a row
- * follow one another: lines of A that several blocks copy at once come slowly unless the blocks are
+/* If there are few columns of tiles, a group is one row, so that the tiles of a row are numbered
+ * one after another. Lines of A that several blocks copy at once come slowly unless the blocks are
  * neighbours. */
 int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *p, int cluster_rows)
 {
@@ -52,11 +50,10 @@ int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *p, int clu
     return (int)(rows < most ? rows : most);
 }
 
-/* Returns the lines of a TMA box of A, or of B if is_b is 1. A box across k has as many as 128
- * bytes hold. A box along k has the share of a tile's lines that each of the blocks which share
- * them brings, and no more than exist. */
-int tgi_wgmma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
-                        int cluster_rows)
+/* A box across k has as many lines as 128 bytes hold elements. A box along k has the lines that one
+ * of the blocks which share a tile's lines copies, and no more than exist. */
+int tgi_wgmma_tma_box_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_b, int is_across,
+                            int cluster_rows)
 {
     const int sharers = is_b ? cluster_rows : 1;
     const int share = (is_b ? kernel->tile_cols : kernel->tile_rows) / sharers;
@@ -86,20 +83,20 @@ int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *p, int is_
     return lines > tile_lines && wanted < tile_lines / sharers ? (int)wanted : 0;
 }
 
-int tgi_wgmma_is_turned(const tgi_kernel *kernel, const tgi_problem *p)
+int tgi_wgmma_is_d_transposed(const tgi_kernel *kernel, const tgi_problem *p)
 {
     return p->d.row == 1 && p->m > 1 && !tgi_kernels_has_slices(kernel);
 }
 
-int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *p)
+int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *p)
 {
-    const int is_turned = tgi_wgmma_is_turned(kernel, p);
+    const int is_transposed = tgi_wgmma_is_d_transposed(kernel, p);
     const int64_t elem_bytes = tgi_type_bytes(p->d_type);
-    const int64_t elems = is_turned ? p->m : p->n, lines = is_turned ? p->n : p->m;
-    const int64_t pitch = is_turned ? p->d.col : p->d.row;
-    /* Products of slices have their epilogue on the way out, by threads. */
+    const int64_t elems = is_transposed ? p->m : p->n, lines = is_transposed ? p->n : p->m;
+    const int64_t pitch = is_transposed ? p->d.col : p->d.row;
+    /* Kernels on slices apply an epilogue by threads, which also store D. */
     const int has_code = !tgi_kernels_has_slices(kernel) || tgi_epilogue_is_sum_alone(&p->epilogue);
-    return has_code && (elem_bytes > 1 || !is_turned) && (is_turned || p->d.col == 1) &&
+    return has_code && (elem_bytes > 1 || !is_transposed) && (is_transposed || p->d.col == 1) &&
            elems * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0 &&
            (lines == 1 || (pitch >= elems && pitch < PITCH_MAX &&
                            pitch * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0)) &&
@@ -107,8 +104,8 @@ int tgi_wgmma_is_d_boxed(const tgi_kernel *kernel, const tgi_problem *p)
                                     p->d.batch * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0));
 }
 
-int64_t tgi_wgmma_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
-                              const tgi_wgmma_decision *decision)
+int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem *p,
+                                     const tgi_wgmma_decision *decision)
 {
     const int64_t tiles = tgi_wgmma_row_clusters(kernel, p, decision->cluster_rows) *
                           decision->cluster_rows * tgi_wgmma_col_tiles(kernel, p) * p->batch_count;
@@ -117,9 +114,9 @@ int64_t tgi_wgmma_piece_bytes(const tgi_kernel *kernel, const tgi_problem *p,
     return decision->split_count > 1 ? bytes * decision->split_count : 0;
 }
 
-/* Takes this cut if its predicted time is the shortest so far. */
-static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
-                    tgi_proposal *proposal)
+/* Takes this split if its predicted time is the shortest so far. */
+static void try_split(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                      tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     tgi_wgmma_decision decision = proposal->decision.wgmma;
@@ -129,7 +126,7 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_
     decision.cluster_rows = work.cluster_rows;
     decision.cluster_parts = work.cluster_parts;
     const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
-    const int64_t bytes = tgi_wgmma_piece_bytes(kernel, p, &decision);
+    const int64_t bytes = tgi_wgmma_partial_tile_bytes(kernel, p, &decision);
     if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
         return;
     proposal->is_legal = 1;
@@ -138,22 +135,22 @@ static void try_cut(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_
     proposal->decision.wgmma = decision;
 }
 
-/* Returns the clusters of `blocks` blocks that run at once. A cluster lies within one of the chip's
- * groups of multiprocessors, which differ in size, so that some multiprocessors get none. */
+/* Returns how many clusters of `blocks` blocks run at once. A cluster lies within one of the chip's
+ * groups of multiprocessors. The groups differ in size, so that some multiprocessors get none. */
 static double count_slots(const tgi_machine *machine, int blocks)
 {
     const double *used = tgi_figures_find(machine->gpu.capability)->cluster_sms;
     return (double)(machine->gpu.sm_count * (int64_t)used[blocks - 1] / (int64_t)used[0] / blocks);
 }
 
-/* Tries to split k of every tile over the blocks of a cluster. Their sums must find room in the
+/* Tries to split k of every tile over the blocks of a cluster. The partial tiles must fit into the
  * stages, and all clusters must run at once. */
-static void try_cluster_cuts(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
-                             tgi_proposal *proposal)
+static void try_cluster_splits(const tgi_machine *machine, const tgi_problem *p,
+                               tgi_wgmma_work work, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const int piece_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
-    const int pieces = kernel->tile_rows / 64 * kernel->tile_cols / piece_cols;
+    const int fragment_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
+    const int fragments = kernel->tile_rows / 64 * kernel->tile_cols / fragment_cols;
     /* The layout with B across k has the fewest stages. */
     const int stages = TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, 1);
     const int64_t room =
@@ -163,43 +160,43 @@ static void try_cluster_cuts(const tgi_machine *machine, const tgi_problem *p, t
         work.cluster_parts = (int)ceil(work.step_count / work.part_steps);
         work.slot_count = count_slots(machine, wanted * work.cluster_rows);
         const int64_t bytes =
-            tgi_divide_up(pieces, wanted) * wanted * PIECE_ROWS * piece_cols * SUM_BYTES;
+            tgi_divide_up(fragments, wanted) * wanted * FRAGMENT_ROWS * fragment_cols * SUM_BYTES;
         if (work.cluster_parts == wanted && work.whole_count <= work.slot_count && bytes <= room)
-            try_cut(machine, p, work, proposal);
+            try_split(machine, p, work, proposal);
     }
 }
 
-/* Tries to split k of the tiles that would leave multiprocessors idle in the last rounds, into
- * parts that fill whole rounds. */
-static void try_workspace_cuts(const tgi_machine *machine, const tgi_problem *p,
-                               tgi_wgmma_work work, tgi_proposal *proposal)
+/* Tries to split the tiles that would leave multiprocessors idle in the last rounds. Their split-K
+ * parts fill whole rounds. */
+static void try_workspace_splits(const tgi_machine *machine, const tgi_problem *p,
+                                 tgi_wgmma_work work, tgi_proposal *proposal)
 {
     const double slots = work.slot_count, units = work.whole_count, steps = work.step_count;
     const double rounds = floor(units / slots);
     for (double whole = rounds; whole >= 0.0 && whole >= rounds - 1.0; whole -= 1.0) {
         work.whole_count = whole * slots;
-        work.cut_count = units - work.whole_count;
-        for (double round = 1.0; work.cut_count > 0.0 && round <= TGI_WGMMA_CUT_ROUNDS;
+        work.split_tile_count = units - work.whole_count;
+        for (double round = 1.0; work.split_tile_count > 0.0 && round <= TGI_WGMMA_SPLIT_ROUNDS;
              round += 1.0) {
-            const double wanted = floor(round * slots / work.cut_count);
+            const double wanted = floor(round * slots / work.split_tile_count);
             if (wanted < 2.0 || wanted > fmin(steps, TGI_WGMMA_PARTS_MAX))
                 continue;
             work.part_steps = ceil(steps / wanted);
             work.part_count = ceil(steps / work.part_steps);
-            try_cut(machine, p, work, proposal);
+            try_split(machine, p, work, proposal);
         }
     }
 }
 
-/* Returns 1 if lines of a TMA box touch two lines of L2 each: they are as long as those, and begin
- * elsewhere unless their pitch is a multiple of that length. */
+/* Returns 1 if each line of a TMA box touches two lines of L2. The lines are as long as lines of
+ * L2, and are aligned to them only if their pitch is a multiple of that length. */
 static int is_straddling(const tgi_operand *operand)
 {
     return operand->is_across && operand->pitch_bytes % TGI_WGMMA_STEP_BYTES != 0;
 }
 
-void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
-                          const tgi_operand operand[2], tgi_proposal *proposal)
+void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
+                            const tgi_operand operand[2], tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
@@ -208,15 +205,17 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
         if ((int64_t)(cluster_rows - 1) * kernel->tile_rows >= p->m)
             continue; /* its last tile would have no rows */
         const tgi_wgmma_work work = {
-            .a_box_lines = tgi_wgmma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
-            .b_box_lines = tgi_wgmma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
+            .a_tma_box_lines =
+                tgi_wgmma_tma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
+            .b_tma_box_lines =
+                tgi_wgmma_tma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows),
             .a_straddles = is_straddling(&operand[0]),
             .b_straddles = is_straddling(&operand[1]),
-            .a_is_loose = operand[0].is_unaligned,
+            .is_a_unaligned = operand[0].is_unaligned,
             .b_tile_lines = TGI_WGMMA_LINES(kernel->tile_cols, operand[1].is_across),
             .stage_count =
                 TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, operand[1].is_across),
-            .is_d_boxed = tgi_wgmma_is_d_boxed(kernel, p),
+            .is_d_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p),
             .d_part_cols = TGI_FRAGMENT_COLS(kernel->tile_cols),
             .cluster_rows = cluster_rows,
             .group_rows = tgi_wgmma_group_rows(kernel, p, cluster_rows),
@@ -227,12 +226,12 @@ void tgi_wgmma_choose_cut(const tgi_machine *machine, const tgi_problem *p,
             .step_count = steps,
             .part_count = 1.0,
             .part_steps = steps};
-        try_cut(machine, p, work, proposal);
+        try_split(machine, p, work, proposal);
         if (p->is_batch_invariant)
             continue;
-        try_workspace_cuts(machine, p, work, proposal);
-        /* The ranges of rows held in registers are not known in the block that adds. */
-        if (!tgi_slices_are_held(kernel))
-            try_cluster_cuts(machine, p, work, proposal);
+        try_workspace_splits(machine, p, work, proposal);
+        /* The block that adds does not know the ranges of rows that others split in registers. */
+        if (!tgi_slices_is_a_in_registers(kernel))
+            try_cluster_splits(machine, p, work, proposal);
     }
 }

@@ -1,0 +1,47 @@
+/* Chooses how the families on wgmma share out tiles, clusters and split-K parts. */
+#ifndef TGI_WGMMA_SPLIT_H
+#define TGI_WGMMA_SPLIT_H
+
+#include "cuda/families/operand.h"
+#include "plan/backend.h"
+
+/* Returns the bytes of a line of A or B in a stage of shared memory. */
+int tgi_wgmma_line_bytes(const tgi_kernel *kernel);
+
+/* Return the clusters of cluster_rows tiles along D's rows, and the tiles along its columns. */
+int64_t tgi_wgmma_row_clusters(const tgi_kernel *kernel, const tgi_problem *problem,
+                               int cluster_rows);
+int64_t tgi_wgmma_col_tiles(const tgi_kernel *kernel, const tgi_problem *problem);
+
+/* Returns the rows of clusters in a group. Tiles are numbered down the columns of groups, so that
+ * those that run together share operands in L2. */
+int tgi_wgmma_group_rows(const tgi_kernel *kernel, const tgi_problem *problem, int cluster_rows);
+
+/* Returns the lines of a TMA box of A, or of B if is_b is 1. */
+int tgi_wgmma_tma_box_lines(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,
+                            int is_across, int cluster_rows);
+
+/* Returns the lines of a TMA box of the last tile if it needs fewer than the other tiles, else 0.
+ * For lines across k it returns the lines of the last step that are multiplied, or 0 if all are. */
+int tgi_wgmma_edge_lines(const tgi_kernel *kernel, const tgi_problem *problem, int is_b,
+                         int is_across, int cluster_rows);
+
+/* Returns 1 if the kernel stores D transposed: its TMA boxes run along D's columns, which lie
+ * across the tiles' rows. */
+int tgi_wgmma_is_d_transposed(const tgi_kernel *kernel, const tgi_problem *problem);
+
+/* Returns 1 if TMA can store a D that starts at a multiple of 16 bytes. D's lines must be whole
+ * units of 16 bytes, because TMA clips to those. The lines are D's rows or, if it is transposed,
+ * its columns. */
+int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *problem);
+
+/* Returns the workspace bytes of the partial tiles of split-K. */
+int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem *problem,
+                                     const tgi_wgmma_decision *decision);
+
+/* Chooses the cluster size and the split of k by predicted time. Fills the proposal's legality,
+ * decision, workspace_bytes and predicted_s. */
+void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *problem,
+                            const tgi_operand operand[2], tgi_proposal *proposal);
+
+#endif
