@@ -254,7 +254,7 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
         tgi_model_ladder_dram_read_bytes(gpu, kernel, m, n, k) / gpu->memory_bytes_per_s;
     /* D is stored when its products are done. */
     const double store_s = 4.0 * (double)m * (double)n / gpu->memory_bytes_per_s;
-    tgi_ladder_time time = {.launch_s = TGI_GPU_LAUNCH_S,
+    tgi_ladder_time time = {.launch_s = tgi_figures_find(gpu->capability)->ladder_launch_s,
                             .l1_s = step_s * line_count,
                             .shared_s = step_s * turn_count,
                             .multiply_s = step_s * multiply_cycles,

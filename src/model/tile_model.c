@@ -6,15 +6,25 @@
 
 #define SCHEDULERS_PER_SM 4
 
-/* Cost of a stage by each access, over the cost by 16 bytes. Row 1 is for types narrower than 4
- * bytes, whose elements pass through registers. */
-static const double access_costs[2][4] = {
-    {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_ELEMENTS] = 1.7, [TGI_ACCESS_STRIDED] = 4.0},
-    {[TGI_ACCESS_VECTORS] = 1.0, [TGI_ACCESS_SHIFTED] = 1.5, [TGI_ACCESS_ELEMENTS] = 10.0}};
-
 static int is_narrow(tg_type type)
 {
     return tgi_type_bytes(type) < 4;
+}
+
+/* Returns the time of a stage over that of a stage which is read by 16 bytes. Elements of types
+ * narrower than 4 bytes pass through registers. */
+static double find_access_ratio(const tgi_figures *f, tg_type type, tgi_access access)
+{
+    switch (access) {
+    case TGI_ACCESS_SHIFTED:
+        return f->access_shifted_ratio;
+    case TGI_ACCESS_ELEMENTS:
+        return is_narrow(type) ? f->access_narrow_elements_ratio : f->access_elements_ratio;
+    case TGI_ACCESS_STRIDED:
+        return f->access_strided_ratio;
+    default:
+        return 1.0;
+    }
 }
 
 /* Returns the multiply-adds of one multiprocessor in a cycle. FP32 and FP64 are multiplied without
@@ -43,8 +53,8 @@ double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     const double elems = lines * (double)p->k * (double)p->batch_count;
     const int is_scaled = kernel->math == TGI_MATH_fp16x;
     const double slices = tgi_precision_sliced(p->precision)->slice_count;
-    /* The passes read and write what two repackings of half as many bytes do; one more pass before
-     * them finds the scales. */
+    /* Slicing moves as many bytes as a repack of half the sum of its input and output. A pass
+     * before it finds the scales. */
     const double scale_s = is_scaled ? tgi_model_repack_seconds(gpu, elems * 4.0 / 2.0) : 0.0;
     return f->slice_start_s + scale_s +
            tgi_model_repack_seconds(gpu, elems * (4.0 + 2.0 * slices) / 2.0);
@@ -59,8 +69,8 @@ double tgi_model_tile_bytes(const tgi_problem *p)
            (double)p->batch_count;
 }
 
-/* Returns the seconds of writing, reading and adding split-K parts of D, after a second launch
- * that takes start_s. */
+/* Returns the seconds of writing, reading and adding split-K parts of D. The second launch takes
+ * start_s. */
 static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work, double start_s,
                                  double bytes_per_s)
 {
@@ -70,7 +80,7 @@ static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work
     return start_s + 2.0 * elems * (double)tgi_type_sum_bytes(p->type) / bytes_per_s;
 }
 
-/* Returns the seconds of the launch, and of split-K parts of D, which stay in L2. */
+/* Returns the seconds of the launch and of the split-K parts of D, which stay in L2. */
 static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
@@ -80,14 +90,14 @@ static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
 }
 
 /* Returns the seconds of blocks of `round_count` rounds each. A round takes latency_s, or compute_s
- * of the multiprocessor for each block that shares it. */
+ * for each block that shares the multiprocessor, whichever is longer. */
 static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, double round_count,
                                  double latency_s, double compute_s)
 {
     double per_sm = ceil(work->block_count / gpu->sm_count);
     double resident = per_sm < work->blocks_per_sm ? per_sm : work->blocks_per_sm;
     double round_s = fmax(latency_s, resident * compute_s);
-    /* Blocks start as others end, so that a last wave that is not full costs its share. */
+    /* Blocks start as others end, so that a last wave that is not full costs only its share. */
     double waves = per_sm <= resident ? 1.0 : per_sm / resident;
     return waves * round_count * round_s;
 }
@@ -96,13 +106,13 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
                                const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    /* Reads of shared memory bound it: larger lane tiles reuse more. */
+    /* Reads of shared memory bound the rate. Larger register tiles reuse more. */
     int sums = kernel->thread_rows * kernel->thread_cols;
     double share = f->small_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : 2];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     double compute_s = macs / (find_rate(gpu, p->type) * share * gpu->clock_hz);
     double latency_s = f->small_stage_s + compute_s;
-    latency_s *= access_costs[is_narrow(p->type)][work->access];
+    latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
@@ -120,18 +130,17 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double share = f->dmma_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : sums >= 16 ? 2 : 3];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     double compute_s = macs / (rate * share * gpu->clock_hz);
-    /* One block alone does not hide the wait for its stages, whatever the share. */
+    /* One block alone does not hide the wait for its stages. */
     double latency_s = f->dmma_stage_s + f->dmma_step_s * kernel->tile_depth + compute_s * share;
-    latency_s *= access_costs[is_narrow(p->type)][work->access];
+    latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
 }
 
-/* Returns the seconds in which B comes once from memory. Narrow types have A's slices read again
- * for each tile, from L2, and rank those units of B twice in which one tile ends and the next
- * begins. */
+/* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again
+ * from L2, and rank reads the units of B twice in which one tile ends and the next begins. */
 static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, const tgi_tile_work *work)
 {
@@ -155,33 +164,34 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
                                 const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    /* The block that has most: its products, with less waiting the more bytes are under way and
-     * the fewer of them are A's, ... */
+    /* Products of the block that has most wait less the more bytes are under way and the fewer of
+     * them are A's. */
     double stage_bytes = (double)kernel->tile_cols * kernel->tile_depth *
                          (double)tgi_type_bytes(p->type) * (kernel->stage_count - 1);
     double under_way = stage_bytes * work->blocks_per_sm;
     double share = f->skinny_share * under_way / (under_way + f->skinny_half_bytes) /
-                   (1.0 + 0.5 * kernel->tile_rows / kernel->tile_cols);
+                   (1.0 + f->skinny_a_ratio * kernel->tile_rows / kernel->tile_cols);
     double macs = (double)kernel->tile_rows * kernel->tile_cols * work->block_k;
     double compute_s =
         macs * work->blocks_per_sm / (share * find_rate(gpu, p->type) * gpu->clock_hz);
-    /* ... its stages one after another, and what memory gives to all blocks together. */
+    /* The block's stages follow one another, and all blocks together share memory's rate. */
     double step_s = f->skinny_latency_s / (kernel->stage_count - 1);
     double memory_s = find_stream_seconds(gpu, kernel, p, work);
     double tiles_s = 0.0;
     if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_rank) {
-        /* Lines are as quick wherever they begin. */
+        /* Unaligned lines take no longer than aligned ones. */
         const double cost =
-            work->access == TGI_ACCESS_ELEMENTS ? access_costs[1][TGI_ACCESS_ELEMENTS] : 1.0;
+            work->access == TGI_ACCESS_ELEMENTS ? f->access_narrow_elements_ratio : 1.0;
         step_s = cost * (f->rank_step_s + f->rank_step_col_s * kernel->tile_cols);
         step_s *= tgi_type_is_fp8(p->type) ? f->rank_widen_ratio : 1.0;
-        /* Two blocks of a multiprocessor, which were not measured, as one after the other. */
+        /* Two blocks that share a multiprocessor were not measured. They count as one after the
+         * other. */
         step_s *= work->blocks_per_sm;
         memory_s *= cost;
         tiles_s = f->rank_tile_col_s * kernel->tile_cols * fmax(1.0, work->block_k / (double)p->k);
     } else {
-        step_s *= access_costs[is_narrow(p->type)][work->access];
-        memory_s *= access_costs[is_narrow(p->type)][work->access];
+        step_s *= find_access_ratio(f, p->type, work->access);
+        memory_s *= find_access_ratio(f, p->type, work->access);
     }
     double steps_s = ceil(work->block_k / kernel->tile_depth) * step_s;
     return find_fixed_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
@@ -195,60 +205,56 @@ static int shares_k(const tgi_kernel *kernel)
            kernel->tile_rows * kernel->tile_cols;
 }
 
-/* The shares of the multipliers that one warp of each scheduler keeps busy, which waits for its own
- * instructions, and that `warps` of them do, as many as the registers hold. */
-typedef struct warp_share {
-    double alone, most, warps;
-} warp_share;
-
-/* Returns the shares of a kernel. Threads that share out k add their sums at the end and share
- * barriers, which costs some. */
-static warp_share find_warp_share(const tgi_kernel *kernel)
+/* Returns the index of the kernel in the lists of shares of family simt. Threads that share out k
+ * add their sums at the end and share barriers, which costs some of the share. */
+static int find_share_index(const tgi_kernel *kernel)
 {
     const int sums = kernel->thread_rows * kernel->thread_cols;
-    if (sums > 96)
-        return (warp_share){0.68, shares_k(kernel) ? 0.76 : 0.80, 2.0};
-    if (sums > 64)
-        return (warp_share){0.60, 0.71, 3.0};
-    return shares_k(kernel) ? (warp_share){0.54, 0.75, 4.0} : (warp_share){0.72, 0.805, 4.0};
+    if (sums > 64 && sums <= 96)
+        return 2;
+    return (sums > 96 ? 0 : 3) + shares_k(kernel);
 }
 
-static double find_share(const tgi_kernel *kernel, double warps_per_scheduler)
+/* Returns the share of the multipliers that the warps of a scheduler keep busy. One warp waits for
+ * its own instructions. With more warps the share grows, up to as many as the registers hold. */
+static double find_share(const tgi_figures *f, const tgi_kernel *kernel, double warps_per_scheduler)
 {
-    const warp_share share = find_warp_share(kernel);
+    const int i = find_share_index(kernel);
+    const double alone = f->simt_alone_shares[i], most = f->simt_most_shares[i];
     if (warps_per_scheduler < 1.0)
-        return share.alone * warps_per_scheduler;
-    if (warps_per_scheduler >= share.warps)
-        return share.most;
-    return share.alone +
-           (share.most - share.alone) * (warps_per_scheduler - 1.0) / (share.warps - 1.0);
+        return alone * warps_per_scheduler;
+    if (warps_per_scheduler >= f->simt_most_warps[i])
+        return most;
+    return alone + (most - alone) * (warps_per_scheduler - 1.0) / (f->simt_most_warps[i] - 1.0);
 }
 
-/* Returns how much longer a step takes than its multiply-adds, because of its copies. */
+/* Returns the time of a step with its copies over that of its multiply-adds. */
 static double find_copy_factor(const tgi_figures *f, const tgi_kernel *kernel, const tgi_problem *p)
 {
     const double rows = kernel->tile_rows, cols = kernel->tile_cols, sums = rows * cols;
-    /* Tiles larger than D are copied element by element, some 40 instructions each. */
+    /* Tiles larger than D are copied element by element. */
     if (p->m < kernel->tile_rows || p->n < kernel->tile_cols)
-        return 1.0 + 40.0 * (rows + cols) / sums;
-    /* A warp's copy along k takes 5 turns of the memory pipe for its 32 elements; a seventh of that
-     * is not hidden. */
+        return 1.0 + f->simt_element_copy_ratio * (rows + cols) / sums;
+    /* A warp's copy along k takes several turns of the memory pipe for its 32 elements. Products
+     * hide most of them. */
     double elems = 0.0;
     if (p->a.row != 1)
         elems += rows;
     if (p->b.col != 1)
         elems += cols;
-    return 1.0 + 0.15 * elems * 5.0 / 32.0 / (sums / f->simt_multipliers);
+    return 1.0 + f->simt_exposed_copy_share * elems * f->simt_copy_turns / 32.0 /
+                     (sums / f->simt_multipliers);
 }
 
-/* Returns the share of the time of stores that is not hidden behind what other blocks multiply:
- * stores of threads hold up reads of shared memory, stores by TMA (store_bulk) do not. */
+/* Returns the share of the time of stores that the products of other blocks do not hide. Stores of
+ * threads hold up reads of shared memory, bulk stores by TMA do not. */
 static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                   const tgi_problem *p, double block_count)
 {
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
     int has_bulk = tgi_arch_has(gpu->capability, TGI_FEATURE_TMA) && p->d.col == 1 &&
                    kernel->thread_rows * kernel->thread_cols <= 64 && !shares_k(kernel);
-    return has_bulk && block_count > 1.0 ? 0.4 : 1.0;
+    return has_bulk && block_count > 1.0 ? f->simt_exposed_store_share : 1.0;
 }
 
 /* Returns the cycles in which a multiprocessor does `block_count` blocks that start together. */
@@ -261,11 +267,11 @@ static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const t
     const double warps = block_count * kernel->thread_count / 32 / SCHEDULERS_PER_SM;
     const double bytes_per_cycle =
         f->simt_memory_share * gpu->memory_bytes_per_s / gpu->clock_hz / gpu->sm_count;
-    /* Fewer multipliers take longer for the products; what else a step waits for stays. */
+    /* With fewer multipliers the products take longer. The other waits of a step stay. */
     const double further_cycles = 1.0 / find_rate(gpu, TG_TYPE_FP32) - 1.0 / f->simt_multipliers;
     return f->simt_block_cycles +
            sums * 4.0 / bytes_per_cycle * find_exposed_stores(gpu, kernel, p, block_count) +
-           sums * depth / f->simt_multipliers / find_share(kernel, warps) *
+           sums * depth / f->simt_multipliers / find_share(f, kernel, warps) *
                find_copy_factor(f, kernel, p) +
            sums * depth * further_cycles;
 }

@@ -1,7 +1,6 @@
 /*
- * Predicted time of the production families simt, small, dmma, rank and dot: closed formulas, no
- * I/O. The constants are fitted to measurements on a Hopper GPU at 1.98 GHz and scaled by the
- * chip's rates.
+ * Predicts the time of the production families simt, small, dmma, rank and dot by closed formulas.
+ * The constants are figures of figures/h200.def, scaled by the chip's rates.
  */
 #ifndef TGI_TILE_MODEL_H
 #define TGI_TILE_MODEL_H
@@ -9,23 +8,21 @@
 #include "core/problem.h"
 #include "model/machine.h"
 
-/* The access to the operand that is slower to read: by aligned 16 bytes, by 16 bytes that are then
- * shifted into place, element by element along a line, or, in a family that streams, element by
- * element across lines. */
+/* The access to the operand that is slower to read. */
 typedef enum tgi_access {
-    TGI_ACCESS_VECTORS,
-    TGI_ACCESS_SHIFTED,
-    TGI_ACCESS_ELEMENTS,
-    TGI_ACCESS_STRIDED
+    TGI_ACCESS_VECTORS,  /* aligned 16 bytes */
+    TGI_ACCESS_SHIFTED,  /* 16 bytes that are then shifted into place */
+    TGI_ACCESS_ELEMENTS, /* element by element along a line */
+    TGI_ACCESS_STRIDED   /* element by element across lines, in families rank and dot */
 } tgi_access;
 
-/* The share of a problem that each of a kernel's blocks has. */
+/* The work of a kernel's blocks. */
 typedef struct tgi_tile_work {
-    double block_count; /* of all tiles, split-K parts and batch entries */
-    double block_k;     /* of one block: along k, over all its tiles */
-    double part_count;  /* of k */
-    double tile_cols;   /* of families dot and rank */
-    int blocks_per_sm;  /* at most resident */
+    double block_count; /* blocks of all tiles, split-K parts and batch entries */
+    double block_k;     /* elements along k of one block, over all its tiles */
+    double part_count;  /* split-K parts of a tile */
+    double tile_cols;   /* columns of a tile of families rank and dot */
+    int blocks_per_sm;  /* most resident blocks */
     tgi_access access;
 } tgi_tile_work;
 
@@ -39,14 +36,14 @@ double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem);
 
+/* Return the seconds of a call. For families rank and dot work->block_k is that of the block that
+ * has most. */
 double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);
-
-/* Predicts families rank and dot; work->block_k is that of the block that has most. */
 double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 
