@@ -149,10 +149,10 @@ static void set_environment(cli_peer *peer)
 {
     for (int i = 0; i < PEER_SETTING_CAPACITY && peer->settings[i].name; i++) {
         const peer_setting *setting = &peer->settings[i];
-        peer->is_setting_kept[i] = getenv(setting->name) != NULL;
+        peer->is_setting_kept[i] = secure_getenv(setting->name) != NULL;
         if (setting->value && (!setting->needs_avx512 || has_avx512()))
             setenv(setting->name, setting->value, 0);
-        peer->setting_values[i] = getenv(setting->name);
+        peer->setting_values[i] = secure_getenv(setting->name);
     }
 }
 
@@ -167,13 +167,23 @@ static void *open_library(const char *folder, const char *library)
     return access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
+/* Returns the folder or file that the user has set for the peer's library, or NULL. */
+static const char *find_chosen_path(const cli_peer *peer)
+{
+    const char *chosen = secure_getenv(peer->path_variable);
+    return chosen && chosen[0] ? chosen : NULL;
+}
+
 /* Searches the folder or file of the user alone if there is one; else peers/lib beside this program
- * (a virtual environment in the build folder), then the system. */
+ * (a virtual environment in the build folder), then the system. Every path is absolute, so that the
+ * current directory never decides which library runs. */
 static void *find_library(const cli_peer *peer)
 {
-    const char *chosen = getenv(peer->path_variable);
+    const char *chosen = find_chosen_path(peer);
     struct stat status;
-    if (chosen && chosen[0] && stat(chosen, &status) == 0 && !S_ISDIR(status.st_mode))
+    if (chosen && chosen[0] != '/')
+        return NULL;
+    if (chosen && stat(chosen, &status) == 0 && !S_ISDIR(status.st_mode))
         return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
     char beside[PATH_MAX] = "";
     ssize_t length = readlink("/proc/self/exe", beside, sizeof beside - sizeof "/peers/lib");
@@ -182,7 +192,7 @@ static void *find_library(const cli_peer *peer)
         strcpy(slash, "/peers/lib");
     void *handle = NULL;
     for (int i = 0; i < PEER_LIBRARY_CAPACITY && peer->libraries[i] && !handle; i++) {
-        if (chosen && chosen[0]) {
+        if (chosen) {
             handle = open_library(chosen, peer->libraries[i]);
             continue;
         }
@@ -202,10 +212,11 @@ int cli_open_peer(cli_peer *peer)
     set_environment(peer);
     peer->handle = find_library(peer);
     if (!peer->handle) {
-        const char *chosen = getenv(peer->path_variable);
-        if (chosen && chosen[0])
+        const char *chosen = find_chosen_path(peer);
+        if (chosen)
             snprintf(peer->reason, sizeof peer->reason,
-                     "%s = %s has no library of %s that opens; name its folder or file",
+                     "%s = %s has no library of %s that opens; name its folder or file by an "
+                     "absolute path",
                      peer->path_variable, chosen, peer->name);
         else
             snprintf(peer->reason, sizeof peer->reason, "not installed: %s", peer->remedy);
