@@ -51,7 +51,7 @@ static char *join(const char *const *words, int count)
 
 static const char *find_profiler(void)
 {
-    const char *chosen = getenv("TILEGEMM_NCU");
+    const char *chosen = secure_getenv("TILEGEMM_NCU");
     return chosen && chosen[0] ? chosen : "ncu";
 }
 

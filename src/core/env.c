@@ -9,6 +9,6 @@ const char *tgi_env_get(tgi_env variable)
 #include "core/env.def"
 #undef TGI_ENV
     };
-    const char *value = getenv(names[variable]);
+    const char *value = secure_getenv(names[variable]);
     return value && value[0] ? value : NULL;
 }

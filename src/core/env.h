@@ -8,7 +8,8 @@ typedef enum tgi_env {
 #undef TGI_ENV
 } tgi_env;
 
-/* Value of the variable, NULL where it is unset or empty. */
+/* Returns the value of the variable. Returns NULL if it is unset or empty, or if the program runs
+ * with other rights than its user's. */
 const char *tgi_env_get(tgi_env variable);
 
 #endif

@@ -1,7 +1,9 @@
 #include "plan/context.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/env.h"
@@ -82,6 +84,23 @@ static tg_status choose_thread_count(const tg_context_options *options, tgi_mach
     return TG_STATUS_OK;
 }
 
+/* Opens a file for appending. Where a program has closed a standard stream, the file must not get
+ * that stream's descriptor: what the program prints would land in the log. */
+static FILE *open_log_file(const char *path)
+{
+    const int lowest = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+    if (lowest < 0)
+        return NULL;
+    const int descriptor = fcntl(lowest, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(lowest);
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "a");
+    if (file)
+        setvbuf(file, NULL, _IOLBF, 0);
+    else if (descriptor >= 0)
+        close(descriptor);
+    return file;
+}
+
 static tg_status open_log(FILE **log)
 {
     const char *name = tgi_env_get(TGI_ENV_TILEGEMM_LOG);
@@ -92,7 +111,7 @@ static tg_status open_log(FILE **log)
         *log = stderr;
         return TG_STATUS_OK;
     }
-    *log = fopen(name, "a");
+    *log = open_log_file(name);
     if (!*log) {
         return tgi_status_fail(
             TG_STATUS_INVALID_ARGUMENT,
@@ -100,7 +119,6 @@ static tg_status open_log(FILE **log)
             "for stderr or to a writable file",
             name);
     }
-    setvbuf(*log, NULL, _IOLBF, 0);
     return TG_STATUS_OK;
 }
 

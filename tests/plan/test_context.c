@@ -3,10 +3,12 @@
  *
  * SPDX-License-Identifier: MIT
  */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -118,6 +120,35 @@ static void test_environment(void **state)
                          TG_STATUS_INVALID_ARGUMENT);
 }
 
+/* A log file never gets the descriptor of a standard stream that the program has closed. */
+static void test_log_descriptor(void **state)
+{
+    (void)state;
+    char path[] = P_tmpdir "/tilegemm-test-XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        tg_context *context;
+        const int expected = fcntl(STDERR_FILENO, F_DUPFD, STDERR_FILENO + 1);
+        close(expected);
+        setenv("TILEGEMM_LOG", path, 1);
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+        int is_created = tg_create_context(NULL, &context) == TG_STATUS_OK;
+        int is_free = fcntl(STDIN_FILENO, F_GETFD) < 0 && fcntl(STDOUT_FILENO, F_GETFD) < 0;
+        int is_logging = fcntl(expected, F_GETFD) == FD_CLOEXEC;
+        tg_destroy_context(context);
+        _exit(is_created && is_free && is_logging && fcntl(expected, F_GETFD) < 0 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    unlink(path);
+    assert_int_equal(status, 0);
+}
+
 static void test_sixteen_bit(void **state)
 {
     (void)state;
@@ -156,8 +187,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_environment), /* runs first: its children want no default context */
-        cmocka_unit_test(test_bad_options), cmocka_unit_test(test_options),
-        cmocka_unit_test(test_sixteen_bit), cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_log_descriptor), cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_options),        cmocka_unit_test(test_sixteen_bit),
+        cmocka_unit_test(test_peak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

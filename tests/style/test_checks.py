@@ -118,6 +118,10 @@ class StyleTest(ToolCase):
         self.expect_fault({"tools/a.sh": "ls"}, "no newline at the end")
         self.expect_fault({"src/core/a.c": "int a; /* TO" "DO: more */\n"}, "leftover mark")
 
+    def test_environment(self):
+        self.expect_clean({"tests/b.c": 'char *a = getenv("A");\n',
+                           "cli/a.c": 'char *a = secure_getenv("A"); /* not getenv(A) */\n'})
+        self.expect_fault({"cli/a.c": 'char *a = getenv("A");\n'}, "cli/a.c:1: getenv; call")
 
     def test_repeated_file_names(self):
         self.expect_clean({"src/cpu/CMakeLists.txt": "", "src/core/CMakeLists.txt": "",
