@@ -74,7 +74,7 @@ TG_API const char *tg_get_version(void);
 typedef enum tg_status {
     TG_STATUS_OK = 0,
     TG_STATUS_INVALID_ARGUMENT = 1,    /* an argument is out of its range; the detail names it */
-    TG_STATUS_SIZE_OVERFLOW = 2,       /* an extent in bytes does not fit in int64_t */
+    TG_STATUS_SIZE_OVERFLOW = 2,       /* a size or an extent is above its limit, see tg_problem */
     TG_STATUS_OVERLAP = 3,             /* D shares memory with A, B, C, bias, a scale or itself */
     TG_STATUS_UNSUPPORTED = 4,         /* legal, but no kernel here computes it */
     TG_STATUS_UNKNOWN_NAME = 5,        /* no device, kernel, instruction set, ... of that name */
@@ -289,7 +289,11 @@ typedef struct tg_matrix {
     int64_t batch_stride;           /* elements; unused where batch_count is 1 */
 } tg_matrix;
 
-/* One multiplication. Fill it with tg_make_problem or tg_init_problem and change what differs. */
+/* One multiplication. Fill it with tg_make_problem or tg_init_problem and change what differs.
+ *
+ * m, n, k and batch_count are at most 2^48. Over all batch entries D has at most 2^48 elements, and
+ * op(A) and op(B) have at most 2^58 each, elements of stride 0 counted. No operand reaches over
+ * more than 2^61 bytes. A problem beyond these limits is refused with SIZE_OVERFLOW. */
 typedef struct tg_problem {
     size_t struct_bytes;
     tg_matrix a; /* op_a(a) is m x k */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/checked.h"
 #include "core/operand_view.h"
 #include "core/status.h"
 
@@ -46,47 +47,87 @@ static tg_status check_shapes(const tg_problem *p, const tgi_problem *q, int64_t
     return status;
 }
 
-/* Refuses an operand whose span in bytes does not fit in int64_t. */
+/*
+ * The limits of a problem. No memory holds a D of 2^48 elements, and no machine forms the products
+ * of 2^58 elements of A or B within days, though strides of zero make such operands possible. What
+ * is computed from a problem after VALIDATE therefore fits in int64_t:
+ *   - m, n, k and the batch count are at most 2^48. D is not empty where anything is computed, so
+ *     that m or n times the batch count is at most 2^48 too, and k times it at most 2^58.
+ *   - An operand has at most 2^61 bytes. Tiles of it, of any size, are no more than its elements.
+ *   - The sums of D for 2^10 split-K parts, of 8 bytes each, have at most 2^61 bytes.
+ *   - The offset of each element, and each stride of a dimension of two or more entries, is at most
+ *     2^61 bytes. The distance of two elements of operands whose address ranges meet is below 2^62.
+ * Products of m, n and k are formed in double alone. Elements rounded up to whole tiles are formed
+ * by core/checked.h.
+ */
+#define SIDE_LOG2 48
+#define D_ELEMS_LOG2 48
+#define INPUT_ELEMS_LOG2 58
+#define SPAN_BYTES_LOG2 61
+
+static tg_status check_sides(const tgi_problem *q)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } sides[] = {{"m", q->m}, {"n", q->n}, {"k", q->k}, {"batch_count", q->batch_count}};
+    for (int i = 0; i < 4; i++) {
+        if (sides[i].value > (int64_t)1 << SIDE_LOG2) {
+            return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
+                                   "%s = %lld is above 2^%d, the limit of m, n, k and "
+                                   "batch_count; pass a smaller one",
+                                   sides[i].name, (ll)sides[i].value, SIDE_LOG2);
+        }
+    }
+    return TG_STATUS_OK;
+}
+
+/* Refuses an operand that reaches over too many bytes. */
 static tg_status check_span(const char *title, const tgi_operand_view *view)
 {
     const int64_t counts[] = {view->row_count, view->col_count, view->batch_count};
     const int64_t strides[] = {view->layout.row, view->layout.col, view->layout.batch};
-    const int64_t element_bytes = tgi_type_bytes(view->type);
     static const char *const parts[] = {"row_stride", "col_stride", "batch_stride"};
+    const int64_t most = ((int64_t)1 << SPAN_BYTES_LOG2) / tgi_type_bytes(view->type);
     int64_t span = 1;
     for (int i = 0; i < 3; i++) {
         if (counts[i] == 0)
             return TG_STATUS_OK;
     }
     for (int i = 0; i < 3; i++) {
-        int64_t stride = strides[i], step, bytes;
-        if (stride == INT64_MIN ||
-            __builtin_mul_overflow(counts[i] - 1, stride < 0 ? -stride : stride, &step) ||
-            __builtin_add_overflow(span, step, &span) ||
-            __builtin_mul_overflow(span, element_bytes, &bytes)) {
-            return tgi_status_fail(
-                TG_STATUS_SIZE_OVERFLOW,
-                "%s: %lld entries with %s = %lld do not fit in 63 bits of bytes; "
-                "pass smaller counts or strides",
-                title, (ll)counts[i], parts[i], (ll)stride);
+        if (counts[i] == 1)
+            continue;
+        const int64_t stride = strides[i] == INT64_MIN ? INT64_MAX : llabs(strides[i]);
+        span = tgi_checked_add(span, tgi_checked_multiply(counts[i] - 1, stride));
+        if (span > most) {
+            return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
+                                   "%s: %lld entries with %s = %lld reach over more than 2^%d "
+                                   "bytes; pass smaller counts or strides",
+                                   title, (ll)counts[i], parts[i], (ll)strides[i], SPAN_BYTES_LOG2);
         }
     }
     return TG_STATUS_OK;
 }
 
-/* Refuses operands of more elements than any memory has, so that no later count overflows. Strides
- * of zero make them possible. */
-static tg_status check_products(const tgi_problem *q)
+/* Refuses operands of too many elements, over all batch entries. */
+static tg_status check_elements(const tgi_problem *q)
 {
-    const int64_t most = (int64_t)1 << 56;
-    const int64_t pairs[2][2] = {{q->m, q->k}, {q->k, q->n}};
-    for (int i = 0; i < 2; i++) {
-        int64_t product;
-        if (__builtin_mul_overflow(pairs[i][0], pairs[i][1], &product) || product > most) {
+    const struct {
+        const char *title, *shape;
+        int64_t row_count, col_count;
+        int most_log2;
+    } operands[] = {{"op(A)", "m x k", q->m, q->k, INPUT_ELEMS_LOG2},
+                    {"op(B)", "k x n", q->k, q->n, INPUT_ELEMS_LOG2},
+                    {"D", "m x n", q->m, q->n, D_ELEMS_LOG2}};
+    for (int i = 0; i < 3; i++) {
+        const int64_t rows = operands[i].row_count, cols = operands[i].col_count;
+        if (tgi_checked_multiply(tgi_checked_multiply(rows, cols), q->batch_count) >
+            (int64_t)1 << operands[i].most_log2) {
             return tgi_status_fail(TG_STATUS_SIZE_OVERFLOW,
-                                   "op(%c) is %lld x %lld, more than 2^56 elements; pass smaller "
-                                   "counts",
-                                   i ? 'B' : 'A', (ll)pairs[i][0], (ll)pairs[i][1]);
+                                   "%s is %s = %lld x %lld in a batch of %lld, more than 2^%d "
+                                   "elements; pass smaller counts",
+                                   operands[i].title, operands[i].shape, (ll)rows, (ll)cols,
+                                   (ll)q->batch_count, operands[i].most_log2);
         }
     }
     return TG_STATUS_OK;
@@ -97,8 +138,10 @@ static tg_status check_products(const tgi_problem *q)
 static tg_status check_d_distinct(const tgi_problem *q)
 {
     int64_t counts[] = {q->m, q->n, q->batch_count};
-    int64_t strides[] = {llabs(q->d.row), llabs(q->d.col), llabs(q->d.batch)};
+    int64_t strides[] = {q->d.row, q->d.col, q->d.batch};
     static const char *const parts[] = {"row_stride", "col_stride", "batch_stride"};
+    for (int i = 0; i < 3; i++)
+        strides[i] = counts[i] > 1 ? llabs(strides[i]) : 0;
     int order[] = {0, 1, 2};
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 2 - i; j++) {
@@ -241,7 +284,7 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
     q->k = is_a_transposed ? problem->a.row_count : problem->a.col_count;
     q->n = is_b_transposed ? problem->b.row_count : problem->b.col_count;
     int64_t b_rows = is_b_transposed ? problem->b.col_count : problem->b.row_count;
-    if ((status = check_shapes(problem, q, b_rows)))
+    if ((status = check_shapes(problem, q, b_rows)) || (status = check_sides(q)))
         return status;
     const unsigned unread = TGI_OPERANDS_EPILOGUE & ~tgi_epilogue_find_used(&q->epilogue);
     for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
@@ -252,7 +295,7 @@ tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *q)
             return status;
     }
     if (!tgi_problem_is_empty(q)) {
-        if ((status = check_products(q)) || (status = check_d_distinct(q)))
+        if ((status = check_elements(q)) || (status = check_d_distinct(q)))
             return status;
         q->is_swapped = must_swap(q);
         if (q->is_swapped)

@@ -2,7 +2,7 @@
 #ifndef TGI_CPU_H
 #define TGI_CPU_H
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "cpu/isa.h"
 #include "plan/backend.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "core/status.h"
 #include "model/chips.h"
 #include "model/ladder_model.h"

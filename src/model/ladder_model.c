@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "model/figures.h"
 #include "model/occupancy.h"
 

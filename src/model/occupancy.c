@@ -1,6 +1,6 @@
 #include "model/occupancy.h"
 
-#include "core/round.h"
+#include "core/checked.h"
 
 /* A warp gets registers in units of 256, and a block gets warps in fours, one for each
  * scheduler. */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "model/ladder_model.h"
 #include "model/occupancy.h"
 

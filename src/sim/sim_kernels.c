@@ -2,7 +2,7 @@
  * small_tiles.cu. */
 #include <stddef.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "kernels/instances.cuh"
 #include "model/ladder_model.h"
 #include "sim/sim.h"

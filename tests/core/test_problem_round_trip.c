@@ -206,15 +206,17 @@ static void test_random_texts(void **state)
     assert_true(parsed_count > 0);
 }
 
-/* Writes the longest legal problem: without elements, any stride is legal. */
+/* Writes the longest legal problem: without elements, any stride is legal, and sides are 2^48 at
+ * most. */
 static void test_longest(void **state)
 {
     (void)state;
     char text[TEXT_BYTES], again[TEXT_BYTES];
     tg_matrix *matrices[4];
-    tg_problem p = tg_make_problem(tg_make_matrix(TG_TYPE_FP8_E4M3, NULL, INT64_MAX, 0),
-                                   tg_make_matrix(TG_TYPE_FP8_E5M2, NULL, INT64_MAX, INT64_MAX),
-                                   tg_make_matrix(TG_TYPE_FP8_E5M2, NULL, 0, INT64_MAX));
+    const int64_t most = INT64_C(1) << 48;
+    tg_problem p = tg_make_problem(tg_make_matrix(TG_TYPE_FP8_E4M3, NULL, most, 0),
+                                   tg_make_matrix(TG_TYPE_FP8_E5M2, NULL, most, most),
+                                   tg_make_matrix(TG_TYPE_FP8_E5M2, NULL, 0, most));
     matrices[0] = &p.a, matrices[1] = &p.b, matrices[2] = &p.c, matrices[3] = &p.d;
     for (int i = 0; i < 4; i++) {
         matrices[i]->row_stride = INT64_MIN + i;

@@ -27,7 +27,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         return;
     }
     const int by_registers = TGI_DMMA_BLOCKS_PER_SM(kernel->thread_rows, kernel->thread_cols);
-    const int resident = tgi_gemm_count_resident(machine, by_registers, count_shared_bytes(kernel));
+    const int resident =
+        tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count =
                                     (double)count_tiles(kernel, p) * (double)p->batch_count,
                                 .blocks_per_sm = resident,

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 
 #define BLOCK_SHARED_BYTES 1024 /* shared memory that the system reserves for each block */
 #define PARTS_MAX 1024
@@ -65,7 +65,8 @@ tgi_access tgi_gemm_find_access(const tgi_problem *p)
 int64_t tgi_gemm_part_bytes(const tgi_problem *p, int64_t k_part_count)
 {
     return k_part_count > 1
-               ? p->batch_count * p->m * p->n * k_part_count * tgi_type_sum_bytes(p->type)
+               ? tgi_checked_multiply(p->batch_count * p->m * p->n * tgi_type_sum_bytes(p->type),
+                                      k_part_count)
                : 0;
 }
 
@@ -110,7 +111,12 @@ void tgi_gemm_describe_split(const tgi_proposal *proposal, tgi_plan_split *split
 
 int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal)
 {
+    const int thread_count = proposal->kernel->thread_count;
     proposal->shared_bytes = shared_bytes;
+    if (thread_count > machine->gpu.threads_per_sm)
+        return tgi_refuse(&proposal->refusal, TG_REFUSAL_RESIDENT_THREADS,
+                          "a block has %d threads; a multiprocessor of this GPU has %d",
+                          thread_count, machine->gpu.threads_per_sm);
     if (shared_bytes <= machine->gpu.shared_bytes_per_block)
         return 1;
     tgi_refuse(&proposal->refusal, TG_REFUSAL_SHARED_MEMORY,
@@ -119,10 +125,13 @@ int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal
     return 0;
 }
 
-int tgi_gemm_count_resident(const tgi_machine *machine, int by_registers, int64_t shared_bytes)
+int tgi_gemm_count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel, int by_registers,
+                            int64_t shared_bytes)
 {
-    const int64_t by_shared =
-        machine->gpu.shared_bytes_per_sm / (shared_bytes + BLOCK_SHARED_BYTES);
-    const int64_t count = by_registers < by_shared ? by_registers : by_shared;
+    const int64_t limits[] = {gpu->shared_bytes_per_sm / (shared_bytes + BLOCK_SHARED_BYTES),
+                              gpu->threads_per_sm / kernel->thread_count, gpu->blocks_per_sm};
+    int64_t count = by_registers;
+    for (int i = 0; i < 3; i++)
+        count = limits[i] < count ? limits[i] : count;
     return count > 1 ? (int)count : 1;
 }

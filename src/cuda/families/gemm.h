@@ -2,7 +2,7 @@
 #ifndef TGI_CUDA_GEMM_H
 #define TGI_CUDA_GEMM_H
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "cuda/families/family.h"
 #include "model/tile_model.h"
 
@@ -46,11 +46,13 @@ void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *problem,
 /* Describes the split of a family that decides by tgi_gemm_try_parts. */
 void tgi_gemm_describe_split(const tgi_proposal *proposal, tgi_plan_split *split);
 
-/* Sets the proposal's shared_bytes. Returns 1 if the chip has that much for a block, else refuses
- * the problem and returns 0. */
+/* Sets the proposal's shared_bytes. Returns 1 if the chip has that much for a block, and as many
+ * threads as a block of the kernel has, else refuses the problem and returns 0. */
 int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal);
 
-/* Returns the blocks that share a multiprocessor: at least one, at most by_registers. */
-int tgi_gemm_count_resident(const tgi_machine *machine, int by_registers, int64_t shared_bytes);
+/* Returns how many blocks of the kernel share a multiprocessor: at least one, at most
+ * by_registers. */
+int tgi_gemm_count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel, int by_registers,
+                            int64_t shared_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* Launches the ladder's rungs on a GPU. */
 #include <stdio.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "cuda/families/family.h"
 #include "cuda/runtime/launch.h"
 #include "model/ladder_model.h"

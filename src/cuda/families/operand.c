@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "kernels/copy/unaligned_lines.h"
 
 #define REPACKED_PITCH_BYTES 128
@@ -61,8 +61,9 @@ void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int
     o->pitch_bytes = o->is_repacked    ? tgi_round_up(run_bytes, REPACKED_PITCH_BYTES)
                      : runs.count == 1 ? tgi_round_up(run_bytes, TGI_TENSOR_UNIT_BYTES)
                                        : runs.stride * o->elem_bytes;
-    o->batch_bytes = o->is_repacked || o->batch_count == 1 ? o->pitch_bytes * runs.count
-                                                           : o->batch_stride * o->elem_bytes;
+    o->batch_bytes = o->is_repacked || o->batch_count == 1
+                         ? tgi_checked_multiply(o->pitch_bytes, runs.count)
+                         : o->batch_stride * o->elem_bytes;
 }
 
 void tgi_operand_describe_unaligned(tgi_operand *o)
@@ -81,5 +82,7 @@ void tgi_operand_describe_unaligned(tgi_operand *o)
 
 int64_t tgi_operand_workspace_bytes(const tgi_operand *o)
 {
-    return o->is_repacked ? tgi_round_up(o->batch_bytes * o->batch_count, WORKSPACE_UNIT_BYTES) : 0;
+    return o->is_repacked ? tgi_round_up(tgi_checked_multiply(o->batch_bytes, o->batch_count),
+                                         WORKSPACE_UNIT_BYTES)
+                          : 0;
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 
 #define BLOCKS_PER_SM 8
 

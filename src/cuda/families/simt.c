@@ -47,7 +47,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     }
     const int by_registers =
         TGI_SIMT_BLOCKS_PER_SM(kernel->thread_rows * kernel->thread_cols, kernel->thread_count);
-    const int resident = tgi_gemm_count_resident(machine, by_registers, count_shared_bytes(kernel));
+    const int resident =
+        tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count = tiles, .blocks_per_sm = resident};
     choose_parts(machine, p, &work, proposal);
 }

@@ -33,7 +33,7 @@ static int count_blocks_per_sm(const tgi_machine *machine, const tgi_kernel *ker
     const int shared_bytes = count_shared_bytes(kernel);
     const int most = TGI_SKINNY_BLOCKS_PER_SM(is_dot(kernel), kernel->tile_rows, shared_bytes,
                                               (int)tgi_type_bytes(kernel->type));
-    return tgi_gemm_count_resident(machine, most, shared_bytes);
+    return tgi_gemm_count_resident(&machine->gpu, kernel, most, shared_bytes);
 }
 
 int tgi_skinny_is_transposed(const tgi_problem *p)

@@ -1,12 +1,17 @@
 #include "cuda/families/slice_panels.h"
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "cuda/families/slices.h"
 
 /* The default limit is a sixteenth of the GPU's memory, and at least 256 MiB. */
 #define LIMIT_BYTES_LEAST ((int64_t)256 << 20)
 #define MEMORY_SHARE 16
-#define PANEL_UNIT 256 /* rows or columns, a multiple of every tile and cluster */
+#define PANEL_UNIT 256               /* rows or columns, a multiple of every tile and cluster */
+#define LINES_MAX (INT32_MAX - 1023) /* rows, and columns, of a panel */
+/* At most PARTS_TRIED counts of parts of the columns are tried, up to PARTS_RATIO times the fewest
+ * that fit. */
+#define PARTS_TRIED 128
+#define PARTS_RATIO 4
 
 typedef long long ll; /* for printf */
 
@@ -23,18 +28,20 @@ static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                            const tgi_problem *p)
 {
     const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
-    return tgi_slices_workspace_bytes(machine, kernel, p, TGI_WGMMA_PARTS_MAX) +
-           TGI_WGMMA_SPLIT_ROUNDS * machine->gpu.sm_count * tile_bytes;
+    return tgi_checked_add(tgi_slices_workspace_bytes(machine, kernel, p, TGI_WGMMA_PARTS_MAX),
+                           TGI_WGMMA_SPLIT_ROUNDS * machine->gpu.sm_count * tile_bytes);
 }
 
+/* Returns 1 if the problem keeps the limit, and its lines can be counted in 32 bits. */
 static int fits(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p)
 {
-    return count_bytes(machine, kernel, p) <= find_limit(machine);
+    return p->m <= LINES_MAX && p->n <= LINES_MAX &&
+           count_bytes(machine, kernel, p) <= find_limit(machine);
 }
 
 static int64_t divide_evenly(int64_t count, int64_t parts)
 {
-    return tgi_divide_up(tgi_divide_up(count, parts), PANEL_UNIT) * PANEL_UNIT;
+    return tgi_round_up(tgi_divide_up(count, parts), PANEL_UNIT);
 }
 
 /* Gives the panel as many rows as fit beside its columns. Returns 0 if none fit. */
@@ -54,6 +61,24 @@ static int choose_rows(const tgi_machine *machine, const tgi_kernel *kernel, int
     return low > 0;
 }
 
+/* Returns the fewest parts of n columns of which one fits beside PANEL_UNIT rows, or one more than
+ * there can be. */
+static int64_t find_fewest_parts(const tgi_machine *machine, const tgi_kernel *kernel, int64_t n,
+                                 tgi_problem panel)
+{
+    int64_t low = 1, high = tgi_divide_up(n, PANEL_UNIT) + 1; /* high fits, or is one too many */
+    panel.m = PANEL_UNIT;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        panel.n = divide_evenly(n, middle);
+        if (fits(machine, kernel, &panel))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
                          tgi_problem *panel)
 {
@@ -70,8 +95,14 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
         decision->panel_cols = p->n;
         return (double)p->batch_count;
     }
-    /* A line is sliced again for each panel that reads it. */
-    for (int64_t parts = 1; parts <= tgi_divide_up(p->n, PANEL_UNIT); parts++) {
+    /* A line is sliced again for each panel that reads it. The rows and columns of a panel have the
+     * same sum whatever the parts, so that panels of less than a quarter of the columns that fit
+     * read more lines than others. */
+    const int64_t fewest = find_fewest_parts(machine, kernel, p->n, *panel);
+    const int64_t most = tgi_divide_up(p->n, PANEL_UNIT);
+    const int64_t last = most < PARTS_RATIO * fewest ? most : PARTS_RATIO * fewest;
+    const int64_t step = tgi_divide_up(last - fewest + 1, PARTS_TRIED);
+    for (int64_t parts = fewest; parts <= last; parts += step) {
         panel->n = divide_evenly(p->n, parts);
         if (!choose_rows(machine, kernel, p->m, panel))
             continue;

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "cuda/families/operand.h"
 #include "kernels/wgmma/wgmma_args.h"
 
@@ -34,8 +34,9 @@ void tgi_slices_describe(const tgi_problem *p, int is_b, int sm_count, tgi_slice
 
 static int64_t count_slice_bytes(const tgi_slice_job *job, tg_precision precision)
 {
-    return job->batch_count * job->chunk_count * tgi_precision_sliced(precision)->slice_count *
-           tgi_divide_up(job->line_count, TGI_GROUP_LINES) * TGI_GROUP_BYTES;
+    const int64_t group_count = tgi_divide_up(job->line_count, TGI_GROUP_LINES) * job->batch_count;
+    const int64_t chunk_bytes = tgi_precision_sliced(precision)->slice_count * TGI_GROUP_BYTES;
+    return tgi_checked_multiply(group_count, tgi_checked_multiply(job->chunk_count, chunk_bytes));
 }
 
 static int64_t count_range_bytes(const tgi_slice_job *job)
@@ -57,15 +58,17 @@ static int64_t place_job(const tgi_slice_job *job, tg_precision precision, int64
                          tgi_slice_places *places)
 {
     places->slices = offset;
-    offset += tgi_round_up(count_slice_bytes(job, precision), WORKSPACE_UNIT_BYTES);
+    offset = tgi_checked_add(offset,
+                             tgi_round_up(count_slice_bytes(job, precision), WORKSPACE_UNIT_BYTES));
     places->ranges = offset;
-    offset += count_range_bytes(job);
+    offset = tgi_checked_add(offset, count_range_bytes(job));
     if (precision != TG_PRECISION_FP16X3)
         return offset;
     places->line_largest = offset;
-    offset += count_largest_bytes(job);
+    offset = tgi_checked_add(offset, count_largest_bytes(job));
     places->line_scale = offset;
-    return offset + tgi_round_up(job->batch_count * job->line_count * 4, WORKSPACE_UNIT_BYTES);
+    return tgi_checked_add(
+        offset, tgi_round_up(job->batch_count * job->line_count * 4, WORKSPACE_UNIT_BYTES));
 }
 
 int tgi_slices_is_a_in_registers(const tgi_kernel *kernel)
@@ -97,7 +100,7 @@ int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel, c
     tgi_slices_describe(p, 0, machine->gpu.sm_count, &job);
     if (tgi_slices_is_a_in_registers(kernel)) {
         places[0] = (tgi_slice_places){.ranges = offset};
-        offset += count_register_range_bytes(&job, k_part_count);
+        offset = tgi_checked_add(offset, count_register_range_bytes(&job, k_part_count));
     } else {
         offset = place_job(&job, p->precision, offset, &places[0]);
     }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "cuda/families/operand.h"
 
 #define BLOCKS_PER_SM 8

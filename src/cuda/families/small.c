@@ -28,7 +28,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const int sums = kernel->thread_rows * kernel->thread_cols;
     const int by_registers =
         machine->gpu.registers_per_sm / (kernel->thread_count * (sums >= 64 ? 256 : 128));
-    const int resident = tgi_gemm_count_resident(machine, by_registers, count_shared_bytes(kernel));
+    const int resident =
+        tgi_gemm_count_resident(&machine->gpu, kernel, by_registers, count_shared_bytes(kernel));
     const tgi_tile_work work = {.block_count = (double)row_blocks * (double)col_blocks *
                                                (double)p->batch_count,
                                 .blocks_per_sm = resident,

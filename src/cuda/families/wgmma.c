@@ -79,14 +79,16 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     tgi_wgmma_choose_split(machine, p, operand, proposal);
     proposal->workspace_bytes = tgi_round_up(proposal->workspace_bytes, WORKSPACE_UNIT_BYTES);
     if (tgi_kernels_has_slices(proposal->kernel)) {
-        proposal->workspace_bytes += tgi_slices_workspace_bytes(
-            machine, proposal->kernel, p, proposal->decision.wgmma.split_count);
+        proposal->workspace_bytes =
+            tgi_checked_add(proposal->workspace_bytes,
+                            tgi_slices_workspace_bytes(machine, proposal->kernel, p,
+                                                       proposal->decision.wgmma.split_count));
         proposal->predicted_s += tgi_model_slice_seconds(&machine->gpu, proposal->kernel, p);
         return;
     }
-    const int64_t repacked_bytes =
-        tgi_operand_workspace_bytes(&operand[0]) + tgi_operand_workspace_bytes(&operand[1]);
-    proposal->workspace_bytes += repacked_bytes;
+    const int64_t repacked_bytes = tgi_checked_add(tgi_operand_workspace_bytes(&operand[0]),
+                                                   tgi_operand_workspace_bytes(&operand[1]));
+    proposal->workspace_bytes = tgi_checked_add(proposal->workspace_bytes, repacked_bytes);
     proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)repacked_bytes);
 }
 

@@ -109,9 +109,10 @@ int64_t tgi_wgmma_partial_tile_bytes(const tgi_kernel *kernel, const tgi_problem
 {
     const int64_t tiles = tgi_wgmma_row_clusters(kernel, p, decision->cluster_rows) *
                           decision->cluster_rows * tgi_wgmma_col_tiles(kernel, p) * p->batch_count;
-    const int64_t bytes =
-        (tiles - decision->whole_tiles) * kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
-    return decision->split_count > 1 ? bytes * decision->split_count : 0;
+    const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * SUM_BYTES;
+    return decision->split_count > 1 ? tgi_checked_multiply(tiles - decision->whole_tiles,
+                                                            tile_bytes * decision->split_count)
+                                     : 0;
 }
 
 /* Takes this split if its predicted time is the shortest so far. */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/round.h"
+#include "core/checked.h"
 #include "core/status.h"
 
 /* Encodes the map of a tensor at `address`, `shift` bytes behind the unit where the map begins. */
