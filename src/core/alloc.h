@@ -6,14 +6,14 @@
 
 #define TGI_CACHE_LINE_BYTES 64
 
-/* Zeroed memory for a small object; NULL, with the thread's detail set, where there is none. */
+/* Returns zeroed memory for a small object, or NULL with the thread's detail set. */
 void *tgi_alloc_object(int64_t size_bytes);
 
-/* Uninitialised memory for matrix blocks, aligned to 64 bytes (to 2 MiB, and huge pages asked for,
- * from 2 MiB up); NULL with the detail set where there is none. */
+/* Returns uninitialised memory for matrix blocks, or NULL with the detail set. Blocks are aligned
+ * to 64 bytes. Blocks of 2 MiB and more are aligned to 2 MiB and ask for huge pages. */
 void *tgi_alloc_block(int64_t size_bytes);
 
-/* Frees either; NULL is allowed. */
+/* Frees memory of either function. NULL is allowed. */
 void tgi_alloc_free(void *memory);
 
 #endif

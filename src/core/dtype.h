@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Inlined even without optimisation: a caller's instruction set (target attribute) then holds for
- * the body too. */
+/* These functions are inlined even without optimisation, so that a caller's instruction set (target
+ * attribute) holds for the body too. */
 #if defined(__CUDACC__)
 #define TGI_INLINE static __device__ __forceinline__
 #elif defined(__GNUC__)

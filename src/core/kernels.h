@@ -58,13 +58,13 @@ typedef struct tgi_kernel {
     tgi_operation operation;
     tgi_family family;
     tgi_isa isa;
-    tg_type type;     /* of A */
-    unsigned b_types; /* set of the types that B may have */
+    tg_type type;     /* type of A */
+    unsigned b_types; /* set of types that B may have */
     tg_type sum_type;
     tgi_math math;
     tgi_sum_order sum_order;
-    int tile_rows, tile_cols; /* of a CUDA row: the tile of a block */
-    /* CUDA rows only; NULL and 0 in the others. */
+    int tile_rows, tile_cols; /* CUDA rows: the tile of a block */
+    /* The following members are NULL and 0 in other than CUDA rows. */
     const char *image;
     int tile_depth, thread_rows, thread_cols, stage_count, thread_count;
 } tgi_kernel;

@@ -1,8 +1,6 @@
-/*
- * The operands of operands.def as values: an enum, what is known of each, and its members in the
- * structs of tilegemm.h. Compiles as C11, C++17 and CUDA. It needs include/ alone: src/check uses
- * it too.
- */
+/* The operands of operands.def as C: an enum, a table, and their members in the structs of
+ * tilegemm.h. Compiles as C11, C++17 and CUDA. It includes only include/, because src/check uses it
+ * too. */
 #ifndef TGI_OPERAND_LIST_H
 #define TGI_OPERAND_LIST_H
 
@@ -100,7 +98,7 @@ enum {
 
 /* --------------------------------------------------- members of the structs of tilegemm.h -- */
 
-/* Case labels of a switch over operands, which forms without the member leave out. */
+/* Case labels of a switch over operands. Forms without the member have none. */
 #define TGI_MATRIX_CASE_MATRIX(name, statement)                                                    \
     case TGI_OPERAND_##name:                                                                       \
         statement;
@@ -119,7 +117,7 @@ enum {
 #define TGI_DATA_BIAS(problem, name) ((problem)->name##_data)
 #define TGI_DATA_SCALE(problem, name) ((problem)->name##_data)
 
-/* Returns the view of a matrix, NULL for a vector. As strchr, it takes a constant problem and
+/* Returns the view of a matrix, or NULL for a vector. Like strchr it takes a constant problem and
  * returns a view that is not constant. */
 static inline tg_matrix *tgi_operands_get_matrix(const tg_problem *problem, int id)
 {
@@ -132,7 +130,7 @@ static inline tg_matrix *tgi_operands_get_matrix(const tg_problem *problem, int 
     return NULL;
 }
 
-/* Returns the kind of a vector, a tg_bias or a tg_scale; 0 for a matrix. */
+/* Returns the kind of a vector, a tg_bias or a tg_scale, or 0 for a matrix. */
 static inline int tgi_operands_get_kind(const tg_problem *problem, int id)
 {
     switch (id) {
@@ -193,7 +191,7 @@ static inline void tgi_operands_set_data(tg_problem *problem, int id, const void
     }
 }
 
-/* Returns the operands whose memory the problem reads or writes, as a set. The library rounds alpha
+/* Returns the set of operands whose memory the problem reads or writes. The library rounds alpha
  * and beta first, so it may use fewer. */
 static inline unsigned tgi_operands_find_used(const tg_problem *p)
 {
@@ -213,7 +211,7 @@ static inline int tgi_operands_is_matrix_used(const tg_problem *problem, int id)
            (tgi_operands_find_used(problem) >> id & 1u);
 }
 
-/* Returns the number of values of a vector of that kind for a D of m x n; 0 for kind 0, none. */
+/* Returns the number of values of a vector of that kind for a D of m x n, or 0 for kind 0, none. */
 static inline int64_t tgi_operands_count_values(int id, int kind, int64_t m, int64_t n)
 {
     const tgi_operand_row *row = tgi_operands_get(id);

@@ -1,13 +1,11 @@
-/*
- * The operands of the canonical problem, by number. The functions are inlined, so that with a
- * constant operand nothing is left of the list.
- */
+/* The operands of the canonical problem by their ids. The functions are inlined, so that a constant
+ * id leaves nothing of the list. */
 #ifndef TGI_OPERAND_VIEW_H
 #define TGI_OPERAND_VIEW_H
 
 #include "core/problem.h"
 
-/* Returns the layout of a matrix, NULL for a vector. As strchr, it takes a constant problem and
+/* Returns the layout of a matrix, or NULL for a vector. Like strchr it takes a constant problem and
  * returns a layout that is not constant. */
 static inline tgi_layout *tgi_problem_get_layout(const tgi_problem *problem, int id)
 {
@@ -20,7 +18,7 @@ static inline tgi_layout *tgi_problem_get_layout(const tgi_problem *problem, int
     return NULL;
 }
 
-/* Returns the kind of a vector, a tg_bias or a tg_scale; 0 for a matrix. */
+/* Returns the kind of a vector, a tg_bias or a tg_scale, or 0 for a matrix. */
 static inline int tgi_problem_get_kind(const tgi_problem *problem, int id)
 {
     switch (id) {
@@ -63,7 +61,7 @@ static inline int64_t tgi_problem_get_extent(const tgi_problem *problem, tgi_ope
     return 1;
 }
 
-/* An operand as a matrix: a vector is a column of its values, in a batch of one. */
+/* An operand as a matrix. A vector is a column of its values in a batch of one. */
 typedef struct tgi_operand_view {
     int64_t row_count, col_count, batch_count;
     tgi_layout layout;
@@ -87,8 +85,8 @@ static inline tgi_operand_view tgi_problem_view_operand(const tgi_problem *probl
                               tgi_problem_get_type(problem, id)};
 }
 
-/* Returns where the part of an operand begins that belongs to element (row, col) of batch entry
- * `batch` of D; NULL if data is NULL. */
+/* Returns the address of the part of an operand that belongs to element (row, col) of batch entry
+ * `batch` of D, or NULL if data is NULL. */
 static inline void *tgi_problem_find_part(const tgi_problem *problem, int id, const void *data,
                                           int64_t batch, int64_t row, int64_t col)
 {

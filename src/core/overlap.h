@@ -5,9 +5,9 @@
 
 #include "core/operand_view.h"
 
-/* The bytes of an operand, relative to its data pointer: `low` .. `high` (exclusive) is the
- * address range. It is made of contiguous runs of `run_bytes`, which start at low plus multiples
- * of `stride_gcd` (0: one run). */
+/* The bytes of an operand, relative to its data pointer. They lie from `low` to `high` (exclusive),
+ * in contiguous runs of `run_bytes` that start at low plus multiples of `stride_gcd` (0: one
+ * run). */
 typedef struct tgi_span {
     int64_t low, high, run_bytes, stride_gcd;
 } tgi_span;

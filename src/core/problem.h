@@ -1,7 +1,7 @@
 /*
- * The canonical problem: what VALIDATE makes of the caller's, and all that PLAN and the kernels
- * see. Transposes are folded into strides. D's shorter stride runs along its rows, unless D is at
- * most TGI_SKINNY_ROWS rows high.
+ * The canonical problem. VALIDATE makes it from the caller's problem, and PLAN and the kernels see
+ * nothing else. Transposes are folded into strides. D's shorter stride runs along its rows, unless
+ * D is at most TGI_SKINNY_ROWS rows high.
  */
 #ifndef TGI_PROBLEM_H
 #define TGI_PROBLEM_H
@@ -24,20 +24,20 @@ typedef struct tgi_layout {
 #define TGI_LAYOUT_BIAS(name)
 #define TGI_LAYOUT_SCALE(name)
 
-/* Compared and hashed as bytes: tgi_problem_validate clears the padding. */
+/* Problems are compared and hashed as bytes. tgi_problem_validate clears the padding. */
 typedef struct tgi_problem {
     int64_t m, n, k, batch_count;
     /* The layouts of the matrices a, b, c, d, of the shapes in operands.def. */
 #define TGI_OPERAND(name, title, form, ...) TGI_LAYOUT_##form(name)
 #include "core/operands.def"
 #undef TGI_OPERAND
-    tg_type type, b_type; /* of A, of B; they differ only if both are FP8 */
-    tg_type d_type;       /* of C, D and bias */
+    tg_type type, b_type; /* types of A and of B; they differ only if both are FP8 */
+    tg_type d_type;       /* type of C, D and bias */
     tg_precision precision;
-    tgi_epilogue epilogue; /* of the canonical A, B and D */
+    tgi_epilogue epilogue; /* epilogue of the canonical A, B and D */
     int32_t is_batch_invariant;
     int32_t is_swapped; /* 1: computes D^T = op(B)^T op(A)^T, so A is the caller's B */
-    /* 1: the pointer is no multiple of the backend's operand_alignment (PLAN fills them in). */
+    /* 1: the pointer is not a multiple of the backend's operand_alignment. PLAN sets both. */
     int32_t is_a_offset, is_b_offset;
 } tgi_problem;
 
@@ -52,7 +52,7 @@ tg_status tgi_problem_check_arguments(const tg_problem *problem);
  * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (D with itself). */
 tg_status tgi_problem_validate(const tg_problem *problem, tgi_problem *canonical);
 
-/* Turns the problem into D^T = B^T A^T: rows and columns change roles. */
+/* Transposes the problem to D^T = B^T A^T. */
 void tgi_problem_transpose(tgi_problem *problem);
 
 /* Returns 1 if no product is formed: A and B are not read, because k or alpha is 0. */

@@ -26,7 +26,7 @@ enum {
 };
 extern const char tgi_text_stride_keys[TGI_TEXT_STRIDE_COUNT][3];
 
-/* Keys whose value is the name of an enum's value: these, then the kinds of the vectors. */
+/* Keys whose value is a name: these, then the kinds of the vectors. */
 enum {
     TGI_TEXT_NAMED_B_TYPE,
     TGI_TEXT_NAMED_D_TYPE,
@@ -36,7 +36,8 @@ enum {
 };
 #define TGI_TEXT_NAMED_COUNT (TGI_TEXT_NAMED_KINDS + TGI_OPERAND_COUNT)
 
-/* Bits of what has been given: these, then the named values, then the strides of each operand. */
+/* Bits of the parts that were given: these, then the named values, then the strides of each
+ * operand. */
 enum {
     TGI_TEXT_GIVEN_LAYOUT,
     TGI_TEXT_GIVEN_TYPE,
@@ -56,9 +57,9 @@ typedef struct tgi_text_reading {
     tg_problem problem;
     int64_t m, n, k;
     tg_type type;
-    int named[TGI_TEXT_NAMED_COUNT]; /* values of their enums */
+    int named[TGI_TEXT_NAMED_COUNT]; /* values of the enums, by key */
     int is_d_column_major;
-    int64_t strides[TGI_OPERAND_COUNT][TGI_TEXT_STRIDE_COUNT]; /* of matrices */
+    int64_t strides[TGI_OPERAND_COUNT][TGI_TEXT_STRIDE_COUNT]; /* strides of matrices */
     uint64_t given;
 } tgi_text_reading;
 
@@ -72,12 +73,12 @@ static inline int tgi_text_is_given(const tgi_text_reading *r, int id, int strid
 tg_status tgi_text_fill_matrices(tgi_text_reading *r);
 
 /* Sets *stride to the batch stride that a text leaves out. `d` is D for a matrix of the epilogue,
- * else NULL. Returns 0 if it does not fit in int64_t. */
+ * else NULL. Returns 0 if the stride does not fit in int64_t. */
 int tgi_problem_text_get_batch_stride(const tg_matrix *matrix, int64_t batch_count,
                                       const tg_matrix *d, int64_t *stride);
 
-/* Gives the calling thread a decimal point, whatever the program's locale. Pass *saved to
- * tgi_problem_text_leave_c_locale after. Error: OUT_OF_MEMORY. */
+/* Gives the calling thread a locale with a decimal point. The caller passes *saved to
+ * tgi_problem_text_leave_c_locale. Error: OUT_OF_MEMORY. */
 typedef struct tgi_saved_locale {
     locale_t own, previous;
 } tgi_saved_locale;

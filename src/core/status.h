@@ -4,7 +4,7 @@
 
 #include "tilegemm.h"
 
-/* Records a detail (printf format; cut at 511 bytes) for the calling thread; returns `status`. */
+/* Sets the calling thread's detail, at most 511 bytes, by a printf format. Returns `status`. */
 tg_status tgi_status_fail(tg_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -40,10 +40,10 @@ typedef enum tgi_type_kind { TGI_KIND_FLOAT, TGI_KIND_INT } tgi_type_kind;
 
 typedef struct tgi_type_row {
     const char *name;
-    int64_t bytes; /* of an element */
+    int64_t bytes; /* bytes of an element */
     tgi_type_kind kind;
     tg_type sum;      /* type in which products are summed */
-    unsigned d_types; /* set of the types that D may have */
+    unsigned d_types; /* set of types that D may have */
 } tgi_type_row;
 
 extern const tgi_type_row tgi_type_table[TGI_TYPE_COUNT];
@@ -80,14 +80,14 @@ enum {
 
 typedef struct tgi_precision_row {
     const char *name;
-    unsigned types;    /* set of the input types that it takes */
-    int slice_count;   /* of an FP32 operand; 0: it is multiplied as it is */
-    int product_count; /* of slices, for each product of the operands */
+    unsigned types;    /* set of input types that it takes */
+    int slice_count;   /* slices of an FP32 operand; 0: it is not sliced */
+    int product_count; /* products of slices for each product of operands */
 } tgi_precision_row;
 
 extern const tgi_precision_row tgi_precision_table[TGI_PRECISION_COUNT];
 
-/* Returns the slices by which a kernel on slices computes the precision: it takes default as
+/* Returns the precision in which a kernel on slices computes `precision`. It computes default as
  * bf16x6. */
 static inline const tgi_precision_row *tgi_precision_sliced(tg_precision precision)
 {

@@ -1,4 +1,5 @@
-/* CUDA as a backend: dispatch, the epilogue alone. */
+/* The CUDA backend: dispatches calls to families, and runs the epilogue of plans without
+ * products. */
 #include <string.h>
 
 #include "core/alloc.h"
@@ -31,8 +32,8 @@ static void close_cuda(tgi_machine *machine)
     tgi_cuda_close_device(machine->device);
 }
 
-/* The backend keeps this of a plan without products: D is the epilogue of sums that are all zero,
- * and A and B are not touched. */
+/* The prepared launch of a plan without products. D is the epilogue of zero sums, and A and B are
+ * not read. */
 typedef struct scale_prepared {
     tgi_gemm_args args;
     tgi_cuda_kernel scale;
@@ -73,7 +74,7 @@ static tg_status launch_scale(const tgi_cuda_queue *queue, const tgi_call *call,
 
 static const tgi_cuda_launcher scale_launcher = {count_scale_bytes, prepare_scale, launch_scale};
 
-/* A plan keeps who launches it, and the launcher's own block. */
+/* A prepared plan: its launcher and the launcher's own block. */
 typedef struct cuda_prepared {
     const tgi_cuda_launcher *launcher;
     _Alignas(TGI_CACHE_LINE_BYTES) char block[];

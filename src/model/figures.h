@@ -1,8 +1,8 @@
-/* The fitted figures of src/model/figures/, which the models take as data. */
+/* The fitted constants of the models, from src/model/figures/. */
 #ifndef TGI_FIGURES_H
 #define TGI_FIGURES_H
 
-/* Figures of the GPU model. h200.def explains each. */
+/* Figures of the GPU model. h200.def explains each of them. */
 typedef struct tgi_figures {
 #define TGI_FIGURE(name, value, unit, meaning) double name;
 #define TGI_FIGURE_LIST(name, count, unit, meaning, ...) double name[count];
@@ -11,17 +11,18 @@ typedef struct tgi_figures {
 #undef TGI_FIGURE_LIST
 } tgi_figures;
 
-/* Returns the figures for a chip of the compute capability: those of the nearest architecture that
- * has been fitted, which the model scales by the chip's rates. */
+/* Returns the figures of the fitted architecture that is nearest to the compute capability. The
+ * model scales them by the chip's rates. */
 const tgi_figures *tgi_figures_find(int capability);
 
-/* Figures of the CPU model. zen5.def explains each. */
+/* Figures of the CPU model. zen5.def explains each of them. */
 typedef struct tgi_cpu_figures {
 #define TGI_FIGURE(name, value, unit, meaning) double name;
 #include "model/figures/zen5.def"
 #undef TGI_FIGURE
 } tgi_cpu_figures;
 
+/* Returns the figures of the CPU model. */
 const tgi_cpu_figures *tgi_figures_find_cpu(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The ladder takes some problems alone, besides the sizes that ladder_model.h tells. */
+/* Tells which problems the ladder takes, apart from their sizes (ladder_model.h). */
 #ifndef TGI_LADDER_PROBLEM_H
 #define TGI_LADDER_PROBLEM_H
 

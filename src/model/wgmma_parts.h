@@ -1,7 +1,9 @@
 /*
- * The parts of the model of wgmma_model.h: sums (products of a step), loads (copies and memory),
- * stores (between two tiles) and splits (of k). Times are seconds of one block unless a comment
- * says otherwise. Constants are figures of figures/h200.def.
+ * The parts of the model of wgmma_model.h: products of a step (wgmma_sums.c), copies and memory
+ * (wgmma_loads.c), stores between two tiles (wgmma_stores.c) and split-K (wgmma_splits.c). Times
+ * are seconds of one block unless a comment says otherwise. Constants are figures of
+ * figures/h200.def.
+ *
  */
 #ifndef TGI_WGMMA_PARTS_H
 #define TGI_WGMMA_PARTS_H
@@ -10,15 +12,15 @@
 #include "model/tile_model.h"
 #include "model/wgmma_work.h"
 
-/* Work of one step of k. */
+/* The work of one step of k. */
 typedef struct tgi_wgmma_step {
-    double slice_bytes;          /* that are multiplied of a line of one slice, or of the operand */
-    double product_count;        /* products of slices, 1 without slices */
-    double row_bytes, col_bytes; /* copied of a row of A and of a column of B */
-    double add_cycles;           /* in which sums are added and nothing is multiplied */
+    double slice_bytes;          /* multiplied bytes of a line of the operand or of a slice */
+    double product_count;        /* products of slices; 1 without slices */
+    double row_bytes, col_bytes; /* bytes copied of a row of A and of a column of B */
+    double add_cycles;           /* cycles that add sums while nothing is multiplied */
 } tgi_wgmma_step;
 
-/* One prediction: everything that its parts read. */
+/* The inputs of one prediction, which all its parts read. */
 typedef struct tgi_wgmma_case {
     const tgi_figures *figures;
     const tgi_gpu *gpu;
@@ -36,7 +38,7 @@ tgi_wgmma_step tgi_wgmma_find_step(const tgi_figures *figures, const tgi_kernel 
  * at once, 0..1, and lower the clock. */
 double tgi_wgmma_multiply_seconds(const tgi_wgmma_case *c, double busy_share);
 
-/* Returns the seconds of all products of the problem at the instructions' rate. */
+/* Returns the seconds of all products of the problem, by all multiprocessors at their full rate. */
 double tgi_wgmma_products_seconds(const tgi_wgmma_case *c);
 
 /* Clusters that copy a line of A and a line of B: over the whole run, and at the same time. */
@@ -47,12 +49,11 @@ typedef struct tgi_wgmma_readers {
 
 tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c);
 
-/* Returns the seconds in which the stage of one step is filled, which takes multiply_s to
- * multiply. */
+/* Returns the seconds in which the stage of one step is filled. Its products take multiply_s. */
 double tgi_wgmma_fill_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers,
                               double multiply_s);
 
-/* Returns the seconds from the request for a stage to its use, where memory is idle. */
+/* Returns the seconds from the request for a stage to its use while memory is idle. */
 double tgi_wgmma_wait_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers);
 
 /* Returns the seconds that memory needs for all tiles. */

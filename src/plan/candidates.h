@@ -5,12 +5,12 @@
 
 #include "plan/backend.h"
 
-/* Notes whether A and B, pointers of the canonical problem, are as aligned as kernels may ask; NULL
- * is. */
+/* Sets is_a_offset and is_b_offset of the canonical problem from its pointers. NULL counts as
+ * aligned. */
 void tgi_plan_note_offsets(const tgi_backend *backend, tgi_problem *problem, const void *a,
                            const void *b);
 
-/* VALIDATE, and what pointers tell already. */
+/* Makes the canonical problem by VALIDATE and tgi_plan_note_offsets. */
 tg_status tgi_plan_canonicalize(const tgi_backend *backend, const tg_problem *problem,
                                 tgi_problem *canonical);
 
@@ -20,7 +20,7 @@ tg_status tgi_plan_canonicalize(const tgi_backend *backend, const tg_problem *pr
 tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
                           const tgi_problem *problem, const char *name, tgi_proposal *best);
 
-/* Does what tg_list_candidates does, on that machine. */
+/* Lists the candidates of a machine as tg_list_candidates does. */
 tg_status tgi_plan_list(const tgi_backend *backend, const tgi_machine *machine,
                         const tg_problem *problem, tg_candidate *candidates, int capacity,
                         int *count);

@@ -1,4 +1,4 @@
-/* The context: a backend on its machine, a pool of workspaces, a cache of plans. */
+/* A context: a backend on its machine, a pool of workspaces and a cache of plans. */
 #ifndef TGI_CONTEXT_H
 #define TGI_CONTEXT_H
 
@@ -8,7 +8,7 @@
 #include "plan/plan_cache.h"
 #include "plan/workspace.h"
 
-#define TGI_THREAD_COUNT_MAX 1024 /* that a caller may ask for */
+#define TGI_THREAD_COUNT_MAX 1024 /* most threads that a caller may ask for */
 
 struct tg_context {
     const tgi_backend *backend;
@@ -19,8 +19,8 @@ struct tg_context {
     tgi_plan_cache plans;
 };
 
-/* `context`, or the process's default one where it is NULL; NULL with the detail set and *status
- * filled where that cannot be made. */
+/* Returns `context`, or the process's default context if it is NULL. Returns NULL with the detail
+ * and *status set if the default context cannot be made. */
 tg_context *tgi_context_resolve(tg_context *context, tg_status *status);
 
 #endif

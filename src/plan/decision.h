@@ -1,4 +1,4 @@
-/* A decision says how a kernel cuts its problem. Each group of families has a named struct. */
+/* A decision says how a kernel splits its problem. Each group of families has its own struct. */
 #ifndef TGI_DECISION_H
 #define TGI_DECISION_H
 
@@ -11,7 +11,7 @@ typedef struct tgi_direct_decision {
     int64_t tile_rows, tile_count, larger_count;
 } tgi_direct_decision;
 
-/* CPU family packed. D is cut into row_parts x col_parts x k_parts tasks, which work on cache
+/* CPU family packed. D is split into row_parts x col_parts x k_parts tasks, which work on cache
  * blocks of mc rows, nc columns and kc steps of k. */
 typedef struct tgi_packed_decision {
     int64_t mc, nc, kc;
@@ -30,28 +30,28 @@ typedef struct tgi_strip_decision {
 } tgi_strip_decision;
 
 /* CUDA families small, dmma and simt. Every tile of D has k_part_count split-K parts of
- * k_part_elems steps of k; one part is all of k. */
+ * k_part_elems steps of k. One part means that k is not split. */
 typedef struct tgi_tile_decision {
     int64_t k_part_elems, k_part_count;
 } tgi_tile_decision;
 
-/* CUDA families rank and dot. block_count blocks share out tiles of tile_cols columns, each in
- * units of unit_elems steps of k; no tile is split over more than part_count blocks. */
+/* CUDA families rank and dot. block_count blocks share out tiles of tile_cols columns in units of
+ * unit_elems steps of k. No tile is split over more than part_count blocks. */
 typedef struct tgi_skinny_decision {
     int64_t tile_cols, unit_elems;
     int64_t part_count, block_count;
     int is_a_repacked; /* 1: A is copied to aligned lines in the workspace */
 } tgi_skinny_decision;
 
-/* This struct serves the CUDA families of warp-group matrix instructions. The first whole_tiles
- * tiles of D have all of k; each of the others has split_count split-K parts of split_elems steps
- * of k, whose sums lie in the workspace. The blocks of a cluster hold cluster_rows tiles, one below
- * the other, and cluster_parts split-K parts of each, which they add among themselves. */
+/* CUDA families on wgmma. The first whole_tiles tiles of D are not split. Each of the others has
+ * split_count split-K parts of split_elems steps of k, whose sums lie in the workspace. The blocks
+ * of a cluster hold cluster_rows tiles, one below the other, and cluster_parts split-K parts of
+ * each, which they add among themselves. */
 typedef struct tgi_wgmma_decision {
     int64_t split_count, split_elems, whole_tiles;
     int cluster_rows, cluster_parts;
     int is_transposed; /* 1: the kernel computes D^T = B^T A^T */
-    /* D is computed in panels of this many rows and columns; 0: in one piece. */
+    /* D is computed in panels of this many rows and columns; 0: all at once. */
     int64_t panel_rows, panel_cols;
 } tgi_wgmma_decision;
 

@@ -1,16 +1,16 @@
-/* tg_create_plan and tg_multiply make plans by these functions. */
+/* Makes the plans of tg_create_plan and tg_multiply. */
 #ifndef TGI_PLAN_H
 #define TGI_PLAN_H
 
 #include "plan/context.h"
 
-/* Makes a plan of a valid problem, which nobody else has. `original` is the caller's problem,
- * `name` the kernel that the caller gave, or NULL. *plan is counted for its user. */
+/* Makes a plan of a valid problem, without a look at the cache. `original` is the caller's problem,
+ * `name` the kernel that the caller gave, or NULL. *plan has one user. */
 tg_status tgi_plan_make(tg_context *context, const tgi_problem *problem, const tg_problem *original,
                         const char *name, tg_plan **plan);
 
-/* Returns the plan to use where A or B is less aligned than `plan` was told: *other, owned by
- * `plan`, which makes it at the first need. */
+/* Finds the plan for an A or B that is less aligned than `plan` assumes. *other belongs to `plan`,
+ * which makes it at the first need. */
 tg_status tgi_plan_find_unaligned(const tg_plan *plan, int is_a_offset, int is_b_offset,
                                   const tg_plan **other);
 

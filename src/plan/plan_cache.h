@@ -1,5 +1,5 @@
-/* Plans made before, found by their key. Reading takes no lock: a reader pins the slot of a plan,
- * and a writer replaces none that is pinned. */
+/* A cache that finds plans by their key. Reading takes no lock. A reader pins the slot of a plan,
+ * and a writer replaces no plan whose slot is pinned. */
 #ifndef TGI_PLAN_CACHE_H
 #define TGI_PLAN_CACHE_H
 
@@ -11,7 +11,7 @@
 #define TGI_PLAN_CACHE_WAYS 4
 
 typedef struct tgi_plan_slot {
-    _Atomic uint64_t hash; /* of the plan's key; 0: there is none */
+    _Atomic uint64_t hash; /* hash of the plan's key; 0: the slot is empty */
     tg_plan *plan;         /* may be read while the slot is pinned */
     atomic_uint pin_count; /* readers; with its highest bit set, a writer replaces the plan */
 } tgi_plan_slot;
@@ -20,15 +20,15 @@ typedef struct tgi_plan_slot {
 typedef struct tgi_plan_cache {
     struct {
         tgi_plan_slot slots[TGI_PLAN_CACHE_WAYS];
-        unsigned oldest; /* way; under the lock */
+        unsigned oldest; /* way of the oldest plan; under the lock */
     } sets[TGI_PLAN_CACHE_SETS];
-    pthread_mutex_t lock; /* of writers */
+    pthread_mutex_t lock; /* taken by writers */
 } tgi_plan_cache;
 
 void tgi_plan_cache_open(tgi_plan_cache *cache);
 void tgi_plan_cache_close(tgi_plan_cache *cache);
 
-/* Finds the plan of the key and pins its slot; NULL if there is none. */
+/* Finds the plan of the key and pins its slot. Returns NULL if there is none. */
 tgi_plan_slot *tgi_plan_cache_pin(tgi_plan_cache *cache, const tgi_plan_key *key);
 
 /* Ends the use of a plan that was pinned. */
@@ -37,8 +37,8 @@ static inline void tgi_plan_cache_unpin(tgi_plan_slot *slot)
     atomic_fetch_sub_explicit(&slot->pin_count, 1, memory_order_release);
 }
 
-/* Adds a plan, counting the cache as one more user, unless one of its key is there already or all
- * plans of its set are in use. */
+/* Adds a plan, of which the cache becomes a user, unless the cache has one of that key or all plans
+ * of its set are in use. */
 void tgi_plan_cache_add(tgi_plan_cache *cache, tg_plan *plan);
 
 #endif

@@ -1,5 +1,5 @@
-/* The key of a plan in the cache, made from the caller's problem as it is: problems of equal keys
- * are valid or not alike, and share a plan. */
+/* The key of a plan in the cache, made from the caller's problem before VALIDATE. Problems of equal
+ * keys share a plan, or none of them is valid. */
 #ifndef TGI_PLAN_KEY_H
 #define TGI_PLAN_KEY_H
 
@@ -17,7 +17,7 @@ typedef struct tgi_plan_key_members {
 #undef TGI_OPERAND
     int64_t batch_count;
     int32_t kind[TGI_OPERAND_COUNT]; /* the type of a matrix, the kind of a vector */
-    uint32_t used;                   /* operands, by the factors before they are rounded */
+    uint32_t used;                   /* set of used operands, by the factors before rounding */
     int32_t op_a, op_b, precision, activation, is_batch_invariant;
     uint32_t factor_classes; /* two bits for each factor: 0, -0, 1, or any other value, all of
                                 which share a plan */
@@ -26,7 +26,7 @@ typedef struct tgi_plan_key_members {
 
 #define TGI_PLAN_KEY_WORDS ((int)((sizeof(tgi_plan_key_members) + 7) / 8))
 
-/* Compared and hashed by its words: what is padding is 0. */
+/* Keys are compared and hashed by words, so that padding is 0. */
 typedef union tgi_plan_key {
     tgi_plan_key_members of;
     uint64_t words[TGI_PLAN_KEY_WORDS];
@@ -43,9 +43,9 @@ typedef struct tgi_plan_factors {
 #undef TGI_FACTOR
 } tgi_plan_factors;
 
-/* Makes the key and the factors. Pointers to A and B that are no multiples of operand_alignment
- * bytes, a power of two, are not aligned. Returns 0 if a factor overflows: the problem is not valid
- * then. */
+/* Makes the key and the factors. A and B are aligned if their pointers are multiples of
+ * operand_alignment bytes, a power of two. Returns 0 if a factor overflows, so that the problem is
+ * not valid. */
 int tgi_plan_key_make(const tg_problem *problem, unsigned operand_alignment, tgi_plan_key *key,
                       tgi_plan_factors *factors);
 

@@ -1,5 +1,5 @@
-/* PLAN: a chosen kernel, prepared for its launch. The cache and its users share a plan; the last of
- * them frees it. */
+/* PLAN: a chosen kernel, prepared for its launch. The cache and the users of a plan share it, and
+ * the last of them frees it. */
 #ifndef TGI_PLAN_OBJECT_H
 #define TGI_PLAN_OBJECT_H
 
@@ -16,20 +16,19 @@ struct tg_plan {
     tg_context *context;
     tgi_problem problem;
     tgi_plan_key key;      /* zeros unless the plan may be cached */
-    tgi_proposal proposal; /* of the kernel, which lends its name alone where none runs */
-    void *prepared;        /* owned; filled by the backend; NULL where the problem is empty */
+    tgi_proposal proposal; /* the kernel's; a plan without products has only its name */
+    void *prepared;        /* owned; filled by the backend; NULL if the problem is empty */
     unsigned used;         /* operands that are read or written, as tgi_epilogue_find_used */
-    tgi_span span[TGI_OPERAND_COUNT]; /* of the operands that are used; none if D is empty */
-    int is_kernel_given;              /* by the caller, rather than chosen */
-    /* Owned plans for operands that are less aligned than this one was told, by is_a_offset and,
-     * twice, is_b_offset; NULL until the first need. */
+    tgi_span span[TGI_OPERAND_COUNT]; /* spans of used operands; unset if D is empty */
+    int is_kernel_given;              /* 1: the caller gave the kernel */
+    /* Owned plans for less aligned operands, at index is_a_offset + 2 * is_b_offset; NULL until the
+     * first need. */
     tg_plan *_Atomic unaligned[TGI_PLAN_ALIGNMENTS];
     atomic_int user_count;
-    tg_problem original; /* as the caller gave it, without pointers: for the log */
+    tg_problem original; /* as the caller gave it, without pointers; for the log */
 };
 
-/* Returns the plan's problem with these factors: the plan's own where they are the same, else a
- * copy of it in *copy. */
+/* Returns the plan's problem if it has these factors, else a copy with them in *copy. */
 static inline const tgi_problem *
 tgi_plan_set_factors(const tg_plan *plan, const tgi_plan_factors *factors, tgi_problem *copy)
 {
@@ -53,7 +52,7 @@ tgi_plan_set_factors(const tg_plan *plan, const tgi_plan_factors *factors, tgi_p
 /* Counts one more user. */
 void tgi_plan_retain(tg_plan *plan);
 
-/* Counts one user less, and frees the plan when it was the last; NULL is allowed. */
+/* Counts one user less, and frees the plan after the last. NULL is allowed. */
 void tgi_plan_release(tg_plan *plan);
 
 #endif

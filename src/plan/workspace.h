@@ -1,4 +1,4 @@
-/* The context's pool of workspaces: blocks that executions take and give back. */
+/* The context's pool of workspaces. Executions take blocks and give them back. */
 #ifndef TGI_WORKSPACE_H
 #define TGI_WORKSPACE_H
 
@@ -6,37 +6,37 @@
 
 #include "plan/backend.h"
 
-/* Blocks kept for the next call where they belong to nobody; more in use at once are freed when
- * given back. */
+/* Most blocks without an owner that the pool keeps for later calls. Further blocks are freed when
+ * they are given back. */
 #define TGI_WORKSPACE_KEPT_COUNT 64
 
 typedef struct tgi_workspace {
     void *memory;
     int64_t size_bytes;
-    tgi_owner owner; /* backend's find_owner; zeros where blocks belong to nobody */
+    tgi_owner owner; /* from the backend's find_owner; zeros: no owner */
 } tgi_workspace;
 
-/* A block that has an owner is used by work that goes on after the call, in the order of that
- * owner's calls: it never changes hands and lives as long as the pool. */
+/* Work that runs after the call may use a block that has an owner, in the order of the owner's
+ * calls. Such a block never changes its owner and lives as long as the pool. */
 typedef struct tgi_workspace_pool {
     const tgi_backend *backend;
     const tgi_machine *machine;
     pthread_mutex_t lock;
     tgi_workspace *kept; /* owned; the first kept_count are free for use */
     int kept_count, capacity;
-    int block_count; /* kept and taken; at most `capacity` */
+    int block_count; /* free and taken; at most `capacity` */
 } tgi_workspace_pool;
 
 void tgi_workspace_open(tgi_workspace_pool *pool, const tgi_backend *backend,
                         const tgi_machine *machine);
 void tgi_workspace_close(tgi_workspace_pool *pool);
 
-/* A block of at least `size_bytes` for a call on the stream. */
+/* Takes a block of at least `size_bytes` for a call on the stream. */
 tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void *stream,
                              tgi_workspace *workspace);
 void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace workspace);
 
-/* If blocks have owners, sees to a spare one of at least `size_bytes`, so that the first call of a
+/* If blocks have owners, makes a spare block of at least `size_bytes`, so that the first call of a
  * stream allocates nothing. */
 tg_status tgi_workspace_reserve(tgi_workspace_pool *pool, int64_t size_bytes);
 

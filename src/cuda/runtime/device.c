@@ -1,5 +1,5 @@
-/* Each device is open once a process; its primary context is retained while a context of the
- * library uses it. */
+/* Opens each device once in a process. A device's primary context is retained while a context of
+ * the library uses it. */
 #include "cuda/runtime/device.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void describe(const tgi_cuda_device *device, tgi_machine *machine)
     gpu->shared_bytes_per_sm = get_attribute(device, TGI_CUDA_ATTRIBUTE_SHARED_BYTES_PER_SM);
     gpu->shared_bytes_per_block = get_attribute(device, TGI_CUDA_ATTRIBUTE_SHARED_BYTES_OPTIN);
     gpu->clock_hz = 1e3 * (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_CLOCK_KHZ);
-    /* Two transfers a clock, bus bits / 8 bytes each. */
+    /* The memory bus makes two transfers a clock. */
     gpu->memory_bytes_per_s = 2e3 *
                               (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_MEMORY_CLOCK_KHZ) *
                               (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_MEMORY_BUS_BITS) / 8;
@@ -149,7 +149,7 @@ void tgi_cuda_close_device(tgi_cuda_device *device)
     pthread_mutex_lock(&table_lock);
     if (--device->user_count == 0) {
         devices[device->ordinal] = NULL;
-        /* At the end of the process the driver may be gone already, and its memory with it. */
+        /* At the end of the process the driver may be gone, and its memory with it. */
         if (tgi_cuda_enter(device, &before) == TG_STATUS_OK) {
             unload_images(device);
             tgi_cuda_leave(device, before);

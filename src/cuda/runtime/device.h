@@ -1,4 +1,4 @@
-/* A GPU that is open: its primary context and its loaded images. */
+/* An open GPU: its primary context and its loaded images. */
 #ifndef TGI_CUDA_DEVICE_H
 #define TGI_CUDA_DEVICE_H
 
@@ -13,27 +13,27 @@
 typedef struct tgi_cuda_device {
     const tgi_driver *driver;
     int ordinal, handle;
-    int user_count; /* contexts of the library; under the table's lock */
-    void *context;  /* the primary one, shared with the CUDA runtime */
+    int user_count; /* contexts that use it; guarded by the table's lock */
+    void *context;  /* primary context, which the CUDA runtime shares */
     char name[64];
     int capability;
-    pthread_mutex_t lock;                /* held while images, functions and tensor maps are made */
+    pthread_mutex_t lock;                /* taken to load images, find functions, make maps */
     void *modules[TGI_CUDA_IMAGE_COUNT]; /* by image; NULL until loaded */
 } tgi_cuda_device;
 
-/* Opens device `ordinal` for one more user and describes it in *machine; the device lives until as
- * many calls of tgi_cuda_close_device. NULL with the detail set and *status filled on failure. */
+/* Opens device `ordinal` for one more user and describes it in *machine. Each user passes the
+ * device to tgi_cuda_close_device. Returns NULL with the detail and *status set on failure. */
 tgi_cuda_device *tgi_cuda_open_device(int ordinal, tgi_machine *machine, tg_status *status);
 void tgi_cuda_close_device(tgi_cuda_device *device);
 
-/* Makes the device's context current on this thread; *before is what was current. */
+/* Makes the device's context current on this thread. *before receives the context that was. */
 tg_status tgi_cuda_enter(const tgi_cuda_device *device, void **before);
 
 /* Makes `before` current again. */
 void tgi_cuda_leave(const tgi_cuda_device *device, void *before);
 
 /* Lets this thread allocate and load while one of its streams is captured, which would otherwise
- * fail; neither becomes part of the graph. Returns the mode that tgi_cuda_restore_capture takes. */
+ * fail. Neither becomes part of the graph. Returns the mode for tgi_cuda_restore_capture. */
 static inline int tgi_cuda_relax_capture(const tgi_cuda_device *device)
 {
     int mode = TGI_CUDA_CAPTURE_MODE_RELAXED;

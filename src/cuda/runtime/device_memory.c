@@ -6,11 +6,11 @@
 #include "core/status.h"
 #include "cuda/runtime/device.h"
 
-/* Copies from and to pageable memory go through two pinned blocks in turn: one is filled by the
- * processor while the other is on the bus. */
+/* Copies from and to pageable memory alternate between two pinned blocks. The processor fills one
+ * while the other is on the bus. */
 #define STAGE_BYTES ((int64_t)8 << 20)
 enum { stage_count = 2 };
-/* Below this the driver's own staging is quicker than pinning memory. */
+/* Smaller copies use the driver's own staging, which is quicker than pinning memory. */
 #define SMALL_BYTES ((int64_t)1 << 20)
 
 tg_status tgi_cuda_allocate(const tgi_machine *machine, int64_t size_bytes, void **memory)
@@ -54,7 +54,7 @@ void tgi_cuda_release(const tgi_machine *machine, void *memory)
 
 tgi_owner tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
 {
-    static _Thread_local char thread; /* its address stands for this thread's default stream */
+    static _Thread_local char thread; /* its address identifies this thread's default stream */
     const tgi_cuda_device *device = machine->device;
     const int is_of_thread = (uintptr_t)stream == TGI_CUDA_STREAM_PER_THREAD;
     tgi_owner owner = {.stream = (uint64_t)(is_of_thread ? (uintptr_t)&thread : (uintptr_t)stream)};
@@ -63,7 +63,7 @@ tgi_owner tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
     void *before;
     if (tgi_cuda_enter(device, &before))
         return owner;
-    /* The default stream cannot be captured; asking while another stream is would spoil that. */
+    /* The default stream cannot be captured. A query of it would end the capture of another. */
     int error =
         stream ? device->driver->get_capture(stream, &capture_status, &capture, NULL, NULL, NULL)
                : TGI_CUDA_SUCCESS;
@@ -76,7 +76,7 @@ tgi_owner tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
 typedef struct staging {
     const tgi_cuda_device *device;
     char *blocks[stage_count];
-    void *events[stage_count]; /* the bus has done with the block */
+    void *events[stage_count]; /* recorded when a block has left the bus */
 } staging;
 
 static void close_staging(staging *stage)
@@ -113,7 +113,7 @@ static int copy_in(const staging *stage, char *device, const char *host, int64_t
     int64_t done = 0;
     for (int i = 0; done < size_bytes && !error; i = (i + 1) % stage_count) {
         int64_t part = size_bytes - done < STAGE_BYTES ? size_bytes - done : STAGE_BYTES;
-        error = driver->wait_for_event(stage->events[i]); /* at once where none was recorded */
+        error = driver->wait_for_event(stage->events[i]); /* returns at once if none was recorded */
         if (error)
             break;
         memcpy(stage->blocks[i], host + done, (size_t)part);
@@ -131,7 +131,7 @@ static int copy_out(const staging *stage, char *host, const char *device, int64_
     const tgi_driver *driver = stage->device->driver;
     int64_t block_count = (size_bytes + STAGE_BYTES - 1) / STAGE_BYTES;
     int error = TGI_CUDA_SUCCESS;
-    /* Block i is on the bus while block i - 1 is taken out of its pinned memory. */
+    /* Block i is on the bus while the processor copies block i - 1 out of pinned memory. */
     for (int64_t i = 0; i <= block_count && !error; i++) {
         int64_t offset = i * STAGE_BYTES, before = offset - STAGE_BYTES;
         int64_t rest = size_bytes - before;
@@ -152,7 +152,7 @@ static int copy_out(const staging *stage, char *host, const char *device, int64_
     return error;
 }
 
-/* Copies in the direction of the one of `to_device` and `to_host` that is not NULL. */
+/* Copies to `to_device` or to `to_host`, whichever is not NULL. */
 static int copy_small(const tgi_cuda_device *device, void *to_device, void *to_host,
                       const void *from, int64_t size_bytes)
 {

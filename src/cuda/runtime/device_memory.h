@@ -1,5 +1,5 @@
-/* Device memory: the functions of the backend that allocate, release and copy it, and that tell who
- * may use a block of workspace. */
+/* Functions of the backend that allocate, release and copy device memory, and that find the owner
+ * of a block of workspace. */
 #ifndef TGI_CUDA_DEVICE_MEMORY_H
 #define TGI_CUDA_DEVICE_MEMORY_H
 

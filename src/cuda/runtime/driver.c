@@ -7,7 +7,7 @@
 
 #include "core/status.h"
 
-/* The driver must know the CUDA version whose compiler made the images. */
+/* The driver must support the CUDA version whose compiler made the images. */
 #ifndef TGI_CUDA_VERSION
 #define TGI_CUDA_VERSION 12000
 #endif
@@ -15,18 +15,18 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static tgi_driver opened;
 static int is_open;
-static char obstacle[400]; /* why it is not open */
+static char obstacle[400]; /* why the driver is not open */
 
 static const struct {
     const char *symbol;
-    size_t offset; /* of the member */
+    size_t offset; /* offset of the member in tgi_driver */
 } functions[] = {
 #define TGI_DRIVER(member, symbol, parameters) {#symbol, offsetof(tgi_driver, member)},
 #include "cuda/runtime/driver.def"
 #undef TGI_DRIVER
 };
 
-/* The driver's own name of an error. */
+/* Returns the driver's name of an error. */
 static const char *name_error(const tgi_driver *driver, int error)
 {
     const char *name = NULL;
@@ -100,7 +100,7 @@ tg_status tgi_driver_fail(const tgi_driver *driver, int error, const char *what)
     if (driver->describe_error(error, &text) || !text)
         text = "the driver does not describe it";
     if (error == TGI_CUDA_ERROR_OUT_OF_MEMORY) {
-        /* Figures are there while the GPU's context is current. */
+        /* The driver tells free memory only while a context is current. */
         const int is_known = !driver->get_free_bytes(&free_bytes, &total_bytes);
         return tgi_status_fail(TG_STATUS_OUT_OF_MEMORY,
                                is_known ? "%s: %s (%d), %s; %lld of the GPU's %lld bytes are free"

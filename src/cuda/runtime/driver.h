@@ -1,4 +1,5 @@
-/* The CUDA driver, libcuda.so.1, opened at run time: the library links to none of it. */
+/* The CUDA driver, libcuda.so.1. It is opened at run time, so that the library does not link to
+ * it. */
 #ifndef TGI_CUDA_DRIVER_H
 #define TGI_CUDA_DRIVER_H
 
@@ -7,7 +8,7 @@
 
 #include "tilegemm.h"
 
-/* Values of cuda.h in use, with its names. */
+/* Values of cuda.h that the library uses. */
 enum {
     TGI_CUDA_SUCCESS = 0,
     TGI_CUDA_ERROR_OUT_OF_MEMORY = 2,
@@ -33,7 +34,7 @@ enum {
 };
 enum { TGI_CUDA_FUNCTION_SHARED_BYTES = 8 };
 enum { TGI_CUDA_TENSOR_UINT8 = 0, TGI_CUDA_TENSOR_UINT16 = 1, TGI_CUDA_TENSOR_UINT32 = 2 };
-enum { TGI_CUDA_TENSOR_TF32 = 11 }; /* FP32 in memory, rounded on the way */
+enum { TGI_CUDA_TENSOR_TF32 = 11 }; /* TMA rounds FP32 to TF32 */
 enum {
     TGI_CUDA_TENSOR_NO_INTERLEAVE = 0,
     TGI_CUDA_TENSOR_NO_SWIZZLE = 0,
@@ -48,7 +49,7 @@ enum {
     TGI_CUDA_LAUNCH_EARLY = 6    /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
 };
 
-/* CUlaunchAttribute and CUlaunchConfig. */
+/* These two have the layout of CUlaunchAttribute and CUlaunchConfig. */
 typedef struct tgi_driver_attribute {
     int name;
     int padding;
@@ -71,15 +72,16 @@ typedef struct tgi_driver {
 #define TGI_DRIVER(member, symbol, parameters) int(*member) parameters;
 #include "cuda/runtime/driver.def"
 #undef TGI_DRIVER
-    int version; /* 1000 major + 10 minor of the CUDA that it supports */
+    int version; /* CUDA version that it supports: 1000 major + 10 minor */
 } tgi_driver;
 
-/* The driver, opened and initialised once a process; NULL with the detail set to what is missing
- * and *status filled: NO_DEVICE where there is no driver, no device or too old a driver. */
+/* Returns the driver, which is opened and initialised once in a process. Without a driver, with one
+ * that is too old or without a device it returns NULL, sets *status to NO_DEVICE and tells in the
+ * detail what is missing. */
 const tgi_driver *tgi_driver_open(tg_status *status);
 
-/* Fails with OUT_OF_MEMORY, telling what is free, or DEVICE_FAILURE: `what` was asked of the
- * driver, `error` is its answer. */
+/* Returns OUT_OF_MEMORY or DEVICE_FAILURE for the driver's `error`. The detail names `what` was
+ * asked of the driver, and the free memory if there was too little. */
 tg_status tgi_driver_fail(const tgi_driver *driver, int error, const char *what);
 
 #endif

@@ -39,7 +39,7 @@ const char *tgi_cuda_architectures(void)
 int tgi_cuda_has_code(tgi_isa isa)
 {
     static const int has_code[TGI_ISA_COUNT] = {
-        [TGI_ISA_generic] = 0, /* a build without images has no other entry */
+        [TGI_ISA_generic] = 0, /* the only entry in a build without images */
 #define TGI_IMAGE_CODE(name) [TGI_ISA_##name] = 1,
 #include <images.def>
 #undef TGI_IMAGE_CODE
@@ -47,7 +47,7 @@ int tgi_cuda_has_code(tgi_isa isa)
     return has_code[isa];
 }
 
-/* Fails because the image does not suit the chip, or because the driver could not load it. */
+/* Returns the status for an image that has no code for the chip or that the driver cannot load. */
 static tg_status fail_loading(const tgi_cuda_device *device, const char *image, int error)
 {
     char what[128];
@@ -64,7 +64,7 @@ static tg_status fail_loading(const tgi_cuda_device *device, const char *image, 
     return tgi_driver_fail(device->driver, error, what);
 }
 
-/* Returns the number of the image, or image_count where there is none of that name. */
+/* Returns the number of the image, or image_count if there is none of that name. */
 static int find_image(const char *name)
 {
     int i = 0;

@@ -1,10 +1,11 @@
-/* Images: compiled device code embedded in the library, one for each source. */
+/* An image is the compiled device code of one source, embedded in the library. */
 #ifndef TGI_CUDA_IMAGE_H
 #define TGI_CUDA_IMAGE_H
 
 #include "cuda/runtime/device.h"
 
-/* Architectures of the embedded images, "sm_75 sm_80 ... compute_90"; "none". Static storage. */
+/* Returns the architectures of the embedded images, "sm_75 sm_80 ... compute_90", or "none", in
+ * static storage. */
 const char *tgi_cuda_architectures(void);
 
 /* Returns 1 if the images have code that is compiled for the instruction set. */

@@ -6,7 +6,7 @@
 #include "cuda/runtime/image.h"
 #include "plan/clock.h"
 
-/* Dynamic shared memory that a kernel may use without being allowed more. */
+/* Dynamic shared memory that a kernel may use without opting in to more. */
 #define SHARED_BYTES_FREE (48u << 10)
 
 #define EARLY_VERSION 12030
@@ -23,8 +23,8 @@ static tg_status fail_launch(const tgi_cuda_device *device, const tgi_cuda_kerne
     return tgi_driver_fail(device->driver, error, what);
 }
 
-/* Finds the kernel's function and allows it its shared memory. Threads that come at once do so one
- * after the other, with the same result. */
+/* Finds the kernel's function and opts in to its shared memory. Threads that bind at once take
+ * turns and find the same function. */
 static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **function)
 {
     pthread_mutex_lock(&device->lock);
@@ -43,15 +43,15 @@ static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **f
     return status;
 }
 
-/* Returns 1 if the kernel may start early: images for these chips hold the wait, and older drivers
- * cannot capture such a launch. */
+/* Returns 1 if kernels may start early. Images for chips with this feature hold the wait that it
+ * needs. Older drivers cannot capture such a launch. */
 static int can_start_early(const tgi_cuda_device *device)
 {
     return tgi_arch_has(device->capability, TGI_FEATURE_EARLY_LAUNCH) &&
            device->driver->version >= EARLY_VERSION;
 }
 
-/* Launches the kernel as often as the call asks, and times that. */
+/* Launches the kernel as often as the call asks, and adds up the time. */
 static int launch_bare(const tgi_cuda_queue *queue, const tgi_driver_launch *asked, void *function,
                        void **arguments)
 {

@@ -1,4 +1,4 @@
-/* The launch of every kernel. */
+/* Launches kernels. */
 #ifndef TGI_CUDA_LAUNCH_H
 #define TGI_CUDA_LAUNCH_H
 
@@ -7,27 +7,27 @@
 #include "cuda/runtime/device.h"
 #include "plan/backend.h"
 
-/* Bytes of a function's name, with its end. */
+/* Bytes of a function's name, with the NUL. */
 #define TGI_CUDA_SYMBOL_BYTES 80
 
 /* A queue says where a call runs. */
 typedef struct tgi_cuda_queue tgi_cuda_queue;
 struct tgi_cuda_queue {
     tgi_cuda_device *device;
-    void *stream;                 /* CUstream; NULL: the device's default stream */
-    tgi_bare_launch *bare_launch; /* a call's; NULL: kernels are launched once */
+    void *stream;                 /* CUstream, or NULL for the default stream */
+    tgi_bare_launch *bare_launch; /* the call's; NULL: each kernel is launched once */
 };
 
-/* A kernel and the shape of its launch: all but the arguments. A plan fills it once. A function is
- * launched with the same amount of shared memory by every plan. */
+/* A kernel and the shape of its launch, without arguments. A plan fills it once. All plans launch a
+ * function with the same amount of shared memory. */
 typedef struct tgi_cuda_kernel {
-    const char *image;                  /* a row's image; static storage */
-    char symbol[TGI_CUDA_SYMBOL_BYTES]; /* a row's name, or another function of the image */
+    const char *image;                  /* image of the row; static storage */
+    char symbol[TGI_CUDA_SYMBOL_BYTES]; /* name of a function in the image */
     unsigned grid[3], block[3];
     unsigned shared_bytes; /* dynamic shared memory of a block */
     unsigned cluster;      /* blocks of the grid's first dimension that form a cluster; 0: none */
-    /* 1: may start before the stream's kernel ahead of it has ended, for which it waits itself by
-     * tgi_wait_for_stream: part of what starting costs is hidden. */
+    /* 1: programmatic dependent launch. The kernel may start before the stream's kernel ahead of it
+     * has ended, which hides part of the start. It waits by tgi_wait_for_stream. */
     int is_early;
     void *_Atomic function; /* NULL until the first launch */
 } tgi_cuda_kernel;

@@ -6,7 +6,7 @@
 #include "core/checked.h"
 #include "core/status.h"
 
-/* Encodes the map of a tensor at `address`, `shift` bytes behind the unit where the map begins. */
+/* Encodes the map of a tensor at `address`. The map begins `shift` bytes before the tensor. */
 static tg_status encode(const tgi_driver *driver, const tgi_tensor *tensor, uintptr_t address,
                         unsigned shift, void *map)
 {
@@ -73,7 +73,7 @@ static tg_status encode_all(tgi_cuda_device *device, tgi_tensor_slots *slots,
     return status;
 }
 
-/* Moves the map to `address`, or encodes it where more than the address is another. */
+/* Replaces the address of the map, or encodes the map again if more than the address changes. */
 static tg_status move_map(const tgi_driver *driver, const tgi_tensor_slot *slot, uintptr_t address,
                           void *map)
 {

@@ -1,4 +1,4 @@
-/* Tensor maps, by which TMA finds its boxes in global memory. */
+/* Tensor maps tell TMA where its boxes lie in global memory. */
 #ifndef TGI_CUDA_TENSOR_MAP_H
 #define TGI_CUDA_TENSOR_MAP_H
 
@@ -7,13 +7,13 @@
 #include "cuda/runtime/launch.h"
 #include "kernels/tma_map.h"
 
-/* The tensor of a map: count[2] batch entries of count[1] runs of count[0] contiguous elements. */
+/* A tensor: count[2] batch entries of count[1] runs of count[0] contiguous elements. */
 typedef struct tgi_tensor {
     int64_t elem_bytes, count[3];
     int64_t stride_bytes[2];         /* from run to run, from batch entry to batch entry */
     int tma_box_elems, tma_box_runs; /* elements of a run, and runs, of a TMA box */
-    int is_swizzled;                 /* 1: boxes lie under the 128-byte swizzle, 0: as in memory */
-    int is_rounded;                  /* 1: FP32 becomes TF32 on the way, to nearest */
+    int is_swizzled;                 /* 1: shared memory has the 128-byte swizzle */
+    int is_rounded;                  /* 1: TMA rounds FP32 to the nearest TF32 */
 } tgi_tensor;
 
 /* A tensor map among the arguments of a kernel. */
@@ -21,31 +21,31 @@ typedef struct tgi_tensor_slot {
     tgi_tensor tensor;
     int operand;            /* index of the base address that the launch passes */
     int64_t operand_offset; /* bytes from the base address to the tensor */
-    /* 1: the tensor may begin between units of 16 bytes; the map then begins at the unit, and its
-     * runs have so many more elements in front. */
+    /* 1: the tensor may begin between units of 16 bytes. The map then begins at the unit, and its
+     * runs are longer by the elements in front. */
     int is_shifted;
     int64_t argument_offset;   /* bytes from the start of the argument to the map */
-    uintptr_t encoded_address; /* that the plan's map has; 0: it is not encoded */
+    uintptr_t encoded_address; /* address in the plan's map; 0: it is not encoded */
 } tgi_tensor_slot;
 
-/* The maps of a kernel's argument, of which the plan keeps a copy with all that does not change
- * from call to call. */
+/* The tensor maps of a kernel's argument. The plan keeps an argument with all that calls have in
+ * common. */
 typedef struct tgi_tensor_slots {
     tgi_tensor_slot *slot;
     int count;
-    atomic_int is_encoded; /* 1: the maps of the plan's argument are there, and stay as they are */
+    atomic_int is_encoded; /* 1: the plan's maps are encoded, and do not change any more */
 } tgi_tensor_slots;
 
-/* Returns the bytes from the unit of 16 bytes that `address` lies in to `address`. */
+/* Returns the bytes from the last multiple of 16 bytes to `address`. */
 static inline unsigned tgi_tensor_shift(const void *address)
 {
     return (unsigned)((uintptr_t)address % TGI_TENSOR_UNIT_BYTES);
 }
 
-/* Copies the plan's `argument` to `target`, with maps of the operands at base[0..]; a map whose
- * base is NULL is left out. The first call encodes the plan's maps. A later one replaces an address
- * where it is another, and encodes a map again only where the shift is another or the map was left
- * out. Errors: DEVICE_FAILURE. */
+/* Copies the plan's `argument` to `target`, with maps of the operands at base[0..]. A map whose
+ * base is NULL is left out. The first call encodes the plan's maps. Later calls replace addresses
+ * that differ. They encode a map again only if its shift differs or the first call left it out.
+ * Errors: DEVICE_FAILURE. */
 tg_status tgi_tensor_fill(tgi_cuda_device *device, tgi_tensor_slots *slots,
                           const void *const base[], void *argument, void *target,
                           size_t argument_bytes);

@@ -5,8 +5,8 @@
 #include "core/status.h"
 #include "cuda/runtime/launch.h"
 
-#define LOOP_S 0.004  /* seconds of a measurement of the peak, at least */
-#define LOOP_COUNT 10 /* measurements, of which the shortest counts: interruptions only slow down */
+#define LOOP_S 0.004  /* shortest measurement of the peak, in seconds */
+#define LOOP_COUNT 10 /* measurements; the shortest counts */
 #define PEAK_THREADS 256
 
 tg_status tgi_cuda_synchronize(const tgi_machine *machine, void *stream)
@@ -66,11 +66,11 @@ tg_status tgi_cuda_time_calls(const tgi_machine *machine, tg_timed_call *call, v
     return status;
 }
 
-/* A run of the loop of src/kernels/peak.cu. */
+/* A run of the FMA loop of src/kernels/peak.cu. */
 typedef struct peak_loop {
     tgi_cuda_queue queue;
     tgi_cuda_kernel kernel;
-    void *sums; /* never written, but the kernel must not know */
+    void *sums; /* never written, which the compiler must not know */
     int32_t iteration_count;
 } peak_loop;
 
@@ -85,7 +85,7 @@ static tg_status run_peak(void *state, int64_t index)
 tg_status tgi_cuda_measure_peak(const tgi_machine *machine, tg_type type, int thread_count,
                                 double *flop_per_s)
 {
-    const double chain_count = 8; /* of the kernel */
+    const double chain_count = 8; /* independent FMA chains of a thread */
     double elapsed_s = 0.0, best_s = 0.0;
     unsigned block_count = (unsigned)machine->gpu.sm_count * 8u;
     (void)thread_count;
