@@ -280,7 +280,10 @@ TG_API tg_status tg_synchronize(const tg_context *context, void *stream);
 /* A matrix as it lies in memory. Element (i, j) of batch entry p is at
  *     data + p * batch_stride + i * row_stride + j * col_stride.
  * A, B and C may have any strides, negative and zero included. In D each stride must be larger than
- * the reach of the smaller ones, so that its elements are distinct. */
+ * the reach of the smaller ones, so that its elements are distinct. D may lie in the gaps of an
+ * input, as rows or columns of one larger matrix or batch do. A D that shares memory is always
+ * refused. One that does not is taken, unless strides that neither repeat nor nest leave too many
+ * places to compare. */
 typedef struct tg_matrix {
     void *data; /* not owned; never written where the matrix is A, B or C */
     tg_type type;

@@ -1,6 +1,14 @@
+/*
+ * Two operands share a byte if a sum of places, one of each stride of both, lies in a window: the
+ * places of one operand are counted from its high end, so that all strides are positive. VALIDATE
+ * bounds every span by 2^61 bytes, so that sums stay below 2^62.
+ */
 #include "core/overlap.h"
 
 #include <stdlib.h>
+
+#define STEPS_MAX 6
+#define SUMS_TRIED 2048 /* after so many sums of the larger strides the search ends */
 
 static int64_t find_gcd(int64_t x, int64_t y)
 {
@@ -12,45 +20,167 @@ static int64_t find_gcd(int64_t x, int64_t y)
     return x;
 }
 
+/* Puts an entry into the list, which grows by stride. Returns the new count. */
+static int insert_steps(tgi_steps *steps, int step_count, tgi_steps added)
+{
+    int at = step_count;
+    for (; at > 0 && steps[at - 1].stride > added.stride; at--)
+        steps[at] = steps[at - 1];
+    steps[at] = added;
+    return step_count + 1;
+}
+
+/* Joins entries whose sums are the multiples of the smaller stride, without a gap. Returns the new
+ * count. */
+static int join_steps(tgi_steps *steps, int step_count)
+{
+    int used = 0;
+    for (int i = 0; i < step_count; i++) {
+        tgi_steps *last = used > 0 ? &steps[used - 1] : NULL;
+        if (last && steps[i].stride % last->stride == 0 &&
+            steps[i].stride / last->stride <= last->count)
+            last->count += steps[i].stride / last->stride * (steps[i].count - 1);
+        else
+            steps[used++] = steps[i];
+    }
+    return used;
+}
+
 tgi_span tgi_overlap_find_span(const tgi_operand_view *view)
 {
     const int64_t counts[] = {view->row_count, view->col_count, view->batch_count};
+    const int64_t strides[] = {view->layout.row, view->layout.col, view->layout.batch};
     const int64_t element_bytes = tgi_type_bytes(view->type);
-    int64_t strides[] = {view->layout.row, view->layout.col,
-                         view->layout.batch}; /* to bytes below */
-    tgi_span span = {0, element_bytes, element_bytes, 0};
-    int inner = -1; /* the dimension of the smallest stride: its entries and their gaps are a run */
+    tgi_steps all[4] = {{1, element_bytes}}; /* the bytes of an element first */
+    tgi_span span = {.high = element_bytes};
+    int count = 1;
     for (int i = 0; i < 3; i++) {
-        strides[i] *= element_bytes;
-        int64_t reach = strides[i] * (counts[i] - 1);
+        if (counts[i] <= 1 || strides[i] == 0)
+            continue;
+        const int64_t stride = strides[i] * element_bytes, reach = stride * (counts[i] - 1);
         if (reach < 0)
             span.low += reach;
-        if (reach > 0)
+        else
             span.high += reach;
-        if (counts[i] > 1 && (inner < 0 || llabs(strides[i]) < llabs(strides[inner])))
-            inner = i;
+        count = insert_steps(all, count, (tgi_steps){llabs(stride), counts[i]});
     }
-    for (int i = 0; i < 3; i++) {
-        if (counts[i] <= 1)
-            continue;
-        if (i == inner) {
-            span.run_bytes += llabs(strides[i]) * (counts[i] - 1);
-        } else {
-            span.stride_gcd = find_gcd(span.stride_gcd, llabs(strides[i]));
-        }
-    }
+    count = join_steps(all, count);
+    span.run_bytes = all[0].count;
+    span.step_count = count - 1;
+    for (int i = 1; i < count; i++)
+        span.steps[i - 1] = all[i];
     return span;
 }
 
-int tgi_overlap_may_meet(int64_t distance, const tgi_span *x_span, const tgi_span *y_span)
+/* Returns 1 if low <= factor x mod modulus <= high for an x of 0 .. most. 0 <= low <= high <
+ * modulus; modulus * most does not overflow. As in Euclid's algorithm, the modulus is halved at
+ * least each time. */
+static int has_multiple(int64_t factor, int64_t modulus, int64_t low, int64_t high, int64_t most)
 {
-    /* Seen modulo a common divisor of all strides between runs, the two may still lie in different
-     * places, as two blocks of columns of one matrix do. */
-    int64_t period = find_gcd(x_span->stride_gcd, y_span->stride_gcd);
-    if (period == 0)
+    for (factor %= modulus; low > 0; factor %= modulus) {
+        if (factor == 0)
+            return 0;
+        if (factor > modulus - factor) { /* count down from the modulus */
+            const int64_t least = modulus - high;
+            factor = modulus - factor;
+            high = modulus - low;
+            low = least;
+        }
+        const int64_t first = low / factor + (low % factor != 0);
+        if (first > most)
+            return 0;
+        if (first * factor <= high)
+            return 1;
+        /* No multiple lies in the first window. One lies in the window that is y moduli further on
+         * if y times the modulus falls, modulo the factor, short of a multiple by as much. */
+        const int64_t least = factor - high % factor, next_modulus = factor;
+        most = (factor * most - low) / modulus;
+        high = factor - low % factor;
+        low = least;
+        factor = modulus;
+        modulus = next_modulus;
+    }
+    return 1;
+}
+
+typedef struct search {
+    tgi_steps steps[STEPS_MAX];   /* strides grow */
+    int64_t reach[STEPS_MAX + 1]; /* reach[i]: the largest sum of the first i entries */
+    int64_t gcd[STEPS_MAX + 1];   /* gcd[i]: the divisor of all of their sums */
+    int sums_left;
+} search;
+
+/* Returns 1 if the sums of the first `count` entries have no gap as wide as a window of
+ * `window_places` places that are multiples of `gcd` apart. */
+static int has_no_gap(const search *s, int count, int64_t gcd, int64_t window_places)
+{
+    for (int i = 0; i < count; i++) {
+        if (s->steps[i].stride > s->reach[i] + window_places * gcd)
+            return 0;
+    }
+    return 1;
+}
+
+/* Returns 1 if a sum of two entries lies in low .. high, which holds neither 0 nor their largest
+ * sum. */
+static int has_sum_of_two(const search *s, int64_t low, int64_t high)
+{
+    const int64_t small = s->steps[0].stride, large = s->steps[1].stride;
+    const int64_t beyond = low - s->reach[1]; /* what places of the smaller stride do not reach */
+    const int64_t first = beyond > 0 ? beyond / large + (beyond % large != 0) : 0;
+    int64_t last = high / large;
+    if (last > s->steps[1].count - 1)
+        last = s->steps[1].count - 1;
+    if (first > last)
+        return 0;
+    /* Above a place of the larger stride, a multiple of the smaller one must end the window or lie
+     * less than its width before the end. */
+    const int64_t rest = (high - first * large) % small, width = high - low;
+    if (rest <= width)
         return 1;
-    distance %= period;
-    if (distance < 0)
-        distance += period;
-    return distance < x_span->run_bytes || period - distance < y_span->run_bytes;
+    return has_multiple(large, small, rest - width, rest, last - first);
+}
+
+/* Returns 1 if a sum of the first `count` entries lies in low .. high, or if the search ended. */
+static int has_sum(search *s, int count, int64_t low, int64_t high)
+{
+    if (high < 0 || low > s->reach[count])
+        return 0;
+    if (low <= 0 || high >= s->reach[count])
+        return 1;
+    const int64_t gcd = s->gcd[count];
+    const int64_t window_places = high / gcd - (low - 1) / gcd;
+    if (window_places == 0)
+        return 0;
+    if (has_no_gap(s, count, gcd, window_places))
+        return 1;
+    if (count == 2)
+        return has_sum_of_two(s, low, high);
+    const tgi_steps *largest = &s->steps[count - 1];
+    const int64_t beyond = low - s->reach[count - 1];
+    int64_t place = beyond > 0 ? beyond / largest->stride + (beyond % largest->stride != 0) : 0;
+    for (; place < largest->count && place * largest->stride <= high; place++) {
+        const int64_t offset = place * largest->stride;
+        if (s->sums_left-- == 0 || has_sum(s, count - 1, low - offset, high - offset))
+            return 1;
+    }
+    return 0;
+}
+
+int tgi_overlap_may_meet(int64_t distance, const tgi_span *x, const tgi_span *y)
+{
+    search s = {.sums_left = SUMS_TRIED};
+    int count = 0;
+    for (int i = 0; i < x->step_count; i++)
+        count = insert_steps(s.steps, count, x->steps[i]);
+    for (int i = 0; i < y->step_count; i++)
+        count = insert_steps(s.steps, count, y->steps[i]);
+    count = join_steps(s.steps, count);
+    for (int i = 0; i < count; i++) {
+        s.reach[i + 1] = s.reach[i] + s.steps[i].stride * (s.steps[i].count - 1);
+        s.gcd[i + 1] = find_gcd(s.gcd[i], s.steps[i].stride);
+    }
+    const int64_t y_reach = y->high - y->low - y->run_bytes;
+    return has_sum(&s, count, distance + y_reach - (x->run_bytes - 1),
+                   distance + y_reach + (y->run_bytes - 1));
 }

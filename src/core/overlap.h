@@ -5,29 +5,38 @@
 
 #include "core/operand_view.h"
 
-/* The bytes of an operand, relative to its data pointer. They lie from `low` to `high` (exclusive),
- * in contiguous runs of `run_bytes` that start at low plus multiples of `stride_gcd` (0: one
- * run). */
+/* Places 0, stride, 2 stride, ... (count - 1) stride, in bytes. */
+typedef struct tgi_steps {
+    int64_t stride, count;
+} tgi_steps;
+
+/* The bytes of an operand: runs of run_bytes contiguous bytes. One run begins `low` bytes from the
+ * data pointer, the others at all sums of one place of each entry of `steps` further on. The last
+ * run ends before `high`. */
 typedef struct tgi_span {
-    int64_t low, high, run_bytes, stride_gcd;
+    int64_t low, high, run_bytes;
+    int step_count;
+    tgi_steps steps[3]; /* strides grow and are longer than a run */
 } tgi_span;
 
 /* Returns the span of an operand of at least one element. */
 tgi_span tgi_overlap_find_span(const tgi_operand_view *view);
 
 /* Returns 0 if all runs of one operand lie in the gaps of the other. Their address ranges overlap,
- * and their low ends are `distance` bytes apart. */
-int tgi_overlap_may_meet(int64_t distance, const tgi_span *x_span, const tgi_span *y_span);
+ * and the low end of y is `distance` bytes above that of x. */
+int tgi_overlap_may_meet(int64_t distance, const tgi_span *x, const tgi_span *y);
 
-/* Returns 0 only if x and y share no byte. The answer is exact for blocks of rows or columns of one
- * larger matrix, and otherwise as strict as the address ranges. */
+/* Returns 0 only if x and y share no byte. The answer is exact but for strides that neither nest
+ * nor repeat, where the search ends after a bounded time and 1 is returned. */
 static inline int tgi_overlap_may_share(const void *x, const tgi_span *x_span, const void *y,
                                         const tgi_span *y_span)
 {
-    int64_t distance = (int64_t)((uintptr_t)y - (uintptr_t)x);
-    if (distance + y_span->low >= x_span->high || distance + y_span->high <= x_span->low)
+    const uint64_t x_low = (uintptr_t)x + (uint64_t)x_span->low;
+    const uint64_t y_low = (uintptr_t)y + (uint64_t)y_span->low;
+    if (y_low - x_low >= (uint64_t)(x_span->high - x_span->low) &&
+        x_low - y_low >= (uint64_t)(y_span->high - y_span->low))
         return 0;
-    return tgi_overlap_may_meet(distance + y_span->low - x_span->low, x_span, y_span);
+    return tgi_overlap_may_meet((int64_t)(y_low - x_low), x_span, y_span);
 }
 
 #endif

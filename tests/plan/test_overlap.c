@@ -160,6 +160,29 @@ static void test_interleaved(void **state)
     assert_overlap(&problem, "B");
 }
 
+/* A has the upper rows of each entry of a batch, D the lower ones. */
+static void test_batched_rows(void **state)
+{
+    (void)state;
+    enum { HALF = SIZE / 2 };
+    tg_problem problem = make_apart();
+    problem.beta = 0;
+    problem.batch_count = 3;
+    problem.a = tg_make_matrix(TG_TYPE_FP32, memory, HALF, SIZE);
+    problem.b = view_at(3 * SIZE * SIZE);
+    problem.d = tg_make_matrix(TG_TYPE_FP32, memory + HALF * SIZE, HALF, SIZE);
+    problem.a.batch_stride = problem.d.batch_stride = SIZE * SIZE;
+    assert_computed(&problem);
+    problem.a.row_count = problem.d.row_count = HALF - 1; /* with a gap of a row */
+    assert_computed(&problem);
+    problem.d.data = memory + (HALF - 2) * SIZE;
+    assert_overlap(&problem, "A");
+    problem.d.data = memory + HALF * SIZE;
+    problem.d.batch_stride = SIZE * SIZE + SIZE; /* entry 2 reaches into rows of A's */
+    problem.a.batch_stride = SIZE * SIZE - SIZE;
+    assert_overlap(&problem, "A");
+}
+
 /* An operand that is neither read nor written cannot overlap. */
 static void test_unread(void **state)
 {
@@ -219,7 +242,8 @@ int main(void)
         cmocka_unit_test(test_scales),           cmocka_unit_test(test_inputs),
         cmocka_unit_test(test_negative_strides), cmocka_unit_test(test_c),
         cmocka_unit_test(test_c_batch_strides),  cmocka_unit_test(test_itself),
-        cmocka_unit_test(test_interleaved),      cmocka_unit_test(test_unread),
+        cmocka_unit_test(test_interleaved),      cmocka_unit_test(test_batched_rows),
+        cmocka_unit_test(test_unread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
