@@ -1,10 +1,11 @@
-"""Tests that the committed figures of the models are as tools/measure/fit_model writes them, and
-that its check refuses files that are not.
+"""Tests that the committed figures of the models are as tools/measure/fit_model writes them, that
+its check refuses files that are not, and that docs/model.md names the figures of the GPU model.
 
 usage: test_figures.py SOURCE_FOLDER
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,12 +19,33 @@ def check(*paths):
     return result.returncode, result.stdout + result.stderr
 
 
+def read_names():
+    """Returns the names of all figures of the GPU model."""
+    text = (ROOT / "src/model/figures/h200.def").read_text(encoding="utf-8")
+    return set(re.findall(r"^TGI_FIGURE(?:_LIST)?\((\w+)", text, re.M))
+
+
+def compare_names(document):
+    """Returns the figures that the document lacks, and the words of it that only look like one:
+    they begin as some figure does, and are neither a figure nor the name of a file."""
+    names = read_names()
+    begins = "|".join({name.split("_")[0] for name in names})
+    words = set(re.findall(rf"\b(?:{begins})_\w+\b(?![.*])", document))
+    return names - words, words - names
+
+
 class Figures(unittest.TestCase):
     def test_committed_files(self):
         files = sorted((ROOT / "src/model/figures").glob("*.def"))
         self.assertGreaterEqual(len(files), 2)
         status, output = check(*files)
         self.assertEqual(status, 0, output)
+
+    def test_document(self):
+        text = (ROOT / "docs/model.md").read_text(encoding="utf-8")
+        self.assertEqual(compare_names(text), (set(), set()))
+        renamed = text.replace("`wgmma_call_s`", "`wgmma_recall_s`")
+        self.assertEqual(compare_names(renamed), ({"wgmma_call_s"}, {"wgmma_recall_s"}))
 
     def assert_refused(self, change, told):
         text = (ROOT / "src/model/figures/h200.def").read_text(encoding="utf-8")
