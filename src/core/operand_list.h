@@ -91,6 +91,11 @@ enum {
 #define TGI_POINTER_BIAS_EPILOGUE(name) const void *name
 #define TGI_POINTER_SCALE_EPILOGUE(name) const float *name
 
+/* Keeps the code of an operand that every product has. */
+#define TGI_OF_PRODUCT_PRODUCT(code) code
+#define TGI_OF_PRODUCT_EPILOGUE(code)
+#define TGI_OF_PRODUCT_OUTPUT(code) code
+
 /* Keeps the code of an operand that the epilogue reads or writes. */
 #define TGI_OF_EPILOGUE_PRODUCT(code)
 #define TGI_OF_EPILOGUE_EPILOGUE(code) code

@@ -19,6 +19,25 @@ typedef struct tgi_span {
     tgi_steps steps[3]; /* strides grow and are longer than a run */
 } tgi_span;
 
+/* The distances from x's data pointer to y's at which the address ranges of x and y overlap:
+ * `extent` bytes of them, from -bias on. */
+typedef struct tgi_gap {
+    uint64_t bias, extent;
+} tgi_gap;
+
+/* Returns the distances at which the address range of y overlaps that of x. */
+static inline tgi_gap tgi_overlap_find_gap(const tgi_span *x_span, const tgi_span *y_span)
+{
+    const uint64_t bias = (uint64_t)y_span->high - (uint64_t)x_span->low - 1;
+    return (tgi_gap){bias, bias + (uint64_t)x_span->high - (uint64_t)y_span->low};
+}
+
+/* Returns 1 if the address ranges of x and y overlap: they may share memory. */
+static inline int tgi_overlap_is_near(const void *x, const void *y, tgi_gap gap)
+{
+    return (uint64_t)((uintptr_t)y - (uintptr_t)x) + gap.bias < gap.extent;
+}
+
 /* Returns the span of an operand of at least one element. */
 tgi_span tgi_overlap_find_span(const tgi_operand_view *view);
 

@@ -19,12 +19,15 @@
 typedef struct tgi_cpu_family {
     /* These are called as tgi_backend's functions are; type and instruction set already fit. */
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
-    void (*launch)(const tgi_call *call);
+    tgi_launch_fn *launch;
+    /* A family that keeps something else of a plan than a tgi_cpu_prepared fills its own block,
+     * zeroed, of prepared_bytes. Else both members are zero. */
+    int64_t prepared_bytes;
+    void (*prepare)(const tgi_problem *problem, const tgi_proposal *proposal, void *prepared);
 } tgi_cpu_family;
 
-/* The CPU keeps this of a plan, as the `prepared` of a call. */
+/* The families keep this of a plan, as the `prepared` of a call. */
 typedef struct tgi_cpu_prepared {
-    void (*launch)(const tgi_call *call);
     const tgi_isa_kernels *kernels; /* functions of the row's instruction set, for A's type */
     tgi_copy_fn *pack_b;            /* packs B's type */
     tgi_decision decision;
@@ -84,7 +87,7 @@ void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, 
                     int64_t col, tgi_finish *block);
 
 /* Computes D of a call that forms no product: it runs the epilogue on sums that are all zero. */
-void tgi_cpu_run_epilogue_alone(const tgi_call *call);
+tg_status tgi_cpu_run_epilogue_alone(const tgi_call *call);
 
 /* Adds the sums of all chunks of k in the order of k and writes D. `chunk_sums` holds chunk_count x
  * m x n accumulators. */

@@ -84,32 +84,30 @@ static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_
 
 static int64_t count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal)
 {
-    (void)problem;
-    (void)proposal;
-    return sizeof(tgi_cpu_prepared);
+    const tgi_cpu_family *family = families[proposal->kernel->family];
+    return family->prepare && !tgi_problem_is_scale_only(problem)
+               ? family->prepared_bytes
+               : (int64_t)sizeof(tgi_cpu_prepared);
 }
 
-static void prepare(const tgi_machine *machine, const tgi_problem *problem,
-                    const tgi_proposal *proposal, void *block)
+static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *problem,
+                              const tgi_proposal *proposal, void *block)
 {
     tgi_cpu_prepared *prepared = block;
     const tgi_kernel *kernel = proposal->kernel;
+    const tgi_cpu_family *family = families[kernel->family];
     (void)machine;
-    if (tgi_problem_is_scale_only(problem)) {
-        prepared->launch = tgi_cpu_run_epilogue_alone;
-        return;
+    if (tgi_problem_is_scale_only(problem))
+        return tgi_cpu_run_epilogue_alone;
+    if (family->prepare) {
+        family->prepare(problem, proposal, block);
+        return family->launch;
     }
-    prepared->launch = families[kernel->family]->launch;
     prepared->kernels = tgi_cpu_select(kernel);
     prepared->pack_b = select_type(kernel, problem->b_type)->pack_k_outer;
     prepared->decision = proposal->decision;
     prepared->thread_count = proposal->thread_count;
-}
-
-static tg_status launch(const tgi_call *call)
-{
-    tgi_cpu_get_prepared(call)->launch(call);
-    return TG_STATUS_OK;
+    return family->launch;
 }
 
 const tgi_backend tgi_backend_cpu = {
@@ -122,7 +120,6 @@ const tgi_backend tgi_backend_cpu = {
     .propose = propose,
     .count_prepared_bytes = count_prepared_bytes,
     .prepare = prepare,
-    .launch = launch,
     .measure_peak = tgi_cpu_measure_peak,
     .allocate = allocate,
     .release = release,

@@ -108,7 +108,7 @@ static void run_strip(void *state, int64_t index, int thread)
     }
 }
 
-static void run_strips(const tgi_call *call, int is_rank)
+static tg_status run_strips(const tgi_call *call, int is_rank)
 {
     const tgi_problem *p = call->problem;
     const tgi_cpu_prepared *prepared = call->prepared;
@@ -124,16 +124,17 @@ static void run_strips(const tgi_call *call, int is_rank)
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }
+    return TG_STATUS_OK;
 }
 
-static void launch_rank(const tgi_call *call)
+static tg_status launch_rank(const tgi_call *call)
 {
-    run_strips(call, 1);
+    return run_strips(call, 1);
 }
 
-static void launch_dot(const tgi_call *call)
+static tg_status launch_dot(const tgi_call *call)
 {
-    run_strips(call, 0);
+    return run_strips(call, 0);
 }
 
 static int64_t count_strips(const tgi_problem *p)
@@ -233,5 +234,5 @@ static void propose_dot(const tgi_machine *machine, const tgi_problem *p, tgi_pr
     propose(machine, p, proposal, choose_dot_chunk(p), 0.9 * share);
 }
 
-const tgi_cpu_family tgi_cpu_rank = {propose_rank, launch_rank};
-const tgi_cpu_family tgi_cpu_dot = {propose_dot, launch_dot};
+const tgi_cpu_family tgi_cpu_rank = {.propose = propose_rank, .launch = launch_rank};
+const tgi_cpu_family tgi_cpu_dot = {.propose = propose_dot, .launch = launch_dot};

@@ -20,7 +20,7 @@ void tgi_cpu_finish(const tgi_call *call, tgi_finish_fn *finish, int64_t batch, 
     finish(block);
 }
 
-void tgi_cpu_run_epilogue_alone(const tgi_call *call)
+tg_status tgi_cpu_run_epilogue_alone(const tgi_call *call)
 {
     static const double zeros[64];
     const int64_t width = 64;
@@ -38,4 +38,5 @@ void tgi_cpu_run_epilogue_alone(const tgi_call *call)
             }
         }
     }
+    return TG_STATUS_OK;
 }

@@ -61,8 +61,10 @@ typedef struct tgi_skinny {
 typedef void tgi_skinny_fn(const tgi_skinny *skinny);
 
 typedef struct tgi_isa_kernels {
-    const tgi_tile_set *direct_tiles, *tiles; /* tiles of the direct and of the packed family */
-    tgi_copy_fn *pack_k_inner;                /* k is the inner dimension of the copy */
+    /* Tiles of the direct and of the packed family. Narrow ones are of the direct family, for at
+     * most half a vector of columns; NULL if there are none. */
+    const tgi_tile_set *direct_tiles, *narrow_tiles, *tiles;
+    tgi_copy_fn *pack_k_inner; /* k is the inner dimension of the copy */
     tgi_copy_fn
         *pack_k_outer;  /* k is the outer one; the two differ where a tile element is a pair */
     tgi_copy_fn *widen; /* to accumulators: A of the skinny kernels */

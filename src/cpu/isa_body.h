@@ -1,7 +1,7 @@
 /*
  * This file makes all kernels of one instruction set: it includes the bodies once for each type.
- * The including file has included the vectors and defines HAS_FMA, DOT_COLS, and the shapes of the
- * tiles: DIRECT_ROWS x DIRECT_VECTORS and PACKED_ROWS x PACKED_VECTORS.
+ * The including file has included the vectors and defines HAS_FMA, HAS_HALF_VECTORS, DOT_COLS, and
+ * the shapes of the tiles: DIRECT_ROWS x DIRECT_VECTORS and PACKED_ROWS x PACKED_VECTORS.
  */
 #include "cpu/isa.h"
 
@@ -54,20 +54,42 @@
 #undef IN_NAME
 #undef ACC_NAME
 
+#if HAS_HALF_VECTORS
+#define TILE_ROWS DIRECT_ROWS
+#define TILE_VECTORS 1
+#define ACC_NAME fp32x8
+#define IN_NAME fp32x8
+#include "cpu/tile_body.h"
+#undef ACC_NAME
+#undef IN_NAME
+#define ACC_NAME fp64x4
+#define IN_NAME fp64x4
+#include "cpu/tile_body.h"
+#undef ACC_NAME
+#undef IN_NAME
+#undef TILE_ROWS
+#undef TILE_VECTORS
+#define NARROW_TILES_fp32 &TILE_SET(fp32x8, DIRECT_ROWS)
+#define NARROW_TILES_fp64 &TILE_SET(fp64x4, DIRECT_ROWS)
+#else
+#define NARROW_TILES_fp32 NULL
+#define NARROW_TILES_fp64 NULL
+#endif
+
 #define TILE_SET(accum, rows) EXPAND2(EXPAND3(tile_set, ISA_NAME, accum), rows)
 
 /* Each macro makes one row of an instruction set's table: ISA_KERNELS for all families, the other
  * for the packed family alone. */
 #define ISA_KERNELS(type, accum)                                                                   \
     {                                                                                              \
-        &TILE_SET(accum, DIRECT_ROWS), &TILE_SET(accum, PACKED_ROWS),                              \
+        &TILE_SET(accum, DIRECT_ROWS), NARROW_TILES_##accum, &TILE_SET(accum, PACKED_ROWS),        \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(finish, ISA_NAME, accum),                       \
             EXPAND3(rank, ISA_NAME, type), EXPAND3(dot, ISA_NAME, type)                            \
     }
 #define PACKED_KERNELS(type)                                                                       \
     {                                                                                              \
-        NULL, &TILE_SET(fp32, PACKED_ROWS), EXPAND3(copy, ISA_NAME, type),                         \
+        NULL, NULL, &TILE_SET(fp32, PACKED_ROWS), EXPAND3(copy, ISA_NAME, type),                   \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
             EXPAND3(finish, ISA_NAME, fp32), NULL, NULL                                            \
     }

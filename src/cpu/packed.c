@@ -242,7 +242,7 @@ static int is_d_aligned(const tgi_call *call)
     return ((intptr_t)call->d | row_bytes | batch_bytes) % TGI_ALIGN_BYTES == 0;
 }
 
-static void launch(const tgi_call *call)
+static tg_status launch(const tgi_call *call)
 {
     const tgi_problem *p = call->problem;
     const tgi_cpu_prepared *prepared = call->prepared;
@@ -261,6 +261,7 @@ static void launch(const tgi_call *call)
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }
+    return TG_STATUS_OK;
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
@@ -290,4 +291,4 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                 thread_count * (run.a_bytes + run.b_bytes + run.running_bytes);
 }
 
-const tgi_cpu_family tgi_cpu_packed = {propose, launch};
+const tgi_cpu_family tgi_cpu_packed = {.propose = propose, .launch = launch};

@@ -37,12 +37,11 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
 /* Runs a tile into local memory and applies the whole epilogue from there. It serves a D of another
  * type or layout, a bias and an activation. */
 static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_tile *tile,
-                                int64_t i, int64_t j, int64_t rows)
+                                const void *a, const void *b, int64_t i, int64_t j, int64_t rows)
 {
     _Alignas(64) char sums[TGI_TILE_MAX_ROWS * TGI_TILE_MAX_COLS * sizeof(double)];
-    tile->d = sums;
     tile->d_row = TGI_TILE_MAX_COLS;
-    function(tile);
+    function(tile, a, b, NULL, sums, 1.0, 0.0);
     char *running = s->running;
     int64_t offset = running ? i * s->running_row + j : 0;
     tgi_finish block = {.rows = rows,
@@ -75,7 +74,9 @@ typedef struct tile_walk {
     tile_target target;
     char *d;
     const char *c; /* D if there is no C; it is then never read */
-    int64_t a_row; /* elements from one row of A to the next */
+    double alpha, beta;
+    const char *a, *b; /* of the tile */
+    int64_t a_row;     /* elements from one row of A to the next */
     tgi_tile tile;
 } tile_walk;
 
@@ -90,17 +91,15 @@ static void run_tiles(tile_walk *walk, int64_t i, int64_t rows, int64_t count, i
     tile->a_step = rows * walk->a_row;
     if (walk->target != TO_FINISH) {
         tile->tile_count = count;
-        tile->d = walk->d + (i * tile->d_row + j) * bytes;
-        tile->c = walk->c + (i * tile->c_row + j) * bytes;
-        function(tile);
+        function(tile, walk->a, walk->b, walk->c + (i * tile->c_row + j) * bytes,
+                 walk->d + (i * tile->d_row + j) * bytes, walk->alpha, walk->beta);
         return;
     }
-    const char *a = tile->a;
+    const char *a = walk->a;
     for (tile->tile_count = 1; count > 0; count--, i += rows) {
-        run_tile_and_finish(s, function, tile, i, j, rows);
-        tile->a = (const char *)tile->a + tile->a_step * tiles->elem_bytes;
+        run_tile_and_finish(s, function, tile, a, walk->b, i, j, rows);
+        a += tile->a_step * tiles->elem_bytes;
     }
-    tile->a = a;
 }
 
 /* Sets every field that run_tiles reads for the target, and no other field. Clearing the whole
@@ -116,8 +115,8 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
     tile->k = s->k_elems;
     tile->a_stride = s->a.stride;
     tile->b_row = s->b.row;
-    tile->alpha = 1.0;
-    tile->beta = 0.0;
+    walk->alpha = 1.0;
+    walk->beta = 0.0;
     tile->is_streamed = tile->is_d_far = 0;
     tile->is_plain = 1;
     if (walk->target != TO_D) {
@@ -133,11 +132,11 @@ static inline void start_walk(const tgi_panels *s, tile_walk *walk)
         walk->c = tgi_cpu_at(s->call->c, &p->c, s->batch, s->row, s->col, bytes);
         tile->c_row = p->c.row;
     }
-    tile->alpha = p->epilogue.alpha;
-    tile->beta = s->is_first ? p->epilogue.beta : 1.0;
+    walk->alpha = p->epilogue.alpha;
+    walk->beta = s->is_first ? p->epilogue.beta : 1.0;
     tile->is_streamed = s->decision->is_streamed;
     tile->is_d_far = s->decision->is_d_far && !s->decision->is_streamed;
-    tile->is_plain = tile->alpha == 1.0 && tile->beta == 0.0 && !tile->is_streamed;
+    tile->is_plain = walk->alpha == 1.0 && walk->beta == 0.0 && !tile->is_streamed;
 }
 
 /* Walks the tiles down the columns or along the rows. Down the columns a panel of B stays in cache
@@ -154,7 +153,7 @@ void tgi_cpu_run_panels(const tgi_panels *s)
     const char *b = s->b.data;
     for (int64_t group = 0; group < s->cols; group += group_cols, b += panel_bytes) {
         int64_t end = group + group_cols < s->cols ? group + group_cols : s->cols;
-        walk.tile.a = s->a.data;
+        walk.a = s->a.data;
         int64_t i = 0, rows, count;
         for (int64_t index = 0; index < cut.count; index += count, i += count * rows) {
             const int is_larger = index < cut.larger_count;
@@ -162,13 +161,13 @@ void tgi_cpu_run_panels(const tgi_panels *s)
             count = is_along_rows ? 1 : (is_larger ? cut.larger_count : cut.count) - index;
             if (s->a.is_paneled)
                 walk.tile.a_stride = rows;
-            walk.tile.b = b;
+            walk.b = b;
             for (int64_t j = group; j < end; j += panel_cols) {
                 walk.tile.cols = (int)(end - j < panel_cols ? end - j : panel_cols);
                 run_tiles(&walk, i, rows, count, j);
-                walk.tile.b = (const char *)walk.tile.b + panel_bytes;
+                walk.b += panel_bytes;
             }
-            walk.tile.a = (const char *)walk.tile.a + count * rows * walk.a_row * elem_bytes;
+            walk.a += count * rows * walk.a_row * elem_bytes;
         }
     }
 }

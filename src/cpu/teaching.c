@@ -94,15 +94,17 @@ static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, 
     }
 }
 
-static void launch_sequential(const tgi_call *call)
+static tg_status launch_sequential(const tgi_call *call)
 {
     /* The blocks only bound the local sums. Each sum is one dot product over all of k. */
     run_blocks(call, dot_functions[call->problem->type], TILE, call->problem->k);
+    return TG_STATUS_OK;
 }
 
-static void launch_blocked(const tgi_call *call)
+static tg_status launch_blocked(const tgi_call *call)
 {
     run_blocks(call, tile_functions[call->problem->type], TILE, TILE);
+    return TG_STATUS_OK;
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal,
@@ -131,5 +133,6 @@ static void propose_blocked(const tgi_machine *machine, const tgi_problem *p,
     propose(machine, p, proposal, 1.5);
 }
 
-const tgi_cpu_family tgi_cpu_sequential = {propose_sequential, launch_sequential};
-const tgi_cpu_family tgi_cpu_blocked = {propose_blocked, launch_blocked};
+const tgi_cpu_family tgi_cpu_sequential = {.propose = propose_sequential,
+                                           .launch = launch_sequential};
+const tgi_cpu_family tgi_cpu_blocked = {.propose = propose_blocked, .launch = launch_blocked};

@@ -15,30 +15,25 @@
 #define TGI_TILE_MAX_COLS 48
 #define TGI_PEAK_CHAINS 12
 
-/* The arguments of a micro-kernel. Strides count elements of the operand; an element of BF16 pairs
- * is a pair. One call computes tile_count tiles of equal height, one below the other, because a
- * call costs as much as several steps of k. */
+/* The shape of a micro-kernel's call. Strides count elements of the operand; an element of BF16
+ * pairs is a pair. One call computes tile_count tiles of equal height, one below the other, because
+ * a call costs as much as several steps of k. */
 typedef struct tgi_tile {
     int64_t k;
     int64_t tile_count; /* >= 1 */
     int64_t a_step;     /* from one tile's A to the next one's */
-    const void *a;
-    int64_t a_stride; /* stride of the non-contiguous dimension, see tgi_tile_fn */
-    const void *b;
-    int64_t b_row;
-    const void *c; /* not read if beta is 0 */
-    int64_t c_row;
-    void *d;
-    int64_t d_row;
-    double alpha, beta;
+    int64_t a_stride;   /* stride of the non-contiguous dimension, see tgi_a_order */
+    int64_t b_row, c_row, d_row;
     int cols;        /* 1 .. tile_cols */
     int is_plain;    /* alpha is 1, beta 0 and is_streamed 0 */
     int is_d_far;    /* D is prefetched while the sums are formed, because it is not in L1 or L2 */
     int is_streamed; /* D is written by non-temporal stores; its rows are aligned to vectors */
 } tgi_tile;
 
-/* Tables of micro-kernels are indexed by rows - 1 and by the order of A. */
-typedef void tgi_tile_fn(const tgi_tile *tile);
+/* Pointers and factors come beside the shape, so that a plan can keep the shape. C is not read if
+ * beta is 0. Tables of micro-kernels are indexed by rows - 1 and by the order of A. */
+typedef void tgi_tile_fn(const tgi_tile *tile, const void *a, const void *b, const void *c, void *d,
+                         double alpha, double beta);
 typedef enum tgi_a_order {
     TGI_A_ALONG_K = 0,    /* A(i, p) at a[i * a_stride + p] */
     TGI_A_ALONG_ROWS = 1, /* A(i, p) at a[i + p * a_stride] */
@@ -52,7 +47,8 @@ typedef struct tgi_tile_set {
     int64_t k_per_elem;  /* products an element holds: 2 for BF16 pairs, else 1 */
     int64_t accum_bytes; /* size of C's and D's elements: FP32 4, FP64 8 */
     tgi_tile_fn *const (*functions)[TGI_A_ORDER_COUNT];
-    /* Peak: `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers. */
+    /* Runs `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers, for
+     * the peak; NULL in a set of narrow tiles. */
     double (*fma_loop)(int64_t iterations);
 } tgi_tile_set;
 

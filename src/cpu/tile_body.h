@@ -2,7 +2,8 @@
  * The micro-kernel's one body, included once for each instruction set and type. The including file
  * has included the vectors (simd_*.h) and defines ACC_NAME (fp32 or fp64), IN_NAME (what A and B
  * hold: fp32, fp64 or bf16x2), K_PER_ELEM (products an element of A holds), TILE_ROWS (up to 14)
- * and TILE_VECTORS (2 or 3).
+ * and TILE_VECTORS (1, 2 or 3). Tiles of one vector are for narrow matrices, where masks cost
+ * nothing: they have one body for any number of columns.
  */
 #include <string.h>
 
@@ -29,12 +30,13 @@ TILE(store_tile)(const tgi_tile *t, ACC(elem) * d, ACC(vec) (*accum)[TILE_VECTOR
 /* Applies alpha, beta and C to sums in memory, TILE_VECTORS vectors a row, and stores them to D.
  * One function serves tiles of all sizes: unrolled beside each of them it would be a third of
  * the code. */
-static __attribute__((noinline)) TARGET void TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d,
-                                                               const ACC(elem) * c,
-                                                               const ACC(elem) * sums, int rows)
+static __attribute__((noinline)) TARGET void
+TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const ACC(elem) * sums,
+                  int rows, double alpha_value, double beta_value)
 {
-    const ACC(vec) alpha = ACC(set)((ACC(elem))t->alpha), beta = ACC(set)((ACC(elem))t->beta);
-    const int has_c = t->beta != 0.0, is_streamed = t->is_streamed;
+    const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
+    const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
+    const int has_c = beta_value != 0.0, is_streamed = t->is_streamed;
     for (; rows > 0; rows--) {
         for (int col = 0; col < t->cols; col += VECTOR_ELEMS) {
             const int left = t->cols - col, is_partial = left < VECTOR_ELEMS;
@@ -85,11 +87,12 @@ TILE(step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b,
  * that the arrays live in registers. is_whole says that the last vector of each row of B and D has
  * all its columns. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, ACC(elem) * d, const ACC(elem) * c,
-                const int rows, const int vectors, const int order, const int is_whole)
+TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
+                const ACC(elem) * c, ACC(elem) * d, double alpha, double beta, const int rows,
+                const int vectors, const int order, const int is_whole)
 {
     ACC(vec) accum[TILE_ROWS][TILE_VECTORS];
-    const IN(elem) * a[A_POINTERS], *b = t->b;
+    const IN(elem) * a[A_POINTERS];
     const int64_t a_stride = t->a_stride, b_row = t->b_row, k = t->k;
     const int last_cols = t->cols - (vectors - 1) * VECTOR_ELEMS;
     const int pointer_count = order == TGI_A_ALONG_K ? (rows + 2) / 3 : 1;
@@ -143,19 +146,22 @@ TILE(tile_body)(const tgi_tile *t, const IN(elem) * a_start, ACC(elem) * d, cons
 #pragma GCC unroll 3
         for (int v = 0; v < vectors; v++)
             ACC(store)(sums + (i * TILE_VECTORS + v) * VECTOR_ELEMS, accum[i][v]);
-    TILE(finish_tile)(t, d, c, sums, rows);
+    TILE(finish_tile)(t, d, c, sums, rows, alpha, beta);
 }
 
 /* Computes all tiles of a call, one below the other. */
 static inline __attribute__((always_inline)) TARGET void
-TILE(tile_column)(const tgi_tile *t, const int rows, const int vectors, const int order,
-                  const int is_whole)
+TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const void *c_start,
+                  void *d_start, double alpha, double beta, const int rows, const int vectors,
+                  const int order, const int is_whole)
 {
-    const IN(elem) *a = t->a;
-    const ACC(elem) *c = t->c;
-    ACC(elem) *d = t->d;
-    for (int64_t left = t->tile_count; left > 0; left--) {
-        TILE(tile_body)(t, a, d, c, rows, vectors, order, is_whole);
+    const IN(elem) *a = a_start;
+    const ACC(elem) *c = c_start;
+    ACC(elem) *d = d_start;
+    for (int64_t left = t->tile_count;;) {
+        TILE(tile_body)(t, a, b, c, d, alpha, beta, rows, vectors, order, is_whole);
+        if (--left == 0)
+            return;
         a += t->a_step;
         d += rows * t->d_row;
         c += rows * t->c_row;
@@ -167,29 +173,39 @@ TILE(tile_column)(const tgi_tile *t, const int rows, const int vectors, const in
 #endif
 
 /* There is one function for each number of rows and order of A. The columns choose the body. */
+#define RUN_COLUMN(rows, vectors, order, is_whole)                                                 \
+    TILE(tile_column)(t, a, b, c, d, alpha, beta, rows, vectors, order, is_whole)
+#if TILE_VECTORS == 1
+#define CHOOSE_BODY(rows, order) RUN_COLUMN(rows, 1, order, 0)
+#else
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
     if (t->cols == 3 * VECTOR_ELEMS) {                                                             \
-        TILE(tile_column)(t, rows, 3, order, 1);                                                   \
+        RUN_COLUMN(rows, 3, order, 1);                                                             \
     } else if (t->cols > 2 * VECTOR_ELEMS) {                                                       \
-        TILE(tile_column)(t, rows, 3, order, 0);                                                   \
+        RUN_COLUMN(rows, 3, order, 0);                                                             \
     } else
 #else
 #define WIDEST_TILE(rows, order)
 #endif
+#define CHOOSE_BODY(rows, order)                                                                   \
+    WIDEST_TILE(rows, order)                                                                       \
+    if (t->cols == 2 * VECTOR_ELEMS) {                                                             \
+        RUN_COLUMN(rows, 2, order, 1);                                                             \
+    } else if (t->cols > VECTOR_ELEMS) {                                                           \
+        RUN_COLUMN(rows, 2, order, 0);                                                             \
+    } else if (t->cols == VECTOR_ELEMS) {                                                          \
+        RUN_COLUMN(rows, 1, order, 1);                                                             \
+    } else {                                                                                       \
+        RUN_COLUMN(rows, 1, order, 0);                                                             \
+    }
+#endif
 #define TILE_FUNCTION(rows, order)                                                                 \
-    static TARGET void TILE(tile_##rows##_##order)(const tgi_tile *t)                              \
+    static TARGET void TILE(tile_##rows##_##order)(const tgi_tile *t, const void *a,               \
+                                                   const void *b, const void *c, void *d,          \
+                                                   double alpha, double beta)                      \
     {                                                                                              \
-        WIDEST_TILE(rows, order)                                                                   \
-        if (t->cols == 2 * VECTOR_ELEMS) {                                                         \
-            TILE(tile_column)(t, rows, 2, order, 1);                                               \
-        } else if (t->cols > VECTOR_ELEMS) {                                                       \
-            TILE(tile_column)(t, rows, 2, order, 0);                                               \
-        } else if (t->cols == VECTOR_ELEMS) {                                                      \
-            TILE(tile_column)(t, rows, 1, order, 1);                                               \
-        } else {                                                                                   \
-            TILE(tile_column)(t, rows, 1, order, 0);                                               \
-        }                                                                                          \
+        CHOOSE_BODY(rows, order);                                                                  \
     }
 #define TILE_PAIR(rows) TILE_FUNCTION(rows, 0) TILE_FUNCTION(rows, 1)
 #define TILE_ENTRY(rows)                                                                           \
@@ -231,7 +247,12 @@ static tgi_tile_fn *const TILE(tile_functions)[][TGI_A_ORDER_COUNT] = {
 #endif
 };
 
-/* Runs independent chains of FMAs on registers. PEAK_CHAINS chains hide the latency of two
+#if TILE_VECTORS == 1
+#define FMA_LOOP NULL
+#else
+#define FMA_LOOP TILE(fma_loop)
+
+/* Runs independent chains of FMAs on registers. TGI_PEAK_CHAINS chains hide the latency of two
  * units. */
 static TARGET double TILE(fma_loop)(int64_t iterations)
 {
@@ -256,14 +277,18 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
         sum += (double)ACC(sum)(accum[i]);
     return sum;
 }
+#endif
 
 static const tgi_tile_set TILE(tile_set) = {
     TILE_ROWS,  TILE_VECTORS *VECTOR_ELEMS, VECTOR_ELEMS,         sizeof(IN(elem)),
-    K_PER_ELEM, sizeof(ACC(elem)),          TILE(tile_functions), TILE(fma_loop)};
+    K_PER_ELEM, sizeof(ACC(elem)),          TILE(tile_functions), FMA_LOOP};
 
 #undef A_POINTERS
 #undef A_ROW
+#undef RUN_COLUMN
+#undef CHOOSE_BODY
 #undef WIDEST_TILE
+#undef FMA_LOOP
 #undef TILE_FUNCTION
 #undef TILE_PAIR
 #undef TILE_ENTRY

@@ -91,14 +91,6 @@ static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *pr
            find_launcher(p, proposal)->count_prepared_bytes(p, proposal);
 }
 
-static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
-                    void *block)
-{
-    cuda_prepared *prepared = block;
-    prepared->launcher = find_launcher(p, proposal);
-    prepared->launcher->prepare(machine, p, proposal, prepared->block);
-}
-
 static tg_status launch(const tgi_call *call)
 {
     const tgi_cuda_queue queue = {
@@ -111,6 +103,15 @@ static tg_status launch(const tgi_call *call)
     status = prepared->launcher->launch(&queue, call, prepared->block);
     tgi_cuda_leave(queue.device, before);
     return status;
+}
+
+static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *p,
+                              const tgi_proposal *proposal, void *block)
+{
+    cuda_prepared *prepared = block;
+    prepared->launcher = find_launcher(p, proposal);
+    prepared->launcher->prepare(machine, p, proposal, prepared->block);
+    return launch;
 }
 
 static tg_status count_devices(int *count)
@@ -140,7 +141,6 @@ const tgi_backend tgi_backend_cuda = {
     .describe_split = tgi_cuda_describe_split,
     .count_prepared_bytes = count_prepared_bytes,
     .prepare = prepare,
-    .launch = launch,
     .measure_peak = tgi_cuda_measure_peak,
     .allocate = tgi_cuda_allocate,
     .release = tgi_cuda_release,

@@ -54,6 +54,10 @@ typedef struct tgi_owner {
     uint64_t capture; /* number of the capture plus one; 0: no capture */
 } tgi_owner;
 
+/* Runs a prepared plan, or puts its kernels into the stream. Any number of threads may launch one
+ * plan at once. */
+typedef tg_status tgi_launch_fn(const tgi_call *call);
+
 typedef struct tgi_backend {
     const char *device;
     /* The rows of the kernel table of this device, and of this image unless it is NULL. */
@@ -74,13 +78,10 @@ typedef struct tgi_backend {
     /* Returns the size of the block that `prepare` fills, for a problem that is not empty. */
     int64_t (*count_prepared_bytes)(const tgi_problem *problem, const tgi_proposal *proposal);
     /* Derives all that a launch needs and that does not depend on its pointers, alpha and beta,
-     * into `prepared`: zeroed, aligned to TGI_CACHE_LINE_BYTES. Nothing has to be undone before
-     * that memory is freed. It asks no device. */
-    void (*prepare)(const tgi_machine *machine, const tgi_problem *problem,
-                    const tgi_proposal *proposal, void *prepared);
-    /* Runs a prepared plan, or puts its kernels into the stream. Any number of threads may launch
-     * one plan at once. */
-    tg_status (*launch)(const tgi_call *call);
+     * into `prepared`: zeroed, aligned to TGI_CACHE_LINE_BYTES. Returns the function that launches
+     * it. Nothing has to be undone before that memory is freed. It asks no device. */
+    tgi_launch_fn *(*prepare)(const tgi_machine *machine, const tgi_problem *problem,
+                              const tgi_proposal *proposal, void *prepared);
     /* Measures the FLOP/s of an FMA loop on `thread_count` threads. */
     tg_status (*measure_peak)(const tgi_machine *machine, tg_type type, int thread_count,
                               double *flop_per_s);

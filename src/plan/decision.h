@@ -4,13 +4,6 @@
 
 #include <stdint.h>
 
-/* CPU family direct. Rows of D form tile_count register tiles: the first larger_count of them have
- * tile_rows + 1 rows, the others tile_rows. */
-typedef struct tgi_direct_decision {
-    int64_t panel_cols;
-    int64_t tile_rows, tile_count, larger_count;
-} tgi_direct_decision;
-
 /* CPU family packed. D is split into row_parts x col_parts x k_parts tasks, which work on cache
  * blocks of mc rows, nc columns and kc steps of k. */
 typedef struct tgi_packed_decision {
@@ -56,7 +49,6 @@ typedef struct tgi_wgmma_decision {
 } tgi_wgmma_decision;
 
 typedef union tgi_decision {
-    tgi_direct_decision direct;
     tgi_packed_decision packed;
     tgi_strip_decision strip;
     tgi_tile_decision tile;

@@ -10,7 +10,8 @@
 
 typedef long long ll; /* for printf */
 
-/* Returns the call with the buffers of the operands that are used, under their canonical names. */
+/* Returns the call with the buffers of the operands that are used, under their canonical names.
+ * Most products have an epilogue without operands, whose members are then passed over at once. */
 static inline tgi_call make_call(const tg_plan *plan, const tgi_problem *p,
                                  const tg_buffers *buffers)
 {
@@ -19,12 +20,43 @@ static inline tgi_call make_call(const tg_plan *plan, const tgi_problem *p,
                      .problem = p,
                      .prepared = plan->prepared,
                      .stream = buffers->stream};
-#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, ...)                       \
+#define SET_POINTER(name, partner)                                                                 \
     if (used >> TGI_OPERAND_##name & 1u)                                                           \
         call.name = p->is_swapped ? buffers->partner : buffers->name;
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, ...)                       \
+    TGI_OF_PRODUCT_##role(SET_POINTER(name, partner))
 #include "core/operands.def"
 #undef TGI_OPERAND
+    if (used & TGI_OPERANDS_EPILOGUE) {
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, ...)                       \
+    TGI_OF_EPILOGUE_##role(SET_POINTER(name, partner))
+#include "core/operands.def"
+#undef TGI_OPERAND
+    }
+#undef SET_POINTER
     return call;
+}
+
+/* Returns 1 if every operand that is used is given and lies apart from D, as nearly always. */
+static inline int is_apart(const tg_plan *plan, const tgi_call *call)
+{
+    const unsigned used = plan->used;
+#define LEAVE_UNLESS_APART(name)                                                                   \
+    if ((used >> TGI_OPERAND_##name & 1u) &&                                                       \
+        (!call->name ||                                                                            \
+         (TGI_OPERAND_##name != TGI_OPERAND_d &&                                                   \
+          tgi_overlap_is_near(call->d, call->name, plan->gap[TGI_OPERAND_##name]))))               \
+        return 0;
+#define TGI_OPERAND(name, title, form, role, ...) TGI_OF_PRODUCT_##role(LEAVE_UNLESS_APART(name))
+#include "core/operands.def"
+#undef TGI_OPERAND
+    if (used & TGI_OPERANDS_EPILOGUE) {
+#define TGI_OPERAND(name, title, form, role, ...) TGI_OF_EPILOGUE_##role(LEAVE_UNLESS_APART(name))
+#include "core/operands.def"
+#undef TGI_OPERAND
+    }
+#undef LEAVE_UNLESS_APART
+    return 1;
 }
 
 /* Returns the row of the operand that the caller knows the canonical one as. */
@@ -63,7 +95,7 @@ static tg_status fail_overlap(const tgi_call *call, int id)
 }
 
 /* Refuses a NULL for an operand that is used, and an operand that shares memory with D. */
-static inline tg_status check_pointers(const tg_plan *plan, const tgi_call *call)
+static __attribute__((noinline)) tg_status check_pointers(const tg_plan *plan, const tgi_call *call)
 {
     const unsigned used = plan->used;
 #define TGI_OPERAND(name, ...)                                                                     \
@@ -84,10 +116,9 @@ static inline tg_status check_pointers(const tg_plan *plan, const tgi_call *call
 
 static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffers, tgi_call *call)
 {
-    const tgi_backend *backend = plan->context->backend;
     const int64_t needed_bytes = plan->proposal.workspace_bytes;
     if (needed_bytes == 0)
-        return backend->launch(call);
+        return plan->launch(call);
     if (buffers->workspace) {
         if (buffers->workspace_bytes < needed_bytes) {
             return tgi_status_fail(TG_STATUS_WORKSPACE_TOO_SMALL,
@@ -95,7 +126,7 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
                                    "workspace = NULL",
                                    (ll)buffers->workspace_bytes, (ll)needed_bytes);
         }
-        const int alignment = backend->workspace_alignment;
+        const int alignment = plan->context->backend->workspace_alignment;
         if ((uintptr_t)buffers->workspace % (unsigned)alignment) {
             return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                    "workspace = %p is not aligned to %d bytes; use aligned_alloc, "
@@ -103,7 +134,7 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
                                    buffers->workspace, alignment);
         }
         call->workspace = buffers->workspace;
-        return backend->launch(call);
+        return plan->launch(call);
     }
     tgi_workspace workspace;
     tg_status status =
@@ -111,7 +142,7 @@ static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffe
     if (status)
         return status;
     call->workspace = workspace.memory;
-    status = backend->launch(call);
+    status = plan->launch(call);
     tgi_workspace_give(&plan->context->workspaces, workspace);
     return status;
 }
@@ -160,7 +191,7 @@ static tg_status run_plan(const tg_plan *plan, const tgi_problem *problem,
         return TG_STATUS_OK;
     tgi_call call = make_call(plan, problem, buffers);
     call.bare_launch = bare_launch;
-    if ((status = check_pointers(plan, &call)))
+    if (!is_apart(plan, &call) && (status = check_pointers(plan, &call)))
         return status;
     if (is_unaligned(plan, &call))
         return run_unaligned(plan, problem, buffers, &call, ran);
@@ -186,8 +217,9 @@ static void log_call(const tg_plan *plan, const tgi_problem *p, const tgi_kernel
             flops / elapsed_s * 1e-9, tg_get_status_name(status));
 }
 
-/* Runs the plan, and logs the call where the context asks for it. */
-static tg_status execute(const tg_plan *plan, const tgi_problem *problem, const tg_buffers *buffers)
+/* Runs a plan whose calls do more than to launch, and logs the call if the context asks for it. */
+static __attribute__((noinline)) tg_status
+execute_at_length(const tg_plan *plan, const tgi_problem *problem, const tg_buffers *buffers)
 {
     const tgi_kernel *ran;
     if (!plan->context->log)
@@ -196,6 +228,20 @@ static tg_status execute(const tg_plan *plan, const tgi_problem *problem, const 
     tg_status status = run_plan(plan, problem, buffers, NULL, &ran);
     log_call(plan, problem, ran, tgi_clock_read_s() - start_s, status);
     return status;
+}
+
+/* Runs the plan. A tiny product takes as long as the instructions that lead to it, so the shortest
+ * way comes first. */
+static inline tg_status execute(const tg_plan *plan, const tgi_problem *problem,
+                                const tg_buffers *buffers)
+{
+    if (!plan->is_immediate)
+        return execute_at_length(plan, problem, buffers);
+    tg_status status;
+    const tgi_call call = make_call(plan, problem, buffers);
+    if (!is_apart(plan, &call) && (status = check_pointers(plan, &call)))
+        return status;
+    return plan->launch(&call);
 }
 
 tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)

@@ -7,29 +7,39 @@
 #include "core/structs.h"
 #include "plan/candidates.h"
 
+/* Notes which operands are used and where they lie; none if D is empty, so that no call looks at a
+ * pointer then. */
 static void set_spans(tg_plan *plan)
 {
     const tgi_problem *p = &plan->problem;
+    if (tgi_problem_is_empty(p))
+        return;
     plan->used = tgi_epilogue_find_used(&p->epilogue);
-    for (int id = 0; id < TGI_OPERAND_COUNT && !tgi_problem_is_empty(p); id++) {
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
         const tgi_operand_view view = tgi_problem_view_operand(p, id);
         if (plan->used >> id & 1u)
             plan->span[id] = tgi_overlap_find_span(&view);
     }
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++)
+        plan->gap[id] = tgi_overlap_find_gap(&plan->span[TGI_OPERAND_d], &plan->span[id]);
 }
 
 /* Lets the backend prepare the launch. Returns 0 if there is no memory. */
 static int prepare_launch(tg_plan *plan)
 {
     const tgi_backend *backend = plan->context->backend;
+    const tgi_proposal *proposal = &plan->proposal;
     if (tgi_problem_is_empty(&plan->problem))
         return 1;
-    const int64_t size_bytes = backend->count_prepared_bytes(&plan->problem, &plan->proposal);
+    const int64_t size_bytes = backend->count_prepared_bytes(&plan->problem, proposal);
     plan->prepared = tgi_alloc_block(size_bytes);
     if (!plan->prepared)
         return 0;
     memset(plan->prepared, 0, (size_t)size_bytes);
-    backend->prepare(&plan->context->machine, &plan->problem, &plan->proposal, plan->prepared);
+    plan->launch =
+        backend->prepare(&plan->context->machine, &plan->problem, proposal, plan->prepared);
+    plan->is_immediate = !plan->context->log && proposal->workspace_bytes == 0 &&
+                         !proposal->needs_aligned[0] && !proposal->needs_aligned[1];
     return 1;
 }
 

@@ -18,7 +18,12 @@ struct tg_plan {
     tgi_plan_key key;      /* zeros unless the plan may be cached */
     tgi_proposal proposal; /* the kernel's; a plan without products has only its name */
     void *prepared;        /* owned; filled by the backend; NULL if the problem is empty */
+    tgi_launch_fn *launch; /* runs what is prepared */
     unsigned used;         /* operands that are read or written, as tgi_epilogue_find_used */
+    /* 1: a call checks its pointers and launches. Otherwise D may be empty, or the call is logged,
+     * takes workspace, or depends on how its operands are aligned. */
+    int is_immediate;
+    tgi_gap gap[TGI_OPERAND_COUNT];   /* distances at which an operand overlaps D */
     tgi_span span[TGI_OPERAND_COUNT]; /* spans of used operands; unset if D is empty */
     int is_kernel_given;              /* 1: the caller gave the kernel */
     /* Owned plans for less aligned operands, at index is_a_offset + 2 * is_b_offset; NULL until the

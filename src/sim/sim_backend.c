@@ -95,19 +95,6 @@ static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *pr
     return sizeof(sim_prepared);
 }
 
-static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
-                    void *block)
-{
-    sim_prepared *prepared = block;
-    (void)machine;
-    if (tgi_problem_is_scale_only(p))
-        return;
-    prepared->kernel = find_kernel(proposal->kernel);
-    prepared->launch = (tgi_sim_launch){
-        .function = prepared->kernel->function, .m = (int)p->m, .n = (int)p->n, .k = (int)p->k};
-    tgi_sim_set_grid(&prepared->kernel->row, p->m, p->n, &prepared->launch);
-}
-
 static tg_status launch_sim(const tgi_call *call)
 {
     const sim_prepared *prepared = call->prepared;
@@ -125,6 +112,20 @@ static tg_status launch_sim(const tgi_call *call)
     tgi_sim_describe(&record.findings[0], prepared->kernel->row.name, launch.block, text,
                      sizeof text);
     return tgi_status_fail(TG_STATUS_DEVICE_FAILURE, "%s", text);
+}
+
+static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *p,
+                              const tgi_proposal *proposal, void *block)
+{
+    sim_prepared *prepared = block;
+    (void)machine;
+    if (tgi_problem_is_scale_only(p))
+        return launch_sim;
+    prepared->kernel = find_kernel(proposal->kernel);
+    prepared->launch = (tgi_sim_launch){
+        .function = prepared->kernel->function, .m = (int)p->m, .n = (int)p->n, .k = (int)p->k};
+    tgi_sim_set_grid(&prepared->kernel->row, p->m, p->n, &prepared->launch);
+    return launch_sim;
 }
 
 static tg_status measure_peak(const tgi_machine *machine, tg_type type, int thread_count,
@@ -162,7 +163,6 @@ const tgi_backend tgi_backend_sim = {
     .propose = propose,
     .count_prepared_bytes = count_prepared_bytes,
     .prepare = prepare,
-    .launch = launch_sim,
     .measure_peak = measure_peak,
     .allocate = allocate,
     .release = release,
