@@ -2,6 +2,7 @@
  * The front of the command: its own options, and the choice of a command.
  */
 #include "cli.h"
+#include "files/standard_streams.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -73,10 +74,12 @@ int main(int argc, char **argv)
 {
     static char version_text[64];
     static char program_name[] = "tilegemm";
+    program_invocation_name = program_name;
+    if (cli_hold_standard_streams() != CLI_EXIT_OK)
+        return CLI_EXIT_WRONG;
     snprintf(version_text, sizeof version_text, "tilegemm %s", tg_get_version());
     argp_program_version = version_text;
     argp_err_exit_status = CLI_EXIT_USAGE;
-    program_invocation_name = program_name;
     if (argc > 0)
         argv[0] = program_name;
 
@@ -92,14 +95,9 @@ int main(int argc, char **argv)
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &parsed) != 0)
         return CLI_EXIT_USAGE;
 
-    char full_name[64];
+    static char full_name[64]; /* exit handlers use it */
     snprintf(full_name, sizeof full_name, "%s", parsed.chosen->full_name);
     program_invocation_name = full_name;
     argv[parsed.first_arg] = full_name;
-    int exit_code = parsed.chosen->run(argc - parsed.first_arg, argv + parsed.first_arg);
-    /* A command that failed has printed why. */
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || exit_code != CLI_EXIT_OK)
-        return exit_code;
-    cli_print_error("cannot write to standard output: %s", strerror(errno));
-    return CLI_EXIT_WRONG;
+    return parsed.chosen->run(argc - parsed.first_arg, argv + parsed.first_arg);
 }

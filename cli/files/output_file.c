@@ -1,67 +1,25 @@
 /*
- * Writes the output under a temporary name.
+ * Finds the file that an output replaces, and what the new file keeps of it.
  *
  * SPDX-License-Identifier: MIT
  */
 #include "files/output_file.h"
+#include "files/temporary_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-#define TEMP_TRY_COUNT 16
+enum { link_count_max = 40 }; /* as the system follows */
 
-static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGBUS};
-#define CAUGHT_COUNT ((int)(sizeof caught_signals / sizeof caught_signals[0]))
-
-/* The signal handler removes the file of this name. The name is set before the file exists, and the
- * flag is cleared before the name goes, so that no moment leaves a file behind. */
-static char armed_path[PATH_MAX];
-static volatile sig_atomic_t is_armed;
-static struct sigaction previous_actions[CAUGHT_COUNT], previous_size_action;
-
-static void remove_temp_and_end(int number)
-{
-    static const char text[] = "tilegemm: the memory of a mapped file is gone (SIGBUS): an input "
-                               "was shortened, or its disk failed, while it was read\n";
-    if (number == SIGBUS && write(STDERR_FILENO, text, sizeof text - 1) < 0)
-        number = SIGBUS; /* stderr is closed: nobody can be told */
-    if (is_armed)
-        unlink(armed_path);
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = remove_temp_and_end};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigemptyset(&action.sa_mask);
-    sigemptyset(&ignore.sa_mask);
-    for (int i = 0; i < CAUGHT_COUNT; i++) {
-        sigaction(caught_signals[i], NULL, &previous_actions[i]);
-        if (previous_actions[i].sa_handler != SIG_IGN) /* nohup stays nohup */
-            sigaction(caught_signals[i], &action, NULL);
-    }
-    /* Without the signal, a file above the limit of `ulimit -f` is an error like any other. */
-    sigaction(SIGXFSZ, &ignore, &previous_size_action);
-}
-
-static void release_signals(void)
-{
-    is_armed = 0;
-    for (int i = 0; i < CAUGHT_COUNT; i++)
-        sigaction(caught_signals[i], &previous_actions[i], NULL);
-    sigaction(SIGXFSZ, &previous_size_action, NULL);
-}
+static const char access_list[] = "system.posix_acl_access";
 
 int cli_fail_output(const cli_output *output, int number, cli_file_error *error)
 {
@@ -70,76 +28,116 @@ int cli_fail_output(const cli_output *output, int number, cli_file_error *error)
                          strerror(number));
 }
 
-/* Follows symbolic links, so that the file behind the link is replaced, not the link. */
-static int find_target(cli_output *output, cli_file_error *error)
+/* Writes the path that `path` leads to. Links are followed, and the last one may lead to a file
+ * that does not exist. Returns 0 or an errno. */
+static int follow_links(const char *path, char target[PATH_MAX])
 {
-    struct stat info;
-    if (stat(output->path, &info) == 0) {
-        if (!S_ISREG(info.st_mode))
-            return cli_fail_file(error, CLI_EXIT_USAGE,
-                                 "%s: not a regular file; the output replaces a regular file or "
-                                 "makes a new one",
-                                 output->path);
-        /* A rename would replace even a write-protected file. */
-        if (access(output->path, W_OK) != 0)
-            return cli_fail_output(output, errno, error);
-        output->target = realpath(output->path, NULL);
-    } else if (errno != ENOENT) {
-        return cli_fail_output(output, errno, error);
-    } else {
-        output->target = strdup(output->path);
+    char link[PATH_MAX];
+    size_t length = strlen(path), folder_length = 0;
+    for (int i = 0; i < link_count_max; i++) {
+        if (folder_length + length >= PATH_MAX)
+            return ENAMETOOLONG;
+        memcpy(target + folder_length, path, length);
+        target[folder_length + length] = '\0';
+        ssize_t link_length = readlink(target, link, sizeof link);
+        if (link_length < 0)
+            return 0;
+        const char *slash = strrchr(target, '/');
+        folder_length = link[0] == '/' || !slash ? 0 : (size_t)(slash + 1 - target);
+        length = (size_t)link_length;
+        path = link;
     }
+    return ELOOP;
+}
+
+static int refuse_kind(const cli_output *output, cli_file_error *error)
+{
+    return cli_fail_file(error, CLI_EXIT_USAGE,
+                         "%s: not a regular file; the output replaces a regular file or makes a "
+                         "new one",
+                         output->path);
+}
+
+/* Finds the path that the output gets. *old describes the file that is there; its st_nlink is 0 if
+ * none is. */
+static int find_target(cli_output *output, struct stat *old, cli_file_error *error)
+{
+    struct stat behind;
+    char target[PATH_MAX];
+    const int is_there = stat(output->path, old) == 0;
+    if (!is_there && errno != ENOENT)
+        return cli_fail_output(output, errno, error);
+    if (!is_there)
+        old->st_nlink = 0;
+    else if (!S_ISREG(old->st_mode))
+        return refuse_kind(output, error);
+    /* A rename would replace even a write-protected file. */
+    else if (faccessat(AT_FDCWD, output->path, W_OK, AT_EACCESS) != 0)
+        return cli_fail_output(output, errno, error);
+    int number = follow_links(output->path, target);
+    if (number)
+        return cli_fail_output(output, number, error);
+    /* Links below /proc lead to files that have no path any more. */
+    if (is_there && (stat(target, &behind) != 0 || old->st_dev != behind.st_dev ||
+                     old->st_ino != behind.st_ino))
+        return refuse_kind(output, error);
+    output->target = strdup(target);
     return output->target ? CLI_EXIT_OK : cli_fail_output(output, errno, error);
 }
 
-static int create_temp(cli_output *output, cli_file_error *error)
+/* Gives the descriptor `fd` the owner, group, access list and permissions of the file at `target`.
+ * Root alone can give a file away. Where even the group cannot be kept, no group gets rights.
+ * Returns 0 or an errno. */
+static int keep_rights(int fd, const char *target, const struct stat *old)
 {
-    size_t temp_bytes = strlen(output->target) + 32;
-    int fd = -1;
-    if (temp_bytes > sizeof armed_path)
-        return cli_fail_output(output, ENAMETOOLONG, error);
-    output->temp = malloc(temp_bytes);
-    if (!output->temp)
-        return cli_fail_output(output, ENOMEM, error);
-    for (int i = 0; fd < 0 && i < TEMP_TRY_COUNT; i++) {
-        uint64_t random = 0;
-        if (getrandom(&random, sizeof random, 0) < 0)
-            random = (uint64_t)getpid() * TEMP_TRY_COUNT + (uint64_t)i;
-        snprintf(output->temp, temp_bytes, "%s.tmp-%016llx", output->target,
-                 (unsigned long long)random);
-        memcpy(armed_path, output->temp, strlen(output->temp) + 1);
-        is_armed = 1;
-        fd = open(output->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0) {
-            is_armed = 0; /* the name may be another's file */
-            if (errno != EEXIST)
-                break;
-        }
-    }
-    output->stream = fd < 0 ? NULL : fdopen(fd, "w+");
+    char list[4096];
+    mode_t kept = S_IRWXU | S_IRWXG | S_IRWXO;
+    const int has_group =
+        fchown(fd, old->st_uid, old->st_gid) == 0 || fchown(fd, (uid_t)-1, old->st_gid) == 0;
+    ssize_t list_bytes = getxattr(target, access_list, list, sizeof list);
+    if (list_bytes < 0 && errno != ENODATA && errno != ENOTSUP)
+        return errno;
+    if (list_bytes >= 0 && has_group)
+        return fsetxattr(fd, access_list, list, (size_t)list_bytes, 0) == 0 ? 0 : errno;
+    fremovexattr(fd, access_list); /* the folder may give each of its files a list */
+    if (!has_group)
+        kept &= ~(mode_t)S_IRWXG;
+    return fchmod(fd, old->st_mode & kept) == 0 ? 0 : errno;
+}
+
+/* Creates the temporary file. It is its owner's alone until it has the rights of the file that it
+ * replaces. */
+static int create_stream(cli_output *output, const struct stat *old, cli_file_error *error)
+{
+    const int is_replacing = old->st_nlink > 0;
+    const mode_t of_owner = S_IRUSR | S_IWUSR;
+    int fd = cli_create_temporary_file(output->target, is_replacing ? of_owner : DEFFILEMODE);
+    if (fd < 0 && is_replacing)
+        return cli_fail_file(error, cli_get_file_exit(errno),
+                             "%s: cannot make a file beside it, which would replace it: %s; what "
+                             "was there is unchanged",
+                             output->path, strerror(errno));
+    if (fd < 0)
+        return cli_fail_output(output, errno, error);
+    int number = is_replacing ? keep_rights(fd, output->target, old) : 0;
+    output->stream = number ? NULL : fdopen(fd, "w+");
     if (output->stream)
         return CLI_EXIT_OK;
-    int number = errno;
-    if (fd >= 0) {
-        unlink(output->temp);
-        close(fd);
-    }
+    number = number ? number : errno;
+    close(fd);
+    cli_remove_temporary_file();
     return cli_fail_output(output, number, error);
 }
 
 int cli_open_output(const char *path, cli_output *output, cli_file_error *error)
 {
+    struct stat old;
     *output = (cli_output){.path = path};
-    int code = find_target(output, error);
-    if (code == CLI_EXIT_OK) {
-        catch_signals();
-        code = create_temp(output, error);
-        if (code != CLI_EXIT_OK)
-            release_signals();
-    }
+    int code = find_target(output, &old, error);
+    if (code == CLI_EXIT_OK)
+        code = create_stream(output, &old, error);
     if (code != CLI_EXIT_OK) {
         free(output->target);
-        free(output->temp);
         *output = (cli_output){.path = path};
     }
     return code;
@@ -186,12 +184,10 @@ int cli_commit_output(cli_output *output, cli_file_error *error)
         number = errno;
     }
     output->stream = NULL;
-    if (is_written && rename(output->temp, output->target) != 0) {
+    if (is_written && cli_rename_temporary_file(output->target) != 0) {
         is_written = 0;
         number = errno;
     }
-    if (is_written)
-        is_armed = 0;
     int code = is_written ? CLI_EXIT_OK : cli_fail_output(output, number, error);
     cli_discard_output(output);
     return code;
@@ -199,15 +195,12 @@ int cli_commit_output(cli_output *output, cli_file_error *error)
 
 void cli_discard_output(cli_output *output)
 {
-    if (!output->temp)
+    if (!output->target)
         return;
     unmap(output);
     if (output->stream)
         fclose(output->stream);
-    if (is_armed)
-        unlink(output->temp);
-    release_signals();
+    cli_remove_temporary_file();
     free(output->target);
-    free(output->temp);
     *output = (cli_output){.path = output->path};
 }

@@ -1,8 +1,12 @@
 /*
- * A file that appears whole or not at all. It is written under a temporary name in the directory of
- * its path and renamed at the end, so a file that was there stays until then and may be an input.
- * One output can be open at a time. SIGINT, SIGTERM, SIGHUP and SIGBUS remove its temporary file
- * and then end the process as usual.
+ * A file that appears whole or not at all. It is written as a temporary file in the folder of its
+ * path and renamed at the end, so a file that was there stays until then and may be an input. No
+ * signal but SIGKILL leaves a temporary file (temporary_file.h). One output can be open at a time.
+ *
+ * A link is followed, also to a file that does not exist yet. A new file gets the permissions that
+ * the umask leaves. A file that is replaced passes on its permissions, its access list and its
+ * group, and its owner if root writes it; set-user-ID and set-group-ID bits go, as in every written
+ * file. Its other hard links keep the old contents.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -16,15 +20,15 @@
 
 typedef struct cli_output {
     const char *path; /* as the user gave it; not owned */
-    char *target;     /* the same, symbolic links followed; owned */
-    char *temp;       /* temporary name, "" before the file is created; owned */
+    char *target;     /* the same, symbolic links followed; owned; NULL: no output is open */
     FILE *stream;     /* of the temporary file */
     void *map;        /* after cli_map_output */
     int64_t map_bytes;
 } cli_output;
 
-/* Creates the temporary file. An existing `path` must be a regular file. Returns a cli_exit; on
- * success the caller calls cli_commit_output or cli_discard_output. */
+/* Creates the temporary file. An existing `path` must be a regular file that may be written, in a
+ * folder that may be written. Returns a cli_exit; on success the caller calls cli_commit_output or
+ * cli_discard_output. */
 int cli_open_output(const char *path, cli_output *output, cli_file_error *error);
 
 /* Reserves `bytes` on the disk, so that it cannot run full later, and maps them for writing.

@@ -91,6 +91,29 @@ class MultiplyCase(unittest.TestCase):
         self.assertTrue((abs(np.asarray(d, "f8") - (a @ b + extra)) <= bound).all())
 
 
+class OutputCase(MultiplyCase):
+    """There are inputs a.npy and b.npy, and outputs that hold OLD."""
+    OLD = b"what was there"
+
+    def setUp(self):
+        super().setUp()
+        np.save("a.npy", self.make(600, 1))
+        np.save("b.npy", self.make(1, 700))
+        for path in ("d.npy", "d.mtx"):
+            with open(path, "wb") as file:
+                file.write(self.OLD)
+
+    def assert_old(self):
+        for path in ("d.npy", "d.mtx"):
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), self.OLD)
+        self.assertEqual(list_temporary_files(), [])
+
+
+def list_temporary_files():
+    return [name for name in os.listdir(".") if ".tmp-" in name]
+
+
 def run_tests():
     """Runs the tests of the calling script: SCRIPT TILEGEMM WRONG_TILEGEMM [unittest's words]."""
     PROGRAMS["right"], PROGRAMS["wrong"] = (os.path.abspath(path) for path in sys.argv[1:3])

@@ -7,6 +7,7 @@ usage: test_commands.py TILEGEMM SOURCE_FOLDER
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -83,15 +84,44 @@ class Front(unittest.TestCase):
                     for isa in set(ISA_NAMES) - set(here):
                         self.refuse(3, *words, TILEGEMM_ISA=isa)
 
+    def assert_unwritten(self, done, reason):
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, f"standard output: {reason}\n$")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
     def test_full_disk(self):
         """Output that cannot be written is a failure, told in one line."""
-        for words in (["kernels"], ["kernels", "--json"], ["explain", "8x8x8", "--gpu", "t4"]):
-            with open("/dev/full", "w", encoding="utf-8") as full:
+        for words in (["kernels"], ["kernels", "--json"], ["explain", "8x8x8", "--gpu", "t4"],
+                      ["explain", "8x8x8", "--json"], ["info", "--json"], ["--version"],
+                      *([*command, option] for command in ([], *([name] for name in COMMANDS))
+                        for option in ("--help", "--usage"))):
+            with self.subTest(words), open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([TILEGEMM, *words], stdout=full, stderr=subprocess.PIPE,
                                       text=True, timeout=60)
-            self.assertEqual(done.returncode, 1)
-            self.assertIn("standard output", done.stderr)
-            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assert_unwritten(done, "No space left on device")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([TILEGEMM, "nothing"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertNotIn("standard output", done.stderr)
+
+    def test_reader_that_has_gone(self):
+        """The signal ends the command in silence; without it there is an error."""
+        for is_ignored in (False, True):
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([TILEGEMM, "kernels"], stdout=writer, stderr=subprocess.PIPE,
+                                  text=True, timeout=60, restore_signals=not is_ignored)
+            os.close(writer)
+            if is_ignored:
+                self.assert_unwritten(done, "Broken pipe")
+            else:
+                self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, ""))
+
+    def test_closed_output(self):
+        done = subprocess.run(["sh", "-c", 'exec "$0" kernels >&-', TILEGEMM],
+                              stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assert_unwritten(done, "Bad file descriptor")
 
 
 class Lists(unittest.TestCase):

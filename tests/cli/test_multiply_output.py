@@ -9,46 +9,14 @@ import json
 import os
 import pty
 import resource
-import signal
 import subprocess
-import time
 
 import numpy as np
 
-from multiply_case import PROGRAMS, MultiplyCase, run_tests, write_npy
+from multiply_case import PROGRAMS, OutputCase, run_tests, write_npy
 
 
-class Output(MultiplyCase):
-    OLD = b"what was there"
-
-    def setUp(self):
-        super().setUp()
-        np.save("a.npy", self.make(600, 1))
-        np.save("b.npy", self.make(1, 700))
-        for path in ("d.npy", "d.mtx"):
-            with open(path, "wb") as file:
-                file.write(self.OLD)
-
-    def assert_old(self):
-        for path in ("d.npy", "d.mtx"):
-            with open(path, "rb") as file:
-                self.assertEqual(file.read(), self.OLD)
-        self.assertEqual([name for name in os.listdir(".") if "tmp" in name], [])
-
-    def test_mode_and_link(self):
-        os.remove("d.npy")
-        os.mkdir("below")
-        os.symlink("below/real.npy", "link.npy")
-        with open("below/real.npy", "wb") as file:
-            file.write(self.OLD)
-        for path in ("d.npy", "link.npy"):
-            done = self.call("a.npy", "b.npy", "-o", path, preexec_fn=lambda: os.umask(0o027))
-            self.assertEqual(done.returncode, 0)
-            self.assertEqual(os.stat(path).st_mode & 0o777, 0o640)
-        self.assertTrue(os.path.islink("link.npy"))
-        self.assertEqual(np.load("below/real.npy").shape, (600, 700))
-        self.assertEqual(os.listdir("below"), ["real.npy"])
-
+class Output(OutputCase):
     def test_write_protected(self):
         """A protected file is refused, though the folder may be written and a rename would replace
         it."""
@@ -128,31 +96,6 @@ class Output(MultiplyCase):
                           summary["check"]["bad_row"]), (1, False, False, 0))
         self.assertEqual(self.call("a.npy", "b.npy", "-o", "d.npy",
                                    program=PROGRAMS["wrong"]).returncode, 0)
-
-    def interrupt(self, number, action):
-        """Returns the exit status of a job that finds `action` set for the signal and gets the
-        signal while it writes."""
-        np.save("a.npy", self.make(3000, 1, dtype="<f8"))
-        np.save("b.npy", self.make(1, 3000, dtype="<f8"))
-        job = subprocess.Popen([PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"],
-                               stdout=subprocess.DEVNULL,
-                               preexec_fn=lambda: signal.signal(number, action))
-        end = time.monotonic() + 60
-        while not any(".tmp-" in name for name in os.listdir(".")):
-            self.assertIsNone(job.poll(), "ended before its temporary file was seen")
-            self.assertLess(time.monotonic(), end)
-        job.send_signal(number)
-        return job.wait(timeout=60)
-
-    def test_signals(self):
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self.assertEqual(self.interrupt(number, signal.SIG_DFL), -number)
-            self.assert_old()
-
-    def test_ignored_signal(self):
-        """Under nohup the work goes on."""
-        self.assertEqual(self.interrupt(signal.SIGHUP, signal.SIG_IGN), 0)
-        self.assertGreater(os.path.getsize("d.mtx"), 3000 * 3000)
 
     def test_progress(self):
         """Progress appears only on a terminal, and is wiped at the end."""

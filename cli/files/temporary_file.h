@@ -1,0 +1,31 @@
+/*
+ * A temporary file beside the file that it will replace. One can exist at a time.
+ *
+ * While it exists, every signal whose default action ends the process removes it and then ends the
+ * process by that same signal. A signal that is ignored stays ignored, and a handler of others
+ * stays. SIGXFSZ alone ends nothing: a write above the limit of `ulimit -f` then fails with EFBIG.
+ *
+ * SIGKILL leaves the file behind, as a crash of the machine does. The next process that makes one
+ * for the same target removes it. The process that writes a temporary file holds a lock on it
+ * (flock), by which the two are told apart, also across containers; where the file system has no
+ * such locks, nothing is removed.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TG_CLI_TEMPORARY_FILE_H
+#define TG_CLI_TEMPORARY_FILE_H
+
+#include <sys/types.h>
+
+/* Creates the file in the folder of `target`, with `mode` less the umask. Its name is the target's
+ * (shortened, if need be), ".tmp-" and 16 hexadecimal digits. Returns a descriptor, or -1 with
+ * errno set. On success the caller ends with cli_remove_temporary_file. */
+int cli_create_temporary_file(const char *target, mode_t mode);
+
+/* Renames the file to `target`. Returns 0, or -1 with errno set, and the file then still exists. */
+int cli_rename_temporary_file(const char *target);
+
+/* Removes the file, unless it has been renamed, and leaves the signals to their default actions. */
+void cli_remove_temporary_file(void);
+
+#endif /* TG_CLI_TEMPORARY_FILE_H */
