@@ -37,9 +37,9 @@ typedef struct tgi_gemm_args {
     /* Columns of D that each tile of family rank has, at most the kernel's; for narrow types. */
     int32_t tile_cols;
 
-    /* 1: alpha = 1, beta = 0 and nothing else: D is the sum, converted */
+    /* 1: D is the converted sum, because alpha is 1, beta 0 and the epilogue has no other step. */
     int32_t is_sum_alone;
-    /* 1: D also has the accumulator's type, so that it is the sum as it stands */
+    /* 1: D also has the accumulator's type, so that it is the sum without a conversion. */
     int32_t is_plain;
     /* Tiles are numbered down columns of this many tile rows, so that blocks that run together
      * share operands in L2. */

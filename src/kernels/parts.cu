@@ -1,5 +1,5 @@
 /*
- * The end of a split-K product: adds the parts, always in the same order, and stores D. A block has
+ * Ends a split-K product: adds the parts, always in the same order, and stores D. A block has
  * threadIdx.x along D, 16 bytes each, and threadIdx.y across the parts. Row y sums parts y, y +
  * blockDim.y and so on, and the rows' sums are added in order.
  */
@@ -105,14 +105,14 @@ template <typename T> static __device__ __forceinline__ void add_parts(const tgi
                                 batch * args.k_part_count * total,
                             first, total, args.k_part_count);
         sums[threadIdx.y][threadIdx.x] = sum;
-        /* Else row 0 would add sums that others have yet to put. */
+        /* Without the barrier row 0 would add sums that other rows have not written yet. */
         __syncthreads();
         if (threadIdx.y == 0 && first < total) {
             for (int y = 1; y < blockDim.y; y++)
                 add_vector(sum, sums[y][threadIdx.x]);
             store(args, batch, first, total, sum);
         }
-        /* Else the next batch entry's sums would overwrite some not yet added. */
+        /* Without the barrier the next batch entry's sums would overwrite sums not yet added. */
         __syncthreads();
     }
 }

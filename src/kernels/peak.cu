@@ -1,7 +1,8 @@
-/* The peak of the FMA units: eight chains of multiply-adds a thread, on registers alone. */
+/* Measures the peak of the FMA units by eight chains of multiply-adds a thread, on registers
+ * alone. */
 
-/* Writes `sums` only where a sum has become NaN, which these never do: the compiler keeps the loop,
- * and the memory stays out of the measurement. */
+/* The kernel writes `sums` only if a sum is NaN, which never happens. So the compiler keeps the
+ * loop, and the measurement has no memory access. */
 #define TGI_PEAK(name, type, fused)                                                                \
     extern "C" __global__ void name(type *sums, int iteration_count)                               \
     {                                                                                              \

@@ -1,7 +1,6 @@
 /*
- * D = epilogue(0): what is left of a product where alpha = 0 or k = 0, so that no product is
- * formed. It takes any strides, any batch, and C in place. A thread has an element, and steps by
- * the whole grid.
+ * Computes D = epilogue(0), because no product is formed if alpha = 0 or k = 0. It takes any
+ * strides, any batch, and C in place. A thread has an element, and steps by the whole grid.
  */
 #include "kernels/epilogue/element_epilogue.cuh"
 

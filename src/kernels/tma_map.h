@@ -10,9 +10,9 @@
 #define TGI_ALIGN_64 _Alignas(64)
 #endif
 
-/* Addresses and strides in bytes are multiples of this, */
+/* Addresses and strides in bytes are multiples of TGI_TENSOR_UNIT_BYTES. Strides in bytes are below
+ * TGI_TENSOR_STRIDE_MAX. */
 #define TGI_TENSOR_UNIT_BYTES 16
-/* and strides in bytes are below this. */
 #define TGI_TENSOR_STRIDE_MAX ((int64_t)1 << 40)
 
 typedef struct tgi_tensor_map {

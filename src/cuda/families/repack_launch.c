@@ -26,25 +26,25 @@ void tgi_repack_add(const tgi_operand *o, tgi_repack_job *job)
     job->batch_stride = o->batch_stride;
     job->pitch_bytes = o->pitch_bytes;
     job->is_in_lines = is_in_lines(o);
-    const int64_t lines = job->is_in_lines ? TGI_REPACK_PIECE_LINES : TGI_REPACK_TILE;
+    const int64_t lines = job->is_in_lines ? TGI_REPACK_TASK_LINES : TGI_REPACK_TILE;
     const int64_t elems =
-        job->is_in_lines ? TGI_REPACK_PIECE_BYTES / o->elem_bytes : TGI_REPACK_TILE;
-    job->piece_count = job->batch_count * tgi_divide_up(job->line_count, lines) *
-                       tgi_divide_up(job->elem_count, elems);
+        job->is_in_lines ? TGI_REPACK_TASK_BYTES / o->elem_bytes : TGI_REPACK_TILE;
+    job->task_count = job->batch_count * tgi_divide_up(job->line_count, lines) *
+                      tgi_divide_up(job->elem_count, elems);
 }
 
 void tgi_repack_prepare(int sm_count, int64_t elem_bytes, tgi_repack_prepared *prepared)
 {
     const int64_t warps = TGI_REPACK_THREADS / 32, limit = (int64_t)sm_count * BLOCKS_PER_SM;
-    int64_t line_pieces = 0, block_count = 0;
+    int64_t line_tasks = 0, block_count = 0;
     for (int i = 0; i < 2; i++) {
         const tgi_repack_job *job = &prepared->args.job[i];
-        line_pieces += job->is_in_lines ? job->piece_count : 0;
-        if (!job->is_in_lines && job->piece_count > block_count)
-            block_count = job->piece_count;
+        line_tasks += job->is_in_lines ? job->task_count : 0;
+        if (!job->is_in_lines && job->task_count > block_count)
+            block_count = job->task_count;
     }
-    if (tgi_divide_up(line_pieces, warps) > block_count)
-        block_count = tgi_divide_up(line_pieces, warps);
+    if (tgi_divide_up(line_tasks, warps) > block_count)
+        block_count = tgi_divide_up(line_tasks, warps);
     prepared->kernel =
         (tgi_cuda_kernel){.image = "repack",
                           .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},

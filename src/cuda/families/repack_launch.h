@@ -6,7 +6,7 @@
 #include "cuda/runtime/launch.h"
 #include "kernels/copy/repack_args.h"
 
-/* A job whose piece_count is 0 has nothing to do. */
+/* A job whose task_count is 0 has nothing to do. */
 typedef struct tgi_repack_prepared {
     tgi_repack_args args; /* a launch fills in source and target */
     tgi_cuda_kernel kernel;

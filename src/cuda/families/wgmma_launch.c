@@ -63,7 +63,7 @@ static void add_operand_maps(wgmma_panel *panel, int i, const tgi_tensor *tensor
     const size_t offset =
         i ? offsetof(tgi_unaligned_args, wgmma.b) : offsetof(tgi_unaligned_args, wgmma.a);
     tgi_tensor map_tensor = *tensor;
-    map_tensor.tma_box_runs = operand->box_lines / group_lines;
+    map_tensor.tma_box_runs = operand->tma_box_lines / group_lines;
     add_slot(panel, i, &map_tensor, offset + offsetof(tgi_tma_operand, map));
     map_tensor.tma_box_runs = operand->edge_lines / group_lines;
     if (operand->edge_lines)
@@ -157,10 +157,10 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
         .tma_box_elems = is_transposed || tma_box_elems < part_cols ? tma_box_elems : part_cols,
         .tma_box_runs = is_transposed ? part_cols : TMA_BOX_ROWS,
         .is_swizzled = 1};
-    args->d.is_boxed = tgi_wgmma_is_d_tma_stored(kernel, p);
+    args->d.is_tma_stored = tgi_wgmma_is_d_tma_stored(kernel, p);
     args->d.is_lined = is_transposed ? elem_bytes > 1 : p->d.col == 1;
     args->d.is_transposed = args->d.is_lined && is_transposed;
-    if (args->d.is_boxed)
+    if (args->d.is_tma_stored)
         add_slot(panel, BASE_D, &tensor, offsetof(tgi_unaligned_args, wgmma.d_map));
 }
 
@@ -217,8 +217,10 @@ static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *de
             ? 0
             : tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
     args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
-    args->a.box_lines = tgi_wgmma_tma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
-    args->b.box_lines = tgi_wgmma_tma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
+    args->a.tma_box_lines =
+        tgi_wgmma_tma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
+    args->b.tma_box_lines =
+        tgi_wgmma_tma_box_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
 }
 
 /* Prepares the kernel that adds partial tiles, if any tile is split. */
@@ -348,7 +350,7 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     if (status)
         return status;
     tgi_gemm_complete_args(call, is_transposed, &wgmma->gemm);
-    wgmma->d.is_boxed = wgmma->d.is_boxed && base[BASE_D];
+    wgmma->d.is_tma_stored = wgmma->d.is_tma_stored && base[BASE_D];
     if (panel->is_sliced)
         tgi_slices_complete_args(&panel->slices, call->workspace, wgmma);
     for (int i = 0; panel->is_a_unaligned && i < TGI_UNALIGNED_KINDS; i++)

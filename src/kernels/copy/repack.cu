@@ -1,8 +1,8 @@
 /*
- * Repacks operands: copies them to lines that begin at multiples of 16 bytes, for elements of 1, 2
- * and 4 bytes, as TMA and copies in vectors need them. Lines whose elements are contiguous are read
- * in words, shifted where they begin between two, and written in units of 16 bytes. Other lines,
- * and lines that overlap, are read side by side and transposed in shared memory.
+ * Repacks operands of 1, 2 and 4 bytes an element. The copy has lines that begin at multiples of 16
+ * bytes, as TMA and vector copies need them. Lines of contiguous elements are read in words,
+ * shifted if they begin between two words, and written in units of 16 bytes. Other lines, and lines
+ * that overlap, are read side by side and transposed in shared memory.
  */
 #include "kernels/ptx/launch.cuh"
 #include "kernels/copy/repack_args.h"
@@ -10,14 +10,15 @@
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
 
-/* Divides counts, which seldom need 64 bits, for which the chip has no quick division. */
+/* Divides counts. Few counts need 64 bits, whose division is slow. */
 static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
 {
     return (count | by) >> 32 ? count / by
                               : static_cast<uint32_t>(count) / static_cast<uint32_t>(by);
 }
 
-/* 16 bytes from any address on, in words: five where they begin between two. */
+/* The aligned words that hold 16 bytes at any address: five if the bytes begin between two
+ * words. */
 struct words {
     uint32_t word[5];
 
@@ -31,7 +32,7 @@ struct words {
         word[4] = shift ? source[4] : 0;
     }
 
-    __device__ __forceinline__ uint4 cut(const char *from) const
+    __device__ __forceinline__ uint4 read_shifted(const char *from) const
     {
         const int bits = (static_cast<int>(reinterpret_cast<uintptr_t>(from)) & 3) * 8;
         return make_uint4(
@@ -40,21 +41,20 @@ struct words {
     }
 };
 
-/* The place of a piece: the first byte of its first line, bytes from line to line, how many lines
- * it has, and how many bytes each has from there on, at most a word more than the piece. */
-struct piece_place {
+/* The place of a task: the first byte of its first line, the bytes from line to line, the number of
+ * lines, and the bytes of a line from there on, at most a word more than the task copies. */
+struct task_place {
     const char *source;
     char *target;
     int64_t stride, pitch;
     int line_count, byte_count;
-    int is_lowest; /* 1: the piece has a batch entry's lowest byte, before which nothing may be
-                    * read */
+    int is_lowest; /* 1: nothing before the first byte may be read */
 };
 
-/* Copies bytes first .. end - 1 of each line, a line a lane, by elements: where words would reach
- * past the line, or before the source. */
+/* Copies bytes first .. end - 1 of each line by elements, a lane for each line. Words there would
+ * reach past the line, or before the source. */
 template <typename T>
-static __device__ __forceinline__ void move_ends(const piece_place &place, int first, int end)
+static __device__ __forceinline__ void move_ends(const task_place &place, int first, int end)
 {
     constexpr int most = 20 / sizeof(T);
     const int line = threadIdx.x % 32;
@@ -72,23 +72,24 @@ static __device__ __forceinline__ void move_ends(const piece_place &place, int f
             to[i] = value[i];
 }
 
-template <typename T> static __device__ __forceinline__ void move_piece(const piece_place &place)
+template <typename T> static __device__ __forceinline__ void move_task(const task_place &place)
 {
-    constexpr int needed = 16 + 4 - sizeof(T); /* bytes that words read */
+    constexpr int needed = 16 + 4 - sizeof(T); /* bytes that a read of words touches */
     const int offset = threadIdx.x % 32 * 16;
     const int has_words = offset + needed <= place.byte_count && (offset > 0 || !place.is_lowest);
     const char *from = place.source + offset;
     char *to = place.target + offset;
-    words own[TGI_REPACK_PIECE_LINES];
+    words own[TGI_REPACK_TASK_LINES];
 #pragma unroll
-    for (int i = 0; i < TGI_REPACK_PIECE_LINES; i++)
+    for (int i = 0; i < TGI_REPACK_TASK_LINES; i++)
         if (has_words && i < place.line_count)
             own[i].read(from + i * place.stride);
 #pragma unroll
-    for (int i = 0; i < TGI_REPACK_PIECE_LINES; i++)
+    for (int i = 0; i < TGI_REPACK_TASK_LINES; i++)
         if (has_words && i < place.line_count)
-            *reinterpret_cast<uint4 *>(to + i * place.pitch) = own[i].cut(from + i * place.stride);
-    const int end = min(place.byte_count, TGI_REPACK_PIECE_BYTES);
+            *reinterpret_cast<uint4 *>(to + i * place.pitch) =
+                own[i].read_shifted(from + i * place.stride);
+    const int end = min(place.byte_count, TGI_REPACK_TASK_BYTES);
     const int first = (place.byte_count - needed + 16) / 16 * 16;
     if (first < end)
         move_ends<T>(place, first, end);
@@ -96,20 +97,19 @@ template <typename T> static __device__ __forceinline__ void move_piece(const pi
         move_ends<T>(place, 0, 16);
 }
 
-/* Copies piece number `piece` of lines with contiguous elements, by a warp. */
+/* Copies task number `task` of lines of contiguous elements by a warp. */
 template <typename T>
-static __device__ __forceinline__ void copy_piece(const tgi_repack_job &job, int64_t piece)
+static __device__ __forceinline__ void copy_task(const tgi_repack_job &job, int64_t task)
 {
     constexpr int elem_bytes = sizeof(T);
     const int64_t byte_count = job.elem_count * elem_bytes;
-    const int64_t across = divide(byte_count + TGI_REPACK_PIECE_BYTES - 1, TGI_REPACK_PIECE_BYTES);
-    const int64_t down =
-        divide(job.line_count + TGI_REPACK_PIECE_LINES - 1, TGI_REPACK_PIECE_LINES);
-    const int64_t row = divide(piece, across);
+    const int64_t across = divide(byte_count + TGI_REPACK_TASK_BYTES - 1, TGI_REPACK_TASK_BYTES);
+    const int64_t down = divide(job.line_count + TGI_REPACK_TASK_LINES - 1, TGI_REPACK_TASK_LINES);
+    const int64_t row = divide(task, across);
     const int64_t batch = job.batch_count > 1 ? divide(row, down) : 0;
-    const int64_t line = (row - batch * down) * TGI_REPACK_PIECE_LINES;
-    const int64_t byte = (piece - row * across) * TGI_REPACK_PIECE_BYTES;
-    piece_place place;
+    const int64_t line = (row - batch * down) * TGI_REPACK_TASK_LINES;
+    const int64_t byte = (task - row * across) * TGI_REPACK_TASK_BYTES;
+    task_place place;
     place.source = static_cast<const char *>(job.source) + byte +
                    (batch * job.batch_stride + line * job.line_stride) * elem_bytes;
     place.target =
@@ -117,23 +117,23 @@ static __device__ __forceinline__ void copy_piece(const tgi_repack_job &job, int
     place.stride = job.line_stride * elem_bytes;
     place.pitch = job.pitch_bytes;
     place.line_count =
-        static_cast<int>(min(job.line_count - line, static_cast<int64_t>(TGI_REPACK_PIECE_LINES)));
+        static_cast<int>(min(job.line_count - line, static_cast<int64_t>(TGI_REPACK_TASK_LINES)));
     place.byte_count =
-        static_cast<int>(min(byte_count - byte, static_cast<int64_t>(TGI_REPACK_PIECE_BYTES + 4)));
+        static_cast<int>(min(byte_count - byte, static_cast<int64_t>(TGI_REPACK_TASK_BYTES + 4)));
     place.is_lowest =
         byte == 0 && (job.line_stride < 0 ? line + place.line_count == job.line_count : line == 0);
-    move_piece<T>(place);
+    move_task<T>(place);
 }
 
-/* Transposes a tile of lines whose elements are not contiguous, by a block. */
+/* Transposes a tile of lines whose elements are not contiguous by a block. */
 template <typename T>
 static __device__ __forceinline__ void
-transpose_tile(const tgi_repack_job &job, int64_t piece,
+transpose_tile(const tgi_repack_job &job, int64_t task,
                T (&tile)[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)])
 {
     const int64_t across = (job.elem_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
     const int64_t down = (job.line_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
-    const int64_t batch = piece / (across * down), in_batch = piece % (across * down);
+    const int64_t batch = task / (across * down), in_batch = task % (across * down);
     const int64_t first_line = in_batch / across * TGI_REPACK_TILE;
     const int64_t first_elem = in_batch % across * TGI_REPACK_TILE;
     const T *source = static_cast<const T *>(job.source) + batch * job.batch_stride;
@@ -157,23 +157,23 @@ transpose_tile(const tgi_repack_job &job, int64_t piece,
     __syncthreads(); /* else the next tile would overwrite elements not yet read */
 }
 
-static __device__ __forceinline__ int64_t count_pieces(const tgi_repack_job &job, int in_lines)
+static __device__ __forceinline__ int64_t count_tasks(const tgi_repack_job &job, int in_lines)
 {
-    return job.is_in_lines == in_lines ? job.piece_count : 0;
+    return job.is_in_lines == in_lines ? job.task_count : 0;
 }
 
-/* Repacks both operands at once, so that no warp has a piece of each while others have none. */
+/* Repacks both operands at once, so that the tasks of both are spread evenly over the warps. */
 template <typename T> static __device__ __forceinline__ void repack(const tgi_repack_args &args)
 {
     __shared__ T tile[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)];
-    const int64_t first = count_pieces(args.job[0], 1);
-    const int64_t both = first + count_pieces(args.job[1], 1);
+    const int64_t first = count_tasks(args.job[0], 1);
+    const int64_t both = first + count_tasks(args.job[1], 1);
     for (int64_t i = static_cast<int64_t>(blockIdx.x) * TGI_WARPS + threadIdx.x / 32; i < both;
          i += static_cast<int64_t>(gridDim.x) * TGI_WARPS)
-        copy_piece<T>(args.job[i >= first], i >= first ? i - first : i);
+        copy_task<T>(args.job[i >= first], i >= first ? i - first : i);
 #pragma unroll
     for (int j = 0; j < 2; j++)
-        for (int64_t i = blockIdx.x; i < count_pieces(args.job[j], 0); i += gridDim.x)
+        for (int64_t i = blockIdx.x; i < count_tasks(args.job[j], 0); i += gridDim.x)
             transpose_tile<T>(args.job[j], i, tile);
 }
 

@@ -1,5 +1,5 @@
 /*
- * The argument of the repacking kernels, which copy operands to lines of contiguous elements at
+ * The argument of the repack kernels, which copy operands to lines of contiguous elements at
  * multiples of 16 bytes. The host (C11) fills it.
  */
 #ifndef TGI_REPACK_ARGS_H
@@ -8,20 +8,20 @@
 #include <stdint.h>
 
 #define TGI_REPACK_THREADS 256
-#define TGI_REPACK_TILE 64         /* lines and elements of a tile that is transposed */
-#define TGI_REPACK_PIECE_LINES 4   /* lines that a warp copies at once */
-#define TGI_REPACK_PIECE_BYTES 512 /* bytes of each of those lines */
+#define TGI_REPACK_TILE 64        /* lines and elements of a tile that is transposed */
+#define TGI_REPACK_TASK_LINES 4   /* lines that a warp copies at once */
+#define TGI_REPACK_TASK_BYTES 512 /* bytes of each of those lines */
 
-/* Element (line, elem) of batch entry p is read at p * batch + line * line_stride + elem *
- * elem_stride and written at (p * line_count + line) * pitch_bytes, its elem-th element. */
+/* Element (line, elem) of batch entry p is read at p * batch_stride + line * line_stride + elem *
+ * elem_stride. The line of its copy begins at byte (p * line_count + line) * pitch_bytes. */
 typedef struct tgi_repack_job {
     const void *source;
-    void *target;                                   /* a multiple of 16, as is pitch_bytes */
+    void *target;                                   /* this and pitch_bytes are multiples of 16 */
     int64_t line_count, elem_count, batch_count;    /* 1 or more */
     int64_t line_stride, elem_stride, batch_stride; /* elements */
     int64_t pitch_bytes;
-    int64_t piece_count; /* pieces of lines, or tiles; 0: no job */
-    int32_t is_in_lines; /* 1: lines of contiguous elements, copied in pieces; 0: in tiles */
+    int64_t task_count;  /* tasks of warps or tiles of blocks; 0: no job */
+    int32_t is_in_lines; /* 1: warps copy lines; 0: blocks transpose tiles */
 } tgi_repack_job;
 
 /* Up to two operands, repacked by one kernel. */

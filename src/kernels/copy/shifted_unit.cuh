@@ -1,11 +1,11 @@
-/* Units of 16 bytes cut from memory in which they begin between two aligned units. */
+/* Units of 16 bytes that begin between two aligned units of memory. */
 #ifndef TGI_UNITS_CUH
 #define TGI_UNITS_CUH
 
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* Returns bytes shift .. shift + 15 of two consecutive units; shift is 0..15. */
+/* Returns bytes shift .. shift + 15 of two consecutive units, for shift 0..15. */
 static __device__ __forceinline__ uint4 tgi_cut_unit(const uint4 &first, const uint4 &second,
                                                      int shift)
 {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define TGI_CHUNK_ELEMS 32
-#define TGI_CHUNK_BYTES 64 /* of a line of a slice */
+#define TGI_CHUNK_BYTES 64 /* bytes of a line of a slice */
 #define TGI_RUN_CHUNKS                                                                             \
     32 /* chunks whose sums are added before they are added to those of earlier
                             * chunks */
@@ -30,16 +30,16 @@ typedef struct tgi_range {
 } tgi_range;
 
 /* Element (line, k) of batch entry p is read at p * batch_stride + line * line_stride + k *
- * k_stride. A piece is TGI_RANGE_LINES lines and chunks_per_segment chunks of a batch entry. */
+ * k_stride. A task is TGI_RANGE_LINES lines and chunks_per_segment chunks of a batch entry. */
 typedef struct tgi_slice_job {
     const float *source;
     int64_t line_stride, k_stride, batch_stride;
     int64_t line_count, k, batch_count;
     int64_t chunk_count, chunks_per_segment;
-    int32_t block_count, segment_count; /* of lines, of chunks */
+    int32_t block_count, segment_count; /* blocks of lines, segments of chunks */
     int32_t has_vectors;                /* 1: elements along k are contiguous, in units of 16
                                          * bytes */
-    /* Results. The range of batch entry p, block b, segment s is number (p * block_count + b) *
+    /* The results. The range of batch entry p, block b, segment s is number (p * block_count + b) *
      * segment_count + s. FP16 also has the largest magnitude of each line and segment, and the
      * power of two that each line's sums are multiplied by. */
     char *slices;

@@ -1,7 +1,7 @@
 /*
- * Cuts FP32 operands into slices (slice_args.h): a = a_0 + a_1 + a_2, each slice the remainder
- * rounded to 16 bits. A lane has a unit of a line, a warp a group of lines, a block the groups of a
- * piece. Lines may have any strides: neighbouring lanes have neighbouring units of k and lines, so
+ * Slices FP32 operands (slice_args.h): a = a_0 + a_1 + a_2. Each slice is the remainder rounded to
+ * 16 bits. A lane has a unit of a line, a warp has a group of lines, and a block has the groups of
+ * a task. Lines may have any strides. Neighbouring lanes have neighbouring units of k and lines, so
  * that whole sectors of 32 bytes are used whichever of the two is contiguous.
  */
 #include "kernels/ptx/convert.cuh"
@@ -9,8 +9,8 @@
 #include "kernels/instances.cuh"
 #include "kernels/copy/slice_args.h"
 
-/* FP16 slices: a line's largest magnitude is scaled to 2^TOP .. 2^(TOP + 1). Lines with larger or
- * smaller exponents than the limit are not scaled further, and their sums are repaired. */
+/* For FP16 slices a line's largest magnitude is scaled to 2^TOP .. 2^(TOP + 1). Lines with larger
+ * or smaller exponents than the limit are not scaled further, and their sums are repaired. */
 #define TGI_TOP_FP16 14
 #define TGI_EXPONENT_LIMIT 60
 
@@ -18,15 +18,15 @@
 struct slice_place {
     int64_t batch, line, first_chunk, last_chunk;
     int segment, unit;
-    int64_t entry; /* the number of its range */
+    int64_t entry; /* number of the range */
 };
 
-static __device__ __forceinline__ slice_place find_place(const tgi_slice_job &job, int64_t piece)
+static __device__ __forceinline__ slice_place find_place(const tgi_slice_job &job, int64_t task)
 {
     const int lane = threadIdx.x % 32;
     slice_place place;
-    const int64_t in_batch = piece % (static_cast<int64_t>(job.block_count) * job.segment_count);
-    place.batch = piece / (static_cast<int64_t>(job.block_count) * job.segment_count);
+    const int64_t in_batch = task % (static_cast<int64_t>(job.block_count) * job.segment_count);
+    place.batch = task / (static_cast<int64_t>(job.block_count) * job.segment_count);
     place.segment = static_cast<int>(in_batch / job.block_count);
     const int64_t block = in_batch % job.block_count;
     place.line = block * TGI_RANGE_LINES + threadIdx.x / 32 * TGI_GROUP_LINES + lane / 4;
@@ -37,7 +37,7 @@ static __device__ __forceinline__ slice_place find_place(const tgi_slice_job &jo
     return place;
 }
 
-/* Reads the eight elements of the lane's unit; 0 outside the operand. */
+/* Reads the eight elements of the lane's unit. Elements outside the operand are 0. */
 static __device__ __forceinline__ void read_unit(const tgi_slice_job &job, const slice_place &place,
                                                  int64_t chunk, float (&value)[8])
 {
@@ -67,8 +67,8 @@ static __device__ __forceinline__ void widen(tgi_range &range, const float (&val
     }
 }
 
-/* Returns the next slice of two numbers, and leaves in them what it lacks. */
-static __device__ __forceinline__ uint32_t cut_bf16(float &low, float &high)
+/* Returns the next slice of two numbers and subtracts it from them. */
+static __device__ __forceinline__ uint32_t take_bf16(float &low, float &high)
 {
     const uint32_t pair = tgi_encode_pair(TG_TYPE_BF16, low, high);
     low -= __uint_as_float(pair << 16);
@@ -76,7 +76,7 @@ static __device__ __forceinline__ uint32_t cut_bf16(float &low, float &high)
     return pair;
 }
 
-static __device__ __forceinline__ uint32_t cut_fp16(float &low, float &high)
+static __device__ __forceinline__ uint32_t take_fp16(float &low, float &high)
 {
     const uint32_t pair = tgi_encode_pair(TG_TYPE_FP16, low, high);
     low -= tgi_decode_fp16(static_cast<uint16_t>(pair));
@@ -102,13 +102,13 @@ static __device__ __forceinline__ void write_unit(const tgi_slice_job &job,
         uint32_t pair[4];
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            pair[i] = IsFp16 ? cut_fp16(value[2 * i], value[2 * i + 1])
-                             : cut_bf16(value[2 * i], value[2 * i + 1]);
+            pair[i] = IsFp16 ? take_fp16(value[2 * i], value[2 * i + 1])
+                             : take_bf16(value[2 * i], value[2 * i + 1]);
         *reinterpret_cast<uint4 *>(target) = {pair[0], pair[1], pair[2], pair[3]};
     }
 }
 
-/* Writes the range of the block, from the ranges of its lanes, whose `least` is counted from -1. */
+/* Writes the range of the block from the ranges of its lanes, whose `least` is less by one. */
 static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
                                                    const slice_place &place, tgi_range range)
 {
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
         range.least += range.least != UINT32_MAX;
         job.ranges[place.entry] = range;
     }
-    __syncthreads(); /* else the next piece's ranges would overwrite some not yet read */
+    __syncthreads(); /* else the next task's ranges would overwrite some not yet read */
 }
 
 /* Returns the power of two that brings the line's largest magnitude to the top of FP16's range, and
@@ -142,7 +142,7 @@ static __device__ __forceinline__ float find_scale(const tgi_slice_job &job,
     for (int i = 0; i < job.segment_count; i++)
         largest = max(largest, job.line_largest[line * job.segment_count + i]);
     range.largest = largest;
-    range.least = largest - 1u; /* counted from -1, as widen does */
+    range.least = largest - 1u; /* less by one, as in widen */
     const int limit = TGI_EXPONENT_LIMIT;
     const int exponent =
         largest ? min(max(static_cast<int>(largest >> 23) - 127, -limit), limit) - TGI_TOP_FP16 : 0;
@@ -152,10 +152,10 @@ static __device__ __forceinline__ float find_scale(const tgi_slice_job &job,
 }
 
 template <int IsFp16>
-static __device__ __forceinline__ void slice_piece(const tgi_slice_job &job, int64_t piece,
-                                                   int slice_count)
+static __device__ __forceinline__ void slice_task(const tgi_slice_job &job, int64_t task,
+                                                  int slice_count)
 {
-    const slice_place place = find_place(job, piece);
+    const slice_place place = find_place(job, task);
     tgi_range range = {0, UINT32_MAX};
     const float scale = IsFp16 ? find_scale(job, place, range) : 1.0f;
 #pragma unroll 2
@@ -172,10 +172,10 @@ static __device__ __forceinline__ void slice_piece(const tgi_slice_job &job, int
     write_range(job, place, range);
 }
 
-/* Finds the largest magnitude of each line of a piece. */
-static __device__ __forceinline__ void find_line_largest(const tgi_slice_job &job, int64_t piece)
+/* Finds the largest magnitude of each line of a task. */
+static __device__ __forceinline__ void find_line_largest(const tgi_slice_job &job, int64_t task)
 {
-    const slice_place place = find_place(job, piece);
+    const slice_place place = find_place(job, task);
     tgi_range range = {0, UINT32_MAX};
 #pragma unroll 2
     for (int64_t chunk = place.first_chunk; chunk < place.last_chunk; chunk++) {
@@ -190,7 +190,7 @@ static __device__ __forceinline__ void find_line_largest(const tgi_slice_job &jo
                          place.segment] = range.largest;
 }
 
-static __device__ __forceinline__ int64_t count_pieces(const tgi_slice_job &job)
+static __device__ __forceinline__ int64_t count_tasks(const tgi_slice_job &job)
 {
     return job.batch_count * job.block_count * job.segment_count;
 }
@@ -201,16 +201,16 @@ static __device__ __forceinline__ int64_t count_pieces(const tgi_slice_job &job)
     {                                                                                              \
         tgi_start_next();                                                                          \
         tgi_wait_for_stream();                                                                     \
-        const int64_t of_a = count_pieces(args.job[0]), of_b = count_pieces(args.job[1]);          \
+        const int64_t of_a = count_tasks(args.job[0]), of_b = count_tasks(args.job[1]);            \
         for (int64_t i = blockIdx.x; i < of_a + of_b; i += gridDim.x) {                            \
             const tgi_slice_job &job = args.job[i >= of_a];                                        \
-            const int64_t piece = i < of_a ? i : i - of_a;                                         \
+            const int64_t task = i < of_a ? i : i - of_a;                                          \
             call;                                                                                  \
         }                                                                                          \
     }
 
 #if defined(TGI_HAS_sm90a)
-TGI_SLICE_KERNEL(tgi_slice_bf16, slice_piece<0>(job, piece, args.slice_count))
-TGI_SLICE_KERNEL(tgi_slice_fp16, slice_piece<1>(job, piece, args.slice_count))
-TGI_SLICE_KERNEL(tgi_find_line_largest, find_line_largest(job, piece))
+TGI_SLICE_KERNEL(tgi_slice_bf16, slice_task<0>(job, task, args.slice_count))
+TGI_SLICE_KERNEL(tgi_slice_fp16, slice_task<1>(job, task, args.slice_count))
+TGI_SLICE_KERNEL(tgi_find_line_largest, find_line_largest(job, task))
 #endif

@@ -1,5 +1,5 @@
 /*
- * An operand as TMA brings its tiles, an argument of kernels. The host (C11) fills it.
+ * An operand whose tiles TMA loads, an argument of kernels. The host (C11) fills it.
  */
 #ifndef TGI_TMA_OPERAND_H
 #define TGI_TMA_OPERAND_H
@@ -12,10 +12,12 @@ typedef struct tgi_tma_operand {
     tgi_tensor_map map, edge_map;
     int32_t has_batch;  /* 0: every batch entry reads entry 0 */
     int32_t line_count; /* rows of A, columns of B */
-    int32_t box_lines;  /* lines of a TMA box: along k those of a block's share, a multiple of 8;
-                           across k as many as 128 bytes hold */
-    int32_t edge_lines; /* lines of a box of edge_map, for the last tile, or across k for the last
-                           step, where that has fewer; 0: there is no such map */
+    /* Lines of a TMA box: along k a block's share of the tile's lines, a multiple of 8; across k as
+     * many as 128 bytes hold elements. */
+    int32_t tma_box_lines;
+    /* Lines of a TMA box of edge_map, which the last tile or, across k, the last step uses. 0: no
+     * such map, because they have no fewer lines than the others. */
+    int32_t edge_lines;
 } tgi_tma_operand;
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * An operand's tile of one step of k, brought to shared memory by TMA in boxes: of lines along k or
- * across k, or of slices of 16 bits. Blocks of a cluster that need the same lines of B bring each
- * other their shares by multicast.
+ * Loads an operand's tile of one step of k into shared memory by TMA. A TMA box holds lines along
+ * k, lines across k, or slices of 16 bits. Blocks of a cluster that need the same lines of B load a
+ * share each, by multicast to all.
  */
 #ifndef TGI_TMA_TILE_CUH
 #define TGI_TMA_TILE_CUH
@@ -13,18 +13,18 @@
 
 /* The blocks of a cluster that need the same lines of an operand. */
 struct tgi_tma_sharers {
-    int count, share; /* how many there are, and which of them this is */
-    uint16_t ranks;   /* a bit for each */
+    int count, share; /* number of sharers, and the index of this block */
+    uint16_t ranks;   /* a bit for each block */
 };
 
-/* The boxes by which the lines of an operand's tile are copied: `count` boxes of the map, or of the
- * edge's map. The producer has few registers: it looks up the rest where it is used. */
+/* The TMA boxes of an operand's tile: `count` boxes of the map, or of the edge's map. The producer
+ * has few registers, so it looks up lines and map at each use. */
 struct tgi_tma_boxes {
     int count, is_edge;
 
     __device__ __forceinline__ int lines(const tgi_tma_operand &operand) const
     {
-        return is_edge ? operand.edge_lines : operand.box_lines;
+        return is_edge ? operand.edge_lines : operand.tma_box_lines;
     }
 
     __device__ __forceinline__ const tgi_tensor_map *map(const tgi_tma_operand &operand) const
@@ -33,8 +33,8 @@ struct tgi_tma_boxes {
     }
 };
 
-/* Returns the sharers of B's lines: blocks whose tiles lie one below the other, with the same part
- * of k. */
+/* Returns the blocks that share B's lines. Their tiles lie one below the other and have the same
+ * split-K part. */
 template <int ClusterRows>
 static __device__ __forceinline__ tgi_tma_sharers tgi_find_sharers(int rank)
 {
@@ -67,7 +67,7 @@ static __device__ __forceinline__ tgi_tma_boxes tgi_find_boxes(const tgi_tma_ope
     return boxes;
 }
 
-/* Loads one step of an operand's tile from `line` on. Each sharer brings its share to all. */
+/* Loads one step of an operand's tile from `line` on. Each sharer loads its share for all. */
 template <int Across, int Lines, int StepElems>
 static __device__ __forceinline__ void
 tgi_load_tile(const tgi_tma_operand &operand, tgi_tma_boxes boxes, uint32_t shared,

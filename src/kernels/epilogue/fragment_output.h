@@ -7,15 +7,15 @@
 
 #include <stdint.h>
 
-/* Columns of D that a warpgroup stores together. */
+/* Returns the columns of D that a warpgroup stores together. */
 #define TGI_FRAGMENT_COLS(cols) ((cols) % 64 == 0 ? 64 : (cols) % 32 == 0 ? 32 : 16)
-#define TGI_FRAGMENT_BYTES 16384 /* of shared memory, through which it stores them */
+#define TGI_FRAGMENT_BYTES 16384 /* shared memory through which it stores them */
 
-/* The kernel's argument has this as `d`, and the tensor map of D as `d_map`. */
+/* A kernel's argument has this struct as `d`, and the tensor map of D as `d_map`. */
 typedef struct tgi_fragment_output {
     int32_t is_lined;      /* 1: D has lines of contiguous elements, its rows or columns */
     int32_t is_transposed; /* 1: the lines are columns, of elements of 2 or 4 bytes */
-    int32_t is_boxed;      /* 1: TMA stores the lines; 0: threads do */
+    int32_t is_tma_stored; /* 1: TMA stores the lines; 0: threads do */
 } tgi_fragment_output;
 
 #endif

@@ -220,7 +220,7 @@ tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Cou
     tgi_named_barrier_sync(barrier, 128);
     tgi_put_part<MayTranspose, 2 * Count>(args.gemm, args.d, sum, part);
     repair.apply(tile, part);
-    if (args.d.is_boxed)
+    if (args.d.is_tma_stored)
         tgi_fence_async_proxy();
     /* Else what other warps have yet to write would be stored. */
     tgi_named_barrier_sync(barrier, 128);
@@ -228,9 +228,9 @@ tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Cou
     const int are_beside = has_two && !is_transposed;
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
-    if (IsSliced && !(args.gemm.is_sum_alone && args.d.is_boxed))
+    if (IsSliced && !(args.gemm.is_sum_alone && args.d.is_tma_stored))
         tgi_store_elements<1>(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part);
-    else if (!args.d.is_boxed)
+    else if (!args.d.is_tma_stored)
         tgi_store_part(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
                        are_beside && turn.has_before && tile.col <= wide ? other : 0, part,
                        are_beside && turn.has_after && tile.col + 2 * Count <= wide);

@@ -1,7 +1,7 @@
 /*
  * The feed of FP32 rows of A that stay FP32 up to shared memory, against slices of B: the threads
- * that multiply cut the rows into slices of BF16 in their registers, whence the products take A. A
- * large operand that few columns meet is so read once, and no pass writes its slices.
+ * that multiply slice the rows to BF16 in their registers, where the products read A. So a large
+ * operand of a product with few columns is read once, and no pass writes its slices.
  *
  * A thread gives a stage back when its own products are done: their fence is the whole warpgroup's,
  * so that by then all warps have read their rows.
@@ -14,10 +14,10 @@
 /* A thread's part of 64 rows: [slice][16 steps of k][register of the instruction]. */
 typedef uint32_t tgi_sliced_rows[3][2][4];
 
-/* Cuts a chunk of 64 rows at `shared`, lines of 128 bytes under the 128-byte swizzle, of which
+/* Slices a chunk of 64 rows at `shared`, lines of 128 bytes under the 128-byte swizzle, of which
  * row_count exist, and widens `range` by those. Its `least` is counted from -1. */
-static __device__ __forceinline__ void tgi_cut_rows(uint32_t shared, int row_count,
-                                                    tgi_range &range, tgi_sliced_rows &rows)
+static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_count,
+                                                      tgi_range &range, tgi_sliced_rows &rows)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
 #pragma unroll
@@ -102,8 +102,8 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
         {
             static_assert(Shape::blocks == 1, "a warpgroup has 64 rows");
             const int first = at.group * TGI_BLOCK_LINES;
-            tgi_cut_rows(stage + first * TGI_WGMMA_STEP_BYTES,
-                         at.args.a.line_count - tile.row - first, range, rows);
+            tgi_slice_rows(stage + first * TGI_WGMMA_STEP_BYTES,
+                           at.args.a.line_count - tile.row - first, range, rows);
         }
 
         __device__ __forceinline__ void

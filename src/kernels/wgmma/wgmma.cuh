@@ -123,7 +123,7 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
 static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &args, int is_wide)
 {
     const tg_type type = tgi_find_d_type(args.gemm.problem);
-    return args.gemm.is_sum_alone && (args.d.is_boxed || (args.d.is_lined && !is_wide)) &&
+    return args.gemm.is_sum_alone && (args.d.is_tma_stored || (args.d.is_lined && !is_wide)) &&
            !args.d.is_transposed && args.work.cluster_parts == 1 &&
            (type == TG_TYPE_FP32) == is_wide && !tgi_is_fp8(type);
 }
@@ -181,14 +181,14 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
                                                  Shape::group_count, sum[0]);
         } else if (tgi_is_plain_store(args, Shape::is_wide)) {
             /* Few steps would not hide it. */
-            const int is_later = Shape::may_defer && args.d.is_boxed &&
+            const int is_later = Shape::may_defer && args.d.is_tma_stored &&
                                  schedule.next(i) < schedule.end() &&
                                  args.work.step_count >= deferred.part_count;
             if (is_later) {
                 deferred.begin(tile, sum[0], tgi_find_d_type(args.gemm.problem));
                 continue;
             }
-            if (Shape::is_wide || args.d.is_boxed)
+            if (Shape::is_wide || args.d.is_tma_stored)
                 tgi_store_tile_boxes<Shape::is_wide>(args, tile, sum[0], part, group + 1, repair);
             else
                 tgi_store_tile_lines(args.gemm, tile, sum[0], part);
