@@ -16,9 +16,10 @@
  * Order of this page: version, structs and versions, status, types, context, memory, problem, plan,
  * execute, one-shot, problems as text. The title of a section says since which version it exists.
  *
- * The library never prints (unless TILEGEMM_LOG asks for it) and never exits. It keeps no pointer
- * of yours after a call returns. Any number of threads may call it at once, with the same context
- * and the same plan too; a context or a plan is destroyed after all other calls that use it.
+ * The library never prints (unless TILEGEMM_LOG asks for lines on descriptor 2 or in a file) and
+ * never exits. It keeps no pointer of yours after a call returns. Any number of threads may call it
+ * at once, with the same context and the same plan too; a context or a plan is destroyed after all
+ * other calls that use it.
  *
  * SPDX-License-Identifier: MIT
  */
