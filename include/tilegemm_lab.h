@@ -93,7 +93,8 @@ typedef struct tg_candidate {
 TG_API tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
                                     tg_candidate *candidates, int capacity, int *count);
 
-/* A GPU as the model sees it; rates are what its clock gives at most. */
+/* A GPU as the model sees it; rates are what its clock gives at most. The functions that take a
+ * chip refuse a figure out of its range, which the error tells (docs/chips.md lists all). */
 typedef struct tg_chip {
     char name[32];          /* "h200": what tg_find_chip takes */
     char title[64];         /* "H200 SXM" */
@@ -116,7 +117,8 @@ TG_API tg_status tg_find_chip(const char *name, tg_chip *chip);
 
 /* Lists the candidates of a GPU that need not be here: what a context on that chip would choose
  * among, with the library's images for it. Otherwise it is as tg_list_candidates. Errors:
- * INVALID_ARGUMENT (also a chip that lacks a figure), and those of tg_list_candidates. */
+ * INVALID_ARGUMENT (also a chip with a figure out of its range), and those of
+ * tg_list_candidates. */
 TG_API tg_status tg_list_chip_candidates(const tg_chip *chip, const tg_problem *problem,
                                          tg_candidate *candidates, int capacity, int *count);
 

@@ -102,19 +102,43 @@ tgi_machine tgi_chips_make_machine(const tg_chip *chip)
     return machine;
 }
 
+/* Every figure has a range. Within them no count of the model overflows, and every predicted time
+ * is finite. */
 tg_status tgi_chips_check(const tg_chip *chip)
 {
     if (!chip)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "chip = NULL; pass its address");
-    if (chip->compute_capability >= 75 && chip->sm_count > 0 && chip->fp32_lanes_per_sm > 0 &&
-        chip->registers_per_sm > 0 && chip->threads_per_sm >= 32 && chip->blocks_per_sm > 0 &&
-        chip->l2_bytes > 0 && chip->shared_bytes_per_sm > 0 && chip->shared_bytes_per_block > 0 &&
-        chip->clock_hz > 0.0 && chip->memory_bytes_per_s > 0.0)
-        return TG_STATUS_OK;
-    return tgi_status_fail(
-        TG_STATUS_INVALID_ARGUMENT,
-        "chip \"%.31s\": compute_capability must be at least 75, threads_per_sm 32, and sm_count, "
-        "fp32_lanes_per_sm, registers_per_sm, blocks_per_sm, l2_bytes, shared_bytes_per_sm, "
-        "shared_bytes_per_block, clock_hz and memory_bytes_per_s above 0; fill them all",
-        chip->name);
+#define RANGE(key, least, most)                                                                    \
+    {                                                                                              \
+#key, (double)chip->key, least, most                                                       \
+    }
+    const struct {
+        const char *key;
+        double value, least, most;
+    } ranges[] = {
+        RANGE(compute_capability, 75, 9999),
+        RANGE(sm_count, 1, 65536),
+        RANGE(fp32_lanes_per_sm, 1, 65536),
+        RANGE(registers_per_sm, 1, 16777216),
+        RANGE(threads_per_sm, 32, 65536),
+        RANGE(blocks_per_sm, 1, 65536),
+        RANGE(shared_bytes_per_sm, 1, 1e12),
+        RANGE(shared_bytes_per_block, 1, 1e12),
+        RANGE(l2_bytes, 1, 1e12),
+        RANGE(memory_bytes, 0, 1e15),
+        RANGE(clock_hz, 1e6, 1e12),
+        RANGE(memory_bytes_per_s, 1e6, 1e18),
+        RANGE(fp64_flop_per_s, 0, 1e21),
+        RANGE(tf32_flop_per_s, 0, 1e21),
+        RANGE(fp16_flop_per_s, 0, 1e21),
+    };
+#undef RANGE
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        if (!(ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most)) {
+            return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                                   "chip \"%.31s\": %s = %.17g; pass %.10g to %.10g", chip->name,
+                                   ranges[i].key, ranges[i].value, ranges[i].least, ranges[i].most);
+        }
+    }
+    return TG_STATUS_OK;
 }

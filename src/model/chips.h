@@ -4,7 +4,7 @@
 
 #include "model/machine.h"
 
-/* Returns OK, or INVALID_ARGUMENT if a figure that the model reads is missing. */
+/* Returns OK, or INVALID_ARGUMENT if a figure is out of its range. */
 tg_status tgi_chips_check(const tg_chip *chip);
 
 /* Returns the part of a chip that the model reads. */

@@ -62,8 +62,7 @@ tgi_plan_counts tgi_model_count_plan(const tgi_gpu *gpu, const tgi_kernel *kerne
                                      const tgi_problem *problem, const tgi_plan_split *split)
 {
     tgi_plan_counts counts = {.block_count = 0};
-    if (strcmp(kernel->device, "cuda") != 0 || gpu->threads_per_sm == 0 || problem->m == 0 ||
-        problem->n == 0 || problem->k == 0)
+    if (strcmp(kernel->device, "cuda") != 0 || gpu->threads_per_sm == 0)
         return counts;
     counts = tgi_kernels_rung(kernel->family) >= 0 ? count_ladder(gpu, kernel, problem)
                                                    : count_tiles(gpu, kernel, problem, split);

@@ -25,7 +25,8 @@ typedef struct tgi_plan_counts {
     double occupancy;                             /* 0..1; 0 if not known */
 } tgi_plan_counts;
 
-/* Returns the counts, which are all 0 for a kernel of the CPU. */
+/* Returns the counts of a legal kernel for a problem that forms products. They are all 0 for a
+ * kernel of the CPU. */
 tgi_plan_counts tgi_model_count_plan(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                      const tgi_problem *problem, const tgi_plan_split *split);
 

@@ -124,11 +124,12 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
     tgi_plan_split split = {
         .k_part_count = 1, .cluster_parts = 1, .resident_count = proposal->resident_blocks};
     tgi_plan_counts counts = {.block_count = 0};
-    if (proposal->is_legal && backend->describe_split && !tgi_problem_is_empty(problem) &&
-        !tgi_problem_is_scale_only(problem))
-        backend->describe_split(proposal, &split);
-    if (proposal->is_legal)
+    if (proposal->is_legal && !tgi_problem_is_empty(problem) &&
+        !tgi_problem_is_scale_only(problem)) {
+        if (backend->describe_split)
+            backend->describe_split(proposal, &split);
         counts = tgi_model_count_plan(&machine->gpu, proposal->kernel, problem, &split);
+    }
     candidate->block_count = counts.block_count;
     candidate->k_part_count = counts.k_part_count;
     candidate->threads_per_block = counts.threads_per_block;

@@ -203,8 +203,9 @@ void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
     const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
     /* The largest cluster comes first: if times are equal, it reads less of B. */
     for (int cluster_rows = kernel->thread_rows; cluster_rows >= 1; cluster_rows--) {
-        if ((int64_t)(cluster_rows - 1) * kernel->tile_rows >= p->m)
-            continue; /* its last tile would have no rows */
+        const double slots = count_slots(machine, cluster_rows);
+        if (slots < 1.0 || (int64_t)(cluster_rows - 1) * kernel->tile_rows >= p->m)
+            continue; /* no cluster would run, or its last tile would have no rows */
         const tgi_wgmma_work work = {
             .a_tma_box_lines =
                 tgi_wgmma_tma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows),
@@ -221,7 +222,7 @@ void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
             .cluster_rows = cluster_rows,
             .group_rows = tgi_wgmma_group_rows(kernel, p, cluster_rows),
             .cluster_parts = 1,
-            .slot_count = count_slots(machine, cluster_rows),
+            .slot_count = slots,
             .whole_count = (double)tgi_wgmma_row_clusters(kernel, p, cluster_rows) *
                            (double)tgi_wgmma_col_tiles(kernel, p) * (double)p->batch_count,
             .step_count = steps,
