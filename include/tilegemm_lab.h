@@ -21,11 +21,11 @@ typedef struct tg_kernel_info {
     const char *name;         /* "cpu_packed_avx512_fp32", ...: built from the row */
     const char *device;       /* "cpu", "cuda" */
     const char *family;       /* "sequential", "blocked", "packed", ... */
-    const char *isa;          /* instruction set it needs */
+    const char *isa;          /* instruction set that it needs */
     tg_type type;             /* type of A and B */
     int tile_rows, tile_cols; /* register tile, on a GPU a block's; 1 x 1 where there is none */
     int ladder_rung;          /* 0.. for a kernel of the teaching ladder, -1 for the others */
-    const char *idea;         /* says what it does in one sentence */
+    const char *idea;         /* one sentence about the kernel */
     int is_available;         /* 1 if the context's device can run it */
 } tg_kernel_info;
 
@@ -44,9 +44,9 @@ typedef enum tg_refusal {
     TG_REFUSAL_OTHER_TYPE,         /* the row multiplies another element type */
     TG_REFUSAL_NO_CODE,            /* the library has no code that launches the row */
     TG_REFUSAL_OTHER_ARCHITECTURE, /* the device lacks the row's instruction set */
-    TG_REFUSAL_THREADS,            /* more than a block may have */
+    TG_REFUSAL_THREADS,            /* a block has more threads than the limit */
     TG_REFUSAL_SHARED_MEMORY,
-    TG_REFUSAL_RESIDENT_THREADS, /* a block has more than a multiprocessor */
+    TG_REFUSAL_RESIDENT_THREADS, /* a block has more threads than a multiprocessor */
     TG_REFUSAL_RESIDENT_REGISTERS,
     TG_REFUSAL_RESIDENT_SHARED_MEMORY,
     TG_REFUSAL_EPILOGUE, /* alpha, beta, C, bias, activation or scales */
@@ -54,12 +54,12 @@ typedef enum tg_refusal {
     TG_REFUSAL_PRECISION,
     TG_REFUSAL_BATCH_INVARIANT,
     TG_REFUSAL_LAYOUT,          /* strides of an operand */
-    TG_REFUSAL_ALREADY_ALIGNED, /* the row serves unaligned operands alone */
-    TG_REFUSAL_SHAPE,           /* m, n or k is none that the row serves */
+    TG_REFUSAL_ALREADY_ALIGNED, /* the row serves only unaligned operands */
+    TG_REFUSAL_SHAPE,           /* the row does not serve this m, n or k */
     TG_REFUSAL_TOO_LARGE,       /* a size or the grid is above what the row counts to */
     TG_REFUSAL_WORKSPACE,
     TG_REFUSAL_SLOWER,    /* the row is legal; another is predicted to take less time */
-    TG_REFUSAL_NO_PRODUCT /* the row is legal; no kernel runs, for no product is formed */
+    TG_REFUSAL_NO_PRODUCT /* the row is legal; no kernel runs, as no product is formed */
 } tg_refusal;
 
 /* Return the name that JSON carries, "other_device", and one sentence, in static storage, or NULL
@@ -67,41 +67,41 @@ typedef enum tg_refusal {
 TG_API const char *tg_get_refusal_name(tg_refusal refusal);
 TG_API const char *tg_get_refusal_text(tg_refusal refusal);
 
-#define TG_REASON_BYTES 160 /* length of a sentence, with its end */
+#define TG_REASON_BYTES 160 /* length of a sentence, with its NUL */
 
-/* One kernel beside a problem: its prediction, or why it cannot run. */
+/* One kernel for a problem: its prediction, or why it cannot run. */
 typedef struct tg_candidate {
     const char *kernel;
-    double predicted_s; /* seconds; 0 where it is not legal */
+    double predicted_s; /* seconds; 0 if it is not legal */
     int is_legal, is_chosen;
     tg_refusal refusal;           /* why it is not legal, or why it lost */
     char reason[TG_REASON_BYTES]; /* reason with its values; "" for the chosen one */
-    /* The members from here on say what its plan would do on a GPU. All are 0 where it is not
-     * legal, and on the CPU. */
-    int64_t block_count, k_part_count; /* parts that k is cut into */
+    /* The members from here on describe the plan on a GPU. All are 0 if the kernel is not legal,
+     * and on the CPU. */
+    int64_t block_count, k_part_count; /* blocks, and split-K parts of a tile */
     int threads_per_block;
     int64_t shared_bytes; /* bytes of a block */
     double global_read_bytes,
-        global_write_bytes; /* that all threads ask for, parts' sums with it */
+        global_write_bytes; /* that all threads ask for, partial sums included */
     double issued_flops;    /* counts whole tiles */
-    double occupancy;       /* resident warps over the most there can be; 0 where not known */
+    double occupancy;       /* resident warps over the most there can be; 0 if not known */
 } tg_candidate;
 
-/* Fills up to `capacity` candidates for the problem, one a row of the table in table order, and
- * sets *count to how many there are. Where none is legal, none is chosen, and tg_get_error_detail
- * tells why, a line for the families of each reason. Errors: the others of tg_create_plan. */
+/* Fills up to `capacity` candidates for the problem, one for each row of the table in its order,
+ * and sets *count to their number. If none is legal, none is chosen, and tg_get_error_detail tells
+ * why, with a line for the families of each reason. Errors: the others of tg_create_plan. */
 TG_API tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,
                                     tg_candidate *candidates, int capacity, int *count);
 
-/* A GPU as the model sees it; rates are what its clock gives at most. The functions that take a
- * chip refuse a figure out of its range, which the error tells (docs/chips.md lists all). */
+/* A GPU as the model sees it. Rates are the highest at its clock. The functions that take a chip
+ * refuse a figure out of its range, and the error names it (docs/chips.md lists all). */
 typedef struct tg_chip {
-    char name[32];          /* "h200": what tg_find_chip takes */
+    char name[32];          /* name for tg_find_chip, "h200" */
     char title[64];         /* "H200 SXM" */
     int compute_capability; /* 10 major + minor: 90 */
     int sm_count, fp32_lanes_per_sm;
-    int registers_per_sm, threads_per_sm, blocks_per_sm; /* at most resident */
-    int64_t shared_bytes_per_sm, shared_bytes_per_block; /* the latter by opting in */
+    int registers_per_sm, threads_per_sm, blocks_per_sm; /* most that are resident */
+    int64_t shared_bytes_per_sm, shared_bytes_per_block; /* a block has to opt in */
     int64_t l2_bytes, memory_bytes;
     double clock_hz, memory_bytes_per_s;
     /* Rates of FP64, and of tensor cores with dense operands and sums in FP32; 0 where unknown. */
@@ -115,8 +115,8 @@ TG_API int tg_get_chip_count(void);
 TG_API tg_status tg_get_chip(int index, tg_chip *chip);
 TG_API tg_status tg_find_chip(const char *name, tg_chip *chip);
 
-/* Lists the candidates of a GPU that need not be here: what a context on that chip would choose
- * among, with the library's images for it. Otherwise it is as tg_list_candidates. Errors:
+/* Lists the candidates on a chip that need not be present: those among which a context on it would
+ * choose, with the library's images for it. Otherwise it does as tg_list_candidates. Errors:
  * INVALID_ARGUMENT (also a chip with a figure out of its range), and those of
  * tg_list_candidates. */
 TG_API tg_status tg_list_chip_candidates(const tg_chip *chip, const tg_problem *problem,
@@ -129,8 +129,8 @@ TG_API tg_status tg_describe_chip(const tg_context *context, tg_chip *chip);
 
 /* The work of a ladder kernel that multiplies m x k by k x n. The counts are exact for every size.
  * An access is counted as the source writes it. A request is one access of a warp of which at least
- * one lane is active, and its sectors are the pieces of 32 bytes that the active lanes touch. A, B
- * and D start at multiples of 256 bytes. docs/model.md derives each count. */
+ * one lane is active, and its sectors are the aligned units of 32 bytes that the active lanes
+ * touch. A, B and D start at multiples of 256 bytes. docs/model.md derives each count. */
 typedef struct tg_traffic {
     int64_t grid_x, grid_y, block_count;
     int threads_per_block, tile_rows, tile_cols, tile_depth;
@@ -142,8 +142,8 @@ typedef struct tg_traffic {
     int64_t global_load_requests, global_load_sectors;
     int64_t global_store_requests, global_store_sectors;
     int64_t block_read_elems; /* elements that a block inside D reads */
-    /* Shared memory: a conflict is one turn more than the request needs at least. A barrier counts
-     * once for a block. */
+    /* Shared memory. A conflict is a turn beyond the fewest that the request needs. A barrier
+     * counts once for a block. */
     int64_t shared_load_requests, shared_store_requests, bank_conflicts, barriers;
     /* Shared memory as a GPU's counters see it: nvcc makes one read of four neighbouring words, and
      * copies in the background do not count. A turn is what a counter calls a wavefront. */
@@ -162,13 +162,13 @@ typedef struct tg_prediction {
     char reason[TG_REASON_BYTES]; /* reason with its values; "" if legal */
     int registers_per_thread, warps_per_block;
     int64_t shared_bytes;          /* bytes of a block */
-    int resident_blocks;           /* on a multiprocessor; 0 where not even one fits */
+    int resident_blocks;           /* on a multiprocessor; 0 if not even one fits */
     double occupancy;              /* resident warps over the most that there can be, 0..1 */
     const char *occupancy_limiter; /* "threads", "blocks", "registers", "shared memory" */
     double wave_count;             /* block_count over the blocks that run at once */
     double dram_read_bytes, dram_write_bytes; /* with an L2 of the chip's size */
     double peak_flop_per_s, ridge_flop_per_byte;
-    const char *bound;   /* "memory" where flop_per_byte is below the ridge, else "compute" */
+    const char *bound;   /* "memory" if flop_per_byte is below the ridge, else "compute" */
     const char *limiter; /* longest part: "launch", "l1", "shared", "fp32", "chain" or "dram" */
     double launch_s, l1_s, shared_s, fp32_s, chain_s, dram_s;
     double
@@ -210,9 +210,9 @@ TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, v
                                int64_t count, void *stream, double *elapsed_s);
 
 /* Launches each kernel of a plan of a GPU `count` times by the driver alone, with the arguments of
- * a call on `buffers`, and sets *elapsed_s to the seconds that this takes the calling thread: what
- * tg_execute_plan takes above that is the library's own. It waits for nothing, so `count` should be
- * less than what a stream holds, some hundred launches. D is what the last launch makes of it.
+ * a call on `buffers`, and sets *elapsed_s to the seconds that this takes the calling thread. The
+ * time of tg_execute_plan beyond that is the library's own. It waits for nothing, so `count` should
+ * be less than what a stream holds, some hundred launches. D is the result of the last launch.
  * Errors: those of tg_execute_plan, INVALID_ARGUMENT (count < 1), UNSUPPORTED (no GPU). */
 TG_API tg_status tg_time_bare_launch(const tg_plan *plan, const tg_buffers *buffers, int64_t count,
                                      double *elapsed_s);

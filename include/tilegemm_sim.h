@@ -18,11 +18,11 @@ extern "C" {
 
 /* The kinds of faults that the simulator finds in a kernel. */
 typedef enum tg_finding_kind {
-    TG_FINDING_RACE = 0,              /* two threads, one element, one writes, no barrier between */
-    TG_FINDING_OUT_OF_BOUNDS = 1,     /* outside A, B, D and shared memory; ends the run */
-    TG_FINDING_MISALIGNED = 2,        /* no multiple of the access's size; ends the run */
-    TG_FINDING_NEVER_WRITTEN = 3,     /* a read of shared memory that the block has not written */
-    TG_FINDING_UNFINISHED_COPY = 4,   /* a read of what a copy in the background may yet bring */
+    TG_FINDING_RACE = 0,            /* two threads access an element, one writes, no barrier */
+    TG_FINDING_OUT_OF_BOUNDS = 1,   /* an access outside A, B, D and shared memory; ends the run */
+    TG_FINDING_MISALIGNED = 2,      /* not a multiple of the access's size; ends the run */
+    TG_FINDING_NEVER_WRITTEN = 3,   /* a read of shared memory that the block has not written */
+    TG_FINDING_UNFINISHED_COPY = 4, /* a read of data that a background copy may still write */
     TG_FINDING_DIVERGENT_BARRIER = 5, /* other threads wait elsewhere or have ended; ends the run */
     TG_FINDING_INPUT_WRITTEN = 6      /* a write to A or B; ends the run */
 } tg_finding_kind;
@@ -38,7 +38,7 @@ typedef struct tg_finding {
     int has_other_thread;
     unsigned other_thread_x, other_thread_y;
     char place[96]; /* "A[4096], which has 4096 elements" */
-    char text[400]; /* all of it in a sentence */
+    char text[400]; /* the finding as a sentence */
 } tg_finding;
 
 /* The counts of one line of a source. */
@@ -124,8 +124,8 @@ typedef struct tg_simulation_options {
     const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
     float *d;           /* m x n; holds the product if all blocks ran */
     int64_t l2_bytes;   /* size of the L2 cache that is modelled (default: 60 MiB, an H200's) */
-    int64_t work_limit; /* all blocks run up to so many multiply-adds, beyond it some of the blocks
-                           (default: 2^28) */
+    /* Multiply-adds up to which all blocks run. Beyond it only some of them do (default: 2^28). */
+    int64_t work_limit;
     tg_simulation_progress *progress;
     void *progress_state;
     tg_simulation_trace *trace;
@@ -134,7 +134,8 @@ typedef struct tg_simulation_options {
     void *watch_state;
 } tg_simulation_options;
 
-/* The results of a simulation. It lives until tg_destroy_simulation, with all that it points to. */
+/* The results of a simulation. They live until tg_destroy_simulation, with all that they point
+ * to. */
 typedef struct tg_simulation {
     char kernel[64];
     const char *family; /* static storage */

@@ -1,6 +1,6 @@
 /*
- * The deferred store: the 64 rows of a warpgroup's tile as 16-bit numbers, in half the registers
- * that the sums were in. TMA boxes of them go to D one by one while the next tile is multiplied.
+ * A deferred store keeps the 64 rows of a warpgroup's tile as 16-bit numbers, in half the registers
+ * of the sums. TMA boxes of them go to D one by one while the next tile is multiplied.
  */
 #ifndef TGI_DEFERRED_STORE_CUH
 #define TGI_DEFERRED_STORE_CUH
@@ -10,7 +10,7 @@
 #include "kernels/ptx/tma.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
 
-/* IsOn 0: a store that is never pending, and takes no registers. */
+/* With IsOn 0 the store is never pending and takes no registers. */
 template <int Cols, int IsOn> struct tgi_deferred_store {
     static constexpr int part_count = 1, left = 0;
 
@@ -27,10 +27,10 @@ template <int Cols, int IsOn> struct tgi_deferred_store {
 template <int Cols> struct tgi_deferred_store<Cols, 1> {
     static constexpr int part_cols = TGI_FRAGMENT_COLS(Cols), part_count = Cols / part_cols;
     uint32_t pair[Cols / 4] = {};
-    int row = 0, col = 0, batch = 0; /* of the next box in D */
-    int left = 0;                    /* boxes that are yet to be stored, the last ones */
+    int row = 0, col = 0, batch = 0; /* the next TMA box in D */
+    int left = 0;                    /* TMA boxes that are not yet stored */
 
-    /* Takes a tile's sums over. */
+    /* Packs the sums of a tile, whose store is then pending. */
     __device__ __forceinline__ void begin(const tgi_cluster_tile &tile,
                                           const float (&sum)[Cols / 2], tg_type type)
     {
@@ -41,26 +41,26 @@ template <int Cols> struct tgi_deferred_store<Cols, 1> {
         left = part_count;
     }
 
-    /* Has TMA store the next box. `parts`: the warpgroup's shared memory, two boxes; `barrier`: its
-     * named barrier. */
+    /* Stores the next TMA box. `parts` is the warpgroup's shared memory, two boxes, and `barrier`
+     * its named barrier. */
     __device__ __forceinline__ void store_next(const tgi_tensor_map &d_map, uint32_t parts,
                                                int barrier)
     {
         const int index = part_count - left--, is_leader = tgi_thread() % 128 == 0;
         const uint32_t box = parts + index % 2 * TGI_BOX_BYTES;
-        /* The last store of the tile before may read the first box. */
+        /* The last store of the previous tile may still read the first box. */
         if (is_leader && index == 0)
             tgi_tma_store_wait<0>();
         else if (is_leader)
             tgi_tma_store_wait<1>();
-        /* Else the box would be overwritten before TMA has read it. */
+        /* Without the barrier the box would be overwritten before TMA has read it. */
         tgi_named_barrier_sync(barrier, 128);
 #pragma unroll
-        for (int i = 0; i < part_count; i++) /* registers have no index that is computed */
+        for (int i = 0; i < part_count; i++) /* registers take no computed index */
             if (i == index)
                 tgi_put_pairs<part_cols>(box, pair, i * (part_cols / 4));
         tgi_fence_async_proxy();
-        /* Else TMA would store what other warps have yet to write. */
+        /* Without the barrier TMA would store a box that other warps still write. */
         tgi_named_barrier_sync(barrier, 128);
         if (is_leader)
             tgi_tma_store(&d_map, box, col, row, batch);

@@ -12,9 +12,9 @@
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/launch.cuh"
 
-/* Bytes of the narrowest D, C or bias that the kernels of a source meet: 4 where all multiply FP32
- * or FP64, 2 where none multiplies FP8. Operands and D have scales only where it is 1. It spares
- * code for types that do not occur, of which every kernel has some. */
+/* Bytes of the narrowest D, C or bias of the kernels of a source: 4 if all multiply FP32 or FP64, 2
+ * if none multiplies FP8. Operands and D have scales only if it is 1. It saves every kernel the
+ * code for types that do not occur. */
 #ifndef TGI_LEAST_D_BYTES
 #define TGI_LEAST_D_BYTES 1
 #endif
@@ -70,8 +70,8 @@ static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, i
     return batch * layout.batch + row * layout.row + col * layout.col;
 }
 
-/* Reads C's element, or returns 0 where C does not count. It is apart from the write, so that a
- * thread can read several elements before it writes the first. */
+/* Reads C's element, or returns 0 if beta is 0. It is apart from the write, so that a thread can
+ * read several elements before it writes the first. */
 static __device__ __forceinline__ float tgi_read_c_fp32(const tgi_gemm_args &args, int64_t batch,
                                                         int64_t row, int64_t col)
 {
@@ -112,8 +112,7 @@ static __device__ __forceinline__ void tgi_finish_fp32(const tgi_gemm_args &args
     tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);
 }
 
-/* The stores are out of line, once an image, as an element brings code for all types and
- * activations. */
+/* The stores are not inlined, because the code of an element covers all types and activations. */
 static __device__ __noinline__ void tgi_write_d_fp32(const tgi_gemm_args &args, int64_t batch,
                                                      int64_t row, int64_t col, float sum, float c)
 {

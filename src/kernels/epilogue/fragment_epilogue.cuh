@@ -1,7 +1,7 @@
 /*
  * The epilogue on fragments: the sums of 64 rows of D as the matrix instruction leaves them in the
- * registers of a warpgroup (ptx/warpgroup_mma.cuh). Of 64 rows a warp has 16; sum 4 t + 2 h + j is
- * of row lane / 4 + 8 h of those, and of column 8 t + 2 (lane % 4) + j.
+ * registers of a warpgroup (ptx/warpgroup_mma.cuh). A warp has 16 of the 64 rows. Sum 4 t + 2 h + j
+ * belongs to row lane / 4 + 8 h of the 16, and to column 8 t + 2 (lane % 4) + j.
  */
 #ifndef TGI_WGMMA_APPLY_CUH
 #define TGI_WGMMA_APPLY_CUH
@@ -27,8 +27,8 @@ struct tgi_fragment_place {
     }
 };
 
-/* Moves all sums Step places down, and the first ones to the end. Registers have no index that is
- * computed, so a loop over few sums at a time has them come by. */
+/* Rotates all sums by Step places: the first ones move to the end. Registers take no computed
+ * index, so a loop over a few sums at a time rotates them to the front. */
 template <int Step, int Count>
 static __device__ __forceinline__ void tgi_rotate(float (&sum)[Count])
 {
@@ -50,7 +50,7 @@ static __device__ __forceinline__ int tgi_has_c_pairs(const tgi_gemm_args &gemm,
            p.n % 2 == 0 && reinterpret_cast<uintptr_t>(gemm.c) % pair_bytes == 0;
 }
 
-/* Reads the first Step elements of C, all of which are asked for before one is used. */
+/* Reads the first Step elements of C. All loads are issued before a value is used. */
 template <int Step>
 static __device__ __forceinline__ void
 tgi_read_c(const tgi_gemm_args &gemm, const tgi_fragment_place &own, tg_type type, float (&c)[Step])
@@ -132,7 +132,7 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
 #pragma unroll
     for (int i = 0; i < Step; i++) {
         const int h = i / 2 % 2, j = i % 2;
-        /* The lane that has this column. */
+        /* `lane` has this column. */
         const int lane = (col + i / 4 * 8) / 2 + tgi_reread_thread() % 4;
         const float col_bias = __shfl_sync(~0u, vectors.col_bias[j], lane);
         float alpha = static_cast<float>(epilogue.alpha);
@@ -197,9 +197,9 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, floa
     }
 }
 
-/* Has L2 fetch what the epilogue will read for a warpgroup's rows of a tile, 128 bytes a time: C
- * where its rows are contiguous, and the bias of columns. A row of C that begins between two cache
- * lines leaves out its last one. */
+/* Prefetches to L2 what the epilogue will read for a warpgroup's rows of a tile, 128 bytes at a
+ * time: C if its rows are contiguous, and the bias of columns. The last cache line of an unaligned
+ * row of C is left out. */
 static __device__ __forceinline__ void
 tgi_fetch_for_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, int cols)
 {

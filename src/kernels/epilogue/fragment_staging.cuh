@@ -1,8 +1,7 @@
 /*
- * Sums of a warpgroup in shared memory: 64 rows and at most 64 columns of D, as the threads that
- * hold the fragments of the sums write them, in boxes under the 128-byte swizzle. A fragment is
- * what one thread holds: sum 4 t + 2 h + j is of row lane / 4 + 8 h of the warp's 16 rows and
- * column 8 t + 2 (lane % 4) + j.
+ * Writes the sums of a warpgroup to shared memory, 64 rows and at most 64 columns of D, in TMA
+ * boxes under the 128-byte swizzle. A fragment is what one thread holds: sum 4 t + 2 h + j belongs
+ * to row lane / 4 + 8 h of the warp's 16 rows and to column 8 t + 2 (lane % 4) + j.
  */
 #ifndef TGI_FRAGMENT_STAGING_CUH
 #define TGI_FRAGMENT_STAGING_CUH
@@ -56,7 +55,7 @@ static __device__ __forceinline__ void tgi_put_16bit(uint32_t box, const float (
     tgi_put_pairs<Cols>(box, pair, 0);
 }
 
-/* Puts Cols columns of sums into one box as FP8. Cols of its lines' 128 bytes are used. */
+/* Puts Cols columns of sums into one box as FP8. They use Cols of the 128 bytes of a line. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_bytes(uint32_t box, const float (&sum)[Count],
                                                      tg_type type)
@@ -90,7 +89,7 @@ static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&
         }
 }
 
-/* Puts Cols columns of sums into one box as 16-bit numbers, transposed: lines of the box are
+/* Puts Cols columns of sums into one box as 16-bit numbers, transposed. Lines of the box are
  * columns of a D whose columns are contiguous. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void

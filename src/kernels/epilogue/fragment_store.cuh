@@ -1,7 +1,7 @@
 /*
- * From the sums of a warpgroup, 64 rows, to D, at most 64 columns at a time: the epilogue on the
- * fragments (fragment_epilogue.cuh), shared memory (fragment_staging.cuh), then D in whole lines,
- * by TMA or by threads (line_store.cuh).
+ * Stores the sums of a warpgroup, 64 rows, to D, at most 64 columns at a time. The epilogue runs on
+ * the fragments (fragment_epilogue.cuh). They go to shared memory (fragment_staging.cuh), then to D
+ * in whole lines, by TMA or by threads (line_store.cuh).
  */
 #ifndef TGI_FRAGMENT_STORE_CUH
 #define TGI_FRAGMENT_STORE_CUH
@@ -11,13 +11,13 @@
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/line_store.cuh"
 
-/* The place of a store among those that a warpgroup makes in turn. has_before, has_after: 1 if the
- * store before, or after, is of the same rows and of neighbouring columns. */
+/* The place of a store among those of a warpgroup. has_before and has_after are 1 if the store
+ * before, or after, has the same rows and neighbouring columns. */
 struct tgi_store_turn {
     int index, has_before, has_after;
 };
 
-/* The repair of sums that need none (wgmma/slice_repair.cuh has the other). */
+/* A repair for sums that need none. wgmma/slice_repair.cuh has the other one. */
 struct tgi_no_repair {
     static constexpr int is_on = 0;
 
@@ -34,9 +34,9 @@ struct tgi_no_repair {
     }
 };
 
-/* Threads store staged FP32 sums of `cols` columns, to D of any type, strides and alignment.
- * IsSliced: the epilogue is yet to be applied, element by element, since products of slices leave
- * few registers for it. */
+/* Threads store staged FP32 sums of `cols` columns to a D of any type, strides and alignment. With
+ * IsSliced they also apply the epilogue, element by element, because products of slices leave few
+ * registers for it. */
 template <int IsSliced>
 static __device__ __forceinline__ void
 tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int cols, uint32_t part)
@@ -71,8 +71,8 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
     }
 }
 
-/* Threads store staged sums of `cols` columns: lines of D where d.is_lined is set, else FP32 sums.
- * `before`: the box of the columns before these, 0: none. */
+/* Threads store staged sums of `cols` columns: lines of D if d.is_lined is set, else FP32 sums.
+ * `before` is the box of the columns before these, or 0. */
 static __device__ __forceinline__ void tgi_store_part(const tgi_gemm_args &gemm,
                                                       const tgi_fragment_output &d, int row,
                                                       int col, int batch, int cols, uint32_t before,
@@ -88,7 +88,7 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_gemm_args &gemm,
                            has_after);
 }
 
-/* Has TMA store staged boxes whose lines are rows of D. */
+/* Stores staged TMA boxes whose lines are rows of D. */
 template <int Cols, class Args>
 static __device__ __forceinline__ void tgi_store_boxes(const Args &args,
                                                        const tgi_cluster_tile &tile, uint32_t box)
@@ -100,7 +100,7 @@ static __device__ __forceinline__ void tgi_store_boxes(const Args &args,
         tgi_tma_store(&args.d_map, box + TGI_BOX_BYTES, tile.col + 32, tile.row, tile.batch);
 }
 
-/* Has TMA store staged boxes whose lines are columns of D. */
+/* Stores staged TMA boxes whose lines are columns of D. */
 template <class Args>
 static __device__ __forceinline__ void
 tgi_store_transposed_boxes(const Args &args, const tgi_cluster_tile &tile, uint32_t box)
@@ -112,8 +112,9 @@ tgi_store_transposed_boxes(const Args &args, const tgi_cluster_tile &tile, uint3
         tgi_tma_store(&args.d_map, box + TGI_BOX_BYTES, tile.row + 32, tile.col, tile.batch);
 }
 
-/* Stores the 64 rows of a warpgroup where TMA stores D by rows. `part` is the warpgroup's shared
- * memory, two boxes, `barrier` its named barrier. IsWide: D is FP32, else of 16 bits. */
+/* Stores the 64 rows of a warpgroup by TMA, along D's rows. `part` is the warpgroup's shared
+ * memory, two boxes, and `barrier` its named barrier. With IsWide D is FP32, else it has 16
+ * bits. */
 template <int IsWide, class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)[Count],
@@ -123,7 +124,7 @@ tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)
 #pragma unroll
     for (int first = 0; first < Count / 4; first += cols / 8, tile.col += cols) {
         const uint32_t box = part + (IsWide ? 0 : 8 * first / cols % 2 * TGI_BOX_BYTES);
-        /* The last store of the tile before may read the first box. */
+        /* The last store of the previous tile may still read the first box. */
         if (tgi_thread() % 128 == 0 && (IsWide || first == 0))
             tgi_tma_store_wait<0>();
         else if (tgi_thread() % 128 == 0)
@@ -142,8 +143,8 @@ tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)
     }
 }
 
-/* Stores the 64 rows of a warpgroup where D's rows are lines of 16-bit elements that threads store.
- * Each warp stores the lines that it has staged, so that it waits for no other warp. */
+/* Stores the 64 rows of a warpgroup by threads, along D's rows of 16-bit elements. Each warp stores
+ * the lines that it has staged, so that it waits for no other warp. */
 template <int Count>
 static __device__ __forceinline__ void
 tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
@@ -158,13 +159,13 @@ tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
         const uint32_t box = part + i % 2 * TGI_BOX_BYTES;
         const int has_after = lines.bytes >= 2 * cols + 16;
 #pragma unroll
-        for (int j = 0; j < 2 * Count / cols; j++) /* registers have no index that is computed */
+        for (int j = 0; j < 2 * Count / cols; j++) /* registers take no computed index */
             if (i == j)
                 tgi_put_16bit<cols>(box, sum, j * (cols / 8), tgi_find_d_type(gemm.problem));
-        /* Else lanes would read what others have yet to write. */
+        /* Without the barrier lanes would read a box that others still write. */
         __syncwarp();
         tgi_store_box_lines<2>(lines, min(lines.bytes, 2 * cols), before, box, has_after);
-        /* Else lanes would overwrite the box that others still read. */
+        /* Without the barrier lanes would overwrite a box that others still read. */
         __syncwarp();
         before.box = has_after ? box : 0;
         lines.data += 2 * cols;
@@ -172,8 +173,8 @@ tgi_store_tile_lines(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile,
     }
 }
 
-/* Stages 64 rows of sums of Cols columns: in D's type where D has lines, else as FP32. MayTranspose
- * 0: d.is_transposed is not set. */
+/* Stages 64 rows of sums of Cols columns: in D's type if D has lines, else as FP32. With
+ * MayTranspose 0 d.is_transposed is not set. */
 template <int MayTranspose, int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_part(const tgi_gemm_args &gemm,
                                                     const tgi_fragment_output &d,
@@ -195,8 +196,8 @@ static __device__ __forceinline__ void tgi_put_part(const tgi_gemm_args &gemm,
     }
 }
 
-/* Stores 64 rows of as many columns as are stored together, to any D, while stores before it may
- * still read shared memory. It overwrites the sums. */
+/* Stores 64 rows of the columns that are stored together, to any D. Earlier stores may still read
+ * shared memory. The sums are overwritten. */
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
@@ -216,13 +217,13 @@ tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Cou
         tgi_tma_store_wait<1>();
     else if (is_leader)
         tgi_tma_store_wait<0>();
-    /* Else the box would be overwritten before it has been read. */
+    /* Without the barrier the box would be overwritten before it has been read. */
     tgi_named_barrier_sync(barrier, 128);
     tgi_put_part<MayTranspose, 2 * Count>(args.gemm, args.d, sum, part);
     repair.apply(tile, part);
     if (args.d.is_tma_stored)
         tgi_fence_async_proxy();
-    /* Else what other warps have yet to write would be stored. */
+    /* Without the barrier a box would be stored that other warps still write. */
     tgi_named_barrier_sync(barrier, 128);
     /* The next store brings this one's last bytes only if it has a unit or more. */
     const int are_beside = has_two && !is_transposed;

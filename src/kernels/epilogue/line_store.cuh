@@ -1,7 +1,7 @@
 /*
- * The store of staged sums by threads, where TMA cannot: lines of D, its rows or columns, that
- * begin at any element. A staged line is shifted so that its words lie as they do in memory, and
- * all but the line's ends is stored in units of 16 bytes.
+ * Stores staged sums by threads to lines of D that TMA cannot store, because they begin at any
+ * element. Lines are rows or columns of D. A staged line is shifted so that its words lie as in
+ * memory, and all but its ends is stored in units of 16 bytes.
  */
 #ifndef TGI_WGMMA_LINES_CUH
 #define TGI_WGMMA_LINES_CUH
@@ -15,7 +15,7 @@
 struct tgi_store_target {
     void *data; /* the first element */
     int64_t row, col;
-    int rows, cols; /* inside D, at most 64; 0 or less: none */
+    int rows, cols; /* rows and columns inside D, at most 64; 0 or less: none */
     tg_type type;
 };
 
@@ -37,12 +37,12 @@ static __device__ __forceinline__ tgi_store_target tgi_find_target(const tgi_gem
 
 /* Lines of contiguous elements. */
 struct tgi_store_rows {
-    char *data;    /* of the first line */
+    char *data;    /* first byte of the first line */
     int64_t pitch; /* bytes from line to line */
     int count, bytes;
 };
 
-/* A staged box, 0: none, and the last unit that its lines have. */
+/* A staged TMA box, or 0, and the last unit of its lines. */
 struct tgi_store_box {
     uint32_t box;
     int last_unit;

@@ -1,5 +1,5 @@
 /*
- * Tiles of sums in shared memory on their way to D, or to the workspace of split-K.
+ * Stores tiles of sums from shared memory to D, or to the workspace of split-K.
  */
 #ifndef TGI_TILE_STORE_CUH
 #define TGI_TILE_STORE_CUH

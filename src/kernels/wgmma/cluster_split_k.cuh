@@ -93,7 +93,7 @@ tgi_finish_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &til
             if (j < sums && !is_sent)
                 partial[j] = sum[j];
             if (j + sums < Count)
-                sum[j] = sum[j + sums]; /* those of the next partial tile */
+                sum[j] = sum[j + sums]; /* sums of the next partial tile */
         }
         tgi_cluster_tile place = tile;
         place.row += i / col_count * 64;

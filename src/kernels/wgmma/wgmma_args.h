@@ -19,14 +19,14 @@
  * each split-K part. */
 typedef struct tgi_slice_ranges {
     tgi_range *ranges;
-    const float *line_scale; /* NULL: none */
+    const float *line_scale; /* NULL: there are no scales */
     int32_t block_lines, block_count, segment_count;
 } tgi_slice_ranges;
 
-#define TGI_REGISTER_ROWS 16 /* block_lines of rows of A in registers: a warp's */
+#define TGI_REGISTER_ROWS 16 /* block_lines of rows of A in registers: the rows of a warp */
 
-/* Products of slices are numbered, the least first. Two slices an operand have the last three of
- * them; three slices have all, of which the last six suffice for FP32. */
+/* Products of slices are numbered, the smallest first. With two slices an operand there are the
+ * last three of them. With three there are all, of which the last six suffice for FP32. */
 #define TGI_SLICE_PRODUCTS 9
 
 typedef struct tgi_wgmma_args {
@@ -37,10 +37,10 @@ typedef struct tgi_wgmma_args {
     tgi_cluster_work work; /* a step of k is 128 bytes of a line, or a chunk of slices */
     tgi_slice_ranges a_slices, b_slices;
     int32_t slice_count, first_product; /* the first of TGI_SLICE_PRODUCTS that is formed */
-    void *run_sums; /* a tile of FP32 sums for each block, where k has more than one run */
+    void *run_sums; /* a tile of FP32 sums for each block, if k has more than one run */
 } tgi_wgmma_args;
 
-/* The argument of family loose, which has no use for the map of A. */
+/* The argument of family loose, which does not use the map of A. */
 typedef struct tgi_unaligned_args {
     tgi_wgmma_args wgmma;
     tgi_unaligned_lines a_lines;

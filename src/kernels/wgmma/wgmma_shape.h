@@ -12,7 +12,7 @@
  * stage, and two barriers a stage. Lines of B across k come in whole boxes of 64, which leave room
  * for a stage less where they have more lines than the tile. */
 #define TGI_WGMMA_STEP_BYTES 128
-#define TGI_WGMMA_PRODUCT_BYTES 32 /* of those, what an instruction multiplies */
+#define TGI_WGMMA_PRODUCT_BYTES 32 /* bytes of k that an instruction multiplies */
 #define TGI_WGMMA_STEP_PRODUCTS (TGI_WGMMA_STEP_BYTES / TGI_WGMMA_PRODUCT_BYTES)
 #define TGI_WGMMA_LINES(cols, is_across) ((is_across) ? ((cols) + 63) / 64 * 64 : (cols))
 #define TGI_WGMMA_STAGES(stages, cols, is_across)                                                  \
