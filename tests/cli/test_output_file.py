@@ -156,10 +156,14 @@ class Names(OutputCase):
 
 
 class Signals(OutputCase):
+    @staticmethod
+    def leave_no_core():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
     def start(self, number=None, action=None):
         """Starts a job that finds `action` set for the signal, and returns it while it writes."""
         def prepare():
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            self.leave_no_core()
             if number is not None:
                 signal.signal(number, action)
 
@@ -194,6 +198,27 @@ class Signals(OutputCase):
                 self.assertEqual("the memory of a mapped file is gone" in errors,
                                  number == signal.SIGBUS, errors)
                 self.assert_old()
+
+    def test_any_moment(self):
+        """Whenever a signal comes, the output is the old one or whole, and alone."""
+        words = [PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"]
+        numbers = (signal.SIGINT, signal.SIGQUIT, signal.SIGALRM, signal.SIGUSR1, signal.SIGSEGV)
+        start = time.monotonic()
+        subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+        whole_s, whole_bytes = time.monotonic() - start, os.path.getsize("d.mtx")
+        for number in numbers * 10:
+            with open("d.mtx", "wb") as file:
+                file.write(self.OLD)
+            job = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   preexec_fn=self.leave_no_core,
+                                   env={**os.environ, **SANITIZERS})
+            time.sleep(self.random.uniform(0, 1.1 * whole_s))
+            job.send_signal(number)
+            status = job.wait(timeout=60)
+            self.assertIn(status, (0, -number))
+            self.assertEqual(list_temporary_files(), [])
+            self.assertIn(os.path.getsize("d.mtx"),
+                          (whole_bytes, len(self.OLD)) if status else (whole_bytes,))
 
     def test_ignored_signals(self):
         """Under nohup the work goes on."""
