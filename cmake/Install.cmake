@@ -19,7 +19,7 @@ install(FILES "${PROJECT_BINARY_DIR}/tilegemmConfig.cmake"
               "${PROJECT_BINARY_DIR}/tilegemmConfigVersion.cmake" DESTINATION ${package_dir})
 
 # A program linked to libtilegemm.a must add these libraries. pkg-config --static prints them.
-set(TG_PC_PRIVATE_LIBS "${TG_OPENMP_LINK} -lm -ldl")
+set(TG_PC_PRIVATE_LIBS "${CMAKE_THREAD_LIBS_INIT} -lm -ldl")
 # The prefix is found from the file's own place, so that an installed tree can be moved.
 file(RELATIVE_PATH TG_PC_PREFIX "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
 string(REGEX REPLACE "/$" "" TG_PC_PREFIX "${TG_PC_PREFIX}")

@@ -21,6 +21,13 @@
  * at once, with the same context and the same plan too; a context or a plan is destroyed after all
  * other calls that use it.
  *
+ * Threads of the CPU belong to the process, and all contexts share them. They are made when a
+ * product first needs them, block all signals, and sleep 0.2 ms after the last call. Where one
+ * cannot be made, a call runs on fewer; where another call has them, on the calling thread alone.
+ * A stack of 16 KiB is enough for every call. A child of fork() may go on with its parent's
+ * contexts and plans on the CPU, not on a GPU. The shared library stays loaded after dlclose; with
+ * the static library, a plugin that is unloaded loses its threads, but not the default context.
+ *
  * SPDX-License-Identifier: MIT
  */
 #ifndef TILEGEMM_H
@@ -197,7 +204,9 @@ typedef struct tg_context_options {
     const char *isa;    /* highest instruction set to use: "generic", "avx2", "avx512",
                            "avx512_bf16" on the CPU, "sm75", "sm80", "sm90a" on a GPU (default:
                            TILEGEMM_ISA, else all that the device has) */
-    int thread_count;   /* CPU threads, 1..1024 (default: TILEGEMM_THREADS, else OpenMP's own) */
+    int thread_count;   /* CPU threads, 1..1024 (default: TILEGEMM_THREADS, else OMP_NUM_THREADS,
+                           else the processors that the affinity mask and the CPU quota of the
+                           control groups leave) */
     int64_t workspace_limit_bytes; /* limit on a GPU of the workspace for slices of FP32 operands:
                            D is computed in panels whose slices fit (default: a sixteenth of the
                            GPU's memory, at least 256 MiB) */

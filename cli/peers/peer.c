@@ -20,8 +20,8 @@
     .path_variable = "TILEGEMM_CUBLAS", .is_on_gpu = 1,                                            \
     .libraries = {library ".so.13", library ".so.12", library ".so.11"}
 
-/* OpenBLAS and BLIS come in an OpenMP and a pthread build. The OpenMP build is preferred: it shares
- * its threads with this process, so no second pool spins beside the contender that is timed. */
+/* OpenBLAS and BLIS come in an OpenMP and a pthread build. The OpenMP build is preferred: all peers
+ * then share one run-time, so that no pool of another peer spins beside the contender. */
 static cli_peer peers[] = {
     {
         .name = "openblas",
@@ -75,7 +75,7 @@ static cli_peer peers[] = {
         .libraries = {"libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"},
         .settings = {{"MKL_ENABLE_INSTRUCTIONS", "AVX512", 1},
                      {"MKL_INTERFACE_LAYER", "LP64", 0},
-                     /* libgomp, which this process and the other peers use */
+                     /* libgomp, which the other peers use */
                      {"MKL_THREADING_LAYER", "GNU", 0}},
         .bind = cli_bind_mkl,
         .set_thread_count = cli_set_peer_threads_int,

@@ -8,11 +8,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "threads/threads.h"
+
 /* Blocks start on cache lines, because kernels may load whole vectors of them. */
 #define ALLOCATION_ALIGNMENT 64
 
-/* Several threads fill a matrix of at least this many elements. */
-#define PARALLEL_COUNT ((int64_t)1 << 22)
+/* A matrix is filled in blocks of this many elements, several at once. */
+#define FILL_ELEMS ((int64_t)1 << 20)
 
 #define RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
 
@@ -116,22 +118,33 @@ static void *allocate_elements(tg_type type, int64_t count, check_operands *oper
     return block;
 }
 
-/* The numbers do not depend on the thread count, because the generator's state is a count of
- * steps. */
-static void fill_uniform(tg_type type, void *data, int64_t count, uint64_t seed)
+/* A matrix that is filled in blocks of elements. */
+typedef struct fill_run {
+    tg_type type;
+    void *data;
+    int64_t count;
+    uint64_t seed;
+    int is_nan; /* 1: all elements are NaN; 0: they are random */
+} fill_run;
+
+/* The numbers depend neither on blocks nor on the thread count, because the generator's state is a
+ * count of steps. */
+static void fill_block(void *state, int64_t index, int thread)
 {
-#pragma omp parallel for if (count >= PARALLEL_COUNT)
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t state = seed + (uint64_t)i * RANDOM_STEP;
-        check_set_element(type, data, i, check_next_uniform(&state));
+    const fill_run *run = state;
+    const int64_t first = index * FILL_ELEMS, rest = run->count - first;
+    (void)thread;
+    for (int64_t i = first; i < first + (rest < FILL_ELEMS ? rest : FILL_ELEMS); i++) {
+        uint64_t step = run->seed + (uint64_t)i * RANDOM_STEP;
+        check_set_element(run->type, run->data, i, run->is_nan ? NAN : check_next_uniform(&step));
     }
 }
 
-static void fill_nan(tg_type type, void *data, int64_t count)
+static void fill(fill_run run)
 {
-#pragma omp parallel for if (count >= PARALLEL_COUNT)
-    for (int64_t i = 0; i < count; i++)
-        check_set_element(type, data, i, NAN);
+    const int64_t block_count = (run.count + FILL_ELEMS - 1) / FILL_ELEMS;
+    tgi_threads_run(fill_block, &run, block_count,
+                    block_count > 1 ? tgi_threads_choose_count() : 1);
 }
 
 /* Fills a matrix, the gaps between its elements too. Returns 0 if memory runs out. */
@@ -145,9 +158,9 @@ static int make_matrix(tg_problem *problem, int id, uint64_t seed, check_operand
     if (!block)
         return 0;
     if (tgi_operands_get(id)->role == TGI_ROLE_OUTPUT)
-        fill_nan(view->type, block, extent.count);
+        fill((fill_run){view->type, block, extent.count, .is_nan = 1});
     else
-        fill_uniform(view->type, block, extent.count, seed);
+        fill((fill_run){view->type, block, extent.count, .seed = seed});
     view->data = block - extent.low * tg_get_type_bytes(view->type);
     return 1;
 }
@@ -162,7 +175,7 @@ static int make_vector(tg_problem *problem, int id, uint64_t seed, check_operand
     if (!block)
         return 0;
     if (tgi_operands_get(id)->form == TGI_FORM_BIAS) {
-        fill_uniform(type, block, count, seed);
+        fill((fill_run){type, block, count, .seed = seed});
     } else {
         for (int64_t i = 0; i < count; i++)
             check_set_element(type, block, i, exp2(check_next_uniform(&seed)));

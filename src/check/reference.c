@@ -9,6 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "threads/threads.h"
+
 #define PANEL_COLS_MAX 32
 #define PANEL_ELEMS 0x200000 /* 16 MiB of doubles: a huge k gets narrow panels */
 #define TASK_ROWS_MAX 128
@@ -225,6 +227,39 @@ static check_expected *compute_task(const tg_problem *problem, int64_t batch, ch
     return expected;
 }
 
+/* Tasks that are under way together. */
+typedef struct reference_round {
+    const tg_problem *problem;
+    int64_t batch, block_count, width;
+    check_indices rows, cols;
+    int64_t first; /* index of the first task of all */
+    reference_task tasks[TASK_COUNT];
+    check_expected *expected[TASK_COUNT]; /* NULL: out of memory */
+} reference_round;
+
+static void run_task(void *state, int64_t index, int thread)
+{
+    reference_round *round = state;
+    (void)thread;
+    round->tasks[index] =
+        find_task(round->rows, round->cols, round->first + index, round->block_count, round->width);
+    round->expected[index] =
+        compute_task(round->problem, round->batch, round->rows, round->cols, &round->tasks[index]);
+}
+
+/* Visits the elements of a task and frees them. Returns 0 if there was no memory for them. */
+static int visit_task(const reference_round *round, int64_t index, check_visitor *visit,
+                      void *state)
+{
+    const reference_task *task = &round->tasks[index];
+    check_expected *expected = round->expected[index];
+    for (int64_t j = 0; expected && j < task->row_count * task->col_count; j++)
+        visit(state, get_index(round->rows, task->first_row + j / task->col_count),
+              get_index(round->cols, task->first_col + j % task->col_count), &expected[j]);
+    free(expected);
+    return expected != NULL;
+}
+
 int check_visit_reference(const tg_problem *problem, int64_t batch, check_indices rows,
                           check_indices cols, check_visitor *visit, void *state)
 {
@@ -234,24 +269,20 @@ int check_visit_reference(const tg_problem *problem, int64_t batch, check_indice
     const int64_t block_count = (rows.count + TASK_ROWS_MAX - 1) / TASK_ROWS_MAX;
     const int64_t task_count = block_count * ((cols.count + width - 1) / width);
     const double flops = (double)rows.count * (double)cols.count * (double)k;
+    const int thread_count = flops >= PARALLEL_FLOPS ? tgi_threads_choose_count() : 1;
+    reference_round round = {.problem = problem,
+                             .batch = batch,
+                             .block_count = block_count,
+                             .width = width,
+                             .rows = rows,
+                             .cols = cols};
     int has_memory = 1;
-    for (int64_t first = 0; has_memory && first < task_count; first += TASK_COUNT) {
-        const int64_t rest = task_count - first, count = rest < TASK_COUNT ? rest : TASK_COUNT;
-        check_expected *expected[TASK_COUNT];
-        reference_task tasks[TASK_COUNT];
-#pragma omp parallel for schedule(static, 1) if (flops >= PARALLEL_FLOPS)
-        for (int64_t i = 0; i < count; i++) {
-            tasks[i] = find_task(rows, cols, first + i, block_count, width);
-            expected[i] = compute_task(problem, batch, rows, cols, &tasks[i]);
-        }
-        for (int64_t i = 0; i < count; i++) {
-            has_memory &= expected[i] != NULL;
-            for (int64_t j = 0; has_memory && j < tasks[i].row_count * tasks[i].col_count; j++)
-                visit(state, get_index(rows, tasks[i].first_row + j / tasks[i].col_count),
-                      get_index(cols, tasks[i].first_col + j % tasks[i].col_count),
-                      &expected[i][j]);
-            free(expected[i]);
-        }
+    for (; has_memory && round.first < task_count; round.first += TASK_COUNT) {
+        const int64_t rest = task_count - round.first;
+        const int64_t count = rest < TASK_COUNT ? rest : TASK_COUNT;
+        tgi_threads_run(run_task, &round, count, thread_count);
+        for (int64_t i = 0; i < count; i++)
+            has_memory &= visit_task(&round, i, visit, state);
     }
     return has_memory;
 }

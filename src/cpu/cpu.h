@@ -94,11 +94,6 @@ tg_status tgi_cpu_run_epilogue_alone(const tgi_call *call);
 void tgi_cpu_reduce_chunks(const tgi_call *call, tgi_finish_fn *finish, const void *chunk_sums,
                            int64_t chunk_count);
 
-/* Runs task(state, index, thread) for index 0 .. count - 1 on up to thread_count threads; `thread`
- * is below thread_count. */
-typedef void tgi_cpu_task(void *state, int64_t index, int thread);
-void tgi_cpu_run_tasks(tgi_cpu_task *task, void *state, int64_t count, int thread_count);
-
 /* Fills in the processor's name, instruction set, caches and core count. */
 void tgi_cpu_detect(tgi_machine *machine);
 

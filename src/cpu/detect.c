@@ -1,5 +1,4 @@
 /* This file detects the processor: its name, instruction set, caches and threads. */
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #endif
 
 #include "cpu/cpu.h"
+#include "threads/threads.h"
 
 #if defined(__x86_64__)
 /* Returns a bit of EAX (register 0) or ECX (register 2) of a CPUID leaf. It serves features that
@@ -102,5 +102,5 @@ void tgi_cpu_detect(tgi_machine *machine)
     machine->l1_bytes = find_cache_bytes(1, _SC_LEVEL1_DCACHE_SIZE);
     machine->l2_bytes = find_cache_bytes(2, _SC_LEVEL2_CACHE_SIZE);
     machine->l3_bytes = find_cache_bytes(3, _SC_LEVEL3_CACHE_SIZE);
-    machine->thread_count = omp_get_max_threads();
+    machine->thread_count = tgi_threads_choose_count();
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu/blocking.h"
+#include "threads/threads.h"
 
 /* The sums of a strip, m x columns, fit in an L1 cache. Wide strips give long reads of B. */
 #define STRIP_BYTES 32768
@@ -120,7 +121,7 @@ static tg_status run_strips(const tgi_call *call, int is_rank)
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
     int64_t count = p->batch_count * run.strip_count * cut->k_parts;
-    tgi_cpu_run_tasks(run_strip, &run, count, prepared->thread_count);
+    tgi_threads_run(run_strip, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }

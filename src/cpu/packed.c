@@ -15,6 +15,7 @@
 
 #include "cpu/blocking.h"
 #include "cpu/panels.h"
+#include "threads/threads.h"
 
 typedef struct packed_run {
     const tgi_call *call;
@@ -227,7 +228,7 @@ static void run_part(void *state, int64_t index, int thread)
             run_block(run, &s, first, last, blocks);
         }
     }
-    /* Non-temporal stores must be visible before the threads meet at the barrier. */
+    /* Non-temporal stores must be visible before the thread reports its tasks as done. */
     if (cut->is_streamed)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -257,7 +258,7 @@ static tg_status launch(const tgi_call *call)
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
     int64_t count = p->batch_count * cut->row_parts * cut->col_parts * cut->k_parts;
-    tgi_cpu_run_tasks(run_part, &run, count, prepared->thread_count);
+    tgi_threads_run(run_part, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
     }

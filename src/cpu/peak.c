@@ -1,7 +1,7 @@
 /* This file measures the peak: each thread runs FMAs on registers alone. */
-#include <omp.h>
-
 #include "cpu/cpu.h"
+#include "plan/clock.h"
+#include "threads/threads.h"
 
 #define LOOP_S 0.004  /* length of one measurement */
 #define LOOP_COUNT 10 /* the best one counts, because interruptions only slow a loop down */
@@ -20,21 +20,26 @@ static const tgi_tile_set *find_tiles(const tgi_machine *machine, tg_type type)
     return widest;
 }
 
-/* Returns the seconds of one loop on each thread. All threads start together. */
+typedef struct peak_loop {
+    const tgi_tile_set *tiles;
+    int64_t iterations;
+} peak_loop;
+
+static void run_loop(void *state, int64_t index, int thread)
+{
+    const peak_loop *loop = state;
+    /* The compiler would drop a loop whose result nobody reads. */
+    volatile double unused = loop->tiles->fma_loop(loop->iterations);
+    (void)unused, (void)index, (void)thread;
+}
+
+/* Returns the seconds of one loop on each thread. */
 static double time_loops(const tgi_tile_set *tiles, int64_t iterations, int thread_count)
 {
-    double start_s = 0.0, unused = 0.0;
-#pragma omp parallel num_threads(thread_count) reduction(+ : unused)
-    {
-#pragma omp barrier
-#pragma omp master
-        start_s = omp_get_wtime();
-        unused += tiles->fma_loop(iterations);
-    }
-    double elapsed_s = omp_get_wtime() - start_s;
-    return unused == 0.0
-               ? elapsed_s
-               : 0.0; /* always zero; the comparison keeps the compiler from dropping the loop */
+    peak_loop loop = {tiles, iterations};
+    const double start_s = tgi_clock_read_s();
+    tgi_threads_run(run_loop, &loop, thread_count, thread_count);
+    return tgi_clock_read_s() - start_s;
 }
 
 tg_status tgi_cpu_measure_peak(const tgi_machine *machine, tg_type type, int thread_count,

@@ -9,6 +9,7 @@
 #include "core/env.h"
 #include "core/status.h"
 #include "core/structs.h"
+#include "threads/threads.h"
 
 /* Writes the names of the device's instruction sets: "sm75, sm80 or sm90a". */
 static void list_isas(const char *device, char *text, size_t text_bytes)
@@ -205,8 +206,7 @@ void tg_destroy_context(tg_context *context)
 }
 
 /* The default context lives as long as the process: calls may still run in other threads at
- * exit. */
-static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
+ * exit. No lock guards it, because a child of fork() would find that lock taken for ever. */
 static tg_context *_Atomic default_context;
 
 tg_context *tgi_context_resolve(tg_context *context, tg_status *status)
@@ -214,16 +214,14 @@ tg_context *tgi_context_resolve(tg_context *context, tg_status *status)
     *status = TG_STATUS_OK;
     if (context)
         return context;
-    tg_context *found = default_context;
+    tg_context *found = default_context, *made;
     if (found)
         return found;
-    pthread_mutex_lock(&default_lock);
-    found = default_context;
-    if (!found) {
-        *status = tg_create_context(NULL, &found);
-        default_context = found; /* stays NULL after a failure: the next call tries again */
-    }
-    pthread_mutex_unlock(&default_lock);
+    if ((*status = tg_create_context(NULL, &made)))
+        return NULL; /* the next call tries again */
+    if (atomic_compare_exchange_strong(&default_context, &found, made))
+        return made;
+    tg_destroy_context(made); /* another thread was first */
     return found;
 }
 

@@ -8,8 +8,6 @@
 #include "plan/plan_cache.h"
 #include "plan/workspace.h"
 
-#define TGI_THREAD_COUNT_MAX 1024 /* most threads that a caller may ask for */
-
 struct tg_context {
     const tgi_backend *backend;
     char device[16]; /* "cpu", "cuda:0" */

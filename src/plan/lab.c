@@ -7,6 +7,7 @@
 #include "plan/clock.h"
 #include "plan/context.h"
 #include "plan/proposal.h"
+#include "threads/threads.h"
 #include "tilegemm_lab.h"
 
 tg_status tg_list_candidates(tg_context *context, const tg_problem *problem,

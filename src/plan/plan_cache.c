@@ -7,7 +7,7 @@
 void tgi_plan_cache_open(tgi_plan_cache *cache)
 {
     memset(cache, 0, sizeof *cache);
-    pthread_mutex_init(&cache->lock, NULL);
+    tgi_lock_open(&cache->lock);
 }
 
 void tgi_plan_cache_close(tgi_plan_cache *cache)
@@ -16,7 +16,7 @@ void tgi_plan_cache_close(tgi_plan_cache *cache)
         for (int way = 0; way < TGI_PLAN_CACHE_WAYS; way++)
             tgi_plan_release(cache->sets[i].slots[way].plan);
     }
-    pthread_mutex_destroy(&cache->lock);
+    tgi_lock_close(&cache->lock);
 }
 
 tgi_plan_slot *tgi_plan_cache_pin(tgi_plan_cache *cache, const tgi_plan_key *key)
@@ -68,13 +68,13 @@ void tgi_plan_cache_add(tgi_plan_cache *cache, tg_plan *plan)
     tgi_plan_slot *slots = cache->sets[set].slots;
     tg_plan *before = plan; /* what is left over */
     tgi_plan_retain(plan);
-    pthread_mutex_lock(&cache->lock);
+    tgi_lock_take(&cache->lock);
     const int is_there = has_plan(slots, &plan->key);
     for (int tried = 0; tried < TGI_PLAN_CACHE_WAYS && before == plan && !is_there; tried++) {
         const unsigned way = cache->sets[set].oldest;
         cache->sets[set].oldest = (way + 1) % TGI_PLAN_CACHE_WAYS;
         before = replace(&slots[way], hash, plan);
     }
-    pthread_mutex_unlock(&cache->lock);
+    tgi_lock_give(&cache->lock);
     tgi_plan_release(before);
 }

@@ -3,8 +3,7 @@
 #ifndef TGI_PLAN_CACHE_H
 #define TGI_PLAN_CACHE_H
 
-#include <pthread.h>
-
+#include "core/lock.h"
 #include "plan/plan_object.h"
 
 #define TGI_PLAN_CACHE_SETS 256
@@ -22,7 +21,7 @@ typedef struct tgi_plan_cache {
         tgi_plan_slot slots[TGI_PLAN_CACHE_WAYS];
         unsigned oldest; /* way of the oldest plan; under the lock */
     } sets[TGI_PLAN_CACHE_SETS];
-    pthread_mutex_t lock; /* taken by writers */
+    tgi_lock lock; /* taken by writers */
 } tgi_plan_cache;
 
 void tgi_plan_cache_open(tgi_plan_cache *cache);

@@ -14,7 +14,7 @@ void tgi_workspace_open(tgi_workspace_pool *pool, const tgi_backend *backend,
     memset(pool, 0, sizeof *pool);
     pool->backend = backend;
     pool->machine = machine;
-    pthread_mutex_init(&pool->lock, NULL);
+    tgi_lock_open(&pool->lock);
 }
 
 void tgi_workspace_close(tgi_workspace_pool *pool)
@@ -22,7 +22,7 @@ void tgi_workspace_close(tgi_workspace_pool *pool)
     for (int i = 0; i < pool->kept_count; i++)
         pool->backend->release(pool->machine, pool->kept[i].memory);
     tgi_alloc_free(pool->kept);
-    pthread_mutex_destroy(&pool->lock);
+    tgi_lock_close(&pool->lock);
 }
 
 /* Makes room for one more block, so that giving it back cannot fail. The pool is locked. */
@@ -45,9 +45,9 @@ static tg_status count_block(tgi_workspace_pool *pool)
 
 static void forget_block(tgi_workspace_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
+    tgi_lock_take(&pool->lock);
     pool->block_count--;
-    pthread_mutex_unlock(&pool->lock);
+    tgi_lock_give(&pool->lock);
 }
 
 static const tgi_owner nobody = {0};
@@ -93,7 +93,7 @@ static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes,
     workspace->memory = NULL;
     workspace->size_bytes = 0;
     workspace->owner = nobody;
-    pthread_mutex_lock(&pool->lock);
+    tgi_lock_take(&pool->lock);
     int i = find_kept(pool, size_bytes, nobody);
     if (i < 0)
         i = pool->kept_count - 1;
@@ -103,7 +103,7 @@ static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes,
     } else {
         status = count_block(pool);
     }
-    pthread_mutex_unlock(&pool->lock);
+    tgi_lock_give(&pool->lock);
     if (status || workspace->size_bytes >= size_bytes)
         return status;
     if (workspace->memory)
@@ -118,7 +118,7 @@ tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void 
     if (!pool->backend->find_owner)
         return take_unordered(pool, size_bytes, workspace);
     const tgi_owner owner = pool->backend->find_owner(pool->machine, stream);
-    pthread_mutex_lock(&pool->lock);
+    tgi_lock_take(&pool->lock);
     int i = find_kept(pool, size_bytes, owner);
     if (i < 0)
         i = find_kept(pool, size_bytes, unowned);
@@ -128,7 +128,7 @@ tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void 
     } else {
         status = count_block(pool);
     }
-    pthread_mutex_unlock(&pool->lock);
+    tgi_lock_give(&pool->lock);
     if (!status && i < 0)
         status = allocate(pool, round_owned(size_bytes), workspace);
     workspace->owner = owner;
@@ -137,13 +137,13 @@ tg_status tgi_workspace_take(tgi_workspace_pool *pool, int64_t size_bytes, void 
 
 void tgi_workspace_give(tgi_workspace_pool *pool, tgi_workspace workspace)
 {
-    pthread_mutex_lock(&pool->lock);
+    tgi_lock_take(&pool->lock);
     int is_kept = pool->backend->find_owner || pool->kept_count < TGI_WORKSPACE_KEPT_COUNT;
     if (is_kept)
         pool->kept[pool->kept_count++] = workspace;
     else
         pool->block_count--;
-    pthread_mutex_unlock(&pool->lock);
+    tgi_lock_give(&pool->lock);
     if (!is_kept)
         pool->backend->release(pool->machine, workspace.memory);
 }
@@ -154,11 +154,11 @@ tg_status tgi_workspace_reserve(tgi_workspace_pool *pool, int64_t size_bytes)
     tgi_workspace spare = {.owner = unowned};
     if (!pool->backend->find_owner || size_bytes == 0)
         return TG_STATUS_OK;
-    pthread_mutex_lock(&pool->lock);
+    tgi_lock_take(&pool->lock);
     int is_there = find_kept(pool, size_bytes, unowned) >= 0;
     if (!is_there)
         status = count_block(pool);
-    pthread_mutex_unlock(&pool->lock);
+    tgi_lock_give(&pool->lock);
     if (is_there || status)
         return status;
     status = allocate(pool, round_owned(size_bytes), &spare);

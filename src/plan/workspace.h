@@ -2,8 +2,7 @@
 #ifndef TGI_WORKSPACE_H
 #define TGI_WORKSPACE_H
 
-#include <pthread.h>
-
+#include "core/lock.h"
 #include "plan/backend.h"
 
 /* Most blocks without an owner that the pool keeps for later calls. Further blocks are freed when
@@ -21,7 +20,7 @@ typedef struct tgi_workspace {
 typedef struct tgi_workspace_pool {
     const tgi_backend *backend;
     const tgi_machine *machine;
-    pthread_mutex_t lock;
+    tgi_lock lock;
     tgi_workspace *kept; /* owned; the first kept_count are free for use */
     int kept_count, capacity;
     int block_count; /* free and taken; at most `capacity` */

@@ -1,7 +1,7 @@
 /*
  * These allocations fail on request, by the linker's --wrap. They replace the calls of the objects
  * linked into the program, the static library among them, and of the C library's own calls only
- * those of strdup, strndup, realpath, getline and fdopen; none of OpenMP.
+ * those of strdup, strndup, realpath, getline and fdopen.
  *
  * SPDX-License-Identifier: MIT
  */

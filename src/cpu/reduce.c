@@ -1,25 +1,6 @@
-/* This file runs parallel tasks, and the sum over chunks of k that follows split-K tasks. */
-#include <omp.h>
-
+/* This file adds the partial sums of split-K tasks. */
 #include "cpu/cpu.h"
-
-void tgi_cpu_run_tasks(tgi_cpu_task *task, void *state, int64_t count, int thread_count)
-{
-    if (thread_count <= 1 || count <= 1) {
-        for (int64_t i = 0; i < count; i++)
-            task(state, i, 0);
-        return;
-    }
-    if (count < thread_count)
-        thread_count = (int)count;
-#pragma omp parallel num_threads(thread_count)
-    {
-        int thread = omp_get_thread_num();
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < count; i++)
-            task(state, i, thread);
-    }
-}
+#include "threads/threads.h"
 
 #define REDUCED_COLS 64
 
@@ -57,5 +38,5 @@ void tgi_cpu_reduce_chunks(const tgi_call *call, tgi_finish_fn *finish, const vo
     reduction state = {call, finish, chunk_sums, chunk_count};
     const tgi_problem *p = call->problem;
     int64_t count = p->m * tgi_divide_up(p->n, REDUCED_COLS);
-    tgi_cpu_run_tasks(reduce_part, &state, count, tgi_cpu_get_prepared(call)->thread_count);
+    tgi_threads_run(reduce_part, &state, count, tgi_cpu_get_prepared(call)->thread_count);
 }

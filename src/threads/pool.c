@@ -1,0 +1,282 @@
+/*
+ * The pool: worker threads that wait for a job, and the calling thread, which takes part in it.
+ *
+ * A job is cut into equal ranges of tasks, its parts. Each thread has one, the same in every call,
+ * so that it finds operands in its caches. A thread that is done with its part takes what others
+ * have left. So the caller never waits for a worker that the system has not yet run.
+ *
+ * The caller opens a job by one store to `word`, which all workers read, and closes it by another.
+ * A worker counts itself in `active_count` before it reads the word again, and the caller waits for
+ * that count to be 0 after it has closed the job. So a job stays while a worker is in it.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "threads/threads.h"
+
+/* A thread that waits looks so often, with a pause instruction between, before it sleeps: for 50 to
+ * 200 microseconds, about what it takes to wake it. */
+#define SPIN_COUNT 4000
+
+/* Kernels keep their blocks in the workspace. Sanitizers enlarge every frame. */
+#define STACK_BYTES ((size_t)256 << 10)
+
+/* After a thread could not be made, this many jobs pass before the next attempt. */
+#define RETRY_JOBS 1000
+
+/* The word of a job is its number and, in the low bits, its thread count, 0 once it is closed. */
+#define COUNT_BITS 11
+#define COUNT_MASK ((UINT64_C(1) << COUNT_BITS) - 1)
+#define WORD_STOP UINT64_MAX /* workers end */
+
+/* A thread of the pool, one cache line. The caller of the job under way is member 0. */
+typedef struct member {
+    _Alignas(64) _Atomic int64_t next; /* first task of its part that nobody has taken */
+    int64_t end;
+    atomic_int is_asleep; /* the one that sets it from 1 to 0 posts */
+    int avoided_cpu;      /* the worker never wakes there; -1: none */
+    sem_t wakeup;
+    pthread_t thread;
+} member;
+
+static member members[TGI_THREAD_COUNT_MAX];
+
+static struct {
+    /* Workers that wait read this line alone. */
+    _Alignas(64) _Atomic uint64_t word;
+    tgi_threads_task *task;
+    void *state;
+    atomic_int spin_count; /* 0 if the job has more threads than there are processors */
+    /* Threads that run tasks write this line. */
+    _Alignas(64) atomic_int active_count;
+    /* Callers write this line. What is not atomic belongs to the one that set is_taken. */
+    _Alignas(64) atomic_int caller_count; /* in tgi_threads_run, with several tasks */
+    atomic_int is_taken;
+    int worker_count, processor_count;
+    int has_fork_handler;
+    int64_t job_count, retry_job; /* jobs so far; the first that may try to make workers again */
+} pool;
+
+static void pause_shortly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Returns 1 if the word calls a worker, to a job that it has not seen or to its end. */
+static int calls(uint64_t word, const member *self, uint64_t seen)
+{
+    return word != seen && (uint64_t)(self - members) < (word & COUNT_MASK);
+}
+
+static int is_called(const member *self, uint64_t seen)
+{
+    return calls(atomic_load(&pool.word), self, seen);
+}
+
+/* Returns 1 if no worker is in the job that the caller has closed. */
+static int is_idle(const member *self, uint64_t seen)
+{
+    (void)self, (void)seen;
+    return atomic_load(&pool.active_count) == 0;
+}
+
+/* Wakes a thread that sleeps or is about to. */
+static void wake(member *m)
+{
+    if (atomic_load(&m->is_asleep) && atomic_exchange(&m->is_asleep, 0))
+        sem_post(&m->wakeup);
+}
+
+/* Spins, then sleeps until the condition holds. Whoever makes it hold calls `wake` afterwards. */
+static void wait_until(int (*holds)(const member *, uint64_t), member *self, uint64_t seen)
+{
+    for (int i = atomic_load_explicit(&pool.spin_count, memory_order_relaxed); i > 0; i--) {
+        if (holds(self, seen))
+            return;
+        pause_shortly();
+    }
+    while (!holds(self, seen)) {
+        atomic_store(&self->is_asleep, 1);
+        if (holds(self, seen) && atomic_exchange(&self->is_asleep, 0))
+            return;
+        while (sem_wait(&self->wakeup))
+            continue; /* a tracer interrupted it */
+    }
+}
+
+/* Runs tasks of the open job: those of the thread's own part, then those that others left. */
+static void take_tasks(int thread, int thread_count)
+{
+    for (int turn = 0; turn < thread_count; turn++) {
+        member *part = &members[(thread + turn) % thread_count];
+        while (atomic_load_explicit(&part->next, memory_order_relaxed) < part->end) {
+            const int64_t index = atomic_fetch_add_explicit(&part->next, 1, memory_order_relaxed);
+            if (index < part->end)
+                pool.task(pool.state, index, thread);
+        }
+    }
+}
+
+static void *run_worker(void *argument)
+{
+    member *self = argument;
+    char name[16];
+    uint64_t word = 0, seen = 0;
+    snprintf(name, sizeof name, "tilegemm-%d", (int)(self - members));
+    pthread_setname_np(pthread_self(), name);
+    while (word != WORD_STOP) {
+        wait_until(is_called, self, seen);
+        atomic_fetch_add(&pool.active_count, 1);
+        word = atomic_load(&pool.word);
+        if (word != WORD_STOP && calls(word, self, seen)) {
+            seen = word;
+            take_tasks((int)(self - members), (int)(word & COUNT_MASK));
+        }
+        if (atomic_fetch_sub(&pool.active_count, 1) == 1)
+            wake(&members[0]);
+    }
+    return NULL;
+}
+
+/* Forgets the parent's workers, which a child of fork() does not have. */
+static void reset_in_child(void)
+{
+    memset(&pool, 0, sizeof pool);
+    pool.has_fork_handler = 1;
+}
+
+static void open_member(member *m)
+{
+    atomic_init(&m->is_asleep, 0);
+    m->avoided_cpu = -1;
+    sem_init(&m->wakeup, 0, 0);
+}
+
+/* Makes workers until there are `wanted` or one cannot be made. The caller has the pool. */
+static void start_workers(int wanted)
+{
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    if (!pool.has_fork_handler && pthread_atfork(NULL, NULL, reset_in_child))
+        return;
+    pool.has_fork_handler = 1;
+    if (pthread_attr_init(&attributes))
+        return;
+    if (pool.worker_count == 0)
+        open_member(&members[0]);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    /* A worker inherits the mask: signals are for the threads of the program. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool.worker_count < wanted) {
+        member *worker = &members[pool.worker_count + 1];
+        open_member(worker);
+        if (pthread_create(&worker->thread, &attributes, run_worker, worker))
+            break;
+        pool.worker_count++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    pool.processor_count = tgi_threads_count_processors();
+    pool.retry_job = pool.job_count + (pool.worker_count < wanted ? RETRY_JOBS : 0);
+}
+
+/* Takes the pool for a job. Returns its thread count, or 1 where there is no pool to take. */
+static int take_pool(int wanted)
+{
+    if (wanted < 2 || atomic_exchange_explicit(&pool.is_taken, 1, memory_order_acquire))
+        return 1;
+    pool.job_count++;
+    if (pool.worker_count < wanted - 1 && pool.job_count >= pool.retry_job)
+        start_workers(wanted - 1);
+    if (pool.worker_count > 0)
+        return wanted <= pool.worker_count ? wanted : pool.worker_count + 1;
+    atomic_store_explicit(&pool.is_taken, 0, memory_order_release);
+    return 1;
+}
+
+/* Keeps a sleeping worker off the caller's processor. In a virtual machine idle processors seem to
+ * be taken, so that Linux may wake a worker there, where it waits for the caller. */
+static void move_away(member *worker, int cpu)
+{
+    cpu_set_t allowed;
+    worker->avoided_cpu = cpu;
+    if (sched_getaffinity(0, sizeof allowed, &allowed))
+        return;
+    CPU_CLR((size_t)cpu, &allowed);
+    if (CPU_COUNT(&allowed) > 0)
+        pthread_setaffinity_np(worker->thread, sizeof allowed, &allowed);
+}
+
+static void wake_workers(int thread_count)
+{
+    int cpu = -1;
+    for (int i = 1; i < thread_count; i++) {
+        if (!atomic_load(&members[i].is_asleep))
+            continue;
+        cpu = cpu < 0 ? sched_getcpu() : cpu;
+        if (cpu >= 0 && members[i].avoided_cpu != cpu)
+            move_away(&members[i], cpu);
+        wake(&members[i]);
+    }
+}
+
+/* Runs a job in the pool, which the caller has taken, and gives the pool back. */
+static void run_job(tgi_threads_task *task, void *state, int64_t count, int thread_count)
+{
+    const int64_t quotient = count / thread_count, rest = count % thread_count;
+    const uint64_t number = (uint64_t)pool.job_count << COUNT_BITS;
+    pool.task = task;
+    pool.state = state;
+    atomic_store_explicit(&pool.spin_count, thread_count > pool.processor_count ? 0 : SPIN_COUNT,
+                          memory_order_relaxed);
+    int64_t first = 0;
+    for (int i = 0; i < thread_count; i++) {
+        atomic_store_explicit(&members[i].next, first, memory_order_relaxed);
+        first += quotient + (i < rest);
+        members[i].end = first;
+    }
+    atomic_store(&pool.word, number | (uint64_t)thread_count);
+    wake_workers(thread_count);
+    take_tasks(0, thread_count);
+    atomic_store(&pool.word, number);
+    wait_until(is_idle, &members[0], 0);
+    atomic_store_explicit(&pool.is_taken, 0, memory_order_release);
+}
+
+void tgi_threads_run(tgi_threads_task *task, void *state, int64_t count, int thread_count)
+{
+    thread_count = count < thread_count ? (int)count : thread_count;
+    const int is_wide = thread_count > 1;
+    /* Every other caller keeps a processor busy, whether it has the pool or not. */
+    const int others = is_wide ? atomic_fetch_add(&pool.caller_count, 1) : 0;
+    const int taken_count = take_pool(thread_count - others);
+    if (taken_count > 1)
+        run_job(task, state, count, taken_count);
+    for (int64_t i = 0; i < count && taken_count == 1; i++)
+        task(state, i, 0);
+    if (is_wide)
+        atomic_fetch_sub(&pool.caller_count, 1);
+}
+
+/* Ends the workers when the program ends or a library that holds this code is unloaded. A call that
+ * another thread is in at that time goes on. The pool stays taken: later calls run alone. */
+__attribute__((destructor)) static void stop_workers(void)
+{
+    if (atomic_exchange(&pool.is_taken, 1))
+        return;
+    atomic_store(&pool.word, WORD_STOP);
+    for (int i = 1; i <= pool.worker_count; i++)
+        wake(&members[i]);
+    for (int i = 1; i <= pool.worker_count; i++)
+        pthread_join(members[i].thread, NULL);
+}
