@@ -82,7 +82,7 @@ typedef struct tg_candidate {
     int threads_per_block;
     int64_t shared_bytes; /* bytes of a block */
     double global_read_bytes,
-        global_write_bytes; /* that all threads ask for, partial sums included */
+        global_write_bytes; /* bytes that threads ask for, partial sums included */
     double issued_flops;    /* counts whole tiles */
     double occupancy;       /* resident warps over the most there can be; 0 if not known */
 } tg_candidate;

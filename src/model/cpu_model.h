@@ -1,5 +1,5 @@
 /*
- * Predicted time of a CPU kernel: closed formulas, no I/O. They rank kernels, so ratios matter more
+ * Predicts the time of a CPU kernel by closed formulas. They rank kernels, so ratios matter more
  * than seconds.
  */
 #ifndef TGI_CPU_MODEL_H
@@ -11,17 +11,17 @@
 /* Work of one kernel on one problem, as its family counts it. */
 typedef struct tgi_cpu_work {
     double macs;           /* multiply-adds issued, edges of tiles included */
-    double macs_per_cycle; /* of one core at best */
-    double memory_bytes;   /* compulsory traffic: operands once */
-    double memory_share;   /* of the memory's rate that the order of access reaches, 0..1 */
+    double macs_per_cycle; /* rate of one core at best */
+    double memory_bytes;   /* bytes of the operands, each counted once */
+    double memory_share;   /* share of the memory's rate for this order of access, 0..1 */
     double fixed_cycles;   /* set-up of each call, panel and tile */
     int thread_count;
 } tgi_cpu_work;
 
-/* Seconds for the work on the machine. */
+/* Returns the seconds of the work on the machine. */
 double tgi_model_cpu_seconds(const tgi_machine *machine, const tgi_cpu_work *work);
 
-/* Bytes of A, B and D (C where it is read), once. */
+/* Returns the bytes of A, B and D, and of C if it is read, each counted once. */
 double tgi_model_operand_bytes(const tgi_problem *problem);
 
 #endif

@@ -11,7 +11,7 @@
 /* L1 keeps SET_LINES of the lines that lie a multiple of SET_PERIOD_BYTES apart. */
 #define SET_PERIOD_BYTES 32768
 #define SET_LINES 64
-#define DRAM_RUN_BYTES 64 /* that DRAM delivers together */
+#define DRAM_RUN_BYTES 64 /* bytes that DRAM delivers together */
 
 /* Returns the lines that a warp's load or store along tile rows of row_elems elements touches: one
  * for each such row. */
@@ -38,7 +38,8 @@ static double count_turns(const tgi_kernel *kernel, int warp_threads, double sto
     const int lanes_x = tile < warp_threads ? tile : warp_threads;
     const int is_merged = depth % 4 == 0;
     const double a_turns = !is_merged ? 1.0 : warp_threads <= 16 ? 0.25 : 0.5;
-    if (kernel->family == TGI_FAMILY_cuda_transposed) { /* of B too, by quarters of a warp */
+    if (kernel->family ==
+        TGI_FAMILY_cuda_transposed) { /* nvcc merges reads of B too, by quarters of a warp */
         const double column = count_bank_turns(lanes_x, 32, depth);
         const double b_turns = is_merged ? count_bank_turns(8, 8, depth / 4) : column;
         return depth * (a_turns + b_turns) + 1.0 + column;

@@ -5,7 +5,7 @@
  */
 #include "model/ladder_sweep.h"
 
-#define SECTOR_ELEMS 8 /* of 32 bytes */
+#define SECTOR_ELEMS 8 /* elements of 32 bytes */
 
 /* Columns first .. last; none where first > last. */
 typedef struct run {

@@ -91,7 +91,7 @@ static shared_step add_accesses(const tgi_kernel *kernel)
     const int is_b_transposed =
         kernel->family == TGI_FAMILY_cuda_transposed || kernel->family == TGI_FAMILY_cuda_padded;
     const int b_words =
-        depth + (kernel->family == TGI_FAMILY_cuda_padded); /* of a transposed row */
+        depth + (kernel->family == TGI_FAMILY_cuda_padded); /* words of a transposed row */
     /* nvcc merges where rows start at multiples of 16 bytes; in rung 8 not at all. */
     const int is_merged = depth % 4 == 0 && kernel->family != TGI_FAMILY_cuda_register_tile;
     /* Elements of one tile that a thread brings in. */
@@ -166,7 +166,7 @@ static void count_global(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t
     const int64_t a_count = tgi_divide_up(n, kernel->tile_cols);
     const int64_t b_count = tgi_divide_up(m, kernel->tile_rows);
     const tgi_line_grid a_span = {m, k, k, 1}, b_span = {k, n, n, 1}, d_span = {m, n, n, 1};
-    const tgi_line_grid b_lines = {n, 1, k, n}; /* where the columns of D are the lines */
+    const tgi_line_grid b_lines = {n, 1, k, n}; /* the columns of D are the lines */
     const tgi_sweep a = is_direct ? sweep_direct(&a_span, &covers->a, n)
                                   : sweep_tiles(&a_span, &covers->a, a_count);
     const tgi_sweep b = is_direct ? sweep_direct(&b_lines, &covers->b, m)

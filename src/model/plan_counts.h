@@ -20,9 +20,10 @@ typedef struct tgi_plan_split {
 typedef struct tgi_plan_counts {
     int64_t block_count, k_part_count;
     int threads_per_block;
-    double global_read_bytes, global_write_bytes; /* that threads ask for, partial sums included */
-    double issued_flops;                          /* of whole tiles, edges included */
-    double occupancy;                             /* 0..1; 0 if not known */
+    double global_read_bytes,
+        global_write_bytes; /* bytes that threads ask for, with partial sums */
+    double issued_flops;    /* operations of whole tiles, edges included */
+    double occupancy;       /* 0..1; 0 if not known */
 } tgi_plan_counts;
 
 /* Returns the counts of a legal kernel for a problem that forms products. They are all 0 for a

@@ -8,11 +8,11 @@
 
 /* The seconds of one step of a tile, apart from memory's rate. */
 typedef struct step_seconds {
-    double busy_s;           /* of the matrix instructions or of TMA, whichever is slower */
+    double busy_s;           /* matrix instructions or TMA, whichever is slower */
     double wait_s;           /* from the request for a stage to its use */
-    double run_s;            /* at the end of each run of k but the last */
-    double stages_under_way; /* that are filled while others are multiplied */
-    double slack_s;          /* that multiplying waits for copies */
+    double run_s;            /* end of each run of k but the last */
+    double stages_under_way; /* stages that are filled while others are multiplied */
+    double slack_s;          /* wait of the products for copies */
 } step_seconds;
 
 static step_seconds find_step_seconds(const tgi_wgmma_case *c, const tgi_wgmma_readers *readers,

@@ -3,8 +3,8 @@
 
 #include "model/wgmma_parts.h"
 
-#define STEP_BYTES 128.0 /* of a line of A or B in a step of k */
-#define CHUNK_BYTES 64.0 /* of a line of a slice in a step of k */
+#define STEP_BYTES 128.0 /* bytes of a line of A or B in a step of k */
+#define CHUNK_BYTES 64.0 /* bytes of a line of a slice in a step of k */
 #define PART_COLS 128.0  /* columns of sums that are added together */
 
 /* Returns the cycles in which the sums of a step's slices are waited for and added in FP32. Of two

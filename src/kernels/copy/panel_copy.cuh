@@ -45,7 +45,7 @@ template <int Lines, int Depth, int Threads, int Mode> struct tgi_copy_shape {
 struct tgi_panel {
     const float *data; /* line 0 of the block, k = 0 of the part */
     int64_t line_stride, depth_stride;
-    int64_t line_count, depth_count; /* how many there are from `data` on */
+    int64_t line_count, depth_count; /* lines and k from `data` on */
 };
 
 /* The copies of one thread. Its elements of a stage lie at multiples of `stride` from `source`,

@@ -49,7 +49,7 @@ typedef struct tgi_slice_job {
 } tgi_slice_job;
 
 typedef struct tgi_slice_args {
-    tgi_slice_job job[2]; /* of A, of B */
+    tgi_slice_job job[2]; /* the jobs of A and of B */
     int32_t slice_count;  /* 1..3 */
 } tgi_slice_args;
 

@@ -167,7 +167,7 @@ struct tgi_dmma {
     /* The source of copies of whole stages. What other stages need is found again for each: there
      * are no registers to spare. */
     struct source {
-        const double *a, *b; /* where this thread's next accesses read */
+        const double *a, *b; /* addresses of this thread's next reads */
         int whole_count;     /* the first stages, which have no edge and are copied by 16 bytes */
 
         __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile)

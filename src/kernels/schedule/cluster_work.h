@@ -7,8 +7,8 @@
 
 #include "kernels/divisor.h"
 
-/* The order of clusters of tiles: down the columns of groups of rows of clusters, so that those
- * that run together share operands in L2. Of few columns a group is one row. */
+/* The order of clusters of tiles. It goes down the columns of groups of rows of clusters, so that
+ * clusters that run together share operands in L2. If there are few columns, a group is one row. */
 typedef struct tgi_cluster_order {
     tgi_divisor entry;           /* clusters of a batch entry */
     tgi_divisor group;           /* clusters of a group */
@@ -26,9 +26,9 @@ typedef struct tgi_cluster_work {
      * after them are the split-K parts of `split` clusters (1 where there are none). */
     int32_t whole_count, unit_count;
     tgi_divisor split;
-    int32_t step_count;     /* of whole k */
+    int32_t step_count;     /* steps of a tile that is not split */
     int32_t last_products;  /* 32 bytes of k that the last step has, or begins: 1..4 */
-    int32_t steps_per_part; /* of a tile whose k is split, in a cluster or not */
+    int32_t steps_per_part; /* steps of a split-K part, in a cluster or not */
 } tgi_cluster_work;
 
 #endif

@@ -170,7 +170,7 @@ template <typename Body> struct tgi_skinny_kernel {
         adding = filling;
         typename Body::sums sums = {};
         int read = 0, write = 0;
-        uint32_t parity = 0; /* of the turn in which stages are read */
+        uint32_t parity = 0; /* parity of the stages that are read */
         Body::prepare(given, all.stages);
 #pragma unroll 1
         for (int step = 1 - Body::stages; adding.k < adding.last; step++) {

@@ -110,7 +110,7 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
         multiply(const tgi_consumer<Shape> &, uint32_t stage, int line, const a_rows &rows,
                  float (&part)[Shape::blocks][Shape::part_cols / 2]) const
         {
-            constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16; /* of a slice */
+            constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16; /* units of a slice */
             const uint64_t b = tgi_describe_64(stage + Shape::a_bytes + line * TGI_CHUNK_BYTES);
             tgi_wgmma_fence();
 #pragma unroll

@@ -32,7 +32,7 @@ static __device__ __forceinline__ void
 tgi_multiply_products(uint32_t stage, int group, int line,
                       float (&sum)[Shape::blocks][Shape::part_cols / 2])
 {
-    constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* of a slice */
+    constexpr int a_units = Shape::rows * TGI_CHUNK_BYTES / 16; /* units of a slice */
     constexpr int b_units = Shape::cols * TGI_CHUNK_BYTES / 16;
     constexpr int block_units = 64 * TGI_CHUNK_BYTES / 16, step_units = 2; /* 32 bytes of k */
     const uint64_t a = tgi_describe_64(stage + group * Shape::group_rows * TGI_CHUNK_BYTES);

@@ -21,7 +21,7 @@ static __device__ __forceinline__ void tgi_transpose_rows(uint32_t shared,
     shared += warp / 2 * 32 * TGI_WGMMA_STEP_BYTES + lane / 4 % 4 * 4;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const int unit = warp % 2 * 4 + half * 2 + lane / 16; /* of 16 bytes, of a line */
+        const int unit = warp % 2 * 4 + half * 2 + lane / 16; /* unit of 16 bytes in a line */
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             uint32_t word[2];

@@ -22,7 +22,7 @@ tgi_relayout_slot(const tgi_wgmma_memory<Shape> &memory, const tgi_unaligned_lin
     tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
     tgi_move_lines(own, memory.slots + slots.stage * TGI_UNALIGNED_SLOT_BYTES,
                    memory.stages + ring.stage * Shape::stage_bytes + line * TGI_WGMMA_STEP_BYTES);
-    tgi_fence_async_proxy(); /* by which the matrix instructions read the stage */
+    tgi_fence_async_proxy(); /* makes the lines visible to matrix instructions */
     __syncwarp();            /* all lanes have written their lines and passed the fence */
     if (tgi_thread() % 32 == 0) {
         tgi_barrier_arrive(memory.slot_empty + slots.stage * 8);

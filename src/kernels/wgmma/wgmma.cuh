@@ -168,7 +168,7 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
         typename feed::repair repair(args);
         feed::template sum<Shape>(at, tile, ring, repair, deferred, sum);
         tgi_pin_sums(sum[0]);
-        if (feed::is_sliced) /* whose sums leave few registers to keep the tile in */
+        if (feed::is_sliced) /* sums of slices leave no registers for the tile */
             tile = schedule.tile(tgi_make_opaque(i));
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
