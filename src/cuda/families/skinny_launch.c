@@ -14,7 +14,9 @@
 enum { BASE_A, BASE_B, BASE_COUNT };
 
 typedef struct skinny_prepared {
-    tgi_rank_args args; /* kernels without tensor maps take only the first member */
+    tgi_first_call first;
+    tgi_rank_args first_args; /* of the first call */
+    tgi_rank_args args;       /* kernels without tensor maps take only the first member */
     size_t args_bytes;
     int is_transposed;
     int64_t a_place; /* offset of A's copy in the workspace, if A is repacked */
@@ -131,35 +133,47 @@ static void prepare(const tgi_machine *machine, const tgi_problem *given,
     tgi_gemm_prepare_add(gemm, &prepared->add);
 }
 
+/* Fills the arguments of a call that reads A at `a`. */
+static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call, const void *a,
+                           skinny_prepared *prepared, tgi_rank_args *args)
+{
+    const int is_transposed = prepared->is_transposed;
+    const void *const base[BASE_COUNT] = {a, is_transposed ? call->a : call->b};
+    tg_status status = tgi_tensor_fill(queue->device, &prepared->slots, base, &prepared->args, args,
+                                       prepared->args_bytes);
+    if (status)
+        return status;
+    tgi_gemm_complete_args(call, is_transposed, &args->gemm);
+    if (prepared->repack.kernel.image) {
+        args->gemm.a = a;
+        args->gemm.a_vector_elems = prepared->args.gemm.a_vector_elems;
+    }
+    tgi_first_call_keep(&prepared->first, call, args, &prepared->first_args, prepared->args_bytes);
+    return TG_STATUS_OK;
+}
+
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     skinny_prepared *prepared = block;
-    const int is_transposed = prepared->is_transposed;
-    const void *a = is_transposed ? call->b : call->a;
-    const int is_a_repacked = prepared->repack.kernel.image != NULL;
+    const void *a = prepared->is_transposed ? call->b : call->a;
     tgi_rank_args args;
+    void *arguments[] = {&prepared->first_args};
     tg_status status = TG_STATUS_OK;
-    if (is_a_repacked) {
+    if (prepared->repack.kernel.image) {
         void *copy = (char *)call->workspace + prepared->a_place;
         status = tgi_repack_launch(queue, &prepared->repack, (const void *[2]){a, NULL},
                                    (void *[2]){copy, NULL});
         a = copy;
     }
-    const void *const base[BASE_COUNT] = {a, is_transposed ? call->a : call->b};
-    if (!status)
-        status = tgi_tensor_fill(queue->device, &prepared->slots, base, &prepared->args, &args,
-                                 prepared->args_bytes);
-    if (status)
-        return status;
-    tgi_gemm_complete_args(call, is_transposed, &args.gemm);
-    if (is_a_repacked) {
-        args.gemm.a = a;
-        args.gemm.a_vector_elems = prepared->args.gemm.a_vector_elems;
+    if (!status && !tgi_first_call_is(&prepared->first, call)) {
+        status = fill_args(queue, call, a, prepared, &args);
+        arguments[0] = &args;
     }
-    void *arguments[] = {&args};
-    status = tgi_cuda_run(queue, &prepared->multiply, arguments);
-    return status || args.gemm.k_part_count == 1 ? status
-                                                 : tgi_cuda_run(queue, &prepared->add, arguments);
+    if (!status)
+        status = tgi_cuda_run(queue, &prepared->multiply, arguments);
+    return status || prepared->args.gemm.k_part_count == 1
+               ? status
+               : tgi_cuda_run(queue, &prepared->add, arguments);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_skinny = {count_prepared_bytes, prepare, launch};

@@ -27,6 +27,8 @@ enum { SLOT_COUNT = 3 + TGI_UNALIGNED_KINDS };
 typedef struct wgmma_panel {
     tgi_unaligned_args args; /* other families than `loose` take only the first member */
     size_t args_bytes;
+    tgi_first_call first;
+    tgi_unaligned_args first_args; /* of the first call */
     int is_transposed, is_sliced, is_a_unaligned;
     tgi_tensor_slots slots;
     tgi_tensor_slot slot[SLOT_COUNT];
@@ -164,14 +166,6 @@ static void prepare_result(const tgi_kernel *kernel, wgmma_panel *panel)
         add_slot(panel, BASE_D, &tensor, offsetof(tgi_unaligned_args, wgmma.d_map));
 }
 
-static const char *find_suffix(const tgi_problem *p, const tgi_operand operand[2])
-{
-    static const char *const names[] = {"_kk", "_kn", "_mk", "_mn"};
-    if (tgi_type_is_fp8(p->type))
-        return p->b_type == TG_TYPE_FP8_E4M3 ? "_e4m3" : "_e5m2";
-    return names[2 * operand[0].is_across + operand[1].is_across];
-}
-
 /* Returns the tile order in groups of `rows` rows of clusters. */
 static tgi_cluster_order make_order(int64_t row_clusters, int64_t col_tiles, int64_t rows)
 {
@@ -257,7 +251,7 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
         .shared_bytes = (unsigned)tgi_wgmma_shared_bytes(kernel, operand[1].is_across),
         .is_early = 1};
     snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s%s", kernel->name,
-             panel->is_sliced ? "" : find_suffix(&args->gemm.problem, operand));
+             panel->is_sliced ? "" : tgi_wgmma_find_suffix(&args->gemm.problem, operand));
 }
 
 static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,
@@ -335,29 +329,41 @@ static tg_status launch_before(const tgi_cuda_queue *queue, wgmma_panel *panel, 
                                       : TG_STATUS_OK;
 }
 
-static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, wgmma_panel *panel)
+/* Fills the arguments of a call whose maps begin at base[0..]. */
+static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
+                           const void *const base[], wgmma_panel *panel, tgi_unaligned_args *args)
 {
-    const int is_transposed = panel->is_transposed;
-    tgi_unaligned_args args;
-    tgi_wgmma_args *wgmma = &args.wgmma;
-    const void *base[BASE_COUNT] = {is_transposed ? call->b : call->a,
-                                    is_transposed ? call->a : call->b,
-                                    tgi_tensor_shift(call->d) ? NULL : call->d};
-    tg_status status = launch_before(queue, panel, call->workspace, base);
-    if (!status)
-        status = tgi_tensor_fill(queue->device, &panel->slots, base, &panel->args, &args,
-                                 panel->args_bytes);
+    tgi_wgmma_args *wgmma = &args->wgmma;
+    tg_status status =
+        tgi_tensor_fill(queue->device, &panel->slots, base, &panel->args, args, panel->args_bytes);
     if (status)
         return status;
-    tgi_gemm_complete_args(call, is_transposed, &wgmma->gemm);
+    tgi_gemm_complete_args(call, panel->is_transposed, &wgmma->gemm);
     wgmma->d.is_tma_stored = wgmma->d.is_tma_stored && base[BASE_D];
     if (panel->is_sliced)
         tgi_slices_complete_args(&panel->slices, call->workspace, wgmma);
     for (int i = 0; panel->is_a_unaligned && i < TGI_UNALIGNED_KINDS; i++)
-        args.a_lines.shifts |=
+        args->a_lines.shifts |=
             tgi_tensor_shift((const char *)base[BASE_A] + panel->slot[i].operand_offset) << 4 * i;
-    void *arguments[] = {&args};
-    status = tgi_cuda_run(queue, &panel->multiply, arguments);
+    tgi_first_call_keep(&panel->first, call, args, &panel->first_args, panel->args_bytes);
+    return TG_STATUS_OK;
+}
+
+static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, wgmma_panel *panel)
+{
+    const int is_transposed = panel->is_transposed;
+    const void *base[BASE_COUNT] = {is_transposed ? call->b : call->a,
+                                    is_transposed ? call->a : call->b,
+                                    tgi_tensor_shift(call->d) ? NULL : call->d};
+    tgi_unaligned_args args;
+    void *arguments[] = {&panel->first_args};
+    tg_status status = launch_before(queue, panel, call->workspace, base);
+    if (!status && !tgi_first_call_is(&panel->first, call)) {
+        status = fill_args(queue, call, base, panel, &args);
+        arguments[0] = &args;
+    }
+    if (!status)
+        status = tgi_cuda_run(queue, &panel->multiply, arguments);
     return status || !panel->add.image ? status : tgi_cuda_run(queue, &panel->add, arguments);
 }
 

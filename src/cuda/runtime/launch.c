@@ -23,32 +23,48 @@ static tg_status fail_launch(const tgi_cuda_device *device, const tgi_cuda_kerne
     return tgi_driver_fail(device->driver, error, what);
 }
 
-/* Finds the kernel's function and opts in to its shared memory. Threads that bind at once take
- * turns and find the same function. */
-static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **function)
-{
-    pthread_mutex_lock(&device->lock);
-    const int mode = tgi_cuda_relax_capture(device);
-    int error = TGI_CUDA_SUCCESS;
-    tg_status status = tgi_cuda_find_function(device, kernel->image, kernel->symbol, function);
-    if (!status && kernel->shared_bytes > SHARED_BYTES_FREE)
-        error = device->driver->set_function_attribute(*function, TGI_CUDA_FUNCTION_SHARED_BYTES,
-                                                       (int)kernel->shared_bytes);
-    if (error)
-        status = fail_launch(device, kernel, error);
-    if (!status)
-        atomic_store_explicit(&kernel->function, *function, memory_order_release);
-    tgi_cuda_restore_capture(device, mode);
-    pthread_mutex_unlock(&device->lock);
-    return status;
-}
-
 /* Returns 1 if kernels may start early. Images for chips with this feature hold the wait that it
  * needs. Older drivers cannot capture such a launch. */
 static int can_start_early(const tgi_cuda_device *device)
 {
     return tgi_arch_has(device->capability, TGI_FEATURE_EARLY_LAUNCH) &&
            device->driver->version >= EARLY_VERSION;
+}
+
+static void set_attributes(const tgi_cuda_device *device, tgi_cuda_kernel *kernel)
+{
+    if (kernel->is_early && can_start_early(device))
+        kernel->attributes[kernel->attribute_count++] =
+            (tgi_driver_attribute){.name = TGI_CUDA_LAUNCH_EARLY, .value.is_on = 1};
+    if (kernel->cluster > 1)
+        kernel->attributes[kernel->attribute_count++] = (tgi_driver_attribute){
+            .name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {kernel->cluster, 1, 1}};
+}
+
+/* Finds the kernel's function, opts in to its shared memory and sets its attributes. Threads that
+ * bind at once take turns: the first one binds. */
+static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **function)
+{
+    tg_status status = TG_STATUS_OK;
+    pthread_mutex_lock(&device->lock);
+    *function = atomic_load_explicit(&kernel->function, memory_order_relaxed);
+    if (!*function) {
+        const int mode = tgi_cuda_relax_capture(device);
+        int error = TGI_CUDA_SUCCESS;
+        status = tgi_cuda_find_function(device, kernel->image, kernel->symbol, function);
+        if (!status && kernel->shared_bytes > SHARED_BYTES_FREE)
+            error = device->driver->set_function_attribute(
+                *function, TGI_CUDA_FUNCTION_SHARED_BYTES, (int)kernel->shared_bytes);
+        if (error)
+            status = fail_launch(device, kernel, error);
+        if (!status) {
+            set_attributes(device, kernel);
+            atomic_store_explicit(&kernel->function, *function, memory_order_release);
+        }
+        tgi_cuda_restore_capture(device, mode);
+    }
+    pthread_mutex_unlock(&device->lock);
+    return status;
 }
 
 /* Launches the kernel as often as the call asks, and adds up the time. */
@@ -74,21 +90,13 @@ tg_status tgi_cuda_run(const tgi_cuda_queue *queue, tgi_cuda_kernel *kernel, voi
         if (status)
             return status;
     }
-    tgi_driver_attribute attributes[2];
-    unsigned attribute_count = 0;
-    if (kernel->is_early && can_start_early(device))
-        attributes[attribute_count++] =
-            (tgi_driver_attribute){.name = TGI_CUDA_LAUNCH_EARLY, .value.is_on = 1};
-    if (kernel->cluster > 1)
-        attributes[attribute_count++] = (tgi_driver_attribute){
-            .name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {kernel->cluster, 1, 1}};
     const tgi_driver_launch asked = {
         .grid = {kernel->grid[0], kernel->grid[1], kernel->grid[2]},
         .block = {kernel->block[0], kernel->block[1], kernel->block[2]},
         .shared_bytes = kernel->shared_bytes,
         .stream = queue->stream,
-        .attributes = attributes,
-        .attribute_count = attribute_count};
+        .attributes = kernel->attributes,
+        .attribute_count = kernel->attribute_count};
     const int error = queue->bare_launch
                           ? launch_bare(queue, &asked, function, arguments)
                           : device->driver->launch(&asked, function, arguments, NULL);

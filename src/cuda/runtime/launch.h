@@ -29,7 +29,9 @@ typedef struct tgi_cuda_kernel {
     /* 1: programmatic dependent launch. The kernel may start before the stream's kernel ahead of it
      * has ended, which hides part of the start. It waits by tgi_wait_for_stream. */
     int is_early;
-    void *_Atomic function; /* NULL until the first launch */
+    void *_Atomic function; /* NULL until the first launch, which fills the members below */
+    tgi_driver_attribute attributes[2];
+    unsigned attribute_count;
 } tgi_cuda_kernel;
 
 /* Puts the kernel into the queue. `arguments[i]` points to the i-th argument of the function, as
