@@ -208,8 +208,8 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
 {
     const int programmatic_stream_serialization = 6;
     RETURN_FAILURE();
-    (void)arguments;
     (void)extra;
+    memcpy(state.argument, arguments[0], state.argument_bytes);
     snprintf(state.kernel, sizeof state.kernel, "%s", ((fake_function *)function)->name);
     const size_t length = strlen(state.kernels);
     snprintf(state.kernels + length, sizeof state.kernels - length, "%s,", state.kernel);

@@ -11,6 +11,7 @@
 #ifndef TEST_FAKE_DRIVER_H
 #define TEST_FAKE_DRIVER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct fake_driver {
@@ -20,14 +21,16 @@ typedef struct fake_driver {
     int64_t free_bytes;
     int is_capturing; /* the answer of cuStreamGetCaptureInfo_v2 for every stream */
     uint64_t capture;
+    size_t argument_bytes; /* how many of them a launch records */
 
     /* These members record what was done. */
     int launch_count, load_count, allocate_count, live_allocation_count, retain_count;
     int shared_attribute_count, wait_count;
     int get_current_count, set_current_count, encode_count, replace_count, get_capture_count;
-    char kernel[128];  /* names the kernel of the last launch */
-    char kernels[512]; /* names all since it was emptied, a comma behind each */
-    char boxes[128];   /* tells all maps since it was emptied: "64x8," elements of as many lines */
+    char kernel[128];             /* names the kernel of the last launch */
+    char kernels[512];            /* names all since it was emptied, a comma behind each */
+    unsigned char argument[1280]; /* the first bytes of the last launch's first argument */
+    char boxes[128]; /* tells all maps since it was emptied: "64x8," elements of as many lines */
     unsigned grid[3], block[3], shared_bytes;
     int is_early; /* the last launch may start before the stream's earlier kernel has ended */
     void *stream;

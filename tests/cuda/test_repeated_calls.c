@@ -94,6 +94,64 @@ static void test_driver_calls(void **state)
     tg_destroy_context(context);
 }
 
+/* Returns 1 if the last launch's argument has these bytes among its first ones. */
+static int has_argument(const void *bytes, size_t byte_count)
+{
+    const fake_driver *driver = fake_reach();
+    for (size_t i = 0; i + byte_count <= driver->argument_bytes; i++) {
+        if (memcmp(driver->argument + i, bytes, byte_count) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* A plan keeps the arguments of its first call for the calls that repeat it. A call that differs
+ * from it in one operand or in alpha has its own, and changes nothing for those that follow. */
+static void test_each_call_has_its_arguments(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *problem, *kernel;
+        size_t argument_bytes; /* up to the pointer to D; the argument has more */
+    } cases[] = {{"64x64x64:fp64:alpha=2", "cuda_dmma", 264},
+                 {"64x64x64:fp64", "cuda_small", 264},
+                 {"64x64x64:prec=ieee_fp32", "cuda_simt", 264},
+                 {"1x256x256:nt:bf16", "cuda_dot", 264},
+                 {"64x64x64:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", 1032}};
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_problem problem = parse(cases[i].problem);
+        const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = cases[i].kernel};
+        tg_plan *plan = NULL;
+        fake_reach()->argument_bytes = cases[i].argument_bytes;
+        assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+        for (int turn = 0; turn < 6; turn++) {
+            const tg_buffers buffers = {.struct_bytes = sizeof buffers,
+                                        .a = memory[0] + (turn == 1 ? 256 : 0),
+                                        .b = memory[1] + (turn == 2 ? 256 : 0),
+                                        .d = memory[2] + (turn == 4 ? 256 : 0)};
+            const void *const operands[] = {buffers.a, buffers.b, buffers.d};
+            assert_int_equal(tg_execute_plan(plan, &buffers), 0);
+            for (int operand = 0; operand < 3; operand++)
+                assert_true(has_argument(&operands[operand], sizeof operands[operand]));
+        }
+        tg_destroy_plan(plan);
+    }
+    tg_problem problem = parse("64x64x64:fp64");
+    fake_reach()->argument_bytes = cases[0].argument_bytes;
+    problem.a.data = memory[0];
+    problem.b.data = memory[1];
+    problem.d.data = memory[2];
+    for (int turn = 0; turn < 6; turn++) {
+        problem.alpha = turn % 2 ? 5.0 : 3.0;
+        assert_int_equal(tg_multiply(context, &problem), 0);
+        assert_true(has_argument(&problem.alpha, sizeof problem.alpha));
+    }
+    fake_reach()->argument_bytes = 0;
+    tg_destroy_context(context);
+}
+
 /* The bare launch of a plan launches its kernel as often as it is told, and asks nothing else. */
 static void test_bare_launch(void **state)
 {
@@ -269,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_driver_calls),
+        cmocka_unit_test(test_each_call_has_its_arguments),
         cmocka_unit_test(test_bare_launch),
         cmocka_unit_test(test_unaligned_operands_are_planned_for_once),
         cmocka_unit_test(test_factors_share_a_plan),
