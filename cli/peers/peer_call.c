@@ -28,9 +28,9 @@ static int find_leading(int64_t rows, int64_t cols, int64_t row_stride, int64_t 
 static int read_operand(const tg_matrix *matrix, tg_operation op, int64_t rows, int64_t cols,
                         int is_swapped, int *is_transposed, int64_t *leading)
 {
-    int is_turned = (op == TG_OPERATION_TRANSPOSE) != is_swapped;
-    int64_t row_stride = is_turned ? matrix->col_stride : matrix->row_stride;
-    int64_t col_stride = is_turned ? matrix->row_stride : matrix->col_stride;
+    int swaps_strides = (op == TG_OPERATION_TRANSPOSE) != is_swapped;
+    int64_t row_stride = swaps_strides ? matrix->col_stride : matrix->row_stride;
+    int64_t col_stride = swaps_strides ? matrix->row_stride : matrix->col_stride;
     return is_swapped ? find_leading(cols, rows, row_stride, col_stride, is_transposed, leading)
                       : find_leading(rows, cols, row_stride, col_stride, is_transposed, leading);
 }
@@ -50,20 +50,21 @@ static const char *find_gemm(const tg_problem *problem, peer_gemm *gemm)
         problem->op_a == TG_OPERATION_NONE ? problem->a.col_count : problem->a.row_count;
     if (m == 0 || n == 0 || k == 0)
         return "peers are not measured on products with a size of 0";
-    int is_d_turned = 0;
-    if (!find_leading(m, n, problem->d.row_stride, problem->d.col_stride, &is_d_turned, &gemm->ldd))
+    int is_d_transposed = 0;
+    if (!find_leading(m, n, problem->d.row_stride, problem->d.col_stride, &is_d_transposed,
+                      &gemm->ldd))
         return "D is strided in both directions, which a BLAS cannot store";
-    gemm->is_swapped = is_d_turned;
-    gemm->m = is_d_turned ? n : m;
-    gemm->n = is_d_turned ? m : n;
+    gemm->is_swapped = is_d_transposed;
+    gemm->m = is_d_transposed ? n : m;
+    gemm->n = is_d_transposed ? m : n;
     gemm->k = k;
     gemm->alpha = problem->alpha;
-    gemm->type = is_d_turned ? problem->b.type : problem->a.type;
-    gemm->b_type = is_d_turned ? problem->a.type : problem->b.type;
+    gemm->type = is_d_transposed ? problem->b.type : problem->a.type;
+    gemm->b_type = is_d_transposed ? problem->a.type : problem->b.type;
     gemm->d_type = problem->d.type;
     gemm->is_tf32 = problem->precision == TG_PRECISION_TF32;
     int is_a_read = 0, is_b_read = 0;
-    if (is_d_turned) {
+    if (is_d_transposed) {
         is_a_read =
             read_operand(&problem->b, problem->op_b, k, n, 1, &gemm->is_a_transposed, &gemm->lda);
         is_b_read =

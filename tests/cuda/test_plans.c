@@ -341,24 +341,24 @@ static void test_boxes_end_with_their_operand(void **state)
 
 /* Lines of A and B may begin anywhere. One operand is read where it lies, with a TMA box for each
  * alignment; a pass repacks the other one. */
-static void test_loose_lines(void **state)
+static void test_unaligned_lines(void **state)
 {
     (void)state;
-#define LOOSE "cuda_loose_sm90a_bf16_128x128x64"
+#define UNALIGNED "cuda_loose_sm90a_bf16_128x128x64"
     static const struct {
         const char *problem, *kernels, *boxes;
         int offset; /* elements in front of A */
-    } cases[] = {{"1024x2048x1001:nn:bf16", LOOSE "_kn,",
+    } cases[] = {{"1024x2048x1001:nn:bf16", UNALIGNED "_kn,",
                   "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x48,64x64,", 0},
-                 {"512x2001x768:nn:bf16:d=bf16", LOOSE "_mk,",
+                 {"512x2001x768:nn:bf16:d=bf16", UNALIGNED "_mk,",
                   "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,", 0},
-                 {"1001x1003x1005:nt:bf16", "tgi_repack_2," LOOSE "_kk,",
+                 {"1001x1003x1005:nt:bf16", "tgi_repack_2," UNALIGNED "_kk,",
                   "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,64x112,", 0},
-                 {"1024x1024x1024:nn:bf16", LOOSE "_kn,",
+                 {"1024x1024x1024:nn:bf16", UNALIGNED "_kn,",
                   "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x64,", 1},
                  {"1024x1024x1024:nn:bf16", NULL, NULL, 0}};
     static _Alignas(16) float a[2048 * 1024], b[2048 * 1024], d[2048 * 1024];
-    static const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = LOOSE};
+    static const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = UNALIGNED};
     fake_driver *fake = fake_reset();
     tg_context *context = fake_open_context("cuda");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -394,7 +394,7 @@ int main(void)
         cmocka_unit_test(test_batch_invariant_rows),
         cmocka_unit_test(test_panels),
         cmocka_unit_test(test_boxes_end_with_their_operand),
-        cmocka_unit_test(test_loose_lines),
+        cmocka_unit_test(test_unaligned_lines),
     };
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

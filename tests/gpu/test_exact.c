@@ -88,14 +88,14 @@ static tg_problem draw_problem(void *operand, void *d, uint64_t *random)
 {
     int64_t m = draw_log_uniform(SIDE_MAX, random), n = draw_log_uniform(SIDE_MAX, random);
     int64_t k = draw_log_uniform(DEPTH_MAX, random);
-    int is_a_turned = (int)(check_next_random(random) & 1);
-    int is_b_turned = (int)(check_next_random(random) & 1);
-    tg_problem problem =
-        tg_make_problem(tg_make_matrix(type, operand, is_a_turned ? k : m, is_a_turned ? m : k),
-                        tg_make_matrix(type, operand, is_b_turned ? n : k, is_b_turned ? k : n),
-                        tg_make_matrix(draw_d_type(random), d, m, n));
-    problem.op_a = is_a_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
-    problem.op_b = is_b_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    int is_a_transposed = (int)(check_next_random(random) & 1);
+    int is_b_transposed = (int)(check_next_random(random) & 1);
+    tg_problem problem = tg_make_problem(
+        tg_make_matrix(type, operand, is_a_transposed ? k : m, is_a_transposed ? m : k),
+        tg_make_matrix(type, operand, is_b_transposed ? n : k, is_b_transposed ? k : n),
+        tg_make_matrix(draw_d_type(random), d, m, n));
+    problem.op_a = is_a_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    problem.op_b = is_b_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     problem.precision = precision;
     /* An FP8 D soon reaches its largest number: half of the cases are scaled so that it does
      * not. */
@@ -233,12 +233,14 @@ static tg_problem make_round_problem(const device_memory *memory, const round_ca
 {
     const int bytes = tg_get_type_bytes(type);
     const tg_type d_type = bytes == 1 ? c->d_of_fp8 : bytes == 2 ? c->d_type : type;
-    const int is_a_turned = c->op_a == TG_OPERATION_TRANSPOSE;
-    const int is_b_turned = c->op_b == TG_OPERATION_TRANSPOSE;
-    tg_problem p = tg_make_problem(
-        tg_make_matrix(type, memory->operand, is_a_turned ? c->k : c->m, is_a_turned ? c->m : c->k),
-        tg_make_matrix(type, memory->operand, is_b_turned ? c->n : c->k, is_b_turned ? c->k : c->n),
-        tg_make_matrix(d_type, memory->d, c->m, c->n));
+    const int is_a_transposed = c->op_a == TG_OPERATION_TRANSPOSE;
+    const int is_b_transposed = c->op_b == TG_OPERATION_TRANSPOSE;
+    tg_problem p =
+        tg_make_problem(tg_make_matrix(type, memory->operand, is_a_transposed ? c->k : c->m,
+                                       is_a_transposed ? c->m : c->k),
+                        tg_make_matrix(type, memory->operand, is_b_transposed ? c->n : c->k,
+                                       is_b_transposed ? c->k : c->n),
+                        tg_make_matrix(d_type, memory->d, c->m, c->n));
     p.op_a = c->op_a;
     p.op_b = c->op_b;
     p.precision = precision;
@@ -255,18 +257,18 @@ static tg_problem make_round_problem(const device_memory *memory, const round_ca
 static void test_rounds(void **state)
 {
     (void)state;
-    const tg_operation none = TG_OPERATION_NONE, turned = TG_OPERATION_TRANSPOSE;
+    const tg_operation none = TG_OPERATION_NONE, transposed = TG_OPERATION_TRANSPOSE;
     const round_case cases[] = {
         {3000, 4096, 330, 1, none, none, TG_TYPE_BF16, TG_TYPE_FP8_E4M3},
         {3000, 4093, 330, 1, none, none, TG_TYPE_BF16, TG_TYPE_FP8_E5M2},
         {2000, 4096, 333, 2, none, none, TG_TYPE_BF16, TG_TYPE_BF16},
-        {9001, 511, 1001, 1, turned, none, TG_TYPE_BF16, TG_TYPE_BF16},
-        {1504, 4096, 336, 2, none, turned, TG_TYPE_FP16, TG_TYPE_BF16},
-        {1504, 4096, 232, 2, turned, none, TG_TYPE_BF16, TG_TYPE_FP8_E4M3},
-        {1504, 4072, 100, 2, none, turned, TG_TYPE_BF16, TG_TYPE_FP8_E5M2},
-        {1504, 4096, 3008, 1, turned, turned, TG_TYPE_FP16, TG_TYPE_FP16},
+        {9001, 511, 1001, 1, transposed, none, TG_TYPE_BF16, TG_TYPE_BF16},
+        {1504, 4096, 336, 2, none, transposed, TG_TYPE_FP16, TG_TYPE_BF16},
+        {1504, 4096, 232, 2, transposed, none, TG_TYPE_BF16, TG_TYPE_FP8_E4M3},
+        {1504, 4072, 100, 2, none, transposed, TG_TYPE_BF16, TG_TYPE_FP8_E5M2},
+        {1504, 4096, 3008, 1, transposed, transposed, TG_TYPE_FP16, TG_TYPE_FP16},
         {8192, 512, 336, 2, none, none, TG_TYPE_BF16, TG_TYPE_FP8_E4M3},
-        {9000, 512, 3008, 1, none, turned, TG_TYPE_BF16, TG_TYPE_BF16},
+        {9000, 512, 3008, 1, none, transposed, TG_TYPE_BF16, TG_TYPE_BF16},
     };
     static tg_candidate candidates[CANDIDATE_CAPACITY];
     device_memory memory;

@@ -91,9 +91,9 @@ typedef struct sample {
 static void draw_samples(const operands *o, const tg_problem *p, sample *samples)
 {
     const int64_t m = p->d.row_count, n = p->d.col_count;
-    const int is_a_turned = p->op_a == TG_OPERATION_TRANSPOSE;
-    const int is_b_turned = p->op_b == TG_OPERATION_TRANSPOSE;
-    const int64_t k = is_a_turned ? p->a.row_count : p->a.col_count;
+    const int is_a_transposed = p->op_a == TG_OPERATION_TRANSPOSE;
+    const int is_b_transposed = p->op_b == TG_OPERATION_TRANSPOSE;
+    const int64_t k = is_a_transposed ? p->a.row_count : p->a.col_count;
     const double unit = o->type == TG_TYPE_FP64 ? 0x1p-53 : 0x1p-24;
     uint64_t random = 11;
     for (int i = 0; i < sample_count; i++) {
@@ -102,8 +102,8 @@ static void draw_samples(const operands *o, const tg_problem *p, sample *samples
         s->col = i < 4 ? i % 2 * (n - 1) : (int64_t)(check_next_random(&random) % (uint64_t)n);
         double sum = 0.0, magnitude = 0.0;
         for (int64_t q = 0; q < k; q++) {
-            int64_t a = is_a_turned ? q * m + s->row : s->row * k + q;
-            int64_t b = is_b_turned ? s->col * k + q : q * n + s->col;
+            int64_t a = is_a_transposed ? q * m + s->row : s->row * k + q;
+            int64_t b = is_b_transposed ? s->col * k + q : q * n + s->col;
             double product = check_get_element(o->type, o->values, a % period) *
                              check_get_element(o->type, o->values, b % period);
             sum += product;
@@ -153,16 +153,16 @@ static void judge_kernel(const operands *o, const tg_problem *p, const sample *s
 static void judge_shape(const operands *o, int64_t m, int64_t n, int64_t k, const char *layout,
                         void *a, void *b, void *d)
 {
-    const int is_a_turned = layout[0] == 't', is_b_turned = layout[1] == 't';
+    const int is_a_transposed = layout[0] == 't', is_b_transposed = layout[1] == 't';
     static tg_candidate candidates[candidate_capacity];
     sample samples[sample_count];
     int count = 0, run_count = 0;
-    tg_problem p =
-        tg_make_problem(tg_make_matrix(o->type, a, is_a_turned ? k : m, is_a_turned ? m : k),
-                        tg_make_matrix(o->type, b, is_b_turned ? n : k, is_b_turned ? k : n),
-                        tg_make_matrix(o->type, d, m, n));
-    p.op_a = is_a_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
-    p.op_b = is_b_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    tg_problem p = tg_make_problem(
+        tg_make_matrix(o->type, a, is_a_transposed ? k : m, is_a_transposed ? m : k),
+        tg_make_matrix(o->type, b, is_b_transposed ? n : k, is_b_transposed ? k : n),
+        tg_make_matrix(o->type, d, m, n));
+    p.op_a = is_a_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    p.op_b = is_b_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     draw_samples(o, &p, samples);
     assert_int_equal(tg_list_candidates(o->context, &p, candidates, candidate_capacity, &count), 0);
     assert_true(count <= candidate_capacity);

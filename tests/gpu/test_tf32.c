@@ -61,7 +61,7 @@ static int is_nearest(float is, float of)
 /* The numbers are A (a column) or B (a row). Each lies in a line along k of its own, `pitch`
  * elements from the last, or all lie in one line across it. */
 typedef struct rounding_case {
-    int is_b, is_turned;
+    int is_b, is_transposed;
     int64_t pitch, first; /* elements in front of the first number */
 } rounding_case;
 
@@ -70,8 +70,8 @@ static void check_case(tg_context *context, const rounding_case *c, const char *
 {
     enum { room = number_count * 5 };
     static float host[room], d[number_count * others];
-    const int64_t lines = number_count, span = c->is_turned ? lines : c->pitch * lines;
-    const int64_t pitch = c->is_turned ? 1 : c->pitch;
+    const int64_t lines = number_count, span = c->is_transposed ? lines : c->pitch * lines;
+    const int64_t pitch = c->is_transposed ? 1 : c->pitch;
     void *device[3];
     const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
     tg_plan *plan;
@@ -93,7 +93,7 @@ static void check_case(tg_context *context, const rounding_case *c, const char *
     tg_matrix column = tg_make_matrix(TG_TYPE_FP32, a, c->is_b ? others : lines, 1);
     tg_matrix row = tg_make_matrix(TG_TYPE_FP32, b, 1, c->is_b ? lines : others);
     *(c->is_b ? &row.col_stride : &column.row_stride) = pitch;
-    *(c->is_b ? &row.row_stride : &column.col_stride) = c->is_turned ? c->pitch * lines : 1;
+    *(c->is_b ? &row.row_stride : &column.col_stride) = c->is_transposed ? c->pitch * lines : 1;
     tg_problem problem = tg_make_problem(
         column, row, tg_make_matrix(TG_TYPE_FP32, device[2], column.row_count, row.col_count));
     problem.precision = TG_PRECISION_TF32;
@@ -107,7 +107,7 @@ static void check_case(tg_context *context, const rounding_case *c, const char *
         const float of = numbers[c->is_b ? i % lines : i / others];
         if (!is_nearest(d[i], of))
             fail_msg("%s, %s, %s, pitch %lld: %a became %a", kernel, c->is_b ? "B" : "A",
-                     c->is_turned ? "across k" : "along k", (long long)c->pitch, (double)of,
+                     c->is_transposed ? "across k" : "along k", (long long)c->pitch, (double)of,
                      (double)d[i]);
     }
     for (int i = 0; i < 3; i++)

@@ -36,11 +36,11 @@ static int64_t draw_depth(uint64_t *random)
 static void draw_shape(const case_domain *domain, uint64_t *random, int64_t shape[3])
 {
     /* The library may compute D^T, in which case a tile's rows lie along D's columns. */
-    int is_turned = happens(random, 4);
+    int is_transposed = happens(random, 4);
     int64_t rows = domain->tile_rows > 1 ? domain->tile_rows : 8;
     int64_t cols = domain->tile_cols > 1 ? domain->tile_cols : 8;
-    shape[0] = draw_edge(random, is_turned ? cols : rows);
-    shape[1] = draw_edge(random, is_turned ? rows : cols);
+    shape[0] = draw_edge(random, is_transposed ? cols : rows);
+    shape[1] = draw_edge(random, is_transposed ? rows : cols);
     shape[2] = draw_depth(random);
     int64_t size_class = draw(random, 24);
     if (size_class < 2) { /* tall or wide shapes */
@@ -189,15 +189,15 @@ void case_draw(const case_domain *domain, uint64_t seed, operand_spec *spec)
     if (absolute(batch_count) * shape[0] * shape[1] * shape[2] > 16 * domain->work_limit)
         batch_count = 1;
     tg_type d_type = draw_d_type(domain->type, &random);
-    int is_a_turned = happens(&random, 2), is_b_turned = happens(&random, 2);
+    int is_a_transposed = happens(&random, 2), is_b_transposed = happens(&random, 2);
 
     tg_problem *problem = &spec->problem;
     *problem = tg_make_problem(
-        make_view(domain->type, shape[is_a_turned ? 2 : 0], shape[is_a_turned ? 0 : 2]),
-        make_view(domain->type, shape[is_b_turned ? 1 : 2], shape[is_b_turned ? 2 : 1]),
+        make_view(domain->type, shape[is_a_transposed ? 2 : 0], shape[is_a_transposed ? 0 : 2]),
+        make_view(domain->type, shape[is_b_transposed ? 1 : 2], shape[is_b_transposed ? 2 : 1]),
         make_view(d_type, shape[0], shape[1]));
-    problem->op_a = is_a_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
-    problem->op_b = is_b_turned ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    problem->op_a = is_a_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+    problem->op_b = is_b_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
     problem->batch_count = batch_count;
     draw_layout(&problem->a, batch_count, 0, &random);
     draw_layout(&problem->b, batch_count, 0, &random);

@@ -20,15 +20,15 @@ typedef struct mutant_run {
 static mutant_run start_run(const tg_problem *problem, mutant_defect defect)
 {
     mutant_run run = {.problem = problem, .defect = defect};
-    int is_a_turned = problem->op_a == TG_OPERATION_TRANSPOSE;
-    int is_b_turned = problem->op_b == TG_OPERATION_TRANSPOSE;
+    int is_a_transposed = problem->op_a == TG_OPERATION_TRANSPOSE;
+    int is_b_transposed = problem->op_b == TG_OPERATION_TRANSPOSE;
     run.m = problem->d.row_count;
     run.n = problem->d.col_count;
-    run.k = is_a_turned ? problem->a.row_count : problem->a.col_count;
-    run.a_row = is_a_turned ? problem->a.col_stride : problem->a.row_stride;
-    run.a_col = is_a_turned ? problem->a.row_stride : problem->a.col_stride;
-    run.b_row = is_b_turned ? problem->b.col_stride : problem->b.row_stride;
-    run.b_col = is_b_turned ? problem->b.row_stride : problem->b.col_stride;
+    run.k = is_a_transposed ? problem->a.row_count : problem->a.col_count;
+    run.a_row = is_a_transposed ? problem->a.col_stride : problem->a.row_stride;
+    run.a_col = is_a_transposed ? problem->a.row_stride : problem->a.col_stride;
+    run.b_row = is_b_transposed ? problem->b.col_stride : problem->b.row_stride;
+    run.b_col = is_b_transposed ? problem->b.row_stride : problem->b.col_stride;
     run.is_double = problem->a.type == TG_TYPE_FP64;
     return run;
 }

@@ -150,7 +150,7 @@ struct tgi_small {
         const T *a = tgi_find_a<T>(args, tile, k), *b = tgi_find_b<T>(args, tile, k);
         const int rows = tgi_clamp_count(p.m - tile.row, Rows);
         const int cols = tgi_clamp_count(p.n - tile.col, Cols);
-        const int64_t filled = Stages * stride; /* stages by which copies run ahead */
+        const int64_t filled = Stages * stride; /* distance along k by which copies run ahead */
         int stage = 0;
 #pragma unroll 1
         for (k -= filled; k < last; k += stride) {
