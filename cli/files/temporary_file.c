@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,9 @@ static void remove_and_end(int number)
 {
     static const char text[] = "tilegemm: the memory of a mapped file is gone (SIGBUS): an input "
                                "was shortened, or its disk failed, while it was read\n";
+    static atomic_flag is_ending = ATOMIC_FLAG_INIT;
+    while (atomic_flag_test_and_set(&is_ending))
+        pause(); /* another thread is here and ends the process */
     if (number == SIGBUS && write(STDERR_FILENO, text, sizeof text - 1) < 0)
         number = SIGBUS; /* stderr is closed: nobody can be told */
     if (is_armed)

@@ -164,8 +164,9 @@ static void open_member(member *m)
 /* Makes workers until there are `wanted` or one cannot be made. The caller has the pool. */
 static void start_workers(int wanted)
 {
+    static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
     pthread_attr_t attributes;
-    sigset_t all, before;
+    sigset_t others, before;
     if (!pool.has_fork_handler && pthread_atfork(NULL, NULL, reset_in_child))
         return;
     pool.has_fork_handler = 1;
@@ -174,9 +175,12 @@ static void start_workers(int wanted)
     if (pool.worker_count == 0)
         open_member(&members[0]);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    /* A worker inherits the mask: signals are for the threads of the program. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    /* A worker inherits the mask. Signals are for the threads of the program, but a worker's own
+     * fault must reach the program's handler: a blocked one ends the process without it. */
+    sigfillset(&others);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        sigdelset(&others, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
     while (pool.worker_count < wanted) {
         member *worker = &members[pool.worker_count + 1];
         open_member(worker);

@@ -160,15 +160,16 @@ class Signals(OutputCase):
     def leave_no_core():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
-    def start(self, number=None, action=None):
-        """Starts a job that finds `action` set for the signal, and returns it while it writes."""
+    def start(self, number=None, action=None, k=1):
+        """Starts a job that finds `action` set for the signal, and returns it while it computes or
+        writes D = A B; A is 3000 x k."""
         def prepare():
             self.leave_no_core()
             if number is not None:
                 signal.signal(number, action)
 
-        np.save("a.npy", self.make(3000, 1, dtype="<f8"))
-        np.save("b.npy", self.make(1, 3000, dtype="<f8"))
+        np.save("a.npy", self.make(3000, k, dtype="<f8"))
+        np.save("b.npy", self.make(k, 3000, dtype="<f8"))
         before = set(list_temporary_files())
         job = subprocess.Popen([PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -198,6 +199,16 @@ class Signals(OutputCase):
                 self.assertEqual("the memory of a mapped file is gone" in errors,
                                  number == signal.SIGBUS, errors)
                 self.assert_old()
+
+    def test_shortened_input(self):
+        """The loss of an input's memory is told, whichever thread meets it."""
+        for _ in range(4):
+            job = self.start(k=2000)
+            os.truncate("a.npy", 128)
+            errors = job.communicate(timeout=60)[1]
+            self.assertEqual(job.returncode, -signal.SIGBUS)
+            self.assertRegex(errors, "^tilegemm: the memory of a mapped file is gone .*\n$")
+            self.assert_old()
 
     def test_any_moment(self):
         """Whenever a signal comes, the output is the old one or whole, and alone."""
