@@ -15,7 +15,7 @@ enum { BASE_A, BASE_B, BASE_COUNT };
 
 typedef struct skinny_prepared {
     tgi_first_call first;
-    tgi_rank_args first_args; /* of the first call */
+    tgi_rank_args first_args; /* arguments of the first call */
     tgi_rank_args args;       /* kernels without tensor maps take only the first member */
     size_t args_bytes;
     int is_transposed;

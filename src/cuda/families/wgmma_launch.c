@@ -28,7 +28,7 @@ typedef struct wgmma_panel {
     tgi_unaligned_args args; /* other families than `loose` take only the first member */
     size_t args_bytes;
     tgi_first_call first;
-    tgi_unaligned_args first_args; /* of the first call */
+    tgi_unaligned_args first_args; /* arguments of the first call */
     int is_transposed, is_sliced, is_a_unaligned;
     tgi_tensor_slots slots;
     tgi_tensor_slot slot[SLOT_COUNT];
