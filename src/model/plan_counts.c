@@ -1,5 +1,6 @@
 #include "model/plan_counts.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/checked.h"
@@ -42,8 +43,11 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double d_bytes = m * n * batch * (double)tgi_type_bytes(p->d_type);
     /* Partial sums are written, read and added. */
     const double sum_bytes = (double)tgi_type_sum_bytes(p->type);
-    const double tiles = rows * cols * batch;
-    const double split_tiles = split->k_part_count > 1 ? tiles - (double)split->whole_tiles : 0.0;
+    /* Whole clusters are split, also those whose last tiles have no rows. */
+    const int is_split = split->k_part_count > 1;
+    const double clusters = ceil(rows / split->cluster_rows) * cols * batch;
+    const double tiles = is_split ? clusters * split->cluster_rows : rows * cols * batch;
+    const double split_tiles = is_split ? tiles - (double)split->whole_tiles : 0.0;
     const double part_bytes =
         split_tiles / tiles * (double)split->k_part_count * m * n * batch * sum_bytes;
     const double block_count =

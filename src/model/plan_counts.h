@@ -8,7 +8,8 @@
 /* The split of a problem in a plan. */
 typedef struct tgi_plan_split {
     int64_t k_part_count; /* at least 1 */
-    int64_t whole_tiles;  /* tiles of D whose k is not split */
+    int64_t whole_tiles;  /* tiles of D whose k is not split, in whole clusters */
+    int cluster_rows;     /* tiles of a cluster, one below the other: at least 1 */
     int64_t
         cluster_parts;   /* split-K parts of every tile that a cluster adds without the workspace */
     int is_transposed;   /* family wgmma: 1 if tiles have their rows along D's columns */

@@ -121,8 +121,10 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
                        const tgi_problem *problem, const tgi_proposal *proposal,
                        tg_candidate *candidate)
 {
-    tgi_plan_split split = {
-        .k_part_count = 1, .cluster_parts = 1, .resident_count = proposal->resident_blocks};
+    tgi_plan_split split = {.k_part_count = 1,
+                            .cluster_rows = 1,
+                            .cluster_parts = 1,
+                            .resident_count = proposal->resident_blocks};
     tgi_plan_counts counts = {.block_count = 0};
     if (proposal->is_legal && !tgi_problem_is_empty(problem) &&
         !tgi_problem_is_scale_only(problem)) {

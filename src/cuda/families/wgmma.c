@@ -169,6 +169,7 @@ static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
     const tgi_wgmma_decision *decision = &proposal->decision.wgmma;
     split->k_part_count = decision->split_count;
     split->whole_tiles = decision->whole_tiles;
+    split->cluster_rows = decision->cluster_rows;
     split->cluster_parts = decision->cluster_parts;
     split->is_transposed = decision->is_transposed;
 }
