@@ -23,14 +23,14 @@ typedef struct cli_field {
     const char *key; /* NULL ends a list */
     size_t offset;
     cli_field_kind kind;
-    int is_optional; /* of a chip in a file: 0 if it is left out */
+    int is_optional; /* 1: a chip file may leave it out, which means 0 */
 } cli_field;
 
-extern const cli_field cli_chip_fields[];       /* of tg_chip */
-extern const cli_field cli_kernel_fields[];     /* of tg_explanation: which kernel */
-extern const cli_field cli_count_fields[];      /* of tg_traffic: what the simulator counts too */
-extern const cli_field cli_reuse_fields[];      /* of tg_traffic: what the model alone derives */
-extern const cli_field cli_prediction_fields[]; /* of tg_prediction */
-extern const cli_field cli_candidate_fields[];  /* of tg_candidate */
+extern const cli_field cli_chip_fields[];   /* tg_chip */
+extern const cli_field cli_kernel_fields[]; /* tg_explanation: the kernel */
+extern const cli_field cli_count_fields[];  /* tg_traffic: counts that the simulator makes too */
+extern const cli_field cli_reuse_fields[];  /* tg_traffic: figures of the model alone */
+extern const cli_field cli_prediction_fields[]; /* tg_prediction */
+extern const cli_field cli_candidate_fields[];  /* tg_candidate */
 
 #endif /* TG_CLI_FIELDS_H */

@@ -10,9 +10,9 @@
 
 typedef struct cli_machine {
     char system[200];    /* operating system with its version */
-    char governor[64];   /* of the clock of processor 0; "" where unknown */
-    double clock_mhz;    /* of processor 0 at this moment; 0 where unknown */
-    double load_average; /* of the last minute; -1 where unknown */
+    char governor[64];   /* clock governor of processor 0; "" if unknown */
+    double clock_mhz;    /* clock of processor 0 at this moment; 0 if unknown */
+    double load_average; /* load of the last minute; -1 if unknown */
     int processor_count; /* online */
     int64_t memory_bytes;
 } cli_machine;

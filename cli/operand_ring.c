@@ -6,7 +6,7 @@
 
 enum { set_capacity = 65536 };
 static const uint64_t operand_seed = 20240229;
-static const int64_t device_alignment = 256;          /* of an operand on a GPU, bytes */
+static const int64_t device_alignment = 256;          /* bytes, for operands on a GPU */
 static const int64_t image_bytes = (int64_t)64 << 20; /* copied to a GPU at once */
 
 int64_t cli_count_uncached_sets(const tg_context *context, double set_bytes)

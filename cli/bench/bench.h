@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 enum {
-    BENCH_TEXT_BYTES = 640, /* as tg_format_problem needs */
+    BENCH_TEXT_BYTES = 640, /* bytes that tg_format_problem needs */
     BENCH_SAMPLE_CAPACITY = 1000,
     BENCH_NAME_CAPACITY = 64,    /* --kernel and --peer values each */
     BENCH_THREADS_CAPACITY = 16, /* entries of --threads */
@@ -23,8 +23,8 @@ enum {
 };
 
 typedef struct bench_shape {
-    char text[BENCH_TEXT_BYTES];   /* what tg_format_problem writes */
-    char reason[BENCH_TEXT_BYTES]; /* from the suite, "" for --shape */
+    char text[BENCH_TEXT_BYTES];   /* text of tg_format_problem */
+    char reason[BENCH_TEXT_BYTES]; /* reason that the suite gives; "" for --shape */
     tg_problem problem;
 } bench_shape;
 
@@ -33,9 +33,10 @@ typedef struct bench_options {
     int shape_count;
     const char *kernel_names[BENCH_NAME_CAPACITY];
     int kernel_name_count;
-    const char *suite_kernel_names[BENCH_NAME_CAPACITY]; /* of suites, if the options give none */
+    const char
+        *suite_kernel_names[BENCH_NAME_CAPACITY]; /* names from suites, if the options give none */
     int suite_kernel_name_count;
-    double suite_max_time_s; /* of suites; 0 if no suite sets it */
+    double suite_max_time_s; /* limit from suites; 0 if no suite sets it */
     const char *peer_names[BENCH_NAME_CAPACITY];
     int peer_name_count;
     int thread_counts[BENCH_THREADS_CAPACITY]; /* 0: the context's own */
@@ -48,8 +49,8 @@ typedef struct bench_options {
     const char *isa;         /* NULL: all the device has */
     const char *json_path;   /* NULL: no JSON; "-": standard output */
     double min_time_s;       /* shortest sample */
-    double sustained_time_s; /* of back-to-back calls; 0: not measured */
-    double max_time_s;       /* of one contender at one shape, once it has 3 samples */
+    double sustained_time_s; /* length of back-to-back calls; 0: not measured */
+    double max_time_s;       /* limit of a contender at a shape, after 3 samples */
     double within;           /* limit for ladder and all, in times of the planner's prediction */
     int round_count;
     int is_cold;
@@ -67,10 +68,10 @@ typedef struct bench_contender {
     int is_planned;                    /* the planner's own choice */
     int is_illegal;                    /* the kernel cannot run this shape */
     int ladder_rung;                   /* -1 if it is on no ladder */
-    const tg_context *context;         /* that it runs in */
-    int is_on_host;                    /* on the CPU, in a run on a GPU */
-    tg_plan *plan;                     /* of a kernel */
-    peer_call call;                    /* of a peer */
+    const tg_context *context;         /* context that it runs in */
+    int is_on_host;                    /* 1: runs on the CPU in a run on a GPU */
+    tg_plan *plan;                     /* plan of a kernel */
+    peer_call call;                    /* call of a peer */
     char skip_reason[PEER_TEXT_BYTES]; /* why it was not measured; "" if it was */
 
     int64_t repeat_count; /* calls in one sample */
@@ -80,15 +81,15 @@ typedef struct bench_contender {
     double samples_s[BENCH_SAMPLE_CAPACITY]; /* seconds a call */
     double median_s, min_s, max_s;
     double spread;      /* (third - first quartile) / median */
-    double gflop_per_s; /* by the median */
+    double gflop_per_s; /* rate at the median */
     double sustained_s; /* seconds a call, without pauses; 0 if not measured */
     /* State of a GPU after the samples: lowest clock, highest power, 1 if any was throttled; 0 if
      * unknown. */
     double clock_mhz, power_w;
     int is_throttled;
     int is_verified, is_right;
-    double max_error, max_bound_share; /* check_result's */
-    double global_read_bytes;          /* of a rung of a GPU's ladder, by the model; else 0 */
+    double max_error, max_bound_share; /* errors that check_result found */
+    double global_read_bytes;          /* the model's, for a rung of a GPU's ladder; else 0 */
     const tg_simulation *simulation;   /* owned; in the place of samples on device sim */
 } bench_contender;
 
@@ -103,8 +104,8 @@ typedef struct bench_host_time {
 typedef struct bench_result {
     const bench_shape *shape;
     int thread_count;
-    char device[16], isa[32], bus[16]; /* of the context; bus "" on the CPU */
-    tg_context *host_context;          /* of rung 0 in a run on a GPU; owned, or NULL */
+    char device[16], isa[32], bus[16]; /* the context's; bus is "" on the CPU */
+    tg_context *host_context;          /* owned; for rung 0 in a run on a GPU, or NULL */
     double peak_flop_per_s;
     double flop_count;           /* 2 m n k batch_count */
     bench_contender *contenders; /* owned */
@@ -114,7 +115,7 @@ typedef struct bench_result {
     int planned;                          /* index of the planner's choice, -1 if not measured */
     double ratio_to_best_peer; /* best peer's median / best kernel's; 0 if one is missing */
     double plan_first_us, plan_cached_us;
-    double one_shot_median_s; /* of tg_multiply; 0 if not measured */
+    double one_shot_median_s; /* median of tg_multiply; 0 if not measured */
     bench_host_time host_time;
 } bench_result;
 
@@ -167,8 +168,8 @@ int cli_judge_run(const bench_options *options, const bench_result *results, int
  * sizes. */
 typedef struct bench_tiling {
     const bench_contender *sequential, *naive, *coalesced, *tiled;
-    double speedup, saved_s; /* of tiled over coalesced */
-    double saved_read_share; /* of the global reads of coalesced, 0..1 */
+    double speedup, saved_s; /* gain of tiled over coalesced */
+    double saved_read_share; /* share of coalesced's global reads, 0..1 */
 } bench_tiling;
 
 /* Predict the bytes that a rung reads; and find what tiling gains, 0 if that cannot be told

@@ -7,7 +7,7 @@
 typedef struct cli_gpu_state {
     int is_known;
     double clock_mhz, power_w;
-    int is_throttled; /* by power or heat */
+    int is_throttled; /* 1: power or heat limits the clock */
 } cli_gpu_state;
 
 /* Returns the present state of the GPU at the PCI address ("0000:17:00.0"). Without NVML nothing is

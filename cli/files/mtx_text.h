@@ -10,8 +10,8 @@
 #include "files/file_error.h"
 
 typedef struct cli_mtx_text {
-    const char *at, *end; /* of the file */
-    const char *line_end; /* of the line being read */
+    const char *at, *end; /* rest of the file */
+    const char *line_end; /* end of the line being read */
     int64_t line;         /* its number, from 1 */
     cli_file_error *error;
 } cli_mtx_text;

@@ -3,14 +3,14 @@
 #include <string.h>
 
 #define MAGIC_BYTES 6
-#define TEXT_BYTES 80 /* of a key, a descr or a shape in a message */
+#define TEXT_BYTES 80 /* longest key, descr or shape in a message */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, ".npy views assume little-endian");
 
 /* The values of the dict. */
 typedef struct npy_header {
     char descr[TEXT_BYTES];
-    char shape[TEXT_BYTES]; /* as written */
+    char shape[TEXT_BYTES]; /* text of the file */
     int64_t size[2];        /* the first two dimensions */
     int dim_count;
     int is_fortran;

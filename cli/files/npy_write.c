@@ -15,11 +15,11 @@ static const char *get_descr(tg_type type)
         return "<f2";
     case TG_TYPE_FP8_E4M3:
     case TG_TYPE_FP8_E5M2:
-        return "|V1"; /* as ml_dtypes writes both FP8 types */
+        return "|V1"; /* ml_dtypes writes both FP8 types so */
     case TG_TYPE_BF16:
         break;
     }
-    return "<V2"; /* as ml_dtypes writes bfloat16 */
+    return "<V2"; /* ml_dtypes writes bfloat16 so */
 }
 
 void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_NPY_HEADER_BYTES])

@@ -17,7 +17,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { link_count_max = 40 }; /* as the system follows */
+enum { link_count_max = 40 }; /* the limit of the system */
 
 static const char access_list[] = "system.posix_acl_access";
 

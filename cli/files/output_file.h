@@ -19,9 +19,9 @@
 #include <stdio.h>
 
 typedef struct cli_output {
-    const char *path; /* as the user gave it; not owned */
-    char *target;     /* the same, symbolic links followed; owned; NULL: no output is open */
-    FILE *stream;     /* of the temporary file */
+    const char *path; /* the user's path; not owned */
+    char *target;     /* owned; that path with links followed; NULL: no output is open */
+    FILE *stream;     /* stream of the temporary file */
     void *map;        /* after cli_map_output */
     int64_t map_bytes;
 } cli_output;

@@ -12,11 +12,11 @@
 
 typedef struct candidate_list {
     tg_context *context; /* owned; NULL for a chip that need not be here */
-    char isa[16];        /* of the chip */
+    char isa[16];        /* instruction set of the chip */
     tg_device_info device;
-    tg_candidate *candidates; /* in the order of the table; owned */
+    tg_candidate *candidates; /* owned; in the order of the table */
     int count;
-    const char *chosen; /* of all candidates; "" if none can run */
+    const char *chosen; /* name of the chosen candidate; "" if none can run */
     char refusals[512]; /* the library's reasons by family, if none can run */
     double flops, peak_flop_per_s;
 } candidate_list;
@@ -109,7 +109,7 @@ static void print_counts(const tg_candidate *candidate, double flops)
 
 static void print_list(const char *shape, candidate_list *list)
 {
-    int type_count = 0, device_count = 0; /* of rows that are no candidates for the reader */
+    int type_count = 0, device_count = 0; /* rows of other types and devices, not shown */
     printf("%s on %s, %s, %s, ", shape, list->device.device, list->device.name, list->device.isa);
     if (list->context)
         printf("%d thread%s: ", list->device.thread_count,

@@ -34,8 +34,8 @@ typedef struct profile_options {
 /* A kernel with its counted, predicted and simulated values. */
 typedef struct profile_entry {
     const char *kernel;
-    int launch_count;                      /* of its call; 0 if none was counted */
-    char grid[32];                         /* of its first launch, "(16, 16, 1)" */
+    int launch_count;                      /* launches of its call; 0 if none was counted */
+    char grid[32];                         /* grid of its first launch, "(16, 16, 1)" */
     double counted[PROFILE_COUNTER_COUNT]; /* NaN if the profiler knows no such metric */
     int has_model, is_simulated;
     tg_explanation model;

@@ -77,8 +77,8 @@ typedef struct simulate_case {
     simulated_operands operands;
     int64_t l2_bytes;
     cli_progress progress;
-    json_t *list;          /* of --json; NULL if memory ran out */
-    cli_phase_list phases; /* of the kernel that runs */
+    json_t *list;          /* list of --json; NULL if memory ran out */
+    cli_phase_list phases; /* phases of the kernel that runs */
     cli_request_log *log;  /* NULL: no requests */
     int has_findings;
 } simulate_case;

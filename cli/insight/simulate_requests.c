@@ -19,8 +19,8 @@ struct cli_request_log {
     int64_t d_col_count;
     tg_simulated_request kept[kept_most];
     int kept_count;
-    int thread_plus_one[tile_most][tile_most]; /* of an element's writer; 0: nobody */
-    int64_t row_count, col_count;              /* of those that were written */
+    int thread_plus_one[tile_most][tile_most]; /* writer of an element; 0: nobody */
+    int64_t row_count, col_count;              /* rows and columns that were written */
 };
 
 cli_request_log *cli_open_request_log(int64_t d_col_count)

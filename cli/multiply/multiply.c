@@ -31,7 +31,7 @@ typedef struct multiply_job {
     cli_multiply_options options;
     cli_matrix_file a, b, c;
     int has_c;
-    cli_file_format format; /* of D */
+    cli_file_format format; /* format of D */
     cli_output output;
     void *d_owned; /* elements of D if it is written as text */
     tg_context *context;

@@ -16,7 +16,7 @@ typedef struct cli_multiply_options {
     const char *output_path, *device;
     double alpha, beta;
     int has_beta, has_type, has_output_type;
-    tg_type type, output_type; /* of A and B, and of D; valid if has_ is 1 */
+    tg_type type, output_type; /* types of A and B, and of D; valid if has_ is 1 */
     tg_precision precision;
     int thread_count; /* 0: the library's default */
     int is_a_transposed, is_b_transposed;
@@ -34,9 +34,9 @@ typedef struct cli_multiply_result {
     tg_device_info device;
     const char *kernel;
     int thread_count;
-    double time_s; /* of the product alone, without files, planning and copies to a GPU */
+    double time_s; /* time of the product, without files, planning and copies to a GPU */
     int is_written;
-    int round_count;              /* of the check; 0 if there was none */
+    int round_count;              /* rounds of the check; 0 if there was none */
     check_freivalds_report check; /* valid if round_count is not 0 */
 } cli_multiply_result;
 

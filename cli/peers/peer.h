@@ -18,7 +18,7 @@ typedef struct peer_gemm {
     int is_a_transposed, is_b_transposed;
     int64_t m, n, k, lda, ldb, ldd;
     double alpha;
-    tg_type type, b_type, d_type; /* of A; b_type differs only if both are FP8 */
+    tg_type type, b_type, d_type; /* b_type differs from type only if both are FP8 */
     int is_tf32;                  /* FP32 inputs may be rounded to TF32 */
 } peer_gemm;
 
@@ -39,7 +39,7 @@ typedef struct peer_setting {
 typedef struct cli_peer cli_peer;
 struct cli_peer {
     const char *name;
-    const char *remedy; /* what to install */
+    const char *remedy; /* package to install */
     const char
         *path_variable; /* variable that names the library's folder or file, which comes first */
     const char *libraries[PEER_LIBRARY_CAPACITY];
@@ -60,7 +60,7 @@ struct cli_peer {
     /* cli_open_peer fills the rest. */
     int is_tried;
     void *handle;               /* NULL while not open */
-    char path[PEER_TEXT_BYTES]; /* of the library */
+    char path[PEER_TEXT_BYTES]; /* path of the library */
     char version[PEER_TEXT_BYTES];
     char kernel
         [PEER_TEXT_BYTES]; /* instruction set or kernel in use, "" if the library does not tell */
@@ -70,8 +70,8 @@ struct cli_peer {
     peer_sgemm sgemm;
     peer_dgemm dgemm;
     void *thread_symbol;       /* function of the library that sets its thread count */
-    int version_major;         /* of oneDNN */
-    const tg_context *context; /* of the GPU that the peer is measured on; set before it prepares */
+    int version_major;         /* version of oneDNN */
+    const tg_context *context; /* context of the measured GPU; set before the peer prepares */
 };
 
 typedef struct peer_call {

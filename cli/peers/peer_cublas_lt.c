@@ -56,7 +56,7 @@ typedef struct lt_state {
     int is_fp64;
     double alpha_fp64;
     float alpha_fp32;
-    /* of the run that times candidates */
+    /* operands of the run that times candidates */
     const void *left, *right;
     void *d;
     int timed;

@@ -30,7 +30,7 @@ typedef struct matmul {
     dnnl_stream_t stream;
     dnnl_primitive_t primitive;
     dnnl_exec_arg_t args[3]; /* A, B, D */
-    const void *data[3];     /* what they point at now */
+    const void *data[3];     /* current pointers of the arguments */
 } matmul;
 
 int cli_bind_onednn(cli_peer *peer)

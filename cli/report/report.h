@@ -11,7 +11,7 @@
 
 typedef struct report_case {
     const char *shape;
-    tg_problem problem; /* of the shape, without data */
+    tg_problem problem; /* problem of the shape, without data */
     explain_case shown; /* sizes and chip that the page opens with */
     int tile;           /* side of the tile that the page opens with */
     const char *const *bench_paths, *const *profile_paths;

@@ -38,7 +38,7 @@ static const struct {
              {"naive", 4, 4, 4, 4}, {"coalesced", 2, 4, 4, 4}, {"coalesced", 4, 4, 4, 4}};
 
 typedef struct job {
-    const char *kernel; /* with `tile`, as tg_simulate_kernel takes them */
+    const char *kernel; /* kernel and tile for tg_simulate_kernel */
     int tile;
     int64_t m, n, k;
     int64_t whole_k;        /* k is a part of it */
@@ -106,7 +106,7 @@ static void extrapolate(const job *work, const tg_traffic *part, const job *less
     for (const cli_field *field = cli_count_fields; field->key; field++) {
         int64_t grown, from;
         if (field->kind != CLI_FIELD_INT64)
-            continue; /* of the tile; k does not change them */
+            continue; /* k does not change the counts of the tile */
         memcpy(&grown, (const char *)part + field->offset, sizeof grown);
         memcpy(&from, (const char *)less + field->offset, sizeof from);
         grown += (grown - from) / between * beyond;

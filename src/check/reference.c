@@ -14,7 +14,7 @@
 #define PANEL_COLS_MAX 32
 #define PANEL_ELEMS 0x200000 /* 16 MiB of doubles: a huge k gets narrow panels */
 #define TASK_ROWS_MAX 128
-#define TASK_COUNT 64      /* under way together */
+#define TASK_COUNT 64      /* tasks under way together */
 #define PARALLEL_FLOPS 1e8 /* multiply-adds from which on several threads are worth it */
 
 /* A panel of op(B), k x width, row-major, and the sums of one row of op(A) against it. */

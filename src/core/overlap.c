@@ -126,7 +126,8 @@ static int has_no_gap(const search *s, int count, int64_t gcd, int64_t window_pl
 static int has_sum_of_two(const search *s, int64_t low, int64_t high)
 {
     const int64_t small = s->steps[0].stride, large = s->steps[1].stride;
-    const int64_t beyond = low - s->reach[1]; /* what places of the smaller stride do not reach */
+    const int64_t beyond =
+        low - s->reach[1]; /* bytes that places of the smaller stride do not reach */
     const int64_t first = beyond > 0 ? beyond / large + (beyond % large != 0) : 0;
     int64_t last = high / large;
     if (last > s->steps[1].count - 1)

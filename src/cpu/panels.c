@@ -75,7 +75,7 @@ typedef struct tile_walk {
     char *d;
     const char *c; /* D if there is no C; it is then never read */
     double alpha, beta;
-    const char *a, *b; /* of the tile */
+    const char *a, *b; /* first elements of the tile */
     int64_t a_row;     /* elements from one row of A to the next */
     tgi_tile tile;
 } tile_walk;

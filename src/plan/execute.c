@@ -159,7 +159,7 @@ static tg_status run_unaligned(const tg_plan *plan, const tgi_problem *problem,
     if (status)
         return status;
     if (given.workspace_bytes < other->proposal.workspace_bytes)
-        given.workspace = NULL; /* what the caller's plan asked for does not do */
+        given.workspace = NULL; /* it may be too small for this plan */
     *ran = other->proposal.kernel;
     call->problem = &noted;
     call->prepared = other->prepared;
@@ -201,7 +201,7 @@ static tg_status run_plan(const tg_plan *plan, const tgi_problem *problem,
 static void log_call(const tg_plan *plan, const tgi_problem *p, const tgi_kernel *ran,
                      double elapsed_s, tg_status status)
 {
-    char text[640] = "?"; /* where there is no memory to write it */
+    char text[640] = "?"; /* shown if there is no memory to write it */
     tg_problem original = plan->original;
     if (p != &plan->problem) {
 #define TGI_FACTOR(name, value) original.name = p->epilogue.name;

@@ -66,7 +66,7 @@ void tgi_plan_cache_add(tgi_plan_cache *cache, tg_plan *plan)
     const uint64_t hash = tgi_plan_key_hash(&plan->key);
     const unsigned set = (unsigned)(hash / 2 % TGI_PLAN_CACHE_SETS);
     tgi_plan_slot *slots = cache->sets[set].slots;
-    tg_plan *before = plan; /* what is left over */
+    tg_plan *before = plan; /* the plan that is left over */
     tgi_plan_retain(plan);
     tgi_lock_take(&cache->lock);
     const int is_there = has_plan(slots, &plan->key);

@@ -45,7 +45,7 @@ struct sim_requests {
     queue queues[QUEUE_SLOTS];
     int used[QUEUE_SLOTS]; /* slots in use, in the order of their first access */
     int used_count;
-    int warp; /* whose requests these are */
+    int warp; /* the warp of these requests */
 };
 
 sim_requests *tgi_sim_open_requests(void)

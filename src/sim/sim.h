@@ -8,7 +8,7 @@
 #include "sim/fiber.h"
 #include "sim/sites.h"
 
-#define TGI_SIM_BLOCK_THREADS 1024 /* at most */
+#define TGI_SIM_BLOCK_THREADS 1024 /* most threads of a block */
 #define TGI_SIM_FRAMES 16          /* nested calls in a kernel, at most */
 #define TGI_SIM_FINDINGS 32        /* kept; each stands for all of its kind at its line */
 

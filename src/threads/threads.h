@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define TGI_THREAD_COUNT_MAX 1024 /* that a user may ask for */
+#define TGI_THREAD_COUNT_MAX 1024 /* most threads that a user may ask for */
 
 /* Computes task `index` of `state`. `thread` numbers the threads of one run, 0 .. thread_count - 1,
  * and no two of them run at once under one number. */

@@ -21,7 +21,7 @@ typedef struct fake_driver {
     int64_t free_bytes;
     int is_capturing; /* the answer of cuStreamGetCaptureInfo_v2 for every stream */
     uint64_t capture;
-    size_t argument_bytes; /* how many of them a launch records */
+    size_t argument_bytes; /* bytes of the argument that a launch records */
 
     /* These members record what was done. */
     int launch_count, load_count, allocate_count, live_allocation_count, retain_count;

@@ -169,6 +169,15 @@ class LanguageTest(unittest.TestCase):
             self.assertEqual(self.find_faults("src/core/a.c", f"/* {comment} */\nint b;\n"), "")
         self.assertEqual(self.find_faults("src/core/a.c", "int b; /* 1 if transposed */\n"), "")
 
+    def test_fragments_behind_code(self):
+        for comment in ("of D", "that a block takes", "those of B", "whose sums wait", "what it is",
+                        "which is read", "the same for B", "as above", "likewise"):
+            for path, text in (("src/core/a.h", f"int a;\nint b; /* {comment} */\n"),
+                               ("page/a.js", f"let a;\nlet b; // {comment}\n")):
+                self.assertIn(f"{path}:2: a comment that begins", self.find_faults(path, text))
+        for comment in ("bytes of D", "0: none", "off by default", "as wide as a tile"):
+            self.assertEqual(self.find_faults("src/core/a.h", f"int b; /* {comment} */\n"), "")
+
     def test_functions_need_a_verb(self):
         for comment in ("One kernel in full.", "Peer of that name, or NULL."):
             self.assertIn("without a verb", self.find_faults(
@@ -191,8 +200,10 @@ class LanguageTest(unittest.TestCase):
 
     def test_private_names(self):
         style, faults = load_tool("style"), []
-        style.check_names("src/core/a.c", "int mend_tile;\nint recommend;\n", faults)
-        self.assertEqual([fault[1] for fault in faults], [1])
+        text = "int mend_tile, is_a_turned, is_d_boxed, a_is_loose;\nint recommend, returned;\n" \
+            "TGI_CUDA_ROW(loose, TGI_FAMILY_cuda_loose, TGI_IMAGE_loose)\n"
+        style.check_names("src/core/a.c", text, faults)
+        self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1])
 
     def test_width_of_documents(self):
         wide = "x" * 161 + "\n"

@@ -15,6 +15,8 @@ WIDE_DOCUMENTS = ("docs/benchmarks.md",)  # a tool writes it from long lists of 
 FRAGMENT = re.compile(
     r"(Of|The same(?= (of|for|at|as|in|on|by|with|to|but|and)\b|[,.:])|As above|As|Likewise|Alike|"
     r"So many|Those|That of|What|Where|How|Which|Whether|Whose|[01] (where|if|when))(?![\w-])")
+# A comment behind code that begins so completes the name before it.
+BEHIND = re.compile(r"(of|that|those|whose|which|what|the same|as above|likewise)(?![\w-])")
 # A comment of a function needs a verb. A word that ends in s, ed or n't counts as one, so that the
 # check is never wrong about a sentence; it misses those whose nouns are in the plural.
 VERBS = set("are be been can cannot come do does get give go has have is keep lie may might must "
@@ -31,7 +33,8 @@ PRIVATE_WORDS = {
 }
 PRIVATE = re.compile(r"\b(" + "|".join(PRIVATE_WORDS) + r")\b", re.I)
 PRIVATE_NAMES = {"mend": "repair", "mends": "repair", "mended": "repair", "mover": "relayout",
-                 "movers": "relayout"}
+                 "movers": "relayout", "turned": "transposed", "boxed": "TMA", "loose": "unaligned"}
+USER_NAME = re.compile(r"(TGI_(FAMILY_cuda|IMAGE)_)?loose")  # a family, as users see it
 
 
 def list_comments(text):
@@ -59,12 +62,12 @@ def check_comments(path, text, faults):
         return
     for line, comment, below in list_comments(text):
         check_words(path, line, comment, faults)
-        if below is None:
-            continue
-        found = FRAGMENT.match(comment)
+        found = (FRAGMENT if below is not None else BEHIND).match(comment)
         if found:
-            faults.append((path, line, f"a comment that begins with '{found.group()}'; write a "
-                                       "sentence with a subject and a verb"))
+            faults.append((path, line, f"a comment that begins with '{found.group()}'; " + (
+                "write a sentence with a subject and a verb" if below is not None else
+                "name its subject")))
+        if found or below is None:
             continue
         sentence = re.split(r"[.:;](?= |$)", comment)[0]
         if FUNCTION.match(below) and re.match("[A-Z]( |[a-z])", sentence) and \
