@@ -5,8 +5,8 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup demo check check-deep gpu-check fuzz bench report-shots report-bench format \
-	install clean
+.PHONY: all setup demo check check-deep gpu-check wheel fuzz bench report-shots report-bench \
+	format install clean
 all:
 	@cmake --preset demo
 	@cmake --build --preset demo -j $(JOBS)
@@ -16,6 +16,7 @@ setup:
 	@tools/setup/packages bench
 	@tools/setup/peers
 	@tools/setup/disassembler
+	@tools/setup/python
 
 demo:
 	@tools/setup/packages demo
@@ -24,6 +25,7 @@ demo:
 check:
 	@tools/setup/packages check
 	@tools/setup/disassembler
+	@tools/setup/python
 	@tools/check/configurations --jobs $(JOBS) release
 
 check-deep:
@@ -35,6 +37,11 @@ gpu-check:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS)
 	@tools/check/gpu
+
+wheel: all
+	@tools/setup/packages check
+	@tools/setup/python
+	@tools/check/wheel build build/wheel
 
 fuzz:
 	@tools/setup/packages check

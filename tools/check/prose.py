@@ -5,7 +5,7 @@ Each function appends its faults, (path, line, message), to a list.
 
 import re
 
-COMMENTED = ("src/", "cli/", "include/", "page/", "tests/")
+COMMENTED = ("src/", "cli/", "include/", "page/", "python/", "tests/")
 COMMENTED_SUFFIXES = (".c", ".h", ".cu", ".cuh", ".def", ".js")
 DOCUMENT = re.compile(r"README\.md|CHANGELOG\.md|CONTRIBUTING\.md|docs/[^/]+\.md")
 DOCUMENT_WIDTH_MAX = 160

@@ -1,0 +1,127 @@
+/*
+ * The batch of a product: dimensions that one stride describes become the library's batch or rows
+ * of A, and the others loops.
+ */
+#include "extension.h"
+
+/* Joins neighbouring loops that one stride describes in every operand. Drops those of size 1. */
+static void join_loops(tgpy_product *product)
+{
+    int count = 0;
+    for (int i = 0; i < product->loop_count; i++) {
+        const tgpy_batch inner = product->loops[i];
+        if (inner.size == 1)
+            continue;
+        tgpy_batch *outer = count ? &product->loops[count - 1] : NULL;
+        int is_joined = outer != NULL;
+        for (int j = 0; j < TGPY_OPERAND_COUNT && is_joined; j++)
+            is_joined = outer->stride[j] == inner.stride[j] * inner.size;
+        if (is_joined) {
+            const int64_t size = outer->size * inner.size;
+            *outer = inner;
+            outer->size = size;
+        } else {
+            product->loops[count++] = inner;
+        }
+    }
+    product->loop_count = count;
+}
+
+/* Makes rows of a batch whose entries share B, as in a linear layer. */
+static int fold_batch(tg_problem *problem, const tgpy_batch *batch, int is_c_read)
+{
+    tg_matrix *matrices[] = {&problem->a, &problem->d, &problem->c};
+    static const tgpy_operand operands[] = {TGPY_OPERAND_A, TGPY_OPERAND_D, TGPY_OPERAND_C};
+    const int64_t row_count = problem->a.row_count;
+    if (batch->stride[TGPY_OPERAND_B] != 0 || problem->bias == TG_BIAS_ROW ||
+        problem->a_scale == TG_SCALE_VECTOR)
+        return 0;
+    for (int i = 0; i < 2 + is_c_read && row_count != 1; i++) {
+        if (batch->stride[operands[i]] != row_count * matrices[i]->row_stride)
+            return 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        matrices[i]->row_count = row_count * batch->size;
+        if (row_count == 1)
+            matrices[i]->row_stride = batch->stride[operands[i]];
+    }
+    return 1;
+}
+
+/* Gives the library the longest batch dimension; the others stay loops. */
+static void choose_batch(tgpy_product *product)
+{
+    tg_problem *problem = &product->problem;
+    int longest = 0;
+    for (int i = 0; i < product->loop_count; i++) {
+        if (product->loops[i].size == 0) {
+            problem->batch_count = 0;
+            product->loop_count = 0;
+            return;
+        }
+        if (product->loops[i].size > product->loops[longest].size)
+            longest = i;
+    }
+    if (product->loop_count == 0)
+        return;
+    const tgpy_batch batch = product->loops[longest];
+    product->loop_count--;
+    for (int i = longest; i < product->loop_count; i++)
+        product->loops[i] = product->loops[i + 1];
+    if (fold_batch(problem, &batch, product->is_c_read))
+        return;
+    problem->batch_count = batch.size;
+    problem->a.batch_stride = batch.stride[TGPY_OPERAND_A];
+    problem->b.batch_stride = batch.stride[TGPY_OPERAND_B];
+    problem->c.batch_stride = batch.stride[TGPY_OPERAND_C];
+    problem->d.batch_stride = batch.stride[TGPY_OPERAND_D];
+}
+
+typedef struct byte_range {
+    uintptr_t first, end;
+} byte_range;
+
+static byte_range find_range(const tgpy_array *array)
+{
+    int64_t low = 0, high = 1;
+    for (int dim = 0; dim < array->dim_count; dim++) {
+        const int64_t reach = (array->shape[dim] - 1) * array->strides[dim];
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    const int64_t elem_bytes = tg_get_type_bytes(array->type);
+    const uintptr_t data = (uintptr_t)array->data;
+    return (byte_range){data + (uintptr_t)(low * elem_bytes),
+                        data + (uintptr_t)(high * elem_bytes)};
+}
+
+/* The library sees one product of the loops at a time. Refuses what it would miss: an out that
+ * shares memory with itself, or with an operand of another of these products. */
+static int check_loops(const tgpy_product *product)
+{
+    const tgpy_array *out = &product->operand[TGPY_OPERAND_D];
+    if (product->loop_count == 0 || product->result)
+        return 0;
+    for (int i = 0; i < product->loop_count; i++) {
+        if (product->loops[i].stride[TGPY_OPERAND_D] == 0)
+            return tgpy_raise(TGPY_ARGUMENT_ERROR,
+                              "out overlaps itself: a dimension of its batch has stride 0");
+    }
+    const byte_range range = find_range(out);
+    for (int i = TGPY_OPERAND_A; i <= TGPY_OPERAND_C; i++) {
+        const tgpy_array *other = &product->operand[i];
+        if (!other->object || (i == TGPY_OPERAND_C && other->data == out->data))
+            continue;
+        const byte_range used = find_range(other);
+        if (used.first < range.end && range.first < used.end)
+            return tgpy_raise(TGPY_ARGUMENT_ERROR, "out shares memory with %s; pass a copy",
+                              other->name);
+    }
+    return 0;
+}
+
+int tgpy_batch_describe(tgpy_product *product)
+{
+    join_loops(product);
+    choose_batch(product);
+    return check_loops(product);
+}

@@ -1,0 +1,114 @@
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
+
+from typing_extensions import Buffer
+
+class _DLPackArray(Protocol):
+    def __dlpack__(self, *, stream: Any = ...) -> Any: ...
+
+class _CudaArray(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+class _CudaStream(Protocol):
+    def __cuda_stream__(self) -> Any: ...
+
+class _TorchStream(Protocol):
+    @property
+    def cuda_stream(self) -> int: ...
+
+class _CupyStream(Protocol):
+    @property
+    def ptr(self) -> int: ...
+
+_Array: TypeAlias = _DLPackArray | _CudaArray | Buffer
+_Stream: TypeAlias = int | _CudaStream | _TorchStream | _CupyStream
+_Activation: TypeAlias = Literal["none", "relu", "gelu_erf", "gelu_tanh", "silu"]
+_Precision: TypeAlias = Literal[
+    "default", "ieee_fp32", "ieee_fp64", "tf32", "bf16x3", "bf16x6", "bf16x9", "fp16x3"
+]
+_A = TypeVar("_A", bound=_Array)
+
+class Error(Exception): ...
+class ArgumentError(Error, ValueError): ...
+class OperandTypeError(Error, TypeError): ...
+class UnsupportedError(Error, NotImplementedError): ...
+class OutOfMemoryError(Error, MemoryError): ...
+class DeviceError(Error, RuntimeError): ...
+
+def matmul(
+    a: _A,
+    b: _Array,
+    out: _Array | None = None,
+    *,
+    bias: _Array | None = None,
+    activation: _Activation | None = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    c: _Array | None = None,
+    scale_a: float | _Array | None = None,
+    scale_b: float | _Array | None = None,
+    precision: _Precision = "default",
+    batch_invariant: bool = False,
+    stream: _Stream | None = None,
+) -> _A: ...
+def describe(
+    a: _Array,
+    b: _Array,
+    out: _Array | None = None,
+    *,
+    bias: _Array | None = None,
+    activation: _Activation | None = None,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    c: _Array | None = None,
+    scale_a: float | _Array | None = None,
+    scale_b: float | _Array | None = None,
+    precision: _Precision = "default",
+    batch_invariant: bool = False,
+    stream: _Stream | None = None,
+) -> str: ...
+def list_candidates(problem: str, device: str | None, chip: str | None, /) -> list[tuple[Any, ...]]: ...
+def run_command(arguments: Sequence[str], /) -> int: ...
+def get_version() -> str: ...
+@final
+class Plan:
+    def __new__(
+        cls,
+        a: _Array,
+        b: _Array,
+        out: _Array | None = None,
+        *,
+        bias: _Array | None = None,
+        activation: _Activation | None = None,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        c: _Array | None = None,
+        scale_a: float | _Array | None = None,
+        scale_b: float | _Array | None = None,
+        precision: _Precision = "default",
+        batch_invariant: bool = False,
+        stream: _Stream | None = None,
+    ) -> Plan: ...
+    def __call__(
+        self,
+        a: _A,
+        b: _Array,
+        out: _Array | None = None,
+        *,
+        bias: _Array | None = None,
+        c: _Array | None = None,
+        scale_a: float | _Array | None = None,
+        scale_b: float | _Array | None = None,
+        stream: _Stream | None = None,
+    ) -> _A: ...
+    @property
+    def problem(self) -> str: ...
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def workspace_bytes(self) -> int: ...
+    @property
+    def predicted_s(self) -> float: ...
+    @property
+    def thread_count(self) -> int: ...
