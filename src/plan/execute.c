@@ -37,16 +37,25 @@ static inline tgi_call make_call(const tg_plan *plan, const tgi_problem *p,
     return call;
 }
 
-/* Returns 1 if every operand that is used is given and lies apart from D, as nearly always. */
+/* Returns 1 if the operand is D itself, read by the epilogue before it is written. */
+static inline int is_in_place(const tg_plan *plan, const tgi_call *call, int id, const void *data)
+{
+    return (plan->in_place >> id & 1u) && data == call->d;
+}
+
+/* Returns 1 if every used operand is given, and is D itself or lies beyond its addresses. */
 static inline int is_apart(const tg_plan *plan, const tgi_call *call)
 {
     const unsigned used = plan->used;
 #define LEAVE_UNLESS_APART(name)                                                                   \
-    if ((used >> TGI_OPERAND_##name & 1u) &&                                                       \
-        (!call->name ||                                                                            \
-         (TGI_OPERAND_##name != TGI_OPERAND_d &&                                                   \
-          tgi_overlap_is_near(call->d, call->name, plan->gap[TGI_OPERAND_##name]))))               \
-        return 0;
+    if (used >> TGI_OPERAND_##name & 1u) {                                                         \
+        if (!call->name)                                                                           \
+            return 0;                                                                              \
+        if (TGI_OPERAND_##name != TGI_OPERAND_d &&                                                 \
+            tgi_overlap_is_near(call->d, call->name, plan->gap[TGI_OPERAND_##name]) &&             \
+            !is_in_place(plan, call, TGI_OPERAND_##name, call->name))                              \
+            return 0;                                                                              \
+    }
 #define TGI_OPERAND(name, title, form, role, ...) TGI_OF_PRODUCT_##role(LEAVE_UNLESS_APART(name))
 #include "core/operands.def"
 #undef TGI_OPERAND
@@ -59,20 +68,33 @@ static inline int is_apart(const tg_plan *plan, const tgi_call *call)
     return 1;
 }
 
+/* Returns 1 if the kernel needs an operand as aligned as it was told, and the operand is not. */
+static inline int is_unaligned(const tg_plan *plan, const tgi_call *call)
+{
+    return (((uintptr_t)call->a & plan->aligned_bits[0]) |
+            ((uintptr_t)call->b & plan->aligned_bits[1])) != 0;
+}
+
+/* Launches a call that nothing stands in the way of, and sets *status. Returns 0 if the call is not
+ * one of these. A tiny product takes as long as the instructions that lead to it, so this comes
+ * first, and asks nothing that the plan can tell. */
+static inline int launch_at_once(const tg_plan *plan, const tgi_problem *problem,
+                                 const tg_buffers *buffers, tg_status *status)
+{
+    if (!plan->is_immediate)
+        return 0;
+    const tgi_call call = make_call(plan, problem, buffers);
+    if (!is_apart(plan, &call) || is_unaligned(plan, &call))
+        return 0;
+    *status = plan->launch(&call);
+    return 1;
+}
+
 /* Returns the row of the operand that the caller knows the canonical one as. */
 static const tgi_operand_row *get_callers_row(const tgi_problem *p, int id)
 {
     const tgi_operand_row *row = tgi_operands_get(id);
     return p->is_swapped ? tgi_operands_get(row->partner) : row;
-}
-
-/* Returns 1 if the operand is D itself, read by the epilogue before it is written. */
-static int is_in_place(const tgi_call *call, int id, const void *data)
-{
-    const tgi_problem *p = call->problem;
-    const tgi_layout *layout = tgi_problem_get_layout(p, id);
-    return tgi_operands_get(id)->role == TGI_ROLE_EPILOGUE && layout && data == call->d &&
-           layout->row == p->d.row && layout->col == p->d.col && layout->batch == p->d.batch;
 }
 
 /* Fails because the operand, which is used, is NULL. */
@@ -107,7 +129,7 @@ static __attribute__((noinline)) tg_status check_pointers(const tg_plan *plan, c
     if ((used >> TGI_OPERAND_##name & 1u) && TGI_OPERAND_##name != TGI_OPERAND_d &&                \
         tgi_overlap_may_share(call->d, &plan->span[TGI_OPERAND_d], call->name,                     \
                               &plan->span[TGI_OPERAND_##name]) &&                                  \
-        !is_in_place(call, TGI_OPERAND_##name, call->name))                                        \
+        !is_in_place(plan, call, TGI_OPERAND_##name, call->name))                                  \
         return fail_overlap(call, TGI_OPERAND_##name);
 #include "core/operands.def"
 #undef TGI_OPERAND
@@ -166,19 +188,6 @@ static tg_status run_unaligned(const tg_plan *plan, const tgi_problem *problem,
     return run_with_workspace(other, &given, call);
 }
 
-/* Returns 1 if the kernel needs an operand as aligned as it was told, and the operand is not. */
-static int is_unaligned(const tg_plan *plan, const tgi_call *call)
-{
-    const tgi_problem *p = &plan->problem;
-    const int *needs_aligned = plan->proposal.needs_aligned;
-    if (!needs_aligned[0] && !needs_aligned[1])
-        return 0;
-    tgi_problem noted;
-    tgi_plan_note_offsets(plan->context->backend, &noted, call->a, call->b);
-    return (needs_aligned[0] && noted.is_a_offset > p->is_a_offset) ||
-           (needs_aligned[1] && noted.is_b_offset > p->is_b_offset);
-}
-
 /* Runs the plan with alpha and beta of `problem`. *ran is the kernel that was called; it is another
  * than the plan's where the operands are unaligned. */
 static tg_status run_plan(const tg_plan *plan, const tgi_problem *problem,
@@ -191,7 +200,7 @@ static tg_status run_plan(const tg_plan *plan, const tgi_problem *problem,
         return TG_STATUS_OK;
     tgi_call call = make_call(plan, problem, buffers);
     call.bare_launch = bare_launch;
-    if (!is_apart(plan, &call) && (status = check_pointers(plan, &call)))
+    if ((status = check_pointers(plan, &call)))
         return status;
     if (is_unaligned(plan, &call))
         return run_unaligned(plan, problem, buffers, &call, ran);
@@ -217,9 +226,9 @@ static void log_call(const tg_plan *plan, const tgi_problem *p, const tgi_kernel
             flops / elapsed_s * 1e-9, tg_get_status_name(status));
 }
 
-/* Runs a plan whose calls do more than to launch, and logs the call if the context asks for it. */
-static __attribute__((noinline)) tg_status
-execute_at_length(const tg_plan *plan, const tgi_problem *problem, const tg_buffers *buffers)
+/* Runs the plan, and logs the call if the context asks for it. */
+static __attribute__((noinline)) tg_status execute(const tg_plan *plan, const tgi_problem *problem,
+                                                   const tg_buffers *buffers)
 {
     const tgi_kernel *ran;
     if (!plan->context->log)
@@ -230,29 +239,20 @@ execute_at_length(const tg_plan *plan, const tgi_problem *problem, const tg_buff
     return status;
 }
 
-/* Runs the plan. A tiny product takes as long as the instructions that lead to it, so the shortest
- * way comes first. */
-static inline tg_status execute(const tg_plan *plan, const tgi_problem *problem,
-                                const tg_buffers *buffers)
-{
-    if (!plan->is_immediate)
-        return execute_at_length(plan, problem, buffers);
-    tg_status status;
-    const tgi_call call = make_call(plan, problem, buffers);
-    if (!is_apart(plan, &call) && (status = check_pointers(plan, &call)))
-        return status;
-    return plan->launch(&call);
-}
-
 tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
 {
     if (!plan || !buffers) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
                                plan ? "buffers" : "plan");
     }
+    tg_status status;
     tg_buffers converted;
     buffers = tgi_struct_read(&tgi_struct_buffers, buffers, &converted);
-    return buffers ? execute(plan, &plan->problem, buffers) : TG_STATUS_INVALID_ARGUMENT;
+    if (!buffers)
+        return TG_STATUS_INVALID_ARGUMENT;
+    return launch_at_once(plan, &plan->problem, buffers, &status)
+               ? status
+               : execute(plan, &plan->problem, buffers);
 }
 
 tg_status tg_time_bare_launch(const tg_plan *plan, const tg_buffers *buffers, int64_t count,
@@ -287,15 +287,33 @@ tg_status tg_multiply(tg_context *context, const tg_problem *problem)
     return tg_multiply_on_stream(context, problem, NULL);
 }
 
+/* Returns the buffers of a call of tg_multiply_on_stream. */
+static inline tg_buffers take_buffers(const tg_problem *problem, void *stream)
+{
+    tg_buffers buffers = tgi_struct_take_buffers(problem);
+    buffers.stream = stream;
+    return buffers;
+}
+
+/* Runs the plan with the problem's own alpha and beta. */
+static __attribute__((noinline)) tg_status execute_of(const tg_plan *plan,
+                                                      const tg_problem *problem, void *stream)
+{
+    tgi_problem copy;
+    const tg_buffers buffers = take_buffers(problem, stream);
+    return execute(plan, tgi_plan_set_factors(plan, problem, &copy), &buffers);
+}
+
 /* Plans the problem, adds the plan to the cache and executes it. */
-static tg_status multiply_first(tg_context *context, const tg_problem *problem,
-                                const tg_buffers *buffers)
+static __attribute__((noinline)) tg_status multiply_first(tg_context *context,
+                                                          const tg_problem *problem, void *stream)
 {
     tg_plan *plan;
     tg_status status = tg_create_plan(context, problem, NULL, &plan);
     if (status)
         return status;
-    status = execute(plan, &plan->problem, buffers);
+    const tg_buffers buffers = take_buffers(problem, stream);
+    status = execute(plan, &plan->problem, &buffers);
     tgi_plan_release(plan);
     return status;
 }
@@ -303,9 +321,6 @@ static tg_status multiply_first(tg_context *context, const tg_problem *problem,
 tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, void *stream)
 {
     tg_status status;
-    tgi_plan_key key;
-    tgi_plan_factors factors;
-    tgi_problem copy;
     tg_problem converted;
     if (!problem)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "problem = NULL; pass its address");
@@ -315,15 +330,15 @@ tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, 
     context = tgi_context_resolve(context, &status);
     if (!context)
         return status;
-    tg_buffers buffers = tgi_struct_take_buffers(problem);
-    buffers.stream = stream;
-    const int has_key =
-        tgi_plan_key_make(problem, (unsigned)context->backend->operand_alignment, &key, &factors);
-    tgi_plan_slot *slot = has_key ? tgi_plan_cache_pin(&context->plans, &key) : NULL;
+    tgi_plan_slot *slot =
+        tgi_plan_cache_pin(&context->plans, problem, (unsigned)context->backend->operand_alignment);
     if (!slot)
-        return multiply_first(context, problem, &buffers);
+        return multiply_first(context, problem, stream);
     const tg_plan *plan = slot->plan;
-    status = execute(plan, tgi_plan_set_factors(plan, &factors, &copy), &buffers);
+    const tg_buffers buffers = take_buffers(problem, stream);
+    if (!tgi_plan_key_has_factors(&plan->key, problem) ||
+        !launch_at_once(plan, &plan->problem, &buffers, &status))
+        status = execute_of(plan, problem, stream);
     tgi_plan_cache_unpin(slot);
     return status;
 }

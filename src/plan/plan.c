@@ -7,6 +7,15 @@
 #include "core/structs.h"
 #include "plan/candidates.h"
 
+/* Returns 1 if the operand has D's layout and the epilogue reads it: an element is then read before
+ * it is written. */
+static int may_be_in_place(const tgi_problem *p, int id)
+{
+    const tgi_layout *layout = tgi_problem_get_layout(p, id);
+    return tgi_operands_get(id)->role == TGI_ROLE_EPILOGUE && layout && layout->row == p->d.row &&
+           layout->col == p->d.col && layout->batch == p->d.batch;
+}
+
 /* Notes which operands are used and where they lie; none if D is empty, so that no call looks at a
  * pointer then. */
 static void set_spans(tg_plan *plan)
@@ -20,6 +29,8 @@ static void set_spans(tg_plan *plan)
         if (plan->used >> id & 1u)
             plan->span[id] = tgi_overlap_find_span(&view);
     }
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++)
+        plan->in_place |= (unsigned)may_be_in_place(p, id) << id;
     for (int id = 0; id < TGI_OPERAND_COUNT; id++)
         plan->gap[id] = tgi_overlap_find_gap(&plan->span[TGI_OPERAND_d], &plan->span[id]);
 }
@@ -38,8 +49,10 @@ static int prepare_launch(tg_plan *plan)
     memset(plan->prepared, 0, (size_t)size_bytes);
     plan->launch =
         backend->prepare(&plan->context->machine, &plan->problem, proposal, plan->prepared);
-    plan->is_immediate = !plan->context->log && proposal->workspace_bytes == 0 &&
-                         !proposal->needs_aligned[0] && !proposal->needs_aligned[1];
+    plan->is_immediate = !plan->context->log && proposal->workspace_bytes == 0;
+    const uintptr_t bits = (unsigned)backend->operand_alignment - 1;
+    plan->aligned_bits[0] = proposal->needs_aligned[0] && !plan->problem.is_a_offset ? bits : 0;
+    plan->aligned_bits[1] = proposal->needs_aligned[1] && !plan->problem.is_b_offset ? bits : 0;
     return 1;
 }
 
@@ -88,20 +101,20 @@ tg_status tgi_plan_make(tg_context *context, const tgi_problem *problem, const t
     return status;
 }
 
-/* Returns a plan from the cache for its new user: the cached one where it has these factors, else
- * a copy of it that has; NULL if there is none, or no memory for the copy. */
-static tg_plan *find_plan(tg_context *context, const tgi_plan_key *key,
-                          const tgi_plan_factors *factors, const tg_problem *original)
+/* Returns a plan from the cache for its new user: the cached one if it has the problem's factors,
+ * else a copy of it that has; NULL if there is none, or no memory for the copy. */
+static tg_plan *find_plan(tg_context *context, const tg_problem *given)
 {
-    tgi_plan_slot *slot = tgi_plan_cache_pin(&context->plans, key);
+    tgi_plan_slot *slot =
+        tgi_plan_cache_pin(&context->plans, given, (unsigned)context->backend->operand_alignment);
     if (!slot)
         return NULL;
     tg_plan *plan = slot->plan;
     tgi_problem problem;
-    if (tgi_plan_set_factors(plan, factors, &problem) == &plan->problem)
+    if (tgi_plan_set_factors(plan, given, &problem) == &plan->problem)
         tgi_plan_retain(plan);
     else
-        plan = make_plan(context, &problem, &plan->proposal, original);
+        plan = make_plan(context, &problem, &plan->proposal, given);
     tgi_plan_cache_unpin(slot);
     return plan;
 }
@@ -109,18 +122,15 @@ static tg_plan *find_plan(tg_context *context, const tgi_plan_key *key,
 /* Creates a plan by the cache: adds the one that it makes. */
 static tg_status create_cached(tg_context *context, const tg_problem *problem, tg_plan **plan)
 {
-    tgi_plan_key key;
-    tgi_plan_factors factors;
+    const unsigned alignment = (unsigned)context->backend->operand_alignment;
     tgi_problem canonical;
-    const int has_key =
-        tgi_plan_key_make(problem, (unsigned)context->backend->operand_alignment, &key, &factors);
-    if (has_key && (*plan = find_plan(context, &key, &factors, problem)))
+    if ((*plan = find_plan(context, problem)))
         return TG_STATUS_OK;
     tg_status status = tgi_plan_canonicalize(context->backend, problem, &canonical);
     if (status || (status = tgi_plan_make(context, &canonical, problem, NULL, plan)))
         return status;
-    (*plan)->key = key;
-    tgi_plan_cache_add(&context->plans, *plan);
+    tgi_plan_key_make(problem, alignment, &(*plan)->key);
+    tgi_plan_cache_add(&context->plans, *plan, alignment);
     return TG_STATUS_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #define TGI_PLAN_CACHE_SETS 256
 #define TGI_PLAN_CACHE_WAYS 4
+#define TGI_PLAN_CACHE_HINTS 256
 
 typedef struct tgi_plan_slot {
     _Atomic uint64_t hash; /* hash of the plan's key; 0: the slot is empty */
@@ -15,8 +16,12 @@ typedef struct tgi_plan_slot {
     atomic_uint pin_count; /* readers; with its highest bit set, a writer replaces the plan */
 } tgi_plan_slot;
 
-/* When a set is full, the oldest of its plans that is not in use falls out. */
+/* A hash leads to a set. When a set is full, the oldest of its plans that is not in use falls
+ * out. */
 typedef struct tgi_plan_cache {
+    /* A hint tells the slot, set * TGI_PLAN_CACHE_WAYS + way, at which the last lookup of a problem
+     * of these sizes ended. A repeated call then needs no hash. */
+    _Atomic uint16_t hints[TGI_PLAN_CACHE_HINTS];
     struct {
         tgi_plan_slot slots[TGI_PLAN_CACHE_WAYS];
         unsigned oldest; /* way of the oldest plan; under the lock */
@@ -27,8 +32,9 @@ typedef struct tgi_plan_cache {
 void tgi_plan_cache_open(tgi_plan_cache *cache);
 void tgi_plan_cache_close(tgi_plan_cache *cache);
 
-/* Finds the plan of the key and pins its slot. Returns NULL if there is none. */
-tgi_plan_slot *tgi_plan_cache_pin(tgi_plan_cache *cache, const tgi_plan_key *key);
+/* Finds the plan whose key the problem matches and pins its slot; NULL if there is none. */
+tgi_plan_slot *tgi_plan_cache_pin(tgi_plan_cache *cache, const tg_problem *problem,
+                                  unsigned operand_alignment);
 
 /* Ends the use of a plan that was pinned. */
 static inline void tgi_plan_cache_unpin(tgi_plan_slot *slot)
@@ -38,6 +44,6 @@ static inline void tgi_plan_cache_unpin(tgi_plan_slot *slot)
 
 /* Adds a plan, of which the cache becomes a user, unless the cache has one of that key or all plans
  * of its set are in use. */
-void tgi_plan_cache_add(tgi_plan_cache *cache, tg_plan *plan);
+void tgi_plan_cache_add(tgi_plan_cache *cache, tg_plan *plan, unsigned operand_alignment);
 
 #endif

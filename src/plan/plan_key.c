@@ -5,72 +5,108 @@
 
 #define LANE_COUNT 4
 
-static inline void set_shape(const tg_matrix *matrix, int64_t shape[5])
-{
-    shape[0] = matrix->row_count;
-    shape[1] = matrix->col_count;
-    shape[2] = matrix->row_stride;
-    shape[3] = matrix->col_stride;
-    shape[4] = matrix->batch_stride;
-}
-
 /* Rounds a factor. Returns 0 if it overflows. */
-static inline int round_factor(double value, tg_type type, double *rounded)
+static int round_factor(double value, tg_type type, double *rounded)
 {
     *rounded = type == TG_TYPE_FP64 ? value : (double)(float)value;
     return !isinf(*rounded) || isinf(value);
 }
 
-static inline uint32_t find_class(double factor)
+static int is_free(double rounded)
 {
-    return factor == 0.0 ? (signbit(factor) ? 1 : 0) : factor == 1.0 ? 2 : 3;
+    return rounded != 0.0 && rounded != 1.0;
 }
 
-int tgi_plan_key_make(const tg_problem *p, unsigned operand_alignment, tgi_plan_key *made,
-                      tgi_plan_factors *factors)
+void tgi_plan_key_make(const tg_problem *p, unsigned operand_alignment, tgi_plan_key *key)
 {
-    const uintptr_t mask = operand_alignment - 1;
-    tgi_plan_key_members *key = &made->of;
-    memset(made, 0, sizeof *made);
-#define TGI_FACTOR(name, value)                                                                    \
-    if (!round_factor(p->name, p->a.type, &factors->name))                                         \
-        return 0;                                                                                  \
-    key->factor_classes = 4 * key->factor_classes + find_class(factors->name);
-#include "core/operands.def"
-#undef TGI_FACTOR
-#define SET_MATRIX(name, role, is_used)                                                            \
+    const uintptr_t place = operand_alignment - 1;
+    tg_problem *mask = &key->mask.problem;
+    memset(key, 0, sizeof *key);
+#define COVER(member) memset(&mask->member, 0xff, sizeof mask->member)
+#define COVER_MATRIX(name, role, is_used)                                                          \
     if (TGI_ROLE_##role != TGI_ROLE_EPILOGUE || (is_used)) {                                       \
-        set_shape(&p->name, key->name);                                                            \
-        key->kind[TGI_OPERAND_##name] = (int32_t)p->name.type;                                     \
+        COVER(name.type);                                                                          \
+        COVER(name.row_count);                                                                     \
+        COVER(name.col_count);                                                                     \
+        COVER(name.row_stride);                                                                    \
+        COVER(name.col_stride);                                                                    \
+        COVER(name.batch_stride);                                                                  \
     }
-#define SET_BIAS(name, role, is_used) key->kind[TGI_OPERAND_##name] = (int32_t)p->name;
-#define SET_SCALE(name, role, is_used) SET_BIAS(name, role, is_used)
+#define COVER_BIAS(name, role, is_used) COVER(name);
+#define COVER_SCALE(name, role, is_used) COVER(name);
 #define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, text, is_used)             \
-    key->used |= (uint32_t)(is_used) << TGI_OPERAND_##name;                                        \
-    SET_##form(name, role, is_used)
+    COVER_##form(name, role, is_used)
 #include "core/operands.def"
 #undef TGI_OPERAND
-    key->batch_count = p->batch_count;
-    key->op_a = (int32_t)p->op_a;
-    key->op_b = (int32_t)p->op_b;
-    key->precision = (int32_t)p->precision;
-    key->activation = (int32_t)p->activation;
-    key->is_batch_invariant = p->is_batch_invariant;
-    key->is_offset =
-        (((uintptr_t)p->a.data & mask) != 0) + 2 * (((uintptr_t)p->b.data & mask) != 0);
+    COVER(op_a);
+    COVER(op_b);
+    COVER(batch_count);
+    COVER(precision);
+    COVER(is_batch_invariant);
+    COVER(activation);
+    mask->a.data = (void *)place;
+    mask->b.data = (void *)place;
+#define TGI_FACTOR(name, value)                                                                    \
+    double name;                                                                                   \
+    if (round_factor(p->name, p->a.type, &name) && is_free(name))                                  \
+        key->has_free_factors = 1;                                                                 \
+    else                                                                                           \
+        COVER(name);
+#include "core/operands.def"
+#undef TGI_FACTOR
+    memcpy(&key->pattern, p, sizeof *p);
+    for (int i = 0; i < TGI_PLAN_KEY_WORDS; i++)
+        key->pattern.words[i] &= key->mask.words[i];
+#define TGI_FACTOR(name, value) key->pattern.problem.name = p->name;
+#include "core/operands.def"
+#undef TGI_FACTOR
+}
+
+int tgi_plan_key_round_factors(const tgi_plan_key *key, const tg_problem *p,
+                               tgi_plan_factors *factors)
+{
+    const uint64_t zero = 0;
+#define TGI_FACTOR(name, value)                                                                    \
+    if (!round_factor(p->name, p->a.type, &factors->name) ||                                       \
+        (memcmp(&key->mask.problem.name, &zero, sizeof zero) == 0 && !is_free(factors->name)))     \
+        return 0;
+#include "core/operands.def"
+#undef TGI_FACTOR
     return 1;
 }
 
 /* Four multiplicative hashes run side by side, so that no product waits for the one before. */
-uint64_t tgi_plan_key_hash(const tgi_plan_key *key)
+uint64_t tgi_plan_key_hash(const tg_problem *p, unsigned operand_alignment)
 {
-    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15), *words = key->words;
+    const uintptr_t place = operand_alignment - 1;
+    const uint64_t factor = UINT64_C(0x9e3779b97f4a7c15);
+#define VALUES_OF_MATRIX(name)                                                                     \
+    (uint64_t) p->name.type, (uint64_t)p->name.row_count, (uint64_t)p->name.col_count,             \
+        (uint64_t)p->name.row_stride, (uint64_t)p->name.col_stride,                                \
+        (uint64_t)p->name.batch_stride,
+#define KIND_OF_MATRIX(name)
+#define KIND_OF_BIAS(name) (uint64_t) p->name,
+#define KIND_OF_SCALE(name) (uint64_t) p->name,
+    const uint64_t values[] = {
+#define TGI_OPERAND(name, title, form, role, ...)                                                  \
+    TGI_OF_PRODUCT_##role(VALUES_OF_MATRIX(name)) KIND_OF_##form(name)
+#include "core/operands.def"
+#undef TGI_OPERAND
+#define TGI_FACTOR(name, value) (uint64_t)((p->name == 0.0) + 2 * (p->name == 1.0)),
+#include "core/operands.def"
+#undef TGI_FACTOR
+        (uint64_t)p->op_a,
+        (uint64_t)p->op_b,
+        (uint64_t)p->batch_count,
+        (uint64_t)p->precision,
+        (uint64_t)p->is_batch_invariant,
+        (uint64_t)p->activation,
+        (uintptr_t)p->a.data & place,
+        (uintptr_t)p->b.data & place};
     uint64_t lanes[LANE_COUNT] = {1, 2, 3, 4};
-#pragma GCC unroll 64
-    for (int i = 0; i < TGI_PLAN_KEY_WORDS; i++)
-        lanes[i % LANE_COUNT] = (lanes[i % LANE_COUNT] ^ words[i]) * factor;
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        lanes[i % LANE_COUNT] = (lanes[i % LANE_COUNT] ^ values[i]) * factor;
     uint64_t hash = lanes[0];
-#pragma GCC unroll 64
     for (int lane = 1; lane < LANE_COUNT; lane++)
         hash = ((hash ^ hash >> 32) + lanes[lane]) * factor;
     return (hash ^ hash >> 32) | 1;

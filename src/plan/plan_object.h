@@ -20,9 +20,10 @@ struct tg_plan {
     void *prepared;        /* owned; filled by the backend; NULL if the problem is empty */
     tgi_launch_fn *launch; /* runs what is prepared */
     unsigned used;         /* operands that are read or written, as tgi_epilogue_find_used */
-    /* 1: a call checks its pointers and launches. Otherwise D may be empty, or the call is logged,
-     * takes workspace, or depends on how its operands are aligned. */
-    int is_immediate;
+    unsigned in_place;     /* used operands that have the layout of D, and may be it */
+    int is_immediate;      /* 1: D is not empty, and calls take no workspace and write no log */
+    /* Address bits of A and B that are 0, unless a plan for unaligned operands takes the call. */
+    uintptr_t aligned_bits[2];
     tgi_gap gap[TGI_OPERAND_COUNT];   /* distances at which an operand overlaps D */
     tgi_span span[TGI_OPERAND_COUNT]; /* spans of used operands; unset if D is empty */
     int is_kernel_given;              /* 1: the caller gave the kernel */
@@ -33,25 +34,15 @@ struct tg_plan {
     tg_problem original; /* as the caller gave it, without pointers; for the log */
 };
 
-/* Returns the plan's problem if it has these factors, else a copy with them in *copy. */
-static inline const tgi_problem *
-tgi_plan_set_factors(const tg_plan *plan, const tgi_plan_factors *factors, tgi_problem *copy)
+/* Returns the plan's problem with the factors of a problem that matches its key: the plan's own if
+ * they are the same, else a copy in *copy. */
+const tgi_problem *tgi_plan_copy_problem(const tg_plan *plan, const tg_problem *given,
+                                         tgi_problem *copy);
+static inline const tgi_problem *tgi_plan_set_factors(const tg_plan *plan, const tg_problem *given,
+                                                      tgi_problem *copy)
 {
-    const tgi_problem *p = &plan->problem;
-    tgi_plan_factors given = *factors;
-    if (p->k == 0)
-        given.alpha = p->epilogue.alpha; /* a sum of no products is 0, whatever alpha is */
-    int is_same = 1;
-#define TGI_FACTOR(name, value) is_same &= given.name == p->epilogue.name;
-#include "core/operands.def"
-#undef TGI_FACTOR
-    if (is_same)
-        return p;
-    *copy = *p;
-#define TGI_FACTOR(name, value) copy->epilogue.name = given.name;
-#include "core/operands.def"
-#undef TGI_FACTOR
-    return copy;
+    return tgi_plan_key_has_factors(&plan->key, given) ? &plan->problem
+                                                       : tgi_plan_copy_problem(plan, given, copy);
 }
 
 /* Counts one more user. */

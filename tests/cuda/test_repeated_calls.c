@@ -246,6 +246,15 @@ static void test_factors_share_a_plan(void **state)
     assert_product(context, 1.0, 0.0); /* needs a plan of another class */
     assert_true(allocation_unwatch().call_count > 0);
     assert_product(context, 0.0, 2.0);
+    assert_product(context, 1.0 + 1e-12, 0.0); /* is 1 in FP32 */
+    allocation_watch(0);
+    for (int i = 0; i < 3; i++) {
+        assert_product(context, 1.0, 0.0);
+        assert_product(context, 1.0 + 1e-12, 0.0);
+        assert_product(context, 0.0, 2.0);
+        assert_product(context, 3.0, 0.25);
+    }
+    assert_int_equal(allocation_unwatch().call_count, 0);
     /* A factor that overflows FP32 is refused whether its class is known or not. */
     tg_problem problem = parse("8x8x8:alpha=1e39");
     float d[64];
@@ -278,6 +287,34 @@ static void test_plans_keep_their_factors(void **state)
         tg_destroy_plan(plans[i]);
     }
     tg_destroy_context(context);
+}
+
+/* Members without a meaning do not count: C if beta is 0, and the pointers of operands that are as
+ * aligned as the kernels may ask. */
+static void test_keys_leave_out_what_is_not_read(void **state)
+{
+    (void)state;
+    static const char *const devices[] = {"cpu", "cuda"};
+    fake_reset();
+    for (int i = 0; i < 2; i++) {
+        tg_plan *first = NULL, *second = NULL, *third = NULL;
+        tg_context *context = fake_open_context(devices[i]);
+        tg_problem problem = parse("16x16x16:bf16");
+        assert_int_equal(tg_create_plan(context, &problem, NULL, &first), 0);
+        memset(&problem.c, 0x77, sizeof problem.c);
+        problem.a.data = memory[0];
+        problem.b.data = memory[1];
+        problem.d.data = memory[2] + 1;
+        assert_int_equal(tg_create_plan(context, &problem, NULL, &second), 0);
+        assert_ptr_equal(first, second);
+        problem.a.data = (char *)memory[0] + 2;
+        assert_int_equal(tg_create_plan(context, &problem, NULL, &third), 0);
+        assert_int_equal(first == third, i == 0);
+        tg_destroy_plan(first);
+        tg_destroy_plan(second);
+        tg_destroy_plan(third);
+        tg_destroy_context(context);
+    }
 }
 
 /* Every bit of the key counts: problems that differ in one member have other plans, or are refused
@@ -332,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_unaligned_operands_are_planned_for_once),
         cmocka_unit_test(test_factors_share_a_plan),
         cmocka_unit_test(test_plans_keep_their_factors),
+        cmocka_unit_test(test_keys_leave_out_what_is_not_read),
         cmocka_unit_test(test_keys_tell_problems_apart),
     };
     return cmocka_run_group_tests(tests, fake_open, NULL);
