@@ -181,6 +181,87 @@ static void test_dram(void **state)
                 p.dram_read_bytes);
 }
 
+/* A figure out of its range is refused by its name and its value. */
+static void test_ranges(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t offset;
+        double value; /* the figure may be an int, an int64_t or a double */
+        const char *detail;
+    } cases[] = {
+        {offsetof(tg_chip, sm_count), 0, "sm_count = 0; pass 1 to 65536"},
+        {offsetof(tg_chip, sm_count), 65537, "sm_count = 65537;"},
+        {offsetof(tg_chip, sm_count), -2147483648.0, "sm_count = -2147483648;"},
+        {offsetof(tg_chip, threads_per_sm), 31, "threads_per_sm = 31; pass 32 to 65536"},
+        {offsetof(tg_chip, blocks_per_sm), 0, "blocks_per_sm = 0;"},
+        {offsetof(tg_chip, fp32_lanes_per_sm), 0, "fp32_lanes_per_sm = 0;"},
+        {offsetof(tg_chip, registers_per_sm), 16777217, "registers_per_sm = 16777217;"},
+        {offsetof(tg_chip, compute_capability), 74, "compute_capability = 74;"},
+        {offsetof(tg_chip, shared_bytes_per_sm), 0, "shared_bytes_per_sm = 0;"},
+        {offsetof(tg_chip, shared_bytes_per_block), 1e15, "shared_bytes_per_block = 10000"},
+        {offsetof(tg_chip, l2_bytes), -1, "l2_bytes = -1; pass 1 to 1e+12"},
+        {offsetof(tg_chip, memory_bytes), -1, "memory_bytes = -1;"},
+        {offsetof(tg_chip, clock_hz), 1e-300, "clock_hz = 1"},
+        {offsetof(tg_chip, clock_hz), NAN, "clock_hz = "},
+        {offsetof(tg_chip, memory_bytes_per_s), INFINITY, "memory_bytes_per_s = inf;"},
+        {offsetof(tg_chip, fp64_flop_per_s), -1, "fp64_flop_per_s = -1;"},
+        {offsetof(tg_chip, tf32_flop_per_s), 1e22, "tf32_flop_per_s = 1"},
+        {offsetof(tg_chip, fp16_flop_per_s), NAN, "fp16_flop_per_s = "},
+    };
+    tg_explanation found;
+    tg_candidate candidate;
+    int count;
+    const tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, NULL, 8, 8),
+                                               tg_make_matrix(TG_TYPE_FP32, NULL, 8, 8),
+                                               tg_make_matrix(TG_TYPE_FP32, NULL, 8, 8));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tg_chip chip;
+        assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
+        void *figure = (char *)&chip + cases[i].offset;
+        if (cases[i].offset < offsetof(tg_chip, shared_bytes_per_sm))
+            *(int *)figure = (int)cases[i].value;
+        else if (cases[i].offset < offsetof(tg_chip, clock_hz))
+            *(int64_t *)figure = (int64_t)cases[i].value;
+        else
+            *(double *)figure = cases[i].value;
+        assert_int_equal(tg_explain_kernel(&chip, "edges", 16, 8, 8, 8, &found),
+                         TG_STATUS_INVALID_ARGUMENT);
+        if (!strstr(tg_get_error_detail(), cases[i].detail))
+            fail_msg("\"%s\" is not in: %s", cases[i].detail, tg_get_error_detail());
+        assert_int_equal(tg_list_chip_candidates(&chip, &problem, &candidate, 1, &count),
+                         TG_STATUS_INVALID_ARGUMENT);
+    }
+}
+
+/* Planning takes no longer for more columns, and the panels of slices stay within 32 bits. */
+static void test_huge_problems(void **state)
+{
+    (void)state;
+    static tg_candidate candidates[400];
+    const int64_t columns[] = {INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(1) << 46};
+    for (int i = 0; i < 3; i++) {
+        for (int index = 0; index < tg_get_chip_count(); index++) {
+            tg_chip chip;
+            int count, legal_count = 0;
+            tg_problem problem =
+                tg_make_problem(tg_make_matrix(TG_TYPE_FP32, NULL, 3, 116),
+                                tg_make_matrix(TG_TYPE_FP32, NULL, 116, columns[i]),
+                                tg_make_matrix(TG_TYPE_FP32, NULL, 3, columns[i]));
+            problem.b.row_stride = problem.b.col_stride = 0;
+            assert_int_equal(tg_get_chip(index, &chip), TG_STATUS_OK);
+            assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, 400, &count),
+                             TG_STATUS_OK);
+            for (int row = 0; row < count; row++) {
+                legal_count += candidates[row].is_legal;
+                assert_true(isfinite(candidates[row].predicted_s));
+                assert_true(candidates[row].occupancy <= 1.0);
+            }
+            assert_true(legal_count > 0);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +271,8 @@ int main(void)
         cmocka_unit_test(test_copies_before_sm80),
         cmocka_unit_test(test_bound_and_time),
         cmocka_unit_test(test_dram),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_huge_problems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

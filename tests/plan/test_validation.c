@@ -263,6 +263,68 @@ static void test_overflow(void **state)
     assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, "D");
 }
 
+/* Makes a problem of m x n x k FP8 elements, all inputs of stride 0. */
+static tg_problem make_broadcast(int64_t m, int64_t n, int64_t k, int64_t batch_count)
+{
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP8_E4M3, a, m, k),
+                                         tg_make_matrix(TG_TYPE_FP8_E4M3, b, k, n),
+                                         tg_make_matrix(TG_TYPE_FP8_E4M3, d, m, n));
+    problem.a.row_stride = problem.a.col_stride = 0;
+    problem.b.row_stride = problem.b.col_stride = 0;
+    problem.batch_count = batch_count;
+    problem.d.batch_stride = m * n;
+    return problem;
+}
+
+/* Sizes at their limit are planned, for any number of threads. Sizes above it are refused by name,
+ * also where D is empty. */
+static void test_limits(void **state)
+{
+    (void)state;
+    const int64_t most = INT64_C(1) << 48, above = most + 1;
+    const struct {
+        int64_t m, n, k, batch_count;
+        const char *refusal; /* NULL: the problem is legal */
+    } cases[] = {
+        {most, 1, 1, 1, NULL},
+        {1, most, 1, 1, NULL},
+        {1, 1, most, 1, NULL},
+        {1, 1, 1, most, NULL},
+        {3, most / 4, 116, 1, NULL},
+        {1 << 20, 1 << 20, INT64_C(1) << 38, 1, NULL},
+        {0, most, most, most, NULL},
+        {most, most, most, 0, NULL},
+        {above, 1, 1, 1, "m = 281474976710657 is above 2^48"},
+        {1, above, 1, 1, "n = 281474976710657 is above 2^48"},
+        {1, 1, above, 1, "k = 281474976710657 is above 2^48"},
+        {1, 1, 1, INT64_MAX, "batch_count = 9223372036854775807 is above 2^48"},
+        {0, above, 1, 1, "n = 281474976710657 is above 2^48"},
+        {3, most / 2, 116, 1, "D is m x n = 3 x 140737488355328 in a batch of 1, more than 2^48"},
+        {1 << 24, 1, INT64_C(1) << 34, 2, "op(A) is m x k = 16777216 x 17179869184"},
+        {1, 1 << 24, INT64_C(1) << 34, 2, "op(B) is k x n = 17179869184 x 16777216"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const tg_problem problem =
+            make_broadcast(cases[i].m, cases[i].n, cases[i].k, cases[i].batch_count);
+        for (int thread_count = 1; thread_count <= 1024 && !cases[i].refusal; thread_count *= 8) {
+            const tg_context_options options = {
+                .struct_bytes = sizeof options, .device = "cpu", .thread_count = thread_count};
+            tg_context *context;
+            tg_plan *plan;
+            assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
+            if (tg_create_plan(context, &problem, NULL, &plan) != TG_STATUS_OK)
+                fail_msg("case %zu: %s", i, tg_get_error_detail());
+            tg_destroy_plan(plan);
+            tg_destroy_context(context);
+        }
+        if (cases[i].refusal)
+            assert_refused(&problem, TG_STATUS_SIZE_OVERFLOW, cases[i].refusal);
+    }
+    tg_problem problem = make_valid(); /* strides of a single entry are not used */
+    problem.a.batch_stride = problem.d.batch_stride = INT64_MIN;
+    assert_int_equal(tg_multiply(NULL, &problem), TG_STATUS_OK);
+}
+
 static void test_scalars(void **state)
 {
     (void)state;
@@ -314,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_types_that_do_not_go_together),
         cmocka_unit_test(test_scales_and_tf32),
         cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_scalars),
         cmocka_unit_test(test_null_data),
     };
