@@ -9,6 +9,7 @@
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/schedule/cluster_work.h"
+#include "kernels/schedule/tile.cuh"
 
 /* A tile as tgi_block_tile is, within 32 bits and with k counted in steps. */
 struct tgi_cluster_tile {
@@ -95,9 +96,15 @@ template <int Rows, int Cols> struct tgi_cluster_schedule {
         }
         return tile;
     }
+
+    template <class Args>
+    static __device__ __forceinline__ const Args &problem(const Args &given, int)
+    {
+        return given;
+    }
 };
 
-/* The same schedule with the cluster's number and count in uniform registers. */
+/* The schedule of clusters with the cluster's number and count in uniform registers. */
 template <int Rows, int Cols>
 struct tgi_uniform_cluster_schedule : tgi_cluster_schedule<Rows, Cols> {
     int first, stride;

@@ -64,7 +64,7 @@ template <int Rows, int Cols> struct tgi_block_schedule {
         return tile;
     }
 
-    __device__ __forceinline__ const tgi_gemm_args &problem(unsigned) const
+    __device__ __forceinline__ const tgi_gemm_args &problem(const tgi_gemm_args &, unsigned) const
     {
         return args;
     }
@@ -110,7 +110,7 @@ template <int Rows, int Cols> struct tgi_batch_schedule {
         return tile;
     }
 
-    __device__ __forceinline__ const tgi_gemm_args &problem(int64_t) const
+    __device__ __forceinline__ const tgi_gemm_args &problem(const tgi_gemm_args &, int64_t) const
     {
         return args;
     }
@@ -153,9 +153,10 @@ template <int Rows, int Cols> struct tgi_part_schedule {
         return tile;
     }
 
-    __device__ __forceinline__ const tgi_gemm_args &problem(unsigned) const
+    static __device__ __forceinline__ const tgi_gemm_args &problem(const tgi_gemm_args &given,
+                                                                   unsigned)
     {
-        return args;
+        return given;
     }
 };
 

@@ -4,14 +4,21 @@
  * A schedule shares the work of a launch among its blocks. It is a struct, made of the kernel's
  * argument, with
  *
- *     begin()         returns this block's first unit of work
- *     end()           returns the unit before which this block ends
- *     next(unit)      returns this block's unit after `unit`
- *     tile(unit)      returns the unit's tile
- *     problem(unit)   returns the problem that the tile belongs to
+ *     begin()                returns this block's first unit of work
+ *     end()                  returns the unit before which this block ends
+ *     next(unit)             returns this block's unit after `unit`
+ *     tile(unit)             returns the unit's tile
+ *     problem(given, unit)   returns the problem that the tile belongs to, of the kernel's argument
  *
  * What loads and stores a tile takes both: the tile says where it lies, its problem has the limits,
- * the strides and the addresses. Tiles of one launch may so belong to several problems.
+ * the strides and the addresses. Tiles of one launch may so belong to several problems, which share
+ * what a kernel chooses once: types, storage orders, the shape of clusters, the number of split-K
+ * parts. A body finds again what it keeps from tile to tile where tgi_is_same_problem() returns 0.
+ * unit_ranges.cuh has take() in place of tile() and next().
+ *
+ * problem() takes the argument, and most schedules do not keep it: a reference that is a member
+ * hides from the compiler that the argument can be read at any time, which changes what it reads
+ * ahead.
  */
 #ifndef TGI_TILE_CUH
 #define TGI_TILE_CUH
@@ -22,6 +29,14 @@ struct tgi_block_tile {
     int64_t batch, row, col; /* the batch entry, and the tile's first element in it */
     int k_part;              /* the part of split-K that is summed; 0 where k is whole */
 };
+
+/* Returns 1 if two units belong to the same problem. A schedule of one problem costs no code. */
+template <class Schedule, class Args, typename Unit>
+static __device__ __forceinline__ int tgi_is_same_problem(const Schedule &schedule,
+                                                          const Args &given, Unit unit, Unit other)
+{
+    return &schedule.problem(given, unit) == &schedule.problem(given, other);
+}
 
 /* Returns the first k of a split-K part. Part is int, or unsigned, which spares the sign. */
 template <typename Part>

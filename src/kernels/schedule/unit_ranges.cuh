@@ -39,6 +39,19 @@ template <int Is_dealt> struct tgi_range_schedule {
         return is_dealt ? unit_count : first_unit(blockIdx.x + 1);
     }
 
+    template <class Args>
+    static __device__ __forceinline__ const Args &problem(const Args &given, int64_t)
+    {
+        return given;
+    }
+
+    /* Returns the problem of the tile that this block leaves for the one of unit `next`. */
+    template <class Args>
+    static __device__ __forceinline__ const Args &problem_before(const Args &given, int64_t)
+    {
+        return given;
+    }
+
     /* Finds the tile of `unit` and its range of k, k .. k_end - 1, and moves `unit` to the first
      * one of this block's next tile: tile() and next() at once, since both take the division. The
      * schedule keeps neither args nor cols, which would take registers. */

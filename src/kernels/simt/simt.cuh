@@ -284,7 +284,7 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
 
     /* Setup */
     const tgi_block_schedule<Rows, Cols> schedule(given);
-    const tgi_gemm_args &args = schedule.problem(schedule.begin());
+    const tgi_gemm_args &args = schedule.problem(given, schedule.begin());
     const tgi_inner_tile tile =
         find_inner_tile<Rows, Cols>(args.problem, schedule.tile(schedule.begin()));
     tgi_stream stream;

@@ -173,12 +173,13 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         int64_t k_left; /* to the end of the problem's k */
         int last_col, stages_left;
 
-        __device__ __forceinline__ void enter(const tgi_gemm_args &args)
+        __device__ __forceinline__ void enter(const tgi_gemm_args &given)
         {
-            cursor at = find_cursor(args, unit);
+            cursor at = find_cursor(given, unit);
             stages_left = 0;
             if (at.k >= at.last)
                 return;
+            const tgi_gemm_args &args = at.find_problem(given);
             unit = at.unit;
             a = at.a;
             b = at.b;
@@ -187,26 +188,33 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
             stages_left = static_cast<int>((at.last - at.k + Depth - 1) / Depth);
         }
 
-        __device__ __forceinline__ void advance(const tgi_gemm_args &args)
+        __device__ __forceinline__ void advance(const tgi_gemm_args &given)
         {
+            const tgi_gemm_args &args = find_problem(given);
             a += Depth * args.problem.a.col;
             b += Depth * args.problem.b.row;
             k_left -= Depth;
             if (--stages_left == 0)
-                enter(args);
+                enter(given);
+        }
+
+        __device__ __forceinline__ const tgi_gemm_args &
+        find_problem(const tgi_gemm_args &given) const
+        {
+            return cursor::schedule::problem_before(given, unit);
         }
     };
 
     /* Returns the tile of a unit; its k >= last if the block has no such unit. */
-    static __device__ __forceinline__ cursor find_cursor(const tgi_gemm_args &args, int64_t unit)
+    static __device__ __forceinline__ cursor find_cursor(const tgi_gemm_args &given, int64_t unit)
     {
         /* Opaque, or the compiler keeps from tile to tile what it can find again. */
-        const typename cursor::schedule work(args, tgi_make_opaque(Cols));
+        const typename cursor::schedule work(given, tgi_make_opaque(Cols));
         cursor at;
         at.unit = unit;
         at.end = work.end();
         at.k = at.last = 0;
-        at.enter(args, work);
+        at.enter(given, work);
         return at;
     }
 
@@ -279,63 +287,63 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
     }
 
     /* Stores the tile of the unit, and returns the unit of the next tile. */
-    static __device__ __forceinline__ int64_t finish(const tgi_gemm_args &args, int64_t unit,
+    static __device__ __forceinline__ int64_t finish(const tgi_gemm_args &given, int64_t unit,
                                                      const sums &total, float *tiles)
     {
-        const cursor at = find_cursor(args, unit);
+        const cursor at = find_cursor(given, unit);
         /* Else sums of the tile before would be overwritten before they are stored. */
         __syncthreads();
         gather(total, tiles);
         /* Else elements would be stored before the other warps have put theirs. */
         __syncthreads();
-        tgi_skinny_store<tgi_dot_mma>(args, at, tiles);
+        tgi_skinny_store<tgi_dot_mma>(given, at, tiles);
         return at.unit;
     }
 
     /* Loads the stage after `now`, if there is one, and adds the products of `now`. */
-    static __device__ __forceinline__ void step(const tgi_gemm_args &args, position &filling,
+    static __device__ __forceinline__ void step(const tgi_gemm_args &given, position &filling,
                                                 const stage &now, stage &next, sums &total,
                                                 edge_reads &edges)
     {
         if (filling.stages_left > 0) {
-            load(args, filling, next, edges);
-            filling.advance(args);
+            load(filling.find_problem(given), filling, next, edges);
+            filling.advance(given);
         }
-        add(args, now, total);
+        add(given, now, total);
     }
 
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, char *shared)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, char *shared)
     {
         shared_all &all = *reinterpret_cast<shared_all *>(shared);
         stage even, odd;
         sums total = {};
         position filling;
-        int64_t unit = typename cursor::schedule(args, Cols).begin();
+        int64_t unit = typename cursor::schedule(given, Cols).begin();
         filling.unit = unit;
-        filling.enter(args);
+        filling.enter(given);
         int left = filling.stages_left; /* stages of the tile whose products are added */
         if (left == 0)
             return;
-        load(args, filling, even, all.edges);
-        filling.advance(args);
+        load(filling.find_problem(given), filling, even, all.edges);
+        filling.advance(given);
 #pragma unroll 1
         for (int is_odd = 0; left > 0; is_odd ^= 1) {
             if (is_odd)
-                step(args, filling, odd, even, total, all.edges);
+                step(given, filling, odd, even, total, all.edges);
             else
-                step(args, filling, even, odd, total, all.edges);
+                step(given, filling, even, odd, total, all.edges);
             if (--left > 0)
                 continue;
-            unit = finish(args, unit, total, all.sums);
+            unit = finish(given, unit, total, all.sums);
             total = sums();
-            left = count_stages(args, unit);
+            left = count_stages(given, unit);
         }
     }
 
     /* Returns how many stages the tile of the unit has. */
-    static __device__ __forceinline__ int count_stages(const tgi_gemm_args &args, int64_t unit)
+    static __device__ __forceinline__ int count_stages(const tgi_gemm_args &given, int64_t unit)
     {
-        const cursor at = find_cursor(args, unit);
+        const cursor at = find_cursor(given, unit);
         return static_cast<int>((at.last - at.k + Depth - 1) / Depth);
     }
 };

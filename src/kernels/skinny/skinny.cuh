@@ -60,10 +60,18 @@ template <typename Body> struct tgi_skinny_cursor {
     int64_t k, last;   /* the next step's first k, and the end of this block's range in the tile */
     const elem *a, *b; /* at k: row 0 of A, and the warp's first line of B */
 
-    __device__ __forceinline__ void enter(const tgi_gemm_args &args, const schedule &work)
+    /* Returns the problem that the tile belongs to. */
+    template <class Args>
+    __device__ __forceinline__ const Args &find_problem(const Args &given) const
+    {
+        return schedule::problem_before(given, unit);
+    }
+
+    __device__ __forceinline__ void enter(const tgi_gemm_args &given, const schedule &work)
     {
         if (unit >= end)
             return;
+        const tgi_gemm_args &args = schedule::problem(given, unit);
         const tgi_problem &p = args.problem;
         work.take(args, tgi_find_tile_cols<Body>(args), unit, tile, k, last);
         const int first_line = threadIdx.x / 32 * Body::warp_line_step;
@@ -73,8 +81,9 @@ template <typename Body> struct tgi_skinny_cursor {
     }
 
     /* Advances by a step. Returns 1 if that was the last one in the tile. */
-    __device__ __forceinline__ int advance(const tgi_gemm_args &args)
+    __device__ __forceinline__ int advance(const tgi_gemm_args &given)
     {
+        const tgi_gemm_args &args = find_problem(given);
         k += Body::depth;
         a += Body::depth * args.problem.a.col;
         b += Body::depth * args.problem.b.row;
@@ -109,11 +118,12 @@ static __device__ __forceinline__ void tgi_skinny_store_16(const tgi_gemm_args &
 /* Stores the sums of a tile. Split-K parts that the tile does not have are zero, so that all tiles
  * have k_part_count of them. */
 template <typename Body>
-static __device__ __forceinline__ void tgi_skinny_store(const tgi_gemm_args &args,
+static __device__ __forceinline__ void tgi_skinny_store(const tgi_gemm_args &given,
                                                         const tgi_skinny_cursor<Body> &at,
                                                         const typename Body::sum *sums)
 {
     typedef typename Body::sum sum;
+    const tgi_gemm_args &args = at.find_problem(given);
     const int rows = Body::rows, cols = Body::cols;
     tgi_block_tile tile = at.tile;
     const int used = tgi_find_tile_cols<Body>(args);
@@ -183,7 +193,7 @@ template <typename Body> struct tgi_skinny_kernel {
                 __syncthreads();
             }
             if (filling.k < filling.last) {
-                Body::load(given, filling, all.stages[write]);
+                Body::load(filling.find_problem(given), filling, all.stages[write]);
                 if (filling.advance(args))
                     filling.enter(args, work);
             }
@@ -191,13 +201,13 @@ template <typename Body> struct tgi_skinny_kernel {
             write = write + 1 == Body::stages ? 0 : write + 1;
             if (step < 0)
                 continue;
-            Body::add(args, all.stages[read], sums);
+            Body::add(adding.find_problem(args), all.stages[read], sums);
             if (++read == Body::stages) {
                 read = 0;
                 parity ^= 1;
             }
             if (adding.advance(args)) {
-                Body::gather(args, adding, sums, all.sums);
+                Body::gather(adding.find_problem(args), adding, sums, all.sums);
                 /* Else elements would be stored before the other warps have put theirs. */
                 __syncthreads();
                 tgi_skinny_store<Body>(args, adding, all.sums);

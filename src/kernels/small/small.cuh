@@ -174,7 +174,7 @@ struct tgi_small {
         }
     }
 
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args, void *shared)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, void *shared)
     {
         static_assert(groups * k_lanes == 32 && slice % (k_lanes * width) == 0 &&
                           Lane_rows % k_lanes == 0,
@@ -184,9 +184,10 @@ struct tgi_small {
         const int warp = threadIdx.x / 32;
         shared_slice *ring = static_cast<shared_slice *>(shared) + warp * Stages;
         T *tile_sums = static_cast<T *>(shared);
-        const tgi_part_schedule<Rows, Cols> schedule(args);
+        const tgi_part_schedule<Rows, Cols> schedule(given);
         const unsigned end = schedule.end();
         for (unsigned unit = schedule.begin(); unit < end; unit = schedule.next(unit)) {
+            const tgi_gemm_args &args = schedule.problem(given, unit);
             const tgi_block_tile tile = schedule.tile(unit);
             T sums[lane_sums] = {};
             add_slices(args, tile, ring, sums);

@@ -107,11 +107,14 @@ struct tgi_feed_unaligned : tgi_feed_tma {
     static __device__ __forceinline__ void
     relayout(const arguments &given, const tgi_wgmma_memory<Shape> &memory, int rank, int warp)
     {
-        const tgi_unaligned_line own(given.a_lines);
-        const tgi_cluster_schedule<Shape::rows, Shape::cols> schedule(given.wgmma.work, rank);
+        const typename Shape::schedule schedule(given.wgmma.work, rank);
         tgi_ring<Shape::stages> ring;
         slots at;
-        for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
+        tgi_unaligned_line own(schedule.problem(given, 0).a_lines);
+        int last = 0;
+        for (int i = schedule.begin(); i < schedule.end(); last = i, i = schedule.next(i)) {
+            if (!tgi_is_same_problem(schedule, given, last, i))
+                own = tgi_unaligned_line(schedule.problem(given, i).a_lines);
             const tgi_cluster_tile tile = schedule.tile(i);
 #pragma unroll 1
             for (int step = tile.step; step < tile.step_end; step++, ring.advance())

@@ -13,7 +13,8 @@
 #include "kernels/schedule/cluster_tiles.cuh"
 #include "kernels/wgmma/kernel_shape.cuh"
 
-/* A warpgroup that multiplies: number `group` of those of the block. */
+/* A warpgroup that multiplies, number `group` of those of the block, and the problem of the tile at
+ * hand, to which a tile whose store is deferred belongs too. */
 template <class Shape> struct tgi_consumer {
     const tgi_wgmma_args &args;
     const tgi_wgmma_memory<Shape> &memory;
@@ -97,11 +98,13 @@ static __device__ __forceinline__ int tgi_is_short(const tgi_wgmma_args &args)
  * next one are issued. Meanwhile the deferred store of the tile before goes on. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank,
-              int group, const tgi_cluster_tile &tile, tgi_ring<Shape::stages> &ring,
-              typename Shape::deferred &deferred, float (&sum)[Shape::blocks][Shape::cols / 2])
+tgi_add_steps(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
+              tgi_ring<Shape::stages> &ring, typename Shape::deferred &deferred,
+              float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    const tgi_stage_release<Shape> release(args, rank);
+    const tgi_wgmma_args &args = at.args;
+    const tgi_wgmma_memory<Shape> &memory = at.memory;
+    const tgi_stage_release<Shape> release(args, at.rank);
     const int whole_end = min(tile.step_end, args.work.step_count - tgi_is_short(args));
     uint32_t used = 0; /* the barrier of the stage that is being multiplied; 0: none */
     int step = tile.step;
@@ -110,7 +113,7 @@ tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
         if (step < whole_end) {
             const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
             tgi_barrier_wait(stage.full, stage.parity);
-            tgi_multiply_stage<Shape, 1>(stage.data, group, 0, 0, sum);
+            tgi_multiply_stage<Shape, 1>(stage.data, at.group, 0, 0, sum);
             tgi_wgmma_wait<1>();
             if (used)
                 release(used);
@@ -119,7 +122,8 @@ tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
             step++;
         }
         if (deferred.left > 0)
-            deferred.store_next(args.d_map, memory.parts + group * TGI_FRAGMENT_BYTES, group + 1);
+            deferred.store_next(args.d_map, memory.parts + at.group * TGI_FRAGMENT_BYTES,
+                                at.group + 1);
     }
     tgi_wgmma_wait<0>();
     if (used)
@@ -129,18 +133,17 @@ tgi_add_steps(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory,
 /* Adds the last step of a tile, which is short, in place. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_add_short_step(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank,
-                   int group, tgi_ring<Shape::stages> &ring,
+tgi_add_short_step(const tgi_consumer<Shape> &at, tgi_ring<Shape::stages> &ring,
                    float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
+    const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
     tgi_barrier_wait(stage.full, stage.parity);
 #pragma unroll 1
-    for (int i = 0; i < args.work.last_products; i++) {
-        tgi_multiply_stage<Shape, 1, 1>(stage.data, group, 0, i, sum);
+    for (int i = 0; i < at.args.work.last_products; i++) {
+        tgi_multiply_stage<Shape, 1, 1>(stage.data, at.group, 0, i, sum);
         tgi_wgmma_wait<0>();
     }
-    const tgi_stage_release<Shape> release(args, rank);
+    const tgi_stage_release<Shape> release(at.args, at.rank);
     release(stage.empty);
     ring.advance();
 }
@@ -153,9 +156,9 @@ tgi_sum_in_place(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
                  tgi_ring<Shape::stages> &ring, typename Shape::deferred &deferred,
                  float (&sum)[Shape::blocks][Shape::cols / 2])
 {
-    tgi_add_steps<Shape>(at.args, at.memory, at.rank, at.group, tile, ring, deferred, sum);
+    tgi_add_steps<Shape>(at, tile, ring, deferred, sum);
     if (tile.step_end == at.args.work.step_count && tgi_is_short(at.args))
-        tgi_add_short_step<Shape>(at.args, at.memory, at.rank, at.group, ring, sum);
+        tgi_add_short_step<Shape>(at, ring, sum);
 }
 
 /* Products of a stage as tgi_sum_promoted takes them: of both operands from shared memory. */

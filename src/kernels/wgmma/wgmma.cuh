@@ -65,9 +65,10 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
  * for each block. */
 template <class Shape>
 static __device__ __forceinline__ void
-tgi_fill_stage(const typename Shape::feed::arguments &given, const tgi_wgmma_memory<Shape> &memory,
-               const tgi_ring<Shape::stages> &ring, const tgi_cluster_tile &tile, int step,
-               tgi_tma_boxes a_boxes, tgi_tma_boxes b_boxes, int byte_count, tgi_tma_sharers column)
+tgi_fill_stage(const typename Shape::feed::arguments &problem,
+               const tgi_wgmma_memory<Shape> &memory, const tgi_ring<Shape::stages> &ring,
+               const tgi_cluster_tile &tile, int step, tgi_tma_boxes a_boxes, tgi_tma_boxes b_boxes,
+               int byte_count, tgi_tma_sharers column)
 {
     const uint32_t full = memory.full + ring.stage * 8;
     const uint32_t stage = memory.stages + ring.stage * Shape::stage_bytes;
@@ -75,7 +76,14 @@ tgi_fill_stage(const typename Shape::feed::arguments &given, const tgi_wgmma_mem
     if (!Shape::has_lone_producer && !tgi_elect())
         return;
     tgi_barrier_expect(full, byte_count);
-    Shape::feed::template load<Shape>(given, stage, full, tile, step, a_boxes, b_boxes, column);
+    Shape::feed::template load<Shape>(problem, stage, full, tile, step, a_boxes, b_boxes, column);
+}
+
+/* Returns 1 if the last step of k has maps of its own, since it has fewer lines across k. */
+template <class Shape>
+static __device__ __forceinline__ int tgi_has_short_load(const tgi_wgmma_args &args)
+{
+    return (Shape::across_a && args.a.edge_lines > 0) || (Shape::across_b && args.b.edge_lines > 0);
 }
 
 template <int ClusterRows, class Shape>
@@ -83,32 +91,34 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
                                                    const tgi_wgmma_memory<Shape> &memory, int rank)
 {
     typedef typename Shape::feed feed;
-    const tgi_wgmma_args &args = feed::get_args(given);
-    const tgi_cluster_schedule<Shape::rows, Shape::cols> schedule(args.work, rank);
+    const typename Shape::schedule schedule(feed::get_args(given).work, rank);
     const tgi_tma_sharers column = tgi_find_sharers<ClusterRows>(rank);
-    const int has_short =
-        (Shape::across_a && args.a.edge_lines > 0) || (Shape::across_b && args.b.edge_lines > 0);
+    int last = 0, has_short = tgi_has_short_load<Shape>(feed::get_args(schedule.problem(given, 0)));
     tgi_ring<Shape::stages> ring;
     typename feed::slots slots;
-    for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
+    for (int i = schedule.begin(); i < schedule.end(); last = i, i = schedule.next(i)) {
+        const typename feed::arguments &problem = schedule.problem(given, i);
+        if (!tgi_is_same_problem(schedule, given, last, i))
+            has_short = tgi_has_short_load<Shape>(feed::get_args(problem));
+        const tgi_wgmma_args &args = feed::get_args(problem);
         const tgi_cluster_tile tile = schedule.tile(i);
         tgi_tma_boxes a_boxes =
             tgi_find_boxes<Shape::across_a, Shape::rows, Shape::step_elems>(args.a, tile.row, 1);
         tgi_tma_boxes b_boxes = tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems>(
             args.b, tile.col, column.count);
         const int whole_end = min(tile.step_end, args.work.step_count - has_short);
-        const int byte_count = feed::count_bytes(given, a_boxes, b_boxes);
+        const int byte_count = feed::count_bytes(problem, a_boxes, b_boxes);
 #pragma unroll 1
         for (int step = tile.step; step < whole_end; step++, ring.advance()) {
-            feed::fetch(given, memory, slots, tile, step);
-            tgi_fill_stage(given, memory, ring, tile, step, a_boxes, b_boxes, byte_count, column);
+            feed::fetch(problem, memory, slots, tile, step);
+            tgi_fill_stage(problem, memory, ring, tile, step, a_boxes, b_boxes, byte_count, column);
         }
         if (whole_end < tile.step_end) {
-            feed::fetch(given, memory, slots, tile, whole_end);
+            feed::fetch(problem, memory, slots, tile, whole_end);
             a_boxes.is_edge |= Shape::across_a;
             b_boxes.is_edge |= Shape::across_b;
-            tgi_fill_stage(given, memory, ring, tile, whole_end, a_boxes, b_boxes,
-                           feed::count_bytes(given, a_boxes, b_boxes), column);
+            tgi_fill_stage(problem, memory, ring, tile, whole_end, a_boxes, b_boxes,
+                           feed::count_bytes(problem, a_boxes, b_boxes), column);
             ring.advance();
         }
     }
@@ -148,15 +158,17 @@ tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int part,
 }
 
 template <class Shape>
-static __device__ __forceinline__ void
-tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, int rank, int group)
+static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::arguments &given,
+                                                   const tgi_wgmma_memory<Shape> &memory, int rank,
+                                                   int group)
 {
     typedef typename Shape::feed feed;
-    const tgi_uniform_cluster_schedule<Shape::rows, Shape::cols> schedule(args.work, rank);
-    const tgi_consumer<Shape> at = {args, memory, rank, group};
+    const typename Shape::uniform_schedule schedule(feed::get_args(given).work, rank);
     tgi_ring<Shape::stages> ring;
     typename Shape::deferred deferred;
     for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
+        const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
+        const tgi_consumer<Shape> at = {args, memory, rank, group};
         tgi_cluster_tile tile = schedule.tile(i);
         if (!feed::is_sliced && !args.gemm.is_sum_alone && args.work.cluster_parts == 1 &&
             tile.split < 0) {
@@ -183,6 +195,7 @@ tgi_consume(const tgi_wgmma_args &args, const tgi_wgmma_memory<Shape> &memory, i
             /* Few steps would not hide it. */
             const int is_later = Shape::may_defer && args.d.is_tma_stored &&
                                  schedule.next(i) < schedule.end() &&
+                                 tgi_is_same_problem(schedule, given, i, schedule.next(i)) &&
                                  args.work.step_count >= deferred.part_count;
             if (is_later) {
                 deferred.begin(tile, sum[0], tgi_find_d_type(args.gemm.problem));
@@ -231,7 +244,7 @@ tgi_wgmma_multiply(const typename Shape::feed::arguments &given, char *shared)
     } else {
         if (Shape::group_count > 1)
             tgi_raise_registers<Shape::consumer_registers>();
-        tgi_consume<Shape>(args, memory, rank, group - 1);
+        tgi_consume<Shape>(given, memory, rank, group - 1);
     }
 }
 
