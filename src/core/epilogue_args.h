@@ -42,7 +42,7 @@ typedef struct tgi_epilogue {
 static inline unsigned tgi_epilogue_find_used(const tgi_epilogue *p)
 {
     unsigned used = 0;
-#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, key, is_used)              \
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, key, executors, is_used)   \
     used |= (unsigned)(is_used) << TGI_OPERAND_##name;
 #include "core/operands.def"
 #undef TGI_OPERAND

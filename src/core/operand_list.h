@@ -39,6 +39,15 @@ typedef enum tgi_operand_type {
     TGI_ELEMENT_fp32,
 } tgi_operand_type;
 
+/* The code that carries the epilogue out (core/epilogue.h), a bit each: the CPU on rows of D, a GPU
+ * on elements, a GPU on register fragments. */
+typedef enum tgi_executor {
+    TGI_BY_ROWS = 1,
+    TGI_BY_ELEMENTS = 2,
+    TGI_BY_FRAGMENTS = 4,
+    TGI_BY_ALL = TGI_BY_ROWS | TGI_BY_ELEMENTS | TGI_BY_FRAGMENTS,
+} tgi_executor;
+
 typedef struct tgi_operand_row {
     const char *name, *title;
     tgi_operand_form form;
@@ -47,13 +56,14 @@ typedef struct tgi_operand_row {
     tgi_operand_type type;
     tgi_operand_id partner;
     const char *key;
+    unsigned executors;
 } tgi_operand_row;
 
 /* Returns the row of an operand. */
 static inline const tgi_operand_row *tgi_operands_get(int id)
 {
     static const tgi_operand_row table[] = {
-#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, key, is_used)              \
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, key, executors, is_used)   \
     {#name,                                                                                        \
      title,                                                                                        \
      TGI_FORM_##form,                                                                              \
@@ -62,7 +72,8 @@ static inline const tgi_operand_row *tgi_operands_get(int id)
      TGI_EXTENT_##cols,                                                                            \
      TGI_ELEMENT_##type,                                                                           \
      TGI_OPERAND_##partner,                                                                        \
-     key},
+     key,                                                                                          \
+     executors},
 #include "core/operands.def"
 #undef TGI_OPERAND
     };
@@ -201,7 +212,7 @@ static inline void tgi_operands_set_data(tg_problem *problem, int id, const void
 static inline unsigned tgi_operands_find_used(const tg_problem *p)
 {
     unsigned used = 0;
-#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, key, is_used)              \
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, key, executors, is_used)   \
     used |= (unsigned)(is_used) << TGI_OPERAND_##name;
 #include "core/operands.def"
 #undef TGI_OPERAND

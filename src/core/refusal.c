@@ -36,3 +36,16 @@ const char *tg_get_refusal_text(tg_refusal refusal)
     }
     return NULL;
 }
+
+int tgi_refusal_check_epilogue(tgi_refusal *refusal, const tgi_epilogue *epilogue,
+                               tgi_executor executor)
+{
+    const unsigned used = tgi_epilogue_find_used(epilogue) & TGI_OPERANDS_EPILOGUE;
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        const tgi_operand_row *row = tgi_operands_get(id);
+        if ((used >> id & 1u) && !(row->executors & (unsigned)executor))
+            return tgi_refuse(refusal, TG_REFUSAL_EPILOGUE, "its epilogue has no step for %s",
+                              row->title);
+    }
+    return 1;
+}

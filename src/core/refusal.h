@@ -2,6 +2,7 @@
 #ifndef TGI_REFUSAL_H
 #define TGI_REFUSAL_H
 
+#include "core/epilogue_args.h"
 #include "tilegemm_lab.h"
 
 typedef struct tgi_refusal {
@@ -13,5 +14,10 @@ typedef struct tgi_refusal {
  * a row takes a problem can return the call. */
 int tgi_refuse(tgi_refusal *refusal, tg_refusal kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Returns 1 if the executor has the steps of all operands that the epilogue uses; otherwise refuses
+ * the problem and returns 0. */
+int tgi_refusal_check_epilogue(tgi_refusal *refusal, const tgi_epilogue *epilogue,
+                               tgi_executor executor);
 
 #endif

@@ -79,7 +79,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *problem, tgi_
 {
     proposal->thread_count = 1;
     proposal->sum_order = proposal->kernel->sum_order;
-    families[proposal->kernel->family]->propose(machine, problem, proposal);
+    if (tgi_refusal_check_epilogue(&proposal->refusal, &problem->epilogue, TGI_BY_ROWS))
+        families[proposal->kernel->family]->propose(machine, problem, proposal);
 }
 
 static int64_t count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal)

@@ -15,7 +15,8 @@
 #define SCALE_BLOCKS_PER_SM 16
 
 static const tgi_cuda_launcher *const launchers[TGI_FAMILY_COUNT] = {
-#define TGI_CUDA_FAMILY(family, code) [TGI_FAMILY_cuda_##family] = &tgi_cuda_launcher_##code,
+#define TGI_CUDA_FAMILY(family, code, executor)                                                    \
+    [TGI_FAMILY_cuda_##family] = &tgi_cuda_launcher_##code,
 #include "cuda/families/families.def"
 #undef TGI_CUDA_FAMILY
 };

@@ -34,7 +34,7 @@ void tgi_plan_key_make(const tg_problem *p, unsigned operand_alignment, tgi_plan
     }
 #define COVER_BIAS(name, role, is_used) COVER(name);
 #define COVER_SCALE(name, role, is_used) COVER(name);
-#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, text, is_used)             \
+#define TGI_OPERAND(name, title, form, role, rows, cols, type, partner, text, executors, is_used)  \
     COVER_##form(name, role, is_used)
 #include "core/operands.def"
 #undef TGI_OPERAND

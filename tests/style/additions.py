@@ -54,7 +54,8 @@ def add_family(tree):
     tree.double("src/core/kernels.def", r"^TGI_FAMILY\(cuda, small, .*?\)\n", rename)
     tree.double("src/core/kernels.def", r"^TGI_CUDA_ROW\(small, small, sm75, fp32[^\n]*\n"
                 "(?!TGI_CUDA_ROW\\(small, small, sm75, fp32)", rename)
-    tree.double("src/cuda/families/families.def", r"^TGI_CUDA_FAMILY\(small, small\)\n", rename)
+    tree.double("src/cuda/families/families.def", r"^TGI_CUDA_FAMILY\(small, small, .*?\)\n",
+                rename)
     tree.double("src/CMakeLists.txt",
                 r"^ +(cuda/families|kernels/small)/small(_launch)?\.cu?\b.*?\n", rename, 3)
 
@@ -83,12 +84,13 @@ def add_type(tree):
 
 def add_operand(tree):
     """Adds operand residual: D = activation(alpha A B + beta C + bias + gamma residual). Its step
-    is in the epilogue of the CPU's rows and in that of a GPU's elements."""
+    is in the epilogue of the CPU's rows and in that of a GPU's elements, not in that of
+    fragments."""
     tree.double("src/core/operands.def", r"^TGI_FACTOR\(beta, 0\.0\)\n",
                 lambda text: text.replace("beta", "gamma"))
     tree.double("src/core/operands.def", r"^TGI_OPERAND\(c, .*?\)\n", lambda _: (
         'TGI_OPERAND(residual, "residual", MATRIX, EPILOGUE, m, n, d_type, residual, "r",\n'
-        "            p->gamma != 0.0)\n"))
+        "            TGI_BY_ROWS | TGI_BY_ELEMENTS, p->gamma != 0.0)\n"))
     tree.replace("include/tilegemm.h", r"^    double alpha, beta;",
                  "    tg_matrix residual;\n    double gamma;\n    double alpha, beta;")
     tree.replace("include/tilegemm.h", r"^    const void \*a, \*b, \*c;",

@@ -106,6 +106,27 @@ class Additions(unittest.TestCase):
             "-ltilegemm", "-Wl,-rpath," + library, "-o", program)
         self.assertEqual(run(program), "61\n")  # 1 * 3 + 2 * 4 + 10 * 5
 
+    def test_operand_is_refused_without_its_step(self):
+        """Rows whose epilogue is by fragments lack the step of the operand, others have it."""
+        def explain(problem):
+            told = json.loads(run(self.tilegemm, "explain", problem, "--gpu", "h100", "--json"))
+            return {row["kernel"]: row for row in told["candidates"]
+                    if row["kernel"].startswith("cuda_") and row["refusal"] != "other_type"}
+
+        for size in ("512x512x512", "16x512x512"):
+            without, using = explain(size + ":bf16"), explain(size + ":bf16:gamma=1")
+            self.assertEqual(without.keys(), using.keys())
+            for name, row in using.items():
+                if name.startswith(("cuda_wgmma_", "cuda_loose_")):
+                    self.assertNotEqual(without[name]["refusal"], "epilogue", name)
+                    self.assertFalse(row["is_legal"], name)
+                    self.assertEqual(row["refusal"], "epilogue", name)
+                    self.assertIn("residual", row["reason"], name)
+                else:
+                    self.assertEqual(row["is_legal"], without[name]["is_legal"], name)
+            self.assertTrue(any(row["is_legal"] for row in without.values()))
+        self.assertTrue(any(row["is_legal"] for row in using.values()))  # D has few rows
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)

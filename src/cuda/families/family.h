@@ -31,7 +31,7 @@ typedef struct tgi_cuda_launcher {
     tg_status (*launch)(const tgi_cuda_queue *queue, const tgi_call *call, void *prepared);
 } tgi_cuda_launcher;
 
-#define TGI_CUDA_FAMILY(family, code)                                                              \
+#define TGI_CUDA_FAMILY(family, code, executor)                                                    \
     extern const tgi_cuda_planner tgi_cuda_planner_##code;                                         \
     extern const tgi_cuda_launcher tgi_cuda_launcher_##code;
 #include "cuda/families/families.def"

@@ -1,10 +1,17 @@
-/* Dispatches planning to the family of the row. */
+/* Dispatches planning to the family of the row, whose epilogue must have the problem's operands. */
 #include <stdio.h>
 
 #include "cuda/families/family.h"
 
 static const tgi_cuda_planner *const planners[TGI_FAMILY_COUNT] = {
-#define TGI_CUDA_FAMILY(family, code) [TGI_FAMILY_cuda_##family] = &tgi_cuda_planner_##code,
+#define TGI_CUDA_FAMILY(family, code, executor)                                                    \
+    [TGI_FAMILY_cuda_##family] = &tgi_cuda_planner_##code,
+#include "cuda/families/families.def"
+#undef TGI_CUDA_FAMILY
+};
+
+static const tgi_executor executors[TGI_FAMILY_COUNT] = {
+#define TGI_CUDA_FAMILY(family, code, executor) [TGI_FAMILY_cuda_##family] = (executor),
 #include "cuda/families/families.def"
 #undef TGI_CUDA_FAMILY
 };
@@ -12,16 +19,23 @@ static const tgi_cuda_planner *const planners[TGI_FAMILY_COUNT] = {
 void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                       tgi_proposal *proposal)
 {
-    const tgi_cuda_planner *planner = planners[proposal->kernel->family];
+    const tgi_family family = proposal->kernel->family;
+    const tgi_cuda_planner *planner = planners[family];
     proposal->thread_count = 1;
     /* Without batch invariance the fastest row is the choice, whatever its order. */
     proposal->sum_order = problem->is_batch_invariant ? proposal->kernel->sum_order : TGI_SUM_WHOLE;
-    if (tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem))
-        proposal->is_legal = 1; /* no product is formed: families see sizes from 1 */
-    else if (planner)
-        planner->propose(machine, problem, proposal);
-    else
+    /* A D without products is stored by elements (kernels/scale.cu); families see sizes from 1. */
+    const int is_epilogue_alone =
+        tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem);
+    const tgi_executor executor = is_epilogue_alone ? TGI_BY_ELEMENTS : executors[family];
+    if (!is_epilogue_alone && !planner)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_NO_CODE, "its family has no launch code");
+    else if (!tgi_refusal_check_epilogue(&proposal->refusal, &problem->epilogue, executor))
+        proposal->is_legal = 0;
+    else if (is_epilogue_alone)
+        proposal->is_legal = 1;
+    else
+        planner->propose(machine, problem, proposal);
     proposal->serial_s = proposal->predicted_s;
 }
 
