@@ -39,15 +39,15 @@ int tgi_cpu_read_a_in_place(const tgi_problem *p, const tgi_tile_set *tiles, tgi
 static void run_tile_and_finish(const tgi_panels *s, tgi_tile_fn *function, tgi_tile *tile,
                                 const void *a, const void *b, int64_t i, int64_t j, int64_t rows)
 {
-    _Alignas(64) char sums[TGI_TILE_MAX_ROWS * TGI_TILE_MAX_COLS * sizeof(double)];
-    tile->d_row = TGI_TILE_MAX_COLS;
+    _Alignas(64) char sums[TGI_TILE_MAX_BYTES];
+    tile->d_row = s->tiles->cols;
     function(tile, a, b, NULL, sums, 1.0, 0.0);
     char *running = s->running;
     int64_t offset = running ? i * s->running_row + j : 0;
     tgi_finish block = {.rows = rows,
                         .cols = tile->cols,
                         .sums = sums,
-                        .sums_row = TGI_TILE_MAX_COLS,
+                        .sums_row = s->tiles->cols,
                         .running = running ? running + offset * s->tiles->accum_bytes : NULL,
                         .running_row = s->running_row,
                         .is_first = s->is_first,

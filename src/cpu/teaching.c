@@ -3,6 +3,8 @@
  * `sequential`, the textbook triple loop, and `blocked`, the same loops over tiles that stay in
  * cache.
  */
+#include <string.h>
+
 #include "core/dtype.h"
 #include "cpu/cpu.h"
 #include "model/cpu_model.h"
@@ -60,6 +62,9 @@ DEFINE_LOOPS(fp16, uint16_t, float, tgi_fp32_from_fp16)
 static region_fn *const dot_functions[] = {dot_fp32, dot_fp64, dot_bf16, dot_fp16};
 static region_fn *const tile_functions[] = {tile_fp32, tile_fp64, tile_bf16, tile_fp16};
 
+/* A block has at most tile x tile sums, which lie in the workspace. Stacks may be small. */
+#define SUMS_BYTES (TILE * TILE * sizeof(double))
+
 /* Computes D in blocks of at most tile x tile. Within a block k advances in steps of tile_k. */
 static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, int64_t tile_k)
 {
@@ -69,7 +74,7 @@ static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, 
     for (int64_t batch = 0; batch < p->batch_count; batch++) {
         for (int64_t row = 0; row < p->m; row += tile) {
             for (int64_t col = 0; col < p->n; col += tile) {
-                _Alignas(double) char sums[TILE * TILE * sizeof(double)] = {0};
+                memset(call->workspace, 0, SUMS_BYTES);
                 region r = {.problem = p,
                             .a = tgi_cpu_at(call->a, &p->a, batch, 0, 0, bytes),
                             .b = tgi_cpu_at(call->b, &p->b, batch, 0, 0, bytes),
@@ -77,14 +82,14 @@ static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, 
                             .col = col,
                             .rows = p->m - row < tile ? p->m - row : tile,
                             .cols = p->n - col < tile ? p->n - col : tile,
-                            .sums = sums};
+                            .sums = call->workspace};
                 for (r.k0 = 0; r.k0 < p->k; r.k0 += tile_k) {
                     r.k = p->k - r.k0 < tile_k ? p->k - r.k0 : tile_k;
                     function(&r);
                 }
                 tgi_finish block = {.rows = r.rows,
                                     .cols = r.cols,
-                                    .sums = sums,
+                                    .sums = call->workspace,
                                     .sums_row = r.cols,
                                     .is_first = 1,
                                     .is_last = 1};
@@ -118,6 +123,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         .fixed_cycles = 1e5, /* keeps the planner from choosing a teaching kernel */
         .thread_count = 1};
     proposal->is_legal = 1;
+    proposal->workspace_bytes = SUMS_BYTES;
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
 }
 

@@ -11,8 +11,7 @@
 
 #include <stdint.h>
 
-#define TGI_TILE_MAX_ROWS 14
-#define TGI_TILE_MAX_COLS 48
+#define TGI_TILE_MAX_BYTES 2048 /* largest D of a packed tile, as accumulators */
 #define TGI_PEAK_CHAINS 12
 
 /* The shape of a micro-kernel's call. Strides count elements of the operand; an element of BF16

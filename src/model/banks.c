@@ -9,24 +9,34 @@
  */
 #include "model/banks.h"
 
-enum { BANK_COUNT = 32 };
+#include <string.h>
+
+enum { BANK_COUNT = 32, WORD_COUNT_MAX = 2 * TGI_WARP_THREADS };
 
 /* Returns the turns that lanes first .. first + count - 1 take together. */
 static int count_turns(const uintptr_t *addresses, uint32_t mask, int first, int count, int words)
 {
-    uintptr_t seen[BANK_COUNT][TGI_WARP_THREADS];
+    /* Distinct words. Those of a bank are a chain: `last` is the bank's newest, `before` leads from
+     * a word to the one before it, and -1 ends the chain. */
+    uintptr_t seen[WORD_COUNT_MAX];
+    signed char before[WORD_COUNT_MAX], last[BANK_COUNT];
     int used[BANK_COUNT] = {0};
-    int turns = 0;
+    int turns = 0, seen_count = 0;
+    memset(last, -1, sizeof last);
     for (int lane = first; lane < first + count; lane++) {
         if (!(mask >> lane & 1))
             continue;
         for (int i = 0; i < words; i++) {
             uintptr_t word = addresses[lane] / 4 + (uintptr_t)i;
-            int bank = (int)(word % BANK_COUNT), known = 0;
-            while (known < used[bank] && seen[bank][known] != word)
-                known++;
-            if (known == used[bank])
-                seen[bank][used[bank]++] = word;
+            int bank = (int)(word % BANK_COUNT), known = last[bank];
+            while (known >= 0 && seen[known] != word)
+                known = before[known];
+            if (known < 0) {
+                seen[seen_count] = word;
+                before[seen_count] = last[bank];
+                last[bank] = (signed char)seen_count++;
+                used[bank]++;
+            }
             turns = used[bank] > turns ? used[bank] : turns;
         }
     }

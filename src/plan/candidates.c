@@ -12,20 +12,21 @@
 /* Rows that sum in the same order with the same instructions give the same bits. */
 #define BITS_COUNT (TGI_SUM_ORDER_COUNT * TGI_ISA_COUNT)
 
-/* The best legal row of those that give the same bits; NULL kernel where there is none. */
+/* The legal rows that give the same bits. */
 typedef struct choice {
-    tgi_proposal best; /* by predicted_s */
-    double serial_s;   /* shortest of all */
+    const tgi_kernel *best; /* the row of the shortest predicted_s; NULL if there is none */
+    double predicted_s;
+    double serial_s; /* shortest of all */
 } choice;
 
 static void consider(choice *choices, const tgi_proposal *proposal)
 {
     choice *order = &choices[proposal->sum_order * TGI_ISA_COUNT + (int)proposal->kernel->isa];
-    if (!order->best.kernel || proposal->serial_s < order->serial_s) {
+    if (!order->best || proposal->serial_s < order->serial_s)
         order->serial_s = proposal->serial_s;
-    }
-    if (!order->best.kernel || proposal->predicted_s < order->best.predicted_s) {
-        order->best = *proposal;
+    if (!order->best || proposal->predicted_s < order->predicted_s) {
+        order->best = proposal->kernel;
+        order->predicted_s = proposal->predicted_s;
     }
 }
 
@@ -63,27 +64,32 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
     const int is_kind_alone = !name && has_kind(backend, problem->type);
     for (int i = 0; i < tgi_kernels_count(); i++) {
         const tgi_kernel *kernel = tgi_kernels_get(i);
-        tgi_proposal proposal;
         if (name ? !tgi_kernels_match(kernel, name)
                  : is_kind_alone && !is_of_kind(backend, kernel, problem->type))
             continue;
-        tgi_plan_propose(backend, machine, problem, kernel, &proposal);
+        tgi_plan_propose(backend, machine, problem, kernel, best);
         match_count++;
-        if (proposal.is_legal)
-            consider(choices, &proposal);
+        if (best->is_legal)
+            consider(choices, best);
     }
-    memset(best, 0, sizeof *best);
+    const tgi_kernel *chosen = NULL;
     double serial_s = 0.0;
     for (int i = 0; i < BITS_COUNT; i++) {
         /* Only the last instruction set of those that have rows for every shape is the same for
          * every shape. */
-        if (choices[i].best.kernel &&
-            (!best->kernel || problem->is_batch_invariant || choices[i].serial_s < serial_s)) {
-            *best = choices[i].best;
+        if (choices[i].best &&
+            (!chosen || problem->is_batch_invariant || choices[i].serial_s < serial_s)) {
+            chosen = choices[i].best;
             serial_s = choices[i].serial_s;
         }
     }
-    if (!best->kernel && !name && tgi_problem_is_scale_only(problem))
+    /* A proposal is large, and stacks may be small: the chosen row proposes once more. */
+    if (chosen) {
+        tgi_plan_propose(backend, machine, problem, chosen, best);
+        return TG_STATUS_OK;
+    }
+    memset(best, 0, sizeof *best);
+    if (!name && tgi_problem_is_scale_only(problem))
         best->kernel = find_row_of_device(backend); /* no kernel runs: a row lends its name */
     if (best->kernel)
         return TG_STATUS_OK;

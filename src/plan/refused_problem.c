@@ -10,14 +10,19 @@
 /* Bytes of the list, so that the sentences around it fit in a status detail too. */
 #define LIST_BYTES 380
 
-/* A family's refusal that came nearest, and how many of its rows are of this device and type. */
+/* The row of a family whose refusal came nearest, and how many of its rows are of this device and
+ * type. The row tells its reason again when the list is written: sentences take much memory. */
 typedef struct family_refusal {
-    tgi_refusal nearest;
+    const tgi_kernel *nearest;
+    tg_refusal kind;
     int row_count;
     int is_told;
 } family_refusal;
 
 typedef struct refusal_list {
+    const tgi_backend *backend;
+    const tgi_machine *machine;
+    const tgi_problem *problem;
     family_refusal families[TGI_FAMILY_COUNT];
     char text[LIST_BYTES];
     size_t length;
@@ -31,8 +36,7 @@ static int find_level(tg_refusal kind)
     return kind > TG_REFUSAL_OTHER_TYPE ? 2 : kind == TG_REFUSAL_OTHER_TYPE;
 }
 
-static void collect(const tgi_backend *backend, const tgi_machine *machine,
-                    const tgi_problem *problem, const char *name, refusal_list *list)
+static void collect(const char *name, refusal_list *list)
 {
     int level = 0;
     for (int i = 0; i < tgi_kernels_count(); i++) {
@@ -40,7 +44,7 @@ static void collect(const tgi_backend *backend, const tgi_machine *machine,
         tgi_proposal proposal;
         if (name && !tgi_kernels_match(kernel, name))
             continue;
-        tgi_plan_propose(backend, machine, problem, kernel, &proposal);
+        tgi_plan_propose(list->backend, list->machine, list->problem, kernel, &proposal);
         if (find_level(proposal.refusal.kind) > level) {
             level = find_level(proposal.refusal.kind);
             memset(list->families, 0, sizeof list->families);
@@ -49,8 +53,10 @@ static void collect(const tgi_backend *backend, const tgi_machine *machine,
             continue;
         family_refusal *family = &list->families[kernel->family];
         /* If rows come equally near, the last, which is the largest, tells of the family. */
-        if (family->row_count++ == 0 || proposal.refusal.kind >= family->nearest.kind)
-            family->nearest = proposal.refusal;
+        if (family->row_count++ == 0 || proposal.refusal.kind >= family->kind) {
+            family->nearest = kernel;
+            family->kind = proposal.refusal.kind;
+        }
     }
 }
 
@@ -70,7 +76,7 @@ static int find_nearest(const refusal_list *list)
     for (int i = 0; i < TGI_FAMILY_COUNT; i++) {
         const family_refusal *family = &list->families[i];
         if (family->row_count > 0 && !family->is_told &&
-            (found < 0 || family->nearest.kind > list->families[found].nearest.kind))
+            (found < 0 || family->kind > list->families[found].kind))
             found = i;
     }
     return found;
@@ -90,18 +96,28 @@ static void append(char *line, size_t line_bytes, size_t *length, const char *fo
         *length = line_bytes - 1;
 }
 
+static void tell_reason(const refusal_list *list, int family, char text[TG_REASON_BYTES])
+{
+    tgi_proposal proposal;
+    tgi_plan_propose(list->backend, list->machine, list->problem, list->families[family].nearest,
+                     &proposal);
+    memcpy(text, proposal.refusal.text, TG_REASON_BYTES);
+}
+
 /* Adds a line for `first` and all families that refuse with the same sentence. A line that does not
  * fit is counted instead. */
 static void add_line(refusal_list *list, int first)
 {
-    char line[LIST_BYTES];
-    const tgi_refusal *refusal = &list->families[first].nearest;
+    char line[LIST_BYTES], reason[TG_REASON_BYTES], other[TG_REASON_BYTES];
     size_t length = 0;
     int row_count = 0, family_count = 0;
+    tell_reason(list, first, reason);
     for (int i = 0; i < TGI_FAMILY_COUNT; i++) {
         family_refusal *family = &list->families[i];
-        if (family->row_count == 0 || family->is_told ||
-            strcmp(family->nearest.text, refusal->text) != 0)
+        if (family->row_count == 0 || family->is_told)
+            continue;
+        tell_reason(list, i, other);
+        if (strcmp(other, reason) != 0)
             continue;
         append(line, sizeof line, &length, "%s%s", family_count++ ? ", " : "\n  ",
                find_family_name(i));
@@ -109,7 +125,7 @@ static void add_line(refusal_list *list, int first)
         family->is_told = 1;
     }
     append(line, sizeof line, &length, " (%d row%s): %s", row_count, row_count == 1 ? "" : "s",
-           refusal->text);
+           reason);
     if (list->left_out_count > 0 || list->length + length + 1 > sizeof list->text) {
         list->left_out_count += family_count;
         return;
@@ -122,10 +138,10 @@ static void add_line(refusal_list *list, int first)
 tg_status tgi_plan_report_refusals(const tgi_backend *backend, const tgi_machine *machine,
                                    const tgi_problem *problem, const char *name)
 {
-    refusal_list list = {.length = 0};
+    refusal_list list = {.backend = backend, .machine = machine, .problem = problem};
     char left_out[64] = "";
     int family;
-    collect(backend, machine, problem, name, &list);
+    collect(name, &list);
     const int nearest = find_nearest(&list);
     while ((family = find_nearest(&list)) >= 0)
         add_line(&list, family);
@@ -138,10 +154,12 @@ tg_status tgi_plan_report_refusals(const tgi_backend *backend, const tgi_machine
                                list.text, left_out);
     }
     if (list.line_count == 1 && list.left_out_count == 0) {
+        char reason[TG_REASON_BYTES];
+        tell_reason(&list, nearest, reason);
         return tgi_status_fail(
             TG_STATUS_UNSUPPORTED,
             "kernel = \"%.80s\" cannot run this problem: %s; pass another kernel or none", name,
-            list.families[nearest].nearest.text);
+            reason);
     }
     return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                            "kernel = \"%.64s\" cannot run this problem; pass another kernel or "

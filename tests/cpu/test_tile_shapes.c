@@ -28,6 +28,18 @@ static void test_rows_match(void **state)
     }
 }
 
+static void test_tiles_fit(void **state)
+{
+    (void)state;
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        const tgi_kernel *kernel = tgi_kernels_get(i);
+        if (kernel->family != TGI_FAMILY_cpu_packed)
+            continue;
+        const tgi_tile_set *tiles = tgi_cpu_select(kernel)->tiles;
+        assert_in_range(tiles->rows * tiles->cols * tiles->accum_bytes, 1, TGI_TILE_MAX_BYTES);
+    }
+}
+
 /* The check notices a row with another tile. */
 static void test_wrong_row_is_caught(void **state)
 {
@@ -44,6 +56,7 @@ static void test_wrong_row_is_caught(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows_match),
+                                       cmocka_unit_test(test_tiles_fit),
                                        cmocka_unit_test(test_wrong_row_is_caught)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

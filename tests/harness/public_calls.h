@@ -1,0 +1,33 @@
+/*
+ * One list of calls that covers every public function, for tests that run all of them under one
+ * strain: failing allocations, a small stack.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TEST_PUBLIC_CALLS_H
+#define TEST_PUBLIC_CALLS_H
+
+#include "tilegemm_lab.h"
+
+/* A call on a context of the CPU with two threads, or NULL for the default context. */
+typedef struct public_call {
+    const char *name;
+    tg_status (*run)(tg_context *context);
+} public_call;
+
+extern const public_call public_calls[];
+extern const int public_call_count;
+
+/* Makes the context of the calls. */
+tg_status public_calls_open(tg_context **context);
+
+/* Fills the inputs, the same in every process. */
+void public_calls_fill(void);
+
+/* Sets every byte of the output. Then is_untouched tells whether all are still so, and hash gives a
+ * number that tells outputs apart. */
+void public_calls_clear_output(void);
+int public_calls_is_untouched(void);
+uint64_t public_calls_hash_output(void);
+
+#endif /* TEST_PUBLIC_CALLS_H */
