@@ -86,7 +86,7 @@ error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_
         return cli_parse_int("--tile", arg, 1, query->tile_max, &query->tile) ? 0 : EINVAL;
     case ARGP_KEY_ARG:
         if (!query->shape_example)
-            argp_error(state, "'%s' is no option", arg);
+            argp_error(state, "'%s' is not an option", arg);
         else if (query->shape)
             argp_error(state, "'%s' is one shape too many; pass one, such as %s", arg,
                        query->shape_example);
@@ -148,7 +148,7 @@ int cli_parse_type(const char *option, const char *text, tg_type *type)
             return 1;
         }
     }
-    cli_print_error("%s = '%s' is no element type; pass fp32, fp64, bf16, fp16, fp8_e4m3 or "
+    cli_print_error("%s = '%s' is not an element type; pass fp32, fp64, bf16, fp16, fp8_e4m3 or "
                     "fp8_e5m2",
                     option, text);
     return 0;
@@ -162,9 +162,10 @@ int cli_parse_precision(const char *option, const char *text, tg_precision *prec
             return 1;
         }
     }
-    cli_print_error("%s = '%s' is no precision; pass default, ieee_fp32, ieee_fp64, tf32, bf16x3, "
-                    "bf16x6, bf16x9 or fp16x3",
-                    option, text);
+    cli_print_error(
+        "%s = '%s' is not a precision; pass default, ieee_fp32, ieee_fp64, tf32, bf16x3, "
+        "bf16x6, bf16x9 or fp16x3",
+        option, text);
     return 0;
 }
 

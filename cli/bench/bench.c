@@ -186,7 +186,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         is_right = cli_parse_double("--within", arg, 1.0, 1e9, &options->within);
         break;
     case ARGP_KEY_ARG:
-        argp_error(state, "'%s' is no option; a shape is given as --shape %s", arg, arg);
+        argp_error(state, "'%s' is not an option; a shape is given as --shape %s", arg, arg);
         break;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -41,9 +41,10 @@ int cli_check_kernel_names(const bench_options *options)
             is_known = strcmp(name, info.name) == 0;
         }
         if (!is_known) {
-            cli_print_error("--kernel = '%s' is no kernel; pass best, ladder, all, or a name that "
-                            "tilegemm kernels lists",
-                            name);
+            cli_print_error(
+                "--kernel = '%s' is not a kernel; pass best, ladder, all, or a name that "
+                "tilegemm kernels lists",
+                name);
             return CLI_EXIT_MISSING;
         }
     }
@@ -102,7 +103,7 @@ static int check_peer_names(const bench_options *options, int is_on_gpu)
         if (strcmp(name, "all") == 0 || strcmp(name, "none") == 0)
             continue;
         if (!peer) {
-            cli_print_error("--peer = '%s' is no peer; pass all, none, openblas, blis, onednn, "
+            cli_print_error("--peer = '%s' is not a peer; pass all, none, openblas, blis, onednn, "
                             "onednn_sgemm, mkl, cublas, cublas_lt or cublas_best",
                             name);
             return CLI_EXIT_MISSING;

@@ -119,7 +119,7 @@ static int add_suite_option(bench_options *options, char *text)
         options->suite_kernel_names[options->suite_kernel_name_count++] = groups[i];
         return CLI_EXIT_OK;
     }
-    cli_print_error("'%s' is no option of a suite; write --max-time SECONDS, or --kernel best, "
+    cli_print_error("'%s' is not an option of a suite; write --max-time SECONDS, or --kernel best, "
                     "ladder or all",
                     text);
     return CLI_EXIT_USAGE;
@@ -143,7 +143,7 @@ static int read_suite(bench_options *options, FILE *file, const char *path)
         else
             exit_code = cli_add_shape(options, text, trim_line(reason));
         if (exit_code == CLI_EXIT_USAGE)
-            cli_print_error("%s:%d: this line is no shape; write MxNxK # reason", path,
+            cli_print_error("%s:%d: this line is not a shape; write MxNxK # reason", path,
                             line_number);
         if (exit_code != CLI_EXIT_OK)
             break;
@@ -194,7 +194,7 @@ int cli_add_suite(bench_options *options, const char *name_or_path)
     FILE *file = open_suite(name_or_path, path, sizeof path);
     if (!file) {
         cli_print_error(
-            "--suite = '%s' is no suite and no file: %s; pass square, cubes, layouts, odd, "
+            "--suite = '%s' is neither a suite nor a file: %s; pass square, cubes, layouts, odd, "
             "skinny, llm, tokens, cliff, rounded, seeds or a path",
             name_or_path, strerror(errno));
         return CLI_EXIT_MISSING;

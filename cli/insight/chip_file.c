@@ -55,8 +55,9 @@ static int check_keys(const char *path, const json_t *root)
         for (const cli_field *field = cli_chip_fields; field->key; field++)
             is_known |= strcmp(key, field->key) == 0;
         if (!is_known) {
-            cli_print_error("%s: \"%s\" is no key of a chip; `tilegemm explain --json` prints them",
-                            path, key);
+            cli_print_error(
+                "%s: \"%s\" is not a key of a chip; `tilegemm explain --json` prints them", path,
+                key);
             return 0;
         }
     }

@@ -30,13 +30,13 @@ static const struct argp_option option_list[] = {
      "shows from which one on they are not legal, and recommends one",
      0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
-     "Chip to predict for, which need not be here: t4, a40, l4, a100, rtx3090, "
+     "Chip to predict for, present or not: t4, a40, l4, a100, rtx3090, "
      "rtx4090, h100, h100_pcie, h200, b200, rtx5090, or a JSON file (default with "
      "--kernel or --tile: the GPU here, else h200)",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
-     "Device here to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a kernel of the "
-     "ladder, the GPU to predict for",
+     "Device of this machine to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a "
+     "kernel of the ladder, the GPU to predict for",
      0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
@@ -92,7 +92,7 @@ int cli_find_chip(const char *gpu, const char *device, explain_case *shown)
         shown->chip_source = gpu;
         return cli_read_chip_file(gpu, &shown->chip);
     }
-    cli_print_error("--gpu = '%s' is no file, and %s", gpu, tg_get_error_detail());
+    cli_print_error("--gpu = '%s' is not a file, and %s", gpu, tg_get_error_detail());
     return CLI_EXIT_MISSING;
 }
 
@@ -105,8 +105,8 @@ static int find_ladder_chip(const explain_options *options, explain_case *shown)
     tg_status status = describe_device(device, shown);
     if (status != TG_STATUS_UNSUPPORTED || strcmp(device, "cpu") != 0)
         return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
-    cli_print_error("--device = 'cpu': the ladder is a GPU's; pass --device cuda, or a chip that "
-                    "need not be here by --gpu");
+    cli_print_error(
+        "--device = 'cpu': the ladder is a GPU's; pass --device cuda, or any chip by --gpu");
     return CLI_EXIT_USAGE;
 }
 
@@ -200,7 +200,7 @@ static const char *find_planned_device(const explain_options *options)
     return NULL;
 }
 
-/* Lists the kernels beside the problem, on a device or on a chip that need not be here. */
+/* Lists the kernels beside the problem, on a device or on a chip that need not be present. */
 static int explain_plan(const explain_options *options, const tg_problem *problem)
 {
     explain_case shown = {.m = 0};
@@ -224,7 +224,7 @@ int cli_run_explain(int argc, char **argv)
         .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each "
                "level, occupancy, bound and time. No GPU is needed.\v"
                "Without --kernel and --tile, the command lists all kernels of a device, or of "
-               "a chip that need not be here, with the predicted time of each and why it "
+               "a chip that need not be present, with the predicted time of each and why it "
                "lost. The shape is then one that `tilegemm bench` takes. Counts of traffic "
                "are exact (docs/model.md derives them); times are estimates.\n\n"
                "Examples:\n"

@@ -58,7 +58,7 @@ int cli_list_ladder(const char *kernel, int tile, const char *names[LADDER_CAPAC
 int cli_is_named(const tg_kernel_info *info, const char *kernel);
 
 /* Shows the rows of the kernel table that `kernel` names (NULL: every row) beside a problem, as the
- * planner sees them on a device (NULL: the default one), or on a chip that need not be here if
+ * planner sees them on a device (NULL: the default one), or on a chip that need not be present if
  * `chip` is not NULL. Returns a cli_exit. */
 int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
                            const tg_chip *chip, const char *kernel, int has_json);

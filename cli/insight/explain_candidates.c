@@ -11,7 +11,7 @@
 #include <string.h>
 
 typedef struct candidate_list {
-    tg_context *context; /* owned; NULL for a chip that need not be here */
+    tg_context *context; /* owned; NULL for a chip that need not be present */
     char isa[16];        /* instruction set of the chip */
     tg_device_info device;
     tg_candidate *candidates; /* owned; in the order of the table */

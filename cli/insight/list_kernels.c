@@ -11,8 +11,8 @@
 static const struct argp_option option_list[] = {
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
-     "Device that the table is seen by: cpu, cuda, cuda:N (default: TILEGEMM_DEVICE, else cpu)", 0},
-    {"isa", CLI_KEY_ISA, "NAME", 0, "See the table as a device with this instruction set would", 0},
+     "Device whose table is shown: cpu, cuda, cuda:N (default: TILEGEMM_DEVICE, else cpu)", 0},
+    {"isa", CLI_KEY_ISA, "NAME", 0, "Show the table for a device with this instruction set", 0},
     {0},
 };
 

@@ -110,7 +110,7 @@ static int check_file(const char *path, int *exit_code)
         return 0;
     }
     return (S_ISREG(status.st_mode) && status.st_size <= file_bytes_most) ||
-           refuse(path, "is no regular file of at most 32 MiB", exit_code);
+           refuse(path, "is not a regular file of at most 32 MiB", exit_code);
 }
 
 /* Returns NULL after printing an error. */

@@ -35,7 +35,7 @@ static tg_status check_size(const tgi_struct *kind, size_t struct_bytes)
         struct_bytes <= LARGEST_BYTES && struct_bytes % sizeof(size_t) == 0)
         return TG_STATUS_OK;
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                           "struct_bytes = %zu is no size of a %s, which has %zu bytes; %s",
+                           "struct_bytes = %zu is not a size of a %s, which has %zu bytes; %s",
                            struct_bytes, kind->name, kind->known_bytes, kind->remedy);
 }
 

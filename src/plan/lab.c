@@ -63,10 +63,11 @@ tg_status tg_describe_chip(const tg_context *context, tg_chip *chip)
     const tgi_machine *machine = &context->machine;
     const tgi_gpu *gpu = &machine->gpu;
     if (gpu->sm_count == 0) {
-        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                               "the context's device is %s, which is no GPU; pass a context of a "
-                               "GPU, or take a chip by tg_find_chip",
-                               context->device);
+        return tgi_status_fail(
+            TG_STATUS_UNSUPPORTED,
+            "the context's device is %s, which is not a GPU; pass a context of a "
+            "GPU, or take a chip by tg_find_chip",
+            context->device);
     }
     snprintf(chip->name, sizeof chip->name, "%s", context->device);
     snprintf(chip->title, sizeof chip->title, "%s", machine->name);

@@ -83,7 +83,7 @@ static tg_status check(const tg_simulation_options *options, int64_t m, int64_t 
     }
     if ((uintptr_t)options->a % 4 || (uintptr_t)options->b % 4 || (uintptr_t)options->d % 4) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "a, b or d is no multiple of 4 bytes; pass arrays of float");
+                               "a, b or d is not a multiple of 4 bytes; pass arrays of float");
     }
     return TG_STATUS_OK;
 }

@@ -138,8 +138,8 @@ class Refusals(BenchCase):
                 (r"--threads = '0x' is not a whole number; pass one from 1 to 1024",
                  "--threads", "1,0x"),
                 (r"--threads = 0 is outside 1 to 1024", "--threads", "0"),
-                (r"--type = 'fp31' is no element type; pass fp32,", "--type", "fp31"),
-                (r"--precision = 'half' is no precision", "--precision", "half"),
+                (r"--type = 'fp31' is not an element type; pass fp32,", "--type", "fp31"),
+                (r"--precision = 'half' is not a precision", "--precision", "half"),
                 (r"--rounds = 0 is outside 1 to", "--rounds", "0"),
                 (r"--peer = 'none' and --peer = 'openblas' exclude each other", "--shape", "8x8x8",
                  "--peer", "openblas"),
@@ -149,13 +149,13 @@ class Refusals(BenchCase):
         self.refuse(2, "tilegemm bench: ", "--shape", "8x8")
 
     def test_missing(self):
-        self.refuse(3, "--kernel = 'cpu_nothing' is no kernel", "--kernel", "cpu_nothing",
+        self.refuse(3, "--kernel = 'cpu_nothing' is not a kernel", "--kernel", "cpu_nothing",
                     "--shape", "8x8x8")
-        self.refuse(3, "--peer = 'nothing' is no peer; pass", "--peer", "nothing", "--shape",
+        self.refuse(3, "--peer = 'nothing' is not a peer; pass", "--peer", "nothing", "--shape",
                     "8x8x8")
         self.refuse(3, "peer mkl: TILEGEMM_MKL = /nowhere has no library", "--peer", "mkl",
                     "--shape", "8x8x8", TILEGEMM_MKL="/nowhere")
-        self.refuse(3, "--suite = 'nothing' is no suite and no file", "--suite", "nothing")
+        self.refuse(3, "--suite = 'nothing' is neither a suite nor a file", "--suite", "nothing")
 
     def test_instruction_sets(self):
         """An instruction set is refused before a peer is opened, whose own error would come first,
@@ -178,7 +178,7 @@ class Refusals(BenchCase):
         self.assertIn("nowhere/run.json", done.stderr)
 
     def test_broken_suites(self):
-        for text, message in (("8x8x8 # one\n8x8\n", r"own\.txt:2: this line is no shape"),
+        for text, message in (("8x8x8 # one\n8x8\n", r"own\.txt:2: this line is not a shape"),
                               ("# nothing\n\n", r"own\.txt holds no shape")):
             with open("own.txt", "w", encoding="utf-8") as file:
                 file.write(text)
@@ -331,7 +331,7 @@ class Suites(BenchCase):
         for suite in SUITES:
             done = self.call("--suite", suite, "--peer", "nothing")
             self.assertEqual(done.returncode, 3)
-            self.assertRegex(done.stderr, "'nothing' is no peer")
+            self.assertRegex(done.stderr, "'nothing' is not a peer")
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ class Explain(unittest.TestCase):
             whole = self.read("640x640x64", "-k", "padded", "--gpu", "l4")
             self.assertGreater(found["predicted_s"], whole["predicted_s"])
             for content, text in (("{", "chip.json"), ("[]", "JSON object"),
-                                  ({**chip, "sm_counts": 1}, '"sm_counts" is no key'),
+                                  ({**chip, "sm_counts": 1}, '"sm_counts" is not a key'),
                                   ({**chip, "sm_count": 1.5}, '"sm_count" must be a whole number'),
                                   ({**chip, "clock_hz": -1}, '"clock_hz" must be a number'),
                                   ({**chip, "sm_count": 0}, "sm_count"),

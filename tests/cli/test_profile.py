@@ -157,8 +157,8 @@ class Profile(unittest.TestCase):
         self.refuse(1, "2 of 2 kernels were counted; the command was", *words)
 
     def test_refusals(self):
-        self.refuse(3, "--kernel = 'wrong' is no kernel or family", "8x8x8", "-k", "edges,wrong")
-        self.refuse(3, "--kernel = 'packed' is no kernel or family", "8x8x8", "-k", "packed")
+        self.refuse(3, "--kernel = 'wrong' is not a kernel or family", "8x8x8", "-k", "edges,wrong")
+        self.refuse(3, "--kernel = 'packed' is not a kernel or family", "8x8x8", "-k", "packed")
         self.refuse(2, "--device = 'cpu' has no counters", "8x8x8", "-k", "edges", "--device",
                     "cpu")
         self.refuse(2, "name kernels", "8x8x8")

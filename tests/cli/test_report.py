@@ -207,7 +207,7 @@ class Report(unittest.TestCase):
         with open("bench.json", "w", encoding="utf-8") as file:
             file.truncate(100 << 20)
         self.refuse(2, "at most 32 MiB", "4x4x4", "--bench", "bench.json")
-        self.refuse(2, "no regular file", "4x4x4", "--bench", ".")
+        self.refuse(2, "not a regular file", "4x4x4", "--bench", ".")
         with open("report.html", encoding="utf-8") as file:
             self.assertEqual(file.read(), "keep")
 
