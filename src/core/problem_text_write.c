@@ -94,10 +94,9 @@ static void write_number(double value, char number[NUMBER_BYTES])
     snprintf(number, NUMBER_BYTES, "%.17g", value);
     for (int digits = 16; digits >= 1; digits--) {
         char attempt[NUMBER_BYTES];
-        snprintf(attempt, sizeof attempt, "%.*g", digits, value);
-        if (strtod(attempt, NULL) == value && strlen(attempt) < strlen(number)) {
+        int length = snprintf(attempt, sizeof attempt, "%.*g", digits, value);
+        if (length < (int)strlen(number) && strtod(attempt, NULL) == value)
             memcpy(number, attempt, sizeof attempt);
-        }
     }
 }
 
