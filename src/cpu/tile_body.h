@@ -280,8 +280,9 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
 #endif
 
 static const tgi_tile_set TILE(tile_set) = {
-    TILE_ROWS,  TILE_VECTORS *VECTOR_ELEMS, VECTOR_ELEMS,         sizeof(IN(elem)),
-    K_PER_ELEM, sizeof(ACC(elem)),          TILE(tile_functions), FMA_LOOP};
+    TILE_ROWS,  TILE_VECTORS *VECTOR_ELEMS, VECTOR_ELEMS, sizeof(IN(elem)),
+    K_PER_ELEM, sizeof(ACC(elem)),          HAS_FMA,      TILE(tile_functions),
+    FMA_LOOP};
 
 #undef A_POINTERS
 #undef A_ROW
