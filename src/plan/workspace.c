@@ -53,8 +53,8 @@ static void forget_block(tgi_workspace_pool *pool)
 static const tgi_owner nobody = {0};
 static const tgi_owner unowned = {.stream = UINT64_MAX}; /* spare: the next in need may have it */
 
-/* Finds the last kept block of the owner that fits, most likely still in the caches; -1 if there is
- * none. The pool is locked. */
+/* Returns the last free block of the owner that fits, which is most likely still in the caches, or
+ * -1 if there is none. The pool is locked. */
 static int find_kept(const tgi_workspace_pool *pool, int64_t size_bytes, tgi_owner owner)
 {
     for (int i = pool->kept_count - 1; i >= 0; i--) {
