@@ -19,7 +19,7 @@
  * a call costs as much as several steps of k. */
 typedef struct tgi_tile {
     int64_t k;
-    int64_t tile_count; /* >= 1 */
+    int64_t tile_count; /* >= 1; 1 if tiles are narrow */
     int64_t a_step;     /* from one tile's A to the next one's */
     int64_t a_stride;   /* stride of the non-contiguous dimension, see tgi_a_order */
     int64_t b_row, c_row, d_row;
