@@ -4,8 +4,8 @@
 
 #include "check/check.h"
 
-/* The operand sets that calls take in turn: one set, or so many that none is still cached when its
- * turn comes again. */
+/* The operand sets that calls use in turn: one set, or enough that none is still cached when it is
+ * used again. */
 typedef struct cli_operand_ring {
     const tg_context *context;
     int is_on_gpu;
@@ -18,8 +18,8 @@ typedef struct cli_operand_ring {
     int64_t d_offset;
 } cli_operand_ring;
 
-/* Returns how many sets of set_bytes are so many that the device's caches hold none of them until
- * its next turn. */
+/* Returns the number of sets of set_bytes from which on the device's caches hold none until its
+ * next use. */
 int64_t cli_count_uncached_sets(const tg_context *context, double set_bytes);
 
 /* Allocates and fills the sets. Returns 0 when out of memory; the ring must be freed all the

@@ -1,4 +1,4 @@
-# Sets TG_HAVE_CLI and TG_HAVE_TESTS, which tell whether the command and the tests can be built.
+# Sets TG_HAVE_CLI and TG_HAVE_TESTS, which say whether the command and the tests can be built.
 tg_add_part_option(TG_BUILD_CLI "Command tilegemm")
 find_path(JANSSON_INCLUDE_DIR jansson.h)
 find_library(JANSSON_LIBRARY jansson)

@@ -1,5 +1,5 @@
 # cmake -DREPORT=FILE -P CompileImage.cmake -- COMMAND...: runs the compiler of device code and
-# keeps what it tells about registers and memory (ptxas -v) in FILE, for a test; an error is shown.
+# writes its report on registers and memory (ptxas -v) to FILE, for a test. Errors are shown.
 set(command "")
 set(is_command OFF)
 math(EXPR last "${CMAKE_ARGC} - 1")

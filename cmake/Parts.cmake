@@ -1,6 +1,6 @@
-# Optional parts of the project. Each has an option: ON stops where something is missing, OFF leaves
-# the part out, AUTO leaves it out only where something is missing. One line says what is left out
-# and which packages (of Debian and Ubuntu) bring it.
+# Optional parts of the project. Each has an option: ON stops if something is missing, OFF leaves
+# the part out, AUTO leaves it out only if something is missing. One line says what is left out and
+# which packages (of Debian and Ubuntu) bring it.
 
 # tg_add_part_option(option title): the cache variable, AUTO by default.
 function(tg_add_part_option option title)

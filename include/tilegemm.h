@@ -16,6 +16,8 @@
  * Order of this page: version, structs and versions, status, types, context, memory, problem, plan,
  * execute, one-shot, problems as text. The title of a section says since which version it exists.
  *
+ * The bits of D do not depend on the number of threads, except the sign and the payload of a NaN.
+ *
  * The library never prints (unless TILEGEMM_LOG asks for lines on descriptor 2 or in a file) and
  * never exits. It keeps no pointer of yours after a call returns. Any number of threads may call it
  * at once, with the same context and the same plan too; a context or a plan is destroyed after all

@@ -137,7 +137,7 @@ int cli_hold_context(bench_options *options);
 int cli_check_kernel_names(const bench_options *options);
 int cli_open_bench_peers(bench_options *options);
 int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
-/* Returns 0, with every contender skipped, if operands of so many bytes leave too little free
+/* Returns 0, with every contender skipped, if operands of needed_bytes leave too little free
  * memory. */
 int cli_check_memory(bench_result *result, double needed_bytes);
 void cli_free_contenders(bench_result *result); /* frees plans, calls and contexts */
@@ -172,7 +172,7 @@ typedef struct bench_tiling {
     double saved_read_share; /* share of coalesced's global reads, 0..1 */
 } bench_tiling;
 
-/* Predict the bytes that a rung reads; and find what tiling gains, 0 if that cannot be told
+/* Predict the bytes that a rung reads, and find the gain of tiling, or return 0 if it is not known
  * (bench_tiling.c). */
 tg_status cli_model_reads(tg_context *context, const tg_problem *problem,
                           bench_contender *contender);

@@ -54,7 +54,7 @@ double cli_count_operand_bytes(const tg_problem *problem)
            (problem->beta != 0.0 ? count_bytes(&problem->c, batch_count) : 0.0);
 }
 
-/* Copies a reason; one that is too long is cut between two characters of UTF-8. */
+/* Copies a reason. A long one is truncated between two characters of UTF-8. */
 static void copy_reason(char *copy, size_t copy_bytes, const char *reason)
 {
     size_t length = strlen(reason);

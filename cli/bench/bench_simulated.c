@@ -1,5 +1,5 @@
 /*
- * bench on device sim: the simulator's counts of each kernel in the place of its time.
+ * Measures on device sim: the simulator's counts of each kernel take the place of its time.
  */
 #include "bench/bench.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Verification looks at all of D up to so many elements; see check_compare. */
+/* Verification compares all of D up to this many multiply-adds (check_compare). */
 static const double compare_flop_limit = 3e7;
 
 static int show_progress(void *state, int64_t done_count, int64_t block_count)
@@ -70,7 +70,7 @@ static void skip_empty(bench_result *result)
     }
 }
 
-/* Reports why no kernel was chosen, as the planner tells it. */
+/* Reports the planner's reason why no kernel was chosen. */
 static void tell_refusal(tg_context *context, const bench_result *result)
 {
     tg_plan *plan = NULL;

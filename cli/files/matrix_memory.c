@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Returns the bytes that can be filled without swapping, or -1 if Linux does not tell. */
+/* Returns the bytes that can be filled without swapping, or -1 if Linux does not report them. */
 static int64_t read_available(void)
 {
     FILE *stream = fopen("/proc/meminfo", "re");

@@ -1,5 +1,5 @@
 /*
- * Tells the memory that one run may fill with elements.
+ * Measures the memory that one run may fill with elements.
  *
  * SPDX-License-Identifier: MIT
  */

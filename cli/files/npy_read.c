@@ -199,8 +199,7 @@ static int find_type(const char *descr, tg_type *type, cli_file_error *error)
                  /* ml_dtypes registers bfloat16 as a void type of two bytes. */
                  {"<V2", TG_TYPE_BF16},
                  {"|V2", TG_TYPE_BF16},
-                 /* ml_dtypes writes both FP8 types so, and bytes look alike; the user tells which
-                  * type it is. */
+                 /* ml_dtypes writes both FP8 types so, as bytes. The user names the type. */
                  {"|V1", TG_TYPE_FP8_E4M3},
                  {"<V1", TG_TYPE_FP8_E4M3},
                  {"|u1", TG_TYPE_FP8_E4M3}};

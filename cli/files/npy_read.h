@@ -15,8 +15,8 @@
 #define CLI_NPY_MAGIC "\x93NUMPY" /* the file's first bytes */
 
 /* Reads the header of a whole .npy file in memory; view->data points into `bytes` and may be
- * misaligned for its type. The file does not tell the two FP8 types apart: the view of elements of
- * one byte is fp8_e4m3. Returns a cli_exit. */
+ * misaligned for its type. The file does not distinguish the two FP8 types, so that elements of one
+ * byte become fp8_e4m3. Returns a cli_exit. */
 int cli_parse_npy(const void *bytes, int64_t byte_count, tg_matrix *view, cli_file_error *error);
 
 #endif /* TG_CLI_NPY_READ_H */

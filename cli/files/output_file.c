@@ -86,7 +86,7 @@ static int find_target(cli_output *output, struct stat *old, cli_file_error *err
 }
 
 /* Gives the descriptor `fd` the owner, group, access list and permissions of the file at `target`.
- * Root alone can give a file away. Where even the group cannot be kept, no group gets rights.
+ * Root alone can give a file away. If even the group cannot be kept, no group gets rights.
  * Returns 0 or an errno. */
 static int keep_rights(int fd, const char *target, const struct stat *old)
 {

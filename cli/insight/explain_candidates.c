@@ -44,7 +44,7 @@ static tg_status fill(const tg_problem *problem, candidate_list *list)
     return TG_STATUS_OK;
 }
 
-/* Returns the peak of the type on the chip, with sums in FP32; 0 if its figures do not tell. */
+/* Returns the peak of the type on the chip, with sums in FP32, or 0 if its figures lack it. */
 static double find_chip_peak(const tg_chip *chip, const tg_problem *problem)
 {
     switch (problem->a.type) {

@@ -25,7 +25,7 @@ typedef struct report {
     /* The FLOP/s of one thread and of all threads. */
     double peak_flop_per_s[peak_type_count][2];
     char library_path[4096];
-    int64_t library_bytes; /* 0 where unknown */
+    int64_t library_bytes; /* 0 if unknown */
 } report;
 
 static const struct argp_option option_list[] = {

@@ -13,7 +13,7 @@ static const tg_type peak_types[peak_type_count] = {TG_TYPE_FP32, TG_TYPE_FP64};
 typedef struct gpu_report {
     tg_context *context;
     tg_device_info device;
-    double context_s, first_call_s; /* the latter 0 where no kernel runs */
+    double context_s, first_call_s; /* the latter 0 if no kernel runs */
     double peak_flop_per_s[peak_type_count];
     char failure[512]; /* "" where all went well */
 } gpu_report;

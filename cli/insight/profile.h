@@ -65,8 +65,8 @@ int cli_count_kernels(const profile_options *options, profile_report *report);
  * launch. Returns 0 when out of memory. */
 int cli_read_counters(FILE *stream, profile_report *report);
 
-/* Return what the counters tell together: the turns of shared memory that instructions need, the
- * turns that the hardware added while another access held the banks, and the conflicts of
+/* Return figures from several counters: the turns of shared memory that instructions need, the
+ * turns that the hardware added while another access had the banks, and the conflicts of
  * addresses. */
 double cli_get_counted_turns(const profile_entry *entry);
 double cli_get_added_turns(const profile_entry *entry);

@@ -102,7 +102,7 @@ static char *quote_command(const command_line *line)
     return text;
 }
 
-/* Cuts a line of CSV, whose fields are all quoted, in place. Returns the number of fields. */
+/* Splits a line of CSV, whose fields are all quoted, in place. Returns the number of fields. */
 static int cut_fields(char *line, char *fields[column_capacity])
 {
     int count = 0;

@@ -1,6 +1,6 @@
 /*
- * The operands of simulated kernels. Their values change no count; a trace shows numbers that tell
- * where they come from.
+ * Makes the operands of simulated kernels. Their values change no count. In a trace each number
+ * shows its place in its matrix.
  */
 #include "insight/simulate.h"
 

@@ -18,7 +18,7 @@ static void print_access(const cli_trace *trace, const tg_trace_access *access)
         printf(" and %d more", access->elem_count - 1);
 }
 
-/* Shows reads of global memory and all writes. Reads of shared memory are many and tell little. */
+/* Shows reads of global memory and all writes. Reads of shared memory are too many to show. */
 static void print_moves(const cli_trace *trace, const tg_trace_phase *phase)
 {
     for (int i = 0; i < phase->access_count;) {

@@ -58,7 +58,7 @@ static int open_inputs(multiply_job *job)
     return code;
 }
 
-/* Returns 1 if the file holds elements of one byte, whose type it does not tell. */
+/* Returns 1 if the file holds elements of one byte, which leave the FP8 type open. */
 static int holds_bytes(const cli_matrix_file *file)
 {
     return file->format == CLI_FORMAT_NPY && tg_get_type_bytes(file->view.type) == 1;

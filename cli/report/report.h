@@ -30,7 +30,7 @@ int cli_append_profile(const char *path, const explain_case *shown, json_t *list
 /* Return the output of `simulate --json`. The simulations cover every row of the ladder and the
  * rungs with the report's tile: at the report's shape with the requests of a warp, and at small
  * sizes that every kernel takes without them. The traces are small products with their phases and
- * requests. If k was cut, "whole_k" holds k and the counts of the whole. NULL on failure:
+ * requests. If k was shortened, "whole_k" holds k and the counts of the whole. NULL on failure:
  * *exit_code is unchanged when memory ran out, else it is a cli_exit and the error has been
  * printed. */
 json_t *cli_make_simulations(const report_case *report, int *exit_code);

@@ -1,6 +1,6 @@
 /*
  * Reads results of `tilegemm bench` and `tilegemm profile` for the page. A file may come from
- * anybody: it is checked, and cut to the fields that the page shows; its texts stay texts.
+ * anybody. It is checked, and only the fields that the page shows are taken. Its texts stay texts.
  */
 #include "insight/profile.h"
 #include "report/report.h"

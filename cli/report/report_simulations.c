@@ -10,12 +10,12 @@
 
 #include <string.h>
 
-/* These limits keep a report within seconds: multiply-adds up to which all blocks run;
- * multiply-adds of the sampled blocks up to which k is whole; and those that remain if k is cut. In
- * a cut k a row of a matrix starts at the same place in a sector as in the whole. */
+/* These limits keep a report within seconds: multiply-adds up to which all blocks run,
+ * multiply-adds of the sampled blocks up to which k is whole, and the number that remains if k is
+ * shortened. With a shorter k a row of a matrix still starts at the same place in a sector. */
 enum { whole_products = 1 << 20, deep_products = 1 << 23, block_products = 1 << 21 };
 enum { block_count_most = 9, sector_elems = 8 };
-/* From so many units of k (job) on, the rows of a step never share a sector. */
+/* From this many units of k (job) on, the rows of a step never share a sector. */
 enum { less_units = 2 };
 
 static const struct {
@@ -42,7 +42,7 @@ typedef struct job {
     int tile;
     int64_t m, n, k;
     int64_t whole_k;        /* k is a part of it */
-    int64_t k_unit;         /* k is cut by a multiple of this: whole steps and whole sectors */
+    int64_t k_unit;         /* k is shortened by a multiple of this: whole steps and sectors */
     cli_phase_list *phases; /* NULL: none are kept */
     cli_request_log *log;
 } job;
@@ -114,7 +114,7 @@ static void extrapolate(const job *work, const tg_traffic *part, const job *less
     }
 }
 
-/* Sets "whole_k" of a simulation if its k was cut. */
+/* Sets "whole_k" of a simulation if its k was shortened. */
 static int set_whole(const report_case *report, const job *work, const tg_traffic *part,
                      json_t *object, int *exit_code)
 {

@@ -12,7 +12,7 @@
 
 /* The operands of a filled problem, indexed by tgi_operand_id. */
 typedef struct check_operands {
-    void *allocation[TGI_OPERAND_COUNT]; /* owned; NULL where the problem has none */
+    void *allocation[TGI_OPERAND_COUNT]; /* owned; NULL if the problem has none */
     int64_t size_bytes[TGI_OPERAND_COUNT];
 } check_operands;
 

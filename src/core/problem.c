@@ -1,4 +1,4 @@
-/* Transposition of the canonical problem. */
+/* Transposes the canonical problem. */
 #include "core/problem.h"
 
 static tgi_layout transpose_layout(tgi_layout layout)

@@ -1,4 +1,4 @@
-/* VALIDATE, first half: checks the arguments of a call one by one. */
+/* The first half of VALIDATE checks the arguments of a call one by one. */
 #include <stdio.h>
 
 #include "core/operand_view.h"

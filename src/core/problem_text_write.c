@@ -31,7 +31,7 @@ enum {
 /* Above two strides of each matrix, dcol and NUL. */
 #define PARTS_BYTES (2 * STRIDE_BYTES * TGI_OPERAND_COUNT + 6)
 
-/* "-2.2250738585072014e-308" and NUL. */
+/* The longest number is "-2.2250738585072014e-308" with its NUL. */
 #define NUMBER_BYTES 32
 
 int tgi_problem_text_get_batch_stride(const tg_matrix *matrix, int64_t batch_count,

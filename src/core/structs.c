@@ -9,7 +9,7 @@
 #define LARGEST_BYTES 4096
 
 /* A struct ends with its last member: in padding a member of a later version would go unnoticed.
- * Where pointers have 4 bytes the library is never shared (the page's model). */
+ * If pointers have 4 bytes, the library is never shared (the page's model). */
 #define DEFINE_STRUCT(name, first_optional, last, remedy)                                          \
     _Static_assert(sizeof(void *) != 8 ||                                                          \
                        offsetof(tg_##name, last) + sizeof((tg_##name){0}.last) ==                  \

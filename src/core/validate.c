@@ -9,7 +9,7 @@
 
 typedef long long ll; /* for printf */
 
-/* A problem of few rows is skinny from so many columns on, and the reverse. */
+/* A problem of few rows is skinny from this many columns on. The same holds for few columns. */
 #define SKINNY_LENGTH 64
 #define SKINNY_DEPTH 256
 

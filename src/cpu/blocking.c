@@ -61,7 +61,7 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
     return reuse_count > 2 && !is_side_by_side && !is_near;
 }
 
-/* Returns the cycles of the slowest task when D is cut into row_parts x col_parts x k_parts. */
+/* Returns the cycles of the slowest task if D is split into row_parts x col_parts x k_parts. */
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
                                 const tgi_packed_decision *cut, double macs_per_cycle)
 {

@@ -64,8 +64,8 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
            tgi_type_bytes(problem->d_type) == tgi_type_sum_bytes(problem->type);
 }
 
-/* Returns the first entry of part `index` when 0 .. extent is cut into `parts` at multiples of
- * `step`. */
+/* Returns the first entry of part `index` of 0 .. extent, which is split into `parts` at multiples
+ * of `step`. */
 static inline int64_t tgi_cpu_cut(int64_t extent, int64_t parts, int64_t index, int64_t step)
 {
     int64_t steps = tgi_divide_up(extent, step);

@@ -35,8 +35,8 @@ double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
 {
     const tgi_tile_set *tiles = tgi_cpu_select(kernel)->tiles;
     double products = (double)(tiles->vector_elems * tiles->k_per_elem);
-    /* A core has two multiply-add units; without fused ones each product costs two operations. */
-    return kernel->isa == TGI_ISA_generic ? products : 2.0 * products;
+    /* A core has two units; without fused multiply-adds a product takes both. */
+    return tiles->has_fma ? 2.0 * products : products;
 }
 
 int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem)

@@ -70,8 +70,8 @@ static void read_cache_word(int index, const char *name, char word[32])
     fclose(file);
 }
 
-/* Returns the bytes of the data cache of `level`, or 0 if Linux does not tell. sysconf is no
- * substitute: it adds up the last-level caches of a package, and a core sees one of them. */
+/* Returns the bytes of the data cache of `level`, or 0 if Linux does not report them. sysconf adds
+ * up the last-level caches of a package, of which a core sees only one. */
 static int64_t read_cache_bytes(int level)
 {
     char found_level[32], type[32], size[32], *unit;

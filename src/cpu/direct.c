@@ -9,8 +9,25 @@
 /* Cycles to store a part of a vector on processors whose masks are vectors. */
 #define PARTIAL_STORE_CYCLES 8.0
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+/* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column. The
+ * tiles then read B as they read A. */
+static int must_transpose(const tgi_problem *p)
 {
+    return p->m == 1 && p->b.col != 1 && p->b.row == 1;
+}
+
+/* Returns the problem as the tiles compute it. */
+static tgi_problem orient(const tgi_problem *p)
+{
+    tgi_problem oriented = *p;
+    if (must_transpose(p))
+        tgi_problem_transpose(&oriented);
+    return oriented;
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
+{
+    const tgi_problem oriented = orient(given), *p = &oriented;
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     if (p->b.col != 1 || (p->a.col != 1 && p->a.row != 1) || !tgi_cpu_is_d_plain(p) ||
@@ -39,7 +56,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     double col_tiles = (double)tgi_cpu_tile_count(p->n, tiles->cols);
     double cols = (double)tgi_cpu_tile_count(p->n, tiles->vector_elems) * tiles->vector_elems;
     double batch_count = (double)p->batch_count;
-    double partial_rows = !kernels->narrow_tiles && p->n % tiles->vector_elems ? (double)p->m : 0.0;
+    double partial_rows =
+        !kernels->narrow_tiles[0] && p->n % tiles->vector_elems ? (double)p->m : 0.0;
     /* Each row tile reads B again. Reads from L1 are free, reads from L2 cost little, and reads
      * from memory suffer from long strides. */
     double b_bytes = (double)p->k * (double)p->n * (double)tiles->elem_bytes;
@@ -59,11 +77,11 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     proposal->predicted_s = proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
 }
 
-/* A call of a micro-kernel for some of a panel's rows. */
+/* Calls of a micro-kernel, one below the other, for tiles of equal height. */
 typedef struct direct_part {
     tgi_tile_fn *function;
     tgi_tile tile;
-    int64_t a_offset, c_offset, d_offset; /* bytes from the panel's first row */
+    int64_t call_count, a_bytes, c_bytes, d_bytes; /* bytes from call to call */
 } direct_part;
 
 /* Panels of equal width, side by side. */
@@ -74,23 +92,26 @@ typedef struct direct_panels {
 } direct_panels;
 
 typedef struct direct_prepared {
+    int is_transposed; /* 1: A is the call's B */
+    int is_one_call;   /* 1: one call of a micro-kernel does it all */
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
     int group_count;
     direct_panels group[3]; /* whole panels, the rest of the wide ones, a narrow one */
 } direct_prepared;
 
-/* Prepares `tile_count` tiles of `rows` rows from `first_row` on. */
-static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t first_row,
-                     int64_t rows, int64_t tile_count, direct_panels *panels)
+/* Prepares `tile_count` tiles of `rows` rows. A call computes all of them, or one narrow tile. */
+static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t rows,
+                     int64_t tile_count, direct_panels *panels)
 {
     const tgi_a_order order = p->a.col == 1 ? TGI_A_ALONG_K : TGI_A_ALONG_ROWS;
     const int64_t bytes = tiles->elem_bytes;
+    const int64_t call_tiles = tiles->cols == tiles->vector_elems ? 1 : tile_count;
     if (tile_count == 0)
         return;
     panels->part[panels->part_count++] =
         (direct_part){.function = tiles->functions[rows - 1][order],
                       .tile = {.k = p->k,
-                               .tile_count = tile_count,
+                               .tile_count = call_tiles,
                                .a_step = rows * p->a.row,
                                .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
                                .b_row = p->b.row,
@@ -98,9 +119,10 @@ static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t fi
                                .d_row = p->d.row,
                                .cols = (int)(panels->panel_bytes / bytes),
                                .is_plain = p->epilogue.alpha == 1.0 && p->epilogue.beta == 0.0},
-                      .a_offset = first_row * p->a.row * bytes,
-                      .c_offset = first_row * p->c.row * bytes,
-                      .d_offset = first_row * p->d.row * bytes};
+                      .call_count = tile_count / call_tiles,
+                      .a_bytes = call_tiles * rows * p->a.row * bytes,
+                      .c_bytes = call_tiles * rows * p->c.row * bytes,
+                      .d_bytes = call_tiles * rows * p->d.row * bytes};
 }
 
 /* Prepares `count` panels of `cols` columns. */
@@ -113,50 +135,53 @@ static void add_panels(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
     direct_panels *panels = &prepared->group[prepared->group_count++];
     panels->count = count;
     panels->panel_bytes = cols * tiles->elem_bytes;
-    add_part(p, tiles, 0, cut.rows + 1, cut.larger_count, panels);
-    add_part(p, tiles, cut.larger_count * (cut.rows + 1), cut.rows, cut.count - cut.larger_count,
-             panels);
+    add_part(p, tiles, cut.rows + 1, cut.larger_count, panels);
+    add_part(p, tiles, cut.rows, cut.count - cut.larger_count, panels);
 }
 
-/* Returns the columns of the last panel if narrow tiles compute it, else 0. */
-static int64_t count_narrow_cols(const tgi_isa_kernels *kernels, int64_t n)
+static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void *block)
 {
-    const int64_t rest = n % kernels->direct_tiles->vector_elems;
-    return kernels->narrow_tiles && rest <= kernels->narrow_tiles->cols ? rest : 0;
-}
-
-static void prepare(const tgi_problem *p, const tgi_proposal *proposal, void *block)
-{
+    const tgi_problem oriented = orient(given), *p = &oriented;
     const tgi_isa_kernels *kernels = tgi_cpu_select(proposal->kernel);
     const tgi_tile_set *tiles = kernels->direct_tiles;
-    const int64_t narrow_cols = count_narrow_cols(kernels, p->n), wide_cols = p->n - narrow_cols;
-    const int64_t panel_cols = tgi_cpu_panel_cols(wide_cols, tiles);
+    const tgi_tile_set *half = kernels->narrow_tiles[0], *whole = kernels->narrow_tiles[1];
+    const int64_t panel_cols = tgi_cpu_panel_cols(p->n, tiles);
+    int64_t rest = p->n % panel_cols;
     direct_prepared *prepared = block;
+    prepared->is_transposed = must_transpose(given);
     prepared->batch_count = p->batch_count;
     prepared->a_batch_bytes = p->a.batch * tiles->elem_bytes;
     prepared->b_batch_bytes = p->b.batch * tiles->elem_bytes;
     prepared->c_batch_bytes = p->c.batch * tiles->elem_bytes;
     prepared->d_batch_bytes = p->d.batch * tiles->elem_bytes;
-    add_panels(p, tiles, wide_cols / panel_cols, panel_cols, prepared);
-    add_panels(p, tiles, 1, wide_cols % panel_cols, prepared);
-    add_panels(p, kernels->narrow_tiles, 1, narrow_cols, prepared);
+    /* Narrow tiles compute a vector and half a vector of what is left beside whole panels. */
+    if (whole && p->n <= whole->cols)
+        rest = p->n;
+    add_panels(p, tiles, (p->n - rest) / panel_cols, panel_cols, prepared);
+    if (whole && rest <= whole->cols + half->cols) {
+        const int64_t cols = rest <= half->cols ? 0 : rest < whole->cols ? rest : whole->cols;
+        add_panels(p, whole, 1, cols, prepared);
+        add_panels(p, half, 1, rest - cols, prepared);
+    } else {
+        add_panels(p, tiles, 1, rest, prepared);
+    }
+    prepared->is_one_call = p->batch_count == 1 && prepared->group_count == 1 &&
+                            prepared->group[0].count == 1 && prepared->group[0].part_count == 1 &&
+                            prepared->group[0].part[0].call_count == 1;
 }
 
-/* Computes panels side by side; the pointers are those of the first one's first row. */
-static inline void run_panels(const direct_panels *panels, const char *a, const char *b,
-                              const char *c, char *d, double alpha, double beta)
+/* Computes one panel; the pointers are those of its first row. */
+static inline void run_panel(const direct_panels *panels, const char *a, const char *b,
+                             const char *c, char *d, double alpha, double beta)
 {
-    for (int64_t left = panels->count;;) {
-        for (const direct_part *part = panels->part, *end = part + panels->part_count; part < end;
-             part++) {
-            part->function(&part->tile, a + part->a_offset, b, c + part->c_offset,
-                           d + part->d_offset, alpha, beta);
+    for (const direct_part *part = panels->part, *end = part + panels->part_count; part < end;
+         part++) {
+        for (int64_t left = part->call_count; left > 0; left--) {
+            part->function(&part->tile, a, b, c, d, alpha, beta);
+            a += part->a_bytes;
+            c += part->c_bytes;
+            d += part->d_bytes;
         }
-        if (--left == 0)
-            return;
-        b += panels->panel_bytes;
-        c += panels->panel_bytes;
-        d += panels->panel_bytes;
     }
 }
 
@@ -166,14 +191,23 @@ static tg_status launch(const tgi_call *call)
     const direct_prepared *prepared = call->prepared;
     const double alpha = call->problem->epilogue.alpha, beta = call->problem->epilogue.beta;
     /* If beta is 0, C is never read, and D stands for it. */
-    const char *a = call->a, *b = call->b, *c = call->c ? call->c : call->d;
+    const char *a = prepared->is_transposed ? call->b : call->a;
+    const char *b = prepared->is_transposed ? call->a : call->b;
+    const char *c = call->c ? call->c : call->d;
     char *d = call->d;
+    if (prepared->is_one_call) {
+        const direct_part *part = prepared->group[0].part;
+        part->function(&part->tile, a, b, c, d, alpha, beta);
+        return TG_STATUS_OK;
+    }
     for (int64_t left = prepared->batch_count;;) {
         int64_t offset = 0;
-        for (const direct_panels *panels = prepared->group, *end = panels + prepared->group_count;
-             panels < end; panels++) {
-            run_panels(panels, a, b + offset, c + offset, d + offset, alpha, beta);
-            offset += panels->count * panels->panel_bytes;
+        for (int i = 0; i < prepared->group_count; i++) {
+            const direct_panels *panels = &prepared->group[i];
+            for (int64_t panel = panels->count; panel > 0; panel--) {
+                run_panel(panels, a, b + offset, c + offset, d + offset, alpha, beta);
+                offset += panels->panel_bytes;
+            }
         }
         if (--left == 0)
             return TG_STATUS_OK;

@@ -144,8 +144,8 @@ static int64_t count_strips(const tgi_problem *p)
     return tgi_divide_up(p->n, cols);
 }
 
-/* Cuts the problem for `thread_count` threads. Strips are tasks. If there are few strips, ranges of
- * k are tasks too. */
+/* Splits the problem for `thread_count` threads. Strips are tasks. If there are few strips, ranges
+ * of k are tasks too. */
 static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
                           tgi_strip_decision *cut)
 {

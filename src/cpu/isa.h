@@ -61,9 +61,11 @@ typedef struct tgi_skinny {
 typedef void tgi_skinny_fn(const tgi_skinny *skinny);
 
 typedef struct tgi_isa_kernels {
-    /* Tiles of the direct and of the packed family. Narrow ones are of the direct family, for at
-     * most half a vector of columns; NULL if there are none. */
-    const tgi_tile_set *direct_tiles, *narrow_tiles, *tiles;
+    const tgi_tile_set *direct_tiles; /* tiles of the direct family */
+    /* Tiles of the direct family for at most half a vector and one vector of columns; NULL if
+     * direct_tiles serve these too. */
+    const tgi_tile_set *narrow_tiles[2];
+    const tgi_tile_set *tiles; /* tiles of the packed family */
     tgi_copy_fn *pack_k_inner; /* k is the inner dimension of the copy */
     tgi_copy_fn
         *pack_k_outer;  /* k is the outer one; the two differ where a tile element is a pair */

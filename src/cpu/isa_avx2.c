@@ -5,7 +5,7 @@
 #include "cpu/simd_avx2.h"
 
 #define HAS_FMA 1
-#define HAS_HALF_VECTORS 0
+#define HAS_NARROW_TILES 0
 #define DIRECT_ROWS 6
 #define DIRECT_VECTORS 2
 #define PACKED_ROWS 6

@@ -3,14 +3,14 @@
  * matrices in L1 have 14 x 2 accumulators, 2 registers of B and 1 of A, so that few tiles are
  * started. Tiles for large matrices have 8 x 3 accumulators: they load less for each product and
  * write D in longer runs, and 8 rows that lie a power of two apart still fit in one set of the L1
- * cache. Narrow tiles have 14 accumulators of half a vector.
+ * cache. Narrow tiles have 14 accumulators.
  */
 #if defined(__x86_64__)
 
-#include "cpu/simd_avx512_half.h"
+#include "cpu/simd_avx512_narrow.h"
 
 #define HAS_FMA 1
-#define HAS_HALF_VECTORS 1
+#define HAS_NARROW_TILES 1
 #define DIRECT_ROWS 14
 #define DIRECT_VECTORS 2
 #define PACKED_ROWS 8
@@ -31,8 +31,15 @@
 #include "cpu/tile_body.h"
 
 const tgi_isa_kernels tgi_isa_avx512_bf16[TGI_TYPE_COUNT] = {
-    [TG_TYPE_BF16] = {NULL, NULL, &TILE(tile_set), pack_k_inner, pack_k_outer, copy_avx512_bf16,
-                      finish_avx512_fp32, rank_avx512_bf16, dot_avx512_bf16},
+    [TG_TYPE_BF16] = {NULL,
+                      {NULL, NULL},
+                      &TILE(tile_set),
+                      pack_k_inner,
+                      pack_k_outer,
+                      copy_avx512_bf16,
+                      finish_avx512_fp32,
+                      rank_avx512_bf16,
+                      dot_avx512_bf16},
 };
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * This file makes all kernels of one instruction set: it includes the bodies once for each type.
- * The including file has included the vectors and defines HAS_FMA, HAS_HALF_VECTORS, DOT_COLS, and
+ * The including file has included the vectors and defines HAS_FMA, HAS_NARROW_TILES, DOT_COLS, and
  * the shapes of the tiles: DIRECT_ROWS x DIRECT_VECTORS and PACKED_ROWS x PACKED_VECTORS.
  */
 #include "cpu/isa.h"
@@ -54,11 +54,16 @@
 #undef IN_NAME
 #undef ACC_NAME
 
-#if HAS_HALF_VECTORS
+#if HAS_NARROW_TILES
 #define TILE_ROWS DIRECT_ROWS
 #define TILE_VECTORS 1
 #define ACC_NAME fp32x8
 #define IN_NAME fp32x8
+#include "cpu/tile_body.h"
+#undef ACC_NAME
+#undef IN_NAME
+#define ACC_NAME fp32x16
+#define IN_NAME fp32x16
 #include "cpu/tile_body.h"
 #undef ACC_NAME
 #undef IN_NAME
@@ -67,13 +72,30 @@
 #include "cpu/tile_body.h"
 #undef ACC_NAME
 #undef IN_NAME
+#define ACC_NAME fp64x8
+#define IN_NAME fp64x8
+#include "cpu/tile_body.h"
+#undef ACC_NAME
+#undef IN_NAME
 #undef TILE_ROWS
 #undef TILE_VECTORS
-#define NARROW_TILES_fp32 &TILE_SET(fp32x8, DIRECT_ROWS)
-#define NARROW_TILES_fp64 &TILE_SET(fp64x4, DIRECT_ROWS)
+#define NARROW_TILES_fp32                                                                          \
+    {                                                                                              \
+        &TILE_SET(fp32x8, DIRECT_ROWS), &TILE_SET(fp32x16, DIRECT_ROWS)                            \
+    }
+#define NARROW_TILES_fp64                                                                          \
+    {                                                                                              \
+        &TILE_SET(fp64x4, DIRECT_ROWS), &TILE_SET(fp64x8, DIRECT_ROWS)                             \
+    }
 #else
-#define NARROW_TILES_fp32 NULL
-#define NARROW_TILES_fp64 NULL
+#define NARROW_TILES_fp32                                                                          \
+    {                                                                                              \
+        NULL, NULL                                                                                 \
+    }
+#define NARROW_TILES_fp64                                                                          \
+    {                                                                                              \
+        NULL, NULL                                                                                 \
+    }
 #endif
 
 #define TILE_SET(accum, rows) EXPAND2(EXPAND3(tile_set, ISA_NAME, accum), rows)
@@ -89,7 +111,7 @@
     }
 #define PACKED_KERNELS(type)                                                                       \
     {                                                                                              \
-        NULL, NULL, &TILE_SET(fp32, PACKED_ROWS), EXPAND3(copy, ISA_NAME, type),                   \
+        NULL, {NULL, NULL}, &TILE_SET(fp32, PACKED_ROWS), EXPAND3(copy, ISA_NAME, type),           \
             EXPAND3(copy, ISA_NAME, type), EXPAND3(copy, ISA_NAME, type),                          \
             EXPAND3(finish, ISA_NAME, fp32), NULL, NULL                                            \
     }

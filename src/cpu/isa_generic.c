@@ -3,7 +3,7 @@
 #include "cpu/simd_generic.h"
 
 #define HAS_FMA 0
-#define HAS_HALF_VECTORS 0
+#define HAS_NARROW_TILES 0
 #define DIRECT_ROWS 4
 #define DIRECT_VECTORS 2
 #define PACKED_ROWS 4

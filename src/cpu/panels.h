@@ -23,8 +23,8 @@ typedef struct tgi_right {
     int64_t cols;
 } tgi_right;
 
-/* A cut of rows into tiles that differ by one row at most. The first larger_count tiles have
- * rows + 1 rows, the others `rows`. */
+/* A split of rows into tiles that differ by one row at most. The first larger_count tiles have rows
+ * + 1 rows, the others `rows`. */
 typedef struct tgi_tile_cut {
     int64_t count, larger_count, rows;
 } tgi_tile_cut;

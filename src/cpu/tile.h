@@ -19,7 +19,7 @@
  * a call costs as much as several steps of k. */
 typedef struct tgi_tile {
     int64_t k;
-    int64_t tile_count; /* >= 1 */
+    int64_t tile_count; /* >= 1; 1 if tiles are narrow */
     int64_t a_step;     /* from one tile's A to the next one's */
     int64_t a_stride;   /* stride of the non-contiguous dimension, see tgi_a_order */
     int64_t b_row, c_row, d_row;
@@ -45,6 +45,7 @@ typedef struct tgi_tile_set {
     int64_t elem_bytes;  /* size of A's and B's elements as the tile reads them */
     int64_t k_per_elem;  /* products an element holds: 2 for BF16 pairs, else 1 */
     int64_t accum_bytes; /* size of C's and D's elements: FP32 4, FP64 8 */
+    int has_fma;         /* 1: one instruction multiplies and adds; 0: two do */
     tgi_tile_fn *const (*functions)[TGI_A_ORDER_COUNT];
     /* Runs `iterations` x TGI_PEAK_CHAINS vectors of independent multiply-adds on registers, for
      * the peak; NULL in a set of narrow tiles. */

@@ -2,12 +2,20 @@
  * The micro-kernel's one body, included once for each instruction set and type. The including file
  * has included the vectors (simd_*.h) and defines ACC_NAME (fp32 or fp64), IN_NAME (what A and B
  * hold: fp32, fp64 or bf16x2), K_PER_ELEM (products an element of A holds), TILE_ROWS (up to 14)
- * and TILE_VECTORS (1, 2 or 3). Tiles of one vector are for narrow matrices, where masks cost
- * nothing: they have one body for any number of columns.
+ * and TILE_VECTORS (1, 2 or 3). Tiles of one vector are narrow, see narrow_tile_body.h.
  */
 #include <string.h>
 
 #include "cpu/names.h"
+
+/* Row i of A is addressed from a pointer to every third row. The addressing mode adds one or two
+ * strides, so that 14 rows take 6 registers. */
+#define A_POINTERS ((TILE_ROWS + 2) / 3)
+#define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
+
+#if TILE_VECTORS == 1
+#include "cpu/narrow_tile_body.h"
+#else
 
 /* Stores the accumulators to D unchanged. */
 static inline __attribute__((always_inline)) TARGET void
@@ -55,11 +63,6 @@ TILE(finish_tile)(const tgi_tile *t, ACC(elem) * d, const ACC(elem) * c, const A
         d += t->d_row;
     }
 }
-
-/* Row i of A is addressed from a pointer to every third row. The addressing mode adds one or two
- * strides, so that 14 rows take 6 registers. */
-#define A_POINTERS ((TILE_ROWS + 2) / 3)
-#define A_ROW(base, stride, i) ((base)[(i) / 3] + (i) % 3 * (stride))
 
 /* Performs one step of k, a rank-one update of the accumulators, `ahead` steps beyond the
  * pointers. */
@@ -168,16 +171,9 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
     }
 }
 
-#if TILE_ROWS != 4 && TILE_ROWS != 6 && TILE_ROWS != 8 && TILE_ROWS != 14
-#error "tiles of this many rows are not in the lists below"
-#endif
-
-/* There is one function for each number of rows and order of A. The columns choose the body. */
+/* The columns choose the body. */
 #define RUN_COLUMN(rows, vectors, order, is_whole)                                                 \
     TILE(tile_column)(t, a, b, c, d, alpha, beta, rows, vectors, order, is_whole)
-#if TILE_VECTORS == 1
-#define CHOOSE_BODY(rows, order) RUN_COLUMN(rows, 1, order, 0)
-#else
 #if TILE_VECTORS == 3
 #define WIDEST_TILE(rows, order)                                                                   \
     if (t->cols == 3 * VECTOR_ELEMS) {                                                             \
@@ -188,18 +184,31 @@ TILE(tile_column)(const tgi_tile *t, const void *a_start, const void *b, const v
 #else
 #define WIDEST_TILE(rows, order)
 #endif
+#if HAS_NARROW_TILES && TILE_ROWS == DIRECT_ROWS && TILE_VECTORS == DIRECT_VECTORS
+#define NARROWEST_TILE(rows, order)
+#else
+#define NARROWEST_TILE(rows, order)                                                                \
+    if (t->cols == VECTOR_ELEMS) {                                                                 \
+        RUN_COLUMN(rows, 1, order, 1);                                                             \
+    } else if (t->cols < VECTOR_ELEMS) {                                                           \
+        RUN_COLUMN(rows, 1, order, 0);                                                             \
+    } else
+#endif
 #define CHOOSE_BODY(rows, order)                                                                   \
     WIDEST_TILE(rows, order)                                                                       \
+    NARROWEST_TILE(rows, order)                                                                    \
     if (t->cols == 2 * VECTOR_ELEMS) {                                                             \
         RUN_COLUMN(rows, 2, order, 1);                                                             \
-    } else if (t->cols > VECTOR_ELEMS) {                                                           \
-        RUN_COLUMN(rows, 2, order, 0);                                                             \
-    } else if (t->cols == VECTOR_ELEMS) {                                                          \
-        RUN_COLUMN(rows, 1, order, 1);                                                             \
     } else {                                                                                       \
-        RUN_COLUMN(rows, 1, order, 0);                                                             \
+        RUN_COLUMN(rows, 2, order, 0);                                                             \
     }
 #endif
+
+#if TILE_ROWS != 4 && TILE_ROWS != 6 && TILE_ROWS != 8 && TILE_ROWS != 14
+#error "tiles of this many rows are not in the lists below"
+#endif
+
+/* There is one function for each number of rows and order of A. */
 #define TILE_FUNCTION(rows, order)                                                                 \
     static TARGET void TILE(tile_##rows##_##order)(const tgi_tile *t, const void *a,               \
                                                    const void *b, const void *c, void *d,          \
@@ -280,14 +289,17 @@ static TARGET double TILE(fma_loop)(int64_t iterations)
 #endif
 
 static const tgi_tile_set TILE(tile_set) = {
-    TILE_ROWS,  TILE_VECTORS *VECTOR_ELEMS, VECTOR_ELEMS,         sizeof(IN(elem)),
-    K_PER_ELEM, sizeof(ACC(elem)),          TILE(tile_functions), FMA_LOOP};
+    TILE_ROWS,  TILE_VECTORS *VECTOR_ELEMS, VECTOR_ELEMS, sizeof(IN(elem)),
+    K_PER_ELEM, sizeof(ACC(elem)),          HAS_FMA,      TILE(tile_functions),
+    FMA_LOOP};
 
+#undef NARROW_UNROLL
 #undef A_POINTERS
 #undef A_ROW
 #undef RUN_COLUMN
 #undef CHOOSE_BODY
 #undef WIDEST_TILE
+#undef NARROWEST_TILE
 #undef FMA_LOOP
 #undef TILE_FUNCTION
 #undef TILE_PAIR

@@ -27,7 +27,7 @@ static const tg_chip chips[] = {
 
 enum { chip_count = sizeof chips / sizeof chips[0] };
 
-/* Copies row `index`, with what its architecture tells. */
+/* Copies row `index`, with the figures of its architecture. */
 static void copy_chip(int index, tg_chip *chip)
 {
     const tgi_arch *arch = tgi_arch_find(chips[index].compute_capability);

@@ -1,4 +1,4 @@
-/* A kernel of the ladder explained: the row, or one made of its family and a tile. */
+/* Explains a kernel of the ladder: a row, or a kernel made of its family and a tile. */
 #include <stdio.h>
 #include <string.h>
 
@@ -73,7 +73,7 @@ tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice 
     return TG_STATUS_OK;
 }
 
-/* Refuses for the resource of a multiprocessor that is too small for one block. Returns 0. */
+/* Refuses because a resource of the multiprocessor is too small for one block. Returns 0. */
 static int refuse_resource(const tg_chip *chip, const tgi_kernel *row,
                            const tgi_occupancy *occupancy, int64_t shared_bytes,
                            tgi_refusal *refusal)

@@ -48,7 +48,8 @@ static double count_turns(const tgi_kernel *kernel, int warp_threads, double sto
         const double column = count_bank_turns(lanes_x, 32, depth + 1);
         return depth * (a_turns + column) + 1.0 + column;
     }
-    return depth * (a_turns * kernel->thread_rows + 1.0) + stores; /* B in one turn each */
+    return depth * (a_turns * kernel->thread_rows + 1.0) +
+           stores; /* an element of B takes a turn */
 }
 
 tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
@@ -63,7 +64,7 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     const double stores = 2.0 * (elems > warp_threads ? elems / 32.0 : 1.0);
     step.copy_turn_count = kernel->stage_count == 2 ? stores : 0.0;
     switch (kernel->family) {
-    case TGI_FAMILY_cuda_naive: /* each lane its row of A; those in a row share B's element */
+    case TGI_FAMILY_cuda_naive: /* a row of A for each lane; lanes of a row share B */
         step.line_count = (tile < warp_threads ? tile : warp_threads) + 1.0;
         break;
     case TGI_FAMILY_cuda_coalesced:
@@ -72,13 +73,13 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     case TGI_FAMILY_cuda_register_tile:
         step.turn_count = depth * (rows + cols) + stores;
         break;
-    case TGI_FAMILY_cuda_vector: /* a float4 of A 2 turns, of B 4 */
+    case TGI_FAMILY_cuda_vector: /* a float4 of A takes 2 turns, of B 4 */
         step.turn_count = depth * (0.5 * rows + cols) + stores;
         break;
-    case TGI_FAMILY_cuda_buffered: /* copied, not written by an instruction */
+    case TGI_FAMILY_cuda_buffered: /* copies write, not instructions */
         step.turn_count = depth * (0.5 * rows + cols);
         break;
-    case TGI_FAMILY_cuda_warp_tile: /* 2 turns each */
+    case TGI_FAMILY_cuda_warp_tile: /* a float4 takes 2 turns */
         step.turn_count = depth * (0.5 * rows + 0.5 * cols);
         break;
     default:
@@ -148,12 +149,12 @@ static int count_in_step(const tgi_kernel *kernel, int resident_count)
                : 1;
 }
 
-/* Returns how often a sector of the operand along x is fetched, where once would do. */
+/* Returns how often each sector of the operand along x is fetched. */
 static double find_refetch(const tgi_gpu *gpu, const tgi_kernel *kernel, int resident_count,
                            int64_t k)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    /* Rung 1: the rows of A that a multiprocessor reads, in the same few sets of L1. */
+    /* In rung 1 the rows of A that a multiprocessor reads may share a few sets of L1. */
     if (tgi_model_ladder_is_on_side(kernel) && 4 * k % SET_PERIOD_BYTES == 0 &&
         resident_count * kernel->tile_rows > SET_LINES)
         return f->ladder_set_refetch;
@@ -182,8 +183,8 @@ double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *ke
         bands = 1;
     const double sweeps = (double)tgi_divide_up((int64_t)grid_y, bands);
     const double band_bytes = along_y_bytes / sweeps;
-    /* The operand along x stays from band to band, or is read in each; a band's part of the other
-     * stays while its waves pass, or is read in each. */
+    /* The operand along x stays in L2 from band to band, or is read again in each. A band's part of
+     * the other operand stays while its waves run, or is read again in each. */
     const double x_count = along_x_bytes + band_bytes <= l2_bytes
                                ? 1.0
                                : sweeps * find_refetch(gpu, kernel, resident_count, k);
@@ -201,16 +202,16 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
     const double block_count =
         (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
     const double last_count = block_count - (ceil(block_count / resident) - 1.0) * resident;
-    /* L2 still holds bytes at the end: a share that it never hurries to write, or what all blocks
-     * of the last wave store at once. */
+    /* L2 still holds bytes at the end: a share that it writes late, or the stores of the last
+     * wave. */
     const double unwritten_bytes =
         fmax(f->ladder_dirty_share * (double)gpu->l2_bytes,
              f->ladder_last_wave_share * d_bytes * last_count / block_count);
     return fmax(d_bytes - unwritten_bytes, 0.0);
 }
 
-/* Returns 1 if copies keep no warp waiting. Without cp.async a copy is a load, for which its thread
- * waits, and a store. */
+/* Returns 1 if copies keep no warp waiting. Without cp.async a copy is a store after a load, for
+ * which the thread waits. */
 static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
     return kernel->stage_count == 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
@@ -235,13 +236,13 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
                                       int64_t n, int64_t k)
 {
     const tgi_ladder_step step = tgi_model_ladder_step(kernel);
-    /* Warps of multiply-adds in a cycle. */
+    /* Multiply-adds of whole warps in a cycle. */
     const double multiplies_per_cycle = tgi_arch_find(gpu->capability)->fp32_lanes / 32.0;
     const double block_count =
         (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
     const double warp_count = (double)tgi_divide_up(kernel->thread_count, 32);
-    /* The busiest multiprocessor's blocks. A warp's loads, turns and products follow each other,
-     * and other warps fill what each leaves free only in part: the three add up. */
+    /* `blocks` are those of the busiest multiprocessor. A warp's loads, turns and products follow
+     * each other, and other warps fill the gaps only in part. So the three times add up. */
     const double blocks = (double)tgi_divide_up((int64_t)block_count, gpu->sm_count);
     const double step_s =
         blocks * warp_count * (double)tgi_divide_up(k, kernel->tile_depth) / gpu->clock_hz;

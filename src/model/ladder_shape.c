@@ -1,8 +1,8 @@
-/* Shapes of the rungs: the tiles that a source can be compiled with, and the thread of each
+/* Shapes of the rungs: the tiles with which a source can be compiled, and the thread of each
  * element. */
 #include "model/ladder_model.h"
 
-/* Rungs 1 to 6: T x T threads, one element each. */
+/* Returns 1 for rungs 1 to 6, whose T x T threads have one element each. */
 static int is_square(const tgi_kernel *kernel)
 {
     return kernel->thread_rows * kernel->thread_cols == 1;
@@ -21,7 +21,7 @@ int tgi_model_ladder_has_tile(const tgi_kernel *kernel, int tile)
     const int sums = kernel->thread_rows * kernel->thread_cols;
     if (is_square(kernel))
         return tile >= 1 && tile <= TGI_LADDER_SQUARE_MAX;
-    /* Rungs 7 and 8: the threads bring in whole rows of B's tile, an equal number each. */
+    /* In rungs 7 and 8 the threads load whole rows of B's tile, an equal number each. */
     if (kernel->family == TGI_FAMILY_cuda_register_column ||
         kernel->family == TGI_FAMILY_cuda_register_tile)
         return tile > 0 && tile <= TGI_LADDER_TILE_MAX && tile % sums == 0 &&
@@ -37,7 +37,7 @@ void tgi_model_ladder_set_tile(tgi_kernel *row, int tile)
         row->tile_depth = row->stage_count ? tile : 1;
 }
 
-/* Within a warp of rung 11, whose threads stand in 2 x 2 quads: the comment of its source. */
+/* Returns the thread of rung 11, whose warps have 2 x 2 quads (kernels/ladder/l11_warp_tile.cu). */
 static int find_quad_thread(const tgi_kernel *kernel, int row, int col)
 {
     const int u = row % 4, v = col % 32 / 4;

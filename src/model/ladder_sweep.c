@@ -1,13 +1,13 @@
 /*
- * The place in a sector where a part of a matrix starts decides what its requests touch, and there
- * are 8 such places. So the parts are counted by place, whole ones and those that an edge cuts, and
- * the requests of one of each are gone through: no loop runs over the matrix.
+ * The sectors that the requests of a part of a matrix touch depend on the place in a sector where
+ * the part starts. There are 8 such places. So whole parts and parts at an edge are counted by
+ * place, and the requests of one part of each kind are counted. No loop runs over the matrix.
  */
 #include "model/ladder_sweep.h"
 
 #define SECTOR_ELEMS 8 /* elements of 32 bytes */
 
-/* Columns first .. last; none where first > last. */
+/* Columns first .. last, or none if first > last. */
 typedef struct run {
     int first, last;
 } run;
@@ -17,8 +17,7 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/* The columns that the request of elements first .. last, in the threads' order, takes of a line.
- * */
+/* Returns the columns of a line in the request of elements first .. last, in the threads' order. */
 static run find_run(const tgi_cover *cover, int first, int last, int line)
 {
     if (cover->is_by_columns) {
@@ -31,8 +30,8 @@ static run find_run(const tgi_cover *cover, int first, int last, int line)
 }
 
 /* Returns the sectors of a request in the first line_count lines and col_count columns of a part
- * that starts `phase` elements behind the start of a sector; 0 where no lane is active. Addresses
- * grow from line to line, so that only neighbouring runs can meet in a sector. */
+ * that starts `phase` elements behind the start of a sector, or 0 if no lane is active. Addresses
+ * grow from line to line, so that only neighbouring runs can share a sector. */
 static int64_t count_sectors(const tgi_cover *cover, int first, int last, int turn, int line_count,
                              int col_count, int64_t line_stride, int64_t phase)
 {
@@ -54,7 +53,7 @@ static int64_t count_sectors(const tgi_cover *cover, int first, int last, int tu
     return count;
 }
 
-/* Adds parts, down_count x across_count of them, by where they start in a sector. */
+/* Adds down_count x across_count parts by the place where they start in a sector. */
 static void add_places(int64_t phase, int64_t down_count, int64_t down_stride, int64_t across_count,
                        int64_t across_stride, int64_t places[SECTOR_ELEMS])
 {
@@ -69,8 +68,8 @@ static void add_places(int64_t phase, int64_t down_count, int64_t down_stride, i
     }
 }
 
-/* The requests of parts of line_count x col_count, places[i] of which start i elements behind the
- * start of a sector. */
+/* Adds the requests of parts of line_count x col_count elements. places[i] of the parts start i
+ * elements behind the start of a sector. */
 static void add_parts(const tgi_cover *cover, int line_count, int col_count, int64_t line_stride,
                       const int64_t places[SECTOR_ELEMS], tgi_sweep *sweep)
 {

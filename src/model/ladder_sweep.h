@@ -1,4 +1,4 @@
-/* Requests and sectors of a rung's accesses to a matrix: what model/ladder_traffic.c adds up. */
+/* Counts the requests and sectors of a rung's accesses to a matrix, for model/ladder_traffic.c. */
 #ifndef TGI_LADDER_SWEEP_H
 #define TGI_LADDER_SWEEP_H
 
@@ -13,7 +13,7 @@ typedef struct tgi_cover {
     int line_count, col_count, request_elems;
     int lane_elems; /* 4: each lane has 4 neighbours and asks for them one by one, so that request
                         * j takes the columns j, j + 4, ... of what it would take at once; else 1 */
-    int is_by_columns; /* the warps' lanes run down the columns */
+    int is_by_columns; /* 1: the lanes of a warp run down the columns */
     /* The elements are those of D, and each of their threads asks for one of its line: all that
      * are in a line of the part for the same, which stands in the matrix once. */
     int is_of_line;
@@ -29,7 +29,7 @@ typedef struct tgi_sweep {
     int64_t request_count, sector_count;
 } tgi_sweep;
 
-/* All requests that cover the matrix once. is_of_line: of the parts' columns those below
+/* Counts all requests that cover the matrix once. With is_of_line only the columns of a part below
  * used_col_count have a thread. */
 tgi_sweep tgi_model_sweep(const tgi_line_grid *span, const tgi_cover *cover, int used_col_count);
 

@@ -13,11 +13,11 @@ typedef struct rung_covers {
 /* The accesses of a block to shared memory in one step along k. */
 typedef struct shared_step {
     int64_t load_count, store_count, conflict_count;
-    /* A GPU's counters count one read of four neighbours, and no copies in the background. */
+    /* A GPU's counters count four neighbours as one read, and no copies in the background. */
     int64_t counter_load_count, counter_turn_count, counter_conflict_count;
 } shared_step;
 
-/* Rungs 9 to 11 move 16 bytes an access. */
+/* Returns 1 for rungs 9 to 11, which move 16 bytes an access. */
 static int is_by_fours(const tgi_kernel *kernel)
 {
     return kernel->family == TGI_FAMILY_cuda_vector || kernel->family == TGI_FAMILY_cuda_buffered ||
@@ -33,7 +33,7 @@ static rung_covers find_covers(const tgi_kernel *kernel, int64_t n, int64_t k)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth, lanes = count_lanes(kernel);
     const int is_naive = kernel->family == TGI_FAMILY_cuda_naive;
-    /* 16 bytes at once where rows start at multiples of 16 bytes. */
+    /* Accesses have 16 bytes if rows start at multiples of 16 bytes. */
     const int a_elems = k % 4 == 0 ? 1 : 4, b_elems = n % 4 == 0 ? 1 : 4;
     rung_covers covers = {{tile, depth, lanes, 1, 0, 0},
                           {depth, tile, lanes, 1, 0, 0},
@@ -57,7 +57,7 @@ static rung_covers find_covers(const tgi_kernel *kernel, int64_t n, int64_t k)
 typedef struct shared_access {
     int y_words, x_words, count;
     int is_write;
-    int is_merged; /* four reads at neighbouring places are one */
+    int is_merged; /* 1: four reads of neighbouring words are one */
 } shared_access;
 
 static void add_access(const tgi_kernel *kernel, const shared_access *access, shared_step *step)
@@ -84,7 +84,7 @@ static void add_access(const tgi_kernel *kernel, const shared_access *access, sh
     }
 }
 
-/* Rungs 3 to 8: element by element. */
+/* Returns the accesses of rungs 3 to 8, which move element by element. */
 static shared_step add_accesses(const tgi_kernel *kernel)
 {
     const int depth = kernel->tile_depth, threads_x = kernel->tile_cols / kernel->thread_cols;
@@ -94,7 +94,7 @@ static shared_step add_accesses(const tgi_kernel *kernel)
         depth + (kernel->family == TGI_FAMILY_cuda_padded); /* words of a transposed row */
     /* nvcc merges where rows start at multiples of 16 bytes; in rung 8 not at all. */
     const int is_merged = depth % 4 == 0 && kernel->family != TGI_FAMILY_cuda_register_tile;
-    /* Elements of one tile that a thread brings in. */
+    /* Elements of one tile that a thread loads. */
     const int elems = kernel->tile_rows * depth / kernel->thread_count;
     const shared_access accesses[] = {
         {depth, 0, depth * kernel->thread_rows, 0, is_merged},
@@ -117,12 +117,12 @@ static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers 
         return (shared_step){0, 0, 0, 0, 0, 0};
     if (!is_by_fours(kernel))
         return add_accesses(kernel);
-    /* 4 steps of A and 4 columns of B in a float4. */
+    /* A float4 holds 4 steps of A or 4 columns of B. */
     const int64_t loads = warps * (depth / 4 * rows + depth * (cols / 4));
     const int64_t turns = warps * (int64_t)tgi_model_ladder_step(kernel).turn_count;
     if (kernel->family == TGI_FAMILY_cuda_vector)
         return (shared_step){loads, warps * 2, 0, loads, turns, 0};
-    /* Copied one by one, lanes lie 4 words apart: 4 turns. */
+    /* Elements that are copied one by one lie 4 words apart, which takes 4 turns. */
     const int slow_count =
         (covers->a.lane_elems == 4 ? 4 : 0) + (covers->b.lane_elems == 4 ? 4 : 0);
     return (shared_step){loads,
@@ -133,8 +133,8 @@ static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers 
                          0};
 }
 
-/* Rungs 1 and 2: each thread reads for itself. A column of A is read by the blocks of each column
- * of blocks, of which the last has fewer threads; a row of B likewise. */
+/* Counts rungs 1 and 2, where each thread reads for itself. The blocks of each column of blocks
+ * read a column of A, and the last of them has fewer threads. The same holds for a row of B. */
 static tgi_sweep sweep_direct(const tgi_line_grid *span, const tgi_cover *cover, int64_t used_count)
 {
     const int64_t whole_count = used_count / cover->col_count;
@@ -150,7 +150,7 @@ static tgi_sweep sweep_direct(const tgi_line_grid *span, const tgi_cover *cover,
     return sweep;
 }
 
-/* All blocks of a column (row) of blocks bring in A (B) once. */
+/* Counts A (B), which all blocks of a column (row) of blocks load once. */
 static tgi_sweep sweep_tiles(const tgi_line_grid *span, const tgi_cover *cover, int64_t block_count)
 {
     tgi_sweep sweep = tgi_model_sweep(span, cover, 0);

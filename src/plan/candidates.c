@@ -148,7 +148,7 @@ static void count_plan(const tgi_backend *backend, const tgi_machine *machine,
     candidate->occupancy = counts.occupancy;
 }
 
-/* Tells why a legal row is not the choice. */
+/* Explains why a legal row is not the choice. */
 static void tell_loss(const tgi_proposal *proposal, const tgi_proposal *best, tgi_refusal *refusal)
 {
     if (best->predicted_s > 0.0)

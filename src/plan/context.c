@@ -85,7 +85,7 @@ static tg_status choose_thread_count(const tg_context_options *options, tgi_mach
     return TG_STATUS_OK;
 }
 
-/* Opens a file for appending. Where a program has closed a standard stream, the file must not get
+/* Opens a file for appending. If a program has closed a standard stream, the file must not get
  * that stream's descriptor: what the program prints would land in the log. */
 static FILE *open_log_file(const char *path)
 {

@@ -44,7 +44,7 @@ static inline int is_in_place(const tg_plan *plan, const tgi_call *call, int id,
 }
 
 /* Returns 1 if every used operand is given, and is D itself or lies beyond its addresses. */
-static inline int is_apart(const tg_plan *plan, const tgi_call *call)
+static inline __attribute__((always_inline)) int is_apart(const tg_plan *plan, const tgi_call *call)
 {
     const unsigned used = plan->used;
 #define LEAVE_UNLESS_APART(name)                                                                   \
@@ -78,8 +78,10 @@ static inline int is_unaligned(const tg_plan *plan, const tgi_call *call)
 /* Launches a call that nothing stands in the way of, and sets *status. Returns 0 if the call is not
  * one of these. A tiny product takes as long as the instructions that lead to it, so this comes
  * first, and asks nothing that the plan can tell. */
-static inline int launch_at_once(const tg_plan *plan, const tgi_problem *problem,
-                                 const tg_buffers *buffers, tg_status *status)
+static inline __attribute__((always_inline)) int launch_at_once(const tg_plan *plan,
+                                                                const tgi_problem *problem,
+                                                                const tg_buffers *buffers,
+                                                                tg_status *status)
 {
     if (!plan->is_immediate)
         return 0;

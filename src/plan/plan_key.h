@@ -11,7 +11,7 @@
 #define TGI_PLAN_KEY_WORDS ((int)(sizeof(tg_problem) / sizeof(uint64_t)))
 
 typedef union tgi_plan_words {
-    tg_problem problem;
+    _Alignas(16) tg_problem problem;
     uint64_t words[TGI_PLAN_KEY_WORDS];
 } tgi_plan_words;
 
@@ -56,10 +56,11 @@ static inline int tgi_plan_key_has_factors(const tgi_plan_key *key, const tg_pro
 /* Returns 1 if the problem matches the key. */
 static inline int tgi_plan_key_matches(const tgi_plan_key *key, const tg_problem *problem)
 {
-    /* Two words at a time, which every processor has registers for. */
-    typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
-    const pair *x = (const pair *)problem, *y = (const pair *)&key->pattern;
-    const pair *mask = (const pair *)&key->mask;
+    /* Every processor has registers for two words. The caller's problem may lie between them. */
+    typedef uint64_t pair __attribute__((vector_size(16), may_alias));
+    typedef uint64_t unaligned_pair __attribute__((vector_size(16), aligned(8), may_alias));
+    const unaligned_pair *x = (const unaligned_pair *)problem;
+    const pair *y = (const pair *)&key->pattern, *mask = (const pair *)&key->mask;
     const uint64_t last = ((const tgi_plan_words *)problem)->words[TGI_PLAN_KEY_WORDS - 1];
     tgi_plan_factors factors;
     pair differs = {(last ^ key->pattern.words[TGI_PLAN_KEY_WORDS - 1]) &

@@ -10,8 +10,9 @@
 /* Bytes of the list, so that the sentences around it fit in a status detail too. */
 #define LIST_BYTES 380
 
-/* The row of a family whose refusal came nearest, and how many of its rows are of this device and
- * type. The row tells its reason again when the list is written: sentences take much memory. */
+/* The row of a family whose refusal came nearest, and the number of its rows of this device and
+ * type. The row is asked for its reason again when the list is written, because sentences take much
+ * memory. */
 typedef struct family_refusal {
     const tgi_kernel *nearest;
     tg_refusal kind;
@@ -29,8 +30,8 @@ typedef struct refusal_list {
     int line_count, left_out_count;
 } refusal_list;
 
-/* Rows of another device tell nothing where a row of this device has refused, and rows of another
- * type nothing where one of this type has. */
+/* If a row of this device has refused, rows of other devices are left out. If a row of this type
+ * has, so are rows of other types. */
 static int find_level(tg_refusal kind)
 {
     return kind > TG_REFUSAL_OTHER_TYPE ? 2 : kind == TG_REFUSAL_OTHER_TYPE;
@@ -52,7 +53,7 @@ static void collect(const char *name, refusal_list *list)
         if (find_level(proposal.refusal.kind) < level)
             continue;
         family_refusal *family = &list->families[kernel->family];
-        /* If rows come equally near, the last, which is the largest, tells of the family. */
+        /* If rows come equally near, the last and largest one stands for the family. */
         if (family->row_count++ == 0 || proposal.refusal.kind >= family->kind) {
             family->nearest = kernel;
             family->kind = proposal.refusal.kind;
@@ -69,7 +70,7 @@ static const char *find_family_name(int family)
     return "";
 }
 
-/* Returns the family to tell of next, -1 after the last. */
+/* Returns the family to report next, or -1 after the last. */
 static int find_nearest(const refusal_list *list)
 {
     int found = -1;

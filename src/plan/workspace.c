@@ -53,8 +53,8 @@ static void forget_block(tgi_workspace_pool *pool)
 static const tgi_owner nobody = {0};
 static const tgi_owner unowned = {.stream = UINT64_MAX}; /* spare: the next in need may have it */
 
-/* Finds the last kept block of the owner that fits, most likely still in the caches; -1 if there is
- * none. The pool is locked. */
+/* Returns the last free block of the owner that fits, which is most likely still in the caches, or
+ * -1 if there is none. The pool is locked. */
 static int find_kept(const tgi_workspace_pool *pool, int64_t size_bytes, tgi_owner owner)
 {
     for (int i = pool->kept_count - 1; i >= 0; i--) {
@@ -84,7 +84,7 @@ static int64_t round_owned(int64_t size_bytes)
     return rounded;
 }
 
-/* Takes a block that belongs to nobody. Where none fits, the last one makes room for its
+/* Takes a block that belongs to nobody. If none fits, the last one makes room for its
  * successor. */
 static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes,
                                 tgi_workspace *workspace)

@@ -9,7 +9,7 @@
 #include "sim/trace.h"
 #include "sim/thread_index.h"
 
-/* A thread lets the others of its warp catch up after so many accesses. */
+/* After this many accesses a thread lets the others of its warp catch up. */
 #define ACCESSES_AT_ONCE 2048
 
 int tgi_sim_resolve_site(sim_run *run, const void *return_address)

@@ -151,7 +151,7 @@ static void *allocate_zeroed(int64_t size_bytes)
     return memory;
 }
 
-/* Allocates what one launch needs beyond the kept state. Returns 0 when out of memory. */
+/* Allocates the state of one launch. Returns 0 when out of memory. */
 static int open_run(sim_run *run, const tgi_sim_launch *launch, tgi_sim_record *record)
 {
     const int64_t m = launch->m, n = launch->n, k = launch->k;
@@ -216,7 +216,7 @@ static int64_t count_distinct(const sim_run *run)
     return 4 * count;
 }
 
-/* Returns the state that is kept for the process: stacks and the history of shared memory. */
+/* Returns the state that lasts as long as the process: stacks and the history of shared memory. */
 static sim_run *prepare_kept(void)
 {
     if (kept)

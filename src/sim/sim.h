@@ -1,4 +1,4 @@
-/* Inside the simulator: one run of a kernel, and the types that its files share. */
+/* Runs a kernel in the simulator, and declares the types that its files share. */
 #ifndef TGI_SIM_H
 #define TGI_SIM_H
 

@@ -194,7 +194,7 @@ static void start_workers(int wanted)
     pool.retry_job = pool.job_count + (pool.worker_count < wanted ? RETRY_JOBS : 0);
 }
 
-/* Takes the pool for a job. Returns its thread count, or 1 where there is no pool to take. */
+/* Takes the pool for a job. Returns its thread count, or 1 if there is no pool to take. */
 static int take_pool(int wanted)
 {
     if (wanted < 2 || atomic_exchange_explicit(&pool.is_taken, 1, memory_order_acquire))

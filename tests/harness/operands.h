@@ -1,7 +1,7 @@
 /*
  * Puts operands under guard: every matrix of a problem lies in a mapping of its own, against an
  * unreadable page or at an odd address, among bytes that are NaN in every type. After a call,
- * operands_find_damage tells what was written that should not have been.
+ * operands_find_damage reports bytes that should not have been written.
  *
  * SPDX-License-Identifier: MIT
  */

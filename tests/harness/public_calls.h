@@ -24,8 +24,8 @@ tg_status public_calls_open(tg_context **context);
 /* Fills the inputs, the same in every process. */
 void public_calls_fill(void);
 
-/* Sets every byte of the output. Then is_untouched tells whether all are still so, and hash gives a
- * number that tells outputs apart. */
+/* Sets every byte of the output. Then is_untouched returns 1 if all are unchanged, and hash returns
+ * a number that differs between outputs. */
 void public_calls_clear_output(void);
 int public_calls_is_untouched(void);
 uint64_t public_calls_hash_output(void);

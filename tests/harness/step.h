@@ -1,6 +1,6 @@
 /*
- * Tells the share of cases that a test with many of them runs: one of TG_TEST_STEP, which is an
- * environment variable. Without it every case runs.
+ * Reads the step of a test with many cases, the environment variable TG_TEST_STEP. The test runs
+ * one case of each step, and every case without the variable.
  *
  * SPDX-License-Identifier: MIT
  */

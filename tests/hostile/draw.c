@@ -198,8 +198,14 @@ static void draw_of_size(int64_t m, int64_t n, int64_t k, int64_t batch_count, t
 
 void draw_problem(tg_problem *problem)
 {
-    const int64_t batch_count = draw_chance(3) ? draw_size() : 1;
-    draw_of_size(draw_size(), draw_size(), draw_size(), batch_count, problem);
+    int64_t sizes[] = {draw_size(), draw_size(), draw_size(), draw_chance(3) ? draw_size() : 1};
+    if (draw_chance(4)) { /* one side is huge, and the others let it be legal */
+        for (int i = 0; i < 3; i++)
+            sizes[i] = 1 + draw(draw_chance(2) ? 20 : 300);
+        sizes[3] = 1;
+        sizes[draw(4)] = INT64_C(1) << (20 + draw(28));
+    }
+    draw_of_size(sizes[0], sizes[1], sizes[2], sizes[3], problem);
     problem->bias_data = draw_pointer();
     problem->a_scale_data = draw_pointer();
     problem->b_scale_data = draw_pointer();
@@ -259,11 +265,12 @@ static void change_figure(tg_chip *chip)
                               &chip->l2_bytes, &chip->memory_bytes};
     double *const reals[] = {&chip->clock_hz, &chip->memory_bytes_per_s, &chip->fp64_flop_per_s,
                              &chip->tf32_flop_per_s, &chip->fp16_flop_per_s};
-    static const int int_ends[] = {1, 2, 31, 32, 33, 64, 75, 90, 100, 1024, 65535, 65536, 9999};
+    static const int int_ends[] = {1,   2,   31,  32,   64,    75,    90,
+                                   100, 256, 384, 1024, 65535, 65536, 9999};
     static const double real_ends[] = {0.0, 1e6, 1e12, 1e18, 1e21, 9.99e5, 1.1e12};
     switch (draw(3)) {
     case 0:
-        *ints[draw(6)] = draw_chance(3) ? (int)draw_int64() : int_ends[draw(13)];
+        *ints[draw(6)] = draw_chance(3) ? (int)draw_int64() : int_ends[draw(14)];
         break;
     case 1:
         *longs[draw(4)] = draw_chance(3) ? draw_int64() : INT64_C(1) << draw(41);

@@ -1,7 +1,7 @@
 /*
  * Tests that the bits of D do not depend on the thread count: every row and the library's choice
  * run shapes of every family on 1, 2, 3, 7 and 64 threads. The bits of one thread are checked
- * against the oracle.
+ * against the oracle. A NaN stays a NaN, whose sign and payload alone may differ.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,11 +165,121 @@ static void test_choice(void **state)
     run_thread_counts(check_choice);
 }
 
+/* Fills memory with ones of the type and, in one element of eight, with any bits. */
+static void fill_with_nans(tg_type type, void *data, int64_t count)
+{
+    const int bytes = (int)tg_get_type_bytes(type);
+    const float one = 1.0f;
+    const double wide_one = 1.0;
+    const uint16_t narrow_one = type >= TG_TYPE_BF16 ? tg_encode_bits(type, one) : 0;
+    const void *ones = type == TG_TYPE_FP32   ? (const void *)&one
+                       : type == TG_TYPE_FP64 ? (const void *)&wide_one
+                                              : (const void *)&narrow_one;
+    for (int64_t i = 0; i < count; i++) {
+        unsigned char *element = (unsigned char *)data + i * bytes;
+        memcpy(element, ones, (size_t)bytes);
+        for (int byte = 0; i % 8 == 0 && byte < bytes; byte++)
+            element[byte] = (unsigned char)(rand() % 3 ? 0xff : rand());
+    }
+}
+
+static int is_nan(tg_type type, const void *element)
+{
+    float value;
+    double wide_value;
+    uint16_t bits = 0;
+    switch (type) {
+    case TG_TYPE_FP32:
+        memcpy(&value, element, sizeof value);
+        return isnan(value);
+    case TG_TYPE_FP64:
+        memcpy(&wide_value, element, sizeof wide_value);
+        return isnan(wide_value);
+    default:
+        memcpy(&bits, element, (size_t)tg_get_type_bytes(type));
+        return isnan(tg_decode_bits(type, bits));
+    }
+}
+
+/* Computes the problem on 1, 2, 3 and 8 threads. Returns the NaNs of D. */
+static int64_t compare_nans(tg_context *contexts[4], tg_problem *problem)
+{
+    const tg_type type = problem->d.type;
+    const int64_t count = problem->d.row_count * problem->d.col_count;
+    const size_t bytes = (size_t)tg_get_type_bytes(type);
+    int64_t nan_count = 0;
+    char *d[4];
+    for (int i = 0; i < 4; i++) {
+        d[i] = malloc((size_t)count * bytes);
+        problem->d.data = d[i];
+        assert_int_equal(tg_multiply(contexts[i], problem), TG_STATUS_OK);
+    }
+    for (size_t at = 0; at < (size_t)count * bytes; at += bytes) {
+        const int is_first_nan = is_nan(type, d[0] + at);
+        nan_count += is_first_nan;
+        for (int i = 1; i < 4; i++) {
+            if (is_nan(type, d[i] + at) != is_first_nan ||
+                (!is_first_nan && memcmp(d[0] + at, d[i] + at, bytes) != 0))
+                fail_msg("element %zu differs between 1 and other threads", at / bytes);
+        }
+    }
+    for (int i = 0; i < 4; i++)
+        free(d[i]);
+    return nan_count;
+}
+
+/* The inputs and C hold NaNs of many payloads. */
+static void test_nans(void **state)
+{
+    (void)state;
+    static const tg_type types[][2] = {
+        {TG_TYPE_FP8_E5M2, TG_TYPE_BF16}, {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2},
+        {TG_TYPE_BF16, TG_TYPE_BF16},     {TG_TYPE_FP16, TG_TYPE_FP32},
+        {TG_TYPE_FP32, TG_TYPE_FP32},     {TG_TYPE_FP64, TG_TYPE_FP64}};
+    static const int thread_counts[] = {1, 2, 3, 8};
+    tg_context *contexts[4];
+    int64_t nan_count = 0;
+    for (int i = 0; i < 4; i++) {
+        const tg_context_options options = {
+            .struct_bytes = sizeof options, .device = "cpu", .thread_count = thread_counts[i]};
+        assert_int_equal(tg_create_context(&options, &contexts[i]), TG_STATUS_OK);
+    }
+    srand(1);
+    for (int i = 0; i < 120; i++) {
+        const tg_type type = types[i % 6][0], d_type = types[i % 6][1];
+        const int64_t m = 1 + rand() % 40, n = 1 + rand() % 2400, k = 1 + rand() % 90;
+        const int64_t most = 2400 * 90 * 8;
+        void *a = malloc(most), *b = malloc(most), *c = malloc(most);
+        fill_with_nans(type, a, i % 4 ? m * k : 1);
+        fill_with_nans(type, b, k * n);
+        fill_with_nans(d_type, c, m * n);
+        tg_problem problem =
+            tg_make_problem(tg_make_matrix(type, a, m, k), tg_make_matrix(type, b, k, n),
+                            tg_make_matrix(d_type, NULL, m, n));
+        if (i % 4 == 0) /* few NaNs */
+            problem.a.row_stride = problem.a.col_stride = 0;
+        problem.c.data = c;
+        problem.beta = 3;
+        if (i % 3 == 1) {
+            problem.d.row_stride = 1;
+            problem.d.col_stride = m;
+        }
+        nan_count += compare_nans(contexts, &problem);
+        free(a);
+        free(b);
+        free(c);
+    }
+    assert_true(nan_count > 100000);
+    for (int i = 0; i < 4; i++)
+        tg_destroy_context(contexts[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_nans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

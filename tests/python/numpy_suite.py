@@ -8,7 +8,7 @@ import tilegemm
 
 NUMPY_MATMUL = numpy.matmul
 LEAST_CALLS = 500  # NumPy's tests of matmul and linalg make more
-# What NumPy does and we refuse, each with an error that a test of ours asks for.
+# NumPy does these and we refuse them, each with an error that a test of ours asks for.
 REFUSED = {
     "test_no_dgemv": "arrays that begin between two elements' addresses are refused, not copied",
     "test_empty_out": "the error has other words",

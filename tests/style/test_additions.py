@@ -101,7 +101,7 @@ class Additions(unittest.TestCase):
         with open(source, "w", encoding="utf-8") as file:
             file.write(PRODUCT)
         program = os.path.join(self.folder, "product")
-        library = os.path.join(self.build, "src")
+        library = os.path.join(self.build, "lib")
         run(CC, "-std=c11", "-I" + os.path.join(self.folder, "include"), source, "-L" + library,
             "-ltilegemm", "-Wl,-rpath," + library, "-o", program)
         self.assertEqual(run(program), "61\n")  # 1 * 3 + 2 * 4 + 10 * 5

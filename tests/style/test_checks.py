@@ -169,6 +169,14 @@ class LanguageTest(unittest.TestCase):
             self.assertEqual(self.find_faults("src/core/a.c", f"/* {comment} */\nint b;\n"), "")
         self.assertEqual(self.find_faults("src/core/a.c", "int b; /* 1 if transposed */\n"), "")
 
+    def test_fragments_after_a_hash(self):
+        for path in ("Makefile", "src/CMakeLists.txt", "cmake/a.cmake", "tools/check/a",
+                     "tests/a.py"):
+            self.assertIn(f"{path}:2: a comment that begins",
+                          self.find_faults(path, "a\n# Of the page.\nb\n"))
+            self.assertEqual(self.find_faults(path, "#!/bin/sh\na # of the page\n# It is.\n"), "")
+        self.assertEqual(self.find_faults("bench/suites/a.txt", "# Of the page.\n"), "")
+
     def test_fragments_behind_code(self):
         for comment in ("of D", "that a block takes", "those of B", "whose sums wait", "what it is",
                         "which is read", "the same for B", "as above", "likewise"):

@@ -7,6 +7,7 @@ import re
 
 COMMENTED = ("src/", "cli/", "include/", "page/", "python/", "tests/")
 COMMENTED_SUFFIXES = (".c", ".h", ".cu", ".cuh", ".def", ".js")
+HASH_COMMENTED = re.compile(r"Makefile|(?:.*/)?CMakeLists\.txt|.*\.(?:cmake|py)|tools/.*")
 DOCUMENT = re.compile(r"README\.md|CHANGELOG\.md|CONTRIBUTING\.md|docs/[^/]+\.md")
 DOCUMENT_WIDTH_MAX = 160
 WIDE_DOCUMENTS = ("docs/benchmarks.md",)  # a tool writes it from long lists of results
@@ -52,12 +53,24 @@ def list_comments(text):
         yield text.count("\n", 0, match.start()) + 1, " ".join(words.split()), below
 
 
+def list_hash_comments(text):
+    """Yields (line, text) of each comment of Python, CMake or a shell that has lines of its own."""
+    for match in re.finditer(r"(?:^ *#(?![!:]).*\n)+", text, re.M):
+        words = re.sub(r"^ *#", "", match.group(), flags=re.M)
+        yield text.count("\n", 0, match.start()) + 1, " ".join(words.split())
+
+
 def has_verb(sentence):
     words = re.findall(r"[A-Za-z']+", sentence)
     return any(word.lower() in VERBS or re.search(r"(s|ed|n't)$", word) for word in words)
 
 
 def check_comments(path, text, faults):
+    for line, comment in list_hash_comments(text) if HASH_COMMENTED.fullmatch(path) else ():
+        found = FRAGMENT.match(comment)
+        if found:
+            faults.append((path, line, f"a comment that begins with '{found.group()}'; write a "
+                                       "sentence with a subject and a verb"))
     if not path.startswith(COMMENTED) or not path.endswith(COMMENTED_SUFFIXES):
         return
     for line, comment, below in list_comments(text):

@@ -1,0 +1,81 @@
+/*
+ * The micro-kernel of narrow tiles, of at most one vector of columns, for cpu/tile_body.h. Tiny
+ * products consist of it: it computes one tile, keeps alpha, beta and C in registers, and has no
+ * instruction that does not serve the tile. Masks cost nothing, so one body serves all columns.
+ */
+
+/* Steps of k in one turn of the loop. */
+#define NARROW_UNROLL 2
+
+/* Performs one step of k, `ahead` steps beyond the pointers to A. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(narrow_step)(const IN(elem) *const *a, int64_t a_stride, const IN(elem) * b, int cols,
+                  ACC(vec) * accum, const int rows, const int order, const int ahead)
+{
+    const IN(vec) row = IN(load_some)(b, cols);
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+        IN(vec)
+        left = IN(broadcast)(order == TGI_A_ALONG_K ? A_ROW(a, a_stride, i) + ahead : a[0] + i);
+        accum[i] = IN(dot)(left, row, accum[i]);
+    }
+}
+
+/* Computes one tile. rows and order are constants after inlining. */
+static inline __attribute__((always_inline)) TARGET void
+TILE(narrow_tile)(const tgi_tile *t, const IN(elem) * a_start, const IN(elem) * b,
+                  const ACC(elem) * c, ACC(elem) * d, double alpha_value, double beta_value,
+                  const int rows, const int order)
+{
+    ACC(vec) accum[TILE_ROWS];
+    const IN(elem) * a[A_POINTERS];
+    const int64_t a_stride = t->a_stride, b_row = t->b_row, c_row = t->c_row, d_row = t->d_row;
+    const int pointer_count = order == TGI_A_ALONG_K ? (rows + 2) / 3 : 1, cols = t->cols;
+    int64_t left = t->k;
+#pragma GCC unroll 5
+    for (int q = 0; q < pointer_count; q++)
+        a[q] = a_start + 3 * q * a_stride;
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+        accum[i] = ACC(zero)();
+    for (; left >= NARROW_UNROLL; left -= NARROW_UNROLL) {
+#pragma GCC unroll 2
+        for (int u = 0; u < NARROW_UNROLL; u++) {
+            TILE(narrow_step)(a, a_stride, b, cols, accum, rows, order, u);
+            b += b_row;
+            if (order == TGI_A_ALONG_ROWS)
+                a[0] += a_stride;
+            HIDE_POINTER(b); /* the compiler would otherwise count turns and multiply by strides */
+        }
+#pragma GCC unroll 5
+        for (int q = 0; q < pointer_count; q++) {
+            if (order == TGI_A_ALONG_K)
+                a[q] += NARROW_UNROLL;
+            HIDE_POINTER(a[q]);
+        }
+    }
+    for (; left > 0; left--) {
+        TILE(narrow_step)(a, a_stride, b, cols, accum, rows, order, 0);
+        b += b_row;
+        HIDE_POINTER(b);
+#pragma GCC unroll 5
+        for (int q = 0; q < pointer_count; q++) {
+            a[q] += order == TGI_A_ALONG_K ? 1 : a_stride;
+            HIDE_POINTER(a[q]);
+        }
+    }
+    if (!t->is_plain) {
+        const ACC(vec) alpha = ACC(set)((ACC(elem))alpha_value);
+        const ACC(vec) beta = ACC(set)((ACC(elem))beta_value);
+        const int has_c = beta_value != 0.0;
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+            TGI_COMBINE(accum[i], ACC(mul), ACC(fma), alpha, accum[i], has_c, beta,
+                        ACC(load_some)(c + i * c_row, cols));
+    }
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+        ACC(store_some)(d + i * d_row, accum[i], cols);
+}
+
+#define CHOOSE_BODY(rows, order) TILE(narrow_tile)(t, a, b, c, d, alpha, beta, rows, order)
