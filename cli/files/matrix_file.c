@@ -23,7 +23,7 @@ int cli_find_format(const char *path, cli_file_format *format, cli_file_error *e
         *format = CLI_FORMAT_MTX;
     } else {
         return cli_fail_file(error, CLI_EXIT_USAGE,
-                             "%s: the name tells no format; end it with .npy or .mtx", path);
+                             "%s: the name has no known extension; end it with .npy or .mtx", path);
     }
     return CLI_EXIT_OK;
 }

@@ -135,7 +135,7 @@ static void print_prediction(const tg_prediction *p)
 void cli_print_explanation(const explain_case *shown, const tg_explanation *explanation)
 {
     printf("%s%s\n", explanation->kernel,
-           explanation->is_in_table ? "" : " (predicted alone: the table has no such row)");
+           explanation->is_in_table ? "" : " (predicted only: the table has no such row)");
     print_case(shown);
     print_grid(shown, explanation);
     print_traffic(explanation);
@@ -158,7 +158,7 @@ void cli_print_explanations(const explain_case *shown, const tg_explanation *lis
                cli_format_time(p->predicted_s, time), 100.0 * p->peak_share, p->limiter,
                i == best ? "  <- quickest" : "");
         if (!list[i].is_in_table)
-            printf("  predicted alone: the table has no such row\n");
+            printf("  predicted only: the table has no such row\n");
         if (!p->is_legal)
             printf("  not legal: %s\n", p->reason);
     }

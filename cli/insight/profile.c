@@ -29,7 +29,7 @@ static const struct argp_option option_list[] = {
      "families (edges), each of which stands for its first row",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
-     "cuda, the first GPU and the default, cuda:N, or sim: model and simulator alone", 0},
+     "cuda, the first GPU and the default, cuda:N, or sim: only model and simulator", 0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip that the model predicts for, as explain takes it (default: the GPU here, else h200)", 0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},

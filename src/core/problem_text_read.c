@@ -79,8 +79,7 @@ static tg_status mark_given(tgi_text_reading *r, int bit, const char *part)
 {
     if (r->given >> bit & 1u) {
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "part \"%s\" gives what an earlier part has given; keep one of them",
-                               part);
+                               "part \"%s\" repeats an earlier part; keep one of them", part);
     }
     r->given |= UINT64_C(1) << bit;
     return TG_STATUS_OK;

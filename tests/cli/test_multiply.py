@@ -326,7 +326,7 @@ class Refusals(MultiplyCase):
     def test_output_names(self):
         os.mkdir("d.npy")
         os.symlink("/dev/null", "null.npy")
-        self.refuse(2, "d.txt: the name tells no format; end it with .npy or .mtx",
+        self.refuse(2, "d.txt: the name has no known extension; end it with .npy or .mtx",
                     "a.npy", "b.npy", "-o", "d.txt")
         for path in ("d.npy", "null.npy"):
             self.refuse(2, f"{path}: not a regular file; the output replaces a regular file or "
