@@ -121,8 +121,9 @@ static tg_matrix draw_matrix(tg_type type, int64_t rows, int64_t cols, int is_ou
         matrix.col_count = draw_int64();
     matrix.batch_stride = 0;
     if (is_output || draw_chance(2)) {
-        int64_t reach;
-        if (!__builtin_mul_overflow(rows > 0 ? rows : 1, cols > 0 ? cols + padding : 1, &reach))
+        int64_t width, reach;
+        if (!__builtin_add_overflow(cols > 0 ? cols : 1, padding, &width) &&
+            !__builtin_mul_overflow(rows > 0 ? rows : 1, width, &reach))
             matrix.batch_stride = reach;
     }
     if (draw_chance(60))
