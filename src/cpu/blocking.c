@@ -63,17 +63,18 @@ static int must_pack_b(const tgi_machine *machine, const tgi_problem *p, const t
 
 /* Returns the cycles of the slowest task if D is split into row_parts x col_parts x k_parts. */
 static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
-                                const tgi_packed_decision *cut, double macs_per_cycle)
+                                const tgi_packed_decision *decision, double macs_per_cycle)
 {
-    double rows = (double)tgi_divide_up(p->m, cut->row_parts);
-    double cols =
-        (double)(tgi_divide_up(tgi_divide_up(p->n, tiles->cols), cut->col_parts) * tiles->cols);
-    double k = (double)tgi_divide_up(p->k, cut->k_parts);
+    double rows = (double)tgi_divide_up(p->m, decision->row_parts);
+    double cols = (double)(tgi_divide_up(tgi_divide_up(p->n, tiles->cols), decision->col_parts) *
+                           tiles->cols);
+    double k = (double)tgi_divide_up(p->k, decision->k_parts);
     if (cols > (double)p->n) {
         /* A task of at most one panel computes whole vectors. */
         cols = (double)(tgi_divide_up(p->n, tiles->vector_elems) * tiles->vector_elems);
     }
-    double packed = (cut->is_a_packed ? rows * k : 0.0) + (cut->is_b_packed ? cols * k : 0.0);
+    double packed =
+        (decision->is_a_packed ? rows * k : 0.0) + (decision->is_b_packed ? cols * k : 0.0);
     /* A tile of few rows or columns loads more for each product. */
     double tile_rows = rows < tiles->rows ? rows : tiles->rows;
     double tile_cols = cols < tiles->cols ? cols : tiles->cols;
@@ -82,92 +83,95 @@ static double count_task_cycles(const tgi_problem *p, const tgi_tile_set *tiles,
     return rows * cols * k / macs_per_cycle * loads + packed * 0.25;
 }
 
-static void cut_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
-                            double macs_per_cycle, tgi_packed_decision *cut)
+static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, int thread_count,
+                              double macs_per_cycle, tgi_packed_decision *decision)
 {
-    int64_t chunk_count = tgi_divide_up(p->k, cut->kc);
+    int64_t chunk_count = tgi_divide_up(p->k, decision->kc);
     double sums_bytes = (double)(chunk_count * tiles->accum_bytes) * (double)p->m * (double)p->n;
     int64_t per_batch = tgi_divide_up(thread_count, p->batch_count);
     double best_cycles = 0.0;
-    tgi_packed_decision best = *cut;
+    tgi_packed_decision best = *decision;
     for (int64_t row_parts = 1; row_parts <= per_batch; row_parts++) {
         for (int64_t k_parts = 1; row_parts * k_parts <= per_batch; k_parts++) {
             int can_split_k = p->batch_count == 1 && k_parts <= chunk_count &&
                               sums_bytes <= (double)TGI_CHUNK_SUMS_BYTES;
             if (k_parts > 1 && !can_split_k)
                 break;
-            cut->row_parts = smaller(row_parts, p->m);
-            cut->k_parts = k_parts;
-            cut->col_parts =
+            decision->row_parts = smaller(row_parts, p->m);
+            decision->k_parts = k_parts;
+            decision->col_parts =
                 smaller(per_batch / (row_parts * k_parts), tgi_divide_up(p->n, tiles->cols));
-            double cycles = count_task_cycles(p, tiles, cut, macs_per_cycle);
+            double cycles = count_task_cycles(p, tiles, decision, macs_per_cycle);
             if (k_parts > 1)
                 cycles *= 1.03; /* partial sums pass through memory */
             if (best_cycles == 0.0 || cycles < best_cycles) {
                 best_cycles = cycles;
-                best = *cut;
+                best = *decision;
             }
         }
     }
-    *cut = best;
+    *decision = best;
 }
 
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
-                          const tgi_tile_set *tiles, int thread_count, tgi_packed_decision *cut)
+                          const tgi_tile_set *tiles, int thread_count,
+                          tgi_packed_decision *decision)
 {
-    int64_t k_elems = tgi_divide_up(cut->kc, tiles->k_per_elem);
+    int64_t k_elems = tgi_divide_up(decision->kc, tiles->k_per_elem);
     int64_t k_bytes = k_elems * tiles->elem_bytes;
     int64_t thread_bytes = PACKED_BYTES / thread_count;
     int64_t l2_bytes = machine->l2_bytes ? machine->l2_bytes : 256 << 10;
     int64_t a_bytes = smaller(l2_bytes / 4, thread_bytes / 4);
-    int needs_running = p->k > cut->kc && !tgi_cpu_is_d_plain(p);
+    int needs_running = p->k > decision->kc && !tgi_cpu_is_d_plain(p);
     int64_t b_bytes = smaller(16 << 20, thread_bytes * (needs_running ? 3 : 5) / 8);
-    int64_t rows = tgi_divide_up(p->m, cut->row_parts);
-    int64_t cols =
-        tgi_divide_up(tgi_divide_up(p->n, cut->panel_cols), cut->col_parts) * cut->panel_cols;
+    int64_t rows = tgi_divide_up(p->m, decision->row_parts);
+    int64_t cols = tgi_divide_up(tgi_divide_up(p->n, decision->panel_cols), decision->col_parts) *
+                   decision->panel_cols;
     int64_t mc = larger(a_bytes / k_bytes / tiles->rows, 1) * tiles->rows;
-    int64_t nc = larger(b_bytes / k_bytes / cut->panel_cols, 1) * cut->panel_cols;
+    int64_t nc = larger(b_bytes / k_bytes / decision->panel_cols, 1) * decision->panel_cols;
     if (needs_running) {
         int64_t most = thread_bytes / 4 / TGI_ROWS_KEPT / tiles->accum_bytes;
-        nc = smaller(nc, larger(most / cut->panel_cols, 1) * cut->panel_cols);
+        nc = smaller(nc, larger(most / decision->panel_cols, 1) * decision->panel_cols);
     }
     /* Equal blocks are better than a small last one. */
-    cut->mc = tgi_divide_up(rows, tgi_divide_up(rows, mc));
-    cut->nc = tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), cut->panel_cols) *
-              cut->panel_cols;
+    decision->mc = tgi_divide_up(rows, tgi_divide_up(rows, mc));
+    decision->nc =
+        tgi_divide_up(tgi_divide_up(cols, tgi_divide_up(cols, nc)), decision->panel_cols) *
+        decision->panel_cols;
 }
 
 void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
-                             const tgi_kernel *kernel, int thread_count, tgi_packed_decision *cut,
-                             tgi_cpu_work *work)
+                             const tgi_kernel *kernel, int thread_count,
+                             tgi_packed_decision *decision, tgi_cpu_work *work)
 {
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
     const tgi_tile_set *tiles = kernels->tiles;
     double macs_per_cycle = tgi_cpu_macs_per_cycle(kernel);
-    cut->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
-    cut->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
-    cut->is_a_packed = must_pack_a(machine, p, tiles);
-    cut->is_b_packed = must_pack_b(machine, p, tiles);
-    cut_for_threads(p, tiles, thread_count, macs_per_cycle, cut);
-    choose_blocks(machine, p, tiles, thread_count, cut);
+    decision->kc = tgi_cpu_chunk_k(p->k, tiles->k_per_elem);
+    decision->panel_cols = tgi_cpu_panel_cols(p->n, tiles);
+    decision->is_a_packed = must_pack_a(machine, p, tiles);
+    decision->is_b_packed = must_pack_b(machine, p, tiles);
+    split_for_threads(p, tiles, thread_count, macs_per_cycle, decision);
+    choose_blocks(machine, p, tiles, thread_count, decision);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
-    cut->is_streamed = p->k <= cut->kc && p->epilogue.beta == 0.0 && tgi_cpu_is_d_plain(p) &&
-                       tgi_epilogue_is_linear(&p->epilogue) && d_bytes > machine->l3_bytes;
+    decision->is_streamed = p->k <= decision->kc && p->epilogue.beta == 0.0 &&
+                            tgi_cpu_is_d_plain(p) && tgi_epilogue_is_linear(&p->epilogue) &&
+                            d_bytes > machine->l3_bytes;
     /* With so little work for each element, writing D takes most of the time. */
     int64_t b_bytes = p->k * p->n * tiles->elem_bytes;
-    cut->is_along_rows = p->k <= 32 && b_bytes <= machine->l2_bytes / 2;
-    cut->is_d_far = d_bytes > machine->l2_bytes / 4;
+    decision->is_along_rows = p->k <= 32 && b_bytes <= machine->l2_bytes / 2;
+    decision->is_d_far = d_bytes > machine->l2_bytes / 4;
 
-    double tasks =
-        (double)(cut->row_parts * cut->col_parts * cut->k_parts) * (double)p->batch_count;
-    double task_cycles = count_task_cycles(p, tiles, cut, macs_per_cycle);
+    double tasks = (double)(decision->row_parts * decision->col_parts * decision->k_parts) *
+                   (double)p->batch_count;
+    double task_cycles = count_task_cycles(p, tiles, decision, macs_per_cycle);
     double tile_count = (double)tgi_divide_up(p->m, tiles->rows) *
                         (double)tgi_divide_up(p->n, tiles->cols) *
-                        (double)tgi_divide_up(p->k, cut->kc) * (double)p->batch_count;
+                        (double)tgi_divide_up(p->k, decision->kc) * (double)p->batch_count;
     work->macs = task_cycles * macs_per_cycle * tasks;
     work->macs_per_cycle = macs_per_cycle;
     work->fixed_cycles = 1000.0 * tasks + 40.0 * tile_count;
     work->memory_bytes = tgi_model_operand_bytes(p);
-    work->memory_share = cut->is_b_packed || cut->is_along_rows ? 1.0 : 0.75;
+    work->memory_share = decision->is_b_packed || decision->is_along_rows ? 1.0 : 0.75;
     work->thread_count = (int)(tasks < thread_count ? tasks : thread_count);
 }

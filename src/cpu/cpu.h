@@ -66,11 +66,11 @@ static inline int tgi_cpu_is_d_plain(const tgi_problem *problem)
 
 /* Returns the first entry of part `index` of 0 .. extent, which is split into `parts` at multiples
  * of `step`. */
-static inline int64_t tgi_cpu_cut(int64_t extent, int64_t parts, int64_t index, int64_t step)
+static inline int64_t tgi_cpu_find_part(int64_t extent, int64_t parts, int64_t index, int64_t step)
 {
     int64_t steps = tgi_divide_up(extent, step);
-    int64_t cut = (steps * index / parts) * step;
-    return cut < extent ? cut : extent;
+    int64_t entry = (steps * index / parts) * step;
+    return entry < extent ? entry : extent;
 }
 
 /* Returns the address of element (row, col) of batch entry `batch`, or NULL if `data` is NULL. */

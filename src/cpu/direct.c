@@ -131,12 +131,12 @@ static void add_panels(const tgi_problem *p, const tgi_tile_set *tiles, int64_t 
 {
     if (count == 0 || cols == 0)
         return;
-    const tgi_tile_cut cut = tgi_cpu_cut_rows(p->m, tiles->rows);
+    const tgi_tile_split split = tgi_cpu_split_rows(p->m, tiles->rows);
     direct_panels *panels = &prepared->group[prepared->group_count++];
     panels->count = count;
     panels->panel_bytes = cols * tiles->elem_bytes;
-    add_part(p, tiles, cut.rows + 1, cut.larger_count, panels);
-    add_part(p, tiles, cut.rows, cut.count - cut.larger_count, panels);
+    add_part(p, tiles, split.rows + 1, split.larger_count, panels);
+    add_part(p, tiles, split.rows, split.count - split.larger_count, panels);
 }
 
 static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void *block)

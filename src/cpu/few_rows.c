@@ -12,7 +12,7 @@
 
 typedef struct skinny_run {
     const tgi_call *call;
-    const tgi_strip_decision *cut;
+    const tgi_strip_decision *decision;
     const tgi_isa_kernels *kernels;
     tgi_skinny_fn *function;
     int64_t chunk_count, strip_count;
@@ -27,19 +27,19 @@ static int is_a_ready(const tgi_problem *p)
     return tgi_type_bytes(p->type) == tgi_type_sum_bytes(p->type) && p->a.col == 1;
 }
 
-static void set_sizes(const tgi_problem *p, const tgi_strip_decision *cut, skinny_run *run)
+static void set_sizes(const tgi_problem *p, const tgi_strip_decision *decision, skinny_run *run)
 {
     int64_t bytes = tgi_type_sum_bytes(p->type);
-    run->chunk_count = tgi_divide_up(p->k, cut->kc);
-    run->strip_count = tgi_divide_up(p->n, cut->strip_cols);
-    run->a_bytes = is_a_ready(p) ? 0 : tgi_round_up(p->m * cut->kc * bytes, TGI_ALIGN_BYTES);
-    run->strip_bytes = tgi_round_up(p->m * cut->strip_cols * bytes, TGI_ALIGN_BYTES);
+    run->chunk_count = tgi_divide_up(p->k, decision->kc);
+    run->strip_count = tgi_divide_up(p->n, decision->strip_cols);
+    run->a_bytes = is_a_ready(p) ? 0 : tgi_round_up(p->m * decision->kc * bytes, TGI_ALIGN_BYTES);
+    run->strip_bytes = tgi_round_up(p->m * decision->strip_cols * bytes, TGI_ALIGN_BYTES);
 }
 
-static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_strip_decision *cut,
+static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_strip_decision *decision,
                                       const skinny_run *run)
 {
-    return cut->k_parts > 1
+    return decision->k_parts > 1
                ? tgi_round_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
                               TGI_ALIGN_BYTES)
                : 0;
@@ -72,20 +72,20 @@ static void run_strip(void *state, int64_t index, int thread)
 {
     const skinny_run *run = state;
     const tgi_problem *p = run->call->problem;
-    const tgi_strip_decision *cut = run->cut;
-    const int64_t bytes = tgi_type_sum_bytes(p->type), k_parts = cut->k_parts;
+    const tgi_strip_decision *decision = run->decision;
+    const int64_t bytes = tgi_type_sum_bytes(p->type), k_parts = decision->k_parts;
     int64_t k_part = index % k_parts, strip = index / k_parts % run->strip_count;
-    int64_t batch = index / k_parts / run->strip_count, col = strip * cut->strip_cols;
-    int64_t cols = p->n - col < cut->strip_cols ? p->n - col : cut->strip_cols;
+    int64_t batch = index / k_parts / run->strip_count, col = strip * decision->strip_cols;
+    int64_t cols = p->n - col < decision->strip_cols ? p->n - col : decision->strip_cols;
     char *a_block = run->thread_blocks + thread * (run->a_bytes + 2 * run->strip_bytes);
     char *sums = a_block + run->a_bytes, *running = sums + run->strip_bytes;
-    int64_t first = tgi_cpu_cut(run->chunk_count, k_parts, k_part, 1);
-    int64_t last = tgi_cpu_cut(run->chunk_count, k_parts, k_part + 1, 1);
+    int64_t first = tgi_cpu_find_part(run->chunk_count, k_parts, k_part, 1);
+    int64_t last = tgi_cpu_find_part(run->chunk_count, k_parts, k_part + 1, 1);
     tgi_skinny s = {.m = p->m, .n = cols, .sums = sums, .sums_row = cols};
     s.b_stride = run->function == run->kernels->rank ? p->b.row : p->b.col;
     for (int64_t chunk = first; chunk < last; chunk++) {
-        int64_t k0 = chunk * cut->kc;
-        s.k = p->k - k0 < cut->kc ? p->k - k0 : cut->kc;
+        int64_t k0 = chunk * decision->kc;
+        s.k = p->k - k0 < decision->kc ? p->k - k0 : decision->kc;
         read_a(run, batch, k0, s.k, a_block, &s);
         s.b = tgi_cpu_at(run->call->b, &p->b, batch, k0, col, tgi_type_bytes(p->type));
         if (run->chunk_sums) {
@@ -113,14 +113,14 @@ static tg_status run_strips(const tgi_call *call, int is_rank)
 {
     const tgi_problem *p = call->problem;
     const tgi_cpu_prepared *prepared = call->prepared;
-    const tgi_strip_decision *cut = &prepared->decision.strip;
-    skinny_run run = {.call = call, .cut = cut, .kernels = prepared->kernels};
+    const tgi_strip_decision *decision = &prepared->decision.strip;
+    skinny_run run = {.call = call, .decision = decision, .kernels = prepared->kernels};
     run.function = is_rank ? run.kernels->rank : run.kernels->dot;
-    set_sizes(p, cut, &run);
-    int64_t sums_bytes = count_chunk_sums_bytes(p, cut, &run);
+    set_sizes(p, decision, &run);
+    int64_t sums_bytes = count_chunk_sums_bytes(p, decision, &run);
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
-    int64_t count = p->batch_count * run.strip_count * cut->k_parts;
+    int64_t count = p->batch_count * run.strip_count * decision->k_parts;
     tgi_threads_run(run_strip, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);
@@ -147,23 +147,23 @@ static int64_t count_strips(const tgi_problem *p)
 /* Splits the problem for `thread_count` threads. Strips are tasks. If there are few strips, ranges
  * of k are tasks too. */
 static void choose_strips(const tgi_problem *p, int64_t kc, int thread_count,
-                          tgi_strip_decision *cut)
+                          tgi_strip_decision *decision)
 {
     const int64_t line_cols = 16;
     int64_t strips = count_strips(p);
     int64_t wanted = tgi_divide_up(thread_count, p->batch_count);
     if (strips % wanted)
         strips = (strips / wanted + 1) * wanted;
-    cut->kc = kc;
-    cut->strip_cols = tgi_round_up(tgi_divide_up(p->n, strips), line_cols);
-    cut->k_parts = 1;
-    int64_t tasks = p->batch_count * (tgi_divide_up(p->n, cut->strip_cols));
+    decision->kc = kc;
+    decision->strip_cols = tgi_round_up(tgi_divide_up(p->n, strips), line_cols);
+    decision->k_parts = 1;
+    int64_t tasks = p->batch_count * (tgi_divide_up(p->n, decision->strip_cols));
     int64_t chunk_count = tgi_divide_up(p->k, kc);
     if (p->batch_count == 1 && tasks < thread_count && chunk_count > 1 &&
         (double)chunk_count * (double)(p->m * p->n * tgi_type_sum_bytes(p->type)) <=
             (double)TGI_CHUNK_SUMS_BYTES) {
         int64_t parts = thread_count / tasks;
-        cut->k_parts = parts < chunk_count ? parts : chunk_count;
+        decision->k_parts = parts < chunk_count ? parts : chunk_count;
     }
 }
 

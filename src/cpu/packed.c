@@ -47,18 +47,18 @@ static int needs_running(const tgi_problem *p, int64_t chunk_count)
     return chunk_count > 1 && !tgi_cpu_is_d_plain(p);
 }
 
-static void set_sizes(const tgi_problem *p, const tgi_packed_decision *cut, packed_run *run)
+static void set_sizes(const tgi_problem *p, const tgi_packed_decision *decision, packed_run *run)
 {
     const tgi_tile_set *tiles = run->kernels->tiles;
-    run->chunk_k = cut->kc;
-    run->chunk_count = tgi_divide_up(p->k, cut->kc);
-    int64_t k_elems = count_k_elems(tiles, cut->kc);
-    int64_t nc = tgi_round_up(cut->nc, cut->panel_cols);
+    run->chunk_k = decision->kc;
+    run->chunk_count = tgi_divide_up(p->k, decision->kc);
+    int64_t k_elems = count_k_elems(tiles, decision->kc);
+    int64_t nc = tgi_round_up(decision->nc, decision->panel_cols);
     int64_t rows_kept = p->m < TGI_ROWS_KEPT ? p->m : TGI_ROWS_KEPT;
-    run->a_bytes = cut->is_a_packed ? tgi_round_up(cut->mc, tiles->rows) *
-                                          pitch_elems(tiles, cut->kc) * tiles->elem_bytes
-                                    : 0;
-    run->b_bytes = cut->is_b_packed ? k_elems * nc * tiles->elem_bytes : 0;
+    run->a_bytes = decision->is_a_packed ? tgi_round_up(decision->mc, tiles->rows) *
+                                               pitch_elems(tiles, decision->kc) * tiles->elem_bytes
+                                         : 0;
+    run->b_bytes = decision->is_b_packed ? k_elems * nc * tiles->elem_bytes : 0;
     run->running_bytes =
         needs_running(p, run->chunk_count) ? rows_kept * nc * tiles->accum_bytes : 0;
     run->a_bytes = tgi_round_up(run->a_bytes, TGI_ALIGN_BYTES);
@@ -66,10 +66,10 @@ static void set_sizes(const tgi_problem *p, const tgi_packed_decision *cut, pack
     run->running_bytes = tgi_round_up(run->running_bytes, TGI_ALIGN_BYTES);
 }
 
-static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_decision *cut,
+static int64_t count_chunk_sums_bytes(const tgi_problem *p, const tgi_packed_decision *decision,
                                       const packed_run *run)
 {
-    if (cut->k_parts == 1)
+    if (decision->k_parts == 1)
         return 0;
     return tgi_round_up(run->chunk_count * p->m * p->n * tgi_type_sum_bytes(p->type),
                         TGI_ALIGN_BYTES);
@@ -146,8 +146,8 @@ static void pack_a(const packed_run *run, const tgi_panels *s, int64_t k0, int64
     left->is_paneled = 1;
     left->stride = 0;
     int64_t k_elems = count_k_elems(tiles, k);
-    for (int64_t index = 0, i = 0, rows; index < s->cut.count; index++, i += rows) {
-        rows = s->cut.rows + (index < s->cut.larger_count);
+    for (int64_t index = 0, i = 0, rows; index < s->split.count; index++, i += rows) {
+        rows = s->split.rows + (index < s->split.larger_count);
         tgi_copy copy = {.target = block + i * k_elems * tiles->elem_bytes,
                          .target_stride = rows,
                          .source = tgi_cpu_at(run->call->a, &p->a, s->batch, s->row + i, k0, bytes),
@@ -177,7 +177,7 @@ static void run_block(const packed_run *run, tgi_panels *s, int64_t first, int64
         for (int64_t row = row0; row < row1; row += mc) {
             s->row = row;
             s->rows = row1 - row < mc ? row1 - row : mc;
-            s->cut = tgi_cpu_cut_rows(s->rows, s->tiles->rows);
+            s->split = tgi_cpu_split_rows(s->rows, s->tiles->rows);
             pack_a(run, s, k0, k, &s->a, a_block);
             if (run->chunk_sums) {
                 int64_t offset = (chunk * p->m + s->row) * p->n + s->col;
@@ -197,39 +197,39 @@ static void run_part(void *state, int64_t index, int thread)
 {
     const packed_run *run = state;
     const tgi_problem *p = run->call->problem;
-    const tgi_packed_decision *cut = &run->decision;
+    const tgi_packed_decision *decision = &run->decision;
     const tgi_tile_set *tiles = run->kernels->tiles;
     int64_t part = index;
-    int64_t k_part = part % cut->k_parts;
-    part /= cut->k_parts;
-    int64_t col_part = part % cut->col_parts;
-    part /= cut->col_parts;
-    int64_t row_part = part % cut->row_parts;
-    int64_t batch = part / cut->row_parts;
-    int64_t row0 = tgi_cpu_cut(p->m, cut->row_parts, row_part, 1);
-    int64_t row1 = tgi_cpu_cut(p->m, cut->row_parts, row_part + 1, 1);
-    int64_t col0 = tgi_cpu_cut(p->n, cut->col_parts, col_part, cut->panel_cols);
-    int64_t col1 = tgi_cpu_cut(p->n, cut->col_parts, col_part + 1, cut->panel_cols);
-    int64_t first = tgi_cpu_cut(run->chunk_count, cut->k_parts, k_part, 1);
-    int64_t last = tgi_cpu_cut(run->chunk_count, cut->k_parts, k_part + 1, 1);
+    int64_t k_part = part % decision->k_parts;
+    part /= decision->k_parts;
+    int64_t col_part = part % decision->col_parts;
+    part /= decision->col_parts;
+    int64_t row_part = part % decision->row_parts;
+    int64_t batch = part / decision->row_parts;
+    int64_t row0 = tgi_cpu_find_part(p->m, decision->row_parts, row_part, 1);
+    int64_t row1 = tgi_cpu_find_part(p->m, decision->row_parts, row_part + 1, 1);
+    int64_t col0 = tgi_cpu_find_part(p->n, decision->col_parts, col_part, decision->panel_cols);
+    int64_t col1 = tgi_cpu_find_part(p->n, decision->col_parts, col_part + 1, decision->panel_cols);
+    int64_t first = tgi_cpu_find_part(run->chunk_count, decision->k_parts, k_part, 1);
+    int64_t last = tgi_cpu_find_part(run->chunk_count, decision->k_parts, k_part + 1, 1);
     int64_t rows_kept = run->running_bytes ? TGI_ROWS_KEPT : p->m;
     char *blocks = run->thread_blocks + thread * (run->a_bytes + run->b_bytes + run->running_bytes);
-    for (int64_t col = col0; col < col1; col += cut->nc) {
+    for (int64_t col = col0; col < col1; col += decision->nc) {
         for (int64_t row = row0; row < row1; row += rows_kept) {
             tgi_panels s = {.call = run->call,
-                            .decision = cut,
+                            .decision = decision,
                             .kernels = run->kernels,
                             .tiles = tiles,
                             .batch = batch,
                             .row = row,
                             .col = col,
                             .rows = row1 - row < rows_kept ? row1 - row : rows_kept,
-                            .cols = col1 - col < cut->nc ? col1 - col : cut->nc};
+                            .cols = col1 - col < decision->nc ? col1 - col : decision->nc};
             run_block(run, &s, first, last, blocks);
         }
     }
     /* Non-temporal stores must be visible before the thread reports its tasks as done. */
-    if (cut->is_streamed)
+    if (decision->is_streamed)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -251,13 +251,13 @@ static tg_status launch(const tgi_call *call)
                       .decision = prepared->decision.packed,
                       .kernels = prepared->kernels,
                       .pack_b = prepared->pack_b};
-    const tgi_packed_decision *cut = &run.decision;
-    run.decision.is_streamed = cut->is_streamed && is_d_aligned(call);
-    set_sizes(p, cut, &run);
-    int64_t sums_bytes = count_chunk_sums_bytes(p, cut, &run);
+    const tgi_packed_decision *decision = &run.decision;
+    run.decision.is_streamed = decision->is_streamed && is_d_aligned(call);
+    set_sizes(p, decision, &run);
+    int64_t sums_bytes = count_chunk_sums_bytes(p, decision, &run);
     run.chunk_sums = sums_bytes ? call->workspace : NULL;
     run.thread_blocks = (char *)call->workspace + sums_bytes;
-    int64_t count = p->batch_count * cut->row_parts * cut->col_parts * cut->k_parts;
+    int64_t count = p->batch_count * decision->row_parts * decision->col_parts * decision->k_parts;
     tgi_threads_run(run_part, &run, count, prepared->thread_count);
     if (sums_bytes) {
         tgi_cpu_reduce_chunks(call, run.kernels->finish, run.chunk_sums, run.chunk_count);

@@ -5,14 +5,14 @@ int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows)
     return tgi_divide_up(rows, tile_rows);
 }
 
-tgi_tile_cut tgi_cpu_cut_rows(int64_t rows, int tile_rows)
+tgi_tile_split tgi_cpu_split_rows(int64_t rows, int tile_rows)
 {
-    tgi_tile_cut cut = {.count = tgi_cpu_tile_count(rows, tile_rows)};
-    if (cut.count) {
-        cut.rows = rows / cut.count;
-        cut.larger_count = rows - cut.rows * cut.count;
+    tgi_tile_split split = {.count = tgi_cpu_tile_count(rows, tile_rows)};
+    if (split.count) {
+        split.rows = rows / split.count;
+        split.larger_count = rows - split.rows * split.count;
     }
-    return cut;
+    return split;
 }
 
 int64_t tgi_cpu_panel_cols(int64_t n, const tgi_tile_set *tiles)
@@ -147,7 +147,7 @@ void tgi_cpu_run_panels(const tgi_panels *s)
     const int64_t panel_bytes = s->b.panel_elems * elem_bytes;
     const int is_along_rows = s->decision->is_along_rows;
     const int64_t group_cols = is_along_rows ? s->cols : panel_cols;
-    const tgi_tile_cut cut = s->cut;
+    const tgi_tile_split split = s->split;
     tile_walk walk;
     start_walk(s, &walk);
     const char *b = s->b.data;
@@ -155,10 +155,10 @@ void tgi_cpu_run_panels(const tgi_panels *s)
         int64_t end = group + group_cols < s->cols ? group + group_cols : s->cols;
         walk.a = s->a.data;
         int64_t i = 0, rows, count;
-        for (int64_t index = 0; index < cut.count; index += count, i += count * rows) {
-            const int is_larger = index < cut.larger_count;
-            rows = cut.rows + is_larger;
-            count = is_along_rows ? 1 : (is_larger ? cut.larger_count : cut.count) - index;
+        for (int64_t index = 0; index < split.count; index += count, i += count * rows) {
+            const int is_larger = index < split.larger_count;
+            rows = split.rows + is_larger;
+            count = is_along_rows ? 1 : (is_larger ? split.larger_count : split.count) - index;
             if (s->a.is_paneled)
                 walk.tile.a_stride = rows;
             walk.b = b;

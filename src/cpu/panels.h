@@ -25,9 +25,9 @@ typedef struct tgi_right {
 
 /* A split of rows into tiles that differ by one row at most. The first larger_count tiles have rows
  * + 1 rows, the others `rows`. */
-typedef struct tgi_tile_cut {
+typedef struct tgi_tile_split {
     int64_t count, larger_count, rows;
-} tgi_tile_cut;
+} tgi_tile_split;
 
 /* One block of D at (row, col) of batch entry `batch`, for one chunk of k. */
 typedef struct tgi_panels {
@@ -36,8 +36,8 @@ typedef struct tgi_panels {
     const tgi_isa_kernels *kernels;
     const tgi_tile_set *tiles;
     int64_t batch, row, col, rows, cols;
-    tgi_tile_cut cut; /* cuts the rows */
-    int64_t k_elems;  /* tile elements along k */
+    tgi_tile_split split; /* splits the rows into tiles */
+    int64_t k_elems;      /* tile elements along k */
     tgi_left a;
     tgi_right b;
     void *sums; /* raw sums go here (rows x cols); NULL: they go to D */
@@ -50,7 +50,7 @@ typedef struct tgi_panels {
 void tgi_cpu_run_panels(const tgi_panels *panels);
 
 int64_t tgi_cpu_tile_count(int64_t rows, int tile_rows);
-tgi_tile_cut tgi_cpu_cut_rows(int64_t rows, int tile_rows);
+tgi_tile_split tgi_cpu_split_rows(int64_t rows, int tile_rows);
 
 /* Returns the columns of a panel for n columns in all: as many whole vectors as possible, equal in
  * all panels. */
