@@ -1,9 +1,9 @@
 /*
  * The pool: worker threads that wait for a job, and the calling thread, which takes part in it.
  *
- * A job is cut into equal ranges of tasks, its parts. Each thread has one, the same in every call,
- * so that it finds operands in its caches. A thread that is done with its part takes what others
- * have left. So the caller never waits for a worker that the system has not yet run.
+ * A job is split into equal ranges of tasks, its parts. Each thread has one, the same in every
+ * call, so that it finds operands in its caches. A thread that is done with its part takes what
+ * others have left. So the caller never waits for a worker that the system has not yet run.
  *
  * The caller opens a job by one store to `word`, which all workers read, and closes it by another.
  * A worker counts itself in `active_count` before it reads the word again, and the caller waits for
