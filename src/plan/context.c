@@ -209,11 +209,9 @@ void tg_destroy_context(tg_context *context)
  * exit. No lock guards it, because a child of fork() would find that lock taken for ever. */
 static tg_context *_Atomic default_context;
 
-tg_context *tgi_context_resolve(tg_context *context, tg_status *status)
+tg_context *tgi_context_find_default(tg_status *status)
 {
     *status = TG_STATUS_OK;
-    if (context)
-        return context;
     tg_context *found = default_context, *made;
     if (found)
         return found;

@@ -17,8 +17,15 @@ struct tg_context {
     tgi_plan_cache plans;
 };
 
-/* Returns `context`, or the process's default context if it is NULL. Returns NULL with the detail
- * and *status set if the default context cannot be made. */
-tg_context *tgi_context_resolve(tg_context *context, tg_status *status);
+/* Returns the process's default context, which the first call makes. Returns NULL with the detail
+ * and *status set if it cannot be made. */
+tg_context *tgi_context_find_default(tg_status *status);
+
+/* Returns `context`, or the default context if it is NULL; errors as tgi_context_find_default. */
+static inline tg_context *tgi_context_resolve(tg_context *context, tg_status *status)
+{
+    *status = TG_STATUS_OK;
+    return context ? context : tgi_context_find_default(status);
+}
 
 #endif

@@ -338,7 +338,7 @@ tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, 
         return multiply_first(context, problem, stream);
     const tg_plan *plan = slot->plan;
     const tg_buffers buffers = take_buffers(problem, stream);
-    if (!tgi_plan_key_has_factors(&plan->key, problem) ||
+    if ((plan->key.has_free_factors && !tgi_plan_key_has_factors(&plan->key, problem)) ||
         !launch_at_once(plan, &plan->problem, &buffers, &status))
         status = execute_of(plan, problem, stream);
     tgi_plan_cache_unpin(slot);

@@ -5,6 +5,20 @@
 
 #define LANE_COUNT 4
 
+/* tgi_plan_key_matches compares the matrices, and all that lies behind them. */
+#define COUNT_MATRIX +1
+#define COUNT_BIAS
+#define COUNT_SCALE
+enum {
+    matrix_count = 0
+#define TGI_OPERAND(name, title, form, ...) COUNT_##form
+#include "core/operands.def"
+#undef TGI_OPERAND
+};
+_Static_assert(offsetof(tg_problem, op_a) ==
+                   offsetof(tg_problem, a) + matrix_count * sizeof(tg_matrix),
+               "matrices alone lie between struct_bytes and op_a");
+
 /* Rounds a factor. Returns 0 if it overflows. */
 static int round_factor(double value, tg_type type, double *rounded)
 {
@@ -44,6 +58,10 @@ void tgi_plan_key_make(const tg_problem *p, unsigned operand_alignment, tgi_plan
     COVER(precision);
     COVER(is_batch_invariant);
     COVER(activation);
+#define TGI_OPERAND(name, ...)                                                                     \
+    key->has_matrix_terms |= tgi_operands_is_matrix_used(p, TGI_OPERAND_##name);
+#include "core/operands.def"
+#undef TGI_OPERAND
     mask->a.data = (void *)place;
     mask->b.data = (void *)place;
 #define TGI_FACTOR(name, value)                                                                    \

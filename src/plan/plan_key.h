@@ -21,6 +21,7 @@ typedef struct tgi_plan_key {
     /* 1: alpha or beta is neither 0 nor 1. All such values share a plan, and their bits are outside
      * the mask. */
     int has_free_factors;
+    int has_matrix_terms; /* 1: the epilogue reads a matrix, C */
 } tgi_plan_key;
 
 /* alpha and beta, rounded to FP32 unless the inputs are FP64. */
@@ -53,23 +54,58 @@ static inline int tgi_plan_key_has_factors(const tgi_plan_key *key, const tg_pro
     return is_same;
 }
 
-/* Returns 1 if the problem matches the key. */
+/* Two words of a problem: every processor has registers for them. */
+typedef uint64_t tgi_plan_pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+/* Returns 1 if the problem matches the key. Loads are what this costs, so no mask is loaded that is
+ * known, and no matrix is looked at that is not read. */
 static inline int tgi_plan_key_matches(const tgi_plan_key *key, const tg_problem *problem)
 {
-    /* Every processor has registers for two words. The caller's problem may lie between them. */
-    typedef uint64_t pair __attribute__((vector_size(16), may_alias));
-    typedef uint64_t unaligned_pair __attribute__((vector_size(16), aligned(8), may_alias));
-    const unaligned_pair *x = (const unaligned_pair *)problem;
-    const pair *y = (const pair *)&key->pattern, *mask = (const pair *)&key->mask;
-    const uint64_t last = ((const tgi_plan_words *)problem)->words[TGI_PLAN_KEY_WORDS - 1];
+    const char *given = (const char *)problem, *pattern = (const char *)&key->pattern;
+    const char *mask = (const char *)&key->mask;
+    const tg_problem *of_key = &key->pattern.problem, *covered = &key->mask.problem;
     tgi_plan_factors factors;
-    pair differs = {(last ^ key->pattern.words[TGI_PLAN_KEY_WORDS - 1]) &
-                        key->mask.words[TGI_PLAN_KEY_WORDS - 1],
-                    0};
-#pragma GCC unroll 32
-    for (int i = 0; i < TGI_PLAN_KEY_WORDS / 2; i++)
-        differs |= (x[i] ^ y[i]) & mask[i];
-    return (differs[0] | differs[1]) == 0 &&
+    tgi_plan_pair differs = {0, 0};
+    /* Their pointers tell how A and B are aligned. */
+    uintptr_t unaligned =
+        (((uintptr_t)problem->a.data ^ (uintptr_t)of_key->a.data) & (uintptr_t)covered->a.data) |
+        (((uintptr_t)problem->b.data ^ (uintptr_t)of_key->b.data) & (uintptr_t)covered->b.data);
+#define PAIR(words, offset) (*(const tgi_plan_pair *)((words) + (offset)))
+#define COMPARE(offset)                                                                            \
+    differs |= (PAIR(given, offset) ^ PAIR(pattern, offset)) & PAIR(mask, offset);
+#define COMPARE_WHOLE(offset) differs |= PAIR(given, offset) ^ PAIR(pattern, offset);
+    /* A matrix is its pointer and three pairs. */
+    _Static_assert(sizeof(tg_matrix) == offsetof(tg_matrix, type) + 3 * sizeof(tgi_plan_pair), "");
+#define COMPARE_MATRIX(name)                                                                       \
+    COMPARE(offsetof(tg_problem, name.type))                                                       \
+    COMPARE_WHOLE(offsetof(tg_problem, name.col_count))                                            \
+    COMPARE_WHOLE(offsetof(tg_problem, name.col_stride))
+#define COMPARE_BIAS(name)
+#define COMPARE_SCALE(name)
+#define TGI_OPERAND(name, title, form, role, ...) TGI_OF_PRODUCT_##role(COMPARE_##form(name))
+#include "core/operands.def"
+#undef TGI_OPERAND
+#undef COMPARE_MATRIX
+#define COMPARE_MATRIX(name)                                                                       \
+    COMPARE(offsetof(tg_problem, name.type))                                                       \
+    COMPARE(offsetof(tg_problem, name.col_count))                                                  \
+    COMPARE(offsetof(tg_problem, name.col_stride))
+    if (key->has_matrix_terms) {
+#define TGI_OPERAND(name, title, form, role, ...) TGI_OF_EPILOGUE_##role(COMPARE_##form(name))
+#include "core/operands.def"
+#undef TGI_OPERAND
+    }
+    /* Everything behind the matrices. */
+#pragma GCC unroll 16
+    for (size_t offset = offsetof(tg_problem, op_a); offset < sizeof *problem; offset += 16)
+        COMPARE(offset + 16 <= sizeof *problem ? offset : sizeof *problem - 16)
+#undef PAIR
+#undef COMPARE
+#undef COMPARE_WHOLE
+#undef COMPARE_MATRIX
+#undef COMPARE_BIAS
+#undef COMPARE_SCALE
+    return (differs[0] | differs[1] | unaligned) == 0 &&
            (!key->has_free_factors || tgi_plan_key_has_factors(key, problem) ||
             tgi_plan_key_round_factors(key, problem, &factors));
 }

@@ -331,6 +331,8 @@ static void test_keys_tell_problems_apart(void **state)
                                         "16x16x16:lda=20",
                                         "16x16x16:ldd=20",
                                         "16x16x16:beta=2",
+                                        "16x16x16:beta=2:ldc=20",
+                                        "16x16x16:ldb=20",
                                         "16x16x16:bias=row",
                                         "16x16x16:bias=col",
                                         "16x16x16:act=relu",
