@@ -1,10 +1,12 @@
 /*
- * Reads a chip from a JSON file, for `explain --gpu FILE`.
+ * Reads a chip from a JSON file, for `explain --gpu FILE`. The library checks the ranges of its
+ * figures.
  */
 #include "insight/explain.h"
 
 #include "fields.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +14,7 @@ static int read_field(const char *path, const json_t *root, const cli_field *fie
 {
     const json_t *value = json_object_get(root, field->key);
     void *place = (char *)chip + field->offset;
-    const int is_real = field->kind == CLI_FIELD_DOUBLE;
-    const double highest = field->kind == CLI_FIELD_INT ? 1e6 : 1e18;
+    const int is_real = field->kind == CLI_FIELD_DOUBLE, is_int = field->kind == CLI_FIELD_INT;
     if (!value && (field->kind == CLI_FIELD_TEXT || field->is_optional))
         return 1;
     if (field->kind == CLI_FIELD_TEXT) {
@@ -29,18 +30,21 @@ static int read_field(const char *path, const json_t *root, const cli_field *fie
         return 0;
     }
     const double number = json_number_value(value);
-    if (!(is_real ? json_is_number(value) : json_is_integer(value)) || !(number >= 0.0) ||
-        number > highest) {
-        cli_print_error("%s: \"%s\" must be a %s from 0 to %g", path, field->key,
-                        is_real ? "number" : "whole number", highest);
+    const json_int_t whole = json_integer_value(value);
+    if (is_real ? !json_is_number(value)
+                : !json_is_integer(value) || (is_int && (whole < INT_MIN || whole > INT_MAX))) {
+        cli_print_error("%s: \"%s\" must be a %s", path, field->key,
+                        is_real  ? "number"
+                        : is_int ? "whole number of 32 bits"
+                                 : "whole number");
         return 0;
     }
     if (is_real)
         memcpy(place, &number, sizeof number);
-    else if (field->kind == CLI_FIELD_INT)
-        *(int *)place = (int)json_integer_value(value);
+    else if (is_int)
+        *(int *)place = (int)whole;
     else
-        *(int64_t *)place = json_integer_value(value);
+        *(int64_t *)place = whole;
     return 1;
 }
 
