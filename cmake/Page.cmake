@@ -55,7 +55,7 @@ function(tg_add_page page)
          "${PROJECT_SOURCE_DIR}/src/plan/*" "${PROJECT_SOURCE_DIR}/src/kernels/*.h"
          "${PROJECT_SOURCE_DIR}/include/*")
     add_custom_command(OUTPUT "${folder}/model.wasm"
-        COMMAND "${TG_WASM_CLANG}" --target=wasm32-wasi -std=c11 -Os -Wall -Wextra -Werror
+        COMMAND "${TG_WASM_CLANG}" --target=wasm32-wasi -std=c11 -Os -Wall -Wextra ${TG_WERROR}
                 -D_GNU_SOURCE -ffp-contract=off -ffunction-sections -nostartfiles
                 -Wl,--no-entry,--gc-sections,--strip-all -I. -Isrc -Iinclude ${c_sources}
                 ${models} ${families} -o "${folder}/model.wasm"

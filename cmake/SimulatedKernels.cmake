@@ -26,7 +26,8 @@ endif()
 
 set(TG_SIM_FLAGS -std=c++17 -x c++ -S -O1 -g1 -fPIC -fvisibility=hidden -ffp-contract=off
     -fsanitize=thread -fno-builtin -fno-exceptions -fno-rtti -fno-threadsafe-statics
-    -fno-optimize-sibling-calls -Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-unused-parameter)
+    -fno-optimize-sibling-calls -Wall -Wextra ${TG_WERROR} -Wno-unknown-pragmas
+    -Wno-unused-parameter)
 
 # tg_add_simulated_kernels(object source include_folder...): a command that makes `object` of a
 # kernel source; the folders come before src/ and include/.
