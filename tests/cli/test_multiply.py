@@ -151,9 +151,9 @@ class Results(MultiplyCase):
             np.testing.assert_array_equal(np.load("d.npy"), np.zeros((m, n), "<f4"))
 
     def test_empty_and_huge(self):
-        """One size is 0, the other 10^15: an empty product takes no time."""
-        write_npy("tall.npy", "<f4", "(1000000000000000, 0)", b"")
-        write_npy("wide.npy", "<f4", "(0, 1000000000000000)", b"")
+        """One size is 0, the other 2^48, the largest: an empty product takes no time."""
+        write_npy("tall.npy", "<f4", "(281474976710656, 0)", b"")
+        write_npy("wide.npy", "<f4", "(0, 281474976710656)", b"")
         write_npy("none.npy", "<f4", "(0, 0)", b"")
         for a, b in (("tall.npy", "none.npy"), ("none.npy", "wide.npy")):
             for words in (["-o", "d.npy"], ["-o", "d.mtx"], ["-o", "d.npy", "--type", "fp64"]):
