@@ -9,6 +9,10 @@
 /* Cycles to store a part of a vector on processors whose masks are vectors. */
 #define PARTIAL_STORE_CYCLES 8.0
 
+/* A B along k of at most this many elements is transposed into local memory. */
+#define COPIED_ELEMS_MAX 1024
+#define COPY_CYCLES 1.5 /* for each of them */
+
 /* Returns 1 if the problem is transposed: a D of one row whose B lies along k becomes a column. The
  * tiles then read B as they read A. */
 static int must_transpose(const tgi_problem *p)
@@ -25,16 +29,24 @@ static tgi_problem orient(const tgi_problem *p)
     return oriented;
 }
 
+/* Returns 1 if B is transposed before tiles read it. */
+static int must_copy_b(const tgi_problem *p)
+{
+    return p->b.col != 1 && p->b.row == 1 && p->k <= COPIED_ELEMS_MAX && p->n <= COPIED_ELEMS_MAX &&
+           p->k * p->n <= COPIED_ELEMS_MAX;
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     const tgi_problem oriented = orient(given), *p = &oriented;
     const tgi_kernel *kernel = proposal->kernel;
     const tgi_isa_kernels *kernels = tgi_cpu_select(kernel);
-    if (p->b.col != 1 || (p->a.col != 1 && p->a.row != 1) || !tgi_cpu_is_d_plain(p) ||
-        p->c.col != 1) {
+    if ((p->b.col != 1 && !must_copy_b(p)) || (p->a.col != 1 && p->a.row != 1) ||
+        !tgi_cpu_is_d_plain(p) || p->c.col != 1) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
-                   "works in place: the rows of B, C and D must be contiguous, and A's rows or "
-                   "columns");
+                   "works in place: the rows of C and D must be contiguous, A's rows or columns, "
+                   "and B's rows; of up to %d elements also B's columns",
+                   COPIED_ELEMS_MAX);
         return;
     }
     if (!tgi_epilogue_is_linear(&p->epilogue)) {
@@ -58,6 +70,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     double batch_count = (double)p->batch_count;
     double partial_rows =
         !kernels->narrow_tiles[0] && p->n % tiles->vector_elems ? (double)p->m : 0.0;
+    double copied_elems = must_copy_b(p) ? (double)(p->k * p->n) : 0.0;
     /* Each row tile reads B again. Reads from L1 are free, reads from L2 cost little, and reads
      * from memory suffer from long strides. */
     double b_bytes = (double)p->k * (double)p->n * (double)tiles->elem_bytes;
@@ -70,7 +83,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
                          .memory_bytes = tgi_model_operand_bytes(p),
                          .memory_share = 0.4, /* D is written and B read down narrow columns */
                          .fixed_cycles =
-                             (40.0 * row_tiles * col_tiles + PARTIAL_STORE_CYCLES * partial_rows) *
+                             (40.0 * row_tiles * col_tiles + PARTIAL_STORE_CYCLES * partial_rows +
+                              COPY_CYCLES * copied_elems) *
                                  batch_count +
                              reread_cycles * reread_bytes,
                          .thread_count = 1};
@@ -95,6 +109,8 @@ typedef struct direct_prepared {
     int is_transposed; /* 1: A is the call's B */
     int is_one_call;   /* 1: one call of a micro-kernel does it all */
     int64_t batch_count, a_batch_bytes, b_batch_bytes, c_batch_bytes, d_batch_bytes;
+    tgi_copy_fn *copy_b; /* NULL: B is read in place */
+    tgi_copy copy;       /* the copy of B, without pointers */
     int group_count;
     direct_panels group[3]; /* whole panels, the rest of the wide ones, a narrow one */
 } direct_prepared;
@@ -114,7 +130,7 @@ static void add_part(const tgi_problem *p, const tgi_tile_set *tiles, int64_t ro
                                .tile_count = call_tiles,
                                .a_step = rows * p->a.row,
                                .a_stride = order == TGI_A_ALONG_K ? p->a.row : p->a.col,
-                               .b_row = p->b.row,
+                               .b_row = must_copy_b(p) ? p->n : p->b.row,
                                .c_row = p->c.row,
                                .d_row = p->d.row,
                                .cols = (int)(panels->panel_bytes / bytes),
@@ -165,8 +181,18 @@ static void prepare(const tgi_problem *given, const tgi_proposal *proposal, void
     } else {
         add_panels(p, tiles, 1, rest, prepared);
     }
-    prepared->is_one_call = p->batch_count == 1 && prepared->group_count == 1 &&
-                            prepared->group[0].count == 1 && prepared->group[0].part_count == 1 &&
+    if (must_copy_b(p)) {
+        prepared->copy_b = kernels->pack_k_outer;
+        prepared->copy = (tgi_copy){.target_stride = p->n,
+                                    .outer = p->k,
+                                    .inner = p->n,
+                                    .padded = p->n,
+                                    .outer_stride = p->b.row,
+                                    .inner_stride = p->b.col};
+    }
+    prepared->is_one_call = !prepared->copy_b && p->batch_count == 1 &&
+                            prepared->group_count == 1 && prepared->group[0].count == 1 &&
+                            prepared->group[0].part_count == 1 &&
                             prepared->group[0].part[0].call_count == 1;
 }
 
@@ -185,6 +211,33 @@ static inline void run_panel(const direct_panels *panels, const char *a, const c
     }
 }
 
+/* Computes one batch entry. */
+static inline void run_entry(const direct_prepared *prepared, const char *a, const char *b,
+                             const char *c, char *d, double alpha, double beta)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < prepared->group_count; i++) {
+        const direct_panels *panels = &prepared->group[i];
+        for (int64_t left = panels->count; left > 0; left--) {
+            run_panel(panels, a, b + offset, c + offset, d + offset, alpha, beta);
+            offset += panels->panel_bytes;
+        }
+    }
+}
+
+/* Transposes B and computes one batch entry. */
+static __attribute__((noinline)) void run_copied_entry(const direct_prepared *prepared,
+                                                       const char *a, const char *b, const char *c,
+                                                       char *d, double alpha, double beta)
+{
+    _Alignas(TGI_ALIGN_BYTES) double copied[COPIED_ELEMS_MAX]; /* or as many FP32 */
+    tgi_copy copy = prepared->copy;
+    copy.source = b;
+    copy.target = copied;
+    prepared->copy_b(&copy);
+    run_entry(prepared, a, (const char *)copied, c, d, alpha, beta);
+}
+
 /* The time outside the tiles counts here, so nothing is computed that the plan can tell. */
 static tg_status launch(const tgi_call *call)
 {
@@ -201,14 +254,10 @@ static tg_status launch(const tgi_call *call)
         return TG_STATUS_OK;
     }
     for (int64_t left = prepared->batch_count;;) {
-        int64_t offset = 0;
-        for (int i = 0; i < prepared->group_count; i++) {
-            const direct_panels *panels = &prepared->group[i];
-            for (int64_t panel = panels->count; panel > 0; panel--) {
-                run_panel(panels, a, b + offset, c + offset, d + offset, alpha, beta);
-                offset += panels->panel_bytes;
-            }
-        }
+        if (prepared->copy_b)
+            run_copied_entry(prepared, a, b, c, d, alpha, beta);
+        else
+            run_entry(prepared, a, b, c, d, alpha, beta);
         if (--left == 0)
             return TG_STATUS_OK;
         a += prepared->a_batch_bytes;

@@ -5,18 +5,8 @@
 
 #define LANE_COUNT 4
 
-/* tgi_plan_key_matches compares the matrices, and all that lies behind them. */
-#define COUNT_MATRIX +1
-#define COUNT_BIAS
-#define COUNT_SCALE
-enum {
-    matrix_count = 0
-#define TGI_OPERAND(name, title, form, ...) COUNT_##form
-#include "core/operands.def"
-#undef TGI_OPERAND
-};
-_Static_assert(offsetof(tg_problem, op_a) ==
-                   offsetof(tg_problem, a) + matrix_count * sizeof(tg_matrix),
+/* tgi_plan_key_matches compares the matrices before op_a, and all members from op_a on. */
+_Static_assert((offsetof(tg_problem, op_a) - offsetof(tg_problem, a)) % sizeof(tg_matrix) == 0,
                "matrices alone lie between struct_bytes and op_a");
 
 /* Rounds a factor. Returns 0 if it overflows. */
