@@ -5,8 +5,8 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 120
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup demo check check-deep gpu-check wheel fuzz bench report-shots report-bench \
-	format install clean
+.PHONY: all setup demo check check-deep check-torch gpu-check wheel fuzz bench report-shots \
+	report-bench format install clean
 all:
 	@cmake --preset demo
 	@cmake --build --preset demo -j $(JOBS)
@@ -42,6 +42,12 @@ wheel: all
 	@tools/setup/packages check
 	@tools/setup/python
 	@tools/check/wheel build build/wheel
+
+check-torch: wheel
+	@tools/setup/pytorch
+	@build/torch_tools/bin/pip install --quiet --no-index --no-deps --force-reinstall \
+		build/wheel/*.whl
+	@tools/check/torch
 
 fuzz:
 	@tools/setup/packages check

@@ -47,6 +47,7 @@ static int classify(PyObject *object, const char *name, tgpy_class *class)
     PyTypeObject *type = Py_TYPE(object);
     *class = (tgpy_class){.type = type, .table = find_table(type)};
     class->has_gradients = has_attribute(type, "requires_grad");
+    class->has_signs = has_attribute(type, "is_neg");
     if (class->table) {
         class->interface = TGPY_INTERFACE_TABLE;
     } else if (has_attribute(type, "__array_struct__")) {
@@ -211,6 +212,23 @@ int tgpy_array_borrow_buffer(tgpy_array *array)
                                  array->buffer.strides);
 }
 
+/* Refuses a tensor of PyTorch that stands for its negative: a part of a conjugated complex tensor,
+ * whose steps are therefore never 1. */
+static int check_sign(const tgpy_array *array)
+{
+    for (int dim = 0; dim < array->dim_count; dim++) {
+        if (array->strides[dim] == 1 && array->shape[dim] > 1)
+            return 0;
+    }
+    PyObject *flag = PyObject_CallMethod(array->object, "is_neg", NULL);
+    const int is_negative = flag ? PyObject_IsTrue(flag) : -1;
+    Py_XDECREF(flag);
+    if (is_negative <= 0)
+        return is_negative;
+    return tgpy_raise(TGPY_OPERAND_ERROR, "%s has its sign to come; pass %s.resolve_neg()",
+                      array->name, array->name);
+}
+
 /* Refuses an array whose gradient the product would lose. */
 static int check_gradient(const tgpy_array *array)
 {
@@ -258,7 +276,7 @@ int tgpy_array_borrow(tgpy_array *array, PyObject *object, const char *name, tgp
     array->class = *class;
     if (class->has_gradients && check_gradient(array))
         return -1;
-    if (borrow_by_interface(array, stream))
+    if (borrow_by_interface(array, stream) || (class->has_signs && check_sign(array)))
         return -1;
     return (uintptr_t)array->data % (uintptr_t)tg_get_type_bytes(array->type) == 0
                ? 0

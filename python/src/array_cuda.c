@@ -1,10 +1,7 @@
 /*
- * Borrowing arrays on a GPU by `__cuda_array_interface__`, version 2 or 3; streams; contexts.
+ * Borrowing arrays on a GPU by `__cuda_array_interface__`, version 2 or 3, and streams.
  */
 #include "extension.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* Reads a tuple of integers into `values`. Returns their count, or -1. */
 static int read_integers(PyObject *tuple, intptr_t *values)
@@ -131,24 +128,5 @@ int tgpy_stream_parse(PyObject *object, tgpy_stream *stream)
         return -1;
     /* Libraries number the legacy default stream 0 or 1; the driver takes NULL for it. */
     *stream = (tgpy_stream){1, handle == (void *)1 ? NULL : handle};
-    return 0;
-}
-
-int tgpy_context_find(int is_on_gpu, int device_index, tg_context **context)
-{
-    enum { GPU_MAX = 64 };
-    static tg_context *contexts[1 + GPU_MAX];
-    if (device_index < 0 || device_index >= GPU_MAX)
-        return tgpy_raise(TGPY_DEVICE_ERROR, "there is no GPU cuda:%d", device_index);
-    tg_context **place = &contexts[is_on_gpu ? 1 + device_index : 0];
-    if (!*place) {
-        char device[16] = "cpu";
-        if (is_on_gpu)
-            snprintf(device, sizeof device, "cuda:%d", device_index);
-        const tg_context_options options = {.struct_bytes = sizeof options, .device = device};
-        if (tgpy_raise_status(tg_create_context(&options, place)))
-            return -1;
-    }
-    *context = *place;
     return 0;
 }

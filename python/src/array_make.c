@@ -169,7 +169,7 @@ static PyObject *make_by_library(const tgpy_array *like, tg_type type, int dim_c
 }
 
 int tgpy_array_make(tgpy_array *array, const tgpy_array *like, tg_type type, int dim_count,
-                    const int64_t *shape, PyObject **result)
+                    const int64_t *shape, tgpy_stream *stream, PyObject **result)
 {
     const tgpy_interface interface = like->class.interface;
     if (interface == TGPY_INTERFACE_NUMPY)
@@ -190,13 +190,12 @@ int tgpy_array_make(tgpy_array *array, const tgpy_array *like, tg_type type, int
     }
     if (interface == TGPY_INTERFACE_NUMPY)
         return tgpy_array_borrow_numpy(array);
-    tgpy_stream stream = {1, NULL};
     if (interface == TGPY_INTERFACE_TABLE) {
         tgpy_dlpack_tensor tensor;
         return like->class.table->lend(*result, &tensor) ? -1
                                                          : tgpy_array_set_tensor(array, &tensor);
     }
-    return tgpy_array_borrow(array, *result, array->name, &stream);
+    return tgpy_array_borrow(array, *result, array->name, stream);
 }
 
 int tgpy_array_finish(const tgpy_array *array, const tgpy_array *like, tg_context *context,

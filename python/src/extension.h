@@ -69,6 +69,7 @@ typedef struct tgpy_class {
     tgpy_interface interface;
     const tgpy_exchange_table *table;
     int has_gradients; /* its arrays have `requires_grad` */
+    int has_signs;     /* its arrays have `is_neg` */
 } tgpy_class;
 
 /* An array that an argument lends for one call. */
@@ -116,9 +117,9 @@ int tgpy_array_set_layout(tgpy_array *array, int dim_count, const intptr_t *shap
                           const intptr_t *byte_strides);
 
 /* Makes a result of `type` and `shape` in the library of `like`, on the device of `like`, and
- * borrows it as *array. The caller owns *result. */
+ * borrows it as *array for work on `stream`. The caller owns *result. */
 int tgpy_array_make(tgpy_array *array, const tgpy_array *like, tg_type type, int dim_count,
-                    const int64_t *shape, PyObject **result);
+                    const int64_t *shape, tgpy_stream *stream, PyObject **result);
 
 /* Turns the memory of tgpy_array_make into the object that the caller gets, once the product is in
  * it: a scalar of NumPy, an array of a library whose arrays never change. Takes over *result. */
@@ -134,7 +135,9 @@ PyObject *tgpy_library_call(const char *function, PyObject *arguments);
 /* Sets *stream to a stream that Python names by a number or by an object that has one. */
 int tgpy_stream_parse(PyObject *object, tgpy_stream *stream);
 
-/* Sets *context to the context of a device, which is made at first use. */
+/* Set *context to the context of a device, which is made at first use. The first needs no GIL and
+ * sets no exception. */
+tg_status tgpy_context_open(int is_on_gpu, int device_index, tg_context **context);
 int tgpy_context_find(int is_on_gpu, int device_index, tg_context **context);
 
 /* --------------------------------------------------------------------------------- products -- */
@@ -224,6 +227,8 @@ PyObject *tgpy_describe(PyObject *module, PyObject *const *values, Py_ssize_t va
                         PyObject *keyword_names);
 int tgpy_plan_add_type(PyObject *module);
 PyObject *tgpy_list_candidates(PyObject *module, PyObject *arguments);
+PyObject *tgpy_open_torch(PyObject *module, PyObject *unused);
+PyObject *tgpy_override_torch(PyObject *module, PyObject *arguments);
 PyObject *tgpy_run_command(PyObject *module, PyObject *arguments);
 
 #endif

@@ -20,6 +20,12 @@ static PyMethodDef functions[] = {
     {"list_candidates", tgpy_list_candidates, METH_VARARGS,
      "list_candidates($module, problem, device, chip, /)\n--\n\n"
      "Return a tuple for each kernel beside a problem."},
+    {"open_torch", tgpy_open_torch, METH_NOARGS,
+     "open_torch($module, /)\n--\n\n"
+     "Define the operators in PyTorch, which is loaded. Return whether it has CUDA."},
+    {"override_torch", tgpy_override_torch, METH_VARARGS,
+     "override_torch($module, is_on, fp32, bf16, batch_invariant, /)\n--\n\n"
+     "Put kernels in place of PyTorch's mm and bmm, or PyTorch's back."},
     {"run_command", tgpy_run_command, METH_VARARGS,
      "run_command($module, arguments, /)\n--\n\n"
      "Run the command tilegemm and return its exit code. It may end the process."},

@@ -162,7 +162,7 @@ int tgpy_shape_describe(tgpy_product *product)
         if (check_result(d, dim_count, shape))
             return -1;
     } else if (tgpy_array_make(d, a, choose_result_type(a->type), dim_count, shape,
-                               &product->result)) {
+                               &product->stream, &product->result)) {
         return -1;
     }
     describe_result(product, TGPY_OPERAND_D, dim_count, shape, &product->problem.d);

@@ -1,0 +1,161 @@
+/*
+ * The operators of the namespace tilegemm in PyTorch, for the CPU and for CUDA.
+ */
+#include "torch_shims.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Makes the result of a product of matrices or of their batches, in a's type. */
+static void make_matrices_out(tgpy_torch_product *product, int dim_count)
+{
+    const int64_t sizes[] = {product->problem.batch_count, product->problem.a.row_count,
+                             product->problem.b.col_count};
+    tgpy_torch_make_out(product, dim_count, sizes + 3 - dim_count, product->a.dtype);
+    tgpy_torch_set_out(product, dim_count);
+}
+
+static void multiply(tgpy_torch_value *stack, int dim_count)
+{
+    tgpy_torch_product product;
+    tgpy_torch_begin(&product, stack[0], stack[1]);
+    tgpy_torch_set_matrices(&product, dim_count);
+    make_matrices_out(&product, dim_count);
+    tgpy_torch_compute(&product);
+    tgpy_torch_finish(&product, stack);
+}
+
+static void run_mm(tgpy_torch_value *stack, uint64_t argument_count, uint64_t result_count)
+{
+    (void)argument_count;
+    (void)result_count;
+    multiply(stack, 2);
+}
+
+static void run_bmm(tgpy_torch_value *stack, uint64_t argument_count, uint64_t result_count)
+{
+    (void)argument_count;
+    (void)result_count;
+    multiply(stack, 3);
+}
+
+static void run_addmm(tgpy_torch_value *stack, uint64_t argument_count, uint64_t result_count)
+{
+    (void)argument_count;
+    (void)result_count;
+    tgpy_torch_product product;
+    tgpy_torch_begin(&product, stack[1], stack[2]);
+    product.c = tgpy_torch_read(stack[0]);
+    tgpy_torch_set_matrices(&product, 2);
+    make_matrices_out(&product, 2);
+    tgpy_torch_set_addend(&product, tgpy_torch_read_double(stack[3]),
+                          tgpy_torch_read_double(stack[4]));
+    tgpy_torch_compute(&product);
+    tgpy_torch_finish(&product, stack);
+}
+
+/* Computes linear(input, weight, bias, activation), where the activation is a tg_activation. */
+static void run_linear(tgpy_torch_value *stack, uint64_t argument_count, uint64_t result_count)
+{
+    (void)argument_count;
+    (void)result_count;
+    tgpy_torch_product product;
+    tgpy_torch_begin(&product, stack[0], stack[1]);
+    product.bias = tgpy_torch_read_optional(stack[2]);
+    const int64_t activation = (int64_t)stack[3];
+    if (activation < 0 || !tg_get_activation_name((tg_activation)activation))
+        tgpy_torch_fail(&product, "activation = %lld is none", (long long)activation);
+    product.problem.activation = (tg_activation)activation;
+    tgpy_torch_set_linear(&product);
+    const int64_t dim_count = product.a.dim_count;
+    int64_t sizes[64];
+    if (dim_count > 64)
+        tgpy_torch_fail(&product, "the input has more than 64 dimensions");
+    if (!product.fault[0]) {
+        memcpy(sizes, product.a.sizes, (size_t)dim_count * sizeof *sizes);
+        sizes[dim_count - 1] = product.problem.b.col_count;
+    }
+    tgpy_torch_make_out(&product, dim_count, sizes, product.a.dtype);
+    tgpy_torch_set_out(&product, 2);
+    tgpy_torch_set_bias(&product);
+    tgpy_torch_compute(&product);
+    tgpy_torch_finish(&product, stack);
+}
+
+/* Computes scaled_mm(a, b, scale_a, scale_b, bias, out_dtype) of FP8 operands. */
+static void run_scaled_mm(tgpy_torch_value *stack, uint64_t argument_count, uint64_t result_count)
+{
+    (void)argument_count;
+    (void)result_count;
+    tgpy_torch_product product;
+    tgpy_torch_begin(&product, stack[0], stack[1]);
+    product.a_scale = tgpy_torch_read(stack[2]);
+    product.b_scale = tgpy_torch_read(stack[3]);
+    product.bias = tgpy_torch_read_optional(stack[4]);
+    int32_t dtype = tgpy_torch.aoti_torch_dtype_bfloat16();
+    tgpy_torch_value *out_dtype = (tgpy_torch_value *)(uintptr_t)stack[5];
+    if (out_dtype)
+        dtype = (int32_t)*out_dtype;
+    free(out_dtype);
+    tgpy_torch_set_matrices(&product, 2);
+    const int64_t sizes[] = {product.problem.a.row_count, product.problem.b.col_count};
+    tgpy_torch_make_out(&product, 2, sizes, dtype);
+    if (product.out.handle && !product.out.is_multiplied)
+        tgpy_torch_fail(&product, "out_dtype is none that the library stores");
+    tgpy_torch_set_out(&product, 2);
+    tgpy_torch_set_scales(&product);
+    tgpy_torch_set_bias(&product);
+    tgpy_torch_compute(&product);
+    tgpy_torch_finish(&product, stack);
+}
+
+static const tgpy_torch_row operators[] = {
+    {"mm", "mm(Tensor self, Tensor mat2) -> Tensor", run_mm},
+    {"bmm", "bmm(Tensor self, Tensor mat2) -> Tensor", run_bmm},
+    {"addmm",
+     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, float beta=1., float alpha=1.) -> Tensor",
+     run_addmm},
+    {"linear",
+     "linear(Tensor input, Tensor weight, Tensor? bias=None, *, int activation=0) -> Tensor",
+     run_linear},
+    {"scaled_mm",
+     "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, *, "
+     "ScalarType? out_dtype=None) -> Tensor",
+     run_scaled_mm},
+};
+enum { operator_count = sizeof operators / sizeof *operators };
+
+int tgpy_torch_implement(const char *space, const char *key, const tgpy_torch_row *rows, int count,
+                         void **library)
+{
+    if (tgpy_torch.aoti_torch_library_init_impl(space, key, "tilegemm", __LINE__, library))
+        return -1;
+    for (int i = 0; i < count; i++) {
+        if (tgpy_torch.aoti_torch_library_impl(*library, rows[i].name, rows[i].kernel))
+            return -1;
+    }
+    return 0;
+}
+
+static int define(const tgpy_torch_row *rows, int count)
+{
+    void *library = NULL; /* it lives as long as the process */
+    if (tgpy_torch.aoti_torch_library_init_fragment("tilegemm", "tilegemm", __LINE__, &library))
+        return -1;
+    for (int i = 0; i < count; i++) {
+        if (tgpy_torch.aoti_torch_library_def(library, rows[i].schema))
+            return -1;
+    }
+    return tgpy_torch_implement("tilegemm", "CPU", rows, count, &library) ||
+                   (tgpy_torch.has_cuda &&
+                    tgpy_torch_implement("tilegemm", "CUDA", rows, count, &library))
+               ? -1
+               : 0;
+}
+
+int tgpy_torch_define(void)
+{
+    int row_count = 0;
+    const tgpy_torch_row *rows = tgpy_torch_list_addmm(&row_count);
+    return define(operators, operator_count) || define(rows, row_count) ? -1 : 0;
+}

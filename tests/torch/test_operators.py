@@ -1,0 +1,163 @@
+"""The operators of torch.ops.tilegemm on each device that is here: values, gradients, opcheck,
+torch.compile, errors."""
+
+import pytest
+import tilegemm
+import tilegemm.torch
+import torch
+from torch.library import opcheck
+
+OPS = torch.ops.tilegemm
+DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
+FP8 = torch.float8_e4m3fn
+
+
+@pytest.fixture(params=DEVICES, name="device")
+def fixture_device(request):
+    torch.manual_seed(5)
+    return request.param
+
+
+def make(device, *shape, dtype=torch.float32, gradient=False):
+    return torch.randint(-4, 5, shape, device=device).to(dtype).requires_grad_(gradient)
+
+
+def list_calls(device, **kind):
+    """Yields (operator, arguments, keywords, PyTorch's own result)."""
+    def make_one(*shape):
+        return make(device, *shape, **kind)
+    a, b = make_one(5, 7), make_one(7, 3)
+    yield "mm", (a, b), {}, a @ b
+    yield "mm", (make_one(7, 5).mT, b), {}, None
+    yield "mm", (make_one(10, 14)[::2, ::2], b), {}, None
+    yield "mm", (make_one(0, 7), b), {}, None
+    yield "mm", (make_one(5, 0), make_one(0, 3)), {}, None
+    yield "bmm", (make_one(2, 5, 7), make_one(2, 7, 3)), {}, None
+    yield "bmm", (make_one(5, 2, 7).transpose(0, 1), make_one(2, 3, 7).mT), {}, None
+    for shape in ((3,), (1, 3), (5, 1), (5, 3), (1,), ()):
+        yield "addmm", (make_one(*shape), a, b), {"beta": 2.0, "alpha": 3.0}, None
+    yield "addmm", (make_one(3), a, b), {}, None
+    yield "linear", (make_one(2, 5, 7), make_one(3, 7), make_one(3)), {}, None
+    yield "linear", (make_one(7), make_one(3, 7)), {}, None
+    yield "linear", (make_one(2, 1, 5, 7), make_one(3, 7), None), {}, None
+
+
+def compute_own(name, arguments, keywords):
+    own = torch.nn.functional.linear if name == "linear" else getattr(torch, name)
+    return own(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_values(device, dtype):
+    for name, arguments, keywords, _ in list_calls(device, dtype=dtype):
+        result = getattr(OPS, name)(*arguments, **keywords)
+        expected = compute_own(name, arguments, keywords)
+        assert result.dtype == dtype and result.stride() == expected.contiguous().stride()
+        assert torch.equal(result, expected), name
+
+
+def test_gradients(device):
+    for name, arguments, keywords, _ in list_calls(device, dtype=torch.float64, gradient=True):
+        leaves = [x for x in arguments if x is not None]
+        result = getattr(OPS, name)(*arguments, **keywords)
+        weights = torch.rand_like(result)
+        found = torch.autograd.grad((result * weights).sum(), leaves)
+        own = torch.autograd.grad((compute_own(name, arguments, keywords) * weights).sum(), leaves)
+        for ours, theirs in zip(found, own):
+            torch.testing.assert_close(ours, theirs)
+
+
+def test_opcheck(device):
+    for name, arguments, keywords, _ in list_calls(device, gradient=True):
+        opcheck(getattr(OPS, name).default, arguments, keywords)
+    low = make(device, 16, 32).to(FP8)
+    scales = torch.tensor(2.0, device=device), torch.ones(16, device=device)
+    # PyTorch's own operators lack FP8 on the CPU, which the check of the schema calls.
+    opcheck(OPS.scaled_mm.default, (low, low.mT, *scales), {},
+            test_utils=("test_autograd_registration", "test_faketensor"))
+
+
+def test_scaled_mm(device):
+    a, b = make(device, 16, 32), make(device, 32, 48)
+    rows, cols = torch.rand(16, 1, device=device), torch.rand(1, 48, device=device)
+    low_a, low_b = a.to(FP8), b.mT.contiguous().to(FP8).mT
+    for scales in ((rows, cols), (rows.flatten(), cols[0]), (rows[0, 0], cols[0, 0])):
+        result = OPS.scaled_mm(low_a, low_b, *scales, out_dtype=torch.float32)
+        torch.testing.assert_close(result, (a @ b) * scales[0].view(-1, 1) * scales[1])
+    assert OPS.scaled_mm(low_a, low_b, rows, cols).dtype == torch.bfloat16
+    bias = torch.rand(48, device=device)
+    result = OPS.scaled_mm(low_a, low_b, rows, cols, bias, out_dtype=torch.float32)
+    torch.testing.assert_close(result, (a @ b) * rows * cols + bias)
+    with pytest.raises(RuntimeError, match="scale_a has 3 values"):
+        OPS.scaled_mm(low_a, low_b, rows[:3], cols)
+
+
+def test_activations(device):
+    functions = {"none": lambda x: x, "relu": torch.relu, "silu": torch.nn.functional.silu,
+                 "gelu_erf": torch.nn.functional.gelu,
+                 "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh")}
+    x, weight, bias = make(device, 2, 5, 7), make(device, 3, 7), make(device, 3)
+    for name, function in functions.items():
+        result = tilegemm.torch.linear(x, weight, bias, name)
+        torch.testing.assert_close(result, function(torch.nn.functional.linear(x, weight, bias)))
+    with pytest.raises(ValueError, match="activation = 'tanh' is none of"):
+        tilegemm.torch.linear(x, weight, bias, "tanh")
+    with pytest.raises(NotImplementedError, match="activation"):
+        tilegemm.torch.linear(x, weight.requires_grad_(), bias, "relu")
+
+
+def test_errors(device):
+    a, b = make(device, 5, 7), make(device, 7, 3)
+    for call, text in (
+            (lambda: OPS.mm(a, a), "mat1 and mat2 shapes cannot be multiplied"),
+            (lambda: OPS.mm(a, b.double()), "same dtype"),
+            (lambda: OPS.mm(a.int(), b.int()), "convert the operands"),
+            (lambda: OPS.mm(a[0], b), "matrix"),
+            (lambda: OPS.bmm(a, b), "3D"),
+            (lambda: OPS.addmm(make(device, 4), a, b), "size of the addend"),
+            (lambda: OPS.addmm(make(device, 3).double(), a, b), "type and device"),
+            (lambda: OPS.linear(a, b), "7 columns and the weight 3"),
+            (lambda: OPS.linear(make(device, 4, 5, 7)[:, ::2], b.mT), "contiguous"),
+            (lambda: OPS.linear(a, b.mT, make(device, 4)), "bias")):
+        with pytest.raises(RuntimeError, match=text):
+            call()
+    if device == "cuda":
+        with pytest.raises(RuntimeError, match="same device"):
+            OPS.mm(a, b.cpu())
+
+
+def test_compiled_without_graph_break(device):
+    weight = make(device, 3, 7, gradient=True)
+
+    def function(x, y):
+        z = OPS.addmm(x[0], OPS.mm(x, y), x[:3, :3], beta=0.5)
+        batch = OPS.bmm(z[None], y[None, :3])[0]
+        return OPS.linear(torch.relu(z), OPS.mm(weight, weight.mT)) + batch
+
+    arguments = make(device, 5, 3), make(device, 3, 3)
+    for backend in ("aot_eager", "inductor"):
+        compiled = torch.compile(function, fullgraph=True, backend=backend)
+        torch.testing.assert_close(compiled(*arguments), function(*arguments))
+        found, = torch.autograd.grad(compiled(*arguments).sum(), weight)
+        own, = torch.autograd.grad(function(*arguments).sum(), weight)
+        torch.testing.assert_close(found, own)
+
+
+def test_matmul_of_tensors(device):
+    a, b = make(device, 2, 5, 7), make(device, 7, 3)
+    result = tilegemm.matmul(a, b)
+    assert isinstance(result, torch.Tensor) and torch.equal(result, a @ b)
+    assert torch.equal(tilegemm.matmul(a.mT, a), a.mT @ a)
+    out = torch.empty(2, 5, 3, device=device)
+    assert tilegemm.matmul(a, b, out) is out and torch.equal(out, a @ b)
+    parameter = torch.nn.Parameter(a)
+    with pytest.raises(tilegemm.OperandTypeError, match="requires a gradient"):
+        tilegemm.matmul(parameter, b)
+    with torch.no_grad():
+        assert torch.equal(tilegemm.matmul(parameter, b), a @ b)
+    negative = torch.complex(make(device, 3, 4), make(device, 3, 4)).conj().imag
+    with pytest.raises(tilegemm.OperandTypeError, match="resolve_neg"):
+        tilegemm.matmul(negative, make(device, 4, 2))
+    assert torch.equal(tilegemm.matmul(a.bfloat16(), b.bfloat16()), a.bfloat16() @ b.bfloat16())
+    with pytest.raises(RuntimeError):  # PyTorch's own: the tensor has no memory
+        tilegemm.matmul(a.to("meta"), b)
