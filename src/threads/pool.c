@@ -51,7 +51,8 @@ static struct {
     _Alignas(64) _Atomic uint64_t word;
     tgi_threads_task *task;
     void *state;
-    atomic_int spin_count; /* 0 if the job has more threads than there are processors */
+    uint64_t float_control; /* the caller's: all threads of a job round as it does */
+    atomic_int spin_count;  /* 0 if the job has more threads than there are processors */
     /* Threads that run tasks write this line. */
     _Alignas(64) atomic_int active_count;
     /* Callers write this line. What is not atomic belongs to the one that set is_taken. */
@@ -68,6 +69,31 @@ static void pause_shortly(void)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
+#endif
+}
+
+/* Returns the calling thread's rounding mode, treatment of subnormals and traps. */
+static uint64_t read_float_control(void)
+{
+#if defined(__SSE__)
+    return __builtin_ia32_stmxcsr();
+#elif defined(__aarch64__)
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    return control;
+#else
+    return 0;
+#endif
+}
+
+static void set_float_control(uint64_t control)
+{
+#if defined(__SSE__)
+    __builtin_ia32_ldmxcsr((unsigned)control);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(control));
+#else
+    (void)control;
 #endif
 }
 
@@ -139,6 +165,7 @@ static void *run_worker(void *argument)
         word = atomic_load(&pool.word);
         if (word != WORD_STOP && calls(word, self, seen)) {
             seen = word;
+            set_float_control(pool.float_control);
             take_tasks((int)(self - members), (int)(word & COUNT_MASK));
         }
         if (atomic_fetch_sub(&pool.active_count, 1) == 1)
@@ -241,6 +268,7 @@ static void run_job(tgi_threads_task *task, void *state, int64_t count, int thre
     const uint64_t number = (uint64_t)pool.job_count << COUNT_BITS;
     pool.task = task;
     pool.state = state;
+    pool.float_control = read_float_control();
     atomic_store_explicit(&pool.spin_count, thread_count > pool.processor_count ? 0 : SPIN_COUNT,
                           memory_order_relaxed);
     int64_t first = 0;
@@ -261,6 +289,10 @@ void tgi_threads_run(tgi_threads_task *task, void *state, int64_t count, int thr
 {
     thread_count = count < thread_count ? (int)count : thread_count;
     const int is_wide = thread_count > 1;
+    int cancel_state = 0;
+    /* Workers use the caller's stack, and it waits at a cancellation point. */
+    if (is_wide)
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     /* Every other caller keeps a processor busy, whether it has the pool or not. */
     const int others = is_wide ? atomic_fetch_add(&pool.caller_count, 1) : 0;
     const int taken_count = take_pool(thread_count - others);
@@ -268,8 +300,10 @@ void tgi_threads_run(tgi_threads_task *task, void *state, int64_t count, int thr
         run_job(task, state, count, taken_count);
     for (int64_t i = 0; i < count && taken_count == 1; i++)
         task(state, i, 0);
-    if (is_wide)
+    if (is_wide) {
         atomic_fetch_sub(&pool.caller_count, 1);
+        pthread_setcancelstate(cancel_state, NULL);
+    }
 }
 
 /* Ends the workers when the program ends or a library that holds this code is unloaded. A call that
