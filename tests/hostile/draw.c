@@ -269,17 +269,14 @@ static void change_figure(tg_chip *chip)
     static const int int_ends[] = {1,   2,   31,  32,   64,    75,    90,
                                    100, 256, 384, 1024, 65535, 65536, 9999};
     static const double real_ends[] = {0.0, 1e6, 1e12, 1e18, 1e21, 9.99e5, 1.1e12};
-    switch (draw(3)) {
-    case 0:
-        *ints[draw(6)] = draw_chance(3) ? (int)draw_int64() : int_ends[draw(14)];
-        break;
-    case 1:
-        *longs[draw(4)] = draw_chance(3) ? draw_int64() : INT64_C(1) << draw(41);
-        break;
-    default:
-        *reals[draw(5)] = draw_chance(3) ? draw_double() : real_ends[draw(7)];
-        break;
-    }
+    const int64_t kind = draw(3), figure = draw(60);
+    const int is_any = draw_chance(3);
+    if (kind == 0)
+        *ints[figure % 6] = is_any ? (int)draw_int64() : int_ends[draw(14)];
+    else if (kind == 1)
+        *longs[figure % 4] = is_any ? draw_int64() : INT64_C(1) << draw(41);
+    else
+        *reals[figure % 5] = is_any ? draw_double() : real_ends[draw(7)];
 }
 
 void draw_chip(tg_chip *chip)

@@ -1,6 +1,6 @@
 /*
  * Random arguments, most of them near what is legal: each has a fair chance to come far, and a fair
- * chance to be refused. The same seed draws the same arguments.
+ * chance to be refused. In one build the same seed draws the same arguments.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -263,6 +263,36 @@ static void test_huge_problems(void **state)
     }
 }
 
+/* Counts of a split are positive if the last cluster has tiles without rows, and if D is smaller
+ * than the panel whose split was chosen. */
+static void test_counts_of_splits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t memory_bytes;
+    } cases[] = {{"259x250x33554432:bf16:d=fp16:batch=133:lda=33554454:rsb=1:csb=33554432:bsb=0",
+                  INT64_C(80) << 30},
+                 {"36x32768x3422:nt:prec=bf16x3:rsb=0:dcol:ldd=61", INT64_C(1) << 30}};
+    static tg_candidate candidates[400];
+    for (int i = 0; i < 2; i++) {
+        tg_chip chip;
+        tg_problem problem;
+        int count, split_count = 0;
+        assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
+        chip.memory_bytes = cases[i].memory_bytes;
+        assert_int_equal(tg_parse_problem(cases[i].text, &problem, sizeof problem), TG_STATUS_OK);
+        assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, 400, &count),
+                         TG_STATUS_OK);
+        for (int row = 0; row < count; row++) {
+            split_count += candidates[row].k_part_count > 1;
+            assert_true(candidates[row].block_count > 0 || !candidates[row].is_legal);
+            assert_true(candidates[row].global_write_bytes >= 0.0);
+        }
+        assert_true(split_count > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_dram),
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_huge_problems),
+        cmocka_unit_test(test_counts_of_splits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
