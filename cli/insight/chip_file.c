@@ -10,6 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Returns 1 for text that no terminal takes for a command. */
+static int is_plain_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    while (text && *text && (unsigned char)*text >= ' ' && *text != '\x7f')
+        text++;
+    return text && !*text;
+}
+
 static int read_field(const char *path, const json_t *root, const cli_field *field, tg_chip *chip)
 {
     const json_t *value = json_object_get(root, field->key);
@@ -18,9 +27,9 @@ static int read_field(const char *path, const json_t *root, const cli_field *fie
     if (!value && (field->kind == CLI_FIELD_TEXT || field->is_optional))
         return 1;
     if (field->kind == CLI_FIELD_TEXT) {
-        if (json_is_string(value))
+        if (is_plain_text(value))
             return 1;
-        cli_print_error("%s: \"%s\" must be text", path, field->key);
+        cli_print_error("%s: \"%s\" must be text without control characters", path, field->key);
         return 0;
     }
     if (!value) {
@@ -60,7 +69,7 @@ static int check_keys(const char *path, const json_t *root)
             is_known |= strcmp(key, field->key) == 0;
         if (!is_known) {
             cli_print_error(
-                "%s: \"%s\" is not a key of a chip; `tilegemm explain --json` prints them", path,
+                "%s: \"%.64s\" is not a key of a chip; `tilegemm explain --json` prints them", path,
                 key);
             return 0;
         }

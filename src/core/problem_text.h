@@ -77,10 +77,12 @@ tg_status tgi_text_fill_matrices(tgi_text_reading *r);
 int tgi_problem_text_get_batch_stride(const tg_matrix *matrix, int64_t batch_count,
                                       const tg_matrix *d, int64_t *stride);
 
-/* Gives the calling thread a locale with a decimal point. The caller passes *saved to
+/* Gives the calling thread a locale with a decimal point, and rounding to the nearest, without
+ * which a number that is written is read as another. The caller passes *saved to
  * tgi_problem_text_leave_c_locale. Error: OUT_OF_MEMORY. */
 typedef struct tgi_saved_locale {
     locale_t own, previous;
+    int rounding;
 } tgi_saved_locale;
 tg_status tgi_problem_text_enter_c_locale(tgi_saved_locale *saved);
 void tgi_problem_text_leave_c_locale(const tgi_saved_locale *saved);

@@ -1,4 +1,5 @@
 /* Writes a problem as the shortest text that problem_text_read.c reads back to the same problem. */
+#include <fenv.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,11 +67,14 @@ tg_status tgi_problem_text_enter_c_locale(tgi_saved_locale *saved)
                                "written; free some");
     }
     saved->previous = uselocale(saved->own);
+    saved->rounding = fegetround();
+    fesetround(FE_TONEAREST);
     return TG_STATUS_OK;
 }
 
 void tgi_problem_text_leave_c_locale(const tgi_saved_locale *saved)
 {
+    fesetround(saved->rounding);
     uselocale(saved->previous);
     freelocale(saved->own);
 }

@@ -140,6 +140,8 @@ class Explain(unittest.TestCase):
             self.assertGreater(found["predicted_s"], whole["predicted_s"])
             for content, text in (("{", "chip.json"), ("[]", "JSON object"),
                                   ({**chip, "sm_counts": 1}, '"sm_counts" is not a key'),
+                                  ({**chip, 999 * "k": 1}, f'"{64 * "k"}" is not a key'),
+                                  ({**chip, "title": "a\x1b[31m"}, "without control characters"),
                                   ({**chip, "sm_count": 1.5}, '"sm_count" must be a whole number'),
                                   ({**chip, "sm_count": 2**31}, "whole number of 32 bits"),
                                   ({**chip, "sm_count": 0}, "sm_count = 0; pass 1 to 65536"),

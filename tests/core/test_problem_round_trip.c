@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fenv.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -274,6 +275,19 @@ static void test_other_locale(void **state)
     setlocale(LC_ALL, "C");
 }
 
+static void test_other_rounding(void **state)
+{
+    (void)state;
+    static const char text[] = "8x8x8:fp64:alpha=1.4054347954785206e+104:beta=0.30000000000000004";
+    static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(fesetround(modes[i]), 0);
+        check_format(text, text);
+        assert_int_equal(fegetround(), modes[i]);
+        assert_int_equal(fesetround(FE_TONEAREST), 0);
+    }
+}
+
 static void test_null_and_illegal(void **state)
 {
     (void)state;
@@ -288,13 +302,10 @@ static void test_null_and_illegal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shortest),
-        cmocka_unit_test(test_random_problems),
-        cmocka_unit_test(test_random_texts),
-        cmocka_unit_test(test_longest),
-        cmocka_unit_test(test_space),
-        cmocka_unit_test(test_other_locale),
-        cmocka_unit_test(test_null_and_illegal),
+        cmocka_unit_test(test_shortest),       cmocka_unit_test(test_random_problems),
+        cmocka_unit_test(test_random_texts),   cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_space),          cmocka_unit_test(test_other_locale),
+        cmocka_unit_test(test_other_rounding), cmocka_unit_test(test_null_and_illegal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
