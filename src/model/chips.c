@@ -122,6 +122,7 @@ tg_status tgi_chips_check(const tg_chip *chip)
     {                                                                                              \
 #key, (double)chip->key, least, most                                                       \
     }
+#define RATE(key) RANGE(key, chip->key == 0.0 ? 0.0 : 1e6, 1e21) /* 0: the rate is not known */
     const struct {
         const char *key;
         double value, least, most;
@@ -138,11 +139,12 @@ tg_status tgi_chips_check(const tg_chip *chip)
         RANGE(memory_bytes, 0, 1e15),
         RANGE(clock_hz, 1e6, 1e12),
         RANGE(memory_bytes_per_s, 1e6, 1e18),
-        RANGE(fp64_flop_per_s, 0, 1e21),
-        RANGE(tf32_flop_per_s, 0, 1e21),
-        RANGE(fp16_flop_per_s, 0, 1e21),
+        RATE(fp64_flop_per_s),
+        RATE(tf32_flop_per_s),
+        RATE(fp16_flop_per_s),
     };
 #undef RANGE
+#undef RATE
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         if (!(ranges[i].value >= ranges[i].least && ranges[i].value <= ranges[i].most)) {
             return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,

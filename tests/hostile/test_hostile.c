@@ -168,7 +168,7 @@ static void call_multiply(void)
     require(check_status(tg_init_buffers(&buffers, sizeof buffers, &problem)), "no buffers");
     if (draw_chance(4)) {
         buffers.workspace = memory + draw(128);
-        buffers.workspace_bytes = draw_chance(2) ? -draw_size() : draw(4096);
+        buffers.workspace_bytes = draw_chance(2) ? -draw(INT64_MAX) : draw(4096);
     }
     check_status(tg_execute_plan(plan, &buffers));
     check_status(tg_time_bare_launch(plan, &buffers, draw_int64(), &(double){0.0}));

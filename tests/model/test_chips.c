@@ -207,6 +207,7 @@ static void test_ranges(void **state)
         {offsetof(tg_chip, clock_hz), NAN, "clock_hz = "},
         {offsetof(tg_chip, memory_bytes_per_s), INFINITY, "memory_bytes_per_s = inf;"},
         {offsetof(tg_chip, fp64_flop_per_s), -1, "fp64_flop_per_s = -1;"},
+        {offsetof(tg_chip, fp16_flop_per_s), 1e-300, "pass 1000000 to 1e+21"},
         {offsetof(tg_chip, tf32_flop_per_s), 1e22, "tf32_flop_per_s = 1"},
         {offsetof(tg_chip, fp16_flop_per_s), NAN, "fp16_flop_per_s = "},
     };
