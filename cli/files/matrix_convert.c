@@ -43,10 +43,9 @@ static double round_to_odd(double value)
 
 int cli_store_element(tg_type type, void *data, int64_t index, double value)
 {
-    int64_t bytes = tg_get_type_bytes(type);
-    if (bytes == 1 && fabs(value) > cli_get_type_max(type)) /* FP8 would saturate, even Inf */
+    if (check_is_fp8(type) && fabs(value) > cli_get_type_max(type)) /* would saturate, even Inf */
         return 0;
-    check_set_element(type, data, index, bytes < 4 ? round_to_odd(value) : value);
+    check_set_element(type, data, index, tg_get_type_bytes(type) < 4 ? round_to_odd(value) : value);
     return !isfinite(value) || isfinite(check_get_element(type, data, index));
 }
 

@@ -1,4 +1,5 @@
 #include "files/matrix_file.h"
+#include "check.h"
 #include "files/matrix_convert.h"
 #include "files/mtx_read.h"
 #include "files/npy_read.h"
@@ -160,9 +161,9 @@ static int load_npy(cli_matrix_file *file, tg_type type, cli_memory *memory, cli
 {
     void *aligned = NULL;
     int code = CLI_EXIT_OK;
-    if (tg_get_type_bytes(file->view.type) == 1 && tg_get_type_bytes(type) == 1)
+    if (check_is_fp8(file->view.type) && check_is_fp8(type))
         file->view.type = type;
-    else if (tg_get_type_bytes(file->view.type) == 1)
+    else if (check_is_fp8(file->view.type))
         code = cli_fail_file(error, CLI_EXIT_USAGE,
                              "elements of one byte are taken as FP8, not converted to %s; pass "
                              "--type fp8_e4m3 or --type fp8_e5m2",

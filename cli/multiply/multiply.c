@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "multiply/multiply.h"
+#include "check.h"
 #include "files/matrix_convert.h"
 #include "files/matrix_file.h"
 #include "files/mtx_write.h"
@@ -58,10 +59,10 @@ static int open_inputs(multiply_job *job)
     return code;
 }
 
-/* Returns 1 if the file holds elements of one byte, which leave the FP8 type open. */
-static int holds_bytes(const cli_matrix_file *file)
+/* Returns 1 if the file holds FP8, for which .npy has one word: the FP8 type is left open. */
+static int holds_fp8(const cli_matrix_file *file)
 {
-    return file->format == CLI_FORMAT_NPY && tg_get_type_bytes(file->view.type) == 1;
+    return file->format == CLI_FORMAT_NPY && check_is_fp8(file->view.type);
 }
 
 /* Chooses the type of A and B: --type, else what they hold, else what C holds if both are text,
@@ -71,11 +72,11 @@ static int choose_type(multiply_job *job, tg_type *type)
     const cli_matrix_file *a = &job->a, *b = &job->b;
     if (job->options.has_type) {
         *type = job->options.type;
-    } else if (holds_bytes(a) || holds_bytes(b)) {
+    } else if (holds_fp8(a) || holds_fp8(b)) {
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
                              "%.300s holds elements of one byte; pass --type fp8_e4m3 or --type "
                              "fp8_e5m2",
-                             holds_bytes(a) ? a->path : b->path);
+                             holds_fp8(a) ? a->path : b->path);
     } else if (a->format == CLI_FORMAT_NPY && b->format == CLI_FORMAT_NPY &&
                a->view.type != b->view.type) {
         const char *a_name = tg_get_type_name(a->view.type);
@@ -97,18 +98,20 @@ static int choose_type(multiply_job *job, tg_type *type)
 static int choose_output_type(multiply_job *job, tg_type type, tg_type *output_type)
 {
     const cli_multiply_options *options = &job->options;
-    int64_t bytes = tg_get_type_bytes(type);
-    const char *others = bytes > 2    ? ""
-                         : bytes == 2 ? " or fp32, bf16, fp16"
-                                      : " or fp32, bf16, fp16, the other fp8";
+    const int may_be_fp8 = check_is_fp8(type);
+    const int has_others = may_be_fp8 || tg_get_type_bytes(type) == 2;
+    const char *others = may_be_fp8   ? " or fp32, bf16, fp16, the other fp8"
+                         : has_others ? " or fp32, bf16, fp16"
+                                      : "";
     *output_type = options->has_output_type ? options->output_type : type;
     const char *output_name = tg_get_type_name(*output_type);
-    int64_t output_bytes = tg_get_type_bytes(*output_type);
-    if (*output_type != type && (bytes > 2 || output_bytes > 4 || output_bytes < bytes))
+    const int is_fp8 = check_is_fp8(*output_type);
+    if (*output_type != type &&
+        (!has_others || *output_type == TG_TYPE_FP64 || (is_fp8 && !may_be_fp8)))
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
                              "--output-type = %s is not possible where A and B are %s; pass %s%s",
                              output_name, tg_get_type_name(type), tg_get_type_name(type), others);
-    if (options->is_checked && output_bytes == 1)
+    if (options->is_checked && is_fp8)
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
                              "--check takes no D in %s, which stops at %g; pass --output-type bf16",
                              output_name, cli_get_type_max(*output_type));

@@ -2,6 +2,7 @@
  * cuBLAS with its default choice. It computes column-major: our row-major D is its D^T = B^T A^T.
  */
 #include "peers/peer.h"
+#include "check.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -56,7 +57,7 @@ const char *cli_explain_cublas(const peer_gemm *gemm)
     if (gemm->m > INT_MAX || gemm->n > INT_MAX || gemm->k > INT_MAX || gemm->lda > INT_MAX ||
         gemm->ldb > INT_MAX || gemm->ldd > INT_MAX)
         return "its interface takes sizes up to 2147483647 only";
-    if (tg_get_type_bytes(gemm->type) == 1)
+    if (check_is_fp8(gemm->type))
         return "it has no FP8; cublas_lt and cublas_best have";
     return NULL;
 }

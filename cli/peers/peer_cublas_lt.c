@@ -4,6 +4,7 @@
  * column-major: our row-major D is its D^T.
  */
 #include "peers/peer.h"
+#include "check.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -101,20 +102,15 @@ int cli_bind_cublas_lt(cli_peer *peer)
     return 1;
 }
 
-static int is_fp8(tg_type type)
-{
-    return type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2;
-}
-
 const char *cli_explain_cublas_lt(const peer_gemm *gemm)
 {
-    if (!is_fp8(gemm->type))
+    if (!check_is_fp8(gemm->type))
         return NULL;
     if (gemm->is_a_transposed || !gemm->is_b_transposed)
         return "its FP8 takes an A stored along k and a B stored n x k: layout nt";
     if (gemm->type == TG_TYPE_FP8_E5M2 && gemm->b_type == TG_TYPE_FP8_E5M2)
         return "it does not multiply E5M2 by E5M2";
-    if (is_fp8(gemm->d_type))
+    if (check_is_fp8(gemm->d_type))
         return "it is measured with D of 16 or 32 bits";
     return NULL;
 }

@@ -37,6 +37,9 @@ double check_next_uniform(uint64_t *state);
 double check_get_element(tg_type type, const void *data, int64_t index);
 void check_set_element(tg_type type, void *data, int64_t index, double value);
 
+/* Returns 1 if the type is one of FP8. A D of such a type saturates. */
+int check_is_fp8(tg_type type);
+
 /* The verdict on D against the triple loop in FP64 (long double for FP64 inputs). */
 typedef struct check_result {
     int is_ok; /* every element within the bound of tilegemm.h, NaN and Inf as they must be */

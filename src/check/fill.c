@@ -38,6 +38,11 @@ double check_next_uniform(uint64_t *state)
     return (double)(check_next_random(state) >> 11) * 0x1p-52 - 1.0;
 }
 
+int check_is_fp8(tg_type type)
+{
+    return type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2;
+}
+
 double check_get_element(tg_type type, const void *data, int64_t index)
 {
     switch (type) {

@@ -348,9 +348,8 @@ int check_watch_freivalds(const tg_problem *problem, int rounds, uint64_t seed,
                           const check_watcher *watcher, check_freivalds_report *report)
 {
     *report = (check_freivalds_report){.is_ok = 1, .bad_batch = -1, .bad_row = -1};
-    const tg_type type = problem->d.type;
-    const int is_d_fp8 = type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2; /* saturates */
-    if (problem->activation != TG_ACTIVATION_NONE || is_d_fp8 || rounds < 1 ||
+    /* An FP8 D saturates. */
+    if (problem->activation != TG_ACTIVATION_NONE || check_is_fp8(problem->d.type) || rounds < 1 ||
         rounds > CHECK_ROUND_COUNT_MAX)
         return -1;
     if (problem->d.row_count == 0 || problem->d.col_count == 0)

@@ -33,7 +33,6 @@ double check_round_scalar(const tg_problem *problem, double scalar)
 
 double check_get_product_error(const tg_problem *problem)
 {
-    int is_fp8 = problem->a.type == TG_TYPE_FP8_E4M3 || problem->a.type == TG_TYPE_FP8_E5M2;
     if (problem->precision == TG_PRECISION_TF32)
         return 1.001 * 0x1p-10;
     if (problem->precision == TG_PRECISION_BF16X3)
@@ -41,7 +40,7 @@ double check_get_product_error(const tg_problem *problem)
     if (problem->precision == TG_PRECISION_BF16X6 || problem->precision == TG_PRECISION_BF16X9 ||
         problem->precision == TG_PRECISION_FP16X3)
         return 0x1p-18;
-    return is_fp8 && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-5 : 0;
+    return check_is_fp8(problem->a.type) && problem->precision == TG_PRECISION_DEFAULT ? 0x1p-5 : 0;
 }
 
 double check_get_step_count(const tg_problem *problem, int64_t k)

@@ -45,7 +45,7 @@ static tg_problem make_problem(int shape, tg_type type)
     problem.a.batch_stride = ROWS * k;
     problem.d.batch_stride = ROWS * n;
     problem.bias = TG_BIAS_COL;
-    if (tg_get_type_bytes(type) == 1)
+    if (check_is_fp8(type))
         problem.a_scale = problem.b_scale = TG_SCALE_VECTOR;
     return problem;
 }
