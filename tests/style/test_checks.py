@@ -214,9 +214,10 @@ class LanguageTest(unittest.TestCase):
         self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1])
 
     def test_width_of_documents(self):
-        wide = "x" * 161 + "\n"
+        wide = "x" * 121 + "\n"
         for path in ("README.md", "docs/a.md"):
-            self.assertIn(f"{path}:2: 161 columns", self.find_faults(path, "\n" + wide))
+            self.assertIn(f"{path}:2: 121 columns", self.find_faults(path, "\n" + wide))
+            self.assertIn(f"{path}:1: 161 columns", self.find_faults(path, "|" + "x" * 160 + "\n"))
         for path, text in (("docs/a.md", "| " + wide), ("docs/a.md", "```\n" + wide + "```\n"),
                            ("docs/a.md", wide[1:]), ("docs/notes/a.md", wide),
                            ("docs/benchmarks.md", wide)):
