@@ -6,6 +6,7 @@ usage: test_additions.py ROOT CMAKE CC NVCC      (NVCC: empty where there is non
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -113,11 +114,17 @@ class Additions(unittest.TestCase):
             return {row["kernel"]: row for row in told["candidates"]
                     if row["kernel"].startswith("cuda_") and row["refusal"] != "other_type"}
 
+        with open(os.path.join(self.folder, "src/cuda/families/families.def"),
+                  encoding="utf-8") as file:
+            families = re.findall(r"^TGI_CUDA_FAMILY\((\w+), \w+, TGI_BY_FRAGMENTS\)", file.read(),
+                                  re.M)
+        fragments = tuple(f"cuda_{family}_" for family in families)
+        self.assertTrue(fragments)
         for size in ("512x512x512", "16x512x512"):
             without, using = explain(size + ":bf16"), explain(size + ":bf16:gamma=1")
             self.assertEqual(without.keys(), using.keys())
             for name, row in using.items():
-                if name.startswith(("cuda_wgmma_", "cuda_loose_")):
+                if name.startswith(fragments):
                     self.assertNotEqual(without[name]["refusal"], "epilogue", name)
                     self.assertFalse(row["is_legal"], name)
                     self.assertEqual(row["refusal"], "epilogue", name)
