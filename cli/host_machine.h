@@ -1,8 +1,8 @@
 /*
  * The machine as the operating system describes it, for `info` and the head of a measurement.
  */
-#ifndef TG_CLI_MACHINE_H
-#define TG_CLI_MACHINE_H
+#ifndef TG_CLI_HOST_MACHINE_H
+#define TG_CLI_HOST_MACHINE_H
 
 #include "tilegemm.h"
 
@@ -30,4 +30,4 @@ const char *cli_get_compiler(void);
 extern const char cli_source_state[];
 const char *cli_get_source(void);
 
-#endif /* TG_CLI_MACHINE_H */
+#endif /* TG_CLI_HOST_MACHINE_H */

@@ -118,8 +118,8 @@ void EXPORT(tell_explanation)(int tile, double m, double n, double k)
 }
 
 /* Returns the numbers of the threads that form the elements of a block's tile, row by row, for the
- * kernel named by the text. Tells the block's thread counts. Returns NULL if there is no such
- * kernel. */
+ * kernel named by the text, or NULL if there is no such kernel. Also passes the block's thread
+ * counts to the page. */
 const int *EXPORT(find_owners)(int tile)
 {
     static int owners[TGI_LADDER_TILE_MAX * TGI_LADDER_TILE_MAX];

@@ -47,10 +47,12 @@ void cli_keep_request(void *log, const tg_simulated_request *request);
 
 void cli_print_requests(const cli_request_log *log);
 
-/* Return an array of requests; and an array of the rows of the first block's tile, each an array of
- * the number in the block of the thread that wrote the element, -1 if none did. NULL when out of
- * memory. */
+/* Returns the requests as an array, or NULL if memory runs out. */
 json_t *cli_make_requests_json(const cli_request_log *log);
+
+/* Returns the rows of the first block's tile as an array. Each row is an array that has, for each
+ * element, the number of the thread that wrote it, or -1 if no thread did. Returns NULL if memory
+ * runs out. */
 json_t *cli_make_owners_json(const cli_request_log *log);
 
 /* Returns a simulation as a JSON object, with phases and requests if they are not NULL; the counts

@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: MIT
  */
-#ifndef TG_CLI_PANELS_H
-#define TG_CLI_PANELS_H
+#ifndef TG_CLI_MULTIPLY_PANELS_H
+#define TG_CLI_MULTIPLY_PANELS_H
 
 #include "progress.h"
 #include "tilegemm.h"
@@ -20,4 +20,4 @@ int64_t cli_choose_panel_rows(const tg_problem *problem, const cli_progress *pro
 tg_status cli_execute_panels(tg_context *context, const tg_plan *plan, const tg_problem *problem,
                              int64_t panel_rows, cli_progress *progress);
 
-#endif /* TG_CLI_PANELS_H */
+#endif /* TG_CLI_MULTIPLY_PANELS_H */

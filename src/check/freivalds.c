@@ -94,7 +94,8 @@ static tg_matrix apply_operation(tg_matrix view, tg_operation operation)
     return applied;
 }
 
-/* Returns the 2-norm from the sum of squares; if those leave FP64's range, its bound, the sum. */
+/* Returns the 2-norm from the sum of squares. If squares leave FP64's range, returns a bound of the
+ * norm, the sum of magnitudes. */
 static double bound_norm(double square, double sum)
 {
     return square > DBL_MIN && isfinite(square) ? sqrt(square) : sum;

@@ -5,7 +5,8 @@
 #include "sim/run_state.h"
 #include "sim/thread_index.h"
 
-/* Returns the finding to fill, counted once more; NULL if there is no room for another. */
+/* Adds 1 to the count of the finding of this kind and line, and makes the finding if it is the
+ * first. Returns the finding, or NULL if there is no room for another. */
 tgi_sim_finding *tgi_sim_find(sim_run *run, tg_finding_kind kind, int site)
 {
     tgi_sim_record *record = run->record;

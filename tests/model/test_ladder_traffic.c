@@ -45,7 +45,7 @@ static void test_known_figures(void **state)
     assert_int_equal(t.edge_block_count, 8);
     assert_int_equal(t.global_read_elems, 55 * 48 * 4 + 48 * 43 * 5);
     assert_int_equal(t.issued_flops, 2 * 12 * 12 * 12 * 20 * 4);
-    t = explain("edges", 3, 5, 7, 9); /* has 9 threads in one warp: a request a tile */
+    t = explain("edges", 3, 5, 7, 9); /* its 9 threads are one warp: a request a tile */
     assert_int_equal(t.block_count, 6);
     assert_int_equal(t.threads_per_block, 9);
     assert_int_equal(t.global_load_requests, 2 * 6 * 3);
