@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/float_control.h"
 #include "threads/threads.h"
 
 /* A thread that waits looks so often, with a pause instruction between, before it sleeps: for 50 to
@@ -26,8 +27,7 @@
 /* Kernels keep their blocks in the workspace. Sanitizers enlarge every frame. */
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* After a thread could not be made, this many jobs pass before the next attempt. */
-#define RETRY_JOBS 1000
+#define RETRY_JOBS 1000 /* jobs between two attempts to make a thread that could not be made */
 
 /* The word of a job is its number and, in the low bits, its thread count, 0 once it is closed. */
 #define COUNT_BITS 11
@@ -58,54 +58,24 @@ static struct {
     /* Callers write this line. What is not atomic belongs to the one that set is_taken. */
     _Alignas(64) atomic_int caller_count; /* in tgi_threads_run, with several tasks */
     atomic_int is_taken;
-    int worker_count, processor_count;
-    int has_fork_handler;
+    int worker_count, processor_count, has_fork_handler;
     int64_t job_count, retry_job; /* jobs so far; the first that may try to make workers again */
 } pool;
 
 static void pause_shortly(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
     __builtin_ia32_pause();
 #elif defined(__aarch64__)
     __asm__ volatile("yield");
 #endif
 }
 
-/* Returns the calling thread's rounding mode, treatment of subnormals and traps. */
-static uint64_t read_float_control(void)
-{
-#if defined(__SSE__)
-    return __builtin_ia32_stmxcsr();
-#elif defined(__aarch64__)
-    uint64_t control;
-    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
-    return control;
-#else
-    return 0;
-#endif
-}
-
-static void set_float_control(uint64_t control)
-{
-#if defined(__SSE__)
-    __builtin_ia32_ldmxcsr((unsigned)control);
-#elif defined(__aarch64__)
-    __asm__ volatile("msr fpcr, %0" : : "r"(control));
-#else
-    (void)control;
-#endif
-}
-
 /* Returns 1 if the word calls a worker, to a job that it has not seen or to its end. */
-static int calls(uint64_t word, const member *self, uint64_t seen)
-{
-    return word != seen && (uint64_t)(self - members) < (word & COUNT_MASK);
-}
-
 static int is_called(const member *self, uint64_t seen)
 {
-    return calls(atomic_load(&pool.word), self, seen);
+    const uint64_t word = atomic_load(&pool.word);
+    return word != seen && (uint64_t)(self - members) < (word & COUNT_MASK);
 }
 
 /* Returns 1 if no worker is in the job that the caller has closed. */
@@ -132,10 +102,9 @@ static void wait_until(int (*holds)(const member *, uint64_t), member *self, uin
     }
     while (!holds(self, seen)) {
         atomic_store(&self->is_asleep, 1);
-        if (holds(self, seen) && atomic_exchange(&self->is_asleep, 0))
-            return;
-        while (sem_wait(&self->wakeup))
-            continue; /* a tracer interrupted it */
+        if (!holds(self, seen) || !atomic_exchange(&self->is_asleep, 0))
+            while (sem_wait(&self->wakeup))
+                continue; /* a tracer interrupted it */
     }
 }
 
@@ -156,17 +125,17 @@ static void *run_worker(void *argument)
 {
     member *self = argument;
     char name[16];
-    uint64_t word = 0, seen = 0;
+    uint64_t seen = 0;
     snprintf(name, sizeof name, "tilegemm-%d", (int)(self - members));
     pthread_setname_np(pthread_self(), name);
-    while (word != WORD_STOP) {
+    while (seen != WORD_STOP) {
         wait_until(is_called, self, seen);
         atomic_fetch_add(&pool.active_count, 1);
-        word = atomic_load(&pool.word);
-        if (word != WORD_STOP && calls(word, self, seen)) {
-            seen = word;
-            set_float_control(pool.float_control);
-            take_tasks((int)(self - members), (int)(word & COUNT_MASK));
+        if (is_called(self, seen)) {
+            seen = atomic_load(&pool.word); /* the job may have been closed: it has 0 threads */
+            tgi_float_control_set(pool.float_control);
+            if (seen != WORD_STOP)
+                take_tasks((int)(self - members), (int)(seen & COUNT_MASK));
         }
         if (atomic_fetch_sub(&pool.active_count, 1) == 1)
             wake(&members[0]);
@@ -250,12 +219,9 @@ static void move_away(member *worker, int cpu)
 
 static void wake_workers(int thread_count)
 {
-    int cpu = -1;
+    const int cpu = sched_getcpu();
     for (int i = 1; i < thread_count; i++) {
-        if (!atomic_load(&members[i].is_asleep))
-            continue;
-        cpu = cpu < 0 ? sched_getcpu() : cpu;
-        if (cpu >= 0 && members[i].avoided_cpu != cpu)
+        if (atomic_load(&members[i].is_asleep) && members[i].avoided_cpu != cpu)
             move_away(&members[i], cpu);
         wake(&members[i]);
     }
@@ -264,18 +230,15 @@ static void wake_workers(int thread_count)
 /* Runs a job in the pool, which the caller has taken, and gives the pool back. */
 static void run_job(tgi_threads_task *task, void *state, int64_t count, int thread_count)
 {
-    const int64_t quotient = count / thread_count, rest = count % thread_count;
     const uint64_t number = (uint64_t)pool.job_count << COUNT_BITS;
     pool.task = task;
     pool.state = state;
-    pool.float_control = read_float_control();
+    pool.float_control = tgi_float_control_read();
     atomic_store_explicit(&pool.spin_count, thread_count > pool.processor_count ? 0 : SPIN_COUNT,
                           memory_order_relaxed);
-    int64_t first = 0;
-    for (int i = 0; i < thread_count; i++) {
+    for (int64_t i = 0, first = 0; i < thread_count; i++, first = members[i - 1].end) {
         atomic_store_explicit(&members[i].next, first, memory_order_relaxed);
-        first += quotient + (i < rest);
-        members[i].end = first;
+        members[i].end = first + count / thread_count + (i < count % thread_count);
     }
     atomic_store(&pool.word, number | (uint64_t)thread_count);
     wake_workers(thread_count);
@@ -288,19 +251,19 @@ static void run_job(tgi_threads_task *task, void *state, int64_t count, int thre
 void tgi_threads_run(tgi_threads_task *task, void *state, int64_t count, int thread_count)
 {
     thread_count = count < thread_count ? (int)count : thread_count;
-    const int is_wide = thread_count > 1;
-    int cancel_state = 0;
-    /* Workers use the caller's stack, and it waits at a cancellation point. */
-    if (is_wide)
+    int taken_count = 1, cancel_state = 0;
+    if (thread_count > 1) {
+        /* Workers use the caller's stack, and the caller passes cancellation points. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    /* Every other caller keeps a processor busy, whether it has the pool or not. */
-    const int others = is_wide ? atomic_fetch_add(&pool.caller_count, 1) : 0;
-    const int taken_count = take_pool(thread_count - others);
+        /* Every other caller keeps a processor busy, whether it has the pool or not. */
+        const int others = atomic_fetch_add(&pool.caller_count, 1);
+        taken_count = take_pool(thread_count - others);
+    }
     if (taken_count > 1)
         run_job(task, state, count, taken_count);
     for (int64_t i = 0; i < count && taken_count == 1; i++)
         task(state, i, 0);
-    if (is_wide) {
+    if (thread_count > 1) {
         atomic_fetch_sub(&pool.caller_count, 1);
         pthread_setcancelstate(cancel_state, NULL);
     }

@@ -42,20 +42,18 @@ static int read_quota(const char *folder)
 int tgi_threads_find_quota(const char *root, const char *membership)
 {
     char folder[PATH_BYTES];
-    const size_t root_length = strlen(root);
     int smallest = INT_MAX;
-    const char *line =
-        strncmp(membership, "0::", 3) == 0 ? membership : strstr(membership, "\n0::");
+    const char *line = strstr(membership, "0::"); /* only version 2 names no controller */
     if (!line)
         return INT_MAX;
-    line = strstr(line, "::") + 2;
+    line += strlen("0::");
     if (snprintf(folder, sizeof folder, "%s%.*s", root, (int)strcspn(line, "\n"), line) >=
         PATH_BYTES)
         return INT_MAX;
     for (;;) {
         const int quota = read_quota(folder);
         smallest = quota < smallest ? quota : smallest;
-        char *last = strrchr(folder + root_length, '/');
+        char *last = strrchr(folder + strlen(root), '/');
         if (!last)
             return smallest;
         *last = '\0';

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int is_watching, failing_call;
+static int is_watching, failing_call, fails_rest;
 static allocation_counts counts;
 
 void *__real_malloc(size_t bytes);
@@ -42,13 +42,24 @@ FILE *__wrap_fdopen(int file, const char *mode);
 void __wrap_free(void *memory);
 int __wrap_munmap(void *address, size_t bytes);
 
-void allocation_watch(int failing)
+static void watch(int failing, int with_rest)
 {
     pthread_mutex_lock(&lock);
     counts = (allocation_counts){0, 0, 0};
     failing_call = failing;
+    fails_rest = with_rest;
     is_watching = 1;
     pthread_mutex_unlock(&lock);
+}
+
+void allocation_watch(int failing)
+{
+    watch(failing, 0);
+}
+
+void allocation_watch_rest(int failing)
+{
+    watch(failing, 1);
 }
 
 void allocation_stop_failing(void)
@@ -78,7 +89,8 @@ allocation_counts allocation_unwatch(void)
 static int must_fail(void)
 {
     pthread_mutex_lock(&lock);
-    int fails = is_watching && ++counts.call_count == failing_call;
+    int fails = is_watching && ++counts.call_count >= failing_call && failing_call > 0 &&
+                (fails_rest || counts.call_count == failing_call);
     counts.failed_count += fails;
     pthread_mutex_unlock(&lock);
     if (fails)

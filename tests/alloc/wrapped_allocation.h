@@ -11,12 +11,15 @@
 /* Starts counting. The allocation number `failing` (1, 2, ...) fails, once; with 0 none fails. */
 void allocation_watch(int failing);
 
+/* Starts counting. That allocation and all after it fail. */
+void allocation_watch_rest(int failing);
+
 /* Lets no further allocation fail; counting goes on. */
 void allocation_stop_failing(void);
 
 typedef struct allocation_counts {
     int call_count;   /* allocations asked for */
-    int failed_count; /* 1 if the failing one was reached */
+    int failed_count; /* 0 if the failing one was not reached */
     int live_count;   /* blocks not yet freed */
 } allocation_counts;
 

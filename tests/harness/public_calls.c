@@ -9,20 +9,25 @@
 #define UNTOUCHED 0xa5
 #define TYPE_COUNT 6
 
-static _Alignas(64) double a[SIZE_MAX_ELEMS], b[SIZE_MAX_ELEMS], d[SIZE_MAX_ELEMS];
+static _Alignas(64) float a[SIZE_MAX_ELEMS], b[SIZE_MAX_ELEMS], d[SIZE_MAX_ELEMS];
 
 void public_calls_fill(void)
 {
     /* Halves of small numbers are exact in every type, and the bytes are no NaN of any. */
     for (int i = 0; i < SIZE_MAX_ELEMS; i++) {
-        ((float *)a)[i] = (float)(i % 7 - 3);
-        ((float *)b)[i] = (float)(i % 5 - 2);
+        a[i] = (float)(i % 7 - 3);
+        b[i] = (float)(i % 5 - 2);
     }
 }
 
 void public_calls_clear_output(void)
 {
     memset(d, UNTOUCHED, sizeof d);
+}
+
+void public_calls_spoil_output(void)
+{
+    *(unsigned char *)d = 0;
 }
 
 int public_calls_is_untouched(void)
@@ -141,15 +146,15 @@ static tg_status execute(tg_context *context, const tg_problem *problem, const c
     return status;
 }
 
-/* Runs every row that takes the problem of the row's type. An output whose next row fails must not
- * have been touched by that row, so it is cleared after each. */
+/* Runs every row of this device that takes the problem of the row's type. The output is cleared
+ * after each, because it must be untouched if the next one fails. */
 static tg_status run_rows(tg_context *context)
 {
     for (int i = 0; i < tg_get_kernel_count(); i++) {
         tg_kernel_info info;
         tg_status status = tg_get_kernel_info(context, i, &info);
-        for (int is_narrow = 0; is_narrow < 2 && !status; is_narrow++) {
-            tg_problem problem = make_problem(info.type, is_narrow ? 3 : 150, 140, 130);
+        for (int is_narrow = 0; is_narrow < 2 && !status && info.is_available; is_narrow++) {
+            tg_problem problem = make_problem(info.type, is_narrow ? 3 : 60, 50, 40);
             status = execute(context, &problem, info.name);
             if (status == TG_STATUS_UNSUPPORTED)
                 status = TG_STATUS_OK;
@@ -279,18 +284,14 @@ static void trace(void *state, const tg_simulated_request *request)
  * A build without the simulator refuses both. */
 static tg_status simulate(tg_context *context)
 {
-    static const char *const families[] = {"naive", "edges", "buffered", "warp_tile"};
+    static const char *const families[] = {"edges", "buffered"};
     const tg_simulation *simulation;
     tg_context_options options = {.struct_bytes = sizeof options, .device = "sim"};
     tg_context *simulated;
     (void)context;
-    for (int i = 0; i < 4; i++) {
-        tg_simulation_options how = {.kernel = families[i],
-                                     .a = (const float *)a,
-                                     .b = (const float *)b,
-                                     .d = (float *)d,
-                                     .watch = trace};
-        tg_status status = tg_simulate_kernel(&how, 70, 70, 20, &simulation);
+    for (int i = 0; i < 2; i++) {
+        tg_simulation_options how = {.kernel = families[i], .a = a, .b = b, .d = d, .watch = trace};
+        tg_status status = tg_simulate_kernel(&how, 20, 20, 10, &simulation);
         if (status)
             return status == TG_STATUS_UNSUPPORTED ? TG_STATUS_OK : status;
         tg_destroy_simulation(simulation);
@@ -305,21 +306,30 @@ static tg_status simulate(tg_context *context)
 }
 
 const public_call public_calls[] = {
-    {"multiply_small", multiply_small},
-    {"multiply_large", multiply_large},
-    {"multiply_one_row", multiply_one_row},
-    {"multiply_one_col", multiply_one_col},
-    {"multiply_long_k", multiply_long_k},
-    {"multiply_batch", multiply_batch},
-    {"multiply_with_epilogue", multiply_with_epilogue},
-    {"run_rows", run_rows},
-    {"run_types", run_types},
-    {"be_refused", be_refused},
-    {"inspect", inspect},
-    {"measure_peak", measure_peak},
-    {"time_calls", time_calls},
-    {"copy_memory", copy_memory},
-    {"plan_for_chips", plan_for_chips},
-    {"simulate", simulate},
+    {"multiply_small", multiply_small, 0},
+    {"multiply_large", multiply_large, 0},
+    {"multiply_one_row", multiply_one_row, 0},
+    {"multiply_one_col", multiply_one_col, 0},
+    {"multiply_long_k", multiply_long_k, 0},
+    {"multiply_batch", multiply_batch, 0},
+    {"multiply_with_epilogue", multiply_with_epilogue, 0},
+    {"run_rows", run_rows, 0},
+    {"run_types", run_types, 0},
+    {"be_refused", be_refused, 0},
+    {"inspect", inspect, 0},
+    {"measure_peak", measure_peak, 0},
+    {"time_calls", time_calls, 0},
+    {"copy_memory", copy_memory, 0},
+    {"plan_for_chips", plan_for_chips, 0},
+    {"simulate", simulate, 1},
 };
 const int public_call_count = (int)(sizeof public_calls / sizeof public_calls[0]);
+
+const public_call *public_calls_find(const char *name)
+{
+    for (int i = 0; i < public_call_count; i++) {
+        if (strcmp(public_calls[i].name, name) == 0)
+            return &public_calls[i];
+    }
+    return NULL;
+}

@@ -13,10 +13,14 @@
 typedef struct public_call {
     const char *name;
     tg_status (*run)(tg_context *context);
+    int may_touch_output; /* 1: D is undefined if the call fails; only the simulator's is */
 } public_call;
 
 extern const public_call public_calls[];
 extern const int public_call_count;
+
+/* Returns the call of that name, or NULL. */
+const public_call *public_calls_find(const char *name);
 
 /* Makes the context of the calls. */
 tg_status public_calls_open(tg_context **context);
@@ -24,9 +28,10 @@ tg_status public_calls_open(tg_context **context);
 /* Fills the inputs, the same in every process. */
 void public_calls_fill(void);
 
-/* Sets every byte of the output. Then is_untouched returns 1 if all are unchanged, and hash returns
- * a number that differs between outputs. */
+/* Sets every byte of the output. Then is_untouched returns 1 if all are unchanged, hash returns a
+ * number that differs between outputs, and spoil changes a byte. */
 void public_calls_clear_output(void);
+void public_calls_spoil_output(void);
 int public_calls_is_untouched(void);
 uint64_t public_calls_hash_output(void);
 

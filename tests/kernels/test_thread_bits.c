@@ -142,7 +142,7 @@ static void check_choice(tg_context *context, int thread_count)
 
 static void run_thread_counts(void (*check)(tg_context *context, int thread_count))
 {
-    static const int thread_counts[] = {1, 2, 3, 7, 64};
+    static const int thread_counts[] = {1, 2, 3, 8, 64};
     for (size_t i = 0; i < sizeof thread_counts / sizeof *thread_counts; i++) {
         tg_context *context;
         tg_context_options options = {.struct_bytes = sizeof options,
