@@ -116,8 +116,31 @@ def _register_gradients() -> None:
     torch.library.register_autograd("tilegemm::linear", linear_backward, setup_context=save_linear)
 
 
+_autocast_library = torch.library.Library("tilegemm", "IMPL")
+
+
+def _register_autocast(name: str, device: str, key: str) -> None:
+    """Lets an operator take the type that torch.autocast has, as PyTorch's own do."""
+    operator = getattr(torch.ops.tilegemm, name).default
+    keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+
+    def cast(value: Any) -> Any:
+        is_cast = (isinstance(value, Tensor) and value.device.type == device
+                   and value.is_floating_point() and value.dtype != torch.float64)
+        return value.to(torch.get_autocast_dtype(device)) if is_cast else value
+
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            return operator(*map(cast, arguments), **keywords)
+
+    _autocast_library.impl(name, call, key)
+
+
 _register_fakes()
 _register_gradients()
+for _name in ("mm", "bmm", "addmm", "linear"):
+    _register_autocast(_name, "cpu", "AutocastCPU")
+    _register_autocast(_name, "cuda", "AutocastCUDA")
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None,

@@ -143,6 +143,26 @@ def test_compiled_without_graph_break(device):
         torch.testing.assert_close(found, own)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast(device, dtype):
+    def run():
+        results = []
+        for name, arguments, keywords, _ in list_calls(device, gradient=True):
+            result = getattr(OPS, name)(*arguments, **keywords)
+            result.sum().backward()
+            results.append((result.dtype, arguments[1].grad.dtype if arguments[1].is_leaf
+                            else torch.float32))
+        return results
+
+    with torch.autocast(device, dtype=dtype):
+        assert set(run()) == {(dtype, torch.float32)}
+        a = make(device, 3, 4, dtype=torch.float64)
+        assert OPS.mm(a, a.mT).dtype == torch.float64
+        compiled = torch.compile(lambda x: OPS.mm(x, x.mT), fullgraph=True, backend="aot_eager")
+        assert compiled(make(device, 3, 4)).dtype == dtype
+    assert set(run()) == {(torch.float32, torch.float32)}
+
+
 def test_matmul_of_tensors(device):
     a, b = make(device, 2, 5, 7), make(device, 7, 3)
     result = tilegemm.matmul(a, b)
