@@ -24,11 +24,12 @@
  * other calls that use it.
  *
  * Threads of the CPU belong to the process, and all contexts share them. They are made when a
- * product first needs them, block all signals, and sleep 0.2 ms after the last call. Where one
- * cannot be made, a call runs on fewer; where another call has them, on the calling thread alone.
- * A stack of 16 KiB is enough for every call. A child of fork() may go on with its parent's
- * contexts and plans on the CPU, not on a GPU. The shared library stays loaded after dlclose; with
- * the static library, a plugin that is unloaded loses its threads, but not the default context.
+ * product first needs them, take no signal but their own fault, and sleep 0.2 ms after the last
+ * call. If one cannot be made, a call runs on fewer; if another call has them, on the calling
+ * thread alone. A stack of 16 KiB is enough for every call. A child of fork() may go on with its
+ * parent's contexts and plans on the CPU, not on a GPU. The shared library stays loaded after
+ * dlclose. A plugin that holds the static library ends its threads when it is unloaded, but leaves
+ * the default context.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -432,7 +433,7 @@ TG_API tg_status tg_init_buffers(tg_buffers *buffers, size_t struct_bytes,
 /* Runs the plan on the buffers. On the CPU D is complete on return. The context keeps its workspace
  * for the next call. Concurrent executions of one plan are allowed when their D differ. Errors:
  * INVALID_ARGUMENT (a needed pointer is NULL), OVERLAP, WORKSPACE_TOO_SMALL, OUT_OF_MEMORY; then D
- * is untouched. After DEVICE_FAILURE D is undefined.
+ * is untouched. After DEVICE_FAILURE, and after OUT_OF_MEMORY on device "sim", D is undefined.
  *
  * On a GPU all pointers are device pointers, and the call only puts work into the stream. It waits
  * for nothing, and allocates nothing where the caller passes the workspace or the plan needs none.

@@ -159,8 +159,8 @@ typedef struct tg_simulation {
 
 /* Runs the kernel for m, n, k >= 1. On success, findings or not, the caller passes *simulation to
  * tg_destroy_simulation (NULL is allowed). Errors: INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED
- * (also a build without the simulator), OUT_OF_MEMORY; then *simulation is NULL. Simulations wait
- * for each other. */
+ * (also a build without the simulator), OUT_OF_MEMORY; then *simulation is NULL, and D is
+ * undefined. Simulations wait for each other. */
 TG_API tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, int64_t n,
                                     int64_t k, const tg_simulation **simulation);
 TG_API void tg_destroy_simulation(const tg_simulation *simulation);
