@@ -25,11 +25,11 @@
  *
  * Threads of the CPU belong to the process, and all contexts share them. They are made when a
  * product first needs them, take no signal but their own fault, and sleep 0.2 ms after the last
- * call. If one cannot be made, a call runs on fewer; if another call has them, on the calling
- * thread alone. A stack of 16 KiB is enough for every call. A child of fork() may go on with its
- * parent's contexts and plans on the CPU, not on a GPU. The shared library stays loaded after
- * dlclose. A plugin that holds the static library ends its threads when it is unloaded, but leaves
- * the default context.
+ * call. They round, flush subnormals and trap as the calling thread does. If one cannot be made, a
+ * call runs on fewer; if another call has them, on the calling thread alone. A stack of 16 KiB is
+ * enough for every call. A child of fork() may go on with its parent's contexts and plans on the
+ * CPU, not on a GPU. The shared library stays loaded after dlclose. A plugin that holds the static
+ * library ends its threads when it is unloaded, but leaves the default context.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -23,10 +23,8 @@
 /* A thread that waits looks so often, with a pause instruction between, before it sleeps: for 50 to
  * 200 microseconds, about what it takes to wake it. */
 #define SPIN_COUNT 4000
-
-/* Kernels keep their blocks in the workspace. Sanitizers enlarge every frame. */
+/* Least stack of a worker. The program's thread-local data takes a part of each thread's stack. */
 #define STACK_BYTES ((size_t)256 << 10)
-
 #define RETRY_JOBS 1000 /* jobs between two attempts to make a thread that could not be made */
 
 /* The word of a job is its number and, in the low bits, its thread count, 0 once it is closed. */
@@ -163,6 +161,7 @@ static void start_workers(int wanted)
     static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
     pthread_attr_t attributes;
     sigset_t others, before;
+    size_t default_bytes;
     if (!pool.has_fork_handler && pthread_atfork(NULL, NULL, reset_in_child))
         return;
     pool.has_fork_handler = 1;
@@ -170,7 +169,8 @@ static void start_workers(int wanted)
         return;
     if (pool.worker_count == 0)
         open_member(&members[0]);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    if (pthread_attr_getstacksize(&attributes, &default_bytes) || default_bytes < STACK_BYTES)
+        pthread_attr_setstacksize(&attributes, STACK_BYTES);
     /* A worker inherits the mask. Signals are for the threads of the program, but a worker's own
      * fault must reach the program's handler: a blocked one ends the process without it. */
     sigfillset(&others);

@@ -49,9 +49,13 @@ typedef struct job {
 
 static job jobs[2];
 
+/* A program's thread-local data, which lie in the stacks of the workers. */
+static _Thread_local volatile char thread_data[300 << 10];
+
 static void run_task(void *state, int64_t index, int thread)
 {
     job *j = state;
+    thread_data[0] = thread_data[sizeof thread_data - 1] = 1;
     if (atomic_exchange(&j->in_use[thread], 1))
         j->is_shared = 1;
     if (!pthread_equal(pthread_self(), j->caller))
