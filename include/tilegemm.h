@@ -207,9 +207,9 @@ typedef struct tg_context_options {
     const char *isa;    /* highest instruction set to use: "generic", "avx2", "avx512",
                            "avx512_bf16" on the CPU, "sm75", "sm80", "sm90a" on a GPU (default:
                            TILEGEMM_ISA, else all that the device has) */
-    int thread_count;   /* CPU threads, 1..1024 (default: TILEGEMM_THREADS, else OMP_NUM_THREADS,
-                           else the processors that the affinity mask and the CPU quota of the
-                           control groups leave) */
+    int thread_count;   /* CPU threads, 1..1024; no more run than there are processors (default:
+                           TILEGEMM_THREADS, else OMP_NUM_THREADS, else the processors that the
+                           affinity mask and the CPU quota of the control groups leave) */
     int64_t workspace_limit_bytes; /* limit on a GPU of the workspace for slices of FP32 operands:
                            D is computed in panels whose slices fit (default: a sixteenth of the
                            GPU's memory, at least 256 MiB) */

@@ -93,8 +93,8 @@ typedef struct tgi_backend {
      * NULL if all work is done when a call returns, so that blocks have no owner. */
     tgi_owner (*find_owner)(const tgi_machine *machine, void *stream);
 
-    /* These implement functions of tilegemm_lab.h. NULL if memory is the processor's and calls wait
-     * for their work. */
+    /* These implement the calls for memory and streams. They are NULL if memory is the processor's
+     * and calls wait for their work. */
     tg_status (*activate)(const tgi_machine *machine);
     tg_status (*copy_to_device)(const tgi_machine *machine, void *device, const void *host,
                                 int64_t size_bytes);

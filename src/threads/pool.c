@@ -25,7 +25,7 @@
 #define SPIN_COUNT 4000
 /* Least stack of a worker. The program's thread-local data takes a part of each thread's stack. */
 #define STACK_BYTES ((size_t)256 << 10)
-#define RETRY_JOBS 1000 /* jobs between two attempts to make a thread that could not be made */
+#define RETRY_JOBS 1000 /* jobs between two attempts to make workers that are wanted */
 
 /* The word of a job is its number and, in the low bits, its thread count, 0 once it is closed. */
 #define COUNT_BITS 11
@@ -155,7 +155,7 @@ static void open_member(member *m)
     sem_init(&m->wakeup, 0, 0);
 }
 
-/* Makes workers until there are `wanted` or one cannot be made. The caller has the pool. */
+/* Makes workers up to `wanted`, one for each further processor at most. The caller has the pool. */
 static void start_workers(int wanted)
 {
     static const int faults[] = {SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
@@ -177,7 +177,8 @@ static void start_workers(int wanted)
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
         sigdelset(&others, faults[i]);
     pthread_sigmask(SIG_SETMASK, &others, &before);
-    while (pool.worker_count < wanted) {
+    pool.processor_count = tgi_threads_count_processors();
+    while (pool.worker_count < wanted && pool.worker_count + 1 < pool.processor_count) {
         member *worker = &members[pool.worker_count + 1];
         open_member(worker);
         if (pthread_create(&worker->thread, &attributes, run_worker, worker))
@@ -186,7 +187,6 @@ static void start_workers(int wanted)
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    pool.processor_count = tgi_threads_count_processors();
     pool.retry_job = pool.job_count + (pool.worker_count < wanted ? RETRY_JOBS : 0);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Tests the thread pool from inside: every task runs once, callers never wait for each other,
- * threads that cannot be made are done without, and threads without work sleep. pthread_create is
- * wrapped, so that it fails on request.
+ * threads that cannot be made are done without, and threads without work sleep. pthread_create and
+ * the count of processors are wrapped, so that the tests choose what they return.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -27,7 +27,7 @@
 
 #define TASKS_MAX 5000
 
-static int must_create_fail;
+static int must_create_fail, processor_count = 64;
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                           void *argument);
@@ -38,6 +38,13 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, v
                           void *argument)
 {
     return must_create_fail ? EAGAIN : __real_pthread_create(thread, attributes, run, argument);
+}
+
+int __wrap_tgi_threads_count_processors(void);
+
+int __wrap_tgi_threads_count_processors(void)
+{
+    return processor_count;
 }
 
 typedef struct job {
@@ -117,6 +124,19 @@ static void test_no_thread_can_be_made(void **state)
     for (int i = 0; i < 3000 && count_threads("tilegemm-") == 0; i++)
         check_run(10, 2);
     assert_int_equal(count_threads("tilegemm-"), 1);
+}
+
+static void test_no_more_threads_than_processors(void **state)
+{
+    (void)state;
+    processor_count = 3;
+    for (int i = 0; i < 3000; i++)
+        check_run(10, 8);
+    assert_int_equal(count_threads("tilegemm-"), 2);
+    processor_count = 64;
+    for (int i = 0; i < 3000 && count_threads("tilegemm-") == 2; i++)
+        check_run(10, 8);
+    assert_int_equal(count_threads("tilegemm-"), 7);
 }
 
 static void test_every_task_runs_once(void **state)
@@ -273,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_thread_can_be_made),
+        cmocka_unit_test(test_no_more_threads_than_processors),
         cmocka_unit_test(test_every_task_runs_once),
         cmocka_unit_test(test_wrong_run_is_caught),
         cmocka_unit_test(test_nested_run),
