@@ -7,9 +7,10 @@
 set(TG_OLD_GLIBC
     "libm.so.6 GLIBC_2.2.5 exp exp2 expf log log2 logf pow powf"
     "libdl.so.2 GLIBC_2.2.5 dlclose dlerror dlopen dlsym dladdr"
-    "libpthread.so.0 GLIBC_2.2.5 pthread_attr_getstacksize pthread_attr_setstacksize pthread_create pthread_join \
-pthread_detach pthread_key_create pthread_key_delete pthread_getspecific pthread_setspecific \
-pthread_mutex_trylock pthread_once pthread_sigmask sem_destroy sem_init sem_post sem_wait"
+    "libpthread.so.0 GLIBC_2.2.5 pthread_attr_getstacksize pthread_attr_setstacksize \
+pthread_create pthread_join pthread_detach pthread_key_create pthread_key_delete \
+pthread_getspecific pthread_setspecific pthread_mutex_trylock pthread_once pthread_sigmask \
+sem_destroy sem_init sem_post sem_wait"
     "libpthread.so.0 GLIBC_2.3.4 pthread_setaffinity_np"
     "libpthread.so.0 GLIBC_2.12 pthread_setname_np")
 

@@ -134,7 +134,7 @@ static void test_no_more_threads_than_processors(void **state)
         check_run(10, 8);
     assert_int_equal(count_threads("tilegemm-"), 2);
     processor_count = 64;
-    for (int i = 0; i < 3000 && count_threads("tilegemm-") == 2; i++)
+    for (int i = 0; i < 30000 && count_threads("tilegemm-") < 7; i++)
         check_run(10, 8);
     assert_int_equal(count_threads("tilegemm-"), 7);
 }
