@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "core/checked.h"
 #include "tilegemm_lab.h"
 
 #define M 4
@@ -272,7 +273,7 @@ static tg_problem make_broadcast(int64_t m, int64_t n, int64_t k, int64_t batch_
     problem.a.row_stride = problem.a.col_stride = 0;
     problem.b.row_stride = problem.b.col_stride = 0;
     problem.batch_count = batch_count;
-    problem.d.batch_stride = m * n;
+    problem.d.batch_stride = tgi_checked_multiply(m, n);
     return problem;
 }
 
