@@ -139,6 +139,47 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
 }
 
+/* Returns the multiply-adds of mma.sync in a cycle of one multiprocessor. It does not reach the
+ * rate of a chip whose tensor cores have wider instructions. */
+static double find_mma_rate(const tgi_gpu *gpu)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    return fmin(tgi_arch_find(gpu->capability)->bf16_mma * gpu->mma_share, f->mma_macs_per_cycle);
+}
+
+/* Returns the time of a stage over that of a stage which is copied by 16 bytes. */
+static double find_copy_ratio(const tgi_figures *f, double copy_bytes)
+{
+    return copy_bytes >= 16.0  ? 1.0
+           : copy_bytes >= 8.0 ? f->mma_half_ratio
+           : copy_bytes >= 4.0 ? f->mma_word_ratio
+                               : f->mma_elements_ratio;
+}
+
+double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                             const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int sums = kernel->thread_rows * kernel->thread_cols;
+    const double share = f->mma_shares[sums >= 128 ? 0 : sums >= 64 ? 1 : sums >= 32 ? 2 : 3];
+    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
+    const double load_bytes = (double)(kernel->tile_rows + kernel->tile_cols) * kernel->tile_depth *
+                              (double)tgi_type_bytes(p->type);
+    const double load_s = load_bytes / (f->mma_load_bytes_per_cycle * gpu->clock_hz);
+    const double multiply_s = elems * kernel->tile_depth / (find_mma_rate(gpu) * gpu->clock_hz);
+    const double ratio = find_copy_ratio(f, work->copy_bytes);
+    const double compute_s = fmax(multiply_s / share, load_s) * ratio;
+    /* One block alone does not hide the wait for its stages. */
+    const double latency_s =
+        fmax(f->mma_stage_s + multiply_s, f->mma_latency_s / (kernel->stage_count - 1)) * ratio;
+    const double store_s = elems * 4.0 / (f->mma_store_bytes_per_cycle * gpu->clock_hz);
+    const double rounds = ceil(work->block_k / kernel->tile_depth);
+    const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+                           find_block_seconds(gpu, work, 1.0, f->mma_latency_s + store_s, store_s);
+    const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
+    return find_fixed_seconds(gpu, p, work) + f->mma_s + fmax(seconds, memory_s);
+}
+
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again
  * from L2, and rank reads the units of B twice in which one tile ends and the next begins. */
 static double find_stream_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

@@ -84,9 +84,9 @@ class Explain(unittest.TestCase):
                                     ("t4", "1000x1000x1000", "simt"),
                                     ("h100", "1x4096x4097:nt:fp8_e4m3:d=bf16", "dot"),
                                     ("a100", "16x32001x4096:bf16", "rank"),
-                                    ("l4", "16x4096x4096:fp16", "rank"),
-                                    ("rtx4090", "4x1000x5000:fp16", "rank"),
-                                    ("b200", "16x4096x4096:fp16", "rank")):
+                                    ("l4", "1000x1200x800:fp16", "mma"),
+                                    ("rtx4090", "4x1000x5000:fp16", "mma"),
+                                    ("b200", "16x4096x4096:fp16", "mma")):
             found = self.read(shape, "--gpu", chip)
             self.assertEqual(found["device"]["device"], chip)
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"])

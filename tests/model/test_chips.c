@@ -32,10 +32,11 @@ static void test_peaks_are_the_datasheets(void **state)
     static const struct {
         const char *name;
         double fp32_tflops, gb_per_s;
-    } sheets[] = {{"t4", 8.1, 320},     {"a40", 37.4, 696},      {"l4", 30.3, 300},
-                  {"a100", 19.5, 2039}, {"rtx3090", 35.6, 936},  {"rtx4090", 82.6, 1008},
-                  {"h100", 67, 3350},   {"h100_pcie", 51, 2000}, {"h200", 67, 4800},
-                  {"b200", 75, 8000},   {"rtx5090", 104.8, 1792}};
+    } sheets[] = {{"t4", 8.1, 320},        {"a10", 31.2, 600},      {"a40", 37.4, 696},
+                  {"l4", 30.3, 300},       {"l40s", 91.6, 864},     {"a100", 19.5, 2039},
+                  {"rtx3090", 35.6, 936},  {"rtx4090", 82.6, 1008}, {"h100", 67, 3350},
+                  {"h100_pcie", 51, 2000}, {"h200", 67, 4800},      {"b200", 75, 8000},
+                  {"rtx5090", 104.8, 1792}};
     assert_int_equal(tg_get_chip_count(), sizeof sheets / sizeof sheets[0]);
     for (int i = 0; i < tg_get_chip_count(); i++) {
         tg_chip chip;

@@ -1,0 +1,20 @@
+/* Family mma: how its kernels read an operand, for its planning and its launch. */
+#ifndef TGI_CUDA_MMA_H
+#define TGI_CUDA_MMA_H
+
+#include "cuda/families/operand.h"
+
+/* Alignment of what lies in the workspace. */
+#define TGI_MMA_WORKSPACE_UNIT_BYTES 256
+
+typedef struct tgi_mma_access {
+    int is_along_k;     /* 1: its lines in shared memory run along k, 0: across */
+    int copy_bytes;     /* bytes of an access where it lies: 16, 8, 4 or 2 */
+    int can_repack;     /* 1: `packed` describes its copy in the workspace */
+    tgi_operand packed; /* its copy, in lines that run as is_along_k says */
+} tgi_mma_access;
+
+/* Describes A, or B where is_b is 1. */
+void tgi_mma_describe(const tgi_problem *problem, int is_b, tgi_mma_access *operand);
+
+#endif

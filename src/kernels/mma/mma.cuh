@@ -1,0 +1,186 @@
+/*
+ * Family mma: products on warp-level matrix instructions (mma.sync). A block forms a tile of D from
+ * a ring of stages in shared memory, which cp.async fills in the background (mma_operand.cuh). Each
+ * warp forms a part of the tile; it reads the fragments of a step while it multiplies those of the
+ * step before. D leaves through shared memory (mma_store.cuh).
+ */
+#ifndef TGI_MMA_CUH
+#define TGI_MMA_CUH
+
+#include "kernels/mma/mma_operand.cuh"
+#include "kernels/mma/mma_shape.h"
+#include "kernels/mma/mma_store.cuh"
+#include "kernels/ptx/warp_mma.cuh"
+#include "kernels/schedule/grid_tiles.cuh"
+
+/* Rows x Cols: the block's tile; Warp_rows x Warp_cols: a warp's. */
+template <tg_type Type, int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages,
+          int Threads, int A_along_k, int B_along_k>
+struct tgi_mma {
+    typedef tgi_mma_operand<Rows, Depth, A_along_k, 1, Threads> operand_a;
+    typedef tgi_mma_operand<Cols, Depth, B_along_k, 0, Threads> operand_b;
+    static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
+    static constexpr int steps = Depth / 16;
+    static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
+    static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
+    static_assert(stage_bytes == TGI_MMA_STAGE_BYTES(Rows, Cols, Depth), "the row's stage");
+    static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
+    static_assert(Stages >= 2 && steps >= 2, "a stage is read while others are filled");
+
+    /* A warp's fragments of a step. */
+    struct fragments {
+        uint32_t a[row_parts][4], b[col_parts][4];
+
+        __device__ __forceinline__ void read(uint32_t a_place, uint32_t b_place, int step)
+        {
+#pragma unroll
+            for (int i = 0; i < row_parts; i++)
+                operand_a::read(a[i], a_place, i, step);
+#pragma unroll
+            for (int j = 0; j < col_parts; j++)
+                operand_b::read(b[j], b_place, j, step);
+        }
+
+        /* Adds the products. Rows go down one column and up the next, so that each fragment of A at
+         * a turn serves twice. */
+        __device__ __forceinline__ void multiply(float (&sums)[row_parts][8 * col_parts]) const
+        {
+#pragma unroll
+            for (int j = 0; j < 2 * col_parts; j++)
+#pragma unroll
+                for (int turn = 0; turn < row_parts; turn++) {
+                    const int i = j % 2 ? row_parts - 1 - turn : turn;
+                    float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[i][4 * j]);
+                    tgi_multiply_16x8x16<Type>(sum, a[i], b[j / 2][j % 2 * 2],
+                                               b[j / 2][j % 2 * 2 + 1]);
+                }
+        }
+    };
+
+    static __device__ __forceinline__ tgi_mma_source find_source_a(const tgi_gemm_args &args,
+                                                                   const tgi_block_tile &tile,
+                                                                   int64_t k)
+    {
+        const tgi_problem &p = args.problem;
+        tgi_mma_source found;
+        found.data = tgi_find_a<uint16_t>(args, tile, k);
+        found.line_stride = A_along_k ? p.a.row : p.a.col;
+        found.elem_stride = A_along_k ? p.a.col : p.a.row;
+        found.entry_count = tgi_clamp_count(p.m - tile.row, Rows);
+        found.find_copy_bytes(args.a, p.a.batch, A_along_k ? p.m : p.k);
+        return found;
+    }
+
+    static __device__ __forceinline__ tgi_mma_source find_source_b(const tgi_gemm_args &args,
+                                                                   const tgi_block_tile &tile,
+                                                                   int64_t k)
+    {
+        const tgi_problem &p = args.problem;
+        tgi_mma_source found;
+        found.data = tgi_find_b<uint16_t>(args, tile, k);
+        found.line_stride = B_along_k ? p.b.col : p.b.row;
+        found.elem_stride = B_along_k ? p.b.row : p.b.col;
+        found.entry_count = tgi_clamp_count(p.n - tile.col, Cols);
+        found.find_copy_bytes(args.b, p.b.batch, B_along_k ? p.n : p.k);
+        return found;
+    }
+
+    /* The copies of the next stage. What stages with edges need is found again for each: there are
+     * no registers to spare. */
+    struct stream {
+        const tgi_gemm_args &args;
+        const tgi_block_tile &tile;
+        typename operand_a::copies a;
+        typename operand_b::copies b;
+        int k_left, end; /* k from the next stage on; k_left at which the last whole stage begins */
+
+        __device__ __forceinline__ stream(const tgi_gemm_args &given, const tgi_block_tile &own,
+                                          int64_t first_k)
+            : args(given), tile(own), a(find_source_a(given, own, first_k)),
+              b(find_source_b(given, own, first_k))
+        {
+            const int has_whole_units =
+                operand_a::has_whole_units(find_source_a(given, own, first_k)) &&
+                operand_b::has_whole_units(find_source_b(given, own, first_k));
+            k_left = static_cast<int>(tgi_count_k(given, first_k));
+            end = has_whole_units ? Depth : INT32_MAX;
+        }
+
+        /* Issues part `index` of `count` of the copies of the stage, before all others those of a
+         * stage with edges. */
+        __device__ __forceinline__ void issue(uint32_t stage, int index, int count)
+        {
+            const int a_count = operand_a::accesses, b_count = operand_b::accesses;
+            if (k_left >= end) {
+                a.issue(stage, index * a_count / count, (index + 1) * a_count / count,
+                        Depth * args.problem.a.col);
+                b.issue(stage + operand_a::bytes, index * b_count / count,
+                        (index + 1) * b_count / count, Depth * args.problem.b.row);
+            } else if (index == 0 && k_left > 0) {
+                const int64_t first_k = tgi_find_first_k(args, static_cast<unsigned>(tile.k_part));
+                const int64_t k = first_k + tgi_count_k(args, first_k) - k_left;
+                operand_a::copy(stage, find_source_a(args, tile, k), k_left);
+                operand_b::copy(stage + operand_a::bytes, find_source_b(args, tile, k), k_left);
+            }
+        }
+
+        /* Ends the copies of the stage. */
+        __device__ __forceinline__ void advance(void)
+        {
+            k_left -= Depth;
+            tgi_copy_async_commit();
+        }
+    };
+
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
+                                                    const tgi_block_tile &tile, uint32_t shared)
+    {
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        const int row = warp / (Cols / Warp_cols) * Warp_rows;
+        const int col = warp % (Cols / Warp_cols) * Warp_cols;
+        stream left(args, tile, tgi_find_first_k(args, static_cast<unsigned>(tile.k_part)));
+        const int stage_count = (left.k_left + Depth - 1) / Depth;
+        float sums[row_parts][8 * col_parts] = {};
+        fragments parts[2]; /* one in use, one being read */
+#pragma unroll 1
+        for (int i = 0; i < Stages - 1; i++) {
+            left.issue(shared + i * stage_bytes, 0, 1);
+            left.advance();
+        }
+        tgi_copy_async_wait<Stages - 2>();
+        /* Else a warp would read what others have yet to copy. */
+        __syncthreads();
+        uint32_t a_place = shared + operand_a::find_fragment(row);
+        uint32_t b_place = shared + operand_a::bytes + operand_b::find_fragment(col);
+        int read = 0;
+        uint32_t write = shared + (Stages - 1) * stage_bytes;
+        parts[0].read(a_place, b_place, 0);
+#pragma unroll 1
+        for (int i = 0; i < stage_count; i++) {
+#pragma unroll
+            for (int j = 0; j < steps; j++) {
+                if (j == steps - 1) {
+                    left.advance();
+                    tgi_copy_async_wait<Stages - 2>();
+                    /* Else a warp would read of the next stage what others have yet to copy, and
+                     * refill this stage while others still read it. */
+                    __syncthreads();
+                    write = shared + read * stage_bytes;
+                    read = read + 1 == Stages ? 0 : read + 1;
+                    a_place += read == 0 ? stage_bytes - Stages * stage_bytes : stage_bytes;
+                    b_place += read == 0 ? stage_bytes - Stages * stage_bytes : stage_bytes;
+                }
+                parts[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
+                if (j < steps - 1)
+                    left.issue(write, j, steps - 1);
+                parts[j % 2].multiply(sums);
+            }
+        }
+        tgi_copy_async_wait<0>();
+        /* Else sums would overwrite what slower warps still read. */
+        __syncthreads();
+        tgi_mma_store(args, tile, row, col, sums, shared);
+    }
+};
+
+#endif

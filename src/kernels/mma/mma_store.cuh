@@ -1,0 +1,132 @@
+/*
+ * From the sums of a warp to D, or to the workspace of split-K, 16 rows at a time: the epilogue on
+ * the fragments, shared memory, then D in whole lines. Four warps share the boxes that a warpgroup
+ * has in epilogue/fragment_staging.cuh, a quarter each.
+ */
+#ifndef TGI_MMA_STORE_CUH
+#define TGI_MMA_STORE_CUH
+
+#include "kernels/epilogue/fragment_epilogue.cuh"
+#include "kernels/epilogue/fragment_staging.cuh"
+#include "kernels/epilogue/line_store.cuh"
+#include "kernels/mma/mma_shape.h"
+#include "kernels/schedule/tile.cuh"
+
+/* Stores 16 staged rows of FP32 sums, from line `line` of the box on, to a D of any strides. */
+template <int Cols>
+static __device__ __forceinline__ void tgi_mma_store_elements(const tgi_store_target &target,
+                                                              uint32_t box, int line)
+{
+    const int is_down = target.row == 1;
+#pragma unroll 4
+    for (int i = tgi_thread() % 32; i < 16 * Cols; i += 32) {
+        const int row = line + (is_down ? i % 16 : i / Cols), col = is_down ? i / 16 : i % Cols;
+        if (row < target.rows && col < target.cols)
+            tgi_write_element(target.data, row * target.row + col * target.col, target.type,
+                              tgi_read_shared_4(tgi_find_sum(box, row, col)));
+    }
+}
+
+/* The place of a warp's next 16 rows, as a warpgroup's tile would lie whose rows of this warp they
+ * are. */
+static __device__ __forceinline__ tgi_cluster_tile tgi_mma_find_place(const tgi_block_tile &tile,
+                                                                      int row, int col)
+{
+    tgi_cluster_tile place = {};
+    place.row = static_cast<int>(tile.row) + row - tgi_thread() / 32 % 4 * 16;
+    place.col = static_cast<int>(tile.col) + col;
+    place.batch = static_cast<int>(tile.batch);
+    return place;
+}
+
+/* Returns the part of D, or of the workspace, that the sums go to. */
+static __device__ __forceinline__ tgi_store_target
+tgi_mma_find_target(const tgi_gemm_args &args, const tgi_cluster_tile &place, int k_part, int cols)
+{
+    tgi_store_target target = tgi_find_target(args, place.row, place.col, place.batch, cols);
+    if (args.k_part_count > 1) {
+        const tgi_problem &p = args.problem;
+        target.type = TG_TYPE_FP32;
+        target.row = p.n;
+        target.col = 1;
+        target.data =
+            static_cast<float *>(args.workspace) +
+            ((static_cast<int64_t>(place.batch) * args.k_part_count + k_part) * p.m + place.row) *
+                p.n +
+            place.col;
+    }
+    return target;
+}
+
+/* Reads back the sums that this lane has staged by tgi_put_fp32. */
+template <int Count>
+static __device__ __forceinline__ void tgi_mma_get_fp32(uint32_t box, float (&sum)[Count])
+{
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < Count; i += 2) {
+        const uint32_t place = tgi_find_sum(box, line + i / 2 % 2 * 8, i / 4 * 8 + lane % 4 * 2);
+        float pair[2];
+        tgi_read_shared_8(place, pair);
+        sum[i] = pair[0];
+        sum[i + 1] = pair[1];
+    }
+}
+
+/* Finishes and stores a warp's 16 rows of 2 Count columns, whose sums it has staged. It is out of
+ * line, once for all kernels of an image, as the epilogue brings code for all types and
+ * activations. */
+template <int Count>
+static __device__ __noinline__ void
+tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_part, uint32_t box)
+{
+    constexpr int cols = 2 * Count;
+    const tgi_store_target target = tgi_mma_find_target(args, place, k_part, cols);
+    const int is_lined = target.col == 1, is_wide = target.type == TG_TYPE_FP32 || !is_lined;
+    if (args.k_part_count == 1 && !(args.is_sum_alone && is_wide)) {
+        float sum[Count];
+        tgi_mma_get_fp32(box, sum);
+        if (!args.is_sum_alone)
+            tgi_apply_epilogue(args, place, sum);
+        if (is_wide)
+            tgi_put_fp32<cols>(box, sum, 0);
+        else if (tgi_is_fp8(target.type))
+            tgi_put_bytes<cols>(box, sum, target.type);
+        else
+            tgi_put_16bit<cols>(box, sum, 0, target.type);
+    }
+    /* Else lanes would read what others have yet to write. */
+    __syncwarp();
+    if (!is_lined)
+        tgi_mma_store_elements<cols>(target, box, tgi_thread() / 32 % 4 * 16);
+    else if (tgi_is_fp8(target.type))
+        tgi_store_lines<1>(tgi_find_lines(target, 0), {0, 0}, box, 0);
+    else
+        tgi_store_lines<2>(tgi_find_lines(target, 0), {0, 0}, box, 0);
+    /* Else lanes would overwrite the rows that others still read. */
+    __syncwarp();
+}
+
+/* Stores Parts times 16 rows of sums, of which sum 4 t + 2 h + j of part i is of row 16 i + lane /
+ * 4 + 8 h and of column 8 t + 2 (lane % 4) + j from (row, col) of the tile on. `shared` is all of
+ * the block's, which nobody reads any more. */
+template <int Parts, int Count>
+static __device__ __forceinline__ void
+tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
+              const float (&sums)[Parts][Count], uint32_t shared)
+{
+    const uint32_t box = shared + TGI_MMA_STORE_FIRST + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
+#pragma unroll 1
+    for (int i = 0; i < Parts; i++) {
+        const tgi_cluster_tile place = tgi_mma_find_place(tile, row + 16 * i, col);
+        if (tile.row + row + 16 * i >= args.problem.m || place.col >= args.problem.n)
+            break;
+#pragma unroll
+        for (int j = 0; j < Parts; j++) /* registers have no index that is computed */
+            if (i == j)
+                tgi_put_fp32<2 * Count>(box, sums[j], 0);
+        tgi_mma_finish<Count>(args, place, tile.k_part, box);
+    }
+}
+
+#endif
