@@ -64,7 +64,8 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
     for (int i = 0; i < 2; i++) {
         is_repacked[i] = is_packed && operand[i].can_repack;
         if (is_repacked[i])
-            packed_bytes += tgi_operand_workspace_bytes(&operand[i].packed);
+            packed_bytes =
+                tgi_checked_add(packed_bytes, tgi_operand_workspace_bytes(&operand[i].packed));
         else if (operand[i].copy_bytes < work.copy_bytes)
             work.copy_bytes = operand[i].copy_bytes;
     }
@@ -73,8 +74,8 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
         work.copy_bytes == TGI_GEMM_VECTOR_BYTES;
     proposal->decision.tile.is_repacked[0] = is_repacked[0];
     proposal->decision.tile.is_repacked[1] = is_repacked[1];
-    proposal->workspace_bytes =
-        tgi_round_up(proposal->workspace_bytes, TGI_MMA_WORKSPACE_UNIT_BYTES) + packed_bytes;
+    proposal->workspace_bytes = tgi_checked_add(
+        tgi_round_up(proposal->workspace_bytes, TGI_MMA_WORKSPACE_UNIT_BYTES), packed_bytes);
     proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)packed_bytes);
 }
 
