@@ -34,9 +34,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Thread_rows, int Thre
           int Threads, int A_along_k, int B_along_k>
 void run_body(void)
 {
-    const tgi_block_schedule<Rows, Cols> schedule(args);
     tgi_mma<Type, Rows, Cols, Depth, 8 * Thread_rows, 4 * Thread_cols, Stages, Threads, A_along_k,
-            B_along_k>::multiply(args, schedule.tile(schedule.begin()), 0);
+            B_along_k>::multiply(args, tgi_block_schedule<Rows, Cols>(args), 0);
 }
 
 #define TGI_HAS_sm80 TGI_CHOSEN
@@ -181,6 +180,9 @@ void draw_output()
     p.epilogue.activation = draw(2) ? TG_ACTIVATION_NONE : TG_ACTIVATION_RELU;
     args.is_sum_alone = tgi_epilogue_is_sum_alone(&p.epilogue);
     args.is_plain = args.is_sum_alone && p.d_type == TG_TYPE_FP32;
+    const int64_t places = p.d.row | p.d.batch | now.d_start | (p.d.col == 1 ? 0 : 1);
+    const int vector_elems = p.d_type == TG_TYPE_FP32 ? 4 : 8;
+    args.d_vector_elems = places % vector_elems ? 1 : vector_elems;
 }
 
 void draw_case(const kernel_row &row)
@@ -207,8 +209,9 @@ void run_case(const kernel_row &row)
 {
     const tgi_problem &p = args.problem;
     const int64_t tiles = (p.m + row.rows - 1) / row.rows * ((p.n + row.cols - 1) / row.cols);
-    host_grid_size = {static_cast<unsigned>(tiles * p.batch_count),
-                      static_cast<unsigned>(args.k_part_count), 1};
+    /* Some blocks have several tiles. */
+    const int64_t width = draw(2) ? tiles * p.batch_count : (tiles * p.batch_count + 1) / 2;
+    host_grid_size = {static_cast<unsigned>(width), static_cast<unsigned>(args.k_part_count), 1};
     for (unsigned y = 0; y < host_grid_size.y; y++)
         for (unsigned x = 0; x < host_grid_size.x; x++) {
             host_block_index = {x, y, 0};

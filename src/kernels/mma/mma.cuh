@@ -2,7 +2,8 @@
  * Family mma: products on warp-level matrix instructions (mma.sync). A block forms a tile of D from
  * a ring of stages in shared memory, which cp.async fills in the background (mma_operand.cuh). Each
  * warp forms a part of the tile; it reads the fragments of a step while it multiplies those of the
- * step before. D leaves through shared memory (mma_store.cuh).
+ * step before. D leaves through shared memory (mma_store.cuh), while the first stages of the
+ * block's next tile are copied.
  */
 #ifndef TGI_MMA_CUH
 #define TGI_MMA_CUH
@@ -25,6 +26,7 @@ struct tgi_mma {
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
     static_assert(stage_bytes == TGI_MMA_STAGE_BYTES(Rows, Cols, Depth), "the row's stage");
     static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
+    static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
     static_assert(Stages >= 2 && steps >= 2, "a stage is read while others are filled");
 
     /* A warp's fragments of a step. */
@@ -85,25 +87,46 @@ struct tgi_mma {
         return found;
     }
 
-    /* The copies of the next stage. What stages with edges need is found again for each: there are
-     * no registers to spare. */
-    struct stream {
+    /* The copies of a unit's next stage. What stages with edges need is found again for each: there
+     * are no registers to spare. */
+    template <class Schedule, typename Unit> struct stream {
         const tgi_gemm_args &args;
-        const tgi_block_tile &tile;
+        const Schedule &schedule;
+        const Unit unit;
         typename operand_a::copies a;
         typename operand_b::copies b;
         int k_left, end; /* k from the next stage on; k_left at which the last whole stage begins */
 
-        __device__ __forceinline__ stream(const tgi_gemm_args &given, const tgi_block_tile &own,
-                                          int64_t first_k)
-            : args(given), tile(own), a(find_source_a(given, own, first_k)),
-              b(find_source_b(given, own, first_k))
+        /* is_on = 0: there is nothing to copy. */
+        __device__ __forceinline__ stream(const tgi_gemm_args &given, const Schedule &all, Unit own,
+                                          int is_on)
+            : args(given), schedule(all), unit(own), a(find_a(0)), b(find_b(0))
         {
             const int has_whole_units =
-                operand_a::has_whole_units(find_source_a(given, own, first_k)) &&
-                operand_b::has_whole_units(find_source_b(given, own, first_k));
-            k_left = static_cast<int>(tgi_count_k(given, first_k));
+                operand_a::has_whole_units(find_a(0)) && operand_b::has_whole_units(find_b(0));
+            k_left = is_on ? count_k() : 0;
             end = has_whole_units ? Depth : INT32_MAX;
+        }
+
+        __device__ __forceinline__ int64_t find_first_k(void) const
+        {
+            return tgi_find_first_k(args, static_cast<unsigned>(schedule.tile(unit).k_part));
+        }
+
+        __device__ __forceinline__ int count_k(void) const
+        {
+            return static_cast<int>(tgi_count_k(args, find_first_k()));
+        }
+
+        /* Return the operands from the unit's k number `k` on. */
+        __device__ __forceinline__ tgi_mma_source find_a(int k) const
+        {
+            return find_source_a(args, schedule.tile(unit), find_first_k() + k);
+        }
+
+        __device__ __forceinline__ tgi_mma_source find_b(int k) const
+        {
+            return find_source_b(args, schedule.tile(unit), find_first_k() + k);
         }
 
         /* Issues part `index` of `count` of the copies of the stage, before all others those of a
@@ -117,10 +140,9 @@ struct tgi_mma {
                 b.issue(stage + operand_a::bytes, index * b_count / count,
                         (index + 1) * b_count / count, Depth * args.problem.b.row);
             } else if (index == 0 && k_left > 0) {
-                const int64_t first_k = tgi_find_first_k(args, static_cast<unsigned>(tile.k_part));
-                const int64_t k = first_k + tgi_count_k(args, first_k) - k_left;
-                operand_a::copy(stage, find_source_a(args, tile, k), k_left);
-                operand_b::copy(stage + operand_a::bytes, find_source_b(args, tile, k), k_left);
+                const int k = count_k() - k_left;
+                operand_a::copy(stage, find_a(k), k_left);
+                operand_b::copy(stage + operand_a::bytes, find_b(k), k_left);
             }
         }
 
@@ -132,31 +154,61 @@ struct tgi_mma {
         }
     };
 
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &args,
-                                                    const tgi_block_tile &tile, uint32_t shared)
+    /* Forms the block's tiles one after another. The first stages of a tile are under way while the
+     * sums of the tile before leave through the last stage. */
+    template <class Schedule>
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given,
+                                                    const Schedule &schedule, uint32_t shared)
     {
         const int warp = static_cast<int>(threadIdx.x) / 32;
         const int row = warp / (Cols / Warp_cols) * Warp_rows;
         const int col = warp % (Cols / Warp_cols) * Warp_cols;
-        stream left(args, tile, tgi_find_first_k(args, static_cast<unsigned>(tile.k_part)));
-        const int stage_count = (left.k_left + Depth - 1) / Depth;
-        float sums[row_parts][8 * col_parts] = {};
-        fragments parts[2]; /* one in use, one being read */
+        float sums[row_parts][8 * col_parts];
+        auto unit = schedule.begin(), before = unit;
 #pragma unroll 1
-        for (int i = 0; i < Stages - 1; i++) {
-            left.issue(shared + i * stage_bytes, 0, 1);
-            left.advance();
+        for (;; before = unit, unit = schedule.next(unit)) {
+            const int has_unit = unit < schedule.end();
+            const auto own = has_unit ? unit : before;
+            stream<Schedule, decltype(unit)> left(schedule.problem(given, own), schedule, own,
+                                                  has_unit);
+#pragma unroll 1
+            for (int i = 0; i < Stages - 1; i++) {
+                left.issue(shared + i * stage_bytes, 0, 1);
+                left.advance();
+            }
+            if (unit != schedule.begin())
+                tgi_mma_store<Type>(schedule.problem(given, before), schedule.tile(before), row,
+                                    col, sums, shared + (Stages - 1) * stage_bytes);
+            if (!has_unit)
+                break;
+            add_tile(left, row, col, sums, shared);
         }
+        tgi_copy_async_wait<0>();
+    }
+
+    /* Sums the tile of `left`, whose first stages are being copied. */
+    template <class Stream>
+    static __device__ __forceinline__ void add_tile(Stream &left, int row, int col,
+                                                    float (&sums)[row_parts][8 * col_parts],
+                                                    uint32_t shared)
+    {
+        fragments parts[2]; /* one in use, one being read */
+#pragma unroll
+        for (int i = 0; i < row_parts; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_parts; j++)
+                sums[i][j] = 0.0f;
         tgi_copy_async_wait<Stages - 2>();
-        /* Else a warp would read what others have yet to copy. */
+        /* Else a warp would read what others have yet to copy, and copy to where others still read
+         * the sums of the tile before. */
         __syncthreads();
         uint32_t a_place = shared + operand_a::find_fragment(row);
         uint32_t b_place = shared + operand_a::bytes + operand_b::find_fragment(col);
-        int read = 0;
-        uint32_t write = shared + (Stages - 1) * stage_bytes;
+        const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
+        uint32_t write = last_stage;
         parts[0].read(a_place, b_place, 0);
 #pragma unroll 1
-        for (int i = 0; i < stage_count; i++) {
+        do {
 #pragma unroll
             for (int j = 0; j < steps; j++) {
                 if (j == steps - 1) {
@@ -165,21 +217,20 @@ struct tgi_mma {
                     /* Else a warp would read of the next stage what others have yet to copy, and
                      * refill this stage while others still read it. */
                     __syncthreads();
-                    write = shared + read * stage_bytes;
-                    read = read + 1 == Stages ? 0 : read + 1;
-                    a_place += read == 0 ? stage_bytes - Stages * stage_bytes : stage_bytes;
-                    b_place += read == 0 ? stage_bytes - Stages * stage_bytes : stage_bytes;
+                    write = write == last_stage ? shared : write + stage_bytes;
+                    const int next =
+                        write == last_stage ? stage_bytes - Stages * stage_bytes : stage_bytes;
+                    a_place += next;
+                    b_place += next;
                 }
                 parts[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
                 if (j < steps - 1)
                     left.issue(write, j, steps - 1);
                 parts[j % 2].multiply(sums);
             }
-        }
-        tgi_copy_async_wait<0>();
-        /* Else sums would overwrite what slower warps still read. */
+        } while (left.k_left > -(Stages - 1) * Depth);
+        /* Else copies of the next tile would overwrite what slower warps still read. */
         __syncthreads();
-        tgi_mma_store(args, tile, row, col, sums, shared);
     }
 };
 

@@ -17,10 +17,10 @@
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
         tgi_wait_for_stream();                                                                     \
-        const tgi_block_schedule<rows, cols> schedule(args);                                       \
         tgi_mma<TGI_TYPE_OF(type), rows, cols, depth, 8 * (thread_rows), 4 * (thread_cols),        \
                 stages, threads, a_along_k, b_along_k>::multiply(args,                             \
-                                                                 schedule.tile(schedule.begin()),  \
+                                                                 tgi_block_schedule<rows, cols>(   \
+                                                                     args),                        \
                                                                  tgi_shared_address(shared));      \
     }
 

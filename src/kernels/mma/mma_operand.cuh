@@ -13,6 +13,7 @@
 #define TGI_MMA_OPERAND_CUH
 
 #include "kernels/copy/tile_copy.cuh"
+#include "kernels/mma/unit_lines.cuh"
 #include "kernels/ptx/shared_memory.cuh"
 
 /* An operand as one block sees it. Element (line, elem) lies at data + line * line_stride + elem *
@@ -41,9 +42,7 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
     static constexpr int unit_elems = 8;
     static constexpr int units = elems / unit_elems, line_bytes = elems * 2;
     static constexpr int bytes = lines * line_bytes;
-    /* Units of a line that change places, and lines that have the same order of units because they
-     * share 128 bytes. */
-    static constexpr int span = units < 8 ? units : 8, alike = 8 / span;
+    typedef tgi_unit_lines<units> places;
     /* A thread copies `accesses` units of a stage, of lines line_step apart. */
     static constexpr int line_step = Threads / units;
     static constexpr int accesses = (lines + line_step - 1) / line_step;
@@ -51,21 +50,9 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
     static_assert(Threads % units == 0 && (has_idle || lines % line_step == 0),
                   "a thread's accesses are alike");
 
-    /* Returns the permutation of a line: its units are found at their number XOR this. */
-    static __device__ __forceinline__ constexpr int find_order(int line)
-    {
-        return line / alike % span;
-    }
-
-    /* Returns the place of a unit in a stage, in bytes. */
-    static __device__ __forceinline__ int find_unit(int line, int unit)
-    {
-        return line * line_bytes + ((unit ^ find_order(line)) << 4);
-    }
-
     static __device__ __forceinline__ int find_elem(int line, int index)
     {
-        return find_unit(line, index / unit_elems) + index % unit_elems * 2;
+        return places::find(line, index / unit_elems) + index % unit_elems * 2;
     }
 
     static __device__ __forceinline__ int own_line()
@@ -99,7 +86,7 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
             left = from.entry_count - (Along_k ? own_line() : own_unit() * unit_elems);
             if (has_idle && own_line() >= lines)
                 left = 0;
-            target = find_unit(own_line(), own_unit());
+            target = places::find(own_line(), own_unit());
         }
 
         __device__ __forceinline__ int is_inside(int i) const
@@ -111,7 +98,8 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
          * order of their units unless eight or all of them lie between. */
         __device__ __forceinline__ uint32_t find_target(uint32_t stage, int i) const
         {
-            return stage + (target ^ find_order(i * line_step) << 4) + i * line_step * line_bytes;
+            return stage + (target ^ places::find_order(i * line_step) << 4) +
+                   i * line_step * line_bytes;
         }
 
         /* Issues accesses first .. end - 1 of the stage at `stage`, in order; the last one moves on
@@ -143,8 +131,20 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
         }
     }
 
-    /* Copies a stage that has k_left of k, with zeros behind, by accesses of from.copy_bytes. It is
-     * out of line, to take no registers of the loop that calls it. */
+    /* Copies the first `count` of `width` elements, an even number, with zeros behind them. */
+    static __device__ __forceinline__ void copy_edge(uint32_t target, const uint16_t *global,
+                                                     int count, int width)
+    {
+        for (int i = 0; i < width; i += 2) {
+            const uint32_t low = i < count ? global[i] : 0;
+            const uint32_t high = i + 1 < count ? global[i + 1] : 0;
+            tgi_write_shared_4(target + 2 * i, __uint_as_float(low | high << 16));
+        }
+    }
+
+    /* Copies a stage that has k_left of k, with zeros behind, by accesses of from.copy_bytes, none
+     * of which reads outside the operand. It is out of line, to take no registers of the loop that
+     * calls it. */
     static __device__ __noinline__ void copy(uint32_t stage, const tgi_mma_source from, int k_left)
     {
         const int line_count = Along_k ? from.entry_count : k_left;
@@ -157,15 +157,17 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
 #pragma unroll 1
         for (int i = threadIdx.x << shift; i < lines * elems; i += Threads << shift) {
             const int line = i / elems, index = i % elems;
-            const int count = line < line_count ? max(0, min(width, elem_count - index)) : 0;
+            const int count = line < line_count ? elem_count - index : 0;
             const uint16_t *global = from.data + line * from.line_stride + index;
             const uint32_t target = stage + find_elem(line, index);
+            if (count < width)
+                copy_edge(target, global, count, width);
             if (from.copy_bytes == 16)
-                tgi_copy_async<16>(target, global, count * 2);
+                tgi_copy_async_if<16>(target, global, count >= width);
             else if (from.copy_bytes == 8)
-                tgi_copy_async<8>(target, global, count * 2);
+                tgi_copy_async_if<8>(target, global, count >= width);
             else
-                tgi_copy_async<4>(target, global, count * 2);
+                tgi_copy_async_if<4>(target, global, count >= width);
         }
     }
 
@@ -179,8 +181,8 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int low = lane / 8 % 2, high = lane / 16;
         const int entry = first + lane % 8 + (Is_a ? low : high) * 8, half = Is_a ? high : low;
-        return Along_k ? find_unit(entry, half)
-                       : find_unit(lane % 8 + half * 8, entry / unit_elems);
+        return Along_k ? places::find(entry, half)
+                       : places::find(lane % 8 + half * 8, entry / unit_elems);
     }
 
     /* Reads the fragment of entries 16 i .. 16 i + 15 of the warp at a step of the stage. */

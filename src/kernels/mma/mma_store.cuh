@@ -9,7 +9,7 @@
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/fragment_staging.cuh"
 #include "kernels/epilogue/line_store.cuh"
-#include "kernels/mma/mma_shape.h"
+#include "kernels/mma/unit_lines.cuh"
 #include "kernels/schedule/tile.cuh"
 
 /* Stores 16 staged rows of FP32 sums, from line `line` of the box on, to a D of any strides. */
@@ -107,15 +107,76 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_pa
     __syncwarp();
 }
 
+/* Stores one unit of 8 columns, or what of it lies left of the end of D: elems of its elements. */
+static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, uint32_t place, int elems)
+{
+    if (elems >= 8) {
+        *reinterpret_cast<uint4 *>(data) = tgi_read_shared_unit(place);
+        return;
+    }
+#pragma unroll 1
+    for (int i = 0; i < elems; i++)
+        data[i] = tgi_read_shared_2(place + 2 * i);
+}
+
+/* Stores sums as numbers of Type, 16 rows at a time, to a D whose rows allow units of 16 bytes.
+ * Rows pass through one half of the warp's `shared` memory and then the other. */
+template <tg_type Type, int Parts, int Count>
+static __device__ __forceinline__ void
+tgi_mma_store_units(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
+                    const float (&sums)[Parts][Count], uint32_t shared)
+{
+    typedef tgi_unit_lines<Count / 4> lines;
+    constexpr int half_bytes = 16 * lines::bytes, row_step = 32 / lines::units;
+    const tgi_problem &p = args.problem;
+    const int lane = tgi_thread() % 32, unit = lane % lines::units;
+    const int64_t first_row = tile.row + row + lane / lines::units;
+    const int64_t first_col = tile.col + col + unit * 8;
+    const int elems = static_cast<int>(min(p.n - first_col, static_cast<int64_t>(8)));
+    int rows_left = static_cast<int>(min(p.m - first_row, static_cast<int64_t>(16 * Parts)));
+    uint16_t *data =
+        static_cast<uint16_t *>(args.d) + tgi_offset(p.d, tile.batch, first_row, first_col);
+#pragma unroll 1
+    for (int i = 0; i < Parts; i++) {
+        const uint32_t half = shared + i % 2 * half_bytes;
+#pragma unroll
+        for (int j = 0; j < Parts; j++) /* registers have no index that is computed */
+            if (i == j)
+#pragma unroll
+                for (int t = 0; t < Count; t += 2) {
+                    const int line = lane / 4 + t / 2 % 2 * 8;
+                    const uint32_t pair = tgi_encode_pair(Type, sums[j][t], sums[j][t + 1]);
+                    tgi_write_shared_4(half + lines::find(line, t / 4) + lane % 4 * 4,
+                                       __uint_as_float(pair));
+                }
+        /* Else lanes would read what others have yet to write, and overwrite in the next turn what
+         * they still read of the last. */
+        __syncwarp();
+#pragma unroll
+        for (int j = 0; j < 16; j += row_step) {
+            const int line = lane / lines::units + j;
+            if (rows_left > j)
+                tgi_mma_store_unit(data + j * p.d.row, half + lines::find(line, unit), elems);
+        }
+        rows_left -= 16;
+        data += 16 * p.d.row;
+    }
+}
+
 /* Stores Parts times 16 rows of sums, of which sum 4 t + 2 h + j of part i is of row 16 i + lane /
- * 4 + 8 h and of column 8 t + 2 (lane % 4) + j from (row, col) of the tile on. `shared` is all of
- * the block's, which nobody reads any more. */
-template <int Parts, int Count>
+ * 4 + 8 h and of column 8 t + 2 (lane % 4) + j from (row, col) of the tile on. The block has
+ * TGI_MMA_STORE_BYTES of `shared` memory for it. */
+template <tg_type Type, int Parts, int Count>
 static __device__ __forceinline__ void
 tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
               const float (&sums)[Parts][Count], uint32_t shared)
 {
-    const uint32_t box = shared + TGI_MMA_STORE_FIRST + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
+    if (args.is_sum_alone && args.k_part_count == 1 && args.d_vector_elems == 8 &&
+        args.problem.d_type == Type) {
+        tgi_mma_store_units<Type>(args, tile, row, col, sums, shared + tgi_thread() / 32 * 4096);
+        return;
+    }
+    const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
 #pragma unroll 1
     for (int i = 0; i < Parts; i++) {
         const tgi_cluster_tile place = tgi_mma_find_place(tile, row + 16 * i, col);

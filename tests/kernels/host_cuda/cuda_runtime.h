@@ -193,7 +193,7 @@ static inline void on_host_copy_async_if(uint32_t shared, const void *global, in
 {
     if (is_on)
         host_copy(shared, global, Bytes, Bytes);
-    else
+    else if (Bytes == 16)
         host_skip_copy();
 }
 
