@@ -125,7 +125,7 @@ struct problem_case {
 problem_case now;
 
 /* Draws a layout of count x k elements, entries along k if along_k. Returns how many elements all
- * batch entries take. `alignment`: what strides are multiples of, elements. */
+ * batch entries take, up to the last one. `alignment`: what strides are multiples of, elements. */
 int64_t draw_layout(int64_t count, int64_t k, int along_k, int alignment, int gap, int64_t &entry,
                     int64_t &depth, int64_t &batch)
 {
@@ -135,7 +135,7 @@ int64_t draw_layout(int64_t count, int64_t k, int along_k, int alignment, int ga
     entry = along_k ? pitch : gap;
     depth = along_k ? gap : pitch;
     batch = args.problem.batch_count > 1 ? pitch * lines : 0;
-    return pitch * lines * args.problem.batch_count;
+    return batch * (args.problem.batch_count - 1) + pitch * (lines - 1) + gap * (length - 1) + 1;
 }
 
 void draw_operands(const kernel_row &row)
