@@ -131,14 +131,34 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
         }
     }
 
-    /* Copies the first `count` of `width` elements, an even number, with zeros behind them. */
-    static __device__ __forceinline__ void copy_edge(uint32_t target, const uint16_t *global,
-                                                     int count, int width)
+    /* Writes `width` zeros, an even number. */
+    static __device__ __forceinline__ void clear(uint32_t target, int width)
     {
-        for (int i = 0; i < width; i += 2) {
-            const uint32_t low = i < count ? global[i] : 0;
-            const uint32_t high = i + 1 < count ? global[i + 1] : 0;
-            tgi_write_shared_4(target + 2 * i, __uint_as_float(low | high << 16));
+#pragma unroll 1
+        for (int i = 0; i < width; i += 2)
+            tgi_write_shared_4(target + 2 * i, 0.0f);
+    }
+
+    /* Copies the elements behind the last whole access of each line, and zeros behind them to the
+     * end of that access. A thread's loads of a line are all under way at once. */
+    static __device__ __forceinline__ void copy_ends(uint32_t stage, const tgi_mma_source &from,
+                                                     int line_count, int elem_count, int width)
+    {
+        const int first = elem_count / width * width, count = elem_count - first;
+        if (count == 0 || first >= elems)
+            return;
+#pragma unroll 1
+        for (int line = threadIdx.x; line < min(line_count, lines); line += Threads) {
+            const uint16_t *global = from.data + line * from.line_stride + first;
+            uint32_t elem[unit_elems];
+#pragma unroll
+            for (int i = 0; i < unit_elems; i++)
+                elem[i] = i < count ? global[i] : 0;
+#pragma unroll
+            for (int i = 0; i < unit_elems; i += 2)
+                if (i < width)
+                    tgi_write_shared_4(stage + find_elem(line, first) + 2 * i,
+                                       __uint_as_float(elem[i] | elem[i + 1] << 16));
         }
     }
 
@@ -154,14 +174,15 @@ template <int Count, int Depth, int Along_k, int Is_a, int Threads> struct tgi_m
             return;
         }
         const int width = from.copy_bytes / 2, shift = 31 - __clz(width);
+        copy_ends(stage, from, line_count, elem_count, width);
 #pragma unroll 1
         for (int i = threadIdx.x << shift; i < lines * elems; i += Threads << shift) {
             const int line = i / elems, index = i % elems;
             const int count = line < line_count ? elem_count - index : 0;
             const uint16_t *global = from.data + line * from.line_stride + index;
             const uint32_t target = stage + find_elem(line, index);
-            if (count < width)
-                copy_edge(target, global, count, width);
+            if (count <= 0)
+                clear(target, width);
             if (from.copy_bytes == 16)
                 tgi_copy_async_if<16>(target, global, count >= width);
             else if (from.copy_bytes == 8)

@@ -9,7 +9,6 @@
 #include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/fragment_staging.cuh"
 #include "kernels/epilogue/line_store.cuh"
-#include "kernels/mma/unit_lines.cuh"
 #include "kernels/schedule/tile.cuh"
 
 /* Stores 16 staged rows of FP32 sums, from line `line` of the box on, to a D of any strides. */
@@ -107,56 +106,68 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_pa
     __syncwarp();
 }
 
-/* Stores one unit of 8 columns, or what of it lies left of the end of D: elems of its elements. */
-static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, uint32_t place, int elems)
+/* Stores `cols` 16-bit numbers of each of a warp's 16 rows, which it has staged in a box, wherever
+ * the rows begin. It is out of line because line_store.cuh brings much code. */
+static __device__ __noinline__ void
+tgi_mma_store_rows(const tgi_gemm_args &args, const tgi_cluster_tile place, int cols, uint32_t box)
+{
+    const tgi_store_target target = tgi_find_target(args, place.row, place.col, place.batch, cols);
+    tgi_store_lines<2>(tgi_find_lines(target, 0), {0, 0}, box, 0);
+}
+
+/* Stores one unit of 8 columns, or what of it lies left of the end of D: `elems` of them. */
+static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, uint32_t unit, int elems)
 {
     if (elems >= 8) {
-        *reinterpret_cast<uint4 *>(data) = tgi_read_shared_unit(place);
+        *reinterpret_cast<uint4 *>(data) = tgi_read_shared_unit(unit);
         return;
     }
 #pragma unroll 1
     for (int i = 0; i < elems; i++)
-        data[i] = tgi_read_shared_2(place + 2 * i);
+        data[i] = tgi_read_shared_2(unit + 2 * i);
 }
 
-/* Stores sums as numbers of Type, 16 rows at a time, to a D whose rows allow units of 16 bytes.
- * Rows pass through one half of the warp's `shared` memory and then the other. */
+/* Stores sums as numbers of Type, 16 rows at a time, to a D whose rows are contiguous. Rows pass
+ * through one box and then through the other, of the two that the warp shares with three more. */
 template <tg_type Type, int Parts, int Count>
 static __device__ __forceinline__ void
-tgi_mma_store_units(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
-                    const float (&sums)[Parts][Count], uint32_t shared)
+tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
+                     const float (&sums)[Parts][Count], uint32_t boxes)
 {
-    typedef tgi_unit_lines<Count / 4> lines;
-    constexpr int half_bytes = 16 * lines::bytes, row_step = 32 / lines::units;
+    constexpr int cols = 2 * Count, units = cols / 8, row_step = 32 / units;
     const tgi_problem &p = args.problem;
-    const int lane = tgi_thread() % 32, unit = lane % lines::units;
-    const int64_t first_row = tile.row + row + lane / lines::units;
-    const int64_t first_col = tile.col + col + unit * 8;
-    const int elems = static_cast<int>(min(p.n - first_col, static_cast<int64_t>(8)));
-    int rows_left = static_cast<int>(min(p.m - first_row, static_cast<int64_t>(16 * Parts)));
+    const int lane = tgi_thread() % 32, first_line = tgi_thread() / 32 % 4 * 16;
+    const int64_t own_row = tile.row + row + lane / units;
+    const int64_t own_col = tile.col + col + lane % units * 8;
+    const int elems = static_cast<int>(min(p.n - own_col, static_cast<int64_t>(8)));
+    int rows_left = static_cast<int>(min(p.m - own_row, static_cast<int64_t>(16 * Parts)));
     uint16_t *data =
-        static_cast<uint16_t *>(args.d) + tgi_offset(p.d, tile.batch, first_row, first_col);
+        static_cast<uint16_t *>(args.d) + tgi_offset(p.d, tile.batch, own_row, own_col);
 #pragma unroll 1
     for (int i = 0; i < Parts; i++) {
-        const uint32_t half = shared + i % 2 * half_bytes;
+        const uint32_t box = boxes + i % 2 * TGI_BOX_BYTES;
 #pragma unroll
         for (int j = 0; j < Parts; j++) /* registers have no index that is computed */
             if (i == j)
 #pragma unroll
                 for (int t = 0; t < Count; t += 2) {
-                    const int line = lane / 4 + t / 2 % 2 * 8;
+                    const int line = first_line + lane / 4 + t / 2 % 2 * 8;
                     const uint32_t pair = tgi_encode_pair(Type, sums[j][t], sums[j][t + 1]);
-                    tgi_write_shared_4(half + lines::find(line, t / 4) + lane % 4 * 4,
+                    tgi_write_shared_4(tgi_find_unit(box, line, t / 4) + lane % 4 * 4,
                                        __uint_as_float(pair));
                 }
         /* Else lanes would read what others have yet to write, and overwrite in the next turn what
          * they still read of the last. */
         __syncwarp();
+        if (args.d_vector_elems == 8) {
 #pragma unroll
-        for (int j = 0; j < 16; j += row_step) {
-            const int line = lane / lines::units + j;
-            if (rows_left > j)
-                tgi_mma_store_unit(data + j * p.d.row, half + lines::find(line, unit), elems);
+            for (int j = 0; j < 16; j += row_step)
+                if (rows_left > j)
+                    tgi_mma_store_unit(
+                        data + j * p.d.row,
+                        tgi_find_unit(box, first_line + lane / units + j, lane % units), elems);
+        } else {
+            tgi_mma_store_rows(args, tgi_mma_find_place(tile, row + 16 * i, col), cols, box);
         }
         rows_left -= 16;
         data += 16 * p.d.row;
@@ -171,12 +182,12 @@ static __device__ __forceinline__ void
 tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
               const float (&sums)[Parts][Count], uint32_t shared)
 {
-    if (args.is_sum_alone && args.k_part_count == 1 && args.d_vector_elems == 8 &&
-        args.problem.d_type == Type) {
-        tgi_mma_store_units<Type>(args, tile, row, col, sums, shared + tgi_thread() / 32 * 4096);
+    const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
+    if (args.is_sum_alone && args.k_part_count == 1 && args.problem.d_type == Type &&
+        args.problem.d.col == 1) {
+        tgi_mma_store_packed<Type>(args, tile, row, col, sums, box);
         return;
     }
-    const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
 #pragma unroll 1
     for (int i = 0; i < Parts; i++) {
         const tgi_cluster_tile place = tgi_mma_find_place(tile, row + 16 * i, col);
