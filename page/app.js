@@ -1,12 +1,12 @@
 // The shell of the page holds the state and the tabs, and gives views what they need.
 // page/README.md is the contract.
-import {readRecords} from './bench.js';
-import {button, choice, numberField, slider} from './controls.js';
-import {html, svg} from './elements.js';
-import {loadModel} from './model.js';
-import {readSources} from './sources.js';
-import {makeState} from './state.js';
-import {figure, table} from './table.js';
+import {readRecords} from './facts/bench.js';
+import {button, choice, numberField, slider} from './parts/controls.js';
+import {html, svg} from './parts/elements.js';
+import {loadModel} from './facts/model.js';
+import {readSources} from './facts/sources.js';
+import {makeState} from './parts/state.js';
+import {figure, table} from './parts/table.js';
 import {views} from './views.js';
 
 const OWN_TILE = 16;

@@ -5,6 +5,6 @@ import owners from './views/owners.js';
 import plan from './views/plan.js';
 import reads from './views/reads.js';
 import roofline from './views/roofline.js';
-import walk from './views/walk.js';
+import walk from './walk/walk.js';
 
 export const views = [walk, owners, roofline, reads, accesses, ladder, plan];

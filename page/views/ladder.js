@@ -1,10 +1,10 @@
 // This view shows how far each rung of the ladder gets, what it changed, and what each line of its
 // source moves.
 import {explainMeasured, formatError, isHere, isOfSize, isPeer, isPlain, nameRecord} from
-    '../bench.js';
-import {bars} from '../chart.js';
-import {formatCount, formatRate} from '../format.js';
-import {LIMITERS, predictRate} from '../model.js';
+    '../facts/bench.js';
+import {bars} from '../parts/chart.js';
+import {formatCount, formatRate} from '../parts/format.js';
+import {LIMITERS, predictRate} from '../facts/model.js';
 import {drawBeside} from './beside.js';
 import {drawCliffs} from './cliffs.js';
 import {drawSource} from './ladder_source.js';

@@ -1,9 +1,9 @@
 // This view shows who computes what: a tile of D, its threads and warps, and the elements of each.
-import {formatCount} from '../format.js';
-import {addPatterns, listenToArrows, listenToClicks} from './drawing.js';
-import {drawOwners, drawTiles, getTileCell, makeGridScale} from './owners_picture.js';
-import {makeRange} from './range.js';
-import {formatRange, makeTileFields, makeTiling} from './tiling.js';
+import {formatCount} from '../parts/format.js';
+import {addPatterns, listenToArrows, listenToClicks} from '../parts/drawing.js';
+import {drawOwners, drawTiles, getTileCell, makeGridScale} from '../pictures/owners_picture.js';
+import {makeRange} from '../parts/range.js';
+import {formatRange, makeTileFields, makeTiling} from '../facts/tiling.js';
 
 const WARP_THREADS = 32;
 

@@ -1,11 +1,11 @@
 // This view shows the plan: every kernel that could form the product, what was predicted, what was
 // measured, and why each lost. The planner is the library's own, for any chip; the processor's plan
 // was made where the page was written.
-import {bars} from '../chart.js';
+import {bars} from '../parts/chart.js';
 import {explainMeasured, isOfSize, isPeer, isPlain, listMeasured, listMeasuredOnCpu, nameOrigin,
-        nameRecord} from '../bench.js';
-import {formatCount, formatTime} from '../format.js';
-import {LIMITERS} from '../model.js';
+        nameRecord} from '../facts/bench.js';
+import {formatCount, formatTime} from '../parts/format.js';
+import {LIMITERS} from '../facts/model.js';
 
 const SHOWN_MOST = 12; // the most kernels of a chart
 const PREDICTED = [{label: 'predicted (estimate)', isRight: true}];

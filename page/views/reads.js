@@ -1,8 +1,8 @@
 // This view counts reads: bytes at each level of memory from the model, and beside them what the
 // simulator and a GPU's counters counted.
-import {findChip} from '../bench.js';
-import {bars} from '../chart.js';
-import {formatBytes, formatCount} from '../format.js';
+import {findChip} from '../facts/bench.js';
+import {bars} from '../parts/chart.js';
+import {formatBytes, formatCount} from '../parts/format.js';
 
 const SECTOR_BYTES = 32;
 const SIZES = [4, 8, 16, 31, 32, 48, 64, 100, 128, 250, 256, 512, 1000, 1024, 2048, 4095, 4096,

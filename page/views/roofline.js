@@ -1,11 +1,11 @@
 // This view shows tile sizes on the roofline: what a tile asks of memory and of a multiprocessor,
 // and how far it can get on a chip.
-import {explainMeasured} from '../bench.js';
-import {legend, mark, plot} from '../chart.js';
-import {formatBytes, formatCount, formatRate, formatShare, formatTime} from '../format.js';
-import {LIMITERS} from '../model.js';
+import {explainMeasured} from '../facts/bench.js';
+import {legend, mark, plot} from '../parts/chart.js';
+import {formatBytes, formatCount, formatRate, formatShare, formatTime} from '../parts/format.js';
+import {LIMITERS} from '../facts/model.js';
 import {findRegisters, findRow, listBlockTiles, listMeasuredPoints, listPredicted,
-        listRegisterTiles} from './roofline_points.js';
+        listRegisterTiles} from '../facts/roofline_points.js';
 
 // LOOKS says how each kind of point is marked.
 const LOOKS = {

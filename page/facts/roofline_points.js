@@ -1,7 +1,7 @@
 // This module makes the points of the roofline (rungs of the ladder, rows of the planner, measured
 // records) and the tiles that its sliders go through.
-import {isOfSize, isPeer, isPlain, listMeasured, nameOrigin, nameRecord} from '../bench.js';
-import {predictRate} from '../model.js';
+import {isOfSize, isPeer, isPlain, listMeasured, nameOrigin, nameRecord} from './bench.js';
+import {predictRate} from './model.js';
 
 // Threads of these families of the planner hold a register tile each, and the families take every
 // size.

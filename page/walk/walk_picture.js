@@ -1,6 +1,6 @@
 // This module draws A, B and D as rectangles, B above D and A to its left, with the tiles at hand.
 // Lengths are in the drawing's units. The part of a tile outside its matrix is drawn too, hatched.
-import {formatRange} from './tiling.js';
+import {formatRange} from '../facts/tiling.js';
 import {formatValue} from './walk_values.js';
 
 const GAP = 34;

@@ -1,5 +1,5 @@
 // The player plays, pauses, steps, changes the speed of the walk and scrubs through it.
-import {makeTileFields} from './tiling.js';
+import {makeTileFields} from '../facts/tiling.js';
 
 const SPEED_LEAST = 0.5; // places a second
 const SPEED_MOST = 8;

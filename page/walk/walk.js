@@ -1,14 +1,14 @@
 // This view walks tile by tile: one block of D after another, phase by phase, with what its threads
 // hold.
-import {formatCount} from '../format.js';
-import {addPatterns, listenToClicks, makeScroll} from './drawing.js';
+import {formatCount} from '../parts/format.js';
+import {addPatterns, listenToClicks, makeScroll} from '../parts/drawing.js';
 import {describeSource} from './walk_source.js';
 import {countDone, makeWalk} from './walk_plan.js';
 import {describeTiles, drawWalk, makePlanes, makeScale} from './walk_picture.js';
 import {makePlayer} from './walk_player.js';
 import {showShared, showSums, showTerms} from './walk_tiles.js';
 import {makeValues} from './walk_values.js';
-import {makeTiling} from './tiling.js';
+import {makeTiling} from '../facts/tiling.js';
 
 const PRESETS = [
     {label: '4 x 4, tile 2: the walkthrough', state: {m: 4, n: 4, k: 4, kernel: 'tiled', tile: 2}},
