@@ -47,8 +47,8 @@ static const struct argp_option option_list[] = {
      "lists; may be repeated",
      0},
     {"peer", 'p', "NAME", 0,
-     "openblas, blis, onednn, onednn_sgemm, mkl, on a GPU cublas, cublas_lt, cublas_best, all that "
-     "are installed (the default) or none; may be repeated",
+     "openblas, blis, onednn, onednn_sgemm, libxsmm, mkl, on a GPU cublas, cublas_lt, "
+     "cublas_best, all that are installed (the default) or none; may be repeated",
      0},
     {"threads", 't', "COUNTS", 0, "Thread counts, separated by commas, such as 1,2", 0},
     {"device", key_device, "NAME", 0,
@@ -331,8 +331,8 @@ int cli_run_bench(int argc, char **argv)
                "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n"
                "  tilegemm bench --device cuda --suite square --cold\n"
                "  tilegemm bench --device sim --shape 256x256x256 --kernel ladder\n\n"
-               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN, "
-               "TILEGEMM_MKL or TILEGEMM_CUBLAS (a folder or a file) if that is set.",
+               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_CUBLAS, ... (a folder or a "
+               "file) if that is set.",
     };
     bench_options options = {
         .min_time_s = 0.005, .max_time_s = -1.0 /* not given */, .round_count = 15};
