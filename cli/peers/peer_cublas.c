@@ -18,6 +18,7 @@ typedef struct cublas {
     int (*create)(void **handle);
     int (*destroy)(void *handle);
     int (*get_version)(void *handle, int *version);
+    int (*set_stream)(void *handle, void *stream);
     int (*sgemm)(void *handle, int op_a, int op_b, int m, int n, int k, const float *alpha,
                  const void *a, int lda, const void *b, int ldb, const float *beta, void *c,
                  int ldc);
@@ -40,12 +41,13 @@ int cli_bind_cublas(cli_peer *peer)
     *(void **)&library.create = dlsym(handle, "cublasCreate_v2");
     *(void **)&library.destroy = dlsym(handle, "cublasDestroy_v2");
     *(void **)&library.get_version = dlsym(handle, "cublasGetVersion_v2");
+    *(void **)&library.set_stream = dlsym(handle, "cublasSetStream_v2");
     *(void **)&library.sgemm = dlsym(handle, "cublasSgemm_v2");
     *(void **)&library.dgemm = dlsym(handle, "cublasDgemm_v2");
     *(void **)&library.gemm_ex = dlsym(handle, "cublasGemmEx");
     *(void **)&library.gemm_batch = dlsym(handle, "cublasGemmStridedBatchedEx");
-    if (!library.create || !library.destroy || !library.get_version || !library.sgemm ||
-        !library.dgemm || !library.gemm_ex || !library.gemm_batch) {
+    if (!library.create || !library.destroy || !library.get_version || !library.set_stream ||
+        !library.sgemm || !library.dgemm || !library.gemm_ex || !library.gemm_batch) {
         snprintf(peer->reason, sizeof peer->reason, "the library lacks a function of cuBLAS: %s",
                  peer->remedy);
         return 0;
@@ -114,6 +116,8 @@ int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state,
     const float alpha = (float)gemm->alpha, beta = 0.0F;
     const double beta_fp64 = 0.0;
     (void)peer;
+    if (library.set_stream(state, operands->stream) != 0)
+        return 0;
     if (gemm->batch_count > 1)
         return run_batch(gemm, state, operands);
     if (gemm->type == TG_TYPE_FP64)

@@ -80,6 +80,11 @@ EXPORTED int cublasGetVersion_v2(void *handle, int *version)
     return success;
 }
 
+EXPORTED int cublasSetStream_v2(void *handle, void *stream)
+{
+    return handle && !stream ? success : invalid_value;
+}
+
 EXPORTED int cublasSgemm_v2(void *handle, int op_a, int op_b, int m, int n, int k,
                             const float *alpha, const void *a, int lda, const void *b, int ldb,
                             const float *beta, void *c, int ldc)

@@ -196,6 +196,12 @@ class OnFakeDriver(unittest.TestCase):
                         shape, "--peer", "cublas_lt", TILEGEMM_CUBLAS=CUBLAS)
             self.assertIn(reason, json.loads(done.stdout)["summaries"][0]["skipped"][0]["reason"])
 
+    def test_graph_needs_a_driver_that_has_graphs(self):
+        for device in ("cuda", "cpu"):
+            done = call("bench", "--device", device, "--shape", "8x8x8", "--graph")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("--graph needs a GPU whose driver has CUDA graphs", done.stderr)
+
     def test_peer_that_is_missing(self):
         done = call("bench", "--device", "cuda", "--shape", "8x8x8", "--peer", "cublas",
                     TILEGEMM_CUBLAS=FAKE)
