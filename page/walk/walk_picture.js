@@ -1,100 +1,68 @@
-// This module draws A, B and D as rectangles, B above D and A to its left, with the tiles at hand.
-// Lengths are in the drawing's units. The part of a tile outside its matrix is drawn too, hatched.
-import {formatRange} from '../facts/tiling.js';
-import {formatValue} from './walk_values.js';
+// This module draws a walk at its scales: the matrices in global memory, and the tiles of the block
+// at hand in shared memory and registers. The part of a tile outside its matrix is drawn too,
+// hatched.
+import {traceRuns} from '../pictures/owners_picture.js';
+import {drawMotion} from './walk_motion.js';
+import {fitValue, formatValue, TEXT_LEAST} from './walk_values.js';
 
-const GAP = 34;
-const TOP = 20; // room for a title
-const CELL_MOST = 40;
-const CELL_LEAST = 22; // numbers cannot be read in smaller cells, so no cells are drawn
-const PICTURE = 760;
-const AXIS_MOST = 240;
-const CELLS_SIDE_MOST = 16; // elements side by side that keep their numbers on a narrow screen
-const AXIS_LEAST = 44;
-const TILE_LEAST = 7; // pixels: smaller tiles are drawn so large, to be seen
+const TILE_LEAST = 9; // pixels: smaller tiles are drawn so large, to be seen
+const GRID_LEAST = 4.5; // pixels between lines
 
-// Returns the pixels of an element along m, n and k in a picture of at most `width`. Small products
-// have cells. In others the length of each axis tells which is longer, without one of them
-// vanishing. Cells that are legible do not shrink further: a narrow screen scrolls up to
-// CELLS_SIDE_MOST of them.
-export function makeScale(tiling, width) {
-    const padded = {m: tiling.downCount * tiling.rows, n: tiling.acrossCount * tiling.cols,
-                    k: tiling.stepCount * tiling.depth};
-    const across = padded.k + padded.n;
-    const room = Math.min(PICTURE, width) - GAP - 8;
-    const fitted = Math.min(CELL_MOST, Math.floor(room / across),
-                            Math.floor(PICTURE / (padded.k + padded.m)));
-    const cell = across <= CELLS_SIDE_MOST ? Math.max(fitted, CELL_LEAST) : fitted;
-    if (cell >= CELL_LEAST)
-        return {hasCells: true, m: cell, n: cell, k: cell, padded};
-    const longest = Math.max(padded.m, padded.n, padded.k);
-    const most = Math.min(AXIS_MOST, room / 2);
-    const scale = size => Math.max(AXIS_LEAST, most * size / longest) / size;
-    return {hasCells: false, m: scale(padded.m), n: scale(padded.n), k: scale(padded.k), padded};
-}
+const rect = (svg, box, kind) => svg('rect', {...box, class: kind});
 
-// Makes a matrix at its place, which maps rows and columns to the drawing.
-function makePlane(x, y, rowCount, colCount, perRow, perCol) {
-    return {
-        rowCount, colCount, perRow, perCol,
-        getBox: (row, col, rows, cols) => ({x: x + col * perCol, y: y + row * perRow,
-                                            width: cols * perCol, height: rows * perRow}),
-    };
-}
-
-export function makePlanes(tiling, scale) {
-    const left = scale.padded.k * scale.k + GAP;
-    const top = TOP + scale.padded.k * scale.k + GAP;
-    return {
-        a: makePlane(0, top, tiling.m, tiling.k, scale.m, scale.k),
-        b: makePlane(left, TOP, tiling.k, tiling.n, scale.k, scale.n),
-        d: makePlane(left, top, tiling.m, tiling.n, scale.m, scale.n),
-        width: left + scale.padded.n * scale.n + 2,
-        height: top + scale.padded.m * scale.m + 2,
-    };
-}
+// Returns the step of a grid: the tile's, or a multiple of it where lines would touch.
+const widenStep = (step, pixels) => step * 2 ** Math.max(0, Math.ceil(
+    Math.log2(GRID_LEAST / (step * pixels))));
 
 // Draws all lines of a grid as one path, because an element for each would be thousands.
 function drawGrid(svg, plane, rowStep, colStep) {
     const all = plane.getBox(0, 0, plane.rowCount, plane.colCount);
+    const down = widenStep(rowStep, plane.perRow);
+    const across = widenStep(colStep, plane.perCol);
     let path = '';
-    if (rowStep * plane.perRow >= 4) {
-        for (let row = rowStep; row < plane.rowCount; row += rowStep)
-            path += `M${all.x} ${all.y + row * plane.perRow}h${all.width}`;
-    }
-    if (colStep * plane.perCol >= 4) {
-        for (let col = colStep; col < plane.colCount; col += colStep)
-            path += `M${all.x + col * plane.perCol} ${all.y}v${all.height}`;
-    }
+    for (let row = down; row < plane.rowCount; row += down)
+        path += `M${all.x} ${all.y + row * plane.perRow}h${all.width}`;
+    for (let col = across; col < plane.colCount; col += across)
+        path += `M${all.x + col * plane.perCol} ${all.y}v${all.height}`;
     return path ? svg('path', {d: path, class: 'grid'}) : null;
 }
 
-function drawCells(svg, plane, getText) {
+// Writes a number into a box; the whole number stands in its title if it does not fit.
+export function drawNumber(svg, box, value, kind = '') {
+    const text = fitValue(value, box.width);
+    const size = Math.min(14, Math.max(TEXT_LEAST, 1.5 * box.width / Math.max(text.length, 2)));
+    return svg('text', {x: box.x + box.width / 2, y: box.y + box.height / 2,
+                        class: `cell ${kind}`, style: `font-size: ${size}px`},
+               [text, text === formatValue(value) ? null : svg('title', {}, formatValue(value))]);
+}
+
+function drawNumbers(svg, plane, getValue) {
     const cells = [];
     for (let row = 0; row < plane.rowCount; row++) {
         for (let col = 0; col < plane.colCount; col++) {
-            const text = getText(row, col);
-            const box = plane.getBox(row, col, 1, 1);
-            const size = Math.min(13, 1.45 * box.width / Math.max(text.length, 2));
-            cells.push(svg('text', {x: box.x + box.width / 2, y: box.y + box.height / 2,
-                                    class: 'cell', style: `font-size: ${size}px`}, text));
+            const value = getValue(row, col);
+            if (value !== null && value !== undefined)
+                cells.push(drawNumber(svg, plane.getBox(row, col, 1, 1), value,
+                                      value === 0 ? 'nought' : ''));
         }
     }
     return cells;
 }
 
 // Draws the part of a tile's box that no matrix fills: below it, and to its right.
-function drawOutside(svg, plane, row, col, rows, cols) {
-    const inRows = Math.max(0, Math.min(rows, plane.rowCount - row));
-    const inCols = Math.max(0, Math.min(cols, plane.colCount - col));
+function drawOutside(svg, plane, row, col, rows, cols, rowCount, colCount) {
+    const inRows = Math.max(0, Math.min(rows, rowCount - row));
+    const inCols = Math.max(0, Math.min(cols, colCount - col));
     const parts = [[row + inRows, col, rows - inRows, cols],
                    [row, col + inCols, inRows, cols - inCols]];
-    return parts.filter(part => part[2] > 0 && part[3] > 0).map(
-        part => svg('rect', {...plane.getBox(...part), class: 'outside'}));
+    return parts.filter(part => part[2] > 0 && part[3] > 0)
+        .map(part => rect(svg, plane.getBox(...part), 'outside'));
 }
 
 // Widens a tile's box to a size that can be seen, about the same middle and within its matrix.
-function widen(box, all) {
+export function findTileBox(plane, row, col, rows, cols) {
+    const all = plane.getBox(0, 0, plane.rowCount, plane.colCount);
+    const box = plane.getBox(row, col, rows, cols);
     const stretch = (start, length, from, most) => {
         const shown = Math.max(length, Math.min(TILE_LEAST, most));
         const place = start - (shown - length) / 2;
@@ -106,83 +74,142 @@ function widen(box, all) {
     return {x, y, width, height};
 }
 
-function drawTile(svg, plane, kind, row, col, rows, cols) {
-    const all = plane.getBox(0, 0, plane.rowCount, plane.colCount);
-    const box = widen(plane.getBox(row, col, rows, cols), all);
-    return [svg('rect', {...box, class: `tile tile-${kind}`}),
-            drawOutside(svg, plane, row, col, rows, cols)];
-}
+const drawTile = (svg, plane, kind, ...place) => [
+    rect(svg, findTileBox(plane, ...place), `tile tile-${kind}`),
+    drawOutside(svg, plane, ...place, plane.rowCount, plane.colCount)];
 
 function drawMatrix(svg, plane, name, sizes, steps) {
     const all = plane.getBox(0, 0, plane.rowCount, plane.colCount);
-    return [svg('text', {x: all.x, y: all.y - 7, class: 'name'}, [name, ` ${sizes}`]),
-            drawGrid(svg, plane, ...steps),
-            svg('rect', {...all, class: 'matrix'})];
-}
-
-// Draws the blocks of D that are done: whole rows of blocks, and those of this row.
-function drawDone(svg, plane, block, isStored) {
-    const colCount = block.firstCol + (isStored ? block.colCount : 0);
-    return [[0, 0, block.firstRow, plane.colCount], [block.firstRow, 0, block.rowCount, colCount]]
-        .filter(part => part[2] > 0 && part[3] > 0)
-        .map(part => svg('rect', {...plane.getBox(...part), class: 'done'}));
+    return [svg('text', {x: all.x, y: all.y - 6, class: 'name'}, `${name} ${sizes}`),
+            drawGrid(svg, plane, ...steps), rect(svg, all, 'matrix')];
 }
 
 // Draws what is done, and the bands in which the tiles at hand move.
-function drawGround(svg, {tiling, block, place, planes: {a, b, d}}) {
+function drawGround(svg, {tiling, block, place, layout: {matrices: {a, b, d}}}) {
     const done = Math.min(place.step * tiling.depth, tiling.k);
-    const rect = (box, kind) => svg('rect', {...box, class: kind});
-    return [rect(a.getBox(block.firstRow, 0, block.rowCount, done), 'done'),
-            rect(b.getBox(0, block.firstCol, done, block.colCount), 'done'),
-            drawDone(svg, d, block, place.isStore),
-            rect(d.getBox(0, 0, tiling.m, tiling.n), 'hit'),
-            rect(a.getBox(block.firstRow, 0, block.rowCount, tiling.k), 'band'),
-            rect(b.getBox(0, block.firstCol, tiling.k, block.colCount), 'band')];
+    const stored = block.firstCol + (place.isStore ? block.colCount : 0);
+    const all = plane => plane.getBox(0, 0, plane.rowCount, plane.colCount);
+    const parts = [
+        [all(a), 'ground-a'], [all(b), 'ground-b'], [all(d), 'ground-d'],
+        [a.getBox(block.firstRow, 0, block.rowCount, tiling.k), 'band band-a'],
+        [b.getBox(0, block.firstCol, tiling.k, block.colCount), 'band band-b'],
+        [a.getBox(block.firstRow, 0, block.rowCount, done), 'done done-a'],
+        [b.getBox(0, block.firstCol, done, block.colCount), 'done done-b'],
+        [d.getBox(0, 0, block.firstRow, d.colCount), 'done done-d'],
+        [d.getBox(block.firstRow, 0, block.rowCount, stored), 'done done-d'],
+        [all(d), 'hit']];
+    return parts.filter(([box]) => box.width > 0 && box.height > 0)
+        .map(([box, kind]) => rect(svg, box, kind));
 }
 
-function drawMatrices(svg, {tiling, scale, planes}) {
+function drawMatrices(svg, {tiling, block, place, walk, values, layout: {matrices}}) {
     const {m, n, k, rows, cols, depth} = tiling;
-    const steps = (...tile) => scale.hasCells ? [1, 1] : tile;
-    return [drawMatrix(svg, planes.a, 'A', `${m} x ${k}`, steps(rows, depth)),
-            drawMatrix(svg, planes.b, 'B', `${k} x ${n}`, steps(depth, cols)),
-            drawMatrix(svg, planes.d, 'D', `${m} x ${n}`, steps(rows, cols))];
-}
-
-function drawTiles(svg, {tiling, block, place, walk, planes}) {
-    const {rows, cols, depth} = tiling;
-    const pair = (step, ...kinds) => [
-        drawTile(svg, planes.a, kinds[0], block.firstRow, step * depth, rows, depth),
-        drawTile(svg, planes.b, kinds[1], step * depth, block.firstCol, depth, cols)];
+    const {a, b, d, hasNumbers} = matrices;
+    const steps = (...tile) => hasNumbers ? [1, 1] : tile;
     const isAhead = walk.isBuffered && place.loadedSteps > place.step + 1;
-    return [place.isStore ? [] : pair(place.step, 'a', 'b'),
-            isAhead ? pair(place.step + 1, 'next', 'next') : [],
-            drawTile(svg, planes.d, 'd', block.firstRow, block.firstCol, rows, cols)];
+    const pair = (step, ...kinds) => [
+        drawTile(svg, a, kinds[0], block.firstRow, step * depth, rows, depth),
+        drawTile(svg, b, kinds[1], step * depth, block.firstCol, depth, cols)];
+    return [
+        drawMatrix(svg, a, 'A', `${m} x ${k}`, steps(rows, depth)),
+        drawMatrix(svg, b, 'B', `${k} x ${n}`, steps(depth, cols)),
+        drawMatrix(svg, d, 'D', `${m} x ${n}`, steps(rows, cols)),
+        place.isStore ? null : pair(place.step, 'a', 'b'),
+        isAhead ? pair(place.step + 1, 'next', 'next') : null,
+        drawTile(svg, d, 'd', block.firstRow, block.firstCol, rows, cols),
+        hasNumbers ? [drawNumbers(svg, a, values.a), drawNumbers(svg, b, values.b),
+                      values.hasSums ? drawNumbers(svg, d, values.getShown(block, place)) : null]
+                   : null];
 }
 
-function drawValues(svg, {block, place, scale, planes, values}) {
-    if (!scale.hasCells)
-        return [];
-    return [drawCells(svg, planes.a, (row, p) => formatValue(values.a(row, p))),
-            drawCells(svg, planes.b, (p, col) => formatValue(values.b(p, col))),
-            values.hasSums ? drawCells(svg, planes.d, values.getShown(block, place)) : []];
+// Marks the row of A, the column of B and the sums of the thread that was chosen.
+function drawThread(svg, {layout: {tiles: {a, b, d}}, owners, thread, tiling}) {
+    const rows = new Set();
+    const cols = new Set();
+    owners.forEach((line, row) => line.forEach((owner, col) => {
+        if (owner === thread) {
+            rows.add(row);
+            cols.add(col);
+        }
+    }));
+    const box = d.getBox(0, 0, tiling.rows, tiling.cols);
+    return [
+        [...rows].map(row => rect(svg, a.getBox(row, 0, 1, tiling.depth), 'need-of a')),
+        [...cols].map(col => rect(svg, b.getBox(0, col, tiling.depth, 1), 'need-of b')),
+        svg('path', {d: traceRuns(owners, d.perRow, owner => owner === thread), class: 'own',
+                     transform: `translate(${box.x} ${box.y})`})];
 }
 
-// Draws a view {tiling, block, place, walk, values, scale, planes}.
+function drawTileNames(svg, {tiling, walk, layout: {tiles: {a, b, d}}, names}) {
+    const {rows, cols, depth} = tiling;
+    const name = (plane, text) => {
+        const {x, y} = plane.getBox(0, 0, 1, 1);
+        return svg('text', {x, y: y - 6, class: 'name'}, text);
+    };
+    return [name(a, `A ${rows} x ${depth}${walk.hasShared ? '' : ', no copy'}`),
+            name(b, `B ${depth} x ${cols}${walk.hasShared ? '' : ', no copy'}`),
+            name(d, names.sums)];
+}
+
+function drawTiles(svg, view) {
+    const {tiling, block, place, walk, values, layout: {tiles: {a, b, d, hasNumbers}}} = view;
+    const {rows, cols, depth} = tiling;
+    const step = tiling.getStep(place.step);
+    const held = walk.hasShared ? '' : ' no-copy';
+    const all = (plane, kind) => rect(svg, plane.getBox(0, 0, plane.rowCount, plane.colCount),
+                                      kind);
+    const sums = values.hasSums ? values.sums(block, place.multipliedSteps) : () => null;
+    const valueOf = {
+        a: (row, p) => block.firstRow + row < tiling.m && p < step.count
+            ? values.a(block.firstRow + row, step.first + p) : 0,
+        b: (p, col) => p < step.count && block.firstCol + col < tiling.n
+            ? values.b(step.first + p, block.firstCol + col) : 0,
+        d: (row, col) => row < block.rowCount && col < block.colCount && place.multipliedSteps
+            ? sums(block.firstRow + row, block.firstCol + col) : null};
+    const outside = (plane, rowCount, colCount) =>
+        drawOutside(svg, plane, 0, 0, plane.rowCount, plane.colCount, rowCount, colCount);
+    return [
+        all(a, `held tile-a${held}`), all(b, `held tile-b${held}`), all(d, 'held tile-d'),
+        outside(a, block.rowCount, step.count), outside(b, step.count, block.colCount),
+        outside(d, block.rowCount, block.colCount),
+        svg('rect', {...d.getBox(0, 0, block.rowCount, block.colCount), class: 'progress',
+                     style: `fill-opacity: ${0.3 * place.multipliedSteps / tiling.stepCount}`}),
+        drawGrid(svg, a, 1, 1), drawGrid(svg, b, 1, 1), drawGrid(svg, d, 1, 1),
+        drawTileNames(svg, view),
+        drawThread(svg, view),
+        hasNumbers ? [drawNumbers(svg, a, valueOf.a), drawNumbers(svg, b, valueOf.b),
+                      drawNumbers(svg, d, valueOf.d)] : null,
+        svg('rect', {...d.getBox(0, 0, rows, cols), class: 'hit hit-thread'})];
+}
+
+// Draws the panels and, from the tile in D to its panel, the rays of a lens.
+function drawPanels(svg, {tiling, block, layout, names}) {
+    const [first, second] = layout.panels;
+    const from = findTileBox(layout.matrices.d, block.firstRow, block.firstCol, tiling.rows,
+                             tiling.cols);
+    const top = Math.max(...[layout.matrices.d, layout.tiles.d].map(
+        plane => plane.getBox(0, 0, 1, 1).y));
+    const rays = layout.isWide
+        ? `M${from.x + from.width} ${from.y}L${second.x} ${top}` +
+          `M${from.x + from.width} ${from.y + from.height}L${second.x} ` +
+          `${second.y + second.height - 8}`
+        : `M${from.x} ${from.y + from.height}L8 ${second.y}` +
+          `M${from.x + from.width} ${from.y + from.height}L${second.width - 8} ${second.y}`;
+    const panel = (box, kind, text) => [
+        svg('rect', {...box, rx: 8, class: `panel ${kind}`}),
+        svg('text', {x: box.x + 12, y: box.y + 20, class: 'place'}, text)];
+    return [panel(first, 'global', names.global), panel(second, 'on-chip', names.shared),
+            svg('path', {d: rays, class: 'rays'})];
+}
+
+// Draws a view {tiling, block, place, walk, values, layout, owners, thread, names}.
 export function drawWalk(svg, view, label) {
-    const {width, height} = view.planes;
-    const nodes = [drawGround, drawMatrices, drawTiles, drawValues].map(draw => draw(svg, view));
+    const {width, height} = view.layout;
+    const nodes = [drawPanels, drawGround, drawMatrices, drawTiles, drawMotion]
+        .map(draw => draw(svg, view)).flat(Infinity);
     return svg('svg', {
-        viewBox: `-2 0 ${width + 4} ${height + 4}`, role: 'img', 'aria-label': label,
-        width: Math.round(width), style: `min-width: ${Math.round(width)}px`,
-        class: view.scale.hasCells ? 'walk-picture' : 'walk-picture small',
+        viewBox: `-1 -1 ${width + 2} ${height + 2}`, role: 'img', 'aria-label': label,
+        width: Math.round(width) + 2, class: 'walk-picture',
     }, nodes);
 }
 
-// Describes the places of D and k in words, for the caption and for who cannot see the drawing.
-export function describeTiles(tiling, block, place) {
-    const step = tiling.getStep(place.step);
-    const down = formatRange(block.firstRow, block.rowCount);
-    const across = formatRange(block.firstCol, block.colCount);
-    const along = formatRange(step.first, step.count);
-    return {down, across, along};
-}
