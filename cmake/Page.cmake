@@ -82,7 +82,7 @@ function(tg_add_page page)
                 --target=es2020 --log-level=warning --loader:.wasm=binary --loader:.cu=text
                 "--alias:model.wasm=${folder}/model.wasm" "--alias:ladder=${folder}/ladder.js"
                 "--outfile=${folder}/page.js"
-        COMMAND "${TG_ESBUILD}" "${sources}/style.css" --bundle --minify --log-level=warning
+        COMMAND "${TG_ESBUILD}" "${sources}/styles/style.css" --bundle --minify --log-level=warning
                 "--outfile=${folder}/page.css"
         COMMAND ${CMAKE_COMMAND} "-DTEMPLATE=${sources}/template.html" "-DFOLDER=${folder}"
                 "-DPAGE=${page}" -P "${PROJECT_SOURCE_DIR}/cmake/join_page.cmake"

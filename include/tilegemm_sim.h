@@ -126,6 +126,9 @@ typedef struct tg_simulation_options {
     int64_t l2_bytes;   /* size of the L2 cache that is modelled (default: 60 MiB, an H200's) */
     /* Multiply-adds up to which all blocks run. Beyond it only some of them do (default: 2^28). */
     int64_t work_limit;
+    /* The barrier at which no thread waits, from 1 on in the order of the kernel; the findings say
+     * what it was for (default: none). */
+    int without_barrier;
     tg_simulation_progress *progress;
     void *progress_state;
     tg_simulation_trace *trace;

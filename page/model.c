@@ -192,6 +192,19 @@ int EXPORT(get_kernel_count)(void)
     return tgi_kernels_count();
 }
 
+/* Tells how a row forms products, and how many products of slices make one of FP32 operands. */
+static void tell_math(const tgi_kernel *kernel)
+{
+    static const char *const names[] = {
+        [TGI_MATH_fma] = "fma",   [TGI_MATH_dot] = "dot",     [TGI_MATH_mma] = "mma",
+        [TGI_MATH_tf32] = "tf32", [TGI_MATH_bf16x] = "bf16x", [TGI_MATH_fp16x] = "fp16x",
+    };
+    tell_text("math", names[kernel->math]);
+    tell_number("slice_products", tgi_kernels_has_slices(kernel)
+                                      ? tgi_precision_sliced(TG_PRECISION_DEFAULT)->product_count
+                                      : 1);
+}
+
 /* Tells a row of the kernel table. */
 void EXPORT(tell_kernel)(int index)
 {
@@ -217,6 +230,7 @@ void EXPORT(tell_kernel)(int index)
     tell(fields, kernel);
     tell_text("isa", tgi_kernels_isa_name(kernel->isa));
     tell_text("type", tg_get_type_name(kernel->type));
+    tell_math(kernel);
     tell_number("ladder_rung", tgi_kernels_rung(kernel->family));
     tell_text("idea", tgi_kernels_idea(kernel->family));
 }

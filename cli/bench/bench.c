@@ -23,6 +23,7 @@ enum option_key {
     key_precision,
     key_batch_invariant,
     key_sustained,
+    key_graph,
     key_type
 };
 
@@ -47,8 +48,8 @@ static const struct argp_option option_list[] = {
      "lists; may be repeated",
      0},
     {"peer", 'p', "NAME", 0,
-     "openblas, blis, onednn, onednn_sgemm, mkl, on a GPU cublas, cublas_lt, cublas_best, all that "
-     "are installed (the default) or none; may be repeated",
+     "openblas, blis, onednn, onednn_sgemm, libxsmm, mkl, on a GPU cublas, cublas_lt, "
+     "cublas_best, all that are installed (the default) or none; may be repeated",
      0},
     {"threads", 't', "COUNTS", 0, "Thread counts, separated by commas, such as 1,2", 0},
     {"device", key_device, "NAME", 0,
@@ -76,6 +77,7 @@ static const struct argp_option option_list[] = {
      "Leave out kernels of ladder or all whose predicted time is over FACTOR times "
      "that of the planner's choice (default: none)",
      0},
+    {"graph", key_graph, NULL, 0, "Time calls on a GPU as CUDA graphs, without the host's work", 0},
     {"hot", key_hot, NULL, 0, "Use the same operands for every call; the default", 0},
     {"cold", key_cold, NULL, 0,
      "Rotate operands over twice the last-level cache, so that each call reads from memory", 0},
@@ -182,6 +184,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case key_sustained:
         is_right = cli_parse_double("--sustained", arg, 0.0, 60.0, &options->sustained_time_s);
         break;
+    case key_graph:
+        options->is_graph = 1;
+        break;
     case key_within:
         is_right = cli_parse_double("--within", arg, 1.0, 1e9, &options->within);
         break;
@@ -276,6 +281,12 @@ static int set_defaults(bench_options *options)
         exit_code = cli_check_kernel_names(options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = cli_open_bench_peers(options);
+    if (exit_code == CLI_EXIT_OK && options->is_graph &&
+        (!options->is_on_gpu || !cli_open_graphs(options->held))) {
+        cli_print_error("--graph needs a GPU whose driver has CUDA graphs; pass --device cuda, or "
+                        "leave --graph out");
+        exit_code = CLI_EXIT_MISSING;
+    }
     return exit_code;
 }
 
@@ -327,12 +338,10 @@ int cli_run_bench(int argc, char **argv)
                "Examples:\n"
                "  tilegemm bench --shape 1024x1024x1024 --threads 1,2\n"
                "  tilegemm bench --suite skinny --type fp32,fp64 --json skinny.json\n"
-               "  tilegemm bench --shape 512x512x512 --kernel ladder --peer none\n"
                "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n"
-               "  tilegemm bench --device cuda --suite square --cold\n"
                "  tilegemm bench --device sim --shape 256x256x256 --kernel ladder\n\n"
-               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_BLIS, TILEGEMM_ONEDNN, "
-               "TILEGEMM_MKL or TILEGEMM_CUBLAS (a folder or a file) if that is set.",
+               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_CUBLAS, ... (a folder or a "
+               "file) if that is set.",
     };
     bench_options options = {
         .min_time_s = 0.005, .max_time_s = -1.0 /* not given */, .round_count = 15};

@@ -54,6 +54,7 @@ typedef struct bench_options {
     double within;           /* limit for ladder and all, in times of the planner's prediction */
     int round_count;
     int is_cold;
+    int is_graph;     /* the calls of a sample on a GPU are one CUDA graph */
     int is_on_gpu;    /* filled by cli_open_bench_peers */
     int is_simulated; /* filled by cli_hold_context: counts stand in the place of times */
     int refused_code; /* cli_exit of the option that was refused */
@@ -146,6 +147,13 @@ void cli_free_result(bench_result *result);     /* frees the results */
 /* Fill the samples and errors of the contenders (bench_measure.c). Return a cli_exit. */
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
                        cli_progress *progress);
+
+/* Run a contender once; open the driver's graphs, or return 0 if it has none; return the seconds a
+ * call over about `repeat_count` calls, or a negative number if one failed (bench_sample.c). */
+tg_status cli_run_contender(const bench_contender *contender, const tg_buffers *buffers);
+int cli_open_graphs(const tg_context *context);
+double cli_time_sample(const bench_contender *contender, cli_operand_ring *ring,
+                       int64_t repeat_count, int is_graph);
 
 /* Measures the host time of the planner's choice on a GPU, where its calls are short
  * (bench_host_time.c). Returns a cli_exit. */

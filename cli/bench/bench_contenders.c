@@ -104,7 +104,7 @@ static int check_peer_names(const bench_options *options, int is_on_gpu)
             continue;
         if (!peer) {
             cli_print_error("--peer = '%s' is not a peer; pass all, none, openblas, blis, onednn, "
-                            "onednn_sgemm, mkl, cublas, cublas_lt or cublas_best",
+                            "onednn_sgemm, libxsmm, mkl, cublas, cublas_lt or cublas_best",
                             name);
             return CLI_EXIT_MISSING;
         }

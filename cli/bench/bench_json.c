@@ -103,16 +103,17 @@ static json_t *make_head_json(const bench_options *options, int argc, char **arg
         tg_get_device_info(context, &info, sizeof info) != TG_STATUS_OK)
         return NULL;
     json_t *head =
-        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:f, s:f, s:f, s:i}", "version",
-                  tg_get_version(), "source", cli_get_source(), "compiler", cli_get_compiler(),
-                  "date", date, "command", make_command_json(argc, argv), "machine",
-                  cli_make_machine_json(&options->machine, &info), "peers", make_peers_json(),
-                  "environment", make_environment_json(), "mode",
+        json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:s, s:b, s:f, s:f, s:f, s:i}",
+                  "version", tg_get_version(), "source", cli_get_source(), "compiler",
+                  cli_get_compiler(), "date", date, "command", make_command_json(argc, argv),
+                  "machine", cli_make_machine_json(&options->machine, &info), "peers",
+                  make_peers_json(), "environment", make_environment_json(), "mode",
                   options->is_simulated ? "simulated"
                   : options->is_cold    ? "cold"
                                         : "hot",
-                  "sustained_time_s", options->sustained_time_s, "min_time_s", options->min_time_s,
-                  "max_time_s", options->max_time_s, "round_count", options->round_count);
+                  "is_graph", options->is_graph, "sustained_time_s", options->sustained_time_s,
+                  "min_time_s", options->min_time_s, "max_time_s", options->max_time_s,
+                  "round_count", options->round_count);
     tg_destroy_context(context);
     return head;
 }

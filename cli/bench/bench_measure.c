@@ -14,44 +14,6 @@ enum { round_minimum = 3, one_shot_samples = 9, cached_plans = 1000 };
 static const double compare_flop_limit = 3e7;
 /* A call this long needs no untimed call before it: waking threads costs it nothing. */
 static const double long_call_s = 0.1;
-static const double clock_step_s = 1e-9;
-
-/* The calls of one contender. */
-typedef struct timed_run {
-    const bench_contender *contender;
-    cli_operand_ring *ring;
-} timed_run;
-
-static tg_status run_contender(const bench_contender *contender, const tg_buffers *buffers)
-{
-    if (contender->is_peer)
-        return cli_run_peer_call(&contender->call, buffers) ? TG_STATUS_OK
-                                                            : TG_STATUS_DEVICE_FAILURE;
-    return tg_execute_plan(contender->plan, buffers);
-}
-
-static tg_status run_next(void *state, int64_t index)
-{
-    const timed_run *run = state;
-    (void)index;
-    if (run->contender->is_on_host) {
-        const tg_buffers buffers = cli_get_host_buffers(run->ring);
-        return run_contender(run->contender, &buffers);
-    }
-    return run_contender(run->contender, cli_next_buffers(run->ring));
-}
-
-/* Returns the seconds a call over `repeat_count` calls, at least one step of the clock over all of
- * them; negative if a call failed. */
-static double time_sample(const bench_contender *contender, cli_operand_ring *ring,
-                          int64_t repeat_count)
-{
-    timed_run run = {contender, ring};
-    double elapsed_s = 0.0;
-    tg_status status =
-        tg_time_calls(contender->context, run_next, &run, repeat_count, NULL, &elapsed_s);
-    return status == TG_STATUS_OK ? fmax(elapsed_s, clock_step_s) / (double)repeat_count : -1.0;
-}
 
 /* Reports a failed call. A kernel's failure ends the run; a peer is left out and keeps its
  * samples. */
@@ -77,7 +39,8 @@ static int run_first(bench_contender *contender, const cli_operand_ring *ring)
     if (cli_poison_output(ring) != TG_STATUS_OK)
         return 0;
     double start_s = cli_read_clock();
-    if (run_contender(contender, contender->is_on_host ? &host : &ring->buffers[0]) != TG_STATUS_OK)
+    if (cli_run_contender(contender, contender->is_on_host ? &host : &ring->buffers[0]) !=
+        TG_STATUS_OK)
         return 0;
     contender->call_s = cli_read_clock() - start_s;
     if (is_on_gpu) {
@@ -104,19 +67,22 @@ static int verify_contender(bench_contender *contender, const cli_operand_ring *
 }
 
 /* Finds how many calls fill a sample, from the time of the first call. Returns 0 if one failed. */
-static int calibrate(bench_contender *contender, cli_operand_ring *ring, double min_time_s)
+static int calibrate(const bench_options *options, bench_contender *contender,
+                     cli_operand_ring *ring)
 {
+    const double min_time_s = options->min_time_s;
     contender->repeat_count = 1;
     if (contender->call_s > fmax(long_call_s, min_time_s))
         return 1;
-    contender->call_s = time_sample(contender, ring, 1);
+    contender->call_s = cli_time_sample(contender, ring, 1, options->is_graph);
     while (contender->call_s > 0.0 &&
            contender->call_s * (double)contender->repeat_count < min_time_s) {
         /* The count grows at most tenfold: the first calls are slower than later ones. */
         double wanted = 1.1 * min_time_s / fmax(contender->call_s, 1e-9);
         double limit = 10.0 * (double)contender->repeat_count;
         contender->repeat_count = (int64_t)ceil(fmin(wanted, limit));
-        contender->call_s = time_sample(contender, ring, contender->repeat_count);
+        contender->call_s =
+            cli_time_sample(contender, ring, contender->repeat_count, options->is_graph);
     }
     return contender->call_s > 0.0;
 }
@@ -279,7 +245,7 @@ static int prepare_contenders(const bench_options *options, bench_result *result
         int is_run = run_first(contender, ring);
         if (is_run && verify_contender(contender, ring) != CLI_EXIT_OK)
             return CLI_EXIT_WRONG;
-        if (!is_run || !calibrate(contender, ring, options->min_time_s)) {
+        if (!is_run || !calibrate(options, contender, ring)) {
             if (report_failed_call(result, contender) != CLI_EXIT_OK)
                 return CLI_EXIT_WRONG;
             continue;
@@ -316,9 +282,10 @@ static int take_samples(const bench_options *options, bench_result *result, cli_
             pause_before(result);
             double sample_s = 0.0;
             if (contender->call_s < long_call_s)
-                sample_s = time_sample(contender, ring, 1);
+                sample_s = cli_time_sample(contender, ring, 1, options->is_graph);
             if (sample_s >= 0.0)
-                sample_s = time_sample(contender, ring, contender->repeat_count);
+                sample_s =
+                    cli_time_sample(contender, ring, contender->repeat_count, options->is_graph);
             if (sample_s < 0.0) {
                 if (report_failed_call(result, contender) != CLI_EXIT_OK)
                     return CLI_EXIT_WRONG;
@@ -347,8 +314,9 @@ static int measure_sustained(const bench_options *options, bench_result *result,
         if (contender->sample_count == 0 || contender->is_on_host)
             continue;
         int64_t count = (int64_t)ceil(options->sustained_time_s / contender->median_s);
-        double warm_s = time_sample(contender, ring, count);
-        contender->sustained_s = warm_s > 0.0 ? time_sample(contender, ring, count) : warm_s;
+        double warm_s = cli_time_sample(contender, ring, count, options->is_graph);
+        contender->sustained_s =
+            warm_s > 0.0 ? cli_time_sample(contender, ring, count, options->is_graph) : warm_s;
         if (contender->sustained_s < 0.0 && report_failed_call(result, contender) != CLI_EXIT_OK)
             return CLI_EXIT_WRONG;
     }

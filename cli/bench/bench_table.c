@@ -32,10 +32,11 @@ void cli_print_bench_head(const bench_options *options)
                tg_get_version());
         return;
     }
-    printf("tilegemm %s; %s operands, median of up to %d samples of %g ms or more\n",
+    printf("tilegemm %s; %s operands%s, median of up to %d samples of %g ms or more\n",
            tg_get_version(),
            options->is_cold ? "cold (rotated over twice the last-level cache)" : "hot",
-           options->round_count, options->min_time_s * 1e3);
+           options->is_graph ? ", calls in CUDA graphs" : "", options->round_count,
+           options->min_time_s * 1e3);
     printf("%d processors online, load average %.2f before the first sample\n",
            options->machine.processor_count, options->machine.load_average);
     cli_peer *peer = NULL;

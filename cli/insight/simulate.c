@@ -9,16 +9,18 @@
 #include "progress.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef struct simulate_options {
     cli_query query;
-    int has_trace, has_lines, has_requests;
+    int has_trace, has_lines, has_requests, without_barrier;
 } simulate_options;
 
-enum { key_trace = CLI_KEY_OWN, key_lines, key_requests };
+enum { key_trace = CLI_KEY_OWN, key_lines, key_requests, key_without_barrier };
+enum { barrier_most = 16 }; /* the largest number of a barrier */
 /* The largest number of elements of D and of multiply-adds with --trace, which a person reads. */
 enum { trace_elems_most = 4096, trace_macs_most = 1 << 20 };
 
@@ -43,6 +45,8 @@ static const struct argp_option option_list[] = {
      "turns of shared memory; JSON also has the thread of the first block that "
      "forms each element",
      0},
+    {"without-barrier", key_without_barrier, "N", 0,
+     "Let no thread wait at the kernel's N-th barrier, and see what the simulator finds", 0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
 };
@@ -60,6 +64,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case key_requests:
         options->has_requests = 1;
         return 0;
+    case key_without_barrier:
+        return cli_parse_int("--without-barrier", arg, 1, barrier_most, &options->without_barrier)
+                   ? 0
+                   : EINVAL;
     case ARGP_KEY_END:
         cli_require_shape(state, &options->query);
         if (!options->query.kernel)
@@ -160,6 +168,7 @@ static tg_status simulate_one(simulate_case *run, const tg_chip *chip, const cha
                  : run->options->has_trace ? cli_print_phase
                                            : NULL,
         .trace_state = run->phases.list ? (void *)&run->phases : (void *)&trace,
+        .without_barrier = run->options->without_barrier,
         .watch = run->log ? cli_keep_request : NULL,
         .watch_state = run->log,
     };

@@ -31,7 +31,7 @@ static void print_moves(const cli_trace *trace, const tg_trace_phase *phase)
             if (access->space == 'S' && !access->is_write)
                 continue;
             if (shown == 0)
-                printf("    thread (%u, %u):", first->thread_x, first->thread_y);
+                printf("    thread (%u, %u):", first->thread_y, first->thread_x);
             printf("%s %s ", shown ? "," : "", access->is_write ? "writes" : "reads");
             print_access(trace, access);
             shown++;
@@ -75,8 +75,8 @@ static void print_sums(const tg_trace_phase *phase)
         if (is_next)
             printf(" %g", (double)sum->value);
         else
-            printf("%s    partial sums of thread (%u, %u): %g", i ? "\n" : "", sum->thread_x,
-                   sum->thread_y, (double)sum->value);
+            printf("%s    partial sums of thread (%u, %u): %g", i ? "\n" : "", sum->thread_y,
+                   sum->thread_x, (double)sum->value);
     }
     if (phase->sum_count)
         putchar('\n');
@@ -85,7 +85,7 @@ static void print_sums(const tg_trace_phase *phase)
 void cli_print_phase(void *state, const tg_trace_phase *phase)
 {
     const cli_trace *trace = state;
-    printf("  block (%u, %u), phase %d: ", phase->block_x, phase->block_y, phase->phase);
+    printf("  block (%u, %u), phase %d: ", phase->block_y, phase->block_x, phase->phase);
     if (phase->barrier_line)
         printf("to the barrier at line %d\n", phase->barrier_line);
     else

@@ -69,6 +69,20 @@ static cli_peer peers[] = {
         .run = cli_run_onednn_sgemm,
     },
     {
+        .name = "libxsmm",
+        .remedy = "apt-get install libxsmm-dev and run tools/setup/peers, or set TILEGEMM_LIBXSMM "
+                  "to its folder",
+        .path_variable = "TILEGEMM_LIBXSMM",
+        .libraries = {"libxsmm.so", "libxsmm.so.1"},
+        .settings = {{"LIBXSMM_TARGET", "skx", 1}},
+        .bind = cli_bind_libxsmm,
+        .set_thread_count = cli_set_libxsmm_threads,
+        .explain_unsupported = cli_explain_libxsmm,
+        .prepare = cli_prepare_libxsmm,
+        .run = cli_run_libxsmm,
+        .release = cli_release_libxsmm,
+    },
+    {
         .name = "mkl",
         .remedy = "run tools/setup/peers (PyPI package mkl), or set TILEGEMM_MKL to its folder",
         .path_variable = "TILEGEMM_MKL",

@@ -11,15 +11,20 @@
 
 enum { PEER_LIBRARY_CAPACITY = 6, PEER_SETTING_CAPACITY = 3, PEER_TEXT_BYTES = 256 };
 
-/* D = alpha op(A) op(B) with row-major matrices, as BLAS defines it. A column-major D is computed
- * as the transpose of a row-major one: a of this struct is then our B, and b our A. */
+/* D = activation(alpha op(A) op(B) + beta C + bias) with row-major matrices, for each entry of a
+ * batch. A column-major D is computed as the transpose of a row-major one: a of this struct is then
+ * our B, and b our A. */
 typedef struct peer_gemm {
     int is_swapped;
     int is_a_transposed, is_b_transposed;
-    int64_t m, n, k, lda, ldb, ldd;
-    double alpha;
+    int64_t m, n, k, lda, ldb, ldc, ldd;
+    int64_t batch_count, batch_a, batch_b, batch_c, batch_d; /* elements from entry to entry */
+    double alpha, beta;
     tg_type type, b_type, d_type; /* b_type differs from type only if both are FP8 */
     int is_tf32;                  /* FP32 inputs may be rounded to TF32 */
+    tg_bias bias;                 /* m values (ROW) or n (COL) of d_type */
+    tg_activation activation;
+    tg_scale a_scale, b_scale, d_scale;
 } peer_gemm;
 
 typedef void (*peer_sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k,
@@ -28,6 +33,14 @@ typedef void (*peer_sgemm)(int order, int transpose_a, int transpose_b, int m, i
 typedef void (*peer_dgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k,
                            double alpha, const double *a, int lda, const double *b, int ldb,
                            double beta, double *c, int ldc);
+typedef void (*peer_sgemm_batch)(int order, int transpose_a, int transpose_b, int m, int n, int k,
+                                 float alpha, const float *a, int lda, int batch_a, const float *b,
+                                 int ldb, int batch_b, float beta, float *c, int ldc, int batch_c,
+                                 int batch_count);
+typedef void (*peer_dgemm_batch)(int order, int transpose_a, int transpose_b, int m, int n, int k,
+                                 double alpha, const double *a, int lda, int batch_a,
+                                 const double *b, int ldb, int batch_b, double beta, double *c,
+                                 int ldc, int batch_c, int batch_count);
 
 /* An environment variable that the library reads when it is opened. `value` is NULL if only the
  * user's value is of interest. */
@@ -51,10 +64,11 @@ struct cli_peer {
     void (*set_thread_count)(const cli_peer *peer, int thread_count); /* NULL on a GPU */
     /* Returns NULL, or why the peer cannot compute `gemm`, in static storage. */
     const char *(*explain_unsupported)(const peer_gemm *gemm);
-    /* Prepare, run and release one gemm; `state` belongs to the peer. Return 0 on failure. */
+    /* Prepare, run and release one gemm; `state` belongs to the peer, `operands` are those of the
+     * gemm, A and B swapped where it says so. Return 0 on failure. */
     int (*prepare)(const cli_peer *peer, const peer_gemm *gemm, void **state);
-    int (*run)(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-               const void *b, void *d);
+    int (*run)(const cli_peer *peer, const peer_gemm *gemm, void *state,
+               const tg_buffers *operands);
     void (*release)(void *state);
 
     /* cli_open_peer fills the rest. */
@@ -69,6 +83,9 @@ struct cli_peer {
     int is_setting_kept[PEER_SETTING_CAPACITY];        /* 1: the user had set it */
     peer_sgemm sgemm;
     peer_dgemm dgemm;
+    /* NULL if the library has none: the entries of a batch are then a loop. */
+    peer_sgemm_batch sgemm_batch;
+    peer_dgemm_batch dgemm_batch;
     void *thread_symbol;       /* function of the library that sets its thread count */
     int version_major;         /* version of oneDNN */
     const tg_context *context; /* context of the measured GPU; set before the peer prepares */
@@ -98,6 +115,9 @@ int cli_prepare_peer_call(const cli_peer *peer, const tg_problem *problem, peer_
 int cli_run_peer_call(const peer_call *call, const tg_buffers *buffers);
 void cli_release_peer_call(peer_call *call);
 
+/* Returns NULL, or why a BLAS cannot form the gemm's epilogue. */
+const char *cli_explain_blas_epilogue(const peer_gemm *gemm);
+
 /* The functions of the rows: three CBLAS libraries and oneDNN's two ways. Those of its matmul exist
  * if the build has oneDNN's header (TG_HAVE_ONEDNN_HEADER); without it cli_bind_onednn reports
  * that. */
@@ -107,19 +127,28 @@ int cli_bind_mkl(cli_peer *peer);
 void cli_set_peer_threads_int(const cli_peer *peer, int thread_count);
 void cli_set_peer_threads_int64(const cli_peer *peer, int thread_count);
 const char *cli_explain_cblas(const peer_gemm *gemm);
-int cli_run_cblas(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                  const void *b, void *d);
+int cli_run_cblas(const cli_peer *peer, const peer_gemm *gemm, void *state,
+                  const tg_buffers *operands);
 int cli_bind_onednn_version(cli_peer *peer);
 int cli_bind_onednn_sgemm(cli_peer *peer);
 int cli_bind_onednn(cli_peer *peer);
 const char *cli_explain_onednn(const peer_gemm *gemm);
 const char *cli_explain_onednn_sgemm(const peer_gemm *gemm);
 int cli_prepare_onednn(const cli_peer *peer, const peer_gemm *gemm, void **state);
-int cli_run_onednn(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                   const void *b, void *d);
-int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                         const void *b, void *d);
+int cli_run_onednn(const cli_peer *peer, const peer_gemm *gemm, void *state,
+                   const tg_buffers *operands);
+int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *state,
+                         const tg_buffers *operands);
 void cli_release_onednn(void *state);
+
+/* LIBXSMM compiles a kernel for the sizes of an entry; a loop runs it on one thread. */
+int cli_bind_libxsmm(cli_peer *peer);
+void cli_set_libxsmm_threads(const cli_peer *peer, int thread_count);
+const char *cli_explain_libxsmm(const peer_gemm *gemm);
+int cli_prepare_libxsmm(const cli_peer *peer, const peer_gemm *gemm, void **state);
+int cli_run_libxsmm(const cli_peer *peer, const peer_gemm *gemm, void *state,
+                    const tg_buffers *operands);
+void cli_release_libxsmm(void *state);
 
 /* cuBLAS uses its default choice; cuBLASLt its first candidate for a shape, or the fastest of all
  * candidates, which the first run finds. */
@@ -130,10 +159,10 @@ const char *cli_explain_cublas_lt(const peer_gemm *gemm);
 int cli_prepare_cublas(const cli_peer *peer, const peer_gemm *gemm, void **state);
 int cli_prepare_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void **state);
 int cli_prepare_cublas_best(const cli_peer *peer, const peer_gemm *gemm, void **state);
-int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                   const void *b, void *d);
-int cli_run_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                      const void *b, void *d);
+int cli_run_cublas(const cli_peer *peer, const peer_gemm *gemm, void *state,
+                   const tg_buffers *operands);
+int cli_run_cublas_lt(const cli_peer *peer, const peer_gemm *gemm, void *state,
+                      const tg_buffers *operands);
 void cli_release_cublas(void *state);
 void cli_release_cublas_lt(void *state);
 

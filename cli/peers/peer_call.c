@@ -35,20 +35,52 @@ static int read_operand(const tg_matrix *matrix, tg_operation op, int64_t rows, 
                       : find_leading(rows, cols, row_stride, col_stride, is_transposed, leading);
 }
 
+const char *cli_explain_blas_epilogue(const peer_gemm *gemm)
+{
+    if (gemm->beta != 0.0)
+        return "a BLAS with beta adds into C in place, so its samples would differ";
+    if (gemm->bias != TG_BIAS_NONE || gemm->activation != TG_ACTIVATION_NONE)
+        return "a BLAS has no bias and no activation";
+    return NULL;
+}
+
+/* Reads the epilogue, whose C lies as D does. */
+static const char *find_epilogue(const tg_problem *problem, peer_gemm *gemm)
+{
+    const int is_swapped = gemm->is_swapped;
+    gemm->beta = problem->beta;
+    gemm->bias = problem->bias == TG_BIAS_NONE                  ? TG_BIAS_NONE
+                 : (problem->bias == TG_BIAS_ROW) != is_swapped ? TG_BIAS_ROW
+                                                                : TG_BIAS_COL;
+    gemm->activation = problem->activation;
+    gemm->a_scale = is_swapped ? problem->b_scale : problem->a_scale;
+    gemm->b_scale = is_swapped ? problem->a_scale : problem->b_scale;
+    gemm->d_scale = problem->d_scale;
+    int is_transposed = 0;
+    if (problem->beta != 0.0 &&
+        (!read_operand(&problem->c, TG_OPERATION_NONE, problem->d.row_count, problem->d.col_count,
+                       is_swapped, &is_transposed, &gemm->ldc) ||
+         is_transposed))
+        return "C is not stored in the order of D";
+    return NULL;
+}
+
+/* Reads the distances between the entries of a batch. */
+static void find_batch(const tg_problem *problem, peer_gemm *gemm)
+{
+    gemm->batch_count = problem->batch_count;
+    gemm->batch_a = gemm->is_swapped ? problem->b.batch_stride : problem->a.batch_stride;
+    gemm->batch_b = gemm->is_swapped ? problem->a.batch_stride : problem->b.batch_stride;
+    gemm->batch_c = problem->c.batch_stride;
+    gemm->batch_d = problem->d.batch_stride;
+}
+
 static const char *find_gemm(const tg_problem *problem, peer_gemm *gemm)
 {
-    if (problem->batch_count != 1)
-        return "peers are measured on single products, not on batches";
-    if (problem->beta != 0.0)
-        return "a BLAS with beta adds into C in place, so its samples would differ";
-    if (problem->bias != TG_BIAS_NONE || problem->activation != TG_ACTIVATION_NONE)
-        return "a BLAS has no bias and no activation";
-    if (tgi_operands_find_used(problem) & TGI_OPERANDS_EPILOGUE)
-        return "peers are measured on FP8 without scales";
     const int64_t m = problem->d.row_count, n = problem->d.col_count;
     const int64_t k =
         problem->op_a == TG_OPERATION_NONE ? problem->a.col_count : problem->a.row_count;
-    if (m == 0 || n == 0 || k == 0)
+    if (m == 0 || n == 0 || k == 0 || problem->batch_count == 0)
         return "peers are not measured on products with a size of 0";
     int is_d_transposed = 0;
     if (!find_leading(m, n, problem->d.row_stride, problem->d.col_stride, &is_d_transposed,
@@ -77,7 +109,8 @@ static const char *find_gemm(const tg_problem *problem, peer_gemm *gemm)
     }
     if (!is_a_read || !is_b_read)
         return "A or B is strided in both directions, which a BLAS cannot read";
-    return NULL;
+    find_batch(problem, gemm);
+    return find_epilogue(problem, gemm);
 }
 
 int cli_prepare_peer_call(const cli_peer *peer, const tg_problem *problem, peer_call *call,
@@ -97,9 +130,14 @@ int cli_prepare_peer_call(const cli_peer *peer, const tg_problem *problem, peer_
 
 int cli_run_peer_call(const peer_call *call, const tg_buffers *buffers)
 {
-    const void *a = call->gemm.is_swapped ? buffers->b : buffers->a;
-    const void *b = call->gemm.is_swapped ? buffers->a : buffers->b;
-    return call->peer->run(call->peer, &call->gemm, call->state, a, b, buffers->d);
+    tg_buffers operands = *buffers;
+    if (call->gemm.is_swapped) {
+        operands.a = buffers->b;
+        operands.b = buffers->a;
+        operands.a_scale = buffers->b_scale;
+        operands.b_scale = buffers->a_scale;
+    }
+    return call->peer->run(call->peer, &call->gemm, call->state, &operands);
 }
 
 void cli_release_peer_call(peer_call *call)

@@ -17,6 +17,8 @@ static int bind_cblas(cli_peer *peer, const char *thread_function)
 {
     peer->sgemm = (peer_sgemm)dlsym(peer->handle, "cblas_sgemm");
     peer->dgemm = (peer_dgemm)dlsym(peer->handle, "cblas_dgemm");
+    peer->sgemm_batch = (peer_sgemm_batch)dlsym(peer->handle, "cblas_sgemm_batch_strided");
+    peer->dgemm_batch = (peer_dgemm_batch)dlsym(peer->handle, "cblas_dgemm_batch_strided");
     peer->thread_symbol = dlsym(peer->handle, thread_function);
     const char *missing = !peer->sgemm           ? "cblas_sgemm"
                           : !peer->dgemm         ? "cblas_dgemm"
@@ -109,29 +111,62 @@ void cli_set_peer_threads_int64(const cli_peer *peer, int thread_count)
     ((void (*)(int64_t))peer->thread_symbol)(thread_count);
 }
 
+static int exceeds_int(int64_t value)
+{
+    return value > INT_MAX || value < INT_MIN;
+}
+
 const char *cli_explain_cblas(const peer_gemm *gemm)
 {
     if (gemm->type != TG_TYPE_FP32 && gemm->type != TG_TYPE_FP64)
         return "its CBLAS multiplies fp32 and fp64 only";
-    if (gemm->m > INT_MAX || gemm->n > INT_MAX || gemm->k > INT_MAX || gemm->lda > INT_MAX ||
-        gemm->ldb > INT_MAX || gemm->ldd > INT_MAX)
+    if (exceeds_int(gemm->m) || exceeds_int(gemm->n) || exceeds_int(gemm->k) ||
+        exceeds_int(gemm->lda) || exceeds_int(gemm->ldb) || exceeds_int(gemm->ldd))
         return "its CBLAS takes sizes up to 2147483647 only";
-    return NULL;
+    return cli_explain_blas_epilogue(gemm);
 }
 
-int cli_run_cblas(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                  const void *b, void *d)
+/* Returns 1 if the library's own batch takes the entries: they follow one another, and its
+ * distances are ints. */
+static int has_batch(const cli_peer *peer, const peer_gemm *gemm)
+{
+    return gemm->batch_count > 1 && peer->sgemm_batch && peer->dgemm_batch && gemm->batch_a > 0 &&
+           gemm->batch_b > 0 && gemm->batch_d > 0 && !exceeds_int(gemm->batch_a) &&
+           !exceeds_int(gemm->batch_b) && !exceeds_int(gemm->batch_d) &&
+           !exceeds_int(gemm->batch_count);
+}
+
+int cli_run_cblas(const cli_peer *peer, const peer_gemm *gemm, void *state,
+                  const tg_buffers *operands)
 {
     (void)state;
     const int transpose_a = gemm->is_a_transposed ? cblas_transpose : cblas_no_transpose;
     const int transpose_b = gemm->is_b_transposed ? cblas_transpose : cblas_no_transpose;
     const int m = (int)gemm->m, n = (int)gemm->n, k = (int)gemm->k;
     const int lda = (int)gemm->lda, ldb = (int)gemm->ldb, ldd = (int)gemm->ldd;
-    if (gemm->type == TG_TYPE_FP64)
-        peer->dgemm(cblas_row_major, transpose_a, transpose_b, m, n, k, gemm->alpha, a, lda, b, ldb,
-                    0.0, d, ldd);
-    else
-        peer->sgemm(cblas_row_major, transpose_a, transpose_b, m, n, k, (float)gemm->alpha, a, lda,
-                    b, ldb, 0.0F, d, ldd);
+    const int batch_a = (int)gemm->batch_a, batch_b = (int)gemm->batch_b;
+    const int batch_d = (int)gemm->batch_d, batch_count = (int)gemm->batch_count;
+    const int is_batch = has_batch(peer, gemm);
+    const double *a64 = operands->a, *b64 = operands->b;
+    const float *a32 = operands->a, *b32 = operands->b;
+    double *d64 = operands->d;
+    float *d32 = operands->d;
+    if (is_batch && gemm->type == TG_TYPE_FP64)
+        peer->dgemm_batch(cblas_row_major, transpose_a, transpose_b, m, n, k, gemm->alpha, a64, lda,
+                          batch_a, b64, ldb, batch_b, 0.0, d64, ldd, batch_d, batch_count);
+    else if (is_batch)
+        peer->sgemm_batch(cblas_row_major, transpose_a, transpose_b, m, n, k, (float)gemm->alpha,
+                          a32, lda, batch_a, b32, ldb, batch_b, 0.0F, d32, ldd, batch_d,
+                          batch_count);
+    for (int64_t entry = 0; entry < gemm->batch_count && !is_batch; entry++) {
+        const int64_t at_a = entry * gemm->batch_a, at_b = entry * gemm->batch_b;
+        const int64_t at_d = entry * gemm->batch_d;
+        if (gemm->type == TG_TYPE_FP64)
+            peer->dgemm(cblas_row_major, transpose_a, transpose_b, m, n, k, gemm->alpha, a64 + at_a,
+                        lda, b64 + at_b, ldb, 0.0, d64 + at_d, ldd);
+        else
+            peer->sgemm(cblas_row_major, transpose_a, transpose_b, m, n, k, (float)gemm->alpha,
+                        a32 + at_a, lda, b32 + at_b, ldb, 0.0F, d32 + at_d, ldd);
+    }
     return 1;
 }

@@ -56,17 +56,24 @@ int cli_bind_onednn_sgemm(cli_peer *peer)
 
 const char *cli_explain_onednn_sgemm(const peer_gemm *gemm)
 {
-    return gemm->type == TG_TYPE_FP32 ? NULL : "dnnl_sgemm multiplies fp32 only";
+    return gemm->type == TG_TYPE_FP32 ? cli_explain_blas_epilogue(gemm)
+                                      : "dnnl_sgemm multiplies fp32 only";
 }
 
-int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *state, const void *a,
-                         const void *b, void *d)
+int cli_run_onednn_sgemm(const cli_peer *peer, const peer_gemm *gemm, void *state,
+                         const tg_buffers *operands)
 {
+    const float *a = operands->a, *b = operands->b;
+    float *d = operands->d;
+    int error = 0;
     (void)peer;
     (void)state;
-    return run_sgemm(gemm->is_a_transposed ? 'T' : 'N', gemm->is_b_transposed ? 'T' : 'N', gemm->m,
-                     gemm->n, gemm->k, (float)gemm->alpha, a, gemm->lda, b, gemm->ldb, 0.0F, d,
-                     gemm->ldd) == 0;
+    for (int64_t entry = 0; entry < gemm->batch_count && !error; entry++)
+        error = run_sgemm(gemm->is_a_transposed ? 'T' : 'N', gemm->is_b_transposed ? 'T' : 'N',
+                          gemm->m, gemm->n, gemm->k, (float)gemm->alpha, a + entry * gemm->batch_a,
+                          gemm->lda, b + entry * gemm->batch_b, gemm->ldb, 0.0F,
+                          d + entry * gemm->batch_d, gemm->ldd);
+    return error == 0;
 }
 
 #ifndef TG_HAVE_ONEDNN_HEADER

@@ -30,19 +30,22 @@ static const explain_case whole_tiles = {.m = 256, .n = 256, .k = 32};
 static const int further_tiles[] = {3, 5, 8, 12, 16, 20};
 static const explain_case further_sizes = {.m = 120, .n = 120, .k = 120};
 
+/* Walks, the last of them with a barrier taken out. */
 static const struct {
     const char *kernel;
-    int tile, m, n, k;
-} walks[] = {{"tiled", 2, 4, 4, 4}, {"tiled", 4, 4, 4, 4},     {"edges", 2, 3, 5, 3},
-             {"edges", 4, 6, 7, 5}, {"edges", 3, 5, 7, 9},     {"naive", 2, 4, 4, 4},
-             {"naive", 4, 4, 4, 4}, {"coalesced", 2, 4, 4, 4}, {"coalesced", 4, 4, 4, 4}};
+    int tile, m, n, k, without_barrier;
+} walks[] = {{"tiled", 2, 4, 4, 4, 0}, {"tiled", 4, 4, 4, 4, 0},     {"edges", 2, 3, 5, 3, 0},
+             {"edges", 4, 6, 7, 5, 0}, {"edges", 3, 5, 7, 9, 0},     {"naive", 2, 4, 4, 4, 0},
+             {"naive", 4, 4, 4, 4, 0}, {"coalesced", 2, 4, 4, 4, 0}, {"coalesced", 4, 4, 4, 4, 0},
+             {"tiled", 2, 4, 4, 4, 1}, {"tiled", 2, 4, 4, 4, 2}};
 
 typedef struct job {
     const char *kernel; /* kernel and tile for tg_simulate_kernel */
     int tile;
     int64_t m, n, k;
-    int64_t whole_k;        /* k is a part of it */
-    int64_t k_unit;         /* k is shortened by a multiple of this: whole steps and sectors */
+    int64_t whole_k; /* k is a part of it */
+    int64_t k_unit;  /* k is shortened by a multiple of this: whole steps and sectors */
+    int without_barrier;
     cli_phase_list *phases; /* NULL: none are kept */
     cli_request_log *log;
 } job;
@@ -70,6 +73,7 @@ static tg_status simulate(const report_case *report, const job *work,
         .trace_state = work->phases,
         .watch = work->log ? cli_keep_request : NULL,
         .watch_state = work->log,
+        .without_barrier = work->without_barrier,
     };
     cli_start_progress(report->progress, work->kernel);
     tg_status status = tg_simulate_kernel(&options, work->m, work->n, work->k, simulation);
@@ -145,8 +149,9 @@ static int append(const report_case *report, const job *work, json_t *list, int 
         cli_make_simulation_json(simulation, work->m, work->n, work->k, work->phases, work->log);
     json_object_del(object, "owners"); /* the page has them from the model */
     const int is_done =
-        object && (work->whole_k == work->k ||
-                   set_whole(report, work, &simulation->traffic, object, exit_code));
+        cli_set_json(object, "without_barrier", json_integer(work->without_barrier)) &&
+        (work->whole_k == work->k ||
+         set_whole(report, work, &simulation->traffic, object, exit_code));
     tg_destroy_simulation(simulation);
     return cli_append_json(list, cli_keep_whole_json(object, is_done));
 }
@@ -243,6 +248,7 @@ json_t *cli_make_traces(const report_case *report, int *exit_code)
                           .n = walks[i].n,
                           .k = walks[i].k,
                           .whole_k = walks[i].k,
+                          .without_barrier = walks[i].without_barrier,
                           .phases = &phases,
                           .log = cli_open_request_log(walks[i].n)};
         is_done = phases.list && work.log && append(report, &work, list, exit_code);

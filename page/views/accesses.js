@@ -1,10 +1,10 @@
 // This view shows coalescing and banks: what the 32 lanes of a warp ask for at each access of a
 // kernel, as the simulator saw it.
-import {formatBytes, formatCount} from '../format.js';
-import {drawBanks, drawSectors} from './accesses_picture.js';
-import {addPatterns, makeScroll} from './drawing.js';
-import {makeRange} from './range.js';
-import {explainMissing, findRequests} from './simulated.js';
+import {formatBytes, formatCount} from '../parts/format.js';
+import {drawBanks, drawSectors} from '../pictures/accesses_picture.js';
+import {addPatterns, makeScroll} from '../parts/drawing.js';
+import {makeRange} from '../parts/range.js';
+import {explainMissing, findRequests} from '../facts/simulated.js';
 
 const SECTOR_BYTES = 32;
 const isColumnOfB = one => one.space === 'S' && !one.is_write && new Set(one.lanes).size > 1;

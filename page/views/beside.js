@@ -1,9 +1,9 @@
 // This view puts production and fused kernels beside libraries: for each product in the files it
 // shows the error beside the speed.
 import {formatError, isFused, isOfSize, isPeer, listMeasured, nameOrigin, nameRecord} from
-    '../bench.js';
-import {bars} from '../chart.js';
-import {formatCount, formatRate} from '../format.js';
+    '../facts/bench.js';
+import {bars} from '../parts/chart.js';
+import {formatCount, formatRate} from '../parts/format.js';
 
 const SHOWN_MOST = 10; // the chart shows at most so many products
 

@@ -1,9 +1,9 @@
 // The cliff map shows the rate of a kernel over sizes n .. n + 64, of cubes or along one size. It
 // shows predicted rates, and measured ones where a result file has those sizes.
-import {isPeer, listMeasured, nameRecord} from '../bench.js';
-import {legend, mark, plot} from '../chart.js';
-import {formatCount} from '../format.js';
-import {predictRate} from '../model.js';
+import {isPeer, listMeasured, nameRecord} from '../facts/bench.js';
+import {legend, mark, plot} from '../parts/chart.js';
+import {formatCount} from '../parts/format.js';
+import {predictRate} from '../facts/model.js';
 
 const SPAN = 64;
 const SHAPES = ['circle', 'square', 'triangle', 'cross', 'diamond'];

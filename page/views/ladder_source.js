@@ -1,6 +1,6 @@
 // This module shows the source of a rung, with what the simulator counted on each line in the
 // margin.
-import {formatBytes, formatCount} from '../format.js';
+import {formatBytes, formatCount} from '../parts/format.js';
 
 // COLUMNS lists what the margin shows, and in which words.
 const COLUMNS = [

@@ -1,11 +1,13 @@
 // This view shows who computes what: a tile of D, its threads and warps, and the elements of each.
-import {formatCount} from '../format.js';
-import {addPatterns, listenToArrows, listenToClicks} from './drawing.js';
-import {drawOwners, drawTiles, getTileCell, makeGridScale} from './owners_picture.js';
-import {makeRange} from './range.js';
-import {formatRange, makeTileFields, makeTiling} from './tiling.js';
+import {formatCount} from '../parts/format.js';
+import {addPatterns, listenToArrows, listenToClicks} from '../parts/drawing.js';
+import {drawOwners, drawTiles, getTileCell, makeGridScale} from '../pictures/owners_picture.js';
+import {makeRange} from '../parts/range.js';
+import {formatRange, makeTileFields, makeTiling} from '../facts/tiling.js';
 
 const WARP_THREADS = 32;
+const SIDE_MOST = 560; // pixels of the tile
+const MARKS = 20;      // pixels beside it
 
 // Returns the elements of a thread within the tile, row by row, and the rows and columns that they
 // lie in.
@@ -48,8 +50,8 @@ function listWarps(owners) {
 function showFacts(html, {explained, tiling, block, owned, thread, threads}) {
     const fact = (label, name, text) => html('div', {}, [
         html('dt', {}, label), html('dd', {'data-fact': name}, text)]);
-    const x = thread % threads.threads_x;
-    const y = Math.floor(thread / threads.threads_x);
+    const col = thread % threads.threads_x;
+    const row = Math.floor(thread / threads.threads_x);
     const rows = shift(owned.rows, block.firstRow, tiling.m);
     const cols = shift(owned.cols, block.firstCol, tiling.n);
     const stored = owned.elements.filter(
@@ -57,12 +59,14 @@ function showFacts(html, {explained, tiling, block, owned, thread, threads}) {
     return html('dl', {class: 'counters'}, [
         fact('tile of D', 'tile', `rows ${formatRange(block.firstRow, block.rowCount)}, columns ` +
             formatRange(block.firstCol, block.colCount)),
-        fact('threads of a block', 'threads', `${threads.threads_x} x ${threads.threads_y} ` +
+        fact('tiles of D in all', 'tiles', `${formatCount(tiling.downCount)} x ` +
+            `${formatCount(tiling.acrossCount)} = ${formatCount(tiling.blockCount)}`),
+        fact('threads of a block', 'threads', `${threads.threads_y} x ${threads.threads_x} ` +
             `= ${formatCount(explained.threads_per_block)}, ` +
             `${formatCount(Math.ceil(explained.threads_per_block / WARP_THREADS))} warps`),
         fact('registers a thread', 'registers', formatCount(explained.registers_per_thread)),
-        fact('thread', 'thread', `${thread} = (${x}, ${y}), lane ${thread % WARP_THREADS} of ` +
-            `warp ${Math.floor(thread / WARP_THREADS)}`),
+        fact('thread (row, column)', 'thread', `${thread} = (${row}, ${col}), lane ` +
+            `${thread % WARP_THREADS} of warp ${Math.floor(thread / WARP_THREADS)}`),
         fact('its elements', 'elements', `${owned.elements.length}, ${stored} of them inside D`),
         fact('its rows of A and D', 'rows', formatSet(rows) || 'none inside'),
         fact('its columns of B and D', 'cols', formatSet(cols) || 'none inside'),
@@ -82,14 +86,14 @@ function makeGridDrawing(app, tiling, block, label) {
     return drawing;
 }
 
-function makeTileDrawing(app, {owners, thread, owned, block}, cursor, label) {
-    const drawing = drawOwners(app.svg, owners, thread, owned, block, label);
+function makeTileDrawing(app, {owners, thread, owned, block}, cursor, label, side) {
+    const drawing = drawOwners(app.svg, owners, thread, owned, block, label, side);
     const choose = (row, col) => {
         cursor.row = Math.min(Math.max(0, row), owners.length - 1);
         cursor.col = Math.min(Math.max(0, col), owners[0].length - 1);
         app.set({thread: owners[cursor.row][cursor.col]});
     };
-    const cell = getTileCell(owners);
+    const cell = getTileCell(owners, side);
     listenToClicks(drawing, (x, y) => choose(Math.floor(y / cell), Math.floor(x / cell)));
     listenToArrows(drawing, (down, across) => {
         // The cursor starts at an element of the thread, whichever control chose the thread.
@@ -155,7 +159,7 @@ export default {
             elements.show(makeTileDrawing(app, view, cursor,
                     `the tile's elements; thread ${view.thread} owns rows ` +
                     `${formatSet(view.owned.rows)}, columns ${formatSet(view.owned.cols)}; arrow ` +
-                    'keys move to the owner beside'),
+                    'keys move to the owner beside', app.measureWidth(root, SIDE_MOST) - MARKS),
                 ['row in the tile', 'column in the tile', 'row of D', 'column of D', 'stored'],
                 view.owned.elements.map(one => [one.row, one.col, block.firstRow + one.row,
                     block.firstCol + one.col,

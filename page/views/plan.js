@@ -1,11 +1,11 @@
 // This view shows the plan: every kernel that could form the product, what was predicted, what was
 // measured, and why each lost. The planner is the library's own, for any chip; the processor's plan
 // was made where the page was written.
-import {bars} from '../chart.js';
+import {bars} from '../parts/chart.js';
 import {explainMeasured, isOfSize, isPeer, isPlain, listMeasured, listMeasuredOnCpu, nameOrigin,
-        nameRecord} from '../bench.js';
-import {formatCount, formatTime} from '../format.js';
-import {LIMITERS} from '../model.js';
+        nameRecord} from '../facts/bench.js';
+import {formatCount, formatTime} from '../parts/format.js';
+import {LIMITERS} from '../facts/model.js';
 
 const SHOWN_MOST = 12; // the most kernels of a chart
 const PREDICTED = [{label: 'predicted (estimate)', isRight: true}];
@@ -13,7 +13,6 @@ const MEASURED = [{label: 'measured', isRight: true}, {label: 'of the prediction
                   'measured in'];
 
 const isElsewhere = one => one.refusal === 'other_device';
-const isOfOtherType = one => one.refusal === 'other_type';
 
 // Sorts the chosen kernel first, then the legal ones by their time, then the others.
 function sortCandidates(list) {
@@ -61,29 +60,45 @@ function drawPlan(plan, list, peers, times, width) {
                       text: `${formatTime(record.median_s)} measured`})))});
 }
 
+// Groups kernels that cannot run by their refusal: [{refusal, list}], the largest group first.
+function groupRefused(list) {
+    const groups = new Map();
+    for (const one of list)
+        groups.set(one.refusal, [...groups.get(one.refusal) ?? [], one]);
+    return [...groups].map(([refusal, group]) => ({refusal, list: group}))
+        .sort((a, b) => b.list.length - a.list.length);
+}
+
+// Shows the kernels that cannot run, folded by their reason.
+function showRefused(app, list) {
+    if (!list.length)
+        return [];
+    return [app.html('h3', {}, `${list.length} kernels cannot run, by their reason`),
+        ...groupRefused(list).map(({refusal, list: group}) => app.html('details', {}, [
+            app.html('summary', {}, [`${group.length} `, app.html('b', {},
+                refusal.replaceAll('_', ' ')), group.length > 1 ? `, for example: ` : ': ',
+                group[0].reason]),
+            app.table(['kernel', {label: 'verdict', isWide: true}],
+                      group.map(one => [one.kernel, one.reason]))]))];
+}
+
 // Shows a plan {shape, m, n, k, candidates} with `measured`, the records of it.
 function showPlan(app, plan, measured, caption, root) {
     const list = sortCandidates(plan.candidates.filter(one => !isElsewhere(one)));
-    const known = list.filter(one => !isOfOtherType(one));
-    const legalCount = list.filter(one => one.is_legal).length;
+    const legal = list.filter(one => one.is_legal);
     const times = new Map(measured.map(record => [record.name, record]));
     const peers = measured.filter(isPeer);
-    const shown = app.figure('', {isOpen: true});
-    shown.show(legalCount + peers.length ? drawPlan(plan, list, peers, times,
-                                                    app.measureWidth(root, 640))
-                                         : app.html('p', {class: 'hint'}, 'No kernel can run.'),
+    const shown = app.figure('');
+    shown.show(legal.length + peers.length ? drawPlan(plan, list, peers, times,
+                                                      app.measureWidth(root, 960))
+                                           : app.html('p', {class: 'hint'}, 'No kernel can run.'),
         ['kernel', ...PREDICTED, ...times.size ? MEASURED : [], {label: 'verdict', isWide: true}],
-        known.map(one => makeRow(app, plan, one, times)).concat(peers.map(record => [
+        legal.map(one => makeRow(app, plan, one, times)).concat(peers.map(record => [
             nameRecord(record), '-', ...makeMeasured(times, record),
             'a library, measured beside'])),
-        `${caption}: ${legalCount} kernels can run` +
-        (legalCount > SHOWN_MOST ? `, the quickest ${SHOWN_MOST} of them drawn` : ''));
-    root.append(shown.node);
-    const others = list.filter(isOfOtherType);
-    if (others.length)
-        root.append(app.html('details', {}, [
-            app.html('summary', {}, `${others.length} kernels multiply other types`),
-            app.table(['kernel', 'verdict'], others.map(one => [one.kernel, one.reason]))]));
+        `${caption}: ${legal.length} kernels can run` +
+        (legal.length > SHOWN_MOST ? `, the quickest ${SHOWN_MOST} of them drawn` : ''));
+    root.append(shown.node, ...showRefused(app, list.filter(one => !one.is_legal)));
 }
 
 function showChip(app, root) {

@@ -1,8 +1,9 @@
 // This view counts reads: bytes at each level of memory from the model, and beside them what the
 // simulator and a GPU's counters counted.
-import {findChip} from '../bench.js';
-import {bars} from '../chart.js';
-import {formatBytes, formatCount} from '../format.js';
+import {findChip} from '../facts/bench.js';
+import {bars} from '../parts/chart.js';
+import {findCrossover, listUnits} from '../facts/units.js';
+import {formatBytes, formatCount} from '../parts/format.js';
 
 const SECTOR_BYTES = 32;
 const SIZES = [4, 8, 16, 31, 32, 48, 64, 100, 128, 250, 256, 512, 1000, 1024, 2048, 4095, 4096,
@@ -135,12 +136,31 @@ function say(app, kernels) {
         `reads serves ${formatCount(chosen.reuse)} times as many products. ${note}`;
 }
 
+// Shows the reads and the intensities without tiles and with the kernel at hand, and the tile from
+// which on DRAM could feed the FP32 units.
+function showCounters(app) {
+    const naive = app.explain({kernel: 'naive', tile: 16});
+    const chosen = app.explain();
+    const fp32 = listUnits(app, app.findChip(app.state.chip)).find(unit => unit.id === 'fma');
+    const facts = chosen.error ? [] : [
+        ['naive reads, elements', formatCount(naive.global_read_elems)],
+        [`reads of ${nameKernel(chosen)}`, formatCount(chosen.global_read_elems)],
+        ['naive FLOP a byte', formatCount(naive.flop_per_byte)],
+        ['FLOP a byte with this tile', formatCount(chosen.flop_per_byte)],
+        ['ridge of the FP32 units', `${formatCount(fp32.ridge)} FLOP a byte`],
+        ['crossed by tile T =', formatCount(findCrossover(fp32))],
+        ['shared memory a block', formatBytes(chosen.shared_bytes)]];
+    return app.html('dl', {class: 'counters facts'}, facts.map(([label, value]) => app.html(
+        'div', {}, [app.html('dt', {}, label), app.html('dd', {}, value)])));
+}
+
 export default {
     id: 'reads',
     title: 'Reads counted',
     mount(root, app) {
         const figures = LEVELS.map(level => app.figure(level.title));
         const shared = app.html('div');
+        const counters = app.html('div');
         const summary = app.html('p', {'aria-live': 'polite', class: 'verdict'});
         root.append(
             app.html('div', {class: 'controls'}, [
@@ -152,11 +172,12 @@ export default {
                             values: () => app.listTiles(app.state.kernel),
                             format: tile => `${tile} x ${tile}`}),
             ]),
-            summary, app.html('div', {class: 'beside'}, figures.map(one => one.node)),
+            counters, summary, app.html('div', {class: 'beside'}, figures.map(one => one.node)),
             app.html('h2', {}, 'Shared memory'), shared);
         const draw = () => {
             const kernels = listKernels(app);
-            const width = app.measureWidth(root, 350);
+            const width = app.measureWidth(figures[0].node, 440);
+            counters.replaceChildren(showCounters(app));
             summary.textContent = app.explain().error ?? say(app, kernels);
             LEVELS.forEach((level, i) => figures[i].show(
                 kernels.length ? drawLevel(app, level, kernels, width) : app.html('p'),

@@ -1,11 +1,13 @@
 // This view shows tile sizes on the roofline: what a tile asks of memory and of a multiprocessor,
 // and how far it can get on a chip.
-import {explainMeasured} from '../bench.js';
-import {legend, mark, plot} from '../chart.js';
-import {formatBytes, formatCount, formatRate, formatShare, formatTime} from '../format.js';
-import {LIMITERS} from '../model.js';
+import {explainMeasured} from '../facts/bench.js';
+import {legend} from '../parts/chart.js';
+import {formatBytes, formatCount, formatRate, formatShare, formatTime} from '../parts/format.js';
+import {LIMITERS} from '../facts/model.js';
+import {drawRoofline} from '../pictures/roofline_picture.js';
+import {findCrossover, listUnits} from '../facts/units.js';
 import {findRegisters, findRow, listBlockTiles, listMeasuredPoints, listPredicted,
-        listRegisterTiles} from './roofline_points.js';
+        listRegisterTiles} from '../facts/roofline_points.js';
 
 // LOOKS says how each kind of point is marked.
 const LOOKS = {
@@ -15,57 +17,36 @@ const LOOKS = {
     counted: {shape: 'cross', series: 3, size: 5, isHollow: true},
     other: {shape: 'square', series: 4, size: 5, isHollow: true},
 };
-const NAME_PIXELS = 6.6; // width of a letter
-const NAME_RISE = 14;    // height of a name above its point
+const TILES_NAMED = [1, 2, 4, 8, 16, 32, 64, 128];
 const findLook = point => point.isChosen ? LOOKS.chosen : LOOKS[point.kind] ??
     (point.isCounted ? LOOKS.counted : LOOKS.other);
 
-// Makes axes whose domains hold the points and the roof's edge.
-function makeAxes(points, chip) {
-    const rates = points.map(point => point.rate);
-    const intensities = [...points.map(point => point.intensity), chip.ridge * 8];
-    return {
-        x: {label: 'FLOP a byte that threads ask for', isLog: true, format: formatCount,
-            domain: [Math.min(...intensities) / 2, Math.max(...intensities) * 1.5]},
-        y: {label: 'GFLOP/s', isLog: true, format: value => formatCount(value / 1e9),
-            domain: [Math.min(...rates, chip.peak) / 2, Math.max(chip.peak * 2, ...rates) * 1.5]},
-    };
-}
+// Names a point in few letters: the tiles of the chosen rung by their side.
+const nameShort = (app, point) => point.isChosen ? point.name :
+    point.family === app.state.kernel
+        ? TILES_NAMED.includes(point.tile) ? `T = ${point.tile}` : '' :
+    point.family ? point.family.replaceAll('_', ' ') :
+    point.name.replace(/^cuda_/, '').replace(/_sm\d+a?_fp32_/, ' ');
 
-function drawRoof(app, chart, {peak, ridge}) {
-    const slope = peak / ridge;
-    const [[low, high], [bottom]] = [chart.x.domain(), chart.y.domain()];
-    const start = Math.max(low, bottom / slope);
-    const path = [[start, slope * start], [ridge, peak], [high, peak]]
-        .map(([intensity, rate]) => `${chart.x(intensity)} ${chart.y(rate)}`).join('L');
-    chart.add(app.svg('path', {d: `M${path}`, fill: 'none', stroke: 'var(--text)',
-                               'stroke-width': 2}),
-        app.svg('text', {x: chart.x(high), y: chart.y(peak) - 6, 'text-anchor': 'end'},
-                `peak ${formatRate(peak)}`));
-}
+const nameRoof = ({title, peak, ridge}) =>
+    `${title}: ${formatCount(peak / 1e12)} TFLOP/s, ridge ${formatCount(ridge)}`;
 
-function drawChart(app, points, chip, width) {
-    const chart = plot({label: `Roofline of ${app.state.chip}: rate over intensity`, width,
-                        ...makeAxes(points, chip)});
-    drawRoof(app, chart, chip);
-    for (const point of points) {
-        const {shape, ...look} = findLook(point);
-        chart.add(mark(shape, chart.x(point.intensity), chart.y(point.rate), {...look,
+// Returns the roofs that are drawn: of the FP32 units, of every unit that a point uses, and of the
+// tensor cores on 16-bit elements.
+const listRoofs = (app, points) => listUnits(app, app.findChip(app.state.chip)).filter(
+    unit => ['fma', 'mma'].includes(unit.id) || points.some(point => point.unit === unit.id));
+
+function drawChart(app, points, width) {
+    const isOfNote = point => point.isChosen || point.isPlanned || !point.kind;
+    const drawing = drawRoofline(app.svg, {
+        label: `Roofline of ${app.state.chip}: rate over intensity`, width, height: 480,
+        roofs: listRoofs(app, points).map(unit => ({...unit, name: nameRoof(unit)})),
+        points: points.map(point => ({...point, look: findLook(point),
+            name: nameShort(app, point), isFirst: isOfNote(point),
             title: `${point.name}: ${formatRate(point.rate)} ` +
-                   `${point.kind ? 'predicted' : 'measured'}`}));
-    }
-    const chosen = points.find(point => point.isChosen);
-    if (chosen) {
-        const half = NAME_PIXELS / 2 * chosen.name.length;
-        const above = chart.y(chosen.rate) - NAME_RISE;
-        const isAtPeak = Math.abs(above - chart.y(chip.peak)) < 2 * NAME_RISE; // has its name
-        chart.add(app.svg('text', {
-            x: Math.min(Math.max(half, chart.x(chosen.intensity)), chart.inner.width - half),
-            y: isAtPeak ? above + 3 * NAME_RISE : above, 'text-anchor': 'middle', class: 'note'},
-        chosen.name));
-    }
+                   `${point.kind ? 'predicted' : 'measured'}`}))});
     const has = look => points.some(point => findLook(point) === look);
-    return app.html('div', {}, [chart.node, legend(app, [
+    return app.html('div', {}, [drawing, legend(app, [
         {look: LOOKS.rung, text: 'predicted, a rung of the ladder'},
         {look: LOOKS.row, text: 'predicted, the planner\'s choice'},
         {look: LOOKS.chosen, text: 'predicted, the tile of the sliders'},
@@ -78,26 +59,33 @@ const listRows = (predicted, measured) => [
     ...predicted.map(point => [
         point.name + (point.isChosen ? ' (chosen)' : ''), 'predicted', point.intensity,
         point.rate === null ? '-' : point.rate / 1e9, point.sharedBytes, point.threads,
-        formatShare(point.occupancy), point.refusal || point.verdict || point.bound]),
+        formatShare(point.occupancy), (point.refusal || point.verdict || point.bound) +
+            (point.partCount > 1 ? `; k in ${point.partCount} parts, whose partial tiles are ` +
+                'read again' : '')]),
     ...measured.map(point => [
         point.name, `measured: ${point.origin}`, point.intensity, point.rate / 1e9, '-', '-', '-',
         point.isRight ? '' : 'WRONG RESULT']),
 ];
 
-function sayVerdict(point, chip) {
+// Says where the point stands, and why it gets no further.
+function sayVerdict(point, unit) {
     if (point.refusal)
         return ['not legal', `: ${point.refusal}. No time is predicted for it.`];
-    const isLow = point.intensity < chip.ridge;
-    return [point.bound ? `${point.bound} bound` : point.name,
-            `: ${formatCount(point.intensity)} FLOP a byte is ${isLow ? 'below' : 'not below'} ` +
-            `the ridge of ${formatCount(chip.ridge)}; ` + (point.limiter
-                ? `by the model, ${LIMITERS[point.limiter]} takes longest.`
-                : `${point.verdict}.`)];
+    const isLow = point.intensity < unit.ridge;
+    const place = `: ${formatCount(point.intensity)} FLOP a byte is ` + (isLow
+        ? `below the ridge of ${formatCount(unit.ridge)}: DRAM alone cannot feed the ` +
+          `${unit.title}, so what threads ask for must come from caches as well`
+        : `not below the ridge of ${formatCount(unit.ridge)}: DRAM can feed the ${unit.title}`);
+    const parts = point.partCount > 1 ? ` k is cut into ${point.partCount} parts; partial tiles ` +
+        'that are read again to be added count as bytes.' : '';
+    return [isLow ? 'left of the ridge' : 'right of the ridge', `${place}. ` + (point.limiter
+        ? `By the model, ${LIMITERS[point.limiter]} takes longest.`
+        : `${point.verdict}.`) + parts];
 }
 
 // Describes the tile of the sliders in words and numbers. What the model does not tell is left out.
-function describe(app, point, chip) {
-    const [head, rest] = sayVerdict(point, chip);
+function describe(app, point, unit) {
+    const [head, rest] = sayVerdict(point, unit);
     const known = [
         ['kernel', point.name],
         ['FLOP a byte asked for', point.refusal ? point.intensity || '-' : point.intensity],
@@ -110,11 +98,18 @@ function describe(app, point, chip) {
         ...point.refusal ? [] : [
             ['predicted time (estimate)', formatTime(point.seconds)],
             ['predicted rate (estimate)', formatRate(point.rate)],
-            ['share of the peak (estimate)', formatShare(point.rate / chip.peak)]],
+            [`share of the peak of its unit (estimate)`, formatShare(point.rate / unit.peak)]],
     ].filter(([, value]) => value !== undefined);
     return [app.html('p', {}, [app.html('strong', {}, head), rest]),
             app.table(['what', {label: 'value', isRight: true}], known)];
 }
+
+// Lists the units of the chip, with the tile from which on memory no longer bounds each.
+const showUnits = app => app.table(
+    ['unit', {label: 'GFLOP/s', format: formatCount}, 'ridge, FLOP a byte', 'crossed by tile T ='],
+    listUnits(app, app.findChip(app.state.chip)).map(unit => [
+        unit.title, Math.round(unit.peak / 1e9), Math.round(unit.ridge * 10) / 10,
+        findCrossover(unit)]));
 
 function makeSliders(app) {
     const find = (list, id) => list.find(one => one.id === id);
@@ -141,25 +136,30 @@ export default {
         const chart = app.figure('Rate over intensity');
         const verdict = app.html('div', {'aria-live': 'polite', class: 'verdict'});
         const origin = app.html('p', {class: 'hint'});
+        const units = app.html('div');
         root.append(
             app.html('p', {class: 'hint'}, 'A tile that is read once serves many products. The ' +
                 'larger the tile, the more FLOP a byte; what ends it is room: shared memory, ' +
-                'registers, threads. The line is DRAM\'s bandwidth and the peak: kernels above ' +
-                'it live on caches.'),
+                'registers, threads. The slanting line is DRAM\'s bandwidth, and each level line ' +
+                'the peak of a unit. A point above the slanting line gets bytes from caches.'),
             app.html('div', {class: 'controls'}, makeSliders(app)),
-            app.html('div', {class: 'beside'}, [chart.node, verdict]), origin);
+            app.html('div', {class: 'beside chart-beside'}, [
+                chart.node, app.html('div', {}, [verdict, app.html('h2', {}, 'Units'), units])]),
+            origin);
         const draw = () => {
             const explained = app.explain();
             const predicted = listPredicted(app);
             const measured = listMeasuredPoints(app);
-            const chip = {peak: explained.peak_flop_per_s, ridge: explained.ridge_flop_per_byte};
             const points = [...predicted.filter(point => point.rate !== null), ...measured];
             const chosen = predicted.find(point => point.isChosen);
+            const chipUnits = listUnits(app, app.findChip(app.state.chip));
             origin.textContent = explainMeasured(app);
-            verdict.replaceChildren(...chosen ? describe(app, chosen, chip)
+            verdict.replaceChildren(...chosen
+                ? describe(app, chosen, chipUnits.find(unit => unit.id === chosen.unit))
                 : [app.html('p', {role: 'alert', class: 'warn'}, explained.error)]);
-            chart.show(points.length && chip.peak
-                    ? drawChart(app, points, chip, app.measureWidth(root, 620))
+            units.replaceChildren(showUnits(app));
+            chart.show(points.length && chosen
+                    ? drawChart(app, points, app.measureWidth(chart.node, 860))
                     : app.html('p', {class: 'hint'}, 'The model has no kernel at this size.'),
                 ['kernel', 'by', 'FLOP/byte', 'GFLOP/s', 'shared bytes a block',
                  'threads a block', 'occupancy', {label: 'verdict', isWide: true}],

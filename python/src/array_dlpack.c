@@ -5,6 +5,13 @@
  */
 #include "extension.h"
 
+/* Returns a stride in elements. Some versions of CuPy divide the bytes of a negative one as if they
+ * had no sign; times the element's bytes they wrap to the right number. */
+static int64_t read_stride(int64_t stride, int64_t elem_bytes)
+{
+    return (int64_t)((uint64_t)stride * (uint64_t)elem_bytes) / elem_bytes;
+}
+
 int tgpy_array_set_tensor(tgpy_array *array, const tgpy_dlpack_tensor *tensor)
 {
     const tgpy_type_row *row = tgpy_type_find_dlpack(tensor->type.code, tensor->type.bits);
@@ -28,10 +35,12 @@ int tgpy_array_set_tensor(tgpy_array *array, const tgpy_dlpack_tensor *tensor)
     array->device_index = array->is_on_gpu ? tensor->device.index : 0;
     array->data = tensor->data ? (char *)tensor->data + tensor->byte_offset : NULL;
     array->dim_count = tensor->dim_count;
+    const int64_t elem_bytes = tg_get_type_bytes(array->type);
     int64_t reach = 1;
     for (int dim = tensor->dim_count - 1; dim >= 0; dim--) {
         array->shape[dim] = tensor->shape[dim];
-        array->strides[dim] = tensor->strides ? tensor->strides[dim] : reach;
+        array->strides[dim] =
+            tensor->strides ? read_stride(tensor->strides[dim], elem_bytes) : reach;
         reach *= tensor->shape[dim] > 1 ? tensor->shape[dim] : 1;
     }
     return 0;

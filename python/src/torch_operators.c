@@ -1,10 +1,31 @@
 /*
  * The operators of the namespace tilegemm in PyTorch, for the CPU and for CUDA.
+ *
+ * An operator X with a gradient is three: X computes at once, and passes a call that autograd must
+ * record on to _X_recorded, which is Python's and calls _X_unrecorded. Python also passes X on to
+ * _X_recorded where a mode, a subclass of Tensor or a transform of functions stands in between, so
+ * that graphs hold _X_unrecorded.
  */
 #include "torch_shims.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Computes the product, or passes the call on to the operator `recorded` where autograd records
+ * it, and leaves the result on the stack. */
+static void complete(tgpy_torch_product *product, tgpy_torch_value *stack, const char *recorded)
+{
+    if (product->fault[0] || !tgpy_torch_needs_gradient(product)) {
+        tgpy_torch_compute(product);
+        tgpy_torch_finish(product, stack);
+        return;
+    }
+    tgpy_torch.aoti_torch_delete_tensor_object(product->out.handle);
+    const int32_t code = tgpy_torch.aoti_torch_call_dispatcher(recorded, "", stack);
+    tgpy_torch.aoti_torch_check(!code, "tilegemm", "tilegemm", __LINE__,
+                                "the record of the gradient failed; PyTorch has printed why");
+}
 
 /* Makes the result of a product of matrices or of their batches, in a's type. */
 static void make_matrices_out(tgpy_torch_product *product, int dim_count)
@@ -15,28 +36,27 @@ static void make_matrices_out(tgpy_torch_product *product, int dim_count)
     tgpy_torch_set_out(product, dim_count);
 }
 
-static void multiply(tgpy_torch_value *stack, int dim_count)
+static void multiply(tgpy_torch_value *stack, int dim_count, const char *recorded)
 {
     tgpy_torch_product product;
     tgpy_torch_begin(&product, stack[0], stack[1]);
     tgpy_torch_set_matrices(&product, dim_count);
     make_matrices_out(&product, dim_count);
-    tgpy_torch_compute(&product);
-    tgpy_torch_finish(&product, stack);
+    complete(&product, stack, recorded);
 }
 
 static void run_mm(tgpy_torch_value *stack, uint64_t argument_count, uint64_t result_count)
 {
     (void)argument_count;
     (void)result_count;
-    multiply(stack, 2);
+    multiply(stack, 2, "tilegemm::_mm_recorded");
 }
 
 static void run_bmm(tgpy_torch_value *stack, uint64_t argument_count, uint64_t result_count)
 {
     (void)argument_count;
     (void)result_count;
-    multiply(stack, 3);
+    multiply(stack, 3, "tilegemm::_bmm_recorded");
 }
 
 static void run_addmm(tgpy_torch_value *stack, uint64_t argument_count, uint64_t result_count)
@@ -50,8 +70,7 @@ static void run_addmm(tgpy_torch_value *stack, uint64_t argument_count, uint64_t
     make_matrices_out(&product, 2);
     tgpy_torch_set_addend(&product, tgpy_torch_read_double(stack[3]),
                           tgpy_torch_read_double(stack[4]));
-    tgpy_torch_compute(&product);
-    tgpy_torch_finish(&product, stack);
+    complete(&product, stack, "tilegemm::_addmm_recorded");
 }
 
 /* Computes linear(input, weight, bias, activation), where the activation is a tg_activation. */
@@ -61,7 +80,7 @@ static void run_linear(tgpy_torch_value *stack, uint64_t argument_count, uint64_
     (void)result_count;
     tgpy_torch_product product;
     tgpy_torch_begin(&product, stack[0], stack[1]);
-    product.bias = tgpy_torch_read_optional(stack[2]);
+    tgpy_torch_read_bias(&product, stack[2]);
     const int64_t activation = (int64_t)stack[3];
     if (activation < 0 || !tg_get_activation_name((tg_activation)activation))
         tgpy_torch_fail(&product, "activation = %lld is none", (long long)activation);
@@ -78,8 +97,10 @@ static void run_linear(tgpy_torch_value *stack, uint64_t argument_count, uint64_
     tgpy_torch_make_out(&product, dim_count, sizes, product.a.dtype);
     tgpy_torch_set_out(&product, 2);
     tgpy_torch_set_bias(&product);
-    tgpy_torch_compute(&product);
-    tgpy_torch_finish(&product, stack);
+    if (activation && tgpy_torch_needs_gradient(&product))
+        tgpy_torch_fail(&product, "linear with an activation has no gradient; call the activation "
+                                  "of torch.nn.functional instead");
+    complete(&product, stack, "tilegemm::_linear_recorded");
 }
 
 /* Computes scaled_mm(a, b, scale_a, scale_b, bias, out_dtype) of FP8 operands. */
@@ -91,7 +112,7 @@ static void run_scaled_mm(tgpy_torch_value *stack, uint64_t argument_count, uint
     tgpy_torch_begin(&product, stack[0], stack[1]);
     product.a_scale = tgpy_torch_read(stack[2]);
     product.b_scale = tgpy_torch_read(stack[3]);
-    product.bias = tgpy_torch_read_optional(stack[4]);
+    tgpy_torch_read_bias(&product, stack[4]);
     int32_t dtype = tgpy_torch.aoti_torch_dtype_bfloat16();
     tgpy_torch_value *out_dtype = (tgpy_torch_value *)(uintptr_t)stack[5];
     if (out_dtype)
@@ -110,20 +131,18 @@ static void run_scaled_mm(tgpy_torch_value *stack, uint64_t argument_count, uint
 }
 
 static const tgpy_torch_row operators[] = {
-    {"mm", "mm(Tensor self, Tensor mat2) -> Tensor", run_mm},
-    {"bmm", "bmm(Tensor self, Tensor mat2) -> Tensor", run_bmm},
-    {"addmm",
-     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, float beta=1., float alpha=1.) -> Tensor",
+    {"mm", "(Tensor self, Tensor mat2) -> Tensor", run_mm},
+    {"bmm", "(Tensor self, Tensor mat2) -> Tensor", run_bmm},
+    {"addmm", "(Tensor self, Tensor mat1, Tensor mat2, *, float beta=1., float alpha=1.) -> Tensor",
      run_addmm},
-    {"linear",
-     "linear(Tensor input, Tensor weight, Tensor? bias=None, *, int activation=0) -> Tensor",
+    {"linear", "(Tensor input, Tensor weight, Tensor? bias=None, *, int activation=0) -> Tensor",
      run_linear},
     {"scaled_mm",
-     "scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, *, "
+     "(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? bias=None, *, "
      "ScalarType? out_dtype=None) -> Tensor",
      run_scaled_mm},
 };
-enum { operator_count = sizeof operators / sizeof *operators };
+enum { operator_count = sizeof operators / sizeof *operators, with_gradient_count = 4 };
 
 int tgpy_torch_implement(const char *space, const char *key, const tgpy_torch_row *rows, int count,
                          void **library)
@@ -137,18 +156,28 @@ int tgpy_torch_implement(const char *space, const char *key, const tgpy_torch_ro
     return 0;
 }
 
-static int define(const tgpy_torch_row *rows, int count)
+/* Defines operators that have the rows' signatures, and names with a prefix and a suffix. With
+ * `is_implemented` they have the rows' kernels too. */
+static int define(const tgpy_torch_row *rows, int count, const char *prefix, const char *suffix,
+                  int is_implemented)
 {
+    tgpy_torch_row named[8];
+    char names[8][32], schema[256];
     void *library = NULL; /* it lives as long as the process */
     if (tgpy_torch.aoti_torch_library_init_fragment("tilegemm", "tilegemm", __LINE__, &library))
         return -1;
     for (int i = 0; i < count; i++) {
-        if (tgpy_torch.aoti_torch_library_def(library, rows[i].schema))
+        snprintf(names[i], sizeof names[i], "%s%s%s", prefix, rows[i].name, suffix);
+        snprintf(schema, sizeof schema, "%s%s", names[i], rows[i].signature);
+        if (tgpy_torch.aoti_torch_library_def(library, schema))
             return -1;
+        named[i] = (tgpy_torch_row){names[i], NULL, rows[i].kernel};
     }
-    return tgpy_torch_implement("tilegemm", "CPU", rows, count, &library) ||
+    if (!is_implemented)
+        return 0;
+    return tgpy_torch_implement("tilegemm", "CPU", named, count, &library) ||
                    (tgpy_torch.has_cuda &&
-                    tgpy_torch_implement("tilegemm", "CUDA", rows, count, &library))
+                    tgpy_torch_implement("tilegemm", "CUDA", named, count, &library))
                ? -1
                : 0;
 }
@@ -157,5 +186,10 @@ int tgpy_torch_define(void)
 {
     int row_count = 0;
     const tgpy_torch_row *rows = tgpy_torch_list_addmm(&row_count);
-    return define(operators, operator_count) || define(rows, row_count) ? -1 : 0;
+    return define(operators, operator_count, "", "", 1) ||
+                   define(operators, with_gradient_count, "_", "_unrecorded", 1) ||
+                   define(operators, with_gradient_count, "_", "_recorded", 0) ||
+                   define(rows, row_count, "", "", 1)
+               ? -1
+               : 0;
 }

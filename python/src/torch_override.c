@@ -138,12 +138,10 @@ const tgpy_torch_row *tgpy_torch_list_addmm(int *count)
 {
 #define ADDMM_ARGUMENTS "(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha"
     static const tgpy_torch_row rows[] = {
-        {"_addmm", "_addmm" ADDMM_ARGUMENTS ") -> Tensor", run_addmm_here},
-        {"_addmm_out", "_addmm_out" ADDMM_ARGUMENTS ", Tensor(a!) out) -> Tensor(a!)",
-         run_addmm_here},
-        {"_baddbmm", "_baddbmm" ADDMM_ARGUMENTS ") -> Tensor", run_baddbmm_here},
-        {"_baddbmm_out", "_baddbmm_out" ADDMM_ARGUMENTS ", Tensor(a!) out) -> Tensor(a!)",
-         run_baddbmm_here},
+        {"_addmm", ADDMM_ARGUMENTS ") -> Tensor", run_addmm_here},
+        {"_addmm_out", ADDMM_ARGUMENTS ", Tensor(a!) out) -> Tensor(a!)", run_addmm_here},
+        {"_baddbmm", ADDMM_ARGUMENTS ") -> Tensor", run_baddbmm_here},
+        {"_baddbmm_out", ADDMM_ARGUMENTS ", Tensor(a!) out) -> Tensor(a!)", run_baddbmm_here},
     };
     *count = sizeof rows / sizeof *rows;
     return rows;

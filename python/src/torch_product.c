@@ -32,6 +32,7 @@ void tgpy_torch_finish(tgpy_torch_product *product, tgpy_torch_value *stack)
         if (handles[i])
             tgpy_torch.aoti_torch_delete_tensor_object(handles[i]);
     }
+    free(product->bias_place);
     if (product->fault[0])
         tgpy_torch.aoti_torch_check(0, "tilegemm", "tilegemm", __LINE__, product->fault);
     stack[0] = (tgpy_torch_value)(uintptr_t)product->out.handle;
@@ -82,20 +83,33 @@ tgpy_torch_tensor tgpy_torch_read(tgpy_torch_value value)
     return tensor;
 }
 
-tgpy_torch_tensor tgpy_torch_read_optional(tgpy_torch_value value)
+void tgpy_torch_read_bias(tgpy_torch_product *product, tgpy_torch_value value)
 {
-    tgpy_torch_value *place = (tgpy_torch_value *)(uintptr_t)value;
-    if (!place)
-        return (tgpy_torch_tensor){0};
-    const tgpy_torch_tensor tensor = tgpy_torch_read(*place);
-    free(place);
-    return tensor;
+    product->bias_place = (void *)(uintptr_t)value;
+    if (product->bias_place)
+        product->bias = tgpy_torch_read(*(tgpy_torch_value *)product->bias_place);
+}
+
+int tgpy_torch_needs_gradient(const tgpy_torch_product *product)
+{
+    if (!tgpy_torch.aoti_torch_grad_mode_is_enabled())
+        return 0;
+    const void *const handles[] = {product->a.handle, product->b.handle, product->c.handle,
+                                   product->bias.handle};
+    for (int i = 0; i < 4; i++) {
+        /* A handle points at a pointer to the tensor. Unless it can be asked, Python decides. */
+        if (handles[i] && (!tgpy_torch.requires_grad ||
+                           tgpy_torch.requires_grad(*(const void *const *)handles[i])))
+            return 1;
+    }
+    return 0;
 }
 
 void tgpy_torch_begin(tgpy_torch_product *product, tgpy_torch_value a, tgpy_torch_value b)
 {
     product->fault[0] = 0;
     product->is_result_given = 0;
+    product->bias_place = NULL;
     product->c = product->bias = product->a_scale = product->b_scale = product->out =
         (tgpy_torch_tensor){0};
     product->a = tgpy_torch_read(a);
@@ -206,7 +220,10 @@ void tgpy_torch_make_out(tgpy_torch_product *product, int64_t dim_count, const i
         tgpy_torch_fail(product, "PyTorch could not allocate the result");
         return;
     }
-    product->out = tgpy_torch_read((tgpy_torch_value)(uintptr_t)handle);
+    tgpy_torch_tensor *out = &product->out;
+    *out = (tgpy_torch_tensor){.handle = handle, .dtype = dtype, .dim_count = dim_count};
+    out->is_multiplied = find_type(dtype, &out->type);
+    tgpy_torch.aoti_torch_get_data_ptr(handle, &out->data);
 }
 
 /* Calls the library with a workspace of PyTorch's allocator, whose memory a graph may capture. */

@@ -48,6 +48,10 @@ const char *tgpy_torch_open(void)
     const char *missing = fill("libtorch_cpu.so", cpu_rows, sizeof cpu_rows / sizeof *cpu_rows);
     if (missing)
         return missing;
+    void *library = dlopen("libc10.so", RTLD_NOW | RTLD_NOLOAD);
+    if (library)
+        *(void **)&tgpy_torch.requires_grad =
+            dlsym(library, "_ZNK3c1010TensorImpl13requires_gradEv");
     tgpy_torch.has_cuda =
         !fill("libtorch_cuda.so", cuda_rows, sizeof cuda_rows / sizeof *cuda_rows);
     return NULL;

@@ -24,6 +24,8 @@ typedef struct tgpy_torch_shims {
 #undef TGPY_SHIM
 #undef TGPY_SHIM_CUDA
     int has_cuda; /* libtorch_cuda is loaded, and has all of its functions */
+    /* c10::TensorImpl::requires_grad, which no C function tells; NULL where libc10 lacks it */
+    _Bool (*requires_grad)(const void *tensor);
 } tgpy_torch_shims;
 
 extern tgpy_torch_shims tgpy_torch;
@@ -48,6 +50,7 @@ enum { TGPY_FAULT_BYTES = 512 };
 /* A product of tensors. `fault` is "" or says why it cannot be computed. */
 typedef struct tgpy_torch_product {
     tgpy_torch_tensor a, b, c, bias, a_scale, b_scale, out;
+    void *bias_place; /* the memory of malloc in which the stack has the bias; NULL without one */
     int is_result_given;
     tg_problem problem;
     char fault[TGPY_FAULT_BYTES];
@@ -56,9 +59,13 @@ typedef struct tgpy_torch_product {
 /* Starts a product of a and b. Takes over neither handle. */
 void tgpy_torch_begin(tgpy_torch_product *product, tgpy_torch_value a, tgpy_torch_value b);
 
-/* Reads a tensor, or an optional one, whose memory is freed. */
 tgpy_torch_tensor tgpy_torch_read(tgpy_torch_value value);
-tgpy_torch_tensor tgpy_torch_read_optional(tgpy_torch_value value);
+
+/* Reads the bias, an optional tensor. */
+void tgpy_torch_read_bias(tgpy_torch_product *product, tgpy_torch_value value);
+
+/* Returns 1 if autograd is to record the product. */
+int tgpy_torch_needs_gradient(const tgpy_torch_product *product);
 
 /* Sets the fault, unless there is one. */
 void tgpy_torch_fail(tgpy_torch_product *product, const char *format, ...);
@@ -90,9 +97,9 @@ void tgpy_torch_finish(tgpy_torch_product *product, tgpy_torch_value *stack);
 /* Returns the number whose bits a value is. */
 double tgpy_torch_read_double(tgpy_torch_value value);
 
-/* An operator: its name, its schema and its kernel. */
+/* An operator: its name, the rest of its schema and its kernel. */
 typedef struct tgpy_torch_row {
-    const char *name, *schema;
+    const char *name, *signature;
     tgpy_torch_kernel *kernel;
 } tgpy_torch_row;
 

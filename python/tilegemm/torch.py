@@ -29,7 +29,7 @@ _ACTIVATIONS = ("none", "relu", "gelu_erf", "gelu_tanh", "silu")
 
 
 def _register_fakes() -> None:
-    @torch.library.register_fake("tilegemm::mm")
+    @torch.library.register_fake("tilegemm::_mm_unrecorded")
     def fake_mm(self: Tensor, mat2: Tensor) -> Tensor:
         torch._check(self.dim() == 2 and mat2.dim() == 2, lambda: "self must be a matrix")
         torch._check(self.shape[1] == mat2.shape[0],
@@ -37,16 +37,16 @@ def _register_fakes() -> None:
                              f"{self.shape[1]} and {mat2.shape[0]}x{mat2.shape[1]})")
         return self.new_empty((self.shape[0], mat2.shape[1]))
 
-    @torch.library.register_fake("tilegemm::bmm")
+    @torch.library.register_fake("tilegemm::_bmm_unrecorded")
     def fake_bmm(self: Tensor, mat2: Tensor) -> Tensor:
         return self.new_empty((self.shape[0], self.shape[1], mat2.shape[2]))
 
-    @torch.library.register_fake("tilegemm::addmm")
+    @torch.library.register_fake("tilegemm::_addmm_unrecorded")
     def fake_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0,
                    alpha: float = 1.0) -> Tensor:
         return mat1.new_empty((mat1.shape[0], mat2.shape[1]))
 
-    @torch.library.register_fake("tilegemm::linear")
+    @torch.library.register_fake("tilegemm::_linear_unrecorded")
     def fake_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
                     activation: int = 0) -> Tensor:
         return input.new_empty((*input.shape[:-1], weight.shape[0]))
@@ -58,65 +58,123 @@ def _register_fakes() -> None:
         return self.new_empty((self.shape[0], mat2.shape[1]), dtype=out_dtype or torch.bfloat16)
 
 
-def _sum_to(gradient: Tensor, shape: torch.Size) -> Tensor:
-    """Sums a gradient over the dimensions along which a tensor of `shape` was broadcast."""
-    return gradient if gradient.shape == shape else gradient.sum_to_size(shape)
+_ops = torch.ops.tilegemm
 
 
-def _register_gradients() -> None:
-    ops = torch.ops.tilegemm
+class _Function(torch.autograd.Function):
+    generate_vmap_rule = True
 
-    def save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs[:2])
+    @classmethod
+    def apply(cls, *arguments: Any, **keywords: Any) -> Any:
+        """Leaves out that PyTorch completes arguments with their defaults by inspecting `forward`,
+        which takes longer than all the rest."""
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*arguments, **keywords)
+        return super(torch.autograd.Function, cls).apply(*arguments)
 
-    def mm_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+
+class _Mm(_Function):
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Any:
+        return _ops._mm_unrecorded(a, b)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         a, b = ctx.saved_tensors
         needs_a, needs_b = ctx.needs_input_grad
-        return (ops.mm(gradient, b.mT) if needs_a else None,
-                ops.mm(a.mT, gradient) if needs_b else None)
+        return (_ops.mm(gradient, b.mT) if needs_a else None,
+                _ops.mm(a.mT, gradient) if needs_b else None)
 
-    def bmm_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+
+class _Bmm(_Function):
+    @staticmethod
+    def forward(a: Tensor, b: Tensor) -> Any:
+        return _ops._bmm_unrecorded(a, b)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         a, b = ctx.saved_tensors
         needs_a, needs_b = ctx.needs_input_grad
-        return (ops.bmm(gradient, b.mT) if needs_a else None,
-                ops.bmm(a.mT, gradient) if needs_b else None)
+        return (_ops.bmm(gradient, b.mT) if needs_a else None,
+                _ops.bmm(a.mT, gradient) if needs_b else None)
 
-    def save_addmm(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, float],
-                   output: Tensor) -> None:
-        ctx.save_for_backward(inputs[1], inputs[2])
-        ctx.shape = inputs[0].shape
-        ctx.beta, ctx.alpha = keyword_only_inputs["beta"], keyword_only_inputs["alpha"]
 
-    def addmm_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+class _Addmm(_Function):
+    @staticmethod
+    def forward(c: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Any:
+        return _ops._addmm_unrecorded(c, a, b, beta=beta, alpha=alpha)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        c, a, b, ctx.beta, ctx.alpha = inputs
+        ctx.shape = c.shape
+        ctx.save_for_backward(a, b)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         a, b = ctx.saved_tensors
         needs_c, needs_a, needs_b = ctx.needs_input_grad[:3]
         scaled = gradient if ctx.alpha == 1 else gradient * ctx.alpha
-        return (_sum_to(gradient, ctx.shape) * ctx.beta if needs_c else None,
-                ops.mm(scaled, b.mT) if needs_a else None,
-                ops.mm(a.mT, scaled) if needs_b else None)
+        return (gradient.sum_to_size(ctx.shape) * ctx.beta if needs_c else None,
+                _ops.mm(scaled, b.mT) if needs_a else None,
+                _ops.mm(a.mT, scaled) if needs_b else None, None, None)
 
-    def save_linear(ctx: Any, inputs: tuple[Any, ...], keyword_only_inputs: dict[str, int],
-                    output: Tensor) -> None:
-        if keyword_only_inputs["activation"]:
-            raise NotImplementedError("the gradient of linear with an activation: call the "
+
+class _Linear(_Function):
+    @staticmethod
+    def forward(input: Tensor, weight: Tensor, bias: Tensor | None, activation: int) -> Any:
+        return _ops._linear_unrecorded(input, weight, bias, activation=activation)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        input, weight, _, ctx.activation = inputs
+        ctx.save_for_backward(input, weight)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        if ctx.activation:
+            raise NotImplementedError("linear with an activation has no gradient; call the "
                                       "activation of torch.nn.functional instead")
-        ctx.save_for_backward(inputs[0], inputs[1])
-
-    def linear_backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         input, weight = ctx.saved_tensors
-        needs_input, needs_weight, *needs_bias = ctx.needs_input_grad  # a bias may be left out
+        needs_input, needs_weight, needs_bias, _ = ctx.needs_input_grad
         rows = gradient.reshape(-1, gradient.shape[-1])
-        return (ops.mm(rows, weight).reshape(input.shape) if needs_input else None,
-                ops.mm(rows.mT, input.reshape(-1, input.shape[-1])) if needs_weight else None,
-                *(rows.sum(0) if is_needed else None for is_needed in needs_bias))
-
-    torch.library.register_autograd("tilegemm::mm", mm_backward, setup_context=save)
-    torch.library.register_autograd("tilegemm::bmm", bmm_backward, setup_context=save)
-    torch.library.register_autograd("tilegemm::addmm", addmm_backward, setup_context=save_addmm)
-    torch.library.register_autograd("tilegemm::linear", linear_backward, setup_context=save_linear)
+        return (_ops.mm(rows, weight).reshape(input.shape) if needs_input else None,
+                _ops.mm(rows.mT, input.reshape(-1, input.shape[-1])) if needs_weight else None,
+                rows.sum(0) if needs_bias else None, None)
 
 
-_autocast_library = torch.library.Library("tilegemm", "IMPL")
+def _record_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0,
+                  alpha: float = 1.0) -> Any:
+    return _Addmm.apply(self, mat1, mat2, beta, alpha)
+
+
+def _record_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
+                   activation: int = 0) -> Any:
+    return _Linear.apply(input, weight, bias, activation)
+
+
+_RECORDERS: dict[str, Callable[..., Any]] = {
+    "mm": _Mm.apply, "bmm": _Bmm.apply, "addmm": _record_addmm, "linear": _record_linear}
+_library = torch.library.Library("tilegemm", "IMPL")
+
+
+def _register_gradient(name: str) -> None:
+    """Lets an operator go straight to its kernel in C, which passes on what requires a gradient,
+    unless a mode, a subclass of Tensor or a transform of torch.func stands in between, or the
+    tensors have no memory."""
+    record = _RECORDERS[name]
+    _library.impl(name, torch.library.fallthrough_kernel, "Autograd")
+    for key in ("Python", "FuncTorchDynamicLayerFrontMode", "Meta"):
+        _library.impl(name, record, key)
+    _library.impl(f"_{name}_recorded", record, "CompositeImplicitAutograd")
 
 
 def _register_autocast(name: str, device: str, key: str) -> None:
@@ -133,12 +191,12 @@ def _register_autocast(name: str, device: str, key: str) -> None:
         with torch._C._ExcludeDispatchKeyGuard(keys):
             return operator(*map(cast, arguments), **keywords)
 
-    _autocast_library.impl(name, call, key)
+    _library.impl(name, call, key)
 
 
 _register_fakes()
-_register_gradients()
-for _name in ("mm", "bmm", "addmm", "linear"):
+for _name in _RECORDERS:
+    _register_gradient(_name)
     _register_autocast(_name, "cpu", "AutocastCPU")
     _register_autocast(_name, "cuda", "AutocastCUDA")
 

@@ -12,6 +12,14 @@
 /* Rows that sum in the same order with the same instructions give the same bits. */
 #define BITS_COUNT (TGI_SUM_ORDER_COUNT * TGI_ISA_COUNT)
 
+/* Returns 1 if the row is there to teach: it is chosen where no other row is legal. The last two
+ * rungs of the CPU's ladder, direct and packed, are production rows. */
+static int is_teaching(const tgi_kernel *kernel)
+{
+    return tgi_kernels_rung(kernel->family) >= 0 && kernel->family != TGI_FAMILY_cpu_direct &&
+           kernel->family != TGI_FAMILY_cpu_packed;
+}
+
 /* The legal rows that give the same bits. */
 typedef struct choice {
     const tgi_kernel *best; /* the row of the shortest predicted_s; NULL if there is none */
@@ -56,19 +64,22 @@ static int has_kind(const tgi_backend *backend, tg_type type)
     return 0;
 }
 
-tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
-                          const tgi_problem *problem, const char *name, tgi_proposal *best)
+/* Returns the best of the rows that teach, or of the others, and adds the rows asked to
+ * *match_count; NULL if none is legal. `best` is room for a proposal. */
+static const tgi_kernel *choose_among(const tgi_backend *backend, const tgi_machine *machine,
+                                      const tgi_problem *problem, const char *name, int teaches,
+                                      int *match_count, tgi_proposal *best)
 {
     choice choices[BITS_COUNT] = {0};
-    int match_count = 0;
     const int is_kind_alone = !name && has_kind(backend, problem->type);
     for (int i = 0; i < tgi_kernels_count(); i++) {
         const tgi_kernel *kernel = tgi_kernels_get(i);
-        if (name ? !tgi_kernels_match(kernel, name)
-                 : is_kind_alone && !is_of_kind(backend, kernel, problem->type))
+        if (is_teaching(kernel) != teaches ||
+            (name ? !tgi_kernels_match(kernel, name)
+                  : is_kind_alone && !is_of_kind(backend, kernel, problem->type)))
             continue;
         tgi_plan_propose(backend, machine, problem, kernel, best);
-        match_count++;
+        (*match_count)++;
         if (best->is_legal)
             consider(choices, best);
     }
@@ -83,6 +94,16 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
             serial_s = choices[i].serial_s;
         }
     }
+    return chosen;
+}
+
+tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine,
+                          const tgi_problem *problem, const char *name, tgi_proposal *best)
+{
+    int match_count = 0;
+    const tgi_kernel *chosen = choose_among(backend, machine, problem, name, 0, &match_count, best);
+    if (!chosen)
+        chosen = choose_among(backend, machine, problem, name, 1, &match_count, best);
     /* A proposal is large, and stacks may be small: the chosen row proposes once more. */
     if (chosen) {
         tgi_plan_propose(backend, machine, problem, chosen, best);

@@ -52,10 +52,10 @@ void tgi_sim_describe(const tgi_sim_finding *finding, const char *kernel, const 
         snprintf(line, sizeof line, ", which has ended");
     if (finding->other_thread >= 0)
         snprintf(other, sizeof other, " and thread (%u, %u)%s",
-                 (unsigned)finding->other_thread % width, (unsigned)finding->other_thread / width,
+                 (unsigned)finding->other_thread / width, (unsigned)finding->other_thread % width,
                  line);
     snprintf(text, text_bytes, "%s: %s:%d: %s%s%s by thread (%u, %u)%s, block (%u, %u)", kernel,
              tgi_sim_get_file(finding->site), tgi_sim_get_line(finding->site),
              kind_texts[finding->kind], finding->place[0] ? ": " : "", finding->place,
-             thread % width, thread / width, other, finding->block_x, finding->block_y);
+             thread / width, thread % width, other, finding->block_y, finding->block_x);
 }

@@ -167,10 +167,28 @@ void tgi_sim_func_exit(void)
     tgi_sim_now->thread->depth--;
 }
 
+/* Returns the number of the barrier at the site, from 1 on in the order in which threads come to
+ * barriers; 0 if there are too many. */
+static int number_barrier(sim_run *run, int site)
+{
+    const int line = tgi_sim_get_line(site), count = run->record->barrier_count;
+    for (int i = 0; i < count; i++) {
+        if (run->barrier_lines[i] == line)
+            return i + 1;
+    }
+    if (count == TGI_SIM_BARRIERS)
+        return 0;
+    run->barrier_lines[count] = line;
+    return ++run->record->barrier_count;
+}
+
 void tgi_sim_barrier(void)
 {
     sim_run *run = tgi_sim_now;
     run->thread->wait_site = tgi_sim_resolve_site(run, CALLER);
+    if (run->launch->without_barrier &&
+        number_barrier(run, run->thread->wait_site) == run->launch->without_barrier)
+        return;
     run->thread->state = THREAD_WAITS;
     tgi_fiber_switch(&run->thread->fiber, run->scheduler);
 }

@@ -66,6 +66,7 @@ typedef struct sim_tracer sim_tracer;     /* trace.h */
 typedef struct sim_run {
     const tgi_sim_launch *launch;
     tgi_sim_record *record;
+    int barrier_lines[TGI_SIM_BARRIERS]; /* lines of the barriers in the order of the kernel */
     sim_thread threads[TGI_SIM_BLOCK_THREADS];
     int thread_count;
     sim_thread *thread; /* the thread that runs; NULL between two threads */

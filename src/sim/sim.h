@@ -10,6 +10,7 @@
 
 #define TGI_SIM_BLOCK_THREADS 1024 /* most threads of a block */
 #define TGI_SIM_FRAMES 16          /* nested calls in a kernel, at most */
+#define TGI_SIM_BARRIERS 16        /* barriers that are told apart */
 #define TGI_SIM_FINDINGS 32        /* kept; each stands for all of its kind at its line */
 
 typedef void tgi_sim_function(const float *a, const float *b, float *d, int m, int n, int k);
@@ -64,7 +65,8 @@ typedef struct tgi_sim_launch {
     void *trace_state;
     tg_simulation_watch *watch; /* may be NULL; called only if counts are kept */
     void *watch_state;
-    int64_t l2_bytes; /* 0: no L2 */
+    int64_t l2_bytes;    /* 0: no L2 */
+    int without_barrier; /* number of the barrier at which no thread waits; 0: none */
 } tgi_sim_launch;
 
 /* Fills grid and block for a product whose D is m x n. */
@@ -76,7 +78,8 @@ typedef struct tgi_sim_record {
     int64_t shared_bytes, compulsory_bytes, l2_requests, l2_hits;
     tgi_sim_finding findings[TGI_SIM_FINDINGS];
     int finding_count;
-    int is_cancelled; /* the progress function ended the run */
+    int barrier_count; /* barriers of the source that a thread came to, TGI_SIM_BARRIERS at most */
+    int is_cancelled;  /* the progress function ended the run */
 } tgi_sim_record;
 
 /* Runs the blocks one after another. Threads may call it at the same time and then wait for each

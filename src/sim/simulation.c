@@ -136,6 +136,7 @@ static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
         .trace_state = options->trace_state,
         .watch = options->watch,
         .watch_state = options->watch_state,
+        .without_barrier = options->without_barrier,
     };
     tgi_sim_set_grid(row, m, n, &launch);
     const int64_t block_count = (int64_t)launch.grid[0] * launch.grid[1];
@@ -152,6 +153,12 @@ static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
     tg_status status = tgi_sim_run(&launch, &made->record);
     if (status)
         return status;
+    if (options->without_barrier > made->record.barrier_count) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "without_barrier = %d, but %s has %d barriers; pass one of them, "
+                               "from 1 on, or leave it out",
+                               options->without_barrier, row->name, made->record.barrier_count);
+    }
     made->shown.l2_bytes = l2_bytes;
     return tgi_sim_report(made, kernel, &launch);
 }

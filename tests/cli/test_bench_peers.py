@@ -11,11 +11,15 @@ import json
 import os
 import re
 import statistics
+import unittest
 
 from bench_case import PROGRAMS, BenchCase, run_tests
 
 # The leak sanitizer trips over the thread-local memory of libraries opened at run time.
 REAL_PEERS = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+
+with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
+    HAS_AVX512 = "avx512dq" in cpuinfo.read()
 
 
 class Peers(BenchCase):
@@ -30,12 +34,10 @@ class Peers(BenchCase):
     def test_environment(self):
         """The variable is set before the library is opened, if the CPU has AVX-512. The user's
         value stays."""
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            has_avx512 = "avx512dq" in file.read()
         run = self.load("--shape", "8x8x8", "--peer", "openblas", **self.fake)
         peer = run["head"]["peers"][0]
         self.assertEqual(peer["version"], "fake 1.0")
-        self.assertEqual(peer["kernel"], "SKYLAKEX" if has_avx512 else "none")
+        self.assertEqual(peer["kernel"], "SKYLAKEX" if HAS_AVX512 else "none")
         self.assertEqual(peer["environment_kept"], [])
         run = self.load("--shape", "8x8x8", "--peer", "openblas", **self.fake,
                         OPENBLAS_CORETYPE="Zen")
@@ -49,9 +51,10 @@ class Peers(BenchCase):
                           done.stderr)
 
     def test_layouts(self):
-        """Every peer computes every layout that a BLAS can name, with alpha."""
+        """Every peer computes every layout that a BLAS can name, with alpha, and batches."""
         shapes = [f"13x7x9:{layout}{rest}" for layout in ("nn", "nt", "tn", "tt")
-                  for rest in ("", ":dcol", ":lda=40:ldb=41:ldd=42", ":fp64")]
+                  for rest in ("", ":dcol", ":lda=40:ldb=41:ldd=42", ":fp64", ":batch=3",
+                               ":batch=2:dcol:fp64")]
         words = [word for shape in (*shapes, "1x9x5", "9x1x5", "9x5x1", "1x9x5:tt:dcol",
                                         "13x7x9:alpha=3", "13x7x9:fp64:alpha=3")
                  for word in ("--shape", shape)]
@@ -70,6 +73,7 @@ class Peers(BenchCase):
         seen = {record["name"] for record in run["records"] if record["kind"] == "peer"}
         self.assertEqual(seen, peers)
 
+    @unittest.skipUnless(HAS_AVX512, "oneDNN multiplies bf16 with AVX-512")
     def test_onednn_bf16(self):
         run = self.load("--shape", "33x29x31:bf16", "--shape", "33x29x31:tt:bf16:d=fp32",
                         **REAL_PEERS)
@@ -79,9 +83,22 @@ class Peers(BenchCase):
         mine = [record for record in run["records"] if record["name"] == "onednn"]
         self.assertEqual([record["is_right"] for record in mine], [True, True])
 
+    def test_onednn_epilogues(self):
+        """oneDNN adds C and a bias and activates, after each product of a batch."""
+        shapes = [f"13x7x9:{rest}" for rest in
+                  ("bias=col:act=relu", "bias=row:act=silu:batch=3", "beta=1", "act=gelu_tanh:dcol",
+                   "beta=1:bias=col:act=gelu_erf:dcol:batch=2")]
+        words = [word for shape in shapes for word in ("--shape", shape)]
+        run = self.load(*words, "--threads", "1", **REAL_PEERS)
+        peer = next(peer for peer in run["head"]["peers"] if peer["name"] == "onednn")
+        if not peer["is_open"]:
+            self.skipTest(peer["reason"])
+        mine = [record["is_right"] for record in run["records"] if record["name"] == "onednn"]
+        self.assertEqual(mine, [True] * len(shapes))
+
     def test_what_a_blas_cannot(self):
-        for shape, reason in (("8x8x8:batch=2", "batches"), ("8x8x8:beta=1", "in place"),
-                              ("8x8x8:bias=col", "no bias"), ("8x8x8:bf16", "fp32 and fp64"),
+        for shape, reason in (("8x8x8:beta=1", "in place"), ("8x8x8:bias=col", "no bias"),
+                              ("8x8x8:bf16", "fp32 and fp64"),
                               ("8x8x8:rsa=20:csa=2", "strided")):
             with self.subTest(shape):
                 run = self.load("--shape", shape, "--peer", "openblas",

@@ -106,11 +106,24 @@ class Simulate(Refusing):
 
     def test_trace_of_the_worked_example(self):
         text = call("simulate", "4x4x4", "--kernel", "tiled", "--tile", "2", "--trace").stdout
-        first = text[:text.index("block (1, 0)")]
+        first = text[:text.index("block (0, 1)")]
         sums = [line.rsplit(None, 1)[1] for line in first.splitlines() if "partial sums" in line]
         self.assertEqual(sums, "104 105 920 929 656 662 2352 2374".split())
-        self.assertIn("thread (1, 0): reads A(0, 1), writes shared[1], reads B(0, 1), writes "
+        self.assertIn("thread (0, 1): reads A(0, 1), writes shared[1], reads B(0, 1), writes "
                       "shared[5]", first)
+
+    def test_a_barrier_taken_out(self):
+        """Without either barrier of the tiled kernel threads race for the tile, and sums are
+        wrong."""
+        words = ("simulate", "4x4x4", "--kernel", "tiled", "--tile", "2")
+        for barrier, first in ((1, "never_written"), (2, "race")):
+            done = call(*words, "--without-barrier", str(barrier), "--json")
+            found = json.loads(done.stdout)["findings"]
+            self.assertEqual(found[0]["kind"], first)
+            self.assertIn("race", {one["kind"] for one in found})
+        self.assertEqual(json.loads(call(*words, "--json").stdout)["findings"], [])
+        self.refuse(2, "without_barrier = 3", *words, "--without-barrier", "3")
+        self.refuse(2, "outside 1 to 16", *words, "--without-barrier", "17")
 
     def test_refusals(self):
         self.refuse(2, "name a kernel", "simulate", "8x8x8")

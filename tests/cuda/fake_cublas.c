@@ -12,6 +12,8 @@
 /* These values of cublas_api.h, cublasLt.h and library_types.h are in use. */
 enum { operation_n = 0, success = 0, invalid_value = 7, execution_failed = 13, not_supported = 15 };
 enum { data_fp32 = 0, data_fp64 = 1, description_op_a = 3, description_op_b = 4 };
+enum { description_epilogue = 7, description_bias = 8, description_bias_type = 26 };
+enum { layout_batch_count = 5, layout_batch_stride = 6, epilogue_relu_bias = 6 };
 enum { candidate_count = 3, useless = 0, failing = 1, working = 2 };
 
 #define EXPORTED __attribute__((visibility("default")))
@@ -78,6 +80,11 @@ EXPORTED int cublasGetVersion_v2(void *handle, int *version)
     return success;
 }
 
+EXPORTED int cublasSetStream_v2(void *handle, void *stream)
+{
+    return handle && !stream ? success : invalid_value;
+}
+
 EXPORTED int cublasSgemm_v2(void *handle, int op_a, int op_b, int m, int n, int k,
                             const float *alpha, const void *a, int lda, const void *b, int ldb,
                             const float *beta, void *c, int ldc)
@@ -100,6 +107,24 @@ EXPORTED int cublasDgemm_v2(void *handle, int op_a, int op_b, int m, int n, int 
     return success;
 }
 
+EXPORTED int cublasGemmStridedBatchedEx(void *handle, int op_a, int op_b, int m, int n, int k,
+                                        const void *alpha, const void *a, int type_a, int lda,
+                                        long long batch_a, const void *b, int type_b, int ldb,
+                                        long long batch_b, const void *beta, void *c, int type_c,
+                                        int ldc, long long batch_c, int batch_count, int compute,
+                                        int algorithm)
+{
+    const int64_t elem_bytes = type_a == data_fp64 ? 8 : 4;
+    const product p = {type_a, op_a, op_b, m, n, k, lda, ldb, ldc, read_element(type_a, alpha, 0)};
+    if (!handle || type_a != type_b || type_a != type_c || algorithm != -1 ||
+        compute != (type_a == data_fp64 ? 70 : 68) || read_element(type_a, beta, 0) != 0.0)
+        return invalid_value;
+    for (int64_t i = 0; i < batch_count; i++)
+        multiply(&p, (const char *)a + i * batch_a * elem_bytes,
+                 (const char *)b + i * batch_b * elem_bytes, (char *)c + i * batch_c * elem_bytes);
+    return success;
+}
+
 EXPORTED int cublasGemmEx(void)
 {
     return not_supported; /* no kernel here has the 16-bit types */
@@ -108,12 +133,14 @@ EXPORTED int cublasGemmEx(void)
 /* ---- cuBLASLt */
 
 typedef struct description {
-    int type, op_a, op_b;
+    int type, op_a, op_b, epilogue, bias_type;
+    const void *bias;
 } description;
 
 typedef struct layout {
     int type;
-    int64_t rows, cols, leading;
+    int64_t rows, cols, leading, batch_stride;
+    int32_t batch_count;
 } layout;
 
 /* This struct has the layout of cublasLtMatmulHeuristicResult_t. */
@@ -153,9 +180,15 @@ EXPORTED int cublasLtMatmulDescSetAttribute(void *object, int attribute, const v
                                             size_t bytes)
 {
     description *d = object;
-    if (bytes != sizeof(int) || (attribute != description_op_a && attribute != description_op_b))
+    void *target = attribute == description_op_a        ? (void *)&d->op_a
+                   : attribute == description_op_b      ? (void *)&d->op_b
+                   : attribute == description_epilogue  ? (void *)&d->epilogue
+                   : attribute == description_bias_type ? (void *)&d->bias_type
+                   : attribute == description_bias      ? (void *)&d->bias
+                                                        : NULL;
+    if (!target || bytes != (attribute == description_bias ? sizeof(void *) : sizeof(int)))
         return invalid_value;
-    memcpy(attribute == description_op_a ? &d->op_a : &d->op_b, value, bytes);
+    memcpy(target, value, bytes);
     return success;
 }
 
@@ -169,8 +202,21 @@ EXPORTED int cublasLtMatrixLayoutCreate(void **made, int type, uint64_t rows, ui
 {
     int status = make(made, sizeof(layout));
     if (status == success)
-        *(layout *)*made = (layout){type, (int64_t)rows, (int64_t)cols, leading};
+        *(layout *)*made = (layout){type, (int64_t)rows, (int64_t)cols, leading, 0, 1};
     return status;
+}
+
+EXPORTED int cublasLtMatrixLayoutSetAttribute(void *object, int attribute, const void *value,
+                                              size_t bytes)
+{
+    layout *l = object;
+    if (attribute == layout_batch_count && bytes == sizeof l->batch_count)
+        memcpy(&l->batch_count, value, bytes);
+    else if (attribute == layout_batch_stride && bytes == sizeof l->batch_stride)
+        memcpy(&l->batch_stride, value, bytes);
+    else
+        return invalid_value;
+    return success;
 }
 
 EXPORTED int cublasLtMatrixLayoutDestroy(void *object)
@@ -208,6 +254,22 @@ EXPORTED int cublasLtMatmulAlgoGetHeuristic(void *handle, void *operation, void 
     return success;
 }
 
+/* Adds beta times C and, if the epilogue has them, the bias of each row and ReLU. */
+static void finish(const description *how, double beta, const layout *out, int64_t leading_c,
+                   const float *c, float *d)
+{
+    for (int64_t i = 0; i < out->rows * out->cols; i++) {
+        const int64_t row = i % out->rows, col = i / out->rows;
+        float *element = &d[row + col * out->leading];
+        if (beta != 0.0)
+            *element += (float)beta * c[row + col * leading_c];
+        if (how->epilogue == epilogue_relu_bias)
+            *element += ((const float *)how->bias)[row];
+        if (how->epilogue == epilogue_relu_bias && *element < 0.0F)
+            *element = 0.0F;
+    }
+}
+
 EXPORTED int cublasLtMatmul(void *handle, void *operation, const void *alpha, const void *a,
                             void *layout_a, const void *b, void *layout_b, const void *beta,
                             const void *c, void *layout_c, void *d, void *layout_d,
@@ -215,9 +277,12 @@ EXPORTED int cublasLtMatmul(void *handle, void *operation, const void *alpha, co
                             void *stream)
 {
     const description *how = operation;
-    const layout *left = layout_a, *right = layout_b, *out = layout_d;
-    if (!handle || !workspace || workspace_bytes == 0 || stream || c != d || layout_c != layout_d ||
-        algorithm[0] == useless || read_element(how->type, beta, 0) != 0.0)
+    const layout *left = layout_a, *right = layout_b, *in = layout_c, *out = layout_d;
+    const double beta_read = read_element(how->type, beta, 0);
+    const int64_t elem_bytes = how->type == data_fp64 ? 8 : 4;
+    if (!handle || !workspace || workspace_bytes == 0 || stream || (c == d) != (beta_read == 0.0) ||
+        algorithm[0] == useless || left->batch_count != out->batch_count ||
+        right->batch_count != out->batch_count)
         return invalid_value;
     if (algorithm[0] == failing)
         return execution_failed;
@@ -226,6 +291,13 @@ EXPORTED int cublasLtMatmul(void *handle, void *operation, const void *alpha, co
                        out->cols,     how->op_a == operation_n ? left->cols : left->rows,
                        left->leading, right->leading,
                        out->leading,  read_element(how->type, alpha, 0)};
-    multiply(&p, a, b, d);
+    for (int64_t i = 0; i < out->batch_count; i++) {
+        char *at_d = (char *)d + i * out->batch_stride * elem_bytes;
+        multiply(&p, (const char *)a + i * left->batch_stride * elem_bytes,
+                 (const char *)b + i * right->batch_stride * elem_bytes, at_d);
+        if (how->type == data_fp32)
+            finish(how, beta_read, out, in->leading, (const float *)c + i * in->batch_stride,
+                   (float *)at_d);
+    }
     return success;
 }

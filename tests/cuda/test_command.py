@@ -175,6 +175,33 @@ class OnFakeDriver(unittest.TestCase):
         self.assertEqual([(peer["name"], peer["version"]) for peer in run["head"]["peers"]],
                          [("cublas", "cuBLAS 130000"), ("cublas_best", "cuBLASLt 130000")])
 
+    def test_peers_compute_batches_and_epilogues(self):
+        """cuBLAS forms batches, cuBLASLt also adds C, a bias of each column and ReLU. D may be
+        stored by columns, whose bias by rows is then cuBLASLt's."""
+        batches = ["7x5x9:batch=3", "7x5x3:fp64:tt:batch=4", "7x5x9:nt:batch=3:dcol"]
+        epilogues = ["7x5x9:bias=col:act=relu", "7x5x9:batch=2:beta=0.5:bias=col:act=relu",
+                     "7x5x9:beta=-1", "7x5x9:dcol:bias=row:act=relu"]
+        words = [word for shape in batches + epilogues for word in ("--shape", shape)]
+        done = call("bench", "--device", "cuda", "--rounds", "1", "--json", "-", *words,
+                    "--peer", "cublas", "--peer", "cublas_best", TILEGEMM_CUBLAS=CUBLAS)
+        run = json.loads(done.stdout)
+        peers = [record for record in run["records"] if record["kind"] == "peer"]
+        self.assertEqual([peer["name"] for peer in peers],
+                         ["cublas", "cublas_best"] * len(batches) +
+                         ["cublas_best"] * len(epilogues), done.stderr)
+        self.assertEqual([peer["shape"] for peer in peers if not peer["is_right"]], [])
+        for shape, reason in (("7x5x9:bias=row", "a bias along the rows of D"),
+                              ("7x5x9:act=silu", "relu and gelu_tanh")):
+            done = call("bench", "--device", "cuda", "--rounds", "1", "--json", "-", "--shape",
+                        shape, "--peer", "cublas_lt", TILEGEMM_CUBLAS=CUBLAS)
+            self.assertIn(reason, json.loads(done.stdout)["summaries"][0]["skipped"][0]["reason"])
+
+    def test_graph_needs_a_driver_that_has_graphs(self):
+        for device in ("cuda", "cpu"):
+            done = call("bench", "--device", device, "--shape", "8x8x8", "--graph")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("--graph needs a GPU whose driver has CUDA graphs", done.stderr)
+
     def test_peer_that_is_missing(self):
         done = call("bench", "--device", "cuda", "--shape", "8x8x8", "--peer", "cublas",
                     TILEGEMM_CUBLAS=FAKE)

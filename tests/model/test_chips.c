@@ -294,6 +294,31 @@ static void test_counts_of_splits(void **state)
     }
 }
 
+/* A row that teaches is the choice only where no other row is legal, whatever it is predicted. */
+static void test_teaching_rows(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "2118x669x102:prec=ieee_fp32",     "2048x2048x64", "128x128x8",
+        "1000x1200x800:tt:prec=ieee_fp32", "7x9x11",       "1x1x1"};
+    static tg_candidate candidates[400];
+    for (int i = 0; i < 6 * tg_get_chip_count(); i++) {
+        tg_chip chip;
+        tg_problem problem;
+        int count;
+        assert_int_equal(tg_get_chip(i / 6, &chip), TG_STATUS_OK);
+        assert_int_equal(tg_parse_problem(texts[i % 6], &problem, sizeof problem), TG_STATUS_OK);
+        assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, 400, &count),
+                         TG_STATUS_OK);
+        for (int row = 0; row < count; row++) {
+            tg_kernel_info info;
+            assert_int_equal(tg_get_kernel_info(NULL, row, &info), TG_STATUS_OK);
+            if (candidates[row].is_chosen && info.ladder_rung >= 0)
+                fail_msg("%s of %s is given to %s", texts[i % 6], chip.name, info.name);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +331,7 @@ int main(void)
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_huge_problems),
         cmocka_unit_test(test_counts_of_splits),
+        cmocka_unit_test(test_teaching_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

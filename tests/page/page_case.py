@@ -9,8 +9,17 @@ import unittest
 from browser import Browser, read_json, write_report
 
 SHAPE = (60, 52, 44)
-VIEWS = ("walk", "owners", "roofline", "reads", "accesses", "ladder", "plan")
+VIEWS = ("guide", "walk", "owners", "roofline", "reads", "accesses", "ladder", "plan")
 MARKUP = "<img src=http://127.0.0.1:9/x onerror=\"document.title='broken'\"></script><b>"
+# This script returns the texts that are smaller than 11 pixels on the screen.
+SMALL_TEXTS = """
+    return [...document.querySelectorAll('main *')].filter(one => one.checkVisibility() &&
+        [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim()) &&
+        !one.closest('title')).map(one => {
+            const svg = one.ownerSVGElement;
+            const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+            return [parseFloat(getComputedStyle(one).fontSize) * scale, one.textContent];
+        }).filter(([size]) => size < 10.9).map(String);"""
 tilegemm = ["tilegemm"]  # path of the command; the program that runs the tests sets it
 
 
@@ -61,7 +70,7 @@ class PageCase(unittest.TestCase):
         shutil.rmtree(cls.folder)
 
     def setUp(self):
-        self.browser.open(self.path)
+        self.browser.open(self.path, "view=walk")
 
     def tearDown(self):
         self.assertEqual(self.browser.list_faults(), [])

@@ -117,14 +117,23 @@ class Measured(PageCase):
     def test_the_ladder_of_a_run(self):
         self.browser.show("ladder")
         rows = self.browser.read_tables("ladder")[0]
-        self.assertEqual([row[2] for row in rows], [100, 900, 1200, 10, 1000])
-        self.assertEqual((rows[3][5], rows[3][7]), ("not a number", "WRONG"))
-        self.assertTrue(rows[3][0].startswith(MARKUP))  # shows it as text
+        measured = [row for row in rows if row[2] != "-"]
+        self.assertEqual([row[2] for row in measured], [100, 900, 1200, 10, 1000])
+        self.assertEqual((measured[3][4], measured[4][4]),
+                         ("not a number: WRONG", "1.5e-7, 0.010 of the bound"))
+        self.assertTrue(measured[3][0].startswith(MARKUP))  # shows it as text
+        for row, name in zip(measured, (NAIVE, WARP)):  # the prediction is that of the same tile
+            told = self.explain(*SHAPE, name, 0, "h200")
+            rate = told["useful_flops"] / told["predicted_s"] / 1e9
+            self.assert_near(row[1], rate, name)
+            self.assertAlmostEqual(float(row[3].split()[0]) / (row[2] / rate), 1, delta=1e-3)
+        rungs = [row[0].split()[0] for row in rows if row[0][0].isdigit()]
+        self.assertEqual(sorted(map(int, rungs)), list(range(1, len(rungs) + 1)))
         self.browser.choose("run", 1)
         self.assertIn(FUSED, self.browser.find("#panel-ladder figcaption").text)
         self.browser.choose("run", -1)
         self.browser.choose("chip", "a100")
-        self.assertIn("NVIDIA A100-SXM4-80GB, 1 thread, cold, other.json",
+        self.assertIn("NVIDIA A100-SXM4-80GB, cold, other.json",
                       self.browser.find("#panel-ladder figcaption").text)
 
     def test_fused_kernels_beside_libraries(self):
@@ -192,6 +201,7 @@ class Measured(PageCase):
     def check_plan(self, told, tables, case):
         here = {one["kernel"]: one for one in told["candidates"]
                 if one["refusal"] != "other_device"}
+        tables = [table for table in tables if any(row[0] in here for row in table)]
         rows = {row[0]: row for table in tables for row in table if row[0] in here}
         self.assertEqual(set(rows), set(here), case)
         for name, one in here.items():
@@ -214,7 +224,7 @@ class Measured(PageCase):
             chip = choose.choice(CHIPS)
             self.type_sizes(*sizes)
             self.browser.choose("chip", chip)
-            self.check_plan(self.plan(sizes, chip), self.browser.read_tables("plan")[:2],
+            self.check_plan(self.plan(sizes, chip), self.browser.read_tables("plan"),
                             (sizes, chip))
 
     def test_plan_of_the_processor(self):
@@ -222,9 +232,10 @@ class Measured(PageCase):
         stand beside it."""
         self.browser.show("plan")
         told = read_json(tilegemm[0], "explain", "x".join(map(str, SHAPE)), "--device", "cpu")
-        tables = self.browser.read_tables("plan")[2:]
+        tables = self.browser.read_tables("plan")
         self.check_plan(told, tables, SHAPE)
-        measured = [row for row in tables[0] if row[0] == "cpu_packed_generic_fp32"][0]
+        measured = next(row for table in tables for row in table
+                        if row[0] == "cpu_packed_generic_fp32")
         self.assertEqual(measured[4], "cpu.json, cold")
         m, n, k = SHAPE
         self.assertEqual(measured[2], f"{2 * m * n * k / 8e3:.2f} us")

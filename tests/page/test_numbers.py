@@ -76,7 +76,17 @@ class Numbers(PageCase):
                 self.assertEqual((chosen[0][3], times), ("-", []), case)
             self.assertEqual(chosen[0][7],
                              told["bound"] if told["is_legal"] else told["reason"], case)
+            self.check_verdict(told, case)
             self.check_reads(told, case)
+
+    def check_verdict(self, told, case):
+        """The words say on which side of the ridge of its unit the tile lies."""
+        text = self.browser.find("#panel-roofline .verdict").text
+        is_left = told["flop_per_byte"] < told["ridge_flop_per_byte"]
+        self.assertIn("not legal" if not told["is_legal"] else "left of the ridge" if is_left
+                      else "right of the ridge", text, case)
+        units = {row[0]: row for row in self.browser.read_tables("roofline")[2]}
+        self.assertAlmostEqual(units["FP32 units"][2], told["ridge_flop_per_byte"], delta=0.06)
 
     def check_reads(self, told, case):
         self.browser.show("reads")
@@ -164,7 +174,7 @@ class Numbers(PageCase):
         # own.
         for tile, kernel, shown in ((12, "padded", "12"), (16, "padded", "32"),
                                     (16, "register_column", "64"), (12, "register_tile", "128")):
-            self.browser.open(self.path, f"tile={tile}")
+            self.browser.open(self.path, f"view=walk&tile={tile}")
             self.browser.choose("kernel", kernel)
             self.assertEqual(self.browser.find("select[data-key=tile]").get_attribute("value"),
                              shown, (tile, kernel))
@@ -278,7 +288,7 @@ class Numbers(PageCase):
             self.browser.type_number(key, 1000000)
         self.assertIn("no kernel at this size", self.browser.find("#panel-roofline").text)
         self.assertEqual(self.browser.find_all("#panel-roofline figure svg"), [])
-        self.browser.open(self.path, "m=61")
+        self.browser.open(self.path, "view=walk&m=61")
         self.browser.show("ladder")
         self.assertIn("Not measured at this size", self.browser.find("#panel-ladder").text)
 

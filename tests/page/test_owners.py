@@ -57,11 +57,12 @@ class Owners(PictureCase):
     def check_facts(self, told, thread, m, n):
         x, y = thread % told["threads_x"], thread // told["threads_x"]
         self.assertEqual(self.read_fact("thread"),
-                         f"{thread} = ({x}, {y}), lane {thread % 32} of warp {thread // 32}")
+                         f"{thread} = ({y}, {x}), lane {thread % 32} of warp {thread // 32}")
         explained = read_json(tilegemm[0], "explain", f"{m}x{n}x800", "--kernel", told["family"],
                               "--tile", str(told["tile_rows"]), "--gpu", "h200")
         self.assertEqual(self.read_fact("registers"), str(explained["registers_per_thread"]))
         self.assertIn(f"= {explained['threads_per_block']:,}", self.read_fact("threads"))
+        self.assertIn(f"= {explained['block_count']:,}", self.read_fact("tiles"))
         grid = self.read_table("figure:has(.tile-grid) table")
         self.assertEqual(grid[2:], [["all", str(explained["block_count"])],
                                     ["cut by an edge", str(explained["edge_block_count"])]])

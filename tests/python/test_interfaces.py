@@ -139,6 +139,16 @@ def test_table():
         tilegemm.matmul(TableOnly(A, kind=10), TableOnly(B))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_negative_strides_without_a_sign(dtype):
+    """Some versions of CuPy divide the bytes of a negative stride as if they had no sign."""
+    a, b = A[::-1, ::-1].astype(dtype)[::-1, ::-1], B.astype(dtype)
+    table, itemsize = TableOnly(a), a.itemsize
+    for dim in range(2):
+        table.strides[dim] = (a.strides[dim] + 2 ** 64) // itemsize
+    assert numpy.array_equal(tilegemm.matmul(table, b, numpy.empty((3, 5), dtype)), a @ b)
+
+
 def test_buffers():
     a, b = array.array("f", range(12)), array.array("f", range(20))
     view = memoryview(a).cast("B").cast("f", (3, 4))

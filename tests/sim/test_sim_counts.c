@@ -157,11 +157,35 @@ static void test_trace(void **state)
     assert_true(d[0] == 656 && d[1] == 662 && d[4] == 2352 && d[5] == 2374);
 }
 
+/* Without its second barrier a thread of the tiled kernel multiplies the next tile's elements. */
+static void test_without_barrier(void **state)
+{
+    float a[16], b[16], d[16];
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        a[i] = (float)i;
+        b[i] = (float)(100 + i);
+    }
+    for (int barrier = 0; barrier <= 3; barrier++) {
+        const tg_simulation *made = NULL;
+        const tg_simulation_options options = {
+            .kernel = "tiled", .tile = 2, .a = a, .b = b, .d = d, .without_barrier = barrier};
+        const tg_status status = tg_simulate_kernel(&options, 4, 4, 4, &made);
+        assert_int_equal(status, barrier < 3 ? TG_STATUS_OK : TG_STATUS_INVALID_ARGUMENT);
+        if (made)
+            assert_int_equal(made->finding_count > 0, barrier > 0);
+        if (barrier == 2)
+            assert_true(d[0] == 656 && d[1] != 662);
+        tg_destroy_simulation(made);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counters),
         cmocka_unit_test(test_trace),
+        cmocka_unit_test(test_without_barrier),
         cmocka_unit_test(test_watch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -279,16 +279,20 @@ class LayersTest(ToolCase):
             self.expect_fault(files, "includes go in a circle: src/core/a, src/core/b")
 
     def test_script(self):
-        views = {"page/chart.js": "", "page/app.js": "", "page/views/a.js": ""}
-        self.expect_clean({**views, "page/views/b.js": "import {a} from '../chart.js';\n"})
+        page = {"page/parts/chart.js": "", "page/app.js": "", "page/views/a.js": ""}
+        for path, name in (("page/views/b.js", "../parts/chart.js"), ("page/b.js", "./views/a.js"),
+                           ("page/views/b.js", "./a.js")):
+            self.expect_clean({**page, path: f"import {{a}} from '{name}';\n"})
         for path, name, text in (
-                ("page/views/b.js", "d3-axis", "is imported by page/chart.js alone"),
+                ("page/views/b.js", "d3-axis", "is imported by page/parts/chart.js alone"),
                 ("page/b.js", "other", "is imported by nobody alone"),
                 ("page/b.js", "./none.js", "is no file of page/"),
-                ("page/b.js", "./views/a.js", "may not import page/views/a.js"),
+                ("page/parts/b.js", "../views/a.js", "may not import page/views/a.js"),
+                ("page/other/b.js", "../views/a.js", "may not import page/views/a.js"),
                 ("page/views/b.js", "../app.js", "may not import page/app.js"),
+                ("page/b.js", "./app.js", "may not import page/app.js"),
                 ("page/b.js", "../cli/main.c", "is no file of page/")):
-            self.expect_fault({**views, path: f"import {{a}} from '{name}';\n"}, text)
+            self.expect_fault({**page, path: f"import {{a}} from '{name}';\n"}, text)
 
     def test_missing_file(self):
         self.expect_fault({"cli/a.c": '#include "absent.h"\n'}, '"absent.h" is no file')

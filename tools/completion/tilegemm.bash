@@ -68,7 +68,8 @@ _tilegemm_complete()
         ;;
     bench)
         options="--shape --suite --type --precision --kernel --peer --threads --device --isa --json
-            --rounds --min-time --max-time --within --hot --cold --batch-invariant --sustained"
+            --rounds --min-time --max-time --within --hot --cold --graph --batch-invariant
+            --sustained"
         ;;
     simulate) options="--kernel --tile --gpu --trace --lines --requests --json" ;;
     profile) options="--kernel --device --gpu --json --launch" ;;

@@ -33,9 +33,10 @@ const COUNTED = ['global_read_elems', 'naive_read_elems', 'issued_flops', 'usefu
 
 // Counts what is done up to a place, as the model does. The blocks before this one, and the steps
 // of this block that are done, are products of their own: the rows of blocks above, the blocks to
-// the left, and this one as far as it has come.
-export function countDone(app, tiling, block, place) {
-    const count = (m, n, k) => m && n && k ? app.explain({m, n, k}) : {};
+// the left, and this one as far as it has come. `usedElems` counts the
+// operands of all products, which the textbook loop would have read: it only grows.
+export function countDone(app, {shown: {kernel, tile}, tiling, block, place}) {
+    const count = (m, n, k) => m && n && k ? app.explain({m, n, k, kernel, tile}) : {};
     const add = parts => Object.fromEntries(COUNTED.map(
         key => [key, parts.reduce((sum, part) => sum + (part[key] ?? 0), 0)]));
     const before = [count(block.firstRow, tiling.n, tiling.k),
@@ -45,7 +46,5 @@ export function countDone(app, tiling, block, place) {
     const loaded = add([...before, here(place.loadedSteps)]);
     const multiplied = add([...before, here(place.multipliedSteps)]);
     return {loadedElems: loaded.global_read_elems, issuedFlops: multiplied.issued_flops,
-            usefulFlops: multiplied.useful_flops,
-            reuse: loaded.global_read_elems ? multiplied.naive_read_elems / loaded.global_read_elems
-                                            : 0};
+            usefulFlops: multiplied.useful_flops, usedElems: multiplied.naive_read_elems};
 }

@@ -4,9 +4,19 @@
 const FIRST_B = 100;
 const DEPTH_MOST = 4096; // the page itself forms sums of at most so many terms
 
-// Writes whole numbers as they are while FP32 still tells them apart.
-export const formatValue = value =>
-    Math.abs(value) < 2 ** 24 ? String(value) : value.toExponential(3).replace('e+', 'e');
+const WHOLE = new Intl.NumberFormat('en', {maximumFractionDigits: 0});
+const SHORT = new Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 3});
+const TEXT_WIDTH = 0.62; // width of a digit in parts of the font's size
+export const TEXT_LEAST = 11;
+
+// Writes 2352 as it is and 32921600 as 32,921,600.
+export const formatValue = value => Math.abs(value) < 10000 ? String(value) : WHOLE.format(value);
+
+// Writes a value for a cell of some width, as 32.9M where the whole number does not fit.
+export function fitValue(value, width) {
+    const whole = formatValue(value);
+    return whole.length * TEXT_WIDTH * TEXT_LEAST <= width - 2 ? whole : SHORT.format(value);
+}
 
 const isOfBlock = (phase, block) => phase.block[0] === block.col && phase.block[1] === block.row;
 
@@ -35,7 +45,8 @@ export function makeValues(app, tiling, kernel) {
     const a = (row, p) => Math.fround(row * k + p);
     const b = (p, col) => Math.fround(FIRST_B + p * n + col);
     const trace = tiling.barriersPerStep === 2 && app.data.traces.find(
-        one => one.kernel === kernel && one.m === m && one.n === n && one.k === k);
+        one => one.kernel === kernel && one.m === m && one.n === n && one.k === k &&
+            !one.without_barrier);
     const getPhases = block => trace.phases.filter(phase => isOfBlock(phase, block));
     // Maps (row, col) to the sum of that element of D after some steps of the block.
     const sums = (block, stepsDone) => {
@@ -47,7 +58,7 @@ export function makeValues(app, tiling, kernel) {
     return {
         a, b, sums, isTraced: Boolean(trace), hasSums: Boolean(trace) || k <= DEPTH_MOST,
         // Maps (row, col) to what is shown of D: whole sums of the blocks before, the sums so far
-        // of this block, and '' for the blocks to come.
+        // of this block, and null for the blocks to come.
         getShown(block, place) {
             const here = sums(block, place.multipliedSteps);
             const whole = new Map();
@@ -57,8 +68,8 @@ export function makeValues(app, tiling, kernel) {
                 const index = other.row * tiling.acrossCount + other.col;
                 if (order < 0 && !whole.has(index))
                     whole.set(index, sums(other, tiling.stepCount));
-                return order < 0 ? formatValue(whole.get(index)(row, col)) :
-                       order === 0 && place.multipliedSteps ? formatValue(here(row, col)) : '';
+                return order < 0 ? whole.get(index)(row, col) :
+                       order === 0 && place.multipliedSteps ? here(row, col) : null;
             };
         },
         // Returns what the threads move in a phase of the trace, thread by thread, or [] if the

@@ -1,8 +1,10 @@
 // The player plays, pauses, steps, changes the speed of the walk and scrubs through it.
-import {makeTileFields} from './tiling.js';
-
 const SPEED_LEAST = 0.5; // places a second
 const SPEED_MOST = 8;
+
+// Returns the seconds that a place lasts.
+export const getBeat = ({speed}) =>
+    1 / Math.min(Math.max(speed, SPEED_LEAST), SPEED_MOST);
 
 // Returns where a step from the place at hand leads, as changes of the state: within the block, or
 // past its ends into the neighbouring one. Returns null at the ends of the product.
@@ -17,8 +19,8 @@ function findStep({tiling, block, walk, place}, by) {
             at: by > 0 ? 0 : walk.storePlace};
 }
 
-// Makes a timer that steps until there is no further place or the view is left.
-function makeClock(app, step, show) {
+// Makes a timer that steps until there is no further place or the player is no longer seen.
+function makeClock(app, {step, isSeen, show}) {
     let timer = null;
     const clock = {
         isRunning: () => timer !== null,
@@ -29,11 +31,10 @@ function makeClock(app, step, show) {
         },
         start() {
             clearInterval(timer);
-            const speed = Math.min(Math.max(app.state.speed, SPEED_LEAST), SPEED_MOST);
             timer = setInterval(() => {
-                if (app.state.view !== 'walk' || !step(1))
+                if (!isSeen() || !step(1))
                     clock.stop();
-            }, 1000 / speed);
+            }, 1000 * getBeat(app.state));
             show();
         },
         toggle: () => timer === null ? clock.start() : clock.stop(),
@@ -57,7 +58,7 @@ function listenToKeys(node, keys) {
 }
 
 // Makes the player. getView() is the walk at hand; nothing moves while it has a refusal.
-export function makePlayer(app, getView) {
+export function makePlayer(app, getView, extra = []) {
     const {html} = app;
     const step = by => {
         const view = getView();
@@ -66,28 +67,38 @@ export function makePlayer(app, getView) {
             app.set(changes);
         return changes !== null;
     };
-    const clock = makeClock(app, step, () => show());
-    const play = app.button('Play', clock.toggle, {class: 'play'});
-    const scrub = html('input', {type: 'range', min: 0, step: 1, id: 'walk-scrub',
+    const isAtEnd = () => !getView().refusal && findStep(getView(), 1) === null;
+    const clock = makeClock(app, {step, isSeen: () => node.offsetParent !== null,
+                                  show: () => show()});
+    // At the end of the product, playing starts again.
+    const start = () => {
+        if (!clock.isRunning() && isAtEnd())
+            app.set({blockRow: 0, blockCol: 0, at: 0});
+        clock.toggle();
+    };
+    const play = app.button('Play', start, {class: 'play'});
+    const scrub = html('input', {type: 'range', min: 0, step: 1, 'aria-label': 'place in the block',
+                                 class: 'scrub',
                                  oninput: () => app.set({at: Number(scrub.value)})});
     const jump = (label, by) => app.button(label, () => {
         clock.stop();
         step(by);
     });
-    const node = html('div', {class: 'controls player', role: 'group', 'aria-label': 'player'}, [
+    const node = html('div', {class: 'player', role: 'group', 'aria-label': 'player'}, [
         play, jump('Step back', -1), jump('Step', 1),
-        html('div', {class: 'control'}, [html('label', {for: scrub.id}, 'place in the block'),
-                                         scrub]),
+        html('div', {class: 'control'}, [html('div', {}, 'place in the block'), scrub]),
         app.slider({key: 'speed', label: 'places a second', low: SPEED_LEAST, high: SPEED_MOST,
                     step: SPEED_LEAST}),
-        ...makeTileFields(app),
+        ...extra,
     ]);
-    listenToKeys(node, {' ': clock.toggle, ArrowRight: () => step(1), ArrowLeft: () => step(-1),
+    listenToKeys(node, {' ': start, ArrowRight: () => step(1), ArrowLeft: () => step(-1),
                         Home: () => app.set({at: 0}),
                         End: () => app.set({at: getView().walk?.storePlace ?? 0})});
+    let speed = app.state.speed;
     app.on('change', () => {
-        if (clock.isRunning())
+        if (clock.isRunning() && app.state.speed !== speed)
             clock.start();
+        speed = app.state.speed;
     });
 
     function show() {
@@ -100,5 +111,5 @@ export function makePlayer(app, getView) {
         scrub.value = view.place.place;
         scrub.setAttribute('aria-valuetext', `step ${view.place.step + 1}, ${view.place.phase}`);
     }
-    return {node, show, isPlaying: clock.isRunning};
+    return {node, show, play: clock.start, isPlaying: clock.isRunning};
 }

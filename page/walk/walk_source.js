@@ -1,14 +1,15 @@
-// This module shows the kernel's main function, with the line of the phase at hand marked.
+// This module shows the body of the kernel's main function, with the line of the phase marked.
 const PATTERNS = {
     load: /\bload</, arrive: /copy_async_wait/, barrier: /__syncthreads\(\)/,
     multiply: /\bcompute<|\+=.*\*/, store: /\bstore<|\bd\[.*\] =/,
 };
 
-// Returns the first and last line (from 0) of multiply().
+// Returns the first and last line (from 0) of the body of multiply().
 function findMain(lines) {
     const name = lines.findIndex(line => /__device__ void multiply\(/.test(line));
+    const start = lines.findIndex((line, i) => i > name && line === '{');
     const end = lines.findIndex((line, i) => i > name && line === '}');
-    return name < 0 || end < 0 ? null : [Math.max(0, name - 1), end];
+    return name < 0 || start < 0 || end < 0 ? null : [start + 1, end - 1];
 }
 
 function findLine(lines, [first, last], place) {
@@ -31,7 +32,7 @@ export function describeSource(html, app, {place, explained}) {
     const lines = source.lines.slice(first, last + 1).map((text, i) => {
         const isHere = first + i === current;
         return html('span', {class: isHere ? 'line here' : 'line'},
-                    `${isHere ? '>' : ' '} ${String(first + i + 1).padStart(3)}  ${text}\n`);
+                    `${isHere ? '>' : ' '} ${String(first + i + 1).padStart(3)}  ${text}`);
     });
     return html('details', {open: true, class: 'kernel-source'}, [
         html('summary', {}, `The line of ${source.path}`), html('pre', {tabindex: 0}, lines)]);

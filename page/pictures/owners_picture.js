@@ -1,8 +1,8 @@
 // This module draws D as tiles, and a tile as the elements of its threads.
 const GRID_SIDE = 260;
-const TILE_SIDE = 384;
 const MARGIN = 14; // room for the marks of rows of A and columns of B
-const TEXT_LEAST = 20; // the least side of a cell that holds a number
+const EDGE_LEAST = 7;  // the least side of a cell with strong lines around its warp
+const TEXT_LEAST = 26; // the least side of a cell that holds a number
 
 // Keeps the tiles of D square if they are large enough to be told apart.
 export function makeGridScale({downCount, acrossCount}) {
@@ -31,7 +31,7 @@ export function drawTiles(svg, tiling, block, label) {
 }
 
 // Traces, as one path, the runs of neighbours in a row that `isIn` accepts.
-function traceRuns(owners, cell, isIn) {
+export function traceRuns(owners, cell, isIn) {
     let path = '';
     owners.forEach((threads, row) => {
         for (let col = 0; col < threads.length; col++) {
@@ -65,7 +65,7 @@ function drawNumbers(svg, owners, cell, chosen) {
     return owners.flatMap((threads, row) => threads.map((thread, col) => svg('text', {
         x: (col + 0.5) * cell, y: (row + 0.5) * cell,
         class: thread === chosen ? 'cell chosen' : 'cell',
-        style: `font-size: ${Math.min(12, cell / 2.4)}px`}, String(thread))));
+        style: `font-size: ${Math.min(12, Math.max(11, cell / 2.4))}px`}, String(thread))));
 }
 
 // Marks, beside the tile, the rows of A and the columns of B that the thread needs.
@@ -77,13 +77,13 @@ function drawNeeds(svg, {rows, cols}, cell) {
             svg('path', {d: tops.join(''), class: 'need need-b'})];
 }
 
-export const getTileCell = owners =>
-    TILE_SIDE / Math.max(owners.length, owners[0].length);
+export const getTileCell = (owners, side) =>
+    side / Math.max(owners.length, owners[0].length);
 
 // Draws the owners. `owned` has the {rows, cols} of the thread; `block` has rowCount and colCount
-// inside D.
-export function drawOwners(svg, owners, thread, owned, block, label) {
-    const cell = getTileCell(owners);
+// inside D; the tile is drawn in a square of `side` pixels.
+export function drawOwners(svg, owners, thread, owned, block, label, side) {
+    const cell = getTileCell(owners, side);
     const width = cell * owners[0].length;
     const height = cell * owners.length;
     const warp = Math.floor(thread / 32);
@@ -99,7 +99,8 @@ export function drawOwners(svg, owners, thread, owned, block, label) {
                                   Math.floor(other / 32) % 2 === 1), class: 'warp-odd'}),
         svg('path', {d: traceRuns(owners, cell, other => Math.floor(other / 32) === warp),
                      class: 'warp-here'}),
-        svg('path', {d: traceWarpEdges(owners, cell), class: 'warp-edge'}),
+        svg('path', {d: traceWarpEdges(owners, cell),
+                     class: cell < EDGE_LEAST ? 'warp-edge thin' : 'warp-edge'}),
         svg('path', {d: traceRuns(owners, cell, other => other === thread), class: 'thread-here'}),
         cell >= TEXT_LEAST ? drawNumbers(svg, owners, cell, thread) : null,
         outside.map(([x, y, w, h]) => svg('rect', {x, y, width: w, height: h, class: 'outside'})),

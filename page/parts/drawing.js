@@ -4,13 +4,14 @@
 export function addPatterns(svg) {
     if (document.getElementById('stripes'))
         return;
-    const pattern = (id, size, kind) => svg('pattern', {id, width: size, height: size,
-        patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)'},
+    const pattern = (id, size, kind, turn = 45) => svg('pattern', {id, width: size, height: size,
+        patternUnits: 'userSpaceOnUse', patternTransform: `rotate(${turn})`},
         svg('line', {x1: 0, y1: 0, x2: 0, y2: size, class: kind}));
     document.body.append(svg('svg', {width: 0, height: 0, 'aria-hidden': 'true',
                                      style: 'position: absolute'},
         svg('defs', {}, [pattern('stripes', 6, 'stripe'),
-                         pattern('warp-stripes', 5, 'warp-stripe')])));
+                         pattern('warp-stripes', 5, 'warp-stripe'),
+                         pattern('waiting', 6, 'waiting-bar', 0)])));
 }
 
 // Makes a drawing that a narrow screen scrolls.

@@ -1,7 +1,8 @@
 // This module makes the points of the roofline (rungs of the ladder, rows of the planner, measured
 // records) and the tiles that its sliders go through.
-import {isOfSize, isPeer, isPlain, listMeasured, nameOrigin, nameRecord} from '../bench.js';
-import {predictRate} from '../model.js';
+import {isOfSize, isPeer, isPlain, listMeasured, nameOrigin, nameRecord} from './bench.js';
+import {predictRate} from './model.js';
+import {findUnit} from './units.js';
 
 // Threads of these families of the planner hold a register tile each, and the families take every
 // size.
@@ -52,8 +53,10 @@ export function listRegisterTiles(app) {
 
 // Makes a point: a name, its intensity in FLOP a byte, its rate in FLOP/s (null if the kernel
 // cannot run), and what the table and the verdict say of it.
-const pointOfRung = (explained, isChosen) => ({
+const pointOfRung = (app, explained, isChosen) => ({
     name: `${explained.family} ${explained.tile_rows} x ${explained.tile_cols}`, isChosen,
+    family: explained.family, tile: explained.tile_rows,
+    unit: findUnit(app.families.find(row => row.family === explained.family)),
     kind: 'rung', intensity: explained.flop_per_byte,
     rate: explained.is_legal ? predictRate(explained) : null,
     sharedBytes: explained.shared_bytes, threads: explained.threads_per_block,
@@ -63,8 +66,11 @@ const pointOfRung = (explained, isChosen) => ({
     bound: explained.bound, limiter: explained.limiter,
     refusal: explained.is_legal ? '' : explained.reason});
 
-const pointOfCandidate = (one, flops, isChosen) => ({
-    name: one.kernel, isChosen, kind: 'row', refusal: one.is_legal ? '' : one.reason,
+const findRowUnit = (app, name) => findUnit(app.model.kernels.find(row => row.name === name));
+
+const pointOfCandidate = (app, one, flops, isChosen) => ({
+    name: one.kernel, isChosen, kind: 'row', unit: findRowUnit(app, one.kernel),
+    partCount: one.k_part_count, refusal: one.is_legal ? '' : one.reason,
     intensity: one.global_read_bytes > 0 ? flops / one.global_read_bytes : NaN,
     rate: one.is_legal ? flops / one.predicted_s : null,
     seconds: one.is_legal ? one.predicted_s : null,
@@ -82,7 +88,7 @@ function listRungs(app) {
             const explained = app.explain({kernel: family, tile});
             const isChosen = !row && isOwn && tile === app.state.tile;
             return explained.error || !explained.is_legal && !isChosen
-                ? [] : [pointOfRung(explained, isChosen)];
+                ? [] : [pointOfRung(app, explained, isChosen)];
         });
     });
 }
@@ -98,7 +104,7 @@ export function listPredicted(app) {
         .map(one => one.name));
     return listRungs(app).concat(app.model.listCandidates(app.state)
         .filter(one => one.kernel === row?.name || one.is_chosen && !rungs.has(one.kernel))
-        .map(one => pointOfCandidate(one, flops, one.kernel === row?.name)));
+        .map(one => pointOfCandidate(app, one, flops, one.kernel === row?.name)));
 }
 
 // Returns the measured points. A kernel stands at the intensity that the model counts for it;
@@ -112,6 +118,7 @@ export function listMeasuredPoints(app) {
         .map(record => ({
             name: nameRecord(record), origin: nameOrigin(record), isPeer: isPeer(record),
             isCounted: read.has(record.name), rate: record.gflop_per_s * 1e9,
+            unit: isPeer(record) ? null : findRowUnit(app, record.name),
             intensity: read.has(record.name) ? flops / read.get(record.name) : once,
             isRight: record.is_right}));
 }

@@ -2,15 +2,19 @@
 // memory.
 const WORDS = 32;       // words of a line of 128 bytes, and the number of banks
 const SECTOR_WORDS = 8; // words of a sector of 32 bytes
-const CELL = 22;
+const CELL = 28;
 const LEFT = 96;
 const TOP = 18;
 
-// Names the lanes of a cell in few letters: "7", "0-31", or "x16" if they are not neighbours.
+const TEXT_MOST = 4; // characters of a cell
+
+// Names the lanes of a cell in few letters: "7", "0-31", or "x16" if they are not neighbours or
+// their numbers are too long.
 export function formatLanes(lanes) {
-    const isRun = lanes[lanes.length - 1] - lanes[0] === lanes.length - 1;
-    return lanes.length === 1 ? String(lanes[0]) :
-           isRun ? `${lanes[0]}-${lanes[lanes.length - 1]}` : `x${lanes.length}`;
+    const [first, last] = [lanes[0], lanes[lanes.length - 1]];
+    const run = `${first}-${last}`;
+    return lanes.length === 1 ? String(first) :
+           last - first === lanes.length - 1 && run.length <= TEXT_MOST ? run : `x${lanes.length}`;
 }
 
 // Returns the words, {word: lanes}, that the lanes first .. first + count - 1 of a request touch.
@@ -55,7 +59,7 @@ function drawCell(svg, x, y, text, kind, title) {
     return [svg('rect', {x, y, width: CELL, height: CELL, class: `word ${kind}`},
                 svg('title', {}, title)),
             svg('text', {x: x + CELL / 2, y: y + CELL / 2, class: 'cell',
-                         style: `font-size: ${Math.min(11, 30 / text.length)}px`}, text)];
+                         style: 'font-size: 11px'}, text)];
 }
 
 const drawSide = (svg, y, text) =>
@@ -67,8 +71,14 @@ function frame(svg, height, label, nodes) {
                        'aria-label': label, class: 'accesses'}, nodes.flat(Infinity));
 }
 
-export function drawSectors(svg, request, label) {
-    const lines = collectLines(request);
+// Says how many rows a drawing leaves out below its last one.
+const drawRest = (svg, y, count, noun) => count > 0
+    ? svg('text', {x: LEFT, y: y + CELL / 2 + 4, class: 'rest'}, `and ${count} more ${noun}`) : [];
+
+// Draws a row for each line of 128 bytes that a request touches, the first `most` of them.
+export function drawSectors(svg, request, label, most = WORDS) {
+    const all = collectLines(request);
+    const lines = all.slice(0, most);
     const nodes = Array.from({length: WORDS / SECTOR_WORDS}, (_, i) => svg('text', {
         x: LEFT + (i + 0.5) * SECTOR_WORDS * CELL, y: 11, class: 'head'}, `sector ${i}`));
     lines.forEach(({line, words}, i) => {
@@ -88,17 +98,20 @@ export function drawSectors(svg, request, label) {
                                     class: isTouched ? 'sector' : 'sector-idle'}));
         }
     });
-    return frame(svg, TOP + lines.length * CELL, label, nodes);
+    const rest = all.length - lines.length;
+    nodes.push(drawRest(svg, TOP + lines.length * CELL, rest, 'lines of 128 bytes'));
+    return frame(svg, TOP + (lines.length + (rest > 0)) * CELL, label, nodes);
 }
 
-// Draws one row for each turn of each part: a row holds the words that are served at once.
-export function drawBanks(svg, request, label) {
+// Draws one row for each turn of each part, the first `most` of a part: a row holds the words that
+// are served at once.
+export function drawBanks(svg, request, label, most = WORDS) {
     const parts = collectBanks(request);
     const nodes = Array.from({length: WORDS}, (_, bank) => svg('text', {
         x: LEFT + (bank + 0.5) * CELL, y: 11, class: 'head'}, String(bank)));
     let y = TOP;
     for (const part of parts) {
-        for (let turn = 0; turn < part.height; turn++, y += CELL) {
+        for (let turn = 0; turn < Math.min(part.height, most); turn++, y += CELL) {
             nodes.push(drawSide(svg, y, turn > 0 ? `turn ${turn + 1}` : parts.length === 1 ?
                 'turn 1' : `${part.first_lane}-${part.first_lane + part.lane_count - 1}: turn 1`));
             part.banks.forEach((stack, bank) => {
@@ -108,6 +121,10 @@ export function drawBanks(svg, request, label) {
                     held.lanes.join(' ')) : svg('rect', {x: LEFT + bank * CELL, y, width: CELL,
                                                          height: CELL, class: 'word idle'}));
             });
+        }
+        if (part.height > most) {
+            nodes.push(drawRest(svg, y, part.height - most, 'turns'));
+            y += CELL;
         }
     }
     return frame(svg, y, label, nodes);

@@ -90,34 +90,45 @@ export function legend(app, entries) {
 let barChartCount = 0; // pattern names belong to the document, so each chart has its own
 
 const BAR = {height: 18, gap: 26, label: 20};
+const BESIDE_LEAST = 640; // pixels: a wider chart has the names beside the bars
+const NAME_SHARE = 0.45;  // share of the width that names may take there
 
-// Draws horizontal bars with a name above each: [{name, value, text, series, isHatched}]. Values
-// start at 0; with isLog, powers of ten spread them from `low` on.
-export function bars({label, width, list, isLog = false}) {
-    const values = list.map(bar => bar.value).filter(value => value > 0);
-    const high = Math.max(...values, 0) || 1;
-    const low = isLog ? Math.min(...values, high) / 3 : 0;
-    const text = Math.max(0, ...list.map(bar => bar.text.length));
-    const room = Math.max(60, width - TEXT_PIXELS * text - 10);
-    const scale = (isLog ? scaleLog() : scaleLinear()).domain([low || 0, high]).range([0, room]);
-    const step = BAR.height + BAR.gap;
-    const hatch = `hatch-${barChartCount++}`;
-    const rows = list.map((bar, i) => {
-        const length = bar.value > 0 ? Math.max(1, scale(bar.value)) : 0;
-        return svg('g', {transform: `translate(0 ${i * step})`}, [
-            svg('text', {y: BAR.label - 5}, bar.name),
-            svg('rect', {y: BAR.label, width: length, height: BAR.height,
-                         fill: bar.isHatched ? `url(#${hatch}-${bar.series || 1})`
-                                             : `var(--series-${bar.series || 1})`,
-                         stroke: `var(--series-${bar.series || 1})`}),
-            svg('text', {x: length + 6, y: BAR.label + BAR.height - 5}, bar.text),
-        ]);
-    });
-    const hatches = [1, 2, 3, 4, 5].map(series => svg('pattern', {
+// Returns where names and bars stand: names beside the bars if there is room, otherwise above.
+function placeBars(list, width) {
+    const room = text => TEXT_PIXELS * Math.max(0, ...list.map(bar => bar[text].length)) + 10;
+    const isBeside = width >= BESIDE_LEAST && room('name') < NAME_SHARE * width;
+    const left = isBeside ? room('name') : 0;
+    return {left, top: isBeside ? 2 : BAR.label, step: BAR.height + (isBeside ? 6 : BAR.gap),
+            nameY: isBeside ? 2 + BAR.height - 5 : BAR.label - 5,
+            length: Math.max(60, width - left - room('text'))};
+}
+
+function makeHatches(hatch) {
+    return [1, 2, 3, 4, 5].map(series => svg('pattern', {
         id: `${hatch}-${series}`, width: 6, height: 6, patternUnits: 'userSpaceOnUse',
         patternTransform: 'rotate(45)'},
         svg('path', {d: 'M0 0V6', stroke: `var(--series-${series})`, 'stroke-width': 3})));
-    return svg('svg', {role: 'img', 'aria-label': label, width, height: list.length * step + 4,
-                       viewBox: `0 0 ${width} ${list.length * step + 4}`},
-        [svg('defs', {}, hatches), rows]);
+}
+
+// Draws horizontal bars with their names: [{name, value, text, series, isHatched}].
+// Values start at 0.
+export function bars({label, width, list}) {
+    const high = Math.max(...list.map(bar => bar.value).filter(value => value > 0), 0) || 1;
+    const {left, top, step, nameY, length} = placeBars(list, width);
+    const scale = scaleLinear().domain([0, high]).range([0, length]);
+    const hatch = `hatch-${barChartCount++}`;
+    const rows = list.map((bar, i) => {
+        const shown = bar.value > 0 ? Math.max(1, scale(bar.value)) : 0;
+        const colour = `var(--series-${bar.series || 1})`;
+        return svg('g', {transform: `translate(0 ${i * step})`}, [
+            svg('text', {y: nameY}, bar.name),
+            svg('rect', {x: left, y: top, width: shown, height: BAR.height, stroke: colour,
+                         fill: bar.isHatched ? `url(#${hatch}-${bar.series || 1})` : colour}),
+            svg('text', {x: left + shown + 6, y: top + BAR.height - 5}, bar.text),
+        ]);
+    });
+    const height = list.length * step + 4;
+    return svg('svg', {role: 'img', 'aria-label': label, width, height,
+                       viewBox: `0 0 ${width} ${height}`},
+        [svg('defs', {}, makeHatches(hatch)), rows]);
 }

@@ -101,5 +101,17 @@ export function choice(app, {key, label: text, options}) {
     return label(text, input);
 }
 
+// Makes a button for each of a few options, {value, label}, of which one is pressed.
+export function segments(app, {key, label: text, options}) {
+    const buttons = options.map(option => html('button', {
+        type: 'button', onclick: () => app.set({[key]: option.value})}, option.label));
+    const show = () => buttons.forEach((one, i) => one.setAttribute(
+        'aria-pressed', options[i].value === app.state[key]));
+    app.on('change', show);
+    show();
+    return html('fieldset', {class: 'segments', 'data-key': key}, [
+        html('legend', {}, text), buttons]);
+}
+
 export const button = (text, onclick, attributes = {}) =>
     html('button', {type: 'button', onclick, ...attributes}, text);

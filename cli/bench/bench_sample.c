@@ -1,0 +1,142 @@
+/*
+ * Takes one sample of a contender: calls one after the other, or one CUDA graph of them, whose time
+ * holds no work of the host.
+ */
+#include "bench/bench.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stddef.h>
+
+enum { graph_call_capacity = 200 };
+/* The values of cuda.h that are in use. */
+enum { stream_non_blocking = 1, capture_relaxed = 2 };
+static const double clock_step_s = 1e-9;
+
+/* The driver's functions for graphs, and a stream on which calls are captured. */
+typedef struct graph_driver {
+    int is_tried;
+    void *stream; /* NULL while graphs are not available */
+    int (*create_stream)(void **stream, unsigned flags);
+    int (*begin_capture)(void *stream, int mode);
+    int (*end_capture)(void *stream, void **graph);
+    int (*instantiate)(void **instance, void *graph, unsigned long long flags);
+    int (*launch)(void *instance, void *stream);
+    int (*destroy_instance)(void *instance);
+    int (*destroy_graph)(void *graph);
+} graph_driver;
+static graph_driver driver;
+
+int cli_open_graphs(const tg_context *context)
+{
+    static const struct {
+        const char *symbol;
+        size_t offset;
+    } functions[] = {
+        {"cuStreamCreate", offsetof(graph_driver, create_stream)},
+        {"cuStreamBeginCapture_v2", offsetof(graph_driver, begin_capture)},
+        {"cuStreamEndCapture", offsetof(graph_driver, end_capture)},
+        {"cuGraphInstantiateWithFlags", offsetof(graph_driver, instantiate)},
+        {"cuGraphLaunch", offsetof(graph_driver, launch)},
+        {"cuGraphExecDestroy", offsetof(graph_driver, destroy_instance)},
+        {"cuGraphDestroy", offsetof(graph_driver, destroy_graph)},
+    };
+    if (driver.is_tried)
+        return driver.stream != NULL;
+    driver.is_tried = 1;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; library && i < sizeof functions / sizeof functions[0]; i++) {
+        void *found = dlsym(library, functions[i].symbol);
+        if (!found)
+            return 0;
+        *(void **)((char *)&driver + functions[i].offset) = found;
+    }
+    return library && tg_activate_device(context) == TG_STATUS_OK &&
+           driver.create_stream(&driver.stream, stream_non_blocking) == 0;
+}
+
+/* The calls of one contender. */
+typedef struct timed_run {
+    const bench_contender *contender;
+    cli_operand_ring *ring;
+    void *stream;
+    void *instance; /* the graph that is launched */
+} timed_run;
+
+tg_status cli_run_contender(const bench_contender *contender, const tg_buffers *buffers)
+{
+    if (contender->is_peer)
+        return cli_run_peer_call(&contender->call, buffers) ? TG_STATUS_OK
+                                                            : TG_STATUS_DEVICE_FAILURE;
+    return tg_execute_plan(contender->plan, buffers);
+}
+
+static tg_status run_next(void *state, int64_t index)
+{
+    const timed_run *run = state;
+    (void)index;
+    tg_buffers buffers =
+        run->contender->is_on_host ? cli_get_host_buffers(run->ring) : *cli_next_buffers(run->ring);
+    buffers.stream = run->stream;
+    return cli_run_contender(run->contender, &buffers);
+}
+
+static tg_status launch_graph(void *state, int64_t index)
+{
+    const timed_run *run = state;
+    (void)index;
+    return driver.launch(run->instance, run->stream) == 0 ? TG_STATUS_OK : TG_STATUS_DEVICE_FAILURE;
+}
+
+/* Captures `count` calls in a graph. Returns 0 if it fails, as a call does that waits for the
+ * GPU. */
+static int capture(timed_run *run, int64_t count, void **graph)
+{
+    tg_status status = TG_STATUS_OK;
+    if (driver.begin_capture(run->stream, capture_relaxed) != 0)
+        return 0;
+    for (int64_t i = 0; i < count && status == TG_STATUS_OK; i++)
+        status = run_next(run, i);
+    return driver.end_capture(run->stream, graph) == 0 && status == TG_STATUS_OK && *graph &&
+           driver.instantiate(&run->instance, *graph, 0) == 0;
+}
+
+/* Sets *elapsed_s to the seconds of `launch_count` launches of a graph of `call_count` calls. A
+ * first launch puts the graph on the GPU. */
+static tg_status time_graph(timed_run *run, int64_t call_count, int64_t launch_count,
+                            double *elapsed_s)
+{
+    const tg_context *context = run->contender->context;
+    void *graph = NULL;
+    tg_status status = tg_activate_device(context);
+    if (status == TG_STATUS_OK && !capture(run, call_count, &graph))
+        status = TG_STATUS_DEVICE_FAILURE;
+    if (status == TG_STATUS_OK)
+        status = tg_time_calls(context, launch_graph, run, 1, run->stream, elapsed_s);
+    if (status == TG_STATUS_OK)
+        status = tg_time_calls(context, launch_graph, run, launch_count, run->stream, elapsed_s);
+    if (run->instance)
+        driver.destroy_instance(run->instance);
+    if (graph)
+        driver.destroy_graph(graph);
+    return status;
+}
+
+double cli_time_sample(const bench_contender *contender, cli_operand_ring *ring,
+                       int64_t repeat_count, int is_graph)
+{
+    double elapsed_s = 0.0;
+    tg_status status;
+    if (is_graph && !contender->is_on_host) {
+        timed_run run = {contender, ring, driver.stream, NULL};
+        const int64_t calls =
+            repeat_count < graph_call_capacity ? repeat_count : graph_call_capacity;
+        const int64_t launches = (repeat_count + calls - 1) / calls;
+        status = time_graph(&run, calls, launches, &elapsed_s);
+        repeat_count = calls * launches;
+    } else {
+        timed_run run = {contender, ring, NULL, NULL};
+        status = tg_time_calls(contender->context, run_next, &run, repeat_count, NULL, &elapsed_s);
+    }
+    return status == TG_STATUS_OK ? fmax(elapsed_s, clock_step_s) / (double)repeat_count : -1.0;
+}

@@ -1,0 +1,73 @@
+// This module draws a roofline: the roof of each unit, and points with their names.
+import {mark, plot} from '../parts/chart.js';
+import {formatCount} from '../parts/format.js';
+
+const LETTER = 6.4; // width of a letter in pixels
+const LINE = 13;    // height of a name
+const OFFSET = 9;   // from a point to its name
+
+const meets = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height &&
+    b.y < a.y + a.height;
+
+// Finds a place for a name beside its point, clear of what is taken, or null.
+function placeName(text, x, y, inner, taken) {
+    const width = LETTER * text.length;
+    const places = [[x + OFFSET, y - LINE / 2], [x - width / 2, y - LINE - OFFSET + 2],
+                    [x - OFFSET - width, y - LINE / 2], [x - width / 2, y + OFFSET - 2],
+                    [x + OFFSET, y - LINE - 4], [x + OFFSET, y + 4],
+                    [x - OFFSET - width, y - LINE - 4], [x - OFFSET - width, y + 4]];
+    const boxes = places.map(([left, top]) => ({x: left, y: top, width, height: LINE}));
+    return boxes.find(box => box.x >= 0 && box.x + width <= inner.width && box.y >= 0 &&
+        box.y + LINE <= inner.height && !taken.some(one => meets(box, one))) ?? null;
+}
+
+function drawRoof(svg, chart, {peak, ridge, name}, taken) {
+    const slope = peak / ridge;
+    const [[low, high], [bottom]] = [chart.x.domain(), chart.y.domain()];
+    const start = Math.max(low, bottom / slope);
+    const path = [[start, slope * start], [ridge, peak], [high, peak]]
+        .map(([intensity, rate]) => `${chart.x(intensity)} ${chart.y(rate)}`).join('L');
+    const width = LETTER * name.length;
+    const box = {x: chart.inner.width - width, y: chart.y(peak) - LINE - 4, width, height: LINE};
+    taken.push(box, {x: chart.x(ridge), y: chart.y(peak) - 2, height: 4,
+                     width: chart.inner.width});
+    chart.add(svg('path', {d: `M${path}`, class: 'roof'}),
+              svg('text', {x: chart.inner.width, y: chart.y(peak) - 6, 'text-anchor': 'end',
+                           class: 'note roof-name'}, name));
+}
+
+// Draws the chart. `roofs` are [{peak, ridge, name}], `points` [{intensity, rate, look, title,
+// name, isFirst}]; a name is drawn where there is room, those with isFirst before others. `low` is
+// the intensity that the axis begins with.
+export function drawRoofline(svg, {label, width, height, roofs, points, low = null}) {
+    const rates = points.map(point => point.rate);
+    const intensities = points.map(point => point.intensity);
+    const chart = plot({label, width, height,
+        x: {label: 'FLOP a byte that threads ask for', isLog: true, format: formatCount,
+            domain: [low ?? Math.min(...intensities, 0.5) / 2,
+                     Math.max(...intensities, ...roofs.map(roof => roof.ridge * 25))]},
+        y: {label: 'GFLOP/s', isLog: true, format: value => formatCount(value / 1e9),
+            domain: [low ? low * roofs[0].peak / roofs[0].ridge
+                         : Math.min(...rates, roofs[0].peak) / 2,
+                     Math.max(...roofs.map(roof => roof.peak), ...rates) * 2]}});
+    const taken = [];
+    for (const roof of roofs)
+        drawRoof(svg, chart, roof, taken);
+    const placed = points.map(point => ({...point, px: chart.x(point.intensity),
+                                         py: chart.y(point.rate)}));
+    for (const {look: {shape, ...look}, title, px, py} of placed) {
+        taken.push({x: px - 5, y: py - 5, width: 10, height: 10});
+        chart.add(mark(shape, px, py, {...look, title}));
+    }
+    const named = placed.filter(point => point.name);
+    for (const {name, px, py, isFirst} of [...named.filter(point => point.isFirst),
+                                           ...named.filter(point => !point.isFirst)]) {
+        const box = placeName(name, px, py, chart.inner, taken);
+        if (!box)
+            continue;
+        taken.push(box);
+        chart.add(svg('text', {x: box.x, y: box.y + LINE - 3, class: isFirst ? 'note chosen-name'
+                                                                            : 'note'}, name));
+    }
+    return chart.node;
+}
