@@ -209,8 +209,8 @@ typedef struct tg_context_options {
                            TILEGEMM_DEVICE, else "cpu", since the pointers of a call are device
                            pointers on a GPU and host pointers elsewhere) */
     const char *isa;    /* highest instruction set to use: "generic", "avx2", "avx512",
-                           "avx512_bf16" on the CPU, "sm75", "sm80", "sm90a" on a GPU (default:
-                           TILEGEMM_ISA, else all that the device has) */
+                           "avx512_bf16" on the CPU, "sm75", "sm80", "sm89", "sm90a" on a GPU
+                           (default: TILEGEMM_ISA, else all that the device has) */
     int thread_count;   /* CPU threads, 1..1024; no more run than there are processors (default:
                            TILEGEMM_THREADS, else OMP_NUM_THREADS, else the processors that the
                            affinity mask and the CPU quota of the control groups leave) */

@@ -125,7 +125,8 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     /* If no rate of matrix instructions is published, they have twice the rate of the others. */
     const tgi_arch *arch = tgi_arch_find(gpu->capability);
-    const double rate = arch->fp64_mma ? arch->fp64_mma : 2.0 * arch->fp64_lanes;
+    const double ratio = tgi_arch_has(gpu->capability, TGI_FEATURE_FP64_MMA) ? 2.0 : 1.0;
+    const double rate = arch->fp64_mma ? arch->fp64_mma : ratio * arch->fp64_lanes;
     int sums = kernel->thread_rows * kernel->thread_cols;
     double share = f->dmma_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : sums >= 16 ? 2 : 3];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
@@ -140,11 +141,18 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
 }
 
 /* Returns the multiply-adds of mma.sync in a cycle of one multiprocessor. It does not reach the
- * rate of a chip whose tensor cores have wider instructions. */
-static double find_mma_rate(const tgi_gpu *gpu)
+ * rate of a chip whose tensor cores have wider instructions. Kernels of FP8 for chips without such
+ * instructions multiply FP16. */
+static double find_mma_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    return fmin(tgi_arch_find(gpu->capability)->bf16_mma * gpu->mma_share, f->mma_macs_per_cycle);
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    const int is_tf32 = kernel->math == TGI_MATH_tf32;
+    const int is_fp8 = tgi_type_is_fp8(kernel->type) && kernel->isa == TGI_ISA_sm89;
+    if (kernel->math == TGI_MATH_fma)
+        return arch->fp32_lanes;
+    const double rate = is_tf32 ? arch->tf32_mma : is_fp8 ? arch->fp8_mma : arch->fp16_mma;
+    return fmin(rate * gpu->mma_share, f->mma_macs_per_cycle * (is_tf32 ? 0.5 : 1.0));
 }
 
 /* Returns the time of a stage over that of a stage which is copied by 16 bytes. */
@@ -166,12 +174,17 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const double load_bytes = (double)(kernel->tile_rows + kernel->tile_cols) * kernel->tile_depth *
                               (double)tgi_type_bytes(p->type);
     const double load_s = load_bytes / (f->mma_load_bytes_per_cycle * gpu->clock_hz);
-    const double multiply_s = elems * kernel->tile_depth / (find_mma_rate(gpu) * gpu->clock_hz);
+    const double multiply_s =
+        elems * kernel->tile_depth / (find_mma_rate(gpu, kernel) * gpu->clock_hz);
     const double ratio = find_copy_ratio(f, work->copy_bytes);
     const double compute_s = fmax(multiply_s / share, load_s) * ratio;
-    /* One block alone does not hide the wait for its stages. */
+    /* One block alone does not hide the wait for its stages, and kernels for sm_75, whose copies
+     * are not made in the background, hide none of it. */
+    const double wait_s = f->mma_stage_s + multiply_s;
     const double latency_s =
-        fmax(f->mma_stage_s + multiply_s, f->mma_latency_s / (kernel->stage_count - 1)) * ratio;
+        ratio * (kernel->isa == TGI_ISA_sm75
+                     ? wait_s + f->mma_latency_s
+                     : fmax(wait_s, f->mma_latency_s / (kernel->stage_count - 1)));
     const double store_s = elems * 4.0 / (f->mma_store_bytes_per_cycle * gpu->clock_hz);
     const double rounds = ceil(work->block_k / kernel->tile_depth);
     const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "kernels/instances.cuh"
+#include "core/types.h"
 #include "kernels/mma/mma.cuh"
 
 namespace
@@ -23,38 +24,75 @@ typedef void kernel_body(void);
 
 struct kernel_row {
     const char *name;
-    tg_type type;
+    tg_type type, b_type;
     int rows, cols, depth, stages, threads;
     kernel_body *body[2][2]; /* by whether A's and B's lines run along k */
 };
 
 tgi_gemm_args args;
 
-template <tg_type Type, int Rows, int Cols, int Depth, int Thread_rows, int Thread_cols, int Stages,
+template <class Math, int Rows, int Cols, int Depth, int Thread_rows, int Thread_cols, int Stages,
           int Threads, int A_along_k, int B_along_k>
 void run_body(void)
 {
-    tgi_mma<Type, Rows, Cols, Depth, 8 * Thread_rows, 4 * Thread_cols, Stages, Threads, A_along_k,
+    tgi_mma<Math, Rows, Cols, Depth, 8 * Thread_rows, 4 * Thread_cols, Stages, Threads, A_along_k,
             B_along_k>::multiply(args, tgi_block_schedule<Rows, Cols>(args), 0);
 }
 
+template <class Math, int Rows, int Cols, int Depth, int Thread_rows, int Thread_cols, int Stages,
+          int Threads>
+constexpr kernel_row make_row(const char *name, tg_type type, tg_type b_type)
+{
+    return {name,
+            type,
+            b_type,
+            Rows,
+            Cols,
+            Depth,
+            Stages,
+            Threads,
+            {{run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 0, 0>,
+              run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 0, 1>},
+             {run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 1, 0>,
+              run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 1, 1>}}};
+}
+
+/* The rows of the table, and the math of each. B of FP8 is of the other type. */
+#define TGI_HAS_sm75 TGI_CHOSEN
 #define TGI_HAS_sm80 TGI_CHOSEN
+#define TGI_HAS_sm89 TGI_CHOSEN
 #define TGI_IMAGE_mma_bf16 TGI_CHOSEN
 #define TGI_IMAGE_mma_fp16 TGI_CHOSEN
-#define BODY(type, ...) run_body<TGI_TYPE_OF(type), __VA_ARGS__>
-#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
-                     threads)                                                                      \
-    {TGI_QUOTE_VALUE(name),                                                                        \
-     TGI_TYPE_OF(type),                                                                            \
-     rows,                                                                                         \
-     cols,                                                                                         \
-     depth,                                                                                        \
-     stages,                                                                                       \
-     threads,                                                                                      \
-     {{BODY(type, rows, cols, depth, thread_rows, thread_cols, stages, threads, 0, 0),             \
-       BODY(type, rows, cols, depth, thread_rows, thread_cols, stages, threads, 0, 1)},            \
-      {BODY(type, rows, cols, depth, thread_rows, thread_cols, stages, threads, 1, 0),             \
-       BODY(type, rows, cols, depth, thread_rows, thread_cols, stages, threads, 1, 1)}}},
+#define TGI_IMAGE_mma_sm75 TGI_CHOSEN
+#define TGI_IMAGE_mma_fma TGI_CHOSEN
+#define TGI_IMAGE_mma_tf32 TGI_CHOSEN
+#define TGI_IMAGE_mma_fp8 TGI_CHOSEN
+#define TGI_IMAGE_mma_wide_fp8 TGI_CHOSEN
+#undef TGI_CUDA_ROW
+#define TGI_CUDA_ROW(image, family, isa, type, b_types, sum, math, order, ...)                     \
+    TGI_ROW(                                                                                       \
+        image, isa,                                                                                \
+        ROWS_##type(TGI_CUDA_NAME_OF(family, isa, type, math, __VA_ARGS__), image, __VA_ARGS__))
+#define TGI_CUDA_NAME_OF(family, isa, type, math, rows, cols, depth, ...)                          \
+    TGI_QUOTE_VALUE(TGI_CUDA_NAME(family, isa, type, math, rows, cols, depth))
+#define ROW(name, type, b_type, math, ...) make_row<math, __VA_ARGS__>(name, type, b_type),
+#define ROWS_bf16(name, image, ...) ROW(name, TG_TYPE_BF16, TG_TYPE_BF16, image##_bf16, __VA_ARGS__)
+#define ROWS_fp16(name, image, ...) ROW(name, TG_TYPE_FP16, TG_TYPE_FP16, image##_fp16, __VA_ARGS__)
+#define ROWS_fp32(name, image, ...) ROW(name, TG_TYPE_FP32, TG_TYPE_FP32, tgi_mma_tf32, __VA_ARGS__)
+#define ROWS_fp8_e4m3(name, image, ...)                                                            \
+    ROW(name, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2, image##_e4m3, __VA_ARGS__)
+#define ROWS_fp8_e5m2(name, image, ...)                                                            \
+    ROW(name, TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3, image##_e5m2, __VA_ARGS__)
+typedef tgi_mma_16_bits<TG_TYPE_BF16> mma_bf16_bf16;
+typedef tgi_mma_16_bits<TG_TYPE_FP16> mma_fp16_fp16, mma_sm75_fp16;
+typedef tgi_mma_fma<TG_TYPE_BF16, TG_TYPE_BF16> mma_fma_bf16;
+typedef tgi_mma_fma<TG_TYPE_FP16, TG_TYPE_FP16> mma_fma_fp16;
+typedef tgi_mma_fma<TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2> mma_fma_e4m3;
+typedef tgi_mma_fma<TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3> mma_fma_e5m2;
+typedef tgi_mma_fp8<TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2> mma_fp8_e4m3;
+typedef tgi_mma_fp8<TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3> mma_fp8_e5m2;
+typedef tgi_mma_wide_fp8<TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2> mma_wide_fp8_e4m3;
+typedef tgi_mma_wide_fp8<TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3> mma_wide_fp8_e5m2;
 const kernel_row kernel_rows[] = {
 #include "core/kernels.def"
 };
@@ -67,43 +105,43 @@ int draw(int limit)
     return static_cast<int>((random_state >> 33) % static_cast<unsigned>(limit));
 }
 
-/* A matrix of 16-bit or FP32 elements, with guard elements round it. */
+/* A matrix with guard elements round it. */
 struct matrix {
     enum { GUARD = 16 };
     tg_type type;
     std::vector<char> bytes;
 
-    size_t elem_bytes() const
+    int64_t elem_bytes() const
     {
-        return type == TG_TYPE_FP32 ? 4 : 2;
+        return tgi_type_bytes(type);
     }
 
-    char *data()
+    char *data(int64_t index = 0)
     {
-        return bytes.data() + GUARD * elem_bytes();
+        return bytes.data() + (GUARD + index) * elem_bytes();
     }
 
     double read(int64_t index)
     {
-        const char *place = data() + index * static_cast<int64_t>(elem_bytes());
-        float value;
-        uint16_t bits;
-        memcpy(&value, place, elem_bytes() == 4 ? 4 : 0);
-        memcpy(&bits, place, 2);
-        return type == TG_TYPE_FP32   ? value
-               : type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits)
-                                      : tgi_fp32_from_fp16(bits);
+        uint32_t bits = 0;
+        memcpy(&bits, data(index), elem_bytes());
+        const uint16_t half = static_cast<uint16_t>(bits);
+        const uint8_t byte = static_cast<uint8_t>(bits);
+        return type == TG_TYPE_FP32       ? __uint_as_float(bits)
+               : type == TG_TYPE_BF16     ? tgi_fp32_from_bf16(half)
+               : type == TG_TYPE_FP16     ? tgi_fp32_from_fp16(half)
+               : type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(byte)
+                                          : tgi_fp32_from_e5m2(byte);
     }
 
     void write(int64_t index, float value)
     {
-        char *place = data() + index * static_cast<int64_t>(elem_bytes());
-        const uint16_t bits =
-            type == TG_TYPE_BF16 ? tgi_bf16_from_fp32(value) : tgi_fp16_from_fp32(value);
-        if (type == TG_TYPE_FP32)
-            memcpy(place, &value, 4);
-        else
-            memcpy(place, &bits, 2);
+        const uint32_t bits = type == TG_TYPE_FP32       ? __float_as_uint(value)
+                              : type == TG_TYPE_BF16     ? tgi_bf16_from_fp32(value)
+                              : type == TG_TYPE_FP16     ? tgi_fp16_from_fp32(value)
+                              : type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(value)
+                                                         : tgi_e5m2_from_fp32(value);
+        memcpy(data(index), &bits, elem_bytes());
     }
 
     void fill(tg_type given, int64_t elem_count)
@@ -141,7 +179,7 @@ int64_t draw_layout(int64_t count, int64_t k, int along_k, int alignment, int ga
 void draw_operands(const kernel_row &row)
 {
     tgi_problem &p = args.problem;
-    static const int alignments[] = {8, 8, 8, 8, 4, 2, 1, 1};
+    static const int alignments[] = {16, 8, 16, 8, 4, 2, 1, 1};
     const int alignment = alignments[draw(8)], gap = alignment == 1 && draw(2) ? 2 : 1;
     for (int i = 0; i < 2; i++)
         now.along_k[i] = draw(2);
@@ -149,11 +187,11 @@ void draw_operands(const kernel_row &row)
     now.b_start = draw(4) ? 0 : alignment;
     now.a.fill(row.type, now.a_start + draw_layout(p.m, p.k, now.along_k[0], alignment, gap,
                                                    p.a.row, p.a.col, p.a.batch));
-    now.b.fill(row.type, now.b_start + draw_layout(p.n, p.k, now.along_k[1], alignment, gap,
-                                                   p.b.col, p.b.row, p.b.batch));
+    now.b.fill(row.b_type, now.b_start + draw_layout(p.n, p.k, now.along_k[1], alignment, gap,
+                                                     p.b.col, p.b.row, p.b.batch));
     /* Vectors align their first element to 16 bytes, and so do guards. */
-    args.a = now.a.data() + 2 * now.a_start;
-    args.b = now.b.data() + 2 * now.b_start;
+    args.a = now.a.data(now.a_start);
+    args.b = now.b.data(now.b_start);
 }
 
 void draw_output()
@@ -171,8 +209,8 @@ void draw_output()
     now.d.fill(p.d_type, now.d_count);
     now.c = now.d;
     now.bias.fill(p.d_type, p.m + p.n);
-    args.d = now.d.data() + now.d_start * static_cast<int64_t>(now.d.elem_bytes());
-    args.c = now.c.data() + now.d_start * static_cast<int64_t>(now.d.elem_bytes());
+    args.d = now.d.data(now.d_start);
+    args.c = now.c.data(now.d_start);
     args.bias = now.bias.data();
     p.epilogue.alpha = draw(2) ? 1.0 : 2.5;
     p.epilogue.beta = draw(3) ? 0.0 : 0.5;
@@ -189,7 +227,8 @@ void draw_case(const kernel_row &row)
 {
     args = {};
     tgi_problem &p = args.problem;
-    p.type = p.b_type = row.type;
+    p.type = row.type;
+    p.b_type = row.b_type;
     p.m = draw(3) ? 1 + draw(2 * row.rows) : row.rows;
     p.n = draw(3) ? 1 + draw(2 * row.cols) : row.cols;
     p.k = draw(4) ? 1 + draw(5 * row.depth) : row.depth * (1 + draw(4));
@@ -215,9 +254,9 @@ void run_case(const kernel_row &row)
     for (unsigned y = 0; y < host_grid_size.y; y++)
         for (unsigned x = 0; x < host_grid_size.x; x++) {
             host_block_index = {x, y, 0};
-            host_run_block(
-                row.body[now.along_k[0]][now.along_k[1]], row.threads,
-                TGI_MMA_SHARED_BYTES(row.rows, row.cols, row.depth, row.stages, row.threads));
+            host_run_block(row.body[now.along_k[0]][now.along_k[1]], row.threads,
+                           TGI_MMA_SHARED_BYTES(row.rows, row.cols, row.depth,
+                                                tgi_type_bytes(row.type), row.stages, row.threads));
         }
 }
 
@@ -225,7 +264,7 @@ void run_case(const kernel_row &row)
 double judge(int64_t batch, int64_t row, int64_t col, double sum, double magnitude)
 {
     const tgi_problem &p = args.problem;
-    double got = 0.0, bound = 1e-5 * magnitude + 1e-6;
+    double got = 0.0, bound = (p.type == TG_TYPE_FP32 ? 1e-3 : 1e-5) * magnitude + 1e-6;
     if (args.k_part_count > 1) {
         for (int part = 0; part < args.k_part_count; part++)
             got += now.parts[((batch * args.k_part_count + part) * p.m + row) * p.n + col];
@@ -266,6 +305,7 @@ double find_worst()
 
 int run_row(const kernel_row &row, int case_count)
 {
+    const long known_conflicts = host_conflict_count;
     double worst = 0.0;
     for (int i = 0; i < case_count; i++) {
         draw_case(row);
@@ -281,6 +321,8 @@ int run_row(const kernel_row &row, int case_count)
                    static_cast<long long>(p.d.row), static_cast<long long>(p.d.col), error);
         worst = error <= worst ? worst : error;
     }
+    if (host_conflict_count > known_conflicts)
+        printf("%s: %ld bank conflicts\n", row.name, host_conflict_count - known_conflicts);
     return worst <= 1.0;
 }
 
@@ -290,9 +332,10 @@ void host_check_global(const void *global, int bytes)
 {
     const char *first = static_cast<const char *>(global);
     for (matrix *operand : {&now.a, &now.b}) {
-        const size_t guard = matrix::GUARD * operand->elem_bytes();
+        const int64_t guard = matrix::GUARD * operand->elem_bytes();
         if (first >= operand->bytes.data() + guard &&
-            first + bytes <= operand->bytes.data() + operand->bytes.size() - guard)
+            first + bytes <=
+                operand->bytes.data() + static_cast<int64_t>(operand->bytes.size()) - guard)
             return;
     }
     fprintf(stderr, "a copy reads outside its operand\n");

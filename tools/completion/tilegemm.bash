@@ -21,7 +21,7 @@ _tilegemm_complete()
     case $before in
     --type | --output-type) words="fp32 fp64 bf16 fp16 fp8_e4m3 fp8_e5m2" ;;
     --precision) words="default ieee_fp32 ieee_fp64 tf32 bf16x3 bf16x6 bf16x9 fp16x3" ;;
-    --isa) words="generic avx2 avx512 avx512_bf16 sm75 sm80 sm90a" ;;
+    --isa) words="generic avx2 avx512 avx512_bf16 sm75 sm80 sm89 sm90a" ;;
     --device) words="cpu cuda cuda:0 cuda:1 sim" ;;
     --peer | -p) words="all none openblas blis onednn onednn_sgemm mkl cublas cublas_lt
                         cublas_best" ;;

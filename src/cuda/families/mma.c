@@ -10,7 +10,16 @@
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
     return TGI_MMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
-                                kernel->stage_count, kernel->thread_count);
+                                tgi_type_bytes(kernel->type), kernel->stage_count,
+                                kernel->thread_count);
+}
+
+/* Returns the sums that a thread holds: twice its own where instructions of FP8 have sums of a
+ * stage apart (kernels/mma/mma_math.cuh). */
+static int count_held_sums(const tgi_kernel *kernel)
+{
+    const int is_promoted = tgi_type_is_fp8(kernel->type) && kernel->isa == TGI_ISA_sm89;
+    return kernel->thread_rows * kernel->thread_cols * (1 + is_promoted);
 }
 
 static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
@@ -53,8 +62,7 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
                         const tgi_mma_access operand[2], int is_packed, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    const int by_registers =
-        TGI_MMA_BLOCKS_PER_SM(kernel->thread_rows * kernel->thread_cols, kernel->thread_count);
+    const int by_registers = TGI_MMA_BLOCKS_PER_SM(count_held_sums(kernel), kernel->thread_count);
     tgi_tile_work work = {.block_count = count_tiles(kernel, p),
                           .blocks_per_sm = tgi_gemm_count_resident(
                               &machine->gpu, kernel, by_registers, count_shared_bytes(kernel)),
@@ -79,17 +87,27 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
     proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)packed_bytes);
 }
 
+/* Refuses, with the reason, a precision that the kernel does not compute in. */
+static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_math math = proposal->kernel->math;
+    const tg_precision precision = math == TGI_MATH_tf32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT;
+    if (p->precision == precision ||
+        (math == TGI_MATH_fma && p->precision == TG_PRECISION_IEEE_FP32))
+        return 1;
+    tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes %s only in precision %s",
+               tg_get_type_name(p->type), tg_get_precision_name(precision));
+    return 0;
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     tgi_mma_access operand[2];
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
-    if (p->precision != TG_PRECISION_DEFAULT) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
-                   "computes %s only in precision default", tg_get_type_name(p->type));
+    if (!takes_precision(p, proposal))
         return;
-    }
     const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
     for (int i = 0; i < 4; i++) {
         if (sizes[i] > COUNT_MAX) {

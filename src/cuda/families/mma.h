@@ -2,6 +2,7 @@
 #ifndef TGI_CUDA_MMA_H
 #define TGI_CUDA_MMA_H
 
+#include "core/kernels.h"
 #include "cuda/families/operand.h"
 
 /* Alignment of what lies in the workspace. */
@@ -9,10 +10,18 @@
 
 typedef struct tgi_mma_access {
     int is_along_k;     /* 1: its lines in shared memory run along k, 0: across */
-    int copy_bytes;     /* bytes of an access where it lies: 16, 8, 4 or 2 */
+    int copy_bytes;     /* bytes of an access where it lies: 16, 8, 4, or an element */
     int can_repack;     /* 1: `packed` describes its copy in the workspace */
     tgi_operand packed; /* its copy, in lines that run as is_along_k says */
 } tgi_mma_access;
+
+/* Returns 1 if the row is compiled for the chips of its instruction set alone, and runs on later
+ * ones by PTX of them (src/CMakeLists.txt). */
+static inline int tgi_mma_has_earlier_code(const tgi_kernel *kernel)
+{
+    return kernel->isa == TGI_ISA_sm75 ||
+           (kernel->isa == TGI_ISA_sm80 && tgi_type_is_fp8(kernel->type));
+}
 
 /* Describes A, or B where is_b is 1. */
 void tgi_mma_describe(const tgi_problem *problem, int is_b, tgi_mma_access *operand);

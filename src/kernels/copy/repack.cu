@@ -186,7 +186,7 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
         repack<type>(args);                                                                        \
     }
 
-#if defined(TGI_HAS_sm80)
+#if defined(TGI_HAS_sm75)
 TGI_REPACK(tgi_repack_1, uint8_t)
 TGI_REPACK(tgi_repack_2, uint16_t)
 TGI_REPACK(tgi_repack_4, uint32_t)

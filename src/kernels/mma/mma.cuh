@@ -8,23 +8,27 @@
 #ifndef TGI_MMA_CUH
 #define TGI_MMA_CUH
 
+#include "kernels/mma/mma_math.cuh"
 #include "kernels/mma/mma_operand.cuh"
 #include "kernels/mma/mma_shape.h"
 #include "kernels/mma/mma_store.cuh"
-#include "kernels/ptx/warp_mma.cuh"
 #include "kernels/schedule/grid_tiles.cuh"
 
 /* Rows x Cols: the block's tile; Warp_rows x Warp_cols: a warp's. */
-template <tg_type Type, int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages,
+template <class Math, int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages,
           int Threads, int A_along_k, int B_along_k>
 struct tgi_mma {
-    typedef tgi_mma_operand<Rows, Depth, A_along_k, 1, Threads> operand_a;
-    typedef tgi_mma_operand<Cols, Depth, B_along_k, 0, Threads> operand_b;
+    typedef typename Math::elem elem;
+    typedef tgi_mma_operand<elem, Rows, Depth, A_along_k, 1, Threads> operand_a;
+    typedef tgi_mma_operand<elem, Cols, Depth, B_along_k, 0, Threads> operand_b;
     static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
-    static constexpr int steps = Depth / 16;
+    static constexpr int steps = Depth / operand_a::step_elems;
     static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
+    static constexpr int blocks_per_sm =
+        TGI_MMA_BLOCKS_PER_SM(Warp_rows * Warp_cols / 32 * (1 + Math::is_promoted), Threads);
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
-    static_assert(stage_bytes == TGI_MMA_STAGE_BYTES(Rows, Cols, Depth), "the row's stage");
+    static_assert(stage_bytes == TGI_MMA_STAGE_BYTES(Rows, Cols, Depth, sizeof(elem)),
+                  "the row's stage");
     static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
     static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
     static_assert(Stages >= 2 && steps >= 2, "a stage is read while others are filled");
@@ -47,25 +51,30 @@ struct tgi_mma {
          * a turn serves twice. */
         __device__ __forceinline__ void multiply(float (&sums)[row_parts][8 * col_parts]) const
         {
+            uint32_t own_a[row_parts][Math::words], own_b[col_parts][Math::words];
+#pragma unroll
+            for (int i = 0; i < row_parts; i++)
+                Math::template take<1>(own_a[i], a[i]);
+#pragma unroll
+            for (int j = 0; j < col_parts; j++)
+                Math::template take<0>(own_b[j], b[j]);
 #pragma unroll
             for (int j = 0; j < 2 * col_parts; j++)
 #pragma unroll
                 for (int turn = 0; turn < row_parts; turn++) {
                     const int i = j % 2 ? row_parts - 1 - turn : turn;
                     float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[i][4 * j]);
-                    tgi_multiply_16x8x16<Type>(sum, a[i], b[j / 2][j % 2 * 2],
-                                               b[j / 2][j % 2 * 2 + 1]);
+                    Math::multiply(sum, own_a[i], own_b[j / 2], j % 2);
                 }
         }
     };
 
-    static __device__ __forceinline__ tgi_mma_source find_source_a(const tgi_gemm_args &args,
-                                                                   const tgi_block_tile &tile,
-                                                                   int64_t k)
+    static __device__ __forceinline__ tgi_mma_source<elem>
+    find_source_a(const tgi_gemm_args &args, const tgi_block_tile &tile, int64_t k)
     {
         const tgi_problem &p = args.problem;
-        tgi_mma_source found;
-        found.data = tgi_find_a<uint16_t>(args, tile, k);
+        tgi_mma_source<elem> found;
+        found.data = tgi_find_a<elem>(args, tile, k);
         found.line_stride = A_along_k ? p.a.row : p.a.col;
         found.elem_stride = A_along_k ? p.a.col : p.a.row;
         found.entry_count = tgi_clamp_count(p.m - tile.row, Rows);
@@ -73,13 +82,12 @@ struct tgi_mma {
         return found;
     }
 
-    static __device__ __forceinline__ tgi_mma_source find_source_b(const tgi_gemm_args &args,
-                                                                   const tgi_block_tile &tile,
-                                                                   int64_t k)
+    static __device__ __forceinline__ tgi_mma_source<elem>
+    find_source_b(const tgi_gemm_args &args, const tgi_block_tile &tile, int64_t k)
     {
         const tgi_problem &p = args.problem;
-        tgi_mma_source found;
-        found.data = tgi_find_b<uint16_t>(args, tile, k);
+        tgi_mma_source<elem> found;
+        found.data = tgi_find_b<elem>(args, tile, k);
         found.line_stride = B_along_k ? p.b.col : p.b.row;
         found.elem_stride = B_along_k ? p.b.row : p.b.col;
         found.entry_count = tgi_clamp_count(p.n - tile.col, Cols);
@@ -119,12 +127,12 @@ struct tgi_mma {
         }
 
         /* Return the operands from the unit's k number `k` on. */
-        __device__ __forceinline__ tgi_mma_source find_a(int k) const
+        __device__ __forceinline__ tgi_mma_source<elem> find_a(int k) const
         {
             return find_source_a(args, schedule.tile(unit), find_first_k() + k);
         }
 
-        __device__ __forceinline__ tgi_mma_source find_b(int k) const
+        __device__ __forceinline__ tgi_mma_source<elem> find_b(int k) const
         {
             return find_source_b(args, schedule.tile(unit), find_first_k() + k);
         }
@@ -154,6 +162,19 @@ struct tgi_mma {
         }
     };
 
+    /* Adds the sums of a stage to the tile's and begins new ones. */
+    static __device__ __forceinline__ void promote(float (&part)[row_parts][8 * col_parts],
+                                                   float (&sums)[row_parts][8 * col_parts])
+    {
+#pragma unroll
+        for (int i = 0; i < row_parts; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_parts; j++) {
+                sums[i][j] += part[i][j];
+                part[i][j] = 0.0f;
+            }
+    }
+
     /* Forms the block's tiles one after another. The first stages of a tile are under way while the
      * sums of the tile before leave through the last stage. */
     template <class Schedule>
@@ -177,8 +198,9 @@ struct tgi_mma {
                 left.advance();
             }
             if (unit != schedule.begin())
-                tgi_mma_store<Type>(schedule.problem(given, before), schedule.tile(before), row,
-                                    col, sums, shared + (Stages - 1) * stage_bytes);
+                tgi_mma_store<Math, operand_a::is_mixed, operand_b::is_mixed>(
+                    schedule.problem(given, before), schedule.tile(before), row, col, sums,
+                    shared + (Stages - 1) * stage_bytes);
             if (!has_unit)
                 break;
             add_tile(left, row, col, sums, shared);
@@ -193,11 +215,13 @@ struct tgi_mma {
                                                     uint32_t shared)
     {
         fragments parts[2]; /* one in use, one being read */
+        float stage_sums[row_parts][8 * col_parts];
+        float(&part)[row_parts][8 * col_parts] = Math::is_promoted ? stage_sums : sums;
 #pragma unroll
         for (int i = 0; i < row_parts; i++)
 #pragma unroll
             for (int j = 0; j < 8 * col_parts; j++)
-                sums[i][j] = 0.0f;
+                sums[i][j] = part[i][j] = 0.0f;
         tgi_copy_async_wait<Stages - 2>();
         /* Else a warp would read what others have yet to copy, and copy to where others still read
          * the sums of the tile before. */
@@ -226,8 +250,10 @@ struct tgi_mma {
                 parts[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
                 if (j < steps - 1)
                     left.issue(write, j, steps - 1);
-                parts[j % 2].multiply(sums);
+                parts[j % 2].multiply(part);
             }
+            if (Math::is_promoted)
+                promote(part, sums);
         } while (left.k_left > -(Stages - 1) * Depth);
         /* Else copies of the next tile would overwrite what slower warps still read. */
         __syncthreads();

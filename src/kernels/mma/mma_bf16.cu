@@ -4,4 +4,5 @@
 #include "kernels/mma/mma_instances.cuh"
 
 #define TGI_IMAGE_mma_bf16 TGI_CHOSEN
+#define TGI_INSTANCE(...) TGI_MMA_16_BITS(__VA_ARGS__)
 #include "core/kernels.def"

@@ -11,14 +11,15 @@
 /* Blocks that share the 65536 registers of a multiprocessor. */
 #define TGI_MMA_BLOCKS_PER_SM(sums, threads) (65536 / (TGI_MMA_REGISTERS(sums) * (threads)))
 
-/* Shared memory holds stages of 16-bit elements. While the first stages of the next tile are copied
- * into all but the last one, warps store D through that one: 16 KiB for each four warps. */
-#define TGI_MMA_STAGE_BYTES(rows, cols, depth) (2 * (depth) * ((rows) + (cols)))
+/* Shared memory holds stages. While the first stages of the next tile are copied into all but the
+ * last one, warps store D through that one: 16 KiB for each four warps. */
+#define TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes)                                         \
+    ((int)(elem_bytes) * (depth) * ((rows) + (cols)))
 #define TGI_MMA_STORE_BYTES(threads) (((threads) + 127) / 128 * 16384)
-#define TGI_MMA_SHARED_BYTES(rows, cols, depth, stages, threads)                                   \
-    (TGI_MMA_STAGE_BYTES(rows, cols, depth) * ((stages)-1) +                                       \
-     (TGI_MMA_STAGE_BYTES(rows, cols, depth) > TGI_MMA_STORE_BYTES(threads)                        \
-          ? TGI_MMA_STAGE_BYTES(rows, cols, depth)                                                 \
+#define TGI_MMA_SHARED_BYTES(rows, cols, depth, elem_bytes, stages, threads)                       \
+    (TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes) * ((stages)-1) +                           \
+     (TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes) > TGI_MMA_STORE_BYTES(threads)            \
+          ? TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes)                                     \
           : TGI_MMA_STORE_BYTES(threads)))
 
 #endif

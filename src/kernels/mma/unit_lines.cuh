@@ -8,7 +8,8 @@
 
 #include <cuda_runtime.h>
 
-template <int Units> struct tgi_unit_lines {
+/* Step: accesses take so many units in a row of each of 8 / Step lines. */
+template <int Units, int Step = 1> struct tgi_unit_lines {
     static constexpr int units = Units, bytes = Units * 16;
     /* Units of a line that change places, and lines that have the same order of units because they
      * share 128 bytes. */
@@ -17,7 +18,7 @@ template <int Units> struct tgi_unit_lines {
     /* Returns the permutation of a line: its units are found at their number XOR this. */
     static __device__ __forceinline__ constexpr int find_order(int line)
     {
-        return line / alike % span;
+        return line / alike * Step % span;
     }
 
     /* Returns the place of a unit, in bytes. */

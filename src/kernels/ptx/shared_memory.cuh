@@ -80,6 +80,12 @@ static __device__ __forceinline__ void tgi_write_shared_4(uint32_t shared, float
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
 }
 
+static __device__ __forceinline__ void tgi_write_shared_1(uint32_t shared, uint8_t value)
+{
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(shared), "h"(static_cast<uint16_t>(value))
+                 : "memory");
+}
+
 static __device__ __forceinline__ void tgi_write_shared_2(uint32_t shared, uint16_t value)
 {
     asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"(value) : "memory");

@@ -87,6 +87,15 @@ static inline int __clz(int value)
     return value ? __builtin_clz(static_cast<unsigned>(value)) : 32;
 }
 
+static inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t order)
+{
+    const uint64_t bytes = low | static_cast<uint64_t>(high) << 32;
+    uint32_t result = 0;
+    for (int i = 0; i < 4; i++)
+        result |= static_cast<uint32_t>(bytes >> (order >> 4 * i & 7) * 8 & 255) << 8 * i;
+    return result;
+}
+
 static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, int shift)
 {
     return shift % 32 ? low >> shift % 32 | high << (32 - shift % 32) : low;
@@ -136,6 +145,11 @@ static inline void on_host_read_shared_8(uint32_t shared, float (&value)[2])
     memcpy(value, host_find_shared(shared, 8), 8);
 }
 
+static inline void on_host_write_shared_1(uint32_t shared, uint8_t value)
+{
+    memcpy(host_find_shared(shared, 1), &value, 1);
+}
+
 static inline void on_host_write_shared_2(uint32_t shared, uint16_t value)
 {
     memcpy(host_find_shared(shared, 2), &value, 2);
@@ -151,6 +165,9 @@ static inline void on_host_write_shared_8(uint32_t shared, float first, float se
     const float pair[2] = {first, second};
     memcpy(host_find_shared(shared, 8), pair, 8);
 }
+
+/* Reads a word of each lane at once, as ld.shared does, and counts conflicts. */
+uint32_t host_read_word(uint32_t shared);
 
 void host_read_matrices(uint32_t (&part)[4], uint32_t shared, int is_transposed);
 
@@ -214,6 +231,7 @@ template <int Pending> static inline void on_host_copy_async_wait(void)
 #define TGI_PTX_CLUSTER_CUH
 
 #include "core/dtype.h"
+#include "core/types.h"
 #include "tilegemm.h"
 
 #define tgi_decode_fp16 tgi_fp32_from_fp16
@@ -258,21 +276,53 @@ static inline void on_host_prefetch(const void *)
 {
 }
 
-/* This replaces ptx/warp_mma.cuh. */
+static inline uint32_t on_host_decode_e4m3_pair(uint32_t pair)
+{
+    return tgi_fp16_from_fp32(tgi_fp32_from_e4m3(static_cast<uint8_t>(pair))) |
+           static_cast<uint32_t>(
+               tgi_fp16_from_fp32(tgi_fp32_from_e4m3(static_cast<uint8_t>(pair >> 8))))
+               << 16;
+}
+
+static inline uint32_t on_host_round_tf32(uint32_t bits)
+{
+    return bits + 0x1000u;
+}
+
+/* These replace ptx/warp_mma.cuh. */
 #define TGI_PTX_WARP_MMA_CUH
 
 void host_multiply(float (&sum)[4], const uint32_t (&a)[4], uint32_t b_0, uint32_t b_1,
-                   tg_type type);
+                   tg_type a_type, tg_type b_type);
 
 template <tg_type Type>
 static inline void on_host_multiply_16x8x16(float (&sum)[4], const uint32_t (&a)[4], uint32_t b_0,
                                             uint32_t b_1)
 {
-    host_multiply(sum, a, b_0, b_1, Type);
+    host_multiply(sum, a, b_0, b_1, Type, Type);
+}
+
+static inline void on_host_multiply_tf32(float (&sum)[4], const uint32_t (&a)[4], uint32_t b_0,
+                                         uint32_t b_1)
+{
+    host_multiply(sum, a, b_0, b_1, TG_TYPE_FP32, TG_TYPE_FP32);
+}
+
+template <tg_type Type, tg_type B_type>
+static inline void on_host_multiply_fp8(float (&sum)[4], const uint32_t (&a)[4], uint32_t b_0,
+                                        uint32_t b_1)
+{
+    host_multiply(sum, a, b_0, b_1, Type, B_type);
 }
 
 /* The kernels call these functions by the names of those that they replace. */
 #define tgi_read_shared_8 on_host_read_shared_8
+#define tgi_decode_e4m3_pair on_host_decode_e4m3_pair
+#define tgi_round_tf32 on_host_round_tf32
+#define tgi_multiply_tf32 on_host_multiply_tf32
+#define tgi_multiply_fp8 on_host_multiply_fp8
+#define tgi_read_shared_word host_read_word
+#define tgi_write_shared_1 on_host_write_shared_1
 #define tgi_write_shared_2 on_host_write_shared_2
 #define tgi_write_shared_4 on_host_write_shared_4
 #define tgi_write_shared_8 on_host_write_shared_8

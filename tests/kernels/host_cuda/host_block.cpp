@@ -80,11 +80,22 @@ void count_conflicts(const int *units)
     }
 }
 
-/* Returns number `index` of 16 bits of a lane's registers. */
-float decode(const uint32_t *words, int index, tg_type type)
+/* Returns element `index` of a word; FP32 as TF32. */
+float decode(uint32_t word, int index, tg_type type)
 {
-    const uint16_t bits = static_cast<uint16_t>(words[index / 2] >> index % 2 * 16);
-    return type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_fp32_from_fp16(bits);
+    const uint32_t bits = word >> index * 8 * static_cast<int>(tgi_type_bytes(type));
+    switch (type) {
+    case TG_TYPE_BF16:
+        return tgi_fp32_from_bf16(static_cast<uint16_t>(bits));
+    case TG_TYPE_FP16:
+        return tgi_fp32_from_fp16(static_cast<uint16_t>(bits));
+    case TG_TYPE_FP8_E4M3:
+        return tgi_fp32_from_e4m3(static_cast<uint8_t>(bits));
+    case TG_TYPE_FP8_E5M2:
+        return tgi_fp32_from_e5m2(static_cast<uint8_t>(bits));
+    default:
+        return __uint_as_float(bits & ~0x1fffu);
+    }
 }
 
 } // namespace
@@ -220,19 +231,37 @@ void host_read_matrices(uint32_t (&part)[4], uint32_t shared, int is_transposed)
 }
 
 void host_multiply(float (&sum)[4], const uint32_t (&a)[4], uint32_t b_0, uint32_t b_1,
-                   tg_type type)
+                   tg_type a_type, tg_type b_type)
 {
-    const int lane = running % WARP_THREADS;
+    const int lane = running % WARP_THREADS,
+              per_word = 4 / static_cast<int>(tgi_type_bytes(a_type));
     const uint32_t *words = host_exchange({a[0], a[1], a[2], a[3], b_0, b_1});
     for (int i = 0; i < 4; i++) {
         const int row = lane / 4 + i / 2 * 8, col = lane % 4 * 2 + i % 2;
-        for (int k = 0; k < 16; k++) {
-            /* Lane 4 g + c has pairs of k = 2 c and 2 c + 8; see ptx/warp_mma.cuh. */
-            const uint32_t *own_a = words + (row % 8 * 4 + k % 8 / 2) * 8;
-            const uint32_t *own_b = words + (col * 4 + k % 8 / 2) * 8;
-            sum[i] += decode(own_a + row / 8 + k / 8 * 2, k % 2, type) *
-                      decode(own_b + 4 + k / 8, k % 2, type);
+        for (int k = 0; k < 8 * per_word; k++) {
+            /* Lane 4 g + c has words c and c + 4 of k; see ptx/warp_mma.cuh. */
+            const int word = k / per_word;
+            const uint32_t *own_a = words + (row % 8 * 4 + word % 4) * 8;
+            const uint32_t *own_b = words + (col * 4 + word % 4) * 8;
+            sum[i] += decode(own_a[row / 8 + word / 4 * 2], k % per_word, a_type) *
+                      decode(own_b[4 + word / 4], k % per_word, b_type);
         }
     }
     host_wait_for_warp();
+}
+
+uint32_t host_read_word(uint32_t shared)
+{
+    const int lane = running % WARP_THREADS;
+    uint32_t word, used[32] = {};
+    memcpy(&word, host_find_shared(shared, 4), 4);
+    const uint32_t *addresses = host_exchange({shared});
+    for (int i = 0; lane == 0 && i < WARP_THREADS; i++) {
+        const uint32_t own = addresses[i * 8] / 4, bank = own % 32;
+        host_conflict_count += used[bank] && used[bank] != own + 1;
+        used[bank] = own + 1;
+    }
+    host_read_count += lane % 4 == 0;
+    host_wait_for_warp();
+    return word;
 }
