@@ -327,8 +327,9 @@ typedef struct tg_problem {
     double alpha, beta;  /* rounded to FP32 where the inputs are not FP64. alpha = 0: A and B are
                             never read; beta = 0: C is never read */
     tg_precision precision;
-    int is_batch_invariant; /* 1 if the order in which a row of D is summed shall depend on k alone:
-                               it then has the same bits for every m, batch size and position */
+    int is_batch_invariant; /* 1 if the order in which a row of D is summed shall depend on n and k
+                               alone: it then has the same bits for every m, batch size and
+                               position */
     tg_bias bias;
     const void *bias_data; /* m or n contiguous values of D's type, shared by the batch */
     tg_activation activation;
