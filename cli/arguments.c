@@ -121,21 +121,30 @@ void cli_require_shape(struct argp_state *state, const cli_query *query)
         argp_error(state, "name a shape, such as %s", query->shape_example);
 }
 
+int cli_is_plain_product(const tg_problem *problem)
+{
+    const tg_type type = problem->a.type;
+    char plain[512], given[512];
+    tg_problem alone =
+        tg_make_problem(tg_make_matrix(type, NULL, problem->d.row_count, problem->a.col_count),
+                        tg_make_matrix(type, NULL, problem->a.col_count, problem->d.col_count),
+                        tg_make_matrix(type, NULL, problem->d.row_count, problem->d.col_count));
+    return tg_format_problem(problem, given, sizeof given) == TG_STATUS_OK &&
+           tg_format_problem(&alone, plain, sizeof plain) == TG_STATUS_OK &&
+           strcmp(plain, given) == 0;
+}
+
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem)
 {
-    char plain[80], given[512];
     tg_status status = tg_parse_problem(shape, problem, sizeof *problem);
-    if (status == TG_STATUS_OK)
-        status = tg_format_problem(problem, given, sizeof given);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     const int64_t m = problem->d.row_count, n = problem->d.col_count, k = problem->a.col_count;
-    snprintf(plain, sizeof plain, "%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
-    if (strcmp(plain, given) == 0 && m >= 1 && n >= 1 && k >= 1 && m <= most && n <= most &&
-        k <= most)
+    if (problem->a.type == TG_TYPE_FP32 && cli_is_plain_product(problem) && m >= 1 && n >= 1 &&
+        k >= 1 && m <= most && n <= most && k <= most)
         return CLI_EXIT_OK;
-    cli_print_error("shape = '%s', but %s D = A B of row-major FP32; pass MxNxK alone, each from 1 "
-                    "to %lld",
+    cli_print_error("shape = '%s', but %s D = A B of row-major matrices; pass MxNxK alone, each "
+                    "from 1 to %lld",
                     shape, what, (long long)most);
     return CLI_EXIT_USAGE;
 }

@@ -75,7 +75,10 @@ int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input)
 /* Refuses a command line without a shape. */
 void cli_require_shape(struct argp_state *state, const cli_query *query);
 
-/* Reads a shape that is MxNxK alone: D = A B of row-major FP32, each size from 1 to `most`. The
+/* Returns 1 for D = A B of row-major matrices of one type without gaps, and nothing else. */
+int cli_is_plain_product(const tg_problem *problem);
+
+/* Reads a shape that is MxNxK alone: such a product in FP32, each size from 1 to `most`. The
  * error line says `what` ("the page shows"). Returns a cli_exit. */
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem);
 

@@ -163,8 +163,8 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
     tg_explanation list[EXPLAIN_CAPACITY];
     int count = 0;
     if (strchr(options->query.shape, ':')) {
-        cli_print_error("shape = '%s': the ladder multiplies row-major FP32 matrices alone; pass "
-                        "MxNxK alone, or leave out --kernel and --tile",
+        cli_print_error("shape = '%s': the ladder multiplies row-major matrices, each rung of its "
+                        "own type; pass MxNxK alone, or leave out --kernel and --tile",
                         options->query.shape);
         return CLI_EXIT_USAGE;
     }

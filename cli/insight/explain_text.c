@@ -110,8 +110,9 @@ static void print_traffic(const tg_explanation *e)
            100.0 * (1.0 - 1.0 / t->reuse));
 }
 
-static void print_prediction(const tg_prediction *p)
+static void print_prediction(const tg_explanation *explanation)
 {
+    const tg_prediction *p = &explanation->prediction;
     char text[6][COUNT_TEXT_BYTES];
     printf("block          %lld bytes of shared memory, %d warps, %d registers a thread\n",
            (long long)p->shared_bytes, p->warps_per_block, p->registers_per_thread);
@@ -120,13 +121,14 @@ static void print_prediction(const tg_prediction *p)
            p->occupancy_limiter, p->wave_count);
     printf("DRAM           %.4g MB read, %.4g MB written, L2 considered\n",
            p->dram_read_bytes * 1e-6, p->dram_write_bytes * 1e-6);
-    printf("roofline       %s bound: the ridge is at %.4g FLOP/B, %.4g TFLOP/s of FP32\n", p->bound,
-           p->ridge_flop_per_byte, p->peak_flop_per_s * 1e-12);
+    printf("roofline       %s bound: the ridge is at %.4g FLOP/B, %.4g TFLOP/s of %s\n", p->bound,
+           p->ridge_flop_per_byte, p->peak_flop_per_s * 1e-12,
+           explanation->type == TG_TYPE_FP32 ? "FP32" : "BF16 on tensor cores");
     printf("predicted      %s, %.1f %% of the peak, most of it %s\n",
            cli_format_time(p->predicted_s, text[0]), 100.0 * p->peak_share, p->limiter);
-    printf("               = launch %s + max(L1 %s + shared %s + FP32 %s, chain %s, DRAM %s)\n",
+    printf("               = launch %s + max(L1 %s + shared %s + products %s, chain %s, DRAM %s)\n",
            cli_format_time(p->launch_s, text[0]), cli_format_time(p->l1_s, text[1]),
-           cli_format_time(p->shared_s, text[2]), cli_format_time(p->fp32_s, text[3]),
+           cli_format_time(p->shared_s, text[2]), cli_format_time(p->multiply_s, text[3]),
            cli_format_time(p->chain_s, text[4]), cli_format_time(p->dram_s, text[5]));
     if (!p->is_legal)
         printf("not legal      %s\n", p->reason);
@@ -139,7 +141,7 @@ void cli_print_explanation(const explain_case *shown, const tg_explanation *expl
     print_case(shown);
     print_grid(shown, explanation);
     print_traffic(explanation);
-    print_prediction(&explanation->prediction);
+    print_prediction(explanation);
 }
 
 void cli_print_explanations(const explain_case *shown, const tg_explanation *list, int count)

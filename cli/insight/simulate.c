@@ -127,8 +127,8 @@ static cli_trace make_trace(const simulate_case *run, const tg_chip *chip, const
         trace.tile_rows = traffic->tile_rows;
         trace.tile_depth = traffic->tile_depth;
         /* A stage holds two tiles; more shared memory means more than one stage. */
-        int64_t stage_bytes =
-            4 * (int64_t)traffic->tile_depth * (traffic->tile_rows + traffic->tile_cols);
+        int64_t stage_bytes = (int64_t)tg_get_type_bytes(explained.type) * traffic->tile_depth *
+                              (traffic->tile_rows + traffic->tile_cols);
         if (explained.prediction.shared_bytes >= 2 * stage_bytes && stage_bytes)
             trace.stage_count = (int)(explained.prediction.shared_bytes / stage_bytes);
     }
@@ -185,10 +185,12 @@ static tg_status simulate_one(simulate_case *run, const tg_chip *chip, const cha
 static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *kernel)
 {
     tg_status status = TG_STATUS_OUT_OF_MEMORY;
-    if (open_logs(run))
-        status = simulate_one(run, chip, kernel);
-    else
+    if (!open_logs(run))
         cli_print_error("out of memory; pass a smaller shape");
+    else if (cli_make_simulated_operands(cli_find_simulated_type(kernel), run->m, run->n, run->k,
+                                         run->options->has_trace, &run->operands))
+        status = simulate_one(run, chip, kernel);
+    cli_free_simulated_operands(&run->operands);
     close_logs(run);
     return status;
 }
@@ -246,11 +248,6 @@ static int run_case(simulate_case *run)
     int exit_code = parse_shape(run);
     if (exit_code == CLI_EXIT_OK)
         exit_code = read_chip(options, &chip);
-    if (exit_code == CLI_EXIT_OK)
-        exit_code =
-            cli_make_simulated_operands(run->m, run->n, run->k, options->has_trace, &run->operands)
-                ? CLI_EXIT_OK
-                : CLI_EXIT_WRONG;
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     run->l2_bytes = chip.l2_bytes;
@@ -292,6 +289,5 @@ int cli_run_simulate(int argc, char **argv)
     simulate_case run = {.options = &options,
                          .progress = cli_make_progress(options.query.has_json)};
     int exit_code = run_case(&run);
-    cli_free_simulated_operands(&run.operands);
     return exit_code;
 }

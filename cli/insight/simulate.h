@@ -14,14 +14,21 @@ void cli_print_simulation(const tg_simulation *simulation, int64_t m, int64_t n,
 /* The operands A (m x k), B (k x n) and D (m x n), with a gap behind each that no kernel may
  * touch. */
 typedef struct simulated_operands {
-    float *memory[3]; /* owned; A, B, D */
+    void *memory[3]; /* owned; A, B, D */
 } simulated_operands;
 
-/* Allocates the operands and fills A and B; with has_trace the numbers tell their place. Returns 0
- * after an error line. The caller frees them with cli_free_simulated_operands in either case. */
-int cli_make_simulated_operands(int64_t m, int64_t n, int64_t k, int has_trace,
+/* Allocates operands of the type (FP32 or of 16 bits) and fills A and B; with has_trace the numbers
+ * tell their place. Returns 0 after an error line. The caller frees them with
+ * cli_free_simulated_operands in either case. */
+int cli_make_simulated_operands(tg_type type, int64_t m, int64_t n, int64_t k, int has_trace,
                                 simulated_operands *operands);
+
+/* Returns the type of A, B and D of a GPU kernel that its name or its family's names. */
+tg_type cli_find_simulated_type(const char *kernel);
 void cli_free_simulated_operands(simulated_operands *operands);
+
+/* Returns an element of shared memory. */
+double cli_read_shared(const tg_trace_phase *phase, int64_t index);
 
 /* Prints a phase as it ends; `state` is a cli_trace. */
 typedef struct cli_trace {

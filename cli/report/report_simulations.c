@@ -88,7 +88,8 @@ static int run(const report_case *report, const job *work, const tg_simulation *
 {
     simulated_operands operands;
     *simulation = NULL;
-    if (!cli_make_simulated_operands(work->m, work->n, work->k, work->phases != NULL, &operands)) {
+    if (!cli_make_simulated_operands(cli_find_simulated_type(work->kernel), work->m, work->n,
+                                     work->k, work->phases != NULL, &operands)) {
         *exit_code = CLI_EXIT_WRONG;
     } else {
         const tg_status status = simulate(report, work, &operands, simulation);

@@ -11,14 +11,19 @@
 /* L1 keeps SET_LINES of the lines that lie a multiple of SET_PERIOD_BYTES apart. */
 #define SET_PERIOD_BYTES 32768
 #define SET_LINES 64
-#define DRAM_RUN_BYTES 64 /* bytes that DRAM delivers together */
+/* The part of a warp in rung 12 (kernels/ladder/l12_warp_mma.cu). */
+enum { WARP_ROWS = 32, WARP_COLS = 64 };
+#define LINE_BYTES 128
+#define TMA_ELEMS 8        /* 16-bit elements of 16 bytes */
+#define SWIZZLE_BYTES 1024 /* tiles of TMA, and the barriers behind them, lie at multiples */
+#define DRAM_RUN_BYTES 64  /* bytes that DRAM delivers together */
 
 /* Returns the lines that a warp's load or store along tile rows of row_elems elements touches: one
- * for each such row. */
-static double count_lines(int elem_count, int row_elems)
+ * for each such row, or more if it is longer than a line. */
+static double count_lines(int elem_count, int row_elems, int elem_bytes)
 {
     double lines = (double)elem_count / row_elems;
-    double least = (double)elem_count / 32;
+    double least = (double)elem_count * elem_bytes / LINE_BYTES;
     return lines > least ? lines : least;
 }
 
@@ -59,7 +64,9 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     /* Elements of each tile that one warp loads in a step. */
     const int warp_threads = kernel->thread_count < 32 ? kernel->thread_count : 32;
     const int elems = tile * depth * warp_threads / kernel->thread_count;
-    tgi_ladder_step step = {.line_count = count_lines(elems, depth) + count_lines(elems, tile),
+    const int elem_bytes = (int)tgi_type_bytes(kernel->type);
+    tgi_ladder_step step = {.line_count = count_lines(elems, depth, elem_bytes) +
+                                          count_lines(elems, tile, elem_bytes),
                             .multiply_count = depth * rows * cols};
     const double stores = 2.0 * (elems > warp_threads ? elems / 32.0 : 1.0);
     step.copy_turn_count = kernel->stage_count == 2 ? stores : 0.0;
@@ -82,6 +89,11 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     case TGI_FAMILY_cuda_warp_tile: /* a float4 takes 2 turns */
         step.turn_count = depth * (0.5 * rows + 0.5 * cols);
         break;
+    case TGI_FAMILY_cuda_warp_mma: /* a row of 16 elements of A takes 1/4, so does a column of B */
+        step.turn_count = depth / 16.0 * (WARP_ROWS + WARP_COLS) / 4.0;
+        break;
+    case TGI_FAMILY_cuda_warpgroup_mma: /* no thread reads */
+        break;
     default:
         step.turn_count = count_turns(kernel, warp_threads, stores);
         break;
@@ -92,8 +104,10 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
 int64_t tgi_model_ladder_shared_bytes(const tgi_kernel *kernel)
 {
     const int b_row_elems = kernel->tile_cols + (kernel->family == TGI_FAMILY_cuda_padded ? 1 : 0);
-    return (int64_t)sizeof(float) * kernel->stage_count * kernel->tile_depth *
-           (kernel->tile_rows + b_row_elems);
+    const int barrier_bytes = tgi_model_ladder_is_fed_by_tma(kernel) ? SWIZZLE_BYTES : 0;
+    return tgi_type_bytes(kernel->type) * kernel->stage_count * kernel->tile_depth *
+               (kernel->tile_rows + b_row_elems) +
+           barrier_bytes;
 }
 
 int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability)
@@ -155,17 +169,20 @@ static double find_refetch(const tgi_gpu *gpu, const tgi_kernel *kernel, int res
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     /* In rung 1 the rows of A that a multiprocessor reads may share a few sets of L1. */
-    if (tgi_model_ladder_is_on_side(kernel) && 4 * k % SET_PERIOD_BYTES == 0 &&
+    const int64_t elem_bytes = tgi_type_bytes(kernel->type);
+    if (tgi_model_ladder_is_on_side(kernel) && elem_bytes * k % SET_PERIOD_BYTES == 0 &&
         resident_count * kernel->tile_rows > SET_LINES)
         return f->ladder_set_refetch;
-    return 4 * kernel->tile_cols < DRAM_RUN_BYTES ? f->ladder_run_refetch : 1.0;
+    return elem_bytes * kernel->tile_cols < DRAM_RUN_BYTES ? f->ladder_run_refetch : 1.0;
 }
 
 double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                         int64_t n, int64_t k)
 {
     const int is_on_side = tgi_model_ladder_is_on_side(kernel);
-    const double a_bytes = 4.0 * (double)m * (double)k, b_bytes = 4.0 * (double)k * (double)n;
+    const double elem_bytes = (double)tgi_type_bytes(kernel->type);
+    const double a_bytes = elem_bytes * (double)m * (double)k;
+    const double b_bytes = elem_bytes * (double)k * (double)n;
     const double rows = (double)tgi_divide_up(m, kernel->tile_rows),
                  cols = (double)tgi_divide_up(n, kernel->tile_cols);
     /* Blocks start along x. Those that run together span whole bands along x, or a part of one. */
@@ -197,7 +214,7 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
                                          int64_t n)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double d_bytes = 4.0 * (double)m * (double)n;
+    const double d_bytes = (double)tgi_type_bytes(kernel->type) * (double)m * (double)n;
     const double resident = (double)gpu->sm_count * count_resident(gpu, kernel);
     const double block_count =
         (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
@@ -214,7 +231,7 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
  * which the thread waits. */
 static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
-    return kernel->stage_count == 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
+    return kernel->stage_count >= 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
 }
 
 /* Returns the cycles in which a block that has a multiprocessor to itself goes through k, where the
@@ -232,12 +249,30 @@ static double count_chain_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, i
     return fmax(waves, 1.0) * steps * step_cycles;
 }
 
+double tgi_model_ladder_peak_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
+{
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    /* A chip without such tensor cores cannot run the kernel. */
+    return kernel->math == TGI_MATH_fma || arch->bf16_mma == 0 ? arch->fp32_lanes
+                                                               : arch->bf16_mma * gpu->mma_share;
+}
+
+/* Returns the multiply-adds that a multiprocessor finishes in a cycle. mma.sync does not reach the
+ * rate of tensor cores that have wider instructions. */
+static double find_multiply_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
+{
+    const double peak = tgi_model_ladder_peak_rate(gpu, kernel);
+    return kernel->family == TGI_FAMILY_cuda_warp_mma
+               ? fmin(peak, tgi_figures_find(gpu->capability)->mma_macs_per_cycle)
+               : peak;
+}
+
 tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                       int64_t n, int64_t k)
 {
     const tgi_ladder_step step = tgi_model_ladder_step(kernel);
     /* Multiply-adds of whole warps in a cycle. */
-    const double multiplies_per_cycle = tgi_arch_find(gpu->capability)->fp32_lanes / 32.0;
+    const double multiplies_per_cycle = find_multiply_rate(gpu, kernel) / 32.0;
     const double block_count =
         (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
     const double warp_count = (double)tgi_divide_up(kernel->thread_count, 32);
@@ -255,7 +290,8 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
     const double read_s =
         tgi_model_ladder_dram_read_bytes(gpu, kernel, m, n, k) / gpu->memory_bytes_per_s;
     /* D is stored when its products are done. */
-    const double store_s = 4.0 * (double)m * (double)n / gpu->memory_bytes_per_s;
+    const double store_s =
+        (double)tgi_type_bytes(kernel->type) * (double)m * (double)n / gpu->memory_bytes_per_s;
     tgi_ladder_time time = {.launch_s = tgi_figures_find(gpu->capability)->ladder_launch_s,
                             .l1_s = step_s * line_count,
                             .shared_s = step_s * turn_count,
@@ -294,6 +330,12 @@ int tgi_model_ladder_takes_sizes(const tgi_kernel *kernel, int64_t m, int64_t n,
             "this rung checks no bounds: tile %d must divide %lld x %lld x %lld; take "
             "cuda_edges",
             tile, (long long)m, (long long)n, (long long)k);
+    }
+    if (tgi_model_ladder_is_fed_by_tma(kernel) && (k % TMA_ELEMS || n % TMA_ELEMS)) {
+        return tgi_refuse(refusal, TG_REFUSAL_SHAPE,
+                          "TMA reads rows at multiples of 16 bytes: k = %lld and n = %lld must be "
+                          "multiples of %d; take cuda_warp_mma",
+                          (long long)k, (long long)n, TMA_ELEMS);
     }
     if ((double)m * (double)k > elems_max || (double)k * (double)n > elems_max ||
         (double)m * (double)n > elems_max) {

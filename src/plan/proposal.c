@@ -5,7 +5,7 @@
 int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel)
 {
     return strcmp(kernel->device, backend->row_device) == 0 &&
-           (!backend->row_image || strcmp(kernel->image, backend->row_image) == 0);
+           (!backend->has_row || backend->has_row(kernel));
 }
 
 void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,

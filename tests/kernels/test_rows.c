@@ -37,8 +37,8 @@ static compute_function *get_compute(void)
 /* Returns 1 for a row of the device at hand; other rows are tested by a run on their device. */
 static int is_of_device(const tg_kernel_info *info)
 {
-    if (strcmp(device, "sim") == 0) /* runs the ladder of GPUs */
-        return strcmp(info->device, "cuda") == 0 && info->ladder_rung >= 0;
+    if (strcmp(device, "sim") == 0) /* runs some rows of GPUs */
+        return strcmp(info->device, "cuda") == 0 && info->is_available;
     return strncmp(device, info->device, strlen(info->device)) == 0;
 }
 

@@ -146,7 +146,7 @@ static void test_bound_and_time(void **state)
     assert_true(fabs(last.ridge_flop_per_byte - 66.908e12 / 4.8e12) < 0.01);
     assert_true(naive.predicted_s > 10 * last.predicted_s);
     assert_true(naive.peak_share < 0.02 && last.peak_share > 0.4 && last.peak_share < 1.0);
-    double sum_s = last.l1_s + last.shared_s + last.fp32_s;
+    double sum_s = last.l1_s + last.shared_s + last.multiply_s;
     double store_s = 4.0 * 4096 * 4096 / 4.8e12;
     assert_true(sum_s > last.dram_s);
     assert_true(fabs(last.launch_s + sum_s + store_s - last.predicted_s) < 1e-9);
