@@ -43,18 +43,20 @@ template <class Math, int Rows, int Cols, int Depth, int Thread_rows, int Thread
           int Threads>
 constexpr kernel_row make_row(const char *name, tg_type type, tg_type b_type)
 {
-    return {name,
-            type,
-            b_type,
-            Rows,
-            Cols,
-            Depth,
-            Stages,
-            Threads,
-            {{run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 0, 0>,
-              run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 0, 1>},
-             {run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 1, 0>,
-              run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 1, 1>}}};
+    constexpr int first = sizeof(typename Math::elem) == 1; /* FP8 has A along k */
+    return {
+        name,
+        type,
+        b_type,
+        Rows,
+        Cols,
+        Depth,
+        Stages,
+        Threads,
+        {{run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, first, 0>,
+          run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, first, 1>},
+         {run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 1, 0>,
+          run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 1, 1>}}};
 }
 
 /* The rows of the table, and the math of each. B of FP8 is of the other type. */
@@ -182,7 +184,7 @@ void draw_operands(const kernel_row &row)
     static const int alignments[] = {16, 8, 16, 8, 4, 2, 1, 1};
     const int alignment = alignments[draw(8)], gap = alignment == 1 && draw(2) ? 2 : 1;
     for (int i = 0; i < 2; i++)
-        now.along_k[i] = draw(2);
+        now.along_k[i] = draw(2) || (i == 0 && tgi_type_is_fp8(row.type));
     now.a_start = draw(4) ? 0 : alignment;
     now.b_start = draw(4) ? 0 : alignment;
     now.a.fill(row.type, now.a_start + draw_layout(p.m, p.k, now.along_k[0], alignment, gap,

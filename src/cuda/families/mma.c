@@ -47,10 +47,13 @@ static int find_copy_bytes(const tgi_problem *p, int is_b, int is_along_k)
 void tgi_mma_describe(const tgi_problem *p, int is_b, tgi_mma_access *operand)
 {
     const int is_offset = is_b ? p->is_b_offset : p->is_a_offset;
-    operand->is_along_k = is_b ? tgi_gemm_is_b_along_k(p) : tgi_gemm_is_a_along_k(p);
+    /* Kernels of FP8 have A along k. */
+    const int can_be_across = is_b || !tgi_type_is_fp8(p->type);
+    operand->is_along_k =
+        !can_be_across || (is_b ? tgi_gemm_is_b_along_k(p) : tgi_gemm_is_a_along_k(p));
     operand->copy_bytes =
         is_offset ? (int)tgi_type_bytes(p->type) : find_copy_bytes(p, is_b, operand->is_along_k);
-    tgi_operand_describe(p, is_b, 1, is_offset, &operand->packed);
+    tgi_operand_describe(p, is_b, can_be_across, is_offset, &operand->packed);
     operand->can_repack = operand->copy_bytes < TGI_GEMM_VECTOR_BYTES &&
                           operand->packed.is_repacked &&
                           operand->packed.is_across == !operand->is_along_k;

@@ -29,6 +29,7 @@ struct tgi_mma {
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
     static_assert(stage_bytes == TGI_MMA_STAGE_BYTES(Rows, Cols, Depth, sizeof(elem)),
                   "the row's stage");
+    static_assert(!operand_a::is_mixed, "rows of D keep their places");
     static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
     static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
     static_assert(Stages >= 2 && steps >= 2, "a stage is read while others are filled");
@@ -198,9 +199,9 @@ struct tgi_mma {
                 left.advance();
             }
             if (unit != schedule.begin())
-                tgi_mma_store<Math, operand_a::is_mixed, operand_b::is_mixed>(
-                    schedule.problem(given, before), schedule.tile(before), row, col, sums,
-                    shared + (Stages - 1) * stage_bytes);
+                tgi_mma_store<Math, operand_b::is_mixed>(schedule.problem(given, before),
+                                                         schedule.tile(before), row, col, sums,
+                                                         shared + (Stages - 1) * stage_bytes);
             if (!has_unit)
                 break;
             add_tile(left, row, col, sums, shared);

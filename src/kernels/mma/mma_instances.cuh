@@ -24,18 +24,20 @@
     }
 
 /* A name that is a macro must be expanded before it is joined. */
-#define TGI_MMA_LAYOUTS(name, suffix, ...)                                                         \
+#define TGI_MMA_ALONG(name, suffix, ...)                                                           \
     TGI_MMA(name##_kk##suffix, 1, 1, __VA_ARGS__)                                                  \
-    TGI_MMA(name##_kn##suffix, 1, 0, __VA_ARGS__)                                                  \
-    TGI_MMA(name##_mk##suffix, 0, 1, __VA_ARGS__)                                                  \
-    TGI_MMA(name##_mn##suffix, 0, 0, __VA_ARGS__)
+    TGI_MMA(name##_kn##suffix, 1, 0, __VA_ARGS__)
+#define TGI_MMA_LAYOUTS(name, ...)                                                                 \
+    TGI_MMA_ALONG(name, , __VA_ARGS__)                                                             \
+    TGI_MMA(name##_mk, 0, 1, __VA_ARGS__)                                                          \
+    TGI_MMA(name##_mn, 0, 0, __VA_ARGS__)
 
 #define TGI_MMA_16_BITS(name, family, type, ...)                                                   \
-    TGI_MMA_LAYOUTS(name, , __VA_ARGS__, tgi_mma_16_bits<TGI_TYPE_OF(type)>)
-#define TGI_MMA_TF32(name, family, type, ...) TGI_MMA_LAYOUTS(name, , __VA_ARGS__, tgi_mma_tf32)
-/* FP8 has functions for each type of B: NAME_kk_e4m3, ... */
+    TGI_MMA_LAYOUTS(name, __VA_ARGS__, tgi_mma_16_bits<TGI_TYPE_OF(type)>)
+#define TGI_MMA_TF32(name, family, type, ...) TGI_MMA_LAYOUTS(name, __VA_ARGS__, tgi_mma_tf32)
+/* FP8 has A along k, and functions for each type of B: NAME_kk_e4m3, ... */
 #define TGI_MMA_FP8(math, name, type, ...)                                                         \
-    TGI_MMA_LAYOUTS(name, _e4m3, __VA_ARGS__, math<TGI_TYPE_OF(type), TG_TYPE_FP8_E4M3>)           \
-    TGI_MMA_LAYOUTS(name, _e5m2, __VA_ARGS__, math<TGI_TYPE_OF(type), TG_TYPE_FP8_E5M2>)
+    TGI_MMA_ALONG(name, _e4m3, __VA_ARGS__, math<TGI_TYPE_OF(type), TG_TYPE_FP8_E4M3>)             \
+    TGI_MMA_ALONG(name, _e5m2, __VA_ARGS__, math<TGI_TYPE_OF(type), TG_TYPE_FP8_E5M2>)
 
 #endif

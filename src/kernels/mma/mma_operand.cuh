@@ -274,7 +274,7 @@ struct tgi_mma_operand {
         tgi_read_matrices_transposed(pair, place);
 #pragma unroll
         for (int n = 0; n < 4; n++) {
-            const int eighth = Is_a ? n % 2 : n / 2, half = Is_a ? n / 2 : n % 2;
+            const int eighth = n / 2, half = n % 2;
             part[n] = __byte_perm(pair[2 * half], pair[2 * half + 1], eighth ? 0x7531 : 0x6420);
         }
     }

@@ -57,19 +57,18 @@ tgi_mma_find_target(const tgi_gemm_args &args, const tgi_cluster_tile &place, in
     return target;
 }
 
-/* Stages sums at their places in D. Entries of A, or of B, that are mixed (mma_operand.cuh) have
- * their rows, or columns, in pairs. */
-template <int Is_a_mixed, int Is_b_mixed, int Count>
+/* Stages sums at their places in D. Columns that are mixed (mma_operand.cuh) lie in pairs. */
+template <int Is_mixed, int Count>
 static __device__ __forceinline__ void tgi_mma_put_fp32(uint32_t box, const float (&sum)[Count])
 {
     const int lane = tgi_thread() % 32, c = lane % 4;
-    const int line = tgi_thread() / 32 % 4 * 16 + lane / 4 * (Is_a_mixed ? 2 : 1);
+    const int line = tgi_thread() / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int i = 0; i < Count; i += 2) {
         const int t = i / 4, h = i / 2 % 2, even = t / 2 * 8 + 2 * h + t % 2;
-        const int col = Is_b_mixed ? t / 2 * 16 + c * 4 + t % 2 * 2 : t * 8 + c * 2;
-        tgi_write_shared_8(tgi_find_sum(box, line + h * (Is_a_mixed ? 1 : 8), col),
-                           sum[Is_b_mixed ? even : i], sum[Is_b_mixed ? even + 4 : i + 1]);
+        const int col = Is_mixed ? t / 2 * 16 + c * 4 + t % 2 * 2 : t * 8 + c * 2;
+        tgi_write_shared_8(tgi_find_sum(box, line + h * 8, col), sum[Is_mixed ? even : i],
+                           sum[Is_mixed ? even + 4 : i + 1]);
     }
 }
 
@@ -197,7 +196,7 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
 /* Stores Parts times 16 rows of sums, of which sum 4 t + 2 h + j of part i is of row 16 i + lane /
  * 4 + 8 h and of column 8 t + 2 (lane % 4) + j from (row, col) of the tile on. The block has
  * TGI_MMA_STORE_BYTES of `shared` memory for it. */
-template <class Math, int Is_a_mixed, int Is_b_mixed, int Parts, int Count>
+template <class Math, int Is_mixed, int Parts, int Count>
 static __device__ __forceinline__ void
 tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
               const float (&sums)[Parts][Count], uint32_t shared)
@@ -218,7 +217,7 @@ tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, in
 #pragma unroll
         for (int j = 0; j < Parts; j++) /* registers have no index that is computed */
             if (i == j)
-                tgi_mma_put_fp32<Is_a_mixed, Is_b_mixed>(box, sums[j]);
+                tgi_mma_put_fp32<Is_mixed>(box, sums[j]);
         tgi_mma_finish<Count>(args, place, tile.k_part, box);
     }
 }
