@@ -110,12 +110,15 @@ class Guide(PageCase):
             self.browser.resize(1200, 1000)
 
     def test_chapters_on_a_phone(self):
-        """Nothing sticks out at 320 pixels, and every text can be read at 400."""
+        """Nothing sticks out at 320 pixels, every text can be read at 400, and arrows tell of more
+        tabs."""
         run = self.browser.driver.execute_script
+        more = "return document.querySelector('.bar nav').dataset.more"
         try:
             for width in (320, 400):
                 self.browser.resize(width, 800)
                 self.go(1)
+                self.assertEqual(run(more), "right")
                 for chapter in range(1, CHAPTERS + 1):
                     self.assertEqual(run("return document.documentElement.scrollWidth"), width,
                                      chapter)
