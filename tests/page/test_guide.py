@@ -57,9 +57,9 @@ class Guide(PageCase):
         self.assertIn("your own 96 x 80 x 64", self.read(".lead"))
         self.assertEqual(self.read("button.play"), "Pause")
         self.wait_for(lambda: int(self.browser.read_state().get("at", 0)) >= 3)
-        self.assertEqual(self.read("[data-count=block]"), "row 0, column 0 of 2 x 2")
         self.browser.find("#panel-guide button.play").click()
         self.assertEqual(self.read("button.play"), "Play")
+        self.assertRegex(self.read("[data-count=block]"), "of 2 x 2$")
 
     def test_nothing_runs_for_who_asked_for_less_motion(self):
         driver = self.browser.driver
