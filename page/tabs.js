@@ -3,6 +3,8 @@
 import {html} from './parts/elements.js';
 import {views} from './views.js';
 
+const ARROW = 36; // pixels of the arrow over the bar's end
+
 // Tells by data-more where the bar has more tabs than it shows.
 function tellMore(bar) {
     const tell = () => {
@@ -42,7 +44,7 @@ export function makeTabs(app) {
             tabs[i].tabIndex = isShown ? 0 : -1;
             if (isShown && panels[i].hidden) // on a phone the bar is wider than the screen
                 requestAnimationFrame(() => {
-                    bar.scrollLeft = tabs[i].offsetLeft - bar.offsetLeft;
+                    bar.scrollLeft = tabs[i].offsetLeft - bar.offsetLeft - ARROW;
                 });
             panels[i].hidden = !isShown;
             if (isShown && !panels[i].dataset.isMounted) {

@@ -1,4 +1,5 @@
 // Chapter: a thread that forms several elements reads fewer words for each product.
+import {findUnit} from '../facts/units.js';
 import {formatCount, formatTime} from '../parts/format.js';
 import {drawOwners} from '../pictures/owners_picture.js';
 
@@ -7,10 +8,11 @@ const WARP_THREADS = 32;
 const SIDE = 560;  // pixels of the picture, at most
 const MARKS = 20;  // pixels beside the tile
 
-// Returns the first rung of each register tile.
+// Returns the first rung of each register tile; fragments of tensor cores are another matter.
 function listCases(app) {
     const cases = new Map();
-    for (const row of app.families.filter(one => one.ladder_rung >= FIRST_RUNG)) {
+    for (const row of app.families.filter(
+        one => one.ladder_rung >= FIRST_RUNG && findUnit(one) === 'fma')) {
         const label = `${row.thread_rows} x ${row.thread_cols}`;
         if (!cases.has(label) && app.findRowTile(row.family))
             cases.set(label, {value: row.family, label});

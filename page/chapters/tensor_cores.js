@@ -33,8 +33,8 @@ export default {
             });
             shown.show(drawRoofline(app.svg, {label: `Roofs of ${chip.title}`, height: 520, low: 1,
                 width: app.measureWidth(picture, 960), points,
-                roofs: units.map(unit => ({...unit, name:
-                    `${unit.title}: ridge ${formatCount(unit.ridge)}`}))}),
+                roofs: units.map(unit => (
+                    {...unit, figures: `ridge ${formatCount(unit.ridge)}`}))}),
                 ['unit', 'GFLOP/s', 'ridge', 'crossed by T =', `GFLOP/s bound at T = ${side}`],
                 units.map((unit, i) => [unit.title, unit.peak / 1e9, unit.ridge,
                                         findCrossover(unit), points[i].rate / 1e9]),

@@ -54,9 +54,10 @@ export const formatError = ({max_error: error}) =>
 
 export const isPeer = record => record.kind === 'peer';
 
-// Returns true for D = A B as the ladder takes it: FP32, A and B row-major, nothing added.
-export const isPlain = record => record.suffix === '' && record.type === 'fp32' &&
-    record.layout === 'nn';
+// Returns true for D = A B as the ladder takes it: FP32, A and B row-major, nothing added. A bound
+// on the error that FP32 operations keep changes nothing about a kernel.
+export const isPlain = record => ['', 'prec=ieee_fp32'].includes(record.suffix) &&
+    record.type === 'fp32' && record.layout === 'nn';
 export const isOfSize = ({m, n, k}) => record => record.m === m && record.n === n &&
     record.k === k;
 
@@ -69,7 +70,8 @@ export const isHere = app => record =>
 function takeFirst(records) {
     const first = new Map();
     for (const record of records) {
-        const key = `${record.shape} ${record.name}`;
+        const {m, n, k, shape, name} = record;
+        const key = `${isPlain(record) ? [m, n, k] : shape} ${name}`;
         if (!first.has(key))
             first.set(key, record);
     }

@@ -66,7 +66,8 @@ function listRungs(app, sizes, records) {
     }).filter(Boolean);
 }
 
-const nameTile = ({family, tile_rows: rows, tile_cols: cols}) => `${family} ${rows} x ${cols}`;
+const nameShort = (row, isChosen) => row &&
+    `${isChosen ? 'planner: ' : ''}${row.family} ${row.tile_rows} x ${row.tile_cols}`;
 
 // Returns the entries of production kernels and libraries: the planner's choice, and what else was
 // measured.
@@ -80,7 +81,7 @@ function listOthers(app, sizes, records) {
     const kernels = [...names].map(name => {
         const one = candidates.get(name);
         return {name: `${name}${one?.is_chosen ? ', the planner\'s choice' : ''}`,
-                short: one?.is_chosen ? `planner: ${nameTile(findRow(app, name))}` : name,
+                short: nameShort(findRow(app, name), one?.is_chosen) ?? name,
                 predicted: one?.is_legal ? flops / one.predicted_s : null, refusal: '',
                 record: records.find(record => record.name === name) ?? null};
     });

@@ -3,15 +3,17 @@ import {mark, plot} from '../parts/chart.js';
 import {formatCount} from '../parts/format.js';
 
 const LETTER = 6.4; // width of a letter in pixels
+const BOLD = 7.4;   // width of a bold one
 const LINE = 13;    // height of a name
+const NARROW = 480; // pixels of a chart that has no room for figures beside its roofs' names
 const OFFSET = 9;   // from a point to its name
 
 const meets = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height &&
     b.y < a.y + a.height;
 
 // Finds a place for a name beside its point, clear of what is taken, or null.
-function placeName(text, x, y, inner, taken) {
-    const width = LETTER * text.length;
+function placeName({name, isFirst}, x, y, inner, taken) {
+    const width = (isFirst ? BOLD : LETTER) * name.length;
     const places = [[x + OFFSET, y - LINE / 2], [x - width / 2, y - LINE - OFFSET + 2],
                     [x - OFFSET - width, y - LINE / 2], [x - width / 2, y + OFFSET - 2],
                     [x + OFFSET, y - LINE - 4], [x + OFFSET, y + 4],
@@ -21,13 +23,14 @@ function placeName(text, x, y, inner, taken) {
         box.y + LINE <= inner.height && !taken.some(one => meets(box, one))) ?? null;
 }
 
-function drawRoof(svg, chart, {peak, ridge, name}, taken) {
+function drawRoof(svg, chart, {peak, ridge, title, figures}, taken) {
+    const name = chart.inner.width < NARROW ? title : `${title}: ${figures}`;
     const slope = peak / ridge;
     const [[low, high], [bottom]] = [chart.x.domain(), chart.y.domain()];
     const start = Math.max(low, bottom / slope);
     const path = [[start, slope * start], [ridge, peak], [high, peak]]
         .map(([intensity, rate]) => `${chart.x(intensity)} ${chart.y(rate)}`).join('L');
-    const width = LETTER * name.length;
+    const width = BOLD * name.length;
     const box = {x: chart.inner.width - width, y: chart.y(peak) - LINE - 4, width, height: LINE};
     taken.push(box, {x: chart.x(ridge), y: chart.y(peak) - 2, height: 4,
                      width: chart.inner.width});
@@ -36,9 +39,9 @@ function drawRoof(svg, chart, {peak, ridge, name}, taken) {
                            class: 'note roof-name'}, name));
 }
 
-// Draws the chart. `roofs` are [{peak, ridge, name}], `points` [{intensity, rate, look, title,
-// name, isFirst}]; a name is drawn where there is room, those with isFirst before others. `low` is
-// the intensity that the axis begins with.
+// Draws the chart. `roofs` are [{peak, ridge, title, figures}], `points` [{intensity, rate, look,
+// title, name, isFirst}]; a name is drawn where there is room, those with isFirst before others.
+// `low` is the intensity that the axis begins with.
 export function drawRoofline(svg, {label, width, height, roofs, points, low = null}) {
     const rates = points.map(point => point.rate);
     const intensities = points.map(point => point.intensity);
@@ -60,9 +63,10 @@ export function drawRoofline(svg, {label, width, height, roofs, points, low = nu
         chart.add(mark(shape, px, py, {...look, title}));
     }
     const named = placed.filter(point => point.name);
-    for (const {name, px, py, isFirst} of [...named.filter(point => point.isFirst),
-                                           ...named.filter(point => !point.isFirst)]) {
-        const box = placeName(name, px, py, chart.inner, taken);
+    for (const point of [...named.filter(one => one.isFirst),
+                         ...named.filter(one => !one.isFirst)]) {
+        const {name, isFirst} = point;
+        const box = placeName(point, point.px, point.py, chart.inner, taken);
         if (!box)
             continue;
         taken.push(box);

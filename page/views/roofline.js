@@ -21,15 +21,20 @@ const TILES_NAMED = [1, 2, 4, 8, 16, 32, 64, 128];
 const findLook = point => point.isChosen ? LOOKS.chosen : LOOKS[point.kind] ??
     (point.isCounted ? LOOKS.counted : LOOKS.other);
 
+// Measured rungs stand at their predictions, which have their names.
+const isMeasuredRung = (app, point) => !point.kind &&
+    app.families.some(row => point.name.startsWith(`cuda_${row.family}_`));
+
 // Names a point in few letters: the tiles of the chosen rung by their side.
 const nameShort = (app, point) => point.isChosen ? point.name :
+    isMeasuredRung(app, point) ? '' :
     point.family === app.state.kernel
         ? TILES_NAMED.includes(point.tile) ? `T = ${point.tile}` : '' :
     point.family ? point.family.replaceAll('_', ' ') :
     point.name.replace(/^cuda_/, '').replace(/_sm\d+a?_fp32_/, ' ');
 
-const nameRoof = ({title, peak, ridge}) =>
-    `${title}: ${formatCount(peak / 1e12)} TFLOP/s, ridge ${formatCount(ridge)}`;
+const writeRoof = ({peak, ridge}) =>
+    `${formatCount(peak / 1e12)} TFLOP/s, ridge ${formatCount(ridge)}`;
 
 // Returns the roofs that are drawn: of the FP32 units, of every unit that a point uses, and of the
 // tensor cores on 16-bit elements.
@@ -37,10 +42,10 @@ const listRoofs = (app, points) => listUnits(app, app.findChip(app.state.chip)).
     unit => ['fma', 'mma'].includes(unit.id) || points.some(point => point.unit === unit.id));
 
 function drawChart(app, points, width) {
-    const isOfNote = point => point.isChosen || point.isPlanned || !point.kind;
+    const isOfNote = point => point.isChosen || point.isPlanned || point.isPeer;
     const drawing = drawRoofline(app.svg, {
         label: `Roofline of ${app.state.chip}: rate over intensity`, width, height: 480,
-        roofs: listRoofs(app, points).map(unit => ({...unit, name: nameRoof(unit)})),
+        roofs: listRoofs(app, points).map(unit => ({...unit, figures: writeRoof(unit)})),
         points: points.map(point => ({...point, look: findLook(point),
             name: nameShort(app, point), isFirst: isOfNote(point),
             title: `${point.name}: ${formatRate(point.rate)} ` +

@@ -6,6 +6,7 @@ import {traceRuns} from '../pictures/owners_picture.js';
 const FLIGHTS_MOST = 64; // more elements fly together, as rows of the tile
 const STRIPS_MOST = 16;
 const WARP_THREADS = 32;
+const DENSE = 7;     // pixels of an element: lines around smaller ones would fill them
 const SPREAD = 0.5; // share of a phase in which one after another starts
 
 // Cuts a tile of rows x cols into the parts that fly together: [row, col, rows, cols].
@@ -67,7 +68,7 @@ function drawWaiting(svg, {owners, layout: {tiles: {d}}, tiling}) {
     const size = threadCount > FLIGHTS_MOST ? WARP_THREADS : 1;
     const groups = Array.from({length: Math.ceil(threadCount / size)}, (_, group) => svg('path', {
         d: traceRuns(owners, d.perRow, owner => Math.floor(owner / size) === group),
-        class: 'waits', transform: `translate(${x} ${y})`,
+        class: d.perRow < DENSE ? 'waits dense' : 'waits', transform: `translate(${x} ${y})`,
         style: `--start: ${(0.6 * group * size / threadCount).toFixed(3)}`}));
     const box = d.getBox(0, 0, tiling.rows, tiling.cols);
     return [groups, svg('rect', {...box, class: 'gate'})];

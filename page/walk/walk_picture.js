@@ -6,6 +6,7 @@ import {drawMotion} from './walk_motion.js';
 import {fitValue, formatValue, TEXT_LEAST} from './walk_values.js';
 
 const TILE_LEAST = 9; // pixels: smaller tiles are drawn so large, to be seen
+const NAME_LEAST = 60; // pixels: narrower tiles have no room for their sizes above them
 const GRID_LEAST = 4.5; // pixels between lines
 
 const rect = (svg, box, kind) => svg('rect', {...box, class: kind});
@@ -142,12 +143,13 @@ function drawThread(svg, {layout: {tiles: {a, b, d}}, owners, thread, tiling}) {
 
 function drawTileNames(svg, {tiling, walk, layout: {tiles: {a, b, d}}, names}) {
     const {rows, cols, depth} = tiling;
-    const name = (plane, text) => {
-        const {x, y} = plane.getBox(0, 0, 1, 1);
-        return svg('text', {x, y: y - 6, class: 'name'}, text);
+    const name = (plane, text, sizes = '') => {
+        const {x, y, width} = plane.getBox(0, 0, 1, plane.colCount);
+        return svg('text', {x, y: y - 6, class: 'name'},
+                   width < NAME_LEAST ? text : text + sizes);
     };
-    return [name(a, `A ${rows} x ${depth}${walk.hasShared ? '' : ', no copy'}`),
-            name(b, `B ${depth} x ${cols}${walk.hasShared ? '' : ', no copy'}`),
+    const kind = walk.hasShared ? '' : ', no copy';
+    return [name(a, 'A', ` ${rows} x ${depth}${kind}`), name(b, 'B', ` ${depth} x ${cols}${kind}`),
             name(d, names.sums)];
 }
 

@@ -80,7 +80,7 @@ function showCounters(html, app, view) {
 
 function showThread(html, view) {
     return html('div', {class: 'thread-scale'}, [
-        html('h3', {}, `${nameThread(view.thread, view.threads)}, (row, column) in its block`),
+        html('h2', {}, `${nameThread(view.thread, view.threads)}, (row, column) in its block`),
         html('ul', {class: 'terms'}, describeThread(view).map(line => html('li', {}, line)))]);
 }
 

@@ -187,7 +187,9 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         .macs_per_cycle = macs_per_cycle,
         .memory_bytes = tgi_model_operand_bytes(p),
         .memory_share = 1.0,
-        .fixed_cycles = 1000.0 + chunks * (strips * 200.0 + 4.0 * (double)(p->m * p->n) / lanes),
+        /* Each row of each chunk is cleared, finished and written by calls of its own. */
+        .fixed_cycles = 1000.0 + chunks * (strips * 200.0 + (double)p->m * 200.0 +
+                                           4.0 * (double)(p->m * p->n) / lanes),
         .thread_count = 1};
     proposal->serial_s = tgi_model_cpu_seconds(machine, &work);
     work.thread_count = thread_count;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "check/check.h"
@@ -95,10 +96,38 @@ static void test_missing_result_is_caught(void **state)
     check_streamed("64x96x16", 0);
 }
 
+/* Rows of D that family rank finishes one by one cost more than a tile's products do where k is
+ * short: whatever the instruction set, small products of a batch go to register tiles. */
+static void test_small_products_take_tiles(void **state)
+{
+    static const char *const shapes[] = {"13x17x19:batch=5000", "16x16x16:batch=5000",
+                                         "16x33x7:batch=2000", "13x17x19:fp64"};
+    static const char *const isas[] = {"avx2", "avx512"};
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        tg_context_options options = {
+            .struct_bytes = sizeof options, .isa = isas[i / 4], .thread_count = 1};
+        tg_context *context;
+        tg_problem problem;
+        tg_plan *plan;
+        tg_plan_info info;
+        if (tg_create_context(&options, &context) != TG_STATUS_OK)
+            continue; /* the processor lacks it */
+        assert_int_equal(tg_parse_problem(shapes[i % 4], &problem, sizeof problem), TG_STATUS_OK);
+        assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), TG_STATUS_OK);
+        assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), TG_STATUS_OK);
+        if (!strstr(info.kernel, "cpu_direct"))
+            fail_msg("%s is given to %s", shapes[i % 4], info.kernel);
+        tg_destroy_plan(plan);
+        tg_destroy_context(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_workspace_is_bounded),
                                        cmocka_unit_test(test_streamed_rows),
-                                       cmocka_unit_test(test_missing_result_is_caught)};
+                                       cmocka_unit_test(test_missing_result_is_caught),
+                                       cmocka_unit_test(test_small_products_take_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

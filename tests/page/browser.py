@@ -11,6 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 VIEW_WAIT_S = 30
+SCRIPT_WAIT_S = 120
 
 
 def write_report(tilegemm, path, *words):
@@ -37,6 +38,7 @@ class Browser:
             options.add_argument(word)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        self.driver.set_script_timeout(SCRIPT_WAIT_S)
         self.resize(width, height)
 
     def resize(self, width, height):

@@ -44,8 +44,9 @@ class Measured(PageCase):
             make_file(cls.folder, "first.json", make_first(), version=MARKUP),
             make_file(cls.folder, "second.json", [make_record(NAIVE, "kernel", SHAPE, 111.0),
                                                   make_record(PADDED, "kernel", SHAPE, 300.0)]),
-            make_file(cls.folder, "hot.json", [make_record(NAIVE, "kernel", SHAPE, 150.0)],
-                      mode="hot"),
+            make_file(cls.folder, "hot.json", [
+                make_record(NAIVE, "kernel", SHAPE, 150.0),
+                make_record(PADDED, "kernel", SHAPE, 77.0, ":prec=ieee_fp32")], mode="hot"),
             make_file(cls.folder, "other.json", [make_record(NAIVE, "kernel", SHAPE, 50.0),
                                                  make_record("cublas", "peer", SHAPE, 60.0)],
                       processor="NVIDIA A100-SXM4-80GB"),
@@ -85,10 +86,10 @@ class Measured(PageCase):
         hint = self.browser.find("#panel-plan .hint").text
         self.assertIn("on H200 SXM with cold caches: 22 results of first.json, second.json", hint)
         self.assertIn("2 on NVIDIA A100-SXM4-80GB", hint)
-        self.assertIn("1 with hot caches", hint)
+        self.assertIn("2 with hot caches", hint)
         self.assertIn(f"1 on GPU {MARKUP}", hint)  # shows it as text
         self.browser.choose("mode", "hot")
-        self.check_rates({NAIVE: 150})
+        self.check_rates({NAIVE: 150, PADDED: 77})
         self.browser.choose("mode", "cold")
         self.browser.choose("chip", "a100")
         self.check_rates({NAIVE: 50, "cublas": 60})

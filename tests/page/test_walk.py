@@ -115,7 +115,7 @@ class Walk(PictureCase):
         self.assertIn("It stores 5,663,616 to D(0, 0)", self.read(".terms"))
         self.link(m=64, n=64, k=64, kernel="edges", tile=4, at=10 ** 6)
         shown = [one.text for one in self.browser.find_all(".walk-picture text.cell")]
-        self.assertIn("5.66M", shown)
+        self.assertIn("5.66M5,663,616", shown)  # the whole number is its title
         self.assertFalse([text for text in shown if "e" in text])
 
     def test_moves(self):

@@ -71,7 +71,7 @@ _tilegemm_complete()
             --rounds --min-time --max-time --within --hot --cold --graph --batch-invariant
             --sustained"
         ;;
-    simulate) options="--kernel --tile --gpu --trace --lines --requests --json" ;;
+    simulate) options="--kernel --tile --gpu --trace --lines --requests --without-barrier --json" ;;
     profile) options="--kernel --device --gpu --json --launch" ;;
     explain) options="--kernel --tile --gpu --device --json" ;;
     report) options="--gpu --tile --bench --profile --output" ;;
