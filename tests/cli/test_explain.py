@@ -67,12 +67,12 @@ class Explain(unittest.TestCase):
 
     def test_all_rungs(self):
         found = self.read("300x200x100", "--kernel", "all", "--gpu", "a100")
-        self.assertEqual({row["ladder_rung"] for row in found["kernels"]}, set(range(1, 12)))
+        self.assertEqual({row["ladder_rung"] for row in found["kernels"]}, set(range(1, 14)))
         legal = [row for row in found["kernels"] if row["is_legal"]]
         quickest = min(legal, key=lambda row: row["predicted_s"])
         self.assertEqual(found["quickest_kernel"], quickest["kernel"])
         self.assertEqual({row["family"] for row in found["kernels"] if not row["is_legal"]},
-                         {"tiled"})
+                         {"tiled", "warpgroup_mma"})
         text = self.print("300x200x100", "--kernel", "all", "--gpu", "a100")
         for row in found["kernels"]:
             self.assertIn(row["kernel"], text)
