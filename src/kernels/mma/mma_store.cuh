@@ -227,7 +227,7 @@ tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, in
               const float (&sums)[Parts][Count], uint32_t shared)
 {
     const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
-    if constexpr (!Is_a_mixed && !Is_b_mixed) {
+    if constexpr (!Is_mixed) {
         tgi_cluster_tile first = {};
         first.batch = static_cast<int>(tile.batch);
         first.row = static_cast<int>(tile.row) + row;
