@@ -55,9 +55,14 @@ static inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t order)
     return result;
 }
 
-TGI_NOT_INLINED static inline int __shfl_sync(unsigned, int value, int lane)
+/* T has 4 bytes. */
+template <typename T> TGI_NOT_INLINED static T __shfl_sync(unsigned, T value, int lane)
 {
-    return (int)tgi_sim_shuffle((uint32_t)value, lane);
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    word = tgi_sim_shuffle(word, lane);
+    memcpy(&value, &word, sizeof word);
+    return value;
 }
 
 /* These replace src/kernels/ptx/shared_memory.cuh, by address. */
