@@ -12,6 +12,15 @@ struct uint2 {
     uint32_t x, y;
 };
 
+struct alignas(8) float2 {
+    float x, y;
+};
+
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+
 template <typename T> static inline T min(T a, T b)
 {
     return a < b ? a : b;
