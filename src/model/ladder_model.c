@@ -243,9 +243,10 @@ static double count_chain_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, i
     const double steps = (double)tgi_divide_up(k, kernel->tile_depth);
     if (kernel->stage_count == 0)
         return (double)k * fmax(f->ladder_lone_cycles, waves * f->ladder_crowded_cycles);
-    const double step_cycles = copies_in_background(gpu, kernel)
-                                   ? fmax(f->ladder_step_cycles, own_cycles)
-                                   : f->ladder_step_cycles + own_cycles;
+    const double step_cycles =
+        tgi_model_ladder_is_fed_by_tma(kernel) ? f->ladder_group_cycles + own_cycles
+        : copies_in_background(gpu, kernel)    ? fmax(f->ladder_step_cycles, own_cycles)
+                                               : f->ladder_step_cycles + own_cycles;
     return fmax(waves, 1.0) * steps * step_cycles;
 }
 

@@ -191,6 +191,23 @@ static double find_copy_ratio(const tgi_figures *f, double copy_bytes)
                                : f->mma_elements_ratio;
 }
 
+/* Returns how many blocks share a multiprocessor while all run. */
+static double find_resident(const tgi_gpu *gpu, const tgi_tile_work *work)
+{
+    return fmin(ceil(work->block_count / gpu->sm_count), work->blocks_per_sm);
+}
+
+/* Returns the seconds of a tile's sums on their way to D, or to the workspace of split-K parts. */
+static double find_mma_store_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                     const tgi_problem *p, const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double bytes = 4.0 * kernel->tile_rows * kernel->tile_cols;
+    const int is_direct = work->part_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue);
+    return bytes / (f->mma_store_bytes_per_cycle * gpu->clock_hz) *
+           (is_direct ? 1.0 : f->mma_epilogue_ratio);
+}
+
 double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                              const tgi_tile_work *work)
 {
@@ -202,20 +219,19 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
                               (double)tgi_type_bytes(p->type);
     const double load_s = load_bytes / (f->mma_load_bytes_per_cycle * gpu->clock_hz);
     const double multiply_s =
-        elems * kernel->tile_depth / (find_mma_rate(gpu, kernel) * gpu->clock_hz);
+        elems * kernel->tile_depth / (find_mma_rate(gpu, kernel) * gpu->clock_hz) / share;
     const double ratio = find_copy_ratio(f, work->copy_bytes);
-    const double compute_s = fmax(multiply_s / share, load_s) * ratio;
-    /* One block alone does not hide the wait for its stages, and kernels for sm_75, whose copies
-     * are not made in the background, hide none of it. */
-    const double wait_s = f->mma_stage_s + multiply_s;
+    /* Blocks that share a multiprocessor wait for their stages at different times. */
+    const double compute_s =
+        fmax(multiply_s + f->mma_stage_s / find_resident(gpu, work), load_s) * ratio;
+    /* Kernels for sm_75, whose copies are not made in the background, hide no wait for them. */
     const double latency_s =
-        ratio * (kernel->isa == TGI_ISA_sm75
-                     ? wait_s + f->mma_latency_s
-                     : fmax(wait_s, f->mma_latency_s / (kernel->stage_count - 1)));
-    const double store_s = elems * 4.0 / (f->mma_store_bytes_per_cycle * gpu->clock_hz);
+        ratio * (kernel->isa == TGI_ISA_sm75 ? multiply_s + f->mma_stage_s + f->mma_latency_s
+                                             : f->mma_latency_s / (kernel->stage_count - 1));
+    const double store_s = find_mma_store_seconds(gpu, kernel, p, work);
     const double rounds = ceil(work->block_k / kernel->tile_depth);
     const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
-                           find_block_seconds(gpu, work, 1.0, f->mma_latency_s + store_s, store_s);
+                           find_block_seconds(gpu, work, 1.0, store_s, store_s);
     const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     return find_fixed_seconds(gpu, p, work) + f->mma_s + fmax(seconds, memory_s);
 }

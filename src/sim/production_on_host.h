@@ -8,9 +8,21 @@
 #include <math.h>
 #include <string.h>
 
+struct float2 {
+    float x, y;
+};
 struct uint2 {
     uint32_t x, y;
 };
+
+struct alignas(8) float2 {
+    float x, y;
+};
+
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
 
 template <typename T> static inline T min(T a, T b)
 {
@@ -55,9 +67,14 @@ static inline uint32_t __byte_perm(uint32_t low, uint32_t high, uint32_t order)
     return result;
 }
 
-TGI_NOT_INLINED static inline int __shfl_sync(unsigned, int value, int lane)
+/* T has 4 bytes. */
+template <typename T> TGI_NOT_INLINED static T __shfl_sync(unsigned, T value, int lane)
 {
-    return (int)tgi_sim_shuffle((uint32_t)value, lane);
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    word = tgi_sim_shuffle(word, lane);
+    memcpy(&value, &word, sizeof word);
+    return value;
 }
 
 /* These replace src/kernels/ptx/shared_memory.cuh, by address. */

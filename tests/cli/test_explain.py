@@ -67,12 +67,12 @@ class Explain(unittest.TestCase):
 
     def test_all_rungs(self):
         found = self.read("300x200x100", "--kernel", "all", "--gpu", "a100")
-        self.assertEqual({row["ladder_rung"] for row in found["kernels"]}, set(range(1, 12)))
+        self.assertEqual({row["ladder_rung"] for row in found["kernels"]}, set(range(1, 14)))
         legal = [row for row in found["kernels"] if row["is_legal"]]
         quickest = min(legal, key=lambda row: row["predicted_s"])
         self.assertEqual(found["quickest_kernel"], quickest["kernel"])
         self.assertEqual({row["family"] for row in found["kernels"] if not row["is_legal"]},
-                         {"tiled"})
+                         {"tiled", "warpgroup_mma"})
         text = self.print("300x200x100", "--kernel", "all", "--gpu", "a100")
         for row in found["kernels"]:
             self.assertIn(row["kernel"], text)
@@ -86,6 +86,9 @@ class Explain(unittest.TestCase):
                                     ("a100", "16x32001x4096:bf16", "rank"),
                                     ("l4", "1000x1200x800:fp16", "mma"),
                                     ("rtx4090", "4x1000x5000:fp16", "mma"),
+                                    ("a40", "1000x1200x800:nt:fp8_e4m3:d=bf16", "mma"),
+                                    ("l40s", "1000x1200x800:prec=tf32", "mma"),
+                                    ("t4", "64x64x64:bf16", "mma"),
                                     ("b200", "16x4096x4096:fp16", "mma")):
             found = self.read(shape, "--gpu", chip)
             self.assertEqual(found["device"]["device"], chip)
@@ -99,7 +102,7 @@ class Explain(unittest.TestCase):
             for name, row in rows.items():
                 is_shown = row["refusal"] not in ("other_device", "other_type")
                 self.assertEqual(name in text, is_shown, name)
-        none = self.read("64x64x64:bf16", "--gpu", "t4")
+        none = self.read("64x64x2147483648:bf16", "--gpu", "t4")
         self.assertEqual(none["chosen_kernel"], "")
 
     def test_no_prediction_above_the_peak(self):

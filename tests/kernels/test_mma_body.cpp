@@ -178,6 +178,23 @@ int64_t draw_layout(int64_t count, int64_t k, int along_k, int alignment, int ga
     return batch * (args.problem.batch_count - 1) + pitch * (lines - 1) + gap * (length - 1) + 1;
 }
 
+/* Pads each line with zeros to a multiple of 16 bytes, at every second turn. Returns the elements of
+ * 16 bytes, or 1 if lines are not padded. */
+int pad_lines(matrix &operand, int64_t start, int64_t count, int64_t k, int along_k, int64_t entry,
+              int64_t depth, int64_t batch)
+{
+    const int64_t length = along_k ? k : count, lines = along_k ? count : k;
+    const int64_t pitch = along_k ? entry : depth, unit = 16 / operand.elem_bytes();
+    const int64_t padded = (length + unit - 1) / unit * unit;
+    if (draw(2))
+        return 1;
+    operand.bytes.resize(operand.bytes.size() + (padded - length) * operand.elem_bytes(), '\xff');
+    for (int64_t i = 0; i < args.problem.batch_count * lines; i++)
+        for (int64_t j = length; j < padded; j++)
+            operand.write(start + i / lines * batch + i % lines * pitch + j, 0.0f);
+    return static_cast<int>(unit);
+}
+
 void draw_operands(const kernel_row &row)
 {
     tgi_problem &p = args.problem;
@@ -191,6 +208,12 @@ void draw_operands(const kernel_row &row)
                                                    p.a.row, p.a.col, p.a.batch));
     now.b.fill(row.b_type, now.b_start + draw_layout(p.n, p.k, now.along_k[1], alignment, gap,
                                                      p.b.col, p.b.row, p.b.batch));
+    if (alignment == 16) {
+        args.a_vector_elems =
+            pad_lines(now.a, now.a_start, p.m, p.k, now.along_k[0], p.a.row, p.a.col, p.a.batch);
+        args.b_vector_elems =
+            pad_lines(now.b, now.b_start, p.n, p.k, now.along_k[1], p.b.col, p.b.row, p.b.batch);
+    }
     /* Vectors align their first element to 16 bytes, and so do guards. */
     args.a = now.a.data(now.a_start);
     args.b = now.b.data(now.b_start);

@@ -18,7 +18,7 @@ from browser import read_json, write_report
 from page_case import PageCase, SHAPE, VIEWS, count_cases, make_file, make_record, tilegemm
 
 FAMILIES = ("naive", "coalesced", "tiled", "edges", "transposed", "padded", "register_column",
-            "register_tile", "vector", "buffered", "warp_tile")
+            "register_tile", "vector", "buffered", "warp_tile", "warp_mma", "warpgroup_mma")
 CHIPS = ("t4", "a100", "h200", "rtx4090")
 
 

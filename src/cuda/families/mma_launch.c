@@ -89,6 +89,10 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
         args.a = prepared->is_repacked[0] ? target[0] : args.a;
         args.b = prepared->is_repacked[1] ? target[1] : args.b;
     }
+    /* More than 1 tells the kernels that lines are padded, as those of copies are. */
+    const int32_t unit_elems = (int32_t)(TGI_GEMM_VECTOR_BYTES / tgi_type_bytes(args.problem.type));
+    args.a_vector_elems = prepared->is_repacked[0] ? unit_elems : 1;
+    args.b_vector_elems = prepared->is_repacked[1] ? unit_elems : 1;
     tg_status status = tgi_cuda_run(queue, &prepared->tile.multiply, arguments);
     return status || args.k_part_count == 1 ? status
                                             : tgi_cuda_run(queue, &prepared->tile.add, arguments);

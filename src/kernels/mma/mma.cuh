@@ -70,6 +70,7 @@ struct tgi_mma {
         }
     };
 
+    /* vector_elems above 1 says that an operand is a copy by repack.cu, whose lines are padded. */
     static __device__ __forceinline__ tgi_mma_source<elem>
     find_source_a(const tgi_gemm_args &args, const tgi_block_tile &tile, int64_t k)
     {
@@ -79,6 +80,7 @@ struct tgi_mma {
         found.line_stride = A_along_k ? p.a.row : p.a.col;
         found.elem_stride = A_along_k ? p.a.col : p.a.row;
         found.entry_count = tgi_clamp_count(p.m - tile.row, Rows);
+        found.is_padded = args.a_vector_elems > 1;
         found.find_copy_bytes(args.a, p.a.batch, A_along_k ? p.m : p.k);
         return found;
     }
@@ -92,6 +94,7 @@ struct tgi_mma {
         found.line_stride = B_along_k ? p.b.col : p.b.row;
         found.elem_stride = B_along_k ? p.b.row : p.b.col;
         found.entry_count = tgi_clamp_count(p.n - tile.col, Cols);
+        found.is_padded = args.b_vector_elems > 1;
         found.find_copy_bytes(args.b, p.b.batch, B_along_k ? p.n : p.k);
         return found;
     }

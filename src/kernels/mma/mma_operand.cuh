@@ -30,6 +30,7 @@ template <typename Elem> struct tgi_mma_source {
     int64_t line_stride, elem_stride;
     int entry_count; /* rows of A or columns of B from the tile's first on, at most the tile's */
     int copy_bytes;  /* bytes of an access: 16, 8, 4, or those of an element */
+    int is_padded;   /* 1: zeros follow each line to the end of its last access */
 
     /* Finds copy_bytes for an operand at `start`. Lines of contiguous elements allow accesses of as
      * many bytes as all of them are multiples of. */
@@ -89,7 +90,8 @@ struct tgi_mma_operand {
     /* Returns 1 if each unit of a stage of whole k is all inside the operand or all outside. */
     static __device__ __forceinline__ int has_whole_units(const source &from)
     {
-        return from.copy_bytes == 16 && (Along_k || from.entry_count % unit_elems == 0);
+        return from.copy_bytes == 16 &&
+               (Along_k || from.is_padded || from.entry_count % unit_elems == 0);
     }
 
     /* The copies of one thread of stages of whole k and whole units. Units outside the operand are
@@ -200,12 +202,14 @@ struct tgi_mma_operand {
     static __device__ __noinline__ void copy(uint32_t stage, const source from, int k_left)
     {
         const int line_count = Along_k ? from.entry_count : k_left;
-        const int elem_count = Along_k ? k_left : from.entry_count;
+        int elem_count = Along_k ? k_left : from.entry_count;
         if (from.elem_stride != 1 || from.copy_bytes < 4) {
             copy_elements(stage, from, line_count, elem_count);
             return;
         }
         const int width = from.copy_bytes / elem_bytes, shift = 31 - __clz(width);
+        if (from.is_padded)
+            elem_count = (elem_count + width - 1) / width * width;
         copy_ends(stage, from, line_count, elem_count, width);
 #pragma unroll 1
         for (int i = threadIdx.x << shift; i < lines * elems; i += Threads << shift) {

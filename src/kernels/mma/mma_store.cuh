@@ -193,6 +193,31 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
     }
 }
 
+/* Stores sums as FP32, from the warp's first one on. Pairs of neighbours can be stored at once, and
+ * four lanes store 32 bytes in a row. */
+template <int Parts, int Count>
+static __device__ __forceinline__ void tgi_mma_store_pairs(const tgi_store_target &target,
+                                                           const float (&sums)[Parts][Count])
+{
+    const int lane = tgi_thread() % 32, first_row = lane / 4, first_col = lane % 4 * 2;
+    float *data = static_cast<float *>(target.data) + first_row * target.row + first_col;
+#pragma unroll
+    for (int i = 0; i < 2 * Parts; i++)
+#pragma unroll
+        for (int t = 0; t < Count / 4; t++)
+            if (first_row + 8 * i < target.rows && first_col + 8 * t < target.cols) {
+                const float *pair = &sums[i / 2][4 * t + i % 2 * 2];
+                *reinterpret_cast<float2 *>(data + 8 * i * target.row + 8 * t) = {pair[0], pair[1]};
+            }
+}
+
+/* Returns 1 if pairs of FP32 of the target's rows can be stored at once. */
+static __device__ __forceinline__ int tgi_mma_has_pairs(const tgi_store_target &target)
+{
+    return target.type == TG_TYPE_FP32 && target.col == 1 && target.row % 2 == 0 &&
+           target.cols % 2 == 0 && reinterpret_cast<uintptr_t>(target.data) % 8 == 0;
+}
+
 /* Stores Parts times 16 rows of sums, of which sum 4 t + 2 h + j of part i is of row 16 i + lane /
  * 4 + 8 h and of column 8 t + 2 (lane % 4) + j from (row, col) of the tile on. The block has
  * TGI_MMA_STORE_BYTES of `shared` memory for it. */
@@ -202,6 +227,17 @@ tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, in
               const float (&sums)[Parts][Count], uint32_t shared)
 {
     const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
+    if constexpr (!Is_mixed) {
+        tgi_cluster_tile first = {};
+        first.batch = static_cast<int>(tile.batch);
+        first.row = static_cast<int>(tile.row) + row;
+        first.col = static_cast<int>(tile.col) + col;
+        const tgi_store_target target = tgi_mma_find_target(args, first, tile.k_part, 2 * Count);
+        if ((args.is_sum_alone || args.k_part_count > 1) && tgi_mma_has_pairs(target)) {
+            tgi_mma_store_pairs(target, sums);
+            return;
+        }
+    }
     if constexpr (sizeof(typename Math::elem) == 2) {
         if (args.is_sum_alone && args.k_part_count == 1 && args.problem.d_type == Math::type &&
             args.problem.d.col == 1) {
