@@ -44,8 +44,8 @@ static const struct argp_option option_list[] = {
     {"batch-invariant", key_batch_invariant, NULL, 0,
      "Ask for sums whose order does not depend on m", 0},
     {"kernel", 'k', "NAME", 0,
-     "best (the planner's choice, the default), ladder, all, or a name that tilegemm kernels "
-     "lists; may be repeated",
+     "best (the planner's choice, the default), ladder, all, unfused, or a name that tilegemm "
+     "kernels lists; may be repeated",
      0},
     {"peer", 'p', "NAME", 0,
      "openblas, blis, onednn, onednn_sgemm, libxsmm, mkl, on a GPU cublas, cublas_lt, "

@@ -72,6 +72,7 @@ typedef struct bench_contender {
     const tg_context *context;         /* context that it runs in */
     int is_on_host;                    /* 1: runs on the CPU in a run on a GPU */
     tg_plan *plan;                     /* plan of a kernel */
+    tg_plan *pass;                     /* plan of the second pass of "unfused", or NULL */
     peer_call call;                    /* call of a peer */
     char skip_reason[PEER_TEXT_BYTES]; /* why it was not measured; "" if it was */
 
@@ -138,6 +139,15 @@ int cli_hold_context(bench_options *options);
 int cli_check_kernel_names(const bench_options *options);
 int cli_open_bench_peers(bench_options *options);
 int cli_make_contenders(const bench_options *options, tg_context *context, bench_result *result);
+/* Returns the next free contender; NULL if the name is there already. */
+bench_contender *cli_add_contender(bench_result *result, const char *name,
+                                   const tg_context *context);
+
+/* Add the contender "unfused" if the shape has an epilogue to take apart, and run it
+ * (bench_unfused.c). The first returns a cli_exit. */
+int cli_add_unfused(tg_context *context, bench_result *result);
+tg_status cli_run_unfused(const bench_contender *contender, const tg_buffers *buffers);
+
 /* Returns 0, with every contender skipped, if operands of needed_bytes leave too little free
  * memory. */
 int cli_check_memory(bench_result *result, double needed_bytes);

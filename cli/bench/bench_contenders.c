@@ -12,7 +12,8 @@
 
 static int is_group(const char *name)
 {
-    return strcmp(name, "best") == 0 || strcmp(name, "ladder") == 0 || strcmp(name, "all") == 0;
+    return strcmp(name, "best") == 0 || strcmp(name, "ladder") == 0 || strcmp(name, "all") == 0 ||
+           strcmp(name, "unfused") == 0;
 }
 
 int cli_hold_context(bench_options *options)
@@ -42,8 +43,8 @@ int cli_check_kernel_names(const bench_options *options)
         }
         if (!is_known) {
             cli_print_error(
-                "--kernel = '%s' is not a kernel; pass best, ladder, all, or a name that "
-                "tilegemm kernels lists",
+                "--kernel = '%s' is not a kernel; pass best, ladder, all, unfused, or a "
+                "name that tilegemm kernels lists",
                 name);
             return CLI_EXIT_MISSING;
         }
@@ -159,8 +160,8 @@ int cli_open_bench_peers(bench_options *options)
 }
 
 /* Returns the next free contender; there is room for every kernel and peer. */
-static bench_contender *add_contender(bench_result *result, const char *name,
-                                      const tg_context *context)
+bench_contender *cli_add_contender(bench_result *result, const char *name,
+                                   const tg_context *context)
 {
     for (int i = 0; i < result->contender_count; i++) {
         if (strcmp(result->contenders[i].name, name) == 0)
@@ -178,7 +179,7 @@ static bench_contender *add_contender(bench_result *result, const char *name,
 static int add_kernel(tg_context *context, bench_result *result, const tg_candidate *candidate,
                       const tg_kernel_info *info, double limit_s)
 {
-    bench_contender *added = add_contender(result, candidate->kernel, context);
+    bench_contender *added = cli_add_contender(result, candidate->kernel, context);
     if (!added)
         return CLI_EXIT_OK;
     added->is_planned = candidate->is_chosen;
@@ -238,7 +239,7 @@ static int add_host_baseline(bench_result *result, double limit_s)
     if (result->shape->problem.a.type != TG_TYPE_FP32)
         return CLI_EXIT_OK;
     tg_status status = tg_create_context(&options, &result->host_context);
-    bench_contender *added = add_contender(result, name, result->host_context);
+    bench_contender *added = cli_add_contender(result, name, result->host_context);
     if (status != TG_STATUS_OK || !added)
         return status != TG_STATUS_OK ? cli_report_status(status) : CLI_EXIT_OK;
     added->is_on_host = 1;
@@ -304,7 +305,8 @@ static int add_kernels(const bench_options *options, tg_context *context, bench_
     const double limit_s = find_limit(options, rows);
     for (int i = 0; i < options->kernel_name_count; i++) {
         const char *name = options->kernel_names[i];
-        int exit_code = CLI_EXIT_OK;
+        int exit_code =
+            strcmp(name, "unfused") == 0 ? cli_add_unfused(context, result) : CLI_EXIT_OK;
         if (strcmp(name, "ladder") == 0)
             exit_code = add_ladder(context, result, rows, limit_s);
         for (int row = 0; row < rows->count && exit_code == CLI_EXIT_OK; row++) {
@@ -324,7 +326,7 @@ static void add_peers(const bench_options *options, tg_context *context, bench_r
     for (int i = 0; (peer = cli_get_peer(i)); i++) {
         if (!is_peer_asked(options, peer, options->is_on_gpu) || !peer->handle)
             continue;
-        bench_contender *added = add_contender(result, peer->name, context);
+        bench_contender *added = cli_add_contender(result, peer->name, context);
         added->is_peer = 1;
         if (peer->set_thread_count)
             peer->set_thread_count(peer, result->thread_count);
@@ -342,7 +344,7 @@ int cli_make_contenders(const bench_options *options, tg_context *context, bench
         peer_count++;
     tg_candidate *candidates = calloc((size_t)row_count, sizeof *candidates);
     tg_kernel_info *infos = calloc((size_t)row_count, sizeof *infos);
-    result->contenders = calloc((size_t)(row_count + 1 + peer_count), sizeof *result->contenders);
+    result->contenders = calloc((size_t)(row_count + 2 + peer_count), sizeof *result->contenders);
     int exit_code = CLI_EXIT_WRONG;
     if (!candidates || !infos || !result->contenders) {
         cli_print_error("out of memory for %d contenders", row_count + peer_count);
@@ -385,7 +387,8 @@ void cli_free_contenders(bench_result *result)
         if (contender->is_peer)
             cli_release_peer_call(&contender->call);
         tg_destroy_plan(contender->plan);
-        contender->plan = NULL;
+        tg_destroy_plan(contender->pass);
+        contender->plan = contender->pass = NULL;
     }
 }
 

@@ -68,7 +68,8 @@ tg_status cli_run_contender(const bench_contender *contender, const tg_buffers *
     if (contender->is_peer)
         return cli_run_peer_call(&contender->call, buffers) ? TG_STATUS_OK
                                                             : TG_STATUS_DEVICE_FAILURE;
-    return tg_execute_plan(contender->plan, buffers);
+    return contender->pass ? cli_run_unfused(contender, buffers)
+                           : tg_execute_plan(contender->plan, buffers);
 }
 
 static tg_status run_next(void *state, int64_t index)

@@ -96,6 +96,17 @@ class Peers(BenchCase):
         mine = [record["is_right"] for record in run["records"] if record["name"] == "onednn"]
         self.assertEqual(mine, [True] * len(shapes))
 
+    def test_unfused(self):
+        """The product and a pass over D stand beside the fused product, and are not our best."""
+        shapes = ["9x8x7:bias=col:act=silu", "9x8x7:batch=3:beta=2:bias=row:dcol", "9x8x7",
+                  "9x8x7:bf16:act=relu"]
+        words = [word for shape in shapes for word in ("--shape", shape)]
+        run = self.load(*words, "--kernel", "best", "--kernel", "unfused", "--peer", "none")
+        unfused = [record for record in run["records"] if record["name"] == "unfused"]
+        self.assertEqual(len(unfused), 3)
+        self.assertTrue(all(record["is_right"] for record in unfused))
+        self.assertNotIn("unfused", [summary["best_kernel"] for summary in run["summaries"]])
+
     def test_what_a_blas_cannot(self):
         for shape, reason in (("8x8x8:beta=1", "in place"), ("8x8x8:bias=col", "no bias"),
                               ("8x8x8:bf16", "fp32 and fp64"),
