@@ -8,9 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-struct float2 {
-    float x, y;
-};
 struct uint2 {
     uint32_t x, y;
 };
