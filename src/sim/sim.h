@@ -20,12 +20,12 @@ typedef void tgi_sim_function(const void *a, const void *b, void *d, int m, int 
 /* The body of a production kernel. */
 typedef void tgi_sim_body(const tgi_gemm_args *args);
 
-/* A kernel that the simulator can run: a rung of the ladder, or a row of family mma. */
+/* A kernel that the simulator can run: a rung of the ladder, or a BF16 row of family mma. */
 typedef struct tgi_sim_kernel {
     tgi_kernel row;
     int is_in_table;            /* 0: a small tile that the simulator alone has */
     tgi_sim_function *function; /* NULL for family mma */
-    tgi_sim_body *body[2][2];   /* by whether lines of A and of B run along k */
+    tgi_sim_body *body;         /* NULL for rungs */
 } tgi_sim_kernel;
 
 /* Returns the rows of kernels.def, then the small tiles; NULL after the last. */

@@ -46,7 +46,7 @@ void tgi_sim_prepare_gemm(const tgi_sim_kernel *kernel, const tgi_problem *p, tg
     const int unit = UNIT_BYTES / (int)tgi_type_bytes(p->d_type);
     args->d_vector_elems =
         p->d.col == 1 && p->d.row % unit == 0 && p->d.batch % unit == 0 ? unit : 1;
-    launch->body = kernel->body[args->a_along_k][args->b_along_k];
+    launch->body = kernel->body;
     launch->args = args;
     launch->type = p->type;
     launch->m = (int)p->m;

@@ -19,13 +19,10 @@
 #undef TGI_INSTANCE
 
 #define TGI_IMAGE_mma_bf16 TGI_CHOSEN
-#define TGI_IMAGE_mma_fp16 TGI_CHOSEN
-#define TGI_BODIES(name, ...) extern tgi_sim_body name##_kk, name##_kn, name##_mk, name##_mn;
-#define TGI_INSTANCE(name, ...) TGI_BODIES(name, )
+#define TGI_INSTANCE(name, ...) extern tgi_sim_body name;
 #include "core/kernels.def"
 #undef TGI_CUDA_ROW
 #undef TGI_IMAGE_mma_bf16
-#undef TGI_IMAGE_mma_fp16
 
 /* An entry takes the whole row; its name, which is its symbol, takes six columns of it. */
 #define TGI_SYMBOL(image, family, isa, type, b_types, sum, math, order, rows, cols, depth, ...)    \
@@ -35,18 +32,8 @@
      .is_in_table = is_row,                                                                        \
      .function = TGI_SYMBOL(__VA_ARGS__)},
 
-#define TGI_BODY_LIST(name)                                                                        \
-    {                                                                                              \
-        {name##_mn, name##_mk},                                                                    \
-        {                                                                                          \
-            name##_kn, name##_kk                                                                   \
-        }                                                                                          \
-    }
-#define TGI_EXPAND_BODIES(name) TGI_BODY_LIST(name)
 #define TGI_BODY_ENTRY(...)                                                                        \
-    {.row = TGI_CUDA_ROW_INIT(__VA_ARGS__),                                                        \
-     .is_in_table = 1,                                                                             \
-     .body = TGI_EXPAND_BODIES(TGI_SYMBOL(__VA_ARGS__))},
+    {.row = TGI_CUDA_ROW_INIT(__VA_ARGS__), .is_in_table = 1, .body = TGI_SYMBOL(__VA_ARGS__)},
 
 static const tgi_sim_kernel kernels[] = {
 #define TGI_IMAGE_ladder TGI_CHOSEN
@@ -56,7 +43,6 @@ static const tgi_sim_kernel kernels[] = {
 #undef TGI_CUDA_ROW
 #undef TGI_IMAGE_ladder
 #define TGI_IMAGE_mma_bf16 TGI_CHOSEN
-#define TGI_IMAGE_mma_fp16 TGI_CHOSEN
 #define TGI_CUDA_ROW(image, family, isa, ...)                                                      \
     TGI_ROW(image, isa, TGI_BODY_ENTRY(image, family, isa, __VA_ARGS__))
 #include "core/kernels.def"

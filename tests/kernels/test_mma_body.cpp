@@ -36,7 +36,7 @@ template <class Math, int Rows, int Cols, int Depth, int Thread_rows, int Thread
 void run_body(void)
 {
     tgi_mma<Math, Rows, Cols, Depth, 8 * Thread_rows, 4 * Thread_cols, Stages, Threads, A_along_k,
-            B_along_k>::multiply(args, tgi_block_schedule<Rows, Cols>(args), 0);
+            B_along_k>::multiply(args, 0);
 }
 
 template <class Math, int Rows, int Cols, int Depth, int Thread_rows, int Thread_cols, int Stages,
@@ -65,6 +65,8 @@ constexpr kernel_row make_row(const char *name, tg_type type, tg_type b_type)
 #define TGI_HAS_sm89 TGI_CHOSEN
 #define TGI_IMAGE_mma_bf16 TGI_CHOSEN
 #define TGI_IMAGE_mma_fp16 TGI_CHOSEN
+#define TGI_IMAGE_mma_large_bf16 TGI_CHOSEN
+#define TGI_IMAGE_mma_large_fp16 TGI_CHOSEN
 #define TGI_IMAGE_mma_sm75 TGI_CHOSEN
 #define TGI_IMAGE_mma_fma TGI_CHOSEN
 #define TGI_IMAGE_mma_tf32 TGI_CHOSEN
@@ -85,8 +87,8 @@ constexpr kernel_row make_row(const char *name, tg_type type, tg_type b_type)
     ROW(name, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2, image##_e4m3, __VA_ARGS__)
 #define ROWS_fp8_e5m2(name, image, ...)                                                            \
     ROW(name, TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3, image##_e5m2, __VA_ARGS__)
-typedef tgi_mma_16_bits<TG_TYPE_BF16> mma_bf16_bf16;
-typedef tgi_mma_16_bits<TG_TYPE_FP16> mma_fp16_fp16, mma_sm75_fp16;
+typedef tgi_mma_16_bits<TG_TYPE_BF16> mma_bf16_bf16, mma_large_bf16_bf16;
+typedef tgi_mma_16_bits<TG_TYPE_FP16> mma_fp16_fp16, mma_large_fp16_fp16, mma_sm75_fp16;
 typedef tgi_mma_fma<TG_TYPE_BF16, TG_TYPE_BF16> mma_fma_bf16;
 typedef tgi_mma_fma<TG_TYPE_FP16, TG_TYPE_FP16> mma_fma_fp16;
 typedef tgi_mma_fma<TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2> mma_fma_e4m3;

@@ -1,8 +1,6 @@
 /* Family mma: its launch. */
 #include "cuda/families/mma.h"
 
-#include <stdio.h>
-
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 #include "cuda/families/repack_launch.h"
@@ -65,12 +63,6 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     multiply->grid[2] = 1;
     /* Code of earlier chips does not wait for the kernel ahead. */
     multiply->is_early = !tgi_mma_has_earlier_code(kernel);
-    /* The name is that of kernels/mma/mma_instances.cuh. */
-    snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "%s_%c%c%s", kernel->name,
-             operand[0].is_along_k ? 'k' : 'm', operand[1].is_along_k ? 'k' : 'n',
-             !tgi_type_is_fp8(p->type)       ? ""
-             : p->b_type == TG_TYPE_FP8_E4M3 ? "_e4m3"
-                                             : "_e5m2");
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)

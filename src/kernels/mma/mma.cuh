@@ -181,10 +181,10 @@ struct tgi_mma {
 
     /* Forms the block's tiles one after another. The first stages of a tile are under way while the
      * sums of the tile before leave through the last stage. */
-    template <class Schedule>
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given,
-                                                    const Schedule &schedule, uint32_t shared)
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, uint32_t shared)
     {
+        typedef tgi_block_schedule<Rows, Cols> Schedule;
+        const Schedule schedule(given);
         const int warp = static_cast<int>(threadIdx.x) / 32;
         const int row = warp / (Cols / Warp_cols) * Warp_rows;
         const int col = warp % (Cols / Warp_cols) * Warp_cols;
@@ -263,5 +263,28 @@ struct tgi_mma {
         __syncthreads();
     }
 };
+
+/* One kernel serves the storage orders: which body runs is the same for the whole grid. The bodies
+ * share the code of edges and of the epilogue. FP8 has A along k. */
+template <class Math, int... Shape>
+static __device__ __forceinline__ void tgi_mma_multiply(const tgi_gemm_args &args, uint32_t shared)
+{
+#define TGI_BODY(a_along_k, b_along_k)                                                             \
+    tgi_mma<Math, Shape..., a_along_k, b_along_k>::multiply(args, shared)
+    if constexpr (sizeof(typename Math::elem) > 1) {
+        if (!args.a_along_k) {
+            if (args.b_along_k)
+                TGI_BODY(0, 1);
+            else
+                TGI_BODY(0, 0);
+            return;
+        }
+    }
+    if (args.b_along_k)
+        TGI_BODY(1, 1);
+    else
+        TGI_BODY(1, 0);
+#undef TGI_BODY
+}
 
 #endif
