@@ -16,11 +16,16 @@ typedef struct tgi_mma_access {
 } tgi_mma_access;
 
 /* Returns 1 if the row is compiled for the chips of its instruction set alone, and runs on later
- * ones by PTX of them (src/CMakeLists.txt). Small tiles of 16-bit types have code of their own. */
+ * ones by PTX of them (src/CMakeLists.txt). */
 static inline int tgi_mma_has_earlier_code(const tgi_kernel *kernel)
 {
-    return kernel->isa != TGI_ISA_sm80 || tgi_type_bytes(kernel->type) != 2 ||
-           kernel->tile_cols > 64;
+    return kernel->isa != TGI_ISA_sm80 || tgi_type_bytes(kernel->type) != 2;
+}
+
+/* Returns 1 if the row has a kernel for each storage order (kernels/mma/mma_instances.cuh). */
+static inline int tgi_mma_has_bodies_apart(const tgi_kernel *kernel)
+{
+    return !tgi_mma_has_earlier_code(kernel) && kernel->tile_cols > 64;
 }
 
 /* Describes A, or B where is_b is 1. */

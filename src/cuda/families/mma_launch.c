@@ -1,6 +1,8 @@
 /* Family mma: its launch. */
 #include "cuda/families/mma.h"
 
+#include <stdio.h>
+
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 #include "cuda/families/repack_launch.h"
@@ -63,6 +65,9 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     multiply->grid[2] = 1;
     /* Code of earlier chips does not wait for the kernel ahead. */
     multiply->is_early = !tgi_mma_has_earlier_code(kernel);
+    if (tgi_mma_has_bodies_apart(kernel))
+        snprintf(multiply->symbol, TGI_CUDA_SYMBOL_BYTES, "%s_%c%c", kernel->name,
+                 operand[0].is_along_k ? 'k' : 'm', operand[1].is_along_k ? 'k' : 'n');
 }
 
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
