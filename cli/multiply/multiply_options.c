@@ -178,10 +178,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
+const struct argp cli_argp_multiply = {
+    .options = options_table, .parser = parse_option, .args_doc = "A B -o D", .doc = doc};
+
 int cli_parse_multiply(int argc, char **argv, cli_multiply_options *options)
 {
-    const struct argp argp = {
-        .options = options_table, .parser = parse_option, .args_doc = "A B -o D", .doc = doc};
     *options = (cli_multiply_options){.alpha = 1};
-    return cli_parse_words(argc, argv, &argp, options);
+    return cli_parse_words(argc, argv, &cli_argp_multiply, options);
 }
