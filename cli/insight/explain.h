@@ -11,7 +11,12 @@
 
 /* The largest number of explanations in one call, side of a tile, and number of names of the
  * ladder. */
-enum { EXPLAIN_CAPACITY = 64, TILE_MOST = 128, LADDER_CAPACITY = 64, COUNT_TEXT_BYTES = 32 };
+enum {
+    TILE_MOST = 128,
+    EXPLAIN_CAPACITY = TILE_MOST, /* every tile of a family */
+    LADDER_CAPACITY = 64,
+    COUNT_TEXT_BYTES = 32
+};
 
 /* The sizes and the chip that kernels are explained for. */
 typedef struct explain_case {

@@ -160,7 +160,7 @@ class Explain(unittest.TestCase):
     def test_tiles(self):
         found = self.read("512x512x512", "--tile", "auto", "--gpu", "rtx4090")
         tiles = {row["tile_rows"]: row for row in found["tiles"]}
-        self.assertEqual(sorted(tiles), list(range(1, 65)))
+        self.assertEqual(sorted(tiles), list(range(1, 129)))
         self.assertEqual([tile for tile in tiles if tiles[tile]["is_legal"]], list(range(1, 33)))
         self.assertIn("1089 threads", tiles[33]["reason"])
         self.assertIn("4096 threads", tiles[64]["reason"])
@@ -171,7 +171,7 @@ class Explain(unittest.TestCase):
         self.assertIn(f"Recommended: tile {found['recommended_tile']}", text)
         self.assertIn("no: 1089 threads a block", text)
         self.assertNotIn("1156 threads", text)  # says the reason only once
-        self.assertIn("Larger tiles, up to 64, are not legal", text)
+        self.assertIn("Larger tiles, up to 128, are not legal", text)
         sides = [row["tile_rows"] for row in
                  self.read("512x512x512", "-k", "register_column", "--tile", "auto")["tiles"]]
         self.assertEqual(sides, [8, 16, 32, 64])
@@ -309,10 +309,10 @@ class Explain(unittest.TestCase):
                 (2, "name a shape", []), (2, "one shape too many", ["8x8x8", "8x8x8"]),
                 (2, "has no k", ["8x8"]), (2, "has no n", ["8"]), (2, "k is not", ["8x8x8x8"]),
                 (2, "--tile = 'x'", ["8x8x8", "--tile", "x"]),
-                (2, "pass 1 to 64", ["8x8x8", "--kernel", "edges", "--tile", "65"]),
-                (2, "--tile = 100", ["8x8x8", "--tile", "100"]),
+                (2, "pass 1 to 128", ["8x8x8", "--kernel", "edges", "--tile", "129"]),
+                (2, "--tile = 129", ["8x8x8", "--tile", "129"]),
                 (2, "--tile = 0", ["8x8x8", "--tile", "0"]),
-                (2, "pass 1 to 64", ["8x8x8", "--kernel", "edges", "--tile", "200"]),
+                (2, "pass 1 to 128", ["8x8x8", "--kernel", "edges", "--tile", "200"]),
                 (2, "one chip too many", ["8x8x8", *["--gpu", "t4"] * 5]),
                 (2, "pass 128", ["8x8x8", "--kernel", "vector", "--tile", "16"]),
                 (2, "in its name", ["8x8x8", "--kernel", "cuda_edges_sm75_fp32_8x8x8", "--tile",
