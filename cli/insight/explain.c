@@ -134,7 +134,13 @@ static int explain_kernels(const explain_case *shown, const explain_options *opt
         if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
             return cli_report_status(status);
     }
-    return *count > 0 ? CLI_EXIT_OK : cli_report_status(status);
+    if (*count > 0)
+        return CLI_EXIT_OK;
+    if (strcmp(kernel, "all") != 0)
+        return cli_report_status(status);
+    cli_print_error("--tile = %d: no kernel of the ladder has that tile; pass 1 to 128",
+                    options->query.tile);
+    return CLI_EXIT_USAGE;
 }
 
 /* Fills `list` with every tile of a family. */
