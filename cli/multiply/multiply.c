@@ -86,12 +86,13 @@ static int choose_type(multiply_job *job, tg_type *type)
                              "fp8_e5m2, or --type fp32 for integers",
                              holds_bytes(a) ? a->path : b->path);
     } else if (has_type(a) && has_type(b) && a->array.view.type != b->array.view.type) {
-        const char *a_name = tg_get_type_name(a->array.view.type);
-        const char *b_name = tg_get_type_name(b->array.view.type);
+        const tg_type a_type = a->array.view.type, b_type = b->array.view.type;
+        const int is_wide = a_type == TG_TYPE_FP64 || b_type == TG_TYPE_FP64;
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
-                             "%.300s holds %s and %.300s holds %s; pass --type %s or --type %s to "
-                             "convert both to one of them",
-                             a->path, a_name, b->path, b_name, a_name, b_name);
+                             "%.300s holds %s and %.300s holds %s; pass --type %s, in which both "
+                             "are exact",
+                             a->path, tg_get_type_name(a_type), b->path, tg_get_type_name(b_type),
+                             is_wide ? "fp64" : "fp32");
     } else if (has_type(a)) {
         *type = a->array.view.type;
     } else if (has_type(b)) {
@@ -129,10 +130,12 @@ static int choose_output_type(multiply_job *job, tg_type type, tg_type *output_t
     int is_converted = options->has_type || options->has_output_type;
     if (job->files.has_c && has_type(&job->files.c) &&
         job->files.c.array.view.type != *output_type && !is_converted)
-        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
-                             "%.300s holds %s and D is %s; pass --output-type %s to convert it",
-                             job->files.c.path, tg_get_type_name(job->files.c.array.view.type),
-                             output_name, output_name);
+        return cli_fail_file(
+            &job->error, CLI_EXIT_USAGE,
+            "%.300s holds %s and D is %s; pass --output-type %s to convert it, with "
+            "rounding where that is narrower",
+            job->files.c.path, tg_get_type_name(job->files.c.array.view.type), output_name,
+            output_name);
     return CLI_EXIT_OK;
 }
 

@@ -340,12 +340,13 @@ class Refusals(MultiplyCase):
                     "a.npy", "b.npy", "--c", "a.npy", "-o", "d.npy")
 
     def test_types(self):
-        self.refuse(2, "a.npy holds fp32 and b8.npy holds fp64; pass --type fp32 or --type fp64 "
-                       "to convert both to one of them", "a.npy", "b8.npy", "-o", "d.npy")
+        self.refuse(2, "a.npy holds fp32 and b8.npy holds fp64; pass --type fp64, in which "
+                       "both are exact", "a.npy", "b8.npy", "-o", "d.npy")
         self.refuse(2, "--output-type = fp64 is not possible where A and B are fp32; pass fp32",
                     "a.npy", "b.npy", "-o", "d.npy", "--output-type", "fp64")
         np.save("c.npy", self.make(3, 5, dtype="<f8"))
-        self.refuse(2, "c.npy holds fp64 and D is fp32; pass --output-type fp32 to convert it",
+        self.refuse(2, "c.npy holds fp64 and D is fp32; pass --output-type fp32 to convert it, "
+                       "with rounding where that is narrower",
                     "a.npy", "b.npy", "--c", "c.npy", "-o", "d.npy")
         np.save("huge.npy", np.full((3, 4), 1e39))
         self.refuse(2, "huge.npy: element (0, 0) = 1e+39 is beyond the largest fp32, 3.40282e+38; "
