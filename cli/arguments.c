@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,6 +65,17 @@ int cli_create_context(const tg_context_options *options, tg_context **context)
     return exit_code;
 }
 
+static error_t take_gpu(const char *arg, cli_query *query)
+{
+    const int most = query->has_several_gpus ? CLI_GPU_MOST : 1;
+    if (query->gpu_count == most) {
+        cli_print_error("--gpu = '%s' is one chip too many; pass at most %d", arg, most);
+        return EINVAL;
+    }
+    query->gpus[query->gpu_count++] = arg;
+    return 0;
+}
+
 error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_query *query)
 {
     switch (key) {
@@ -77,8 +89,7 @@ error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_
         query->isa = arg;
         return 0;
     case CLI_KEY_GPU:
-        query->gpu = arg;
-        return 0;
+        return take_gpu(arg, query);
     case CLI_KEY_KERNEL:
         query->kernel = arg;
         return 0;
@@ -97,17 +108,9 @@ error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_
     }
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+error_t cli_parse_query_option(int key, char *arg, struct argp_state *state)
 {
     return cli_take_query_option(key, arg, state, state->input);
-}
-
-int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
-                    cli_query *query)
-{
-    const struct argp argp = {.options = options, .parser = parse_option, .doc = doc};
-    *query = (cli_query){.device = NULL};
-    return cli_parse_words(argc, argv, &argp, query);
 }
 
 int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input)
@@ -186,6 +189,10 @@ int cli_parse_int(const char *option, const char *text, int low, int high, int *
     if (end == text || *end != '\0') {
         cli_print_error("%s = '%s' is not a whole number; pass one from %d to %d", option, text,
                         low, high);
+        return 0;
+    }
+    if (high == INT_MAX && errno != ERANGE && number < low) {
+        cli_print_error("%s = %s is less than %d; pass one of at least %d", option, text, low, low);
         return 0;
     }
     if (errno == ERANGE || number < low || number > high) {

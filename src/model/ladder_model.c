@@ -13,6 +13,7 @@
 #define SET_LINES 64
 /* The part of a warp in rung 12 (kernels/ladder/l12_warp_mma.cu). */
 enum { WARP_ROWS = 32, WARP_COLS = 64 };
+#define VECTOR_RUNG 9 /* the first rung that moves 16 bytes a thread */
 #define LINE_BYTES 128
 #define TMA_ELEMS 8        /* 16-bit elements of 16 bytes */
 #define SWIZZLE_BYTES 1024 /* tiles of TMA, and the barriers behind them, lie at multiples */
@@ -35,29 +36,46 @@ static double count_bank_turns(int lane_count, int bank_count, int stride)
     return (lane_count + bank_count - 1) / bank_count;
 }
 
-/* Returns the turns of rungs 3 to 7. If rows of A start at multiples of 16 bytes, nvcc makes one
- * read of four elements along a row, which takes a turn for each half of a warp. */
-static double count_turns(const tgi_kernel *kernel, int warp_threads, double stores)
+/* Returns the threads of a warp's request that a multiprocessor serves in a cycle: its load/store
+ * units. The block diagrams of NVIDIA's white papers on the architectures show them. */
+static int find_request_lanes(int capability)
+{
+    switch (tgi_arch_find(capability)->word) {
+    case TGI_ARCH_sm75:
+    case TGI_ARCH_sm86:
+    case TGI_ARCH_sm89:
+    case TGI_ARCH_sm120:
+        return 16;
+    default:
+        return 32;
+    }
+}
+
+/* Returns the turns of rungs 3 to 7, of at least `least` a request. If rows of A start at multiples
+ * of 16 bytes, nvcc makes one read of four elements along a row, which takes a turn for each half
+ * of a warp. */
+static double count_turns(const tgi_kernel *kernel, int warp_threads, double stores, double least)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth;
     const int lanes_x = tile < warp_threads ? tile : warp_threads;
     const int is_merged = depth % 4 == 0;
-    const double a_turns = !is_merged ? 1.0 : warp_threads <= 16 ? 0.25 : 0.5;
+    const double a_turns = is_merged ? fmax(warp_threads <= 16 ? 1.0 : 2.0, least) / 4.0 : least;
     if (kernel->family ==
         TGI_FAMILY_cuda_transposed) { /* nvcc merges reads of B too, by quarters of a warp */
         const double column = count_bank_turns(lanes_x, 32, depth);
-        const double b_turns = is_merged ? count_bank_turns(8, 8, depth / 4) : column;
-        return depth * (a_turns + b_turns) + 1.0 + column;
+        const double b_turns = is_merged ? count_bank_turns(8, 8, depth / 4) : fmax(column, least);
+        return depth * (a_turns + b_turns) + least + fmax(column, least);
     }
     if (kernel->family == TGI_FAMILY_cuda_padded) {
-        const double column = count_bank_turns(lanes_x, 32, depth + 1);
-        return depth * (a_turns + column) + 1.0 + column;
+        const double column = fmax(count_bank_turns(lanes_x, 32, depth + 1), least);
+        return depth * (a_turns + column) + least + column;
     }
-    return depth * (a_turns * kernel->thread_rows + 1.0) +
-           stores; /* an element of B takes a turn */
+    return depth * (a_turns * kernel->thread_rows + least) + stores; /* B's element: a turn */
 }
 
-tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
+/* Returns the cost on a multiprocessor with that many load/store units. A request of a word each
+ * keeps them busy for `least` cycles, one of 16 bytes each for no longer than its turns. */
+static tgi_ladder_step count_step(const tgi_kernel *kernel, int lanes)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth;
     const double rows = kernel->thread_rows, cols = kernel->thread_cols;
@@ -65,20 +83,23 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     const int warp_threads = kernel->thread_count < 32 ? kernel->thread_count : 32;
     const int elems = tile * depth * warp_threads / kernel->thread_count;
     const int elem_bytes = (int)tgi_type_bytes(kernel->type);
-    tgi_ladder_step step = {.line_count = count_lines(elems, depth, elem_bytes) +
-                                          count_lines(elems, tile, elem_bytes),
+    const int is_by_words = tgi_kernels_rung(kernel->family) < VECTOR_RUNG;
+    const double least = is_by_words ? fmax(1.0, (double)warp_threads / lanes) : 1.0;
+    const double copies = least * fmax(1.0, (double)elems * elem_bytes / LINE_BYTES);
+    const double stores = 2.0 * copies;
+    tgi_ladder_step step = {.line_count = fmax(count_lines(elems, depth, elem_bytes), copies) +
+                                          fmax(count_lines(elems, tile, elem_bytes), copies),
                             .multiply_count = depth * rows * cols};
-    const double stores = 2.0 * (elems > warp_threads ? elems / 32.0 : 1.0);
     step.copy_turn_count = kernel->stage_count == 2 ? stores : 0.0;
     switch (kernel->family) {
     case TGI_FAMILY_cuda_naive: /* a row of A for each lane; lanes of a row share B */
-        step.line_count = (tile < warp_threads ? tile : warp_threads) + 1.0;
+        step.line_count = fmax(tile < warp_threads ? tile : warp_threads, least) + least;
         break;
     case TGI_FAMILY_cuda_coalesced:
-        step.line_count = (double)warp_threads / tile + 1.0;
+        step.line_count = fmax((double)warp_threads / tile, least) + least;
         break;
     case TGI_FAMILY_cuda_register_tile:
-        step.turn_count = depth * (rows + cols) + stores;
+        step.turn_count = least * depth * (rows + cols) + stores;
         break;
     case TGI_FAMILY_cuda_vector: /* a float4 of A takes 2 turns, of B 4 */
         step.turn_count = depth * (0.5 * rows + cols) + stores;
@@ -95,10 +116,15 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     case TGI_FAMILY_cuda_warpgroup_mma: /* no thread reads */
         break;
     default:
-        step.turn_count = count_turns(kernel, warp_threads, stores);
+        step.turn_count = count_turns(kernel, warp_threads, stores, least);
         break;
     }
     return step;
+}
+
+tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
+{
+    return count_step(kernel, 32);
 }
 
 int64_t tgi_model_ladder_shared_bytes(const tgi_kernel *kernel)
@@ -271,7 +297,7 @@ static double find_multiply_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
 tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                       int64_t n, int64_t k)
 {
-    const tgi_ladder_step step = tgi_model_ladder_step(kernel);
+    const tgi_ladder_step step = count_step(kernel, find_request_lanes(gpu->capability));
     /* Multiply-adds of whole warps in a cycle. */
     const double multiplies_per_cycle = find_multiply_rate(gpu, kernel) / 32.0;
     const double block_count =

@@ -10,7 +10,7 @@ static int is_square(const tgi_kernel *kernel)
 
 const char *tgi_model_ladder_tiles(const tgi_kernel *kernel)
 {
-    return is_square(kernel)                                   ? "1 to 64"
+    return is_square(kernel)                                   ? "1 to 128"
            : kernel->family == TGI_FAMILY_cuda_register_column ? "8, 16, 32 or 64"
            : kernel->family == TGI_FAMILY_cuda_register_tile   ? "64 or 128"
                                                                : "128";
@@ -20,7 +20,7 @@ int tgi_model_ladder_has_tile(const tgi_kernel *kernel, int tile)
 {
     const int sums = kernel->thread_rows * kernel->thread_cols;
     if (is_square(kernel))
-        return tile >= 1 && tile <= TGI_LADDER_SQUARE_MAX;
+        return tile >= 1 && tile <= TGI_LADDER_TILE_MAX;
     /* In rungs 7 and 8 the threads load whole rows of B's tile, an equal number each. */
     if (kernel->family == TGI_FAMILY_cuda_register_column ||
         kernel->family == TGI_FAMILY_cuda_register_tile)

@@ -135,6 +135,42 @@ static void test_copies_before_sm80(void **state)
     assert_true(predict("t4", "buffered", 0, 4096, 4096, 4096).shared_s == vector.shared_s);
 }
 
+/* A multiprocessor with 16 load/store units serves a warp's words in two cycles, with 32 in one.
+ * A float4 takes longer than that on both. */
+static void test_load_store_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *family;
+        int tile;
+        double turns[2]; /* a warp's in one step: 16 units, 32 units */
+    } cases[] = {{"tiled", 32, {32 * 2.5 + 4, 32 * 1.5 + 2}},
+                 {"tiled", 4, {4 * 1.25 + 2, 4 * 1.25 + 2}}, /* a block of 16 threads */
+                 {"padded", 32, {32 * 2.5 + 4, 32 * 1.5 + 2}},
+                 {"register_column", 64, {8 * 6 + 4, 8 * 5 + 2}},
+                 {"register_tile", 128, {8 * 32 + 16, 8 * 16 + 8}},
+                 {"vector", 128, {8 * 12 + 8, 8 * 12 + 8}}};
+    const int capabilities[] = {86, 80};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int j = 0; j < 2; j++) {
+            tg_chip chip;
+            tg_explanation found;
+            assert_int_equal(tg_find_chip("a40", &chip), TG_STATUS_OK);
+            chip.compute_capability = capabilities[j];
+            assert_int_equal(
+                tg_explain_kernel(&chip, cases[i].family, cases[i].tile, 128, 128, 128, &found),
+                TG_STATUS_OK);
+            const tg_traffic *t = &found.traffic;
+            const double blocks = ceil((double)t->block_count / chip.sm_count);
+            const double warps = ceil(t->threads_per_block / 32.0);
+            const double cycles = blocks * warps * (128.0 / t->tile_depth) * cases[i].turns[j];
+            if (fabs(found.prediction.shared_s * chip.clock_hz / cycles - 1.0) > 1e-9)
+                fail_msg("%s, sm_%d: %.17g cycles", cases[i].family, capabilities[j],
+                         found.prediction.shared_s * chip.clock_hz);
+        }
+    }
+}
+
 static void test_bound_and_time(void **state)
 {
     (void)state;
@@ -326,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_legality),
         cmocka_unit_test(test_copies_before_sm80),
+        cmocka_unit_test(test_load_store_units),
         cmocka_unit_test(test_bound_and_time),
         cmocka_unit_test(test_dram),
         cmocka_unit_test(test_ranges),
