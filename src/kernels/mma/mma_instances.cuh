@@ -24,8 +24,8 @@
                                     4 * (thread_cols), stages, threads>(args, place);)
 
 /* Bodies of large tiles are kernels of their own, because together they spill registers: NAME_kk,
- * NAME_kn, NAME_mk and NAME_mn. The first letter says whether A's lines run along k or m, the second
- * whether B's run along k or n. */
+ * NAME_kn, NAME_mk and NAME_mn. The first letter says whether A's lines run along k or m, the
+ * second whether B's run along k or n. */
 #define TGI_MMA_BODY(name, a_along_k, b_along_k, rows, cols, depth, thread_rows, thread_cols,      \
                      stages, threads, ...)                                                         \
     TGI_MMA_KERNEL(name, (thread_rows) * (thread_cols), threads,                                   \
@@ -46,15 +46,16 @@
 /* A function of FP8 serves both types of B. */
 #define TGI_MMA_FP8(math, name, type, rows, cols, depth, thread_rows, thread_cols, stages,         \
                     threads)                                                                       \
-    TGI_MMA_KERNEL(name, ((thread_rows) * (thread_cols) *                                         \
-                          (1 + math<TGI_TYPE_OF(type), TG_TYPE_FP8_E4M3>::is_promoted)),           \
-                   threads,                                                                        \
-                   if (args.problem.b_type == TG_TYPE_FP8_E4M3)                                    \
-                       tgi_mma_multiply<math<TGI_TYPE_OF(type), TG_TYPE_FP8_E4M3>, rows, cols,     \
-                                        depth, 8 * (thread_rows), 4 * (thread_cols), stages,       \
-                                        threads>(args, place);                                     \
-                   else tgi_mma_multiply<math<TGI_TYPE_OF(type), TG_TYPE_FP8_E5M2>, rows, cols,    \
-                                         depth, 8 * (thread_rows), 4 * (thread_cols), stages,      \
-                                         threads>(args, place);)
+    TGI_MMA_KERNEL(                                                                                \
+        name,                                                                                      \
+        ((thread_rows) * (thread_cols) *                                                           \
+         (1 + math<TGI_TYPE_OF(type), TG_TYPE_FP8_E4M3>::is_promoted)),                            \
+        threads,                                                                                   \
+        if (args.problem.b_type == TG_TYPE_FP8_E4M3)                                               \
+            tgi_mma_multiply<math<TGI_TYPE_OF(type), TG_TYPE_FP8_E4M3>, rows, cols, depth,         \
+                             8 * (thread_rows), 4 * (thread_cols), stages, threads>(args, place);  \
+        else tgi_mma_multiply<math<TGI_TYPE_OF(type), TG_TYPE_FP8_E5M2>, rows, cols, depth,        \
+                              8 * (thread_rows), 4 * (thread_cols), stages, threads>(args,         \
+                                                                                     place);)
 
 #endif
