@@ -9,7 +9,7 @@
 
 /* Multiply-adds of the sampled blocks up to which k is whole, and the number that remains if k is
  * shortened. With a shorter k a row of a matrix still starts at the same place in a sector. */
-enum { deep_products = 1 << 22, block_products = 1 << 21 };
+enum { deep_products = 1 << 23, block_products = 1 << 21 };
 enum { block_count_most = 9, sector_elems = 8 };
 /* From this many units of k on, the rows of a step never share a sector. */
 enum { less_units = 2 };
