@@ -128,6 +128,13 @@ static int may_take_side(const tgi_kernel *kernel, const tgi_problem *p, int is_
            are_rows_columns == (caller_n >= INVARIANT_COLS);
 }
 
+static void refuse_tiles(const tgi_kernel *kernel, const tgi_problem *p, tgi_proposal *proposal)
+{
+    tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+               "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile",
+               count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -153,9 +160,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         }
     }
     if (count_tiles(kernel, p) > COUNT_MAX) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
-                   "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile",
-                   count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
+        refuse_tiles(kernel, p, proposal);
         return;
     }
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =
@@ -173,6 +178,10 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         (!proposal->is_legal || other.predicted_s < proposal->predicted_s)) {
         *proposal = other;
         proposal->decision.wgmma.is_transposed = 1;
+    } else if (!may_take_side(kernel, given, 0)) {
+        proposal->refusal = other.refusal;
+        if (other.is_legal)
+            refuse_tiles(kernel, &transposed, proposal);
     }
     if (tgi_wgmma_reads_unaligned(kernel)) /* a launch makes its tensor maps for any pointer */
         proposal->needs_aligned[proposal->decision.wgmma.is_transposed] = 0;
