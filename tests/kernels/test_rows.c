@@ -144,7 +144,8 @@ int main(int argc, char **argv)
         is_known = 1;
     }
     if (!is_known) {
-        fprintf(stderr, "usage: %s fp32|fp64|bf16|fp16|fp8_e4m3|fp8_e5m2 [DEVICE [CASES [[-]NAME]]]\n",
+        fprintf(stderr,
+                "usage: %s fp32|fp64|bf16|fp16|fp8_e4m3|fp8_e5m2 [DEVICE [CASES [[-]NAME]]]\n",
                 argv[0]);
         return 2;
     }
