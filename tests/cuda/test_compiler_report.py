@@ -21,6 +21,8 @@ CHIP = "sm_90a"
 # Rows with few registers to spare have these (stack, spill store, spill load bytes). They may
 # lessen, not grow.
 KNOWN_FRAMES = {"cuda_bf16x_sm90a_fp32_128x256x32": (8, 8, 12),
+                **{f"cuda_loose_sm90a_{kind}_128x256x64_{lies}": (88, 272, 292)
+                   for kind in ("bf16", "fp16") for lies in ("kk", "kn", "mk", "mn")},
                 "cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_32x32x64": (56, 116, 112),
                 "cuda_batch_sm80_fp32_4x4x4": (8, 8, 16),
