@@ -24,10 +24,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_small_sm75_fp32_32x32x64": (56, 116, 112),
                 "cuda_batch_sm80_fp32_4x4x4": (8, 8, 16),
                 "cuda_batch_sm80_fp64_4x4x2": (48, 48, 68),
-                "cuda_dmma_sm90a_fp64_128x128x32": (64, 92, 248),
-                "cuda_dmma_sm80_fp64_128x128x16": (24, 20, 20),
-                "cuda_dmma_sm80_fp64_32x32x32": (16, 16, 20),
-                "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12)}
+                "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64)}
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
