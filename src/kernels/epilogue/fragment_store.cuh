@@ -229,7 +229,7 @@ tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Cou
     const int are_beside = has_two && !is_transposed;
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
-    if (IsSliced && !(args.gemm.is_sum_alone && args.d.is_tma_stored))
+    if (IsSliced && !(args.gemm.is_sum_alone && args.d.is_lined && !args.d.is_transposed))
         tgi_store_elements<1>(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part);
     else if (!args.d.is_tma_stored)
         tgi_store_part(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
