@@ -215,11 +215,16 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     const int sums = kernel->thread_rows * kernel->thread_cols;
     const double share = f->mma_shares[sums >= 128 ? 0 : sums >= 64 ? 1 : sums >= 32 ? 2 : 3];
     const double elems = (double)kernel->tile_rows * kernel->tile_cols;
-    const double load_bytes = (double)(kernel->tile_rows + kernel->tile_cols) * kernel->tile_depth *
-                              (double)tgi_type_bytes(p->type);
+    const int is_sliced = tgi_kernels_has_slices(kernel);
+    const tgi_precision_row *sliced = tgi_precision_sliced(p->precision);
+    const double elem_bytes =
+        is_sliced ? 2.0 * sliced->slice_count : (double)tgi_type_bytes(p->type);
+    const double load_bytes =
+        (double)(kernel->tile_rows + kernel->tile_cols) * kernel->tile_depth * elem_bytes;
     const double load_s = load_bytes / (f->mma_load_bytes_per_cycle * gpu->clock_hz);
-    const double multiply_s =
-        elems * kernel->tile_depth / (find_mma_rate(gpu, kernel) * gpu->clock_hz) / share;
+    const double multiply_s = (is_sliced ? sliced->product_count : 1.0) * elems *
+                              kernel->tile_depth / (find_mma_rate(gpu, kernel) * gpu->clock_hz) /
+                              share;
     const double ratio = find_copy_ratio(f, work->copy_bytes);
     /* Blocks that share a multiprocessor wait for their stages at different times. */
     const double compute_s =

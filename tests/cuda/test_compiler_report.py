@@ -27,7 +27,8 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_dmma_sm90a_fp64_128x128x32": (64, 92, 248),
                 "cuda_dmma_sm80_fp64_128x128x16": (24, 20, 20),
                 "cuda_dmma_sm80_fp64_32x32x32": (16, 16, 20),
-                "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12)}
+                "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
+                "cuda_mma_bf16x_sm80_fp32_128x128x32_6": (8, 8, 8)}
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")

@@ -88,6 +88,21 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     tgi_gemm_prepare_add(args, &prepared->add);
 }
 
+void tgi_tile_share_out(const tgi_machine *machine, const tgi_problem *p,
+                        const tgi_proposal *proposal, tgi_cuda_kernel *multiply)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int64_t part_count = proposal->decision.tile.k_part_count;
+    const int64_t tile_count = tgi_divide_up(p->m, kernel->tile_rows) *
+                               tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
+    /* A block more than run together would wait for the others to end. */
+    const int64_t most =
+        tgi_divide_up(machine->gpu.sm_count * proposal->resident_blocks, part_count);
+    multiply->grid[0] = (unsigned)(tile_count < most ? tile_count : most);
+    multiply->grid[1] = (unsigned)part_count;
+    multiply->grid[2] = 1;
+}
+
 tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     tgi_tile_prepared *prepared = block;

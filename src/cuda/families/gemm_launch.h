@@ -33,6 +33,10 @@ int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_prop
 void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
                       tgi_tile_prepared *prepared);
 
+/* Sets the grid of a kernel whose blocks form one tile after another (schedule/grid_tiles.cuh). */
+void tgi_tile_share_out(const tgi_machine *machine, const tgi_problem *problem,
+                        const tgi_proposal *proposal, tgi_cuda_kernel *multiply);
+
 /* Launches the row's kernel and, if k is split, the kernel that adds parts. */
 tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, void *prepared);
 

@@ -55,14 +55,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     if (prepared->is_repacked[0] || prepared->is_repacked[1])
         tgi_repack_prepare(machine->gpu.sm_count, tgi_type_bytes(p->type), &prepared->repack);
     tgi_cuda_kernel *multiply = &prepared->tile.multiply;
-    /* A block more than run together would wait for the others to end. */
-    const int64_t tile_count = tgi_divide_up(p->m, kernel->tile_rows) *
-                               tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
-    const int64_t most =
-        tgi_divide_up(machine->gpu.sm_count * proposal->resident_blocks, args->k_part_count);
-    multiply->grid[0] = (unsigned)(tile_count < most ? tile_count : most);
-    multiply->grid[1] = (unsigned)args->k_part_count;
-    multiply->grid[2] = 1;
+    tgi_tile_share_out(machine, p, proposal, multiply);
     /* Code of earlier chips does not wait for the kernel ahead. */
     multiply->is_early = !tgi_mma_has_earlier_code(kernel);
     /* The name is that of kernels/mma/mma_instances.cuh. */

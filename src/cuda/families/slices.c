@@ -84,12 +84,15 @@ static int64_t count_register_range_bytes(const tgi_slice_job *job, int64_t k_pa
     return tgi_round_up(blocks * k_part_count * (int64_t)sizeof(tgi_range), WORKSPACE_UNIT_BYTES);
 }
 
-/* Returns the bytes of the sums of runs of k, which are a tile for each block. */
+/* Returns the bytes of the sums of runs of k, which are a tile for each block. Kernels on mma.sync
+ * have no runs. */
 static int64_t count_run_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                                const tgi_problem *p)
 {
     const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
-    return p->k > TGI_RUN_CHUNKS * TGI_CHUNK_ELEMS ? machine->gpu.sm_count * tile_bytes : 0;
+    return kernel->isa == TGI_ISA_sm90a && p->k > TGI_RUN_CHUNKS * TGI_CHUNK_ELEMS
+               ? machine->gpu.sm_count * tile_bytes
+               : 0;
 }
 
 int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
@@ -125,6 +128,10 @@ int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)
         names = "default, bf16x3, bf16x6 or bf16x9";
         takes = precision == TG_PRECISION_DEFAULT ||
                 (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
+    } else if (family == TGI_FAMILY_cuda_mma_bf16x) {
+        names = "default, bf16x3 or bf16x6";
+        takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X3 ||
+                precision == TG_PRECISION_BF16X6;
     } else if (family == TGI_FAMILY_cuda_bf16r) {
         names = "default or bf16x6";
         takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;

@@ -43,44 +43,38 @@ static tgi_tensor find_register_tensor(const tgi_problem *p)
                         .is_swizzled = 1};
 }
 
-/* Fills the fields of `args` that describe A, or B if i is 1, and the job that makes its slices. */
-static void prepare_operand(const tgi_machine *machine, int i, int is_a_in_registers,
-                            tgi_wgmma_args *args, tgi_tensor *tensor, tgi_slice_job *job)
+/* Fills the ranges and the tensor of A, or of B if i is 1, and the job that makes its slices. */
+static void prepare_operand(const tgi_machine *machine, const tgi_problem *p, int i,
+                            const tgi_slices_prepared *prepared, int64_t k_part_count,
+                            tgi_slice_ranges *ranges, tgi_tensor *tensor, tgi_slice_job *job)
 {
-    const tgi_problem *p = &args->gemm.problem;
-    tgi_tma_operand *mapped = i ? &args->b : &args->a;
-    tgi_slice_ranges *slices = i ? &args->b_slices : &args->a_slices;
     tgi_slices_describe(p, i, machine->gpu.sm_count, job);
-    mapped->has_batch = job->batch_count > 1;
-    if (is_a_in_registers) {
-        slices->block_lines = TGI_REGISTER_ROWS;
-        slices->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_REGISTER_ROWS);
-        slices->segment_count = args->gemm.k_part_count;
+    if (i == 0 && prepared->is_a_in_registers) {
+        ranges->block_lines = TGI_REGISTER_ROWS;
+        ranges->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_REGISTER_ROWS);
+        ranges->segment_count = (int32_t)k_part_count;
         *tensor = find_register_tensor(p);
         job->batch_count = 0; /* no work */
         return;
     }
-    slices->block_lines = TGI_RANGE_LINES;
-    slices->block_count = job->block_count;
-    slices->segment_count = job->segment_count;
+    ranges->block_lines = TGI_RANGE_LINES;
+    ranges->block_count = job->block_count;
+    ranges->segment_count = job->segment_count;
     job->has_vectors = has_vectors(job);
-    *tensor = find_tensor(job, args->slice_count);
+    *tensor = find_tensor(job, prepared->args.slice_count);
 }
 
-void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
-                        tgi_wgmma_args *args, tgi_tensor tensor[2], tgi_slices_prepared *prepared)
+void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
+                        int64_t k_part_count, int64_t offset, tgi_slice_ranges *ranges[2],
+                        tgi_tensor tensor[2], tgi_slices_prepared *prepared)
 {
-    const tgi_problem *p = &args->gemm.problem;
     tgi_slice_job *job = prepared->args.job;
     prepared->is_a_in_registers = tgi_slices_is_a_in_registers(kernel);
     prepared->is_scaled = p->precision == TG_PRECISION_FP16X3;
-    prepared->args.slice_count = args->slice_count =
-        tgi_precision_sliced(p->precision)->slice_count;
-    args->first_product = TGI_SLICE_PRODUCTS - tgi_precision_sliced(p->precision)->product_count;
+    prepared->args.slice_count = tgi_precision_sliced(p->precision)->slice_count;
     for (int i = 0; i < 2; i++)
-        prepare_operand(machine, i, i == 0 && prepared->is_a_in_registers, args, &tensor[i],
-                        &job[i]);
-    tgi_slices_place(machine, kernel, p, args->gemm.k_part_count, prepared->places);
+        prepare_operand(machine, p, i, prepared, k_part_count, ranges[i], &tensor[i], &job[i]);
+    tgi_slices_place(machine, kernel, p, k_part_count, prepared->places);
     prepared->run_sums = offset;
     for (int i = 0; i < 2; i++) {
         tgi_slice_places *places = &prepared->places[i];
@@ -99,6 +93,20 @@ void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, in
     prepared->find_largest = prepared->make_slices;
     strcpy(prepared->find_largest.symbol, "tgi_find_line_largest");
     strcpy(prepared->make_slices.symbol, prepared->is_scaled ? "tgi_slice_fp16" : "tgi_slice_bf16");
+}
+
+void tgi_slices_prepare_args(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
+                             tgi_wgmma_args *args, tgi_tensor tensor[2],
+                             tgi_slices_prepared *prepared)
+{
+    const tgi_problem *p = &args->gemm.problem;
+    tgi_slice_ranges *ranges[2] = {&args->a_slices, &args->b_slices};
+    tgi_slices_prepare(machine, kernel, p, args->gemm.k_part_count, offset, ranges, tensor,
+                       prepared);
+    args->a.has_batch = p->a.batch != 0 && p->batch_count > 1;
+    args->b.has_batch = p->b.batch != 0 && p->batch_count > 1;
+    args->slice_count = prepared->args.slice_count;
+    args->first_product = TGI_SLICE_PRODUCTS - tgi_precision_sliced(p->precision)->product_count;
 }
 
 /* Sets the pointers of a job: its operand and its results in the workspace. */
@@ -142,10 +150,17 @@ static void complete_slices(const tgi_slice_places *places, int is_scaled, char 
         slices->line_scale = (const float *)(const void *)(workspace + places->line_scale);
 }
 
+void tgi_slices_complete(const tgi_slices_prepared *prepared, char *workspace,
+                         tgi_slice_ranges *ranges[2])
+{
+    for (int i = 0; i < 2; i++)
+        complete_slices(&prepared->places[i], prepared->is_scaled, workspace, ranges[i]);
+}
+
 void tgi_slices_complete_args(const tgi_slices_prepared *prepared, char *workspace,
                               tgi_wgmma_args *args)
 {
+    tgi_slice_ranges *ranges[2] = {&args->a_slices, &args->b_slices};
+    tgi_slices_complete(prepared, workspace, ranges);
     args->run_sums = workspace + prepared->run_sums;
-    complete_slices(&prepared->places[0], prepared->is_scaled, workspace, &args->a_slices);
-    complete_slices(&prepared->places[1], prepared->is_scaled, workspace, &args->b_slices);
 }

@@ -15,18 +15,28 @@ typedef struct tgi_slices_prepared {
     tgi_cuda_kernel find_largest, make_slices;
 } tgi_slices_prepared;
 
-/* Prepares the kernels and the fields of `args` that describe slices. The TMA boxes of `args` are
- * already set. The slices lie in the workspace from `offset` on. tensor[i] receives the tensor of
- * operand i's map. */
-void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
-                        tgi_wgmma_args *args, tgi_tensor tensor[2], tgi_slices_prepared *prepared);
+/* Prepares the kernels for a problem of so many split-K parts. The slices lie in the workspace from
+ * `offset` on. ranges[i] receives the ranges of operand i but their addresses, and tensor[i] the
+ * tensor of its map. */
+void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel,
+                        const tgi_problem *problem, int64_t k_part_count, int64_t offset,
+                        tgi_slice_ranges *ranges[2], tgi_tensor tensor[2],
+                        tgi_slices_prepared *prepared);
 
-/* Puts the kernels into the queue for the operands at a and b. base[i] receives the address of
- * operand i's tensor map. */
+/* Prepares the kernels for the problem of `args`, and fills its fields that describe slices. Its
+ * TMA boxes are already set. */
+void tgi_slices_prepare_args(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
+                             tgi_wgmma_args *args, tgi_tensor tensor[2],
+                             tgi_slices_prepared *prepared);
+
+/* Puts the kernels into the queue for the operands at a and b. base[i] receives the address of what
+ * the multiplying kernel reads: operand i's slices, or A itself where it slices A in registers. */
 tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *prepared,
                             const void *a, const void *b, char *workspace, const void *base[2]);
 
-/* Sets the pointers of `args` to the results of the kernels. */
+/* Sets the pointers of ranges[i] to the results of the kernels. */
+void tgi_slices_complete(const tgi_slices_prepared *prepared, char *workspace,
+                         tgi_slice_ranges *ranges[2]);
 void tgi_slices_complete_args(const tgi_slices_prepared *prepared, char *workspace,
                               tgi_wgmma_args *args);
 

@@ -132,7 +132,7 @@ static void prepare_slices(const tgi_machine *machine, const tgi_kernel *kernel,
                            wgmma_panel *panel)
 {
     tgi_tensor tensor[2];
-    tgi_slices_prepare(machine, kernel, offset, &panel->args.wgmma, tensor, &panel->slices);
+    tgi_slices_prepare_args(machine, kernel, offset, &panel->args.wgmma, tensor, &panel->slices);
     for (int i = 0; i < 2; i++) {
         const int is_a_in_registers = i == 0 && panel->slices.is_a_in_registers;
         add_operand_maps(panel, i, &tensor[i], is_a_in_registers ? 1 : TGI_GROUP_LINES);

@@ -3,7 +3,8 @@
  * a ring of stages in shared memory, which cp.async fills in the background (mma_operand.cuh). Each
  * warp forms a part of the tile; it reads the fragments of a step while it multiplies those of the
  * step before. D leaves through shared memory (mma_store.cuh), while the first stages of the
- * block's next tile are copied.
+ * block's next tile are copied. Operands that were sliced have fragments of each slice, which are
+ * multiplied in pairs (mma_slices.cuh).
  */
 #ifndef TGI_MMA_CUH
 #define TGI_MMA_CUH
@@ -19,46 +20,60 @@ template <class Math, int Rows, int Cols, int Depth, int Warp_rows, int Warp_col
           int Threads, int A_along_k, int B_along_k>
 struct tgi_mma {
     typedef typename Math::elem elem;
-    typedef tgi_mma_operand<elem, Rows, Depth, A_along_k, 1, Threads> operand_a;
-    typedef tgi_mma_operand<elem, Cols, Depth, B_along_k, 0, Threads> operand_b;
+    typedef typename Math::given argument;
+    static constexpr int slices = Math::slices;
+    typedef tgi_mma_operand<elem, Rows, Depth, A_along_k, 1, Threads, slices> operand_a;
+    typedef tgi_mma_operand<elem, Cols, Depth, B_along_k, 0, Threads, slices> operand_b;
     static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
     static constexpr int steps = Depth / operand_a::step_elems;
     static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
     static constexpr int blocks_per_sm =
         TGI_MMA_BLOCKS_PER_SM(Warp_rows * Warp_cols / 32 * (1 + Math::is_promoted), Threads);
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
-    static_assert(stage_bytes == TGI_MMA_STAGE_BYTES(Rows, Cols, Depth, sizeof(elem)),
+    static_assert(stage_bytes == TGI_MMA_STAGE_BYTES(Rows, Cols, Depth, slices * sizeof(elem)),
                   "the row's stage");
     static_assert(!operand_a::is_mixed, "rows of D keep their places");
     static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
     static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
     static_assert(Stages >= 2 && steps >= 2, "a stage is read while others are filled");
 
+    static __device__ __forceinline__ const tgi_gemm_args &find_gemm(const argument &args)
+    {
+        return Math::find_gemm(args);
+    }
+
     /* A warp's fragments of a step. */
     struct fragments {
-        uint32_t a[row_parts][4], b[col_parts][4];
+        uint32_t a[slices][row_parts][4], b[slices][col_parts][4];
 
-        __device__ __forceinline__ void read(uint32_t a_place, uint32_t b_place, int step)
+        /* Reads the slices that product number `product` is the first to multiply. */
+        __device__ __forceinline__ void read(uint32_t a_place, uint32_t b_place, int step,
+                                             int product)
         {
+            const tgi_slice_pair pair = Math::find_pair(product);
+            if (product >= slices)
+                return;
 #pragma unroll
             for (int i = 0; i < row_parts; i++)
-                operand_a::read(a[i], a_place, i, step);
+                operand_a::read(a[pair.a][i], a_place, pair.a * (Rows / 16) + i, step);
 #pragma unroll
             for (int j = 0; j < col_parts; j++)
-                operand_b::read(b[j], b_place, j, step);
+                operand_b::read(b[pair.b][j], b_place, pair.b * (Cols / 16) + j, step);
         }
 
-        /* Adds the products. Rows go down one column and up the next, so that each fragment of A at
-         * a turn serves twice. */
-        __device__ __forceinline__ void multiply(float (&sums)[row_parts][8 * col_parts]) const
+        /* Adds a product of slices. Rows go down one column and up the next, so that each fragment
+         * of A at a turn serves twice. */
+        __device__ __forceinline__ void multiply(float (&sums)[row_parts][8 * col_parts],
+                                                 int product) const
         {
+            const tgi_slice_pair pair = Math::find_pair(product);
             uint32_t own_a[row_parts][Math::words], own_b[col_parts][Math::words];
 #pragma unroll
             for (int i = 0; i < row_parts; i++)
-                Math::template take<1>(own_a[i], a[i]);
+                Math::template take<1>(own_a[i], a[pair.a][i]);
 #pragma unroll
             for (int j = 0; j < col_parts; j++)
-                Math::template take<0>(own_b[j], b[j]);
+                Math::template take<0>(own_b[j], b[pair.b][j]);
 #pragma unroll
             for (int j = 0; j < 2 * col_parts; j++)
 #pragma unroll
@@ -102,6 +117,7 @@ struct tgi_mma {
     /* The copies of a unit's next stage. What stages with edges need is found again for each: there
      * are no registers to spare. */
     template <class Schedule, typename Unit> struct stream {
+        const argument &given;
         const tgi_gemm_args &args;
         const Schedule &schedule;
         const Unit unit;
@@ -110,14 +126,15 @@ struct tgi_mma {
         int k_left, end; /* k from the next stage on; k_left at which the last whole stage begins */
 
         /* is_on = 0: there is nothing to copy. */
-        __device__ __forceinline__ stream(const tgi_gemm_args &given, const Schedule &all, Unit own,
+        __device__ __forceinline__ stream(const argument &all, const Schedule &order, Unit own,
                                           int is_on)
-            : args(given), schedule(all), unit(own), a(find_a(0)), b(find_b(0))
+            : given(all), args(order.problem(Math::find_gemm(all), own)), schedule(order),
+              unit(own), a(find_a(0)), b(find_b(0))
         {
             const int has_whole_units =
                 operand_a::has_whole_units(find_a(0)) && operand_b::has_whole_units(find_b(0));
             k_left = is_on ? count_k() : 0;
-            end = has_whole_units ? Depth : INT32_MAX;
+            end = slices > 1 ? 1 : has_whole_units ? Depth : INT32_MAX;
         }
 
         __device__ __forceinline__ int64_t find_first_k(void) const
@@ -133,12 +150,18 @@ struct tgi_mma {
         /* Return the operands from the unit's k number `k` on. */
         __device__ __forceinline__ tgi_mma_source<elem> find_a(int k) const
         {
-            return find_source_a(args, schedule.tile(unit), find_first_k() + k);
+            if constexpr (slices > 1)
+                return Math::find_a(given, schedule.tile(unit));
+            else
+                return find_source_a(args, schedule.tile(unit), find_first_k() + k);
         }
 
         __device__ __forceinline__ tgi_mma_source<elem> find_b(int k) const
         {
-            return find_source_b(args, schedule.tile(unit), find_first_k() + k);
+            if constexpr (slices > 1)
+                return Math::find_b(given, schedule.tile(unit));
+            else
+                return find_source_b(args, schedule.tile(unit), find_first_k() + k);
         }
 
         /* Issues part `index` of `count` of the copies of the stage, before all others those of a
@@ -151,7 +174,7 @@ struct tgi_mma {
                         Depth * args.problem.a.col);
                 b.issue(stage + operand_a::bytes, index * b_count / count,
                         (index + 1) * b_count / count, Depth * args.problem.b.row);
-            } else if (index == 0 && k_left > 0) {
+            } else if (slices == 1 && index == 0 && k_left > 0) {
                 const int k = count_k() - k_left;
                 operand_a::copy(stage, find_a(k), k_left);
                 operand_b::copy(stage + operand_a::bytes, find_b(k), k_left);
@@ -179,32 +202,47 @@ struct tgi_mma {
             }
     }
 
+    /* Return the first row and column of a thread's warp in the tile. */
+    static __device__ __forceinline__ int find_row(int thread)
+    {
+        return thread / 32 / (Cols / Warp_cols) * Warp_rows;
+    }
+
+    static __device__ __forceinline__ int find_col(int thread)
+    {
+        return thread / 32 % (Cols / Warp_cols) * Warp_cols;
+    }
+
     /* Forms the block's tiles one after another. The first stages of a tile are under way while the
      * sums of the tile before leave through the last stage. */
     template <class Schedule>
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given,
-                                                    const Schedule &schedule, uint32_t shared)
+    static __device__ __forceinline__ void multiply(const argument &given, const Schedule &schedule,
+                                                    uint32_t shared)
     {
-        const int warp = static_cast<int>(threadIdx.x) / 32;
-        const int row = warp / (Cols / Warp_cols) * Warp_rows;
-        const int col = warp % (Cols / Warp_cols) * Warp_cols;
+        const int thread = static_cast<int>(threadIdx.x);
+        const int row = find_row(thread), col = find_col(thread);
         float sums[row_parts][8 * col_parts];
         auto unit = schedule.begin(), before = unit;
 #pragma unroll 1
         for (;; before = unit, unit = schedule.next(unit)) {
             const int has_unit = unit < schedule.end();
             const auto own = has_unit ? unit : before;
-            stream<Schedule, decltype(unit)> left(schedule.problem(given, own), schedule, own,
-                                                  has_unit);
+            stream<Schedule, decltype(unit)> left(given, schedule, own, has_unit);
 #pragma unroll 1
             for (int i = 0; i < Stages - 1; i++) {
                 left.issue(shared + i * stage_bytes, 0, 1);
                 left.advance();
             }
-            if (unit != schedule.begin())
-                tgi_mma_store<Math, operand_b::is_mixed>(schedule.problem(given, before),
-                                                         schedule.tile(before), row, col, sums,
-                                                         shared + (Stages - 1) * stage_bytes);
+            if (unit != schedule.begin()) {
+                const uint32_t place = shared + (Stages - 1) * stage_bytes;
+                if constexpr (slices > 1)
+                    Math::store(given, schedule.tile(before), find_row(tgi_reread_thread()),
+                                find_col(tgi_reread_thread()), sums, place);
+                else
+                    tgi_mma_store<Math, operand_b::is_mixed>(schedule.problem(given, before),
+                                                             schedule.tile(before), row, col, sums,
+                                                             place);
+            }
             if (!has_unit)
                 break;
             add_tile(left, row, col, sums, shared);
@@ -218,7 +256,8 @@ struct tgi_mma {
                                                     float (&sums)[row_parts][8 * col_parts],
                                                     uint32_t shared)
     {
-        fragments parts[2]; /* one in use, one being read */
+        constexpr int is_ahead = slices == 1; /* else registers hold the fragments of one step */
+        fragments parts[2];                   /* one in use, one being read */
         float stage_sums[row_parts][8 * col_parts];
         float(&part)[row_parts][8 * col_parts] = Math::is_promoted ? stage_sums : sums;
 #pragma unroll
@@ -234,12 +273,16 @@ struct tgi_mma {
         uint32_t b_place = shared + operand_a::bytes + operand_b::find_fragment(col);
         const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
         uint32_t write = last_stage;
-        parts[0].read(a_place, b_place, 0);
+        if (is_ahead)
+            parts[0].read(a_place, b_place, 0, 0);
 #pragma unroll 1
         do {
 #pragma unroll
-            for (int j = 0; j < steps; j++) {
-                if (j == steps - 1) {
+            for (int i = 0; i < steps * Math::products; i++) {
+                const int j = i / Math::products, product = i % Math::products;
+                if (!is_ahead)
+                    parts[0].read(a_place, b_place, j, product);
+                if (j == steps - 1 && product == slices - 1) {
                     left.advance();
                     tgi_copy_async_wait<Stages - 2>();
                     /* Else a warp would read of the next stage what others have yet to copy, and
@@ -251,13 +294,15 @@ struct tgi_mma {
                     a_place += next;
                     b_place += next;
                 }
-                parts[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
+                if (is_ahead)
+                    parts[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps, 0);
                 if (j < steps - 1)
-                    left.issue(write, j, steps - 1);
-                parts[j % 2].multiply(part);
+                    left.issue(write, i, (steps - 1) * Math::products);
+                parts[is_ahead ? j % 2 : 0].multiply(part, product);
+                if (Math::is_promoted && product == Math::products - 1 &&
+                    (!is_ahead || j == steps - 1))
+                    promote(part, sums);
             }
-            if (Math::is_promoted)
-                promote(part, sums);
         } while (left.k_left > -(Stages - 1) * Depth);
         /* Else copies of the next tile would overwrite what slower warps still read. */
         __syncthreads();

@@ -15,11 +15,12 @@
                     threads, a_along_k, b_along_k>                                                 \
         symbol##_body;                                                                             \
     extern "C" __global__ void __launch_bounds__(threads, symbol##_body::blocks_per_sm)            \
-        symbol(const __grid_constant__ tgi_gemm_args args)                                         \
+        symbol(const __grid_constant__ symbol##_body::argument args)                               \
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
         tgi_wait_for_stream();                                                                     \
-        symbol##_body::multiply(args, tgi_block_schedule<rows, cols>(args),                        \
+        symbol##_body::multiply(args,                                                              \
+                                tgi_block_schedule<rows, cols>(symbol##_body::find_gemm(args)),    \
                                 tgi_shared_address(shared));                                       \
     }
 

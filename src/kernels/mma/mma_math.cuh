@@ -5,6 +5,9 @@
  *     elem                     an element as memory holds it; types of 16 bits have a `type` too
  *     words                    32-bit words of a fragment that instructions take
  *     is_promoted              1: the sums of a stage are formed apart and added in FP32
+ *     slices                   slices of an element, which is their sum, and products of pairs of
+ *     products, find_pair(i)   them, in order; 1, 1 and the only pair in tgi_mma_whole
+ *     given, find_gemm(args)   the kernel's argument, and the problem in it
  *     take<Is_a>(word, part)   makes them from the four that were read
  *     multiply(sum, a, b, h)   adds the products of a fragment of A and entries 8 h .. 8 h + 7 of
  *                              one of B
@@ -12,8 +15,26 @@
 #ifndef TGI_MMA_MATH_CUH
 #define TGI_MMA_MATH_CUH
 
+#include "kernels/copy/slice_pairs.cuh"
+#include "kernels/gemm_args.h"
 #include "kernels/ptx/convert.cuh"
 #include "kernels/ptx/warp_mma.cuh"
+
+/* A math whose elements are whole. */
+struct tgi_mma_whole {
+    typedef tgi_gemm_args given;
+    static constexpr int slices = 1, products = 1;
+
+    static __device__ constexpr tgi_slice_pair find_pair(int)
+    {
+        return {0, 0};
+    }
+
+    static __device__ __forceinline__ const tgi_gemm_args &find_gemm(const given &args)
+    {
+        return args;
+    }
+};
 
 template <int Bytes> struct tgi_mma_elem {
     typedef uint8_t type;
@@ -22,7 +43,7 @@ template <> struct tgi_mma_elem<2> {
     typedef uint16_t type;
 };
 
-template <tg_type Type> struct tgi_mma_16_bits {
+template <tg_type Type> struct tgi_mma_16_bits : tgi_mma_whole {
     typedef uint16_t elem;
     static constexpr tg_type type = Type;
     static constexpr int words = 4, is_promoted = 0;
@@ -44,7 +65,7 @@ template <tg_type Type> struct tgi_mma_16_bits {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /* FP32, rounded to TF32 in registers. */
-struct tgi_mma_tf32 {
+struct tgi_mma_tf32 : tgi_mma_whole {
     typedef uint32_t elem;
     static constexpr int words = 4, is_promoted = 0;
 
@@ -65,7 +86,7 @@ struct tgi_mma_tf32 {
 #endif
 
 /* FP8 by instructions of FP8, which keep 13 fraction bits of a sum. */
-template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 {
+template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 : tgi_mma_whole {
     typedef uint8_t elem;
     static constexpr int words = 4, is_promoted = 1;
 
@@ -86,7 +107,7 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 {
 
 /* FP8 by instructions of FP16, which hold it exactly. A word becomes two: the first two of its four
  * neighbours along k, and the other two. Their place in an instruction's k is free. */
-template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 {
+template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 : tgi_mma_whole {
     typedef uint8_t elem;
     static constexpr int words = 8, is_promoted = 0;
 
@@ -116,7 +137,7 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 {
  * of the type, and where every sum is rounded. A lane fetches what its sums need: of A words of k
  * of row lane / 4, then of the row eight below; of B, for both halves of its entries, words of
  * column 2 (lane % 4), then of the next one. */
-template <tg_type Type, tg_type B_type> struct tgi_mma_fma {
+template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_whole {
     static constexpr int elem_bytes = Type == TG_TYPE_BF16 || Type == TG_TYPE_FP16 ? 2 : 1;
     typedef typename tgi_mma_elem<elem_bytes>::type elem;
     static constexpr tg_type type = Type;

@@ -19,6 +19,7 @@
 #ifndef TGI_MMA_OPERAND_CUH
 #define TGI_MMA_OPERAND_CUH
 
+#include "kernels/copy/slice_args.h"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/mma/unit_lines.cuh"
 #include "kernels/ptx/shared_memory.cuh"
@@ -29,6 +30,7 @@ template <typename Elem> struct tgi_mma_source {
     const Elem *data;
     int64_t line_stride, elem_stride;
     int entry_count; /* rows of A or columns of B from the tile's first on, at most the tile's */
+    int group_count; /* groups of lines of a slice, if there are slices */
     int copy_bytes;  /* bytes of an access: 16, 8, 4, or those of an element */
     int is_padded;   /* 1: zeros follow each line to the end of its last access */
 
@@ -45,12 +47,14 @@ template <typename Elem> struct tgi_mma_source {
     }
 };
 
-/* Is_a: fragments are those of the wide operand of the matrix instruction. */
-template <typename Elem, int Count, int Depth, int Along_k, int Is_a, int Threads>
+/* Is_a: fragments are those of the wide operand of the matrix instruction. Slices: above 1, each
+ * entry has so many lines, those of a slice behind one another, as slices lie in memory
+ * (kernels/copy/slice_args.h): their units are permuted there already. */
+template <typename Elem, int Count, int Depth, int Along_k, int Is_a, int Threads, int Slices = 1>
 struct tgi_mma_operand {
     typedef tgi_mma_source<Elem> source;
     static constexpr int elem_bytes = sizeof(Elem);
-    static constexpr int lines = Along_k ? Count : Depth, elems = Along_k ? Depth : Count;
+    static constexpr int lines = Along_k ? Slices * Count : Depth, elems = Along_k ? Depth : Count;
     static constexpr int unit_elems = 16 / elem_bytes, step_elems = 32 / elem_bytes;
     static constexpr int units = elems / unit_elems, line_bytes = elems * elem_bytes;
     static constexpr int bytes = lines * line_bytes;
@@ -64,6 +68,8 @@ struct tgi_mma_operand {
     static_assert(!is_mixed || line_step % 16 == 0, "lines change places within 16");
     static_assert(Threads % units == 0 && (has_idle || lines % line_step == 0),
                   "a thread's accesses are alike");
+    static_assert(Slices == 1 || (Along_k && units == 4 && Count % line_step == 0),
+                  "slices lie along k");
 
     /* Returns which line lies at a place among those of a stage. Bits of its number change
      * places. */
@@ -99,6 +105,7 @@ struct tgi_mma_operand {
     struct copies {
         const Elem *data;
         int64_t access_bytes; /* from access to access */
+        int groups;           /* from the last group of a slice's lines to the next slice */
         int left;             /* entries from the thread's first on */
         int target;           /* place of the first access in a stage */
 
@@ -106,15 +113,17 @@ struct tgi_mma_operand {
         {
             data = from.data + find_line(own_place()) * from.line_stride + own_unit() * unit_elems;
             access_bytes = elem_bytes * line_step * from.line_stride;
+            groups = from.group_count - Count / TGI_GROUP_LINES;
             left = from.entry_count - (Along_k ? own_place() : own_unit() * unit_elems);
             if (has_idle && own_place() >= lines)
                 left = 0;
-            target = places::find(own_place(), own_unit());
+            target = Slices > 1 ? own_place() * line_bytes + own_unit() * 16
+                                : places::find(own_place(), own_unit());
         }
 
         __device__ __forceinline__ int is_inside(int i) const
         {
-            return left > (Along_k ? i * line_step : 0);
+            return left > (Along_k ? i * line_step % Count : 0);
         }
 
         /* Returns the place of access i in the stage at `stage`. Lines a step apart differ in the
@@ -126,7 +135,7 @@ struct tgi_mma_operand {
         }
 
         /* Issues accesses first .. end - 1 of the stage at `stage`, in order; the last one moves on
-         * to the next stage, `advance` elements away. */
+         * to the next stage, `advance` elements away. That of slices lies behind this one's. */
         __device__ __forceinline__ void issue(uint32_t stage, int first, int end, int64_t advance)
         {
 #pragma unroll
@@ -134,7 +143,9 @@ struct tgi_mma_operand {
                 tgi_copy_async_if<16>(find_target(stage, i), data, is_inside(i));
                 data = reinterpret_cast<const Elem *>(reinterpret_cast<const char *>(data) +
                                                       access_bytes);
-                if (i == accesses - 1)
+                if (Slices > 1 && (i + 1) * line_step % Count == 0)
+                    data += static_cast<int64_t>(groups) * (TGI_GROUP_BYTES / elem_bytes);
+                if (Slices == 1 && i == accesses - 1)
                     data += advance - accesses * (access_bytes / elem_bytes);
             }
         }
