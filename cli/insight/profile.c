@@ -151,8 +151,7 @@ static int simulate(const explain_case *shown, profile_entry *entry)
         entry->note = "not simulated: above 2^25 multiply-adds; see `tilegemm simulate`";
         return CLI_EXIT_OK;
     }
-    if (!cli_make_simulated_operands(cli_find_simulated_type(entry->kernel), shown->m, shown->n,
-                                     shown->k, 0, &operands)) {
+    if (!cli_make_kernel_operands(entry->kernel, shown->m, shown->n, shown->k, 0, &operands)) {
         cli_free_simulated_operands(&operands);
         return CLI_EXIT_WRONG;
     }

@@ -103,6 +103,7 @@ typedef struct simulate_case {
     cli_phase_list phases; /* phases of the kernel that runs */
     cli_request_log *log;  /* NULL: no requests */
     int has_findings;
+    int has_told; /* an error line tells why the kernel was not simulated */
 } simulate_case;
 
 static int show_progress(void *state, int64_t done_count, int64_t block_count)
@@ -247,16 +248,36 @@ static cli_depth choose_depth(const simulate_case *run, const tg_chip *chip, con
 
 static tg_status simulate(simulate_case *run, const tg_chip *chip, const char *kernel)
 {
-    tg_status status = TG_STATUS_OUT_OF_MEMORY;
     const cli_depth depth = choose_depth(run, chip, kernel);
-    if (!open_logs(run))
+    tg_status status = TG_STATUS_OUT_OF_MEMORY;
+    run->has_told = 1;
+    if (!open_logs(run)) {
         cli_print_error("out of memory; pass a smaller shape");
-    else if (cli_make_simulated_operands(cli_find_simulated_type(kernel), run->m, run->n, depth.k,
-                                         run->options->has_trace, &run->operands))
+    } else if (cli_make_kernel_operands(kernel, run->m, run->n, depth.k, run->options->has_trace,
+                                        &run->operands)) {
+        run->has_told = 0;
         status = simulate_one(run, chip, kernel, &depth);
+    }
     cli_free_simulated_operands(&run->operands);
     close_logs(run);
     return status;
+}
+
+/* Reports why a kernel was not simulated. A tile that no chip takes gets the reason that `explain`
+ * gives. */
+static int report_refusal(const simulate_case *run, tg_status status)
+{
+    const cli_query *query = &run->options->query;
+    tg_explanation explained;
+    if (run->has_told)
+        return CLI_EXIT_WRONG;
+    if (status != TG_STATUS_UNSUPPORTED || !query->tile ||
+        tg_explain_kernel(&run->table.chips[0].chip, query->kernel, query->tile, run->m, run->n,
+                          run->k, &explained) != TG_STATUS_OK ||
+        explained.prediction.is_legal)
+        return cli_report_status(status);
+    cli_print_error("--tile = %d: %s", query->tile, explained.prediction.reason);
+    return CLI_EXIT_USAGE;
 }
 
 /* Runs every kernel of the ladder that takes the tile and the sizes, and names the others with the
@@ -271,7 +292,7 @@ static int simulate_all(simulate_case *run, const tg_chip *chip)
             run->table.chip_count == 1)
             printf("%s\n\n", tg_get_error_detail());
         else if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
-            return cli_report_status(status);
+            return report_refusal(run, status);
     }
     return CLI_EXIT_OK;
 }
@@ -309,21 +330,6 @@ static int read_chips(simulate_case *run)
                                   &run->table.chips[c]);
     }
     return exit_code;
-}
-
-/* Reports why a kernel was not simulated. A tile that no chip takes gets the reason that `explain`
- * gives. */
-static int report_refusal(const simulate_case *run, tg_status status)
-{
-    const cli_query *query = &run->options->query;
-    tg_explanation explained;
-    if (status != TG_STATUS_UNSUPPORTED || !query->tile ||
-        tg_explain_kernel(&run->table.chips[0].chip, query->kernel, query->tile, run->m, run->n,
-                          run->k, &explained) != TG_STATUS_OK ||
-        explained.prediction.is_legal)
-        return cli_report_status(status);
-    cli_print_error("--tile = %d: %s", query->tile, explained.prediction.reason);
-    return CLI_EXIT_USAGE;
 }
 
 static int run_case(simulate_case *run)

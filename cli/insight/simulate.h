@@ -24,8 +24,10 @@ typedef struct simulated_operands {
 int cli_make_simulated_operands(tg_type type, int64_t m, int64_t n, int64_t k, int has_trace,
                                 simulated_operands *operands);
 
-/* Returns the type of A, B and D of a GPU kernel that its name or its family's names. */
-tg_type cli_find_simulated_type(const char *kernel);
+/* Makes operands of the type of a GPU kernel, which is named by its row or by its family. Returns 0
+ * as above. */
+int cli_make_kernel_operands(const char *kernel, int64_t m, int64_t n, int64_t k, int has_trace,
+                             simulated_operands *operands);
 void cli_free_simulated_operands(simulated_operands *operands);
 
 /* Returns an element of shared memory. */

@@ -15,17 +15,6 @@ static const size_t gap_bytes = (size_t)16 << 20;
 static const double trace_first_b = 100;
 static const int64_t filled_elems_most = INT32_MAX / 64; /* a larger matrix stays as allocated */
 
-tg_type cli_find_simulated_type(const char *kernel)
-{
-    for (int i = 0; i < tg_get_kernel_count(); i++) {
-        tg_kernel_info info;
-        if (tg_get_kernel_info(NULL, i, &info) == TG_STATUS_OK &&
-            strcmp(info.device, "cuda") == 0 && cli_is_named(&info, kernel))
-            return info.type;
-    }
-    return TG_TYPE_FP32; /* the tiles that the simulator alone has */
-}
-
 static void set_elem(tg_type type, void *memory, int64_t index, float value)
 {
     if (type == TG_TYPE_FP32)
@@ -56,6 +45,36 @@ int cli_make_simulated_operands(tg_type type, int64_t m, int64_t n, int64_t k, i
                                : (float)(j % 7 - 3));
     }
     return 1;
+}
+
+/* Finds the type of A, B and D of a GPU kernel by the name of the row or of its family. Tiles that
+ * the simulator alone has are of FP32. */
+static tg_status find_type(const char *kernel, tg_type *type)
+{
+    *type = TG_TYPE_FP32;
+    for (int i = 0; i < tg_get_kernel_count(); i++) {
+        tg_kernel_info info;
+        const tg_status status = tg_get_kernel_info(NULL, i, &info);
+        if (status != TG_STATUS_OK)
+            return status;
+        if (strcmp(info.device, "cuda") == 0 && cli_is_named(&info, kernel)) {
+            *type = info.type;
+            break;
+        }
+    }
+    return TG_STATUS_OK;
+}
+
+int cli_make_kernel_operands(const char *kernel, int64_t m, int64_t n, int64_t k, int has_trace,
+                             simulated_operands *operands)
+{
+    tg_type type;
+    *operands = (simulated_operands){{NULL, NULL, NULL}};
+    const tg_status status = find_type(kernel, &type);
+    if (status != TG_STATUS_OK)
+        cli_report_status(status);
+    return status == TG_STATUS_OK &&
+           cli_make_simulated_operands(type, m, n, k, has_trace, operands);
 }
 
 void cli_free_simulated_operands(simulated_operands *operands)

@@ -79,8 +79,8 @@ static int run(const report_case *report, const job *work, const tg_simulation *
 {
     simulated_operands operands;
     *simulation = NULL;
-    if (!cli_make_simulated_operands(cli_find_simulated_type(work->kernel), work->m, work->n,
-                                     work->depth.k, work->phases != NULL, &operands)) {
+    if (!cli_make_kernel_operands(work->kernel, work->m, work->n, work->depth.k,
+                                  work->phases != NULL, &operands)) {
         *exit_code = CLI_EXIT_WRONG;
     } else {
         const tg_status status = simulate(report, work, &operands, simulation);
