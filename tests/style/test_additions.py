@@ -110,8 +110,8 @@ class Additions(unittest.TestCase):
     def test_operand_is_refused_without_its_step(self):
         """Rows whose epilogue is by fragments lack the step of the operand; others have it."""
         def find_rows(text, rest):
-            return tuple(f"cuda_{family}_"
-                         for family in re.findall(rf"^TGI_CUDA_FAMILY\((\w+), {rest}\)", text, re.M))
+            families = re.findall(rf"^TGI_CUDA_FAMILY\((\w+), {rest}\)", text, re.M)
+            return tuple(f"cuda_{family}_" for family in families)
 
         def explain(problem):
             told = json.loads(run(self.tilegemm, "explain", problem, "--gpu", "h100", "--json"))
