@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,6 +65,17 @@ int cli_create_context(const tg_context_options *options, tg_context **context)
     return exit_code;
 }
 
+static error_t take_gpu(const char *arg, cli_query *query)
+{
+    const int most = query->has_several_gpus ? CLI_GPU_MOST : 1;
+    if (query->gpu_count == most) {
+        cli_print_error("--gpu = '%s' is one chip too many; pass at most %d", arg, most);
+        return EINVAL;
+    }
+    query->gpus[query->gpu_count++] = arg;
+    return 0;
+}
+
 error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_query *query)
 {
     switch (key) {
@@ -77,8 +89,7 @@ error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_
         query->isa = arg;
         return 0;
     case CLI_KEY_GPU:
-        query->gpu = arg;
-        return 0;
+        return take_gpu(arg, query);
     case CLI_KEY_KERNEL:
         query->kernel = arg;
         return 0;
@@ -97,17 +108,9 @@ error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_
     }
 }
 
-static error_t parse_option(int key, char *arg, struct argp_state *state)
+error_t cli_parse_query_option(int key, char *arg, struct argp_state *state)
 {
     return cli_take_query_option(key, arg, state, state->input);
-}
-
-int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
-                    cli_query *query)
-{
-    const struct argp argp = {.options = options, .parser = parse_option, .doc = doc};
-    *query = (cli_query){.device = NULL};
-    return cli_parse_words(argc, argv, &argp, query);
 }
 
 int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input)
@@ -121,21 +124,30 @@ void cli_require_shape(struct argp_state *state, const cli_query *query)
         argp_error(state, "name a shape, such as %s", query->shape_example);
 }
 
+int cli_is_plain_product(const tg_problem *problem)
+{
+    const tg_type type = problem->a.type;
+    char plain[512], given[512];
+    tg_problem alone =
+        tg_make_problem(tg_make_matrix(type, NULL, problem->d.row_count, problem->a.col_count),
+                        tg_make_matrix(type, NULL, problem->a.col_count, problem->d.col_count),
+                        tg_make_matrix(type, NULL, problem->d.row_count, problem->d.col_count));
+    return tg_format_problem(problem, given, sizeof given) == TG_STATUS_OK &&
+           tg_format_problem(&alone, plain, sizeof plain) == TG_STATUS_OK &&
+           strcmp(plain, given) == 0;
+}
+
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem)
 {
-    char plain[80], given[512];
     tg_status status = tg_parse_problem(shape, problem, sizeof *problem);
-    if (status == TG_STATUS_OK)
-        status = tg_format_problem(problem, given, sizeof given);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
     const int64_t m = problem->d.row_count, n = problem->d.col_count, k = problem->a.col_count;
-    snprintf(plain, sizeof plain, "%lldx%lldx%lld", (long long)m, (long long)n, (long long)k);
-    if (strcmp(plain, given) == 0 && m >= 1 && n >= 1 && k >= 1 && m <= most && n <= most &&
-        k <= most)
+    if (problem->a.type == TG_TYPE_FP32 && cli_is_plain_product(problem) && m >= 1 && n >= 1 &&
+        k >= 1 && m <= most && n <= most && k <= most)
         return CLI_EXIT_OK;
-    cli_print_error("shape = '%s', but %s D = A B of row-major FP32; pass MxNxK alone, each from 1 "
-                    "to %lld",
+    cli_print_error("shape = '%s', but %s D = A B of row-major matrices; pass MxNxK alone, each "
+                    "from 1 to %lld",
                     shape, what, (long long)most);
     return CLI_EXIT_USAGE;
 }
@@ -177,6 +189,10 @@ int cli_parse_int(const char *option, const char *text, int low, int high, int *
     if (end == text || *end != '\0') {
         cli_print_error("%s = '%s' is not a whole number; pass one from %d to %d", option, text,
                         low, high);
+        return 0;
+    }
+    if (high == INT_MAX && errno != ERANGE && number < low) {
+        cli_print_error("%s = %s is less than %d; pass one of at least %d", option, text, low, low);
         return 0;
     }
     if (errno == ERANGE || number < low || number > high) {

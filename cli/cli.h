@@ -20,7 +20,9 @@ enum cli_exit {
 /* Runs one command: argv[0] is "tilegemm <name>", the rest are its own arguments. Returns a
  * cli_exit. Wrong options end the process with CLI_EXIT_USAGE, --help and --version with
  * CLI_EXIT_OK. */
-#define CLI_COMMAND(name, summary) int cli_run_##name(int argc, char **argv);
+#define CLI_COMMAND(name, summary)                                                                 \
+    int cli_run_##name(int argc, char **argv);                                                     \
+    extern const struct argp cli_argp_##name; /* options and texts of its --help and manual */
 #include "commands.def"
 #undef CLI_COMMAND
 
@@ -42,12 +44,16 @@ int cli_report_status(tg_status status);
 int cli_create_context(const tg_context_options *options, tg_context **context);
 
 /* The options that several commands share. */
+enum { CLI_GPU_MOST = 4 };
 typedef struct cli_query {
-    const char *device, *isa, *gpu, *kernel, *shape; /* NULL: not given */
-    int tile;                                        /* 0: not given */
+    const char *device, *isa, *kernel, *shape; /* NULL: not given */
+    const char *gpus[CLI_GPU_MOST];            /* the first is NULL if none is given */
+    int gpu_count;
+    int tile; /* 0: not given */
     int has_json;
     /* The command sets these. A shape or a tile is refused without them. */
     const char *shape_example; /* for error lines */
+    int has_several_gpus;      /* 1: --gpu may be repeated */
     int tile_max;
 } cli_query;
 
@@ -65,9 +71,8 @@ enum cli_query_key {
 /* Handles one option of cli_query_key, or the shape, for the parser of a command. */
 error_t cli_take_query_option(int key, char *arg, struct argp_state *state, cli_query *query);
 
-/* Reads the command line of a command that has these options alone. Returns a cli_exit. */
-int cli_parse_query(int argc, char **argv, const struct argp_option *options, const char *doc,
-                    cli_query *query);
+/* The parser of a command that has these options alone; its input is a cli_query. */
+error_t cli_parse_query_option(int key, char *arg, struct argp_state *state);
 
 /* Runs argp_parse for a command whose input is `input`. Returns a cli_exit. */
 int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input);
@@ -75,7 +80,10 @@ int cli_parse_words(int argc, char **argv, const struct argp *argp, void *input)
 /* Refuses a command line without a shape. */
 void cli_require_shape(struct argp_state *state, const cli_query *query);
 
-/* Reads a shape that is MxNxK alone: D = A B of row-major FP32, each size from 1 to `most`. The
+/* Returns 1 for D = A B of row-major matrices of one type without gaps, and nothing else. */
+int cli_is_plain_product(const tg_problem *problem);
+
+/* Reads a shape that is MxNxK alone: such a product in FP32, each size from 1 to `most`. The
  * error line says `what` ("the page shows"). Returns a cli_exit. */
 int cli_parse_plain_shape(const char *shape, const char *what, int64_t most, tg_problem *problem);
 

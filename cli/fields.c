@@ -104,7 +104,7 @@ const cli_field cli_prediction_fields[] = {
     FIELD(launch_s, DOUBLE),
     FIELD(l1_s, DOUBLE),
     FIELD(shared_s, DOUBLE),
-    FIELD(fp32_s, DOUBLE),
+    FIELD(multiply_s, DOUBLE),
     FIELD(chain_s, DOUBLE),
     FIELD(dram_s, DOUBLE),
     FIELD(predicted_s, DOUBLE),

@@ -2,8 +2,8 @@
 # embedded in the library. Where the CUDA backend is left out, the host code still plans for chips,
 # and no context can be made.
 tg_add_part_option(TG_CUDA "CUDA backend")
-set(TG_CUDA_ARCHITECTURES "75;80;90a;ptx" CACHE STRING
-    "Chips with images; ptx: PTX for later ones; empty: no images, for tests of the host code")
+set(TG_CUDA_ARCHITECTURES "75;80;89;90a;ptx" CACHE STRING
+    "Ascending chips with images; ptx: PTX for later ones; empty: none, for tests of the host code")
 
 find_program(TG_NVCC nvcc HINTS "$ENV{CUDA_HOME}/bin" "$ENV{CUDA_PATH}/bin" /usr/local/cuda/bin)
 set(missing "")
@@ -22,22 +22,41 @@ endif()
 
 # Sets `options` to the -gencode options, and `names` to the architectures that errors list, for a
 # source of the range `range`: "80-89" is both ends and what lies between, "75-" has no end, "90a"
-# is that architecture alone. PTX is for chips later than all images, so a range that ends has none.
+# is that architecture alone. "75+" is machine code for chips of that major version, and its PTX for
+# later ones, whose driver compiles it if a row of such a source is named: they have better ones.
+# Machine code runs on later chips of its major version, so that an architecture has none of a
+# source if an earlier one of its major version has. Other PTX is for chips later than all images,
+# so a range that ends has none.
 function(tg_choose_architectures range options names)
     set(chosen "")
     set(found "")
+    set(majors "")
     string(REGEX MATCH "^([0-9]+)-([0-9]*)$" is_range "${range}")
     set(first "${CMAKE_MATCH_1}")
     set(last "${CMAKE_MATCH_2}")
+    string(REGEX MATCH "^([0-9]+)\\+$" is_first "${range}")
+    if(is_first)
+        set(first "${CMAKE_MATCH_1}")
+    endif()
+    string(REGEX REPLACE "[0-9][a-z]*$" "" first_major "${first}")
     foreach(chip IN LISTS TG_CUDA_ARCHITECTURES)
-        if(chip STREQUAL "ptx")
+        string(REGEX REPLACE "[0-9][a-z]*$" "" major "${chip}")
+        if(is_first AND (chip STREQUAL "ptx" OR
+                         (chip VERSION_GREATER first AND NOT major STREQUAL first_major)))
+            list(APPEND chosen -gencode=arch=compute_${first},code=compute_${first})
+            break()
+        elseif(chip STREQUAL "ptx")
             if(is_range AND last STREQUAL "")
                 list(APPEND chosen -gencode=arch=compute_90,code=compute_90)
                 list(APPEND found compute_90)
             endif()
         elseif((NOT is_range AND chip STREQUAL range) OR
-               (is_range AND chip VERSION_GREATER_EQUAL first AND
+               ((is_range OR is_first) AND chip VERSION_GREATER_EQUAL first AND
                 (last STREQUAL "" OR chip VERSION_LESS_EQUAL last)))
+            if(major IN_LIST majors)
+                continue()
+            endif()
+            list(APPEND majors "${major}")
             list(APPEND chosen -gencode=arch=compute_${chip},code=sm_${chip})
             list(APPEND found sm_${chip})
         endif()

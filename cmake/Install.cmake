@@ -8,7 +8,25 @@ install(TARGETS tilegemm tilegemm_static EXPORT tilegemmTargets
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES include/tilegemm.h include/tilegemm_lab.h include/tilegemm_sim.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE)
+
+# The manual pages of the functions come from the headers.
+find_program(TG_AWK NAMES mawk gawk awk)
+if(TG_AWK)
+    set(manual3 "${PROJECT_BINARY_DIR}/manual3")
+    file(GLOB public_headers CONFIGURE_DEPENDS include/*.h)
+    add_custom_command(OUTPUT "${manual3}/tilegemm.3"
+        COMMAND ${CMAKE_COMMAND} -E make_directory "${manual3}"
+        COMMAND "${TG_AWK}" -v "out=${manual3}" -v "version=${PROJECT_VERSION}"
+                -f "${PROJECT_SOURCE_DIR}/cmake/manual3.awk" ${public_headers}
+        DEPENDS ${public_headers} "${PROJECT_SOURCE_DIR}/cmake/manual3.awk"
+        VERBATIM)
+    add_custom_target(tilegemm_manual3 ALL DEPENDS "${manual3}/tilegemm.3")
+    install(DIRECTORY "${manual3}/" DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+else()
+    message(STATUS "manual pages of functions: left out, they need mawk")
+endif()
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/tilegemm")
 install(EXPORT tilegemmTargets NAMESPACE tilegemm:: DESTINATION ${package_dir})

@@ -29,16 +29,24 @@ set(TG_SIM_FLAGS -std=c++17 -x c++ -S -O1 -g1 -fPIC -fvisibility=hidden -ffp-con
     -fno-optimize-sibling-calls -Wall -Wextra ${TG_WERROR} -Wno-unknown-pragmas
     -Wno-unused-parameter)
 
-# tg_add_simulated_kernels(object source include_folder...): a command that makes `object` of a
-# kernel source; the folders come before src/ and include/.
-function(tg_add_simulated_kernels object source)
-    set(folders ${ARGN} "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
-    list(TRANSFORM folders PREPEND "-I")
+# tg_add_simulated_kernels(kind object source include_folder...): a command that makes `object` of a
+# kernel source; the folders come before src/ and include/. `kind` is LADDER, whose additions and
+# multiplications of FP32 are counted, or PRODUCTION.
+function(tg_add_simulated_kernels kind object source)
     set(sim "${PROJECT_SOURCE_DIR}/src/sim")
+    # Kernels include cuda_runtime.h, for which cuda_on_host.h stands.
+    set(headers "${PROJECT_BINARY_DIR}/simulated_headers")
+    file(CONFIGURE OUTPUT "${headers}/cuda_runtime.h" CONTENT "")
+    set(folders ${ARGN} "${headers}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+    list(TRANSFORM folders PREPEND "-I")
+    set(flags ${TG_SIM_FLAGS})
+    if(kind STREQUAL PRODUCTION)
+        list(APPEND flags -DTGI_SIM_PLAIN -Wno-unused-function -Wno-maybe-uninitialized)
+    endif()
     add_custom_command(OUTPUT "${object}"
-        COMMAND "${CMAKE_CXX_COMPILER}" ${TG_SIM_FLAGS} -include "${sim}/cuda_on_host.h" ${folders}
+        COMMAND "${CMAKE_CXX_COMPILER}" ${flags} -include "${sim}/cuda_on_host.h" ${folders}
                 -MD -MT "${object}" -MF "${object}.d" -o "${object}.compiled.s" "${source}"
-        COMMAND "${TG_AWK}" -v host_header=cuda_on_host.h -f "${sim}/sites.awk"
+        COMMAND "${TG_AWK}" -f "${sim}/sites.awk"
                 "${object}.compiled.s" > "${object}.s"
         COMMAND "${CMAKE_C_COMPILER}" -c -o "${object}" "${object}.s"
         DEPENDS "${source}" "${sim}/sites.awk"

@@ -168,18 +168,20 @@ typedef struct tg_prediction {
     double wave_count;             /* block_count over the blocks that run at once */
     double dram_read_bytes, dram_write_bytes; /* with an L2 of the chip's size */
     double peak_flop_per_s, ridge_flop_per_byte;
-    const char *bound;   /* "memory" if flop_per_byte is below the ridge, else "compute" */
-    const char *limiter; /* longest part: "launch", "l1", "shared", "fp32", "chain" or "dram" */
-    double launch_s, l1_s, shared_s, fp32_s, chain_s, dram_s;
-    double
-        predicted_s;   /* launch + max(l1 + shared + fp32, chain, dram without the store of D), then
-                         * that store */
-    double peak_share; /* useful_flops / predicted_s / peak_flop_per_s */
+    const char *bound; /* "memory" if flop_per_byte is below the ridge, else "compute" */
+    /* The longest part: "launch", "l1", "shared", "fp32" or, on tensor cores, "tensor", "chain" or
+     * "dram". */
+    const char *limiter;
+    double launch_s, l1_s, shared_s, multiply_s, chain_s, dram_s;
+    double predicted_s; /* launch + max(l1 + shared + multiply, chain, dram without the store of D),
+                         * then that store */
+    double peak_share;  /* useful_flops / predicted_s / peak_flop_per_s */
 } tg_prediction;
 
 typedef struct tg_explanation {
     char kernel[64];
     const char *family; /* "edges"; static storage */
+    tg_type type;       /* type of A, B and D */
     int ladder_rung, is_in_table;
     tg_traffic traffic;
     tg_prediction prediction;

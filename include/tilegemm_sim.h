@@ -78,8 +78,9 @@ typedef struct tg_trace_phase {
     int access_count;
     const tg_trace_sum *sums; /* sums that the phase changed */
     int sum_count;
-    const float *shared; /* shared memory after the phase; NULL if it has none */
+    const void *shared; /* shared memory after the phase; NULL if it has none */
     int64_t shared_bytes;
+    tg_type type; /* type of A, B, D and of the elements of shared memory */
 } tg_trace_phase;
 
 /* The simulator calls it at the end of each phase. The memory of *phase is valid during the
@@ -103,11 +104,12 @@ typedef struct tg_simulated_request {
     const char *source; /* text of the line, as in tg_simulated_line */
     int source_length;
     char space; /* see tg_trace_access */
-    int is_write, is_in_background, elem_count;
-    uint32_t active_lanes; /* bit i: lane i takes part */
-    int64_t indices[32];   /* first element of each active lane, as in tg_trace_access */
-    int sector_count;      /* sectors of 32 bytes, in global memory */
-    int part_count;        /* entries of `parts`, in shared memory */
+    int is_write, is_in_background;
+    int elem_count, elem_bytes; /* a lane's; elements of shared memory are words */
+    uint32_t active_lanes;      /* bit i: lane i takes part */
+    int64_t indices[32];        /* first element of each active lane, as in tg_trace_access */
+    int sector_count;           /* sectors of 32 bytes, in global memory */
+    int part_count;             /* entries of `parts`, in shared memory */
     tg_bank_part parts[4];
 } tg_simulated_request;
 
@@ -121,9 +123,11 @@ typedef int tg_simulation_progress(void *state, int64_t done_count, int64_t bloc
 typedef struct tg_simulation_options {
     const char *kernel; /* takes tg_explain_kernel's names, but tiles of 1 .. 32 in rungs 1 to 6 */
     int tile;
-    const float *a, *b; /* m x k and k x n, row-major without gaps; counts hold for this place */
-    float *d;           /* m x n; holds the product if all blocks ran */
-    int64_t l2_bytes;   /* size of the L2 cache that is modelled (default: 60 MiB, an H200's) */
+    /* m x k and k x n elements of the kernel's type, row-major without gaps; counts hold for this
+     * place */
+    const void *a, *b;
+    void *d;          /* m x n; holds the product if all blocks ran */
+    int64_t l2_bytes; /* size of the L2 cache that is modelled (default: 60 MiB, an H200's) */
     /* Multiply-adds up to which all blocks run. Beyond it only some of them do (default: 2^28). */
     int64_t work_limit;
     /* The barrier at which no thread waits, from 1 on in the order of the kernel; the findings say

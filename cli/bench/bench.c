@@ -41,8 +41,8 @@ static const struct argp_option option_list[] = {
      0},
     {"precision", key_precision, "NAME", 0,
      "default, ieee_fp32, ieee_fp64, tf32, bf16x3, bf16x6, bf16x9 or fp16x3", 0},
-    {"batch-invariant", key_batch_invariant, NULL, 0, "Ask for sums whose order depends on k alone",
-     0},
+    {"batch-invariant", key_batch_invariant, NULL, 0,
+     "Ask for sums whose order does not depend on m", 0},
     {"kernel", 'k', "NAME", 0,
      "best (the planner's choice, the default), ladder, all, unfused, or a name that tilegemm "
      "kernels lists; may be repeated",
@@ -326,27 +326,28 @@ static int measure_and_write(const bench_options *options, int argc, char **argv
     return exit_code;
 }
 
+const struct argp cli_argp_bench = {
+    .options = option_list,
+    .parser = parse_option,
+    .doc = "Measure kernels in turn with other libraries, and check what each computed.\v"
+           "Contenders run one after the other in every round, so that a change of clock "
+           "or load hits all of them. The time shown is the median of the samples. A "
+           "ratio over 1 means that our fastest kernel beats the fastest peer.\n\n"
+           "Examples:\n"
+           "  tilegemm bench --shape 1024x1024x1024 --threads 1,2\n"
+           "  tilegemm bench --suite skinny --type fp32,fp64 --json skinny.json\n"
+           "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n"
+           "  tilegemm bench --device sim --shape 256x256x256 --kernel ladder\n\n"
+           "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_CUBLAS, ... (a folder or a "
+           "file) if that is set.",
+};
+
 int cli_run_bench(int argc, char **argv)
 {
-    static const struct argp argp = {
-        .options = option_list,
-        .parser = parse_option,
-        .doc = "Measure kernels in turn with other libraries, and check what each computed.\v"
-               "Contenders run one after the other in every round, so that a change of clock "
-               "or load hits all of them. The time shown is the median of the samples. A "
-               "ratio over 1 means that our fastest kernel beats the fastest peer.\n\n"
-               "Examples:\n"
-               "  tilegemm bench --shape 1024x1024x1024 --threads 1,2\n"
-               "  tilegemm bench --suite skinny --type fp32,fp64 --json skinny.json\n"
-               "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n"
-               "  tilegemm bench --device sim --shape 256x256x256 --kernel ladder\n\n"
-               "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_CUBLAS, ... (a folder or a "
-               "file) if that is set.",
-    };
     bench_options options = {
         .min_time_s = 0.005, .max_time_s = -1.0 /* not given */, .round_count = 15};
     int exit_code = CLI_EXIT_OK;
-    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
+    if (cli_parse_words(argc, argv, &cli_argp_bench, &options) != CLI_EXIT_OK)
         exit_code = options.refused_code != CLI_EXIT_OK ? options.refused_code : CLI_EXIT_USAGE;
     cli_read_machine(&options.machine);
     if (exit_code == CLI_EXIT_OK)

@@ -57,6 +57,20 @@ static int has_work(const bench_result *result)
     return 0;
 }
 
+/* Skips kernels of a product that is not counted: tg_simulate_kernel takes D = A B alone. */
+static void skip_uncounted(bench_result *result)
+{
+    if (cli_is_plain_product(&result->shape->problem))
+        return;
+    for (int i = 0; i < result->contender_count; i++) {
+        bench_contender *contender = &result->contenders[i];
+        if (!contender->skip_reason[0])
+            snprintf(contender->skip_reason, sizeof contender->skip_reason,
+                     "counts are those of row-major products without an epilogue; `multiply "
+                     "--device sim` checks this one");
+    }
+}
+
 /* Skips kernels that do not run because no product is formed. */
 static void skip_empty(bench_result *result)
 {
@@ -94,11 +108,12 @@ int cli_simulate_result(const bench_options *options, tg_context *context, bench
         return exit_code;
     tell_refusal(context, result);
     skip_empty(result);
+    skip_uncounted(result);
     if (!cli_check_memory(result, cli_count_operand_bytes(&problem)) || !has_work(result))
         return CLI_EXIT_OK;
-    /* A legal kernel multiplies row-major FP32 and nothing else. */
-    if (!cli_make_simulated_operands(problem.d.row_count, problem.d.col_count, problem.a.col_count,
-                                     0, &operands))
+    /* A legal kernel multiplies row-major matrices of one type and nothing else. */
+    if (!cli_make_simulated_operands(problem.a.type, problem.d.row_count, problem.d.col_count,
+                                     problem.a.col_count, 0, &operands))
         exit_code = CLI_EXIT_WRONG;
     problem.a.data = operands.memory[0];
     problem.b.data = operands.memory[1];

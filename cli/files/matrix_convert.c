@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,11 +56,60 @@ double cli_load_element(const tg_matrix *view, int64_t row, int64_t col)
                              row * view->row_stride + col * view->col_stride);
 }
 
-int cli_convert_matrix(tg_matrix *view, tg_type type, cli_progress *progress, void **owned,
-                       cli_file_error *error)
+/* Reads an integer. Returns the FP64 number of the same value, or sets *is_exact to 0. */
+static double load_integer(cli_integer integer, const void *data, int64_t index, int *is_exact)
 {
-    int64_t m = view->row_count, n = view->col_count, bytes;
-    if (__builtin_mul_overflow(m, n, &bytes) ||
+    uint64_t bits = 0;
+    const int bit_count = 8 * integer.elem_bytes;
+    memcpy(&bits, (const char *)data + index * integer.elem_bytes, (size_t)integer.elem_bytes);
+    const int is_negative = integer.is_signed && bits >> (bit_count - 1) & 1;
+    if (is_negative && bit_count < 64)
+        bits |= UINT64_MAX << bit_count;
+    const uint64_t magnitude = is_negative ? 0 - bits : bits;
+    const double value = (double)magnitude;
+    *is_exact = value < 0x1p64 && (uint64_t)value == magnitude;
+    return is_negative ? -value : value;
+}
+
+/* Converts element (batch, row, col) and stores it at `index`. */
+static int convert_element(const cli_array *array, const int64_t place[3], tg_type type, void *data,
+                           int64_t index, cli_file_error *error)
+{
+    const tg_matrix *view = &array->view;
+    const int64_t source =
+        place[0] * view->batch_stride + place[1] * view->row_stride + place[2] * view->col_stride;
+    int is_exact = 1;
+    const double value = array->integer.elem_bytes
+                             ? load_integer(array->integer, view->data, source, &is_exact)
+                             : check_get_element(view->type, view->data, source);
+    const int is_stored = cli_store_element(type, data, index, value);
+    if (is_stored && array->integer.elem_bytes)
+        is_exact = is_exact && check_get_element(type, data, index) == value;
+    if (is_stored && is_exact)
+        return CLI_EXIT_OK;
+    char at[80];
+    if (array->dim_count == 3)
+        snprintf(at, sizeof at, "(%lld, %lld, %lld)", (long long)place[0], (long long)place[1],
+                 (long long)place[2]);
+    else
+        snprintf(at, sizeof at, "(%lld, %lld)", (long long)place[1], (long long)place[2]);
+    if (!is_stored)
+        return cli_fail_file(error, CLI_EXIT_USAGE,
+                             "element %s = %g is beyond the largest %s, %g; pass a --type with a "
+                             "wider range",
+                             at, value, tg_get_type_name(type), cli_get_type_max(type));
+    return cli_fail_file(error, CLI_EXIT_USAGE,
+                         "element %s = %.20g is not exact in %s; pass a --type with more bits, or "
+                         "save the array as floating-point numbers",
+                         at, value, tg_get_type_name(type));
+}
+
+int cli_convert_array(cli_array *array, tg_type type, cli_progress *progress, void **owned,
+                      cli_file_error *error)
+{
+    const int64_t m = array->view.row_count, n = array->view.col_count, count = array->batch_count;
+    int64_t bytes;
+    if (__builtin_mul_overflow(m, n, &bytes) || __builtin_mul_overflow(bytes, count, &bytes) ||
         __builtin_mul_overflow(bytes, tg_get_type_bytes(type), &bytes))
         return cli_fail_file(error, CLI_EXIT_USAGE, "%lld x %lld %s needs more than 2^63 - 1 bytes",
                              (long long)m, (long long)n, tg_get_type_name(type));
@@ -69,25 +119,24 @@ int cli_convert_matrix(tg_matrix *view, tg_type type, cli_progress *progress, vo
                              "out of memory: the matrix in %s needs %lld bytes",
                              tg_get_type_name(type), (long long)bytes);
     int64_t unseen_count = 0; /* elements since progress was last shown */
-    for (int64_t i = 0; n > 0 && i < m; i++) {
+    for (int64_t row = 0; n > 0 && row < count * m; row++) {
         for (int64_t j = 0; j < n; j++) {
-            double value = cli_load_element(view, i, j);
-            if (!cli_store_element(type, data, i * n + j, value)) {
+            const int64_t place[3] = {row / m, row % m, j};
+            const int code = convert_element(array, place, type, data, row * n + j, error);
+            if (code != CLI_EXIT_OK) {
                 free(data);
-                return cli_fail_file(error, CLI_EXIT_USAGE,
-                                     "element (%lld, %lld) = %g is beyond the largest %s, %g; pass "
-                                     "a --type with a wider range",
-                                     (long long)i, (long long)j, value, tg_get_type_name(type),
-                                     cli_get_type_max(type));
+                return code;
             }
         }
         unseen_count += n;
         if (unseen_count >= CLI_PROGRESS_INTERVAL) {
-            cli_show_progress(progress, i + 1, m);
+            cli_show_progress(progress, row + 1, count * m);
             unseen_count = 0;
         }
     }
     *owned = data;
-    *view = tg_make_matrix(type, data, m, n);
+    array->view = tg_make_matrix(type, data, m, n);
+    array->view.batch_stride = array->dim_count == 3 ? m * n : 0;
+    array->integer = (cli_integer){0, 0};
     return CLI_EXIT_OK;
 }

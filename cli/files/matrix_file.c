@@ -2,10 +2,11 @@
 #include "check.h"
 #include "files/matrix_convert.h"
 #include "files/mtx_read.h"
-#include "files/npy_read.h"
+#include "files/npz_read.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,9 @@ int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *err
         return cli_fail_file(error, CLI_EXIT_USAGE,
                              "-: standard input cannot be mapped; store the matrix in a .npy or "
                              ".mtx file (a file named - is ./-)");
-    int code = map_file(path, file, error);
+    char archive[PATH_MAX];
+    const char *member = cli_split_npz_path(path, archive, sizeof archive);
+    int code = map_file(member ? archive : path, file, error);
     if (code != CLI_EXIT_OK)
         return code;
     size_t npy_bytes = strlen(CLI_NPY_MAGIC), mtx_bytes = strlen(CLI_MTX_MAGIC);
@@ -88,14 +91,21 @@ int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *err
     if (map_bytes >= npy_bytes && memcmp(file->map, CLI_NPY_MAGIC, npy_bytes) == 0) {
         file->format = CLI_FORMAT_NPY;
         code =
-            name_file(error, path, cli_parse_npy(file->map, file->map_bytes, &file->view, error));
+            name_file(error, path, cli_parse_npy(file->map, file->map_bytes, &file->array, error));
+    } else if (cli_is_npz(file->map, file->map_bytes)) {
+        const void *bytes;
+        int64_t byte_count;
+        code = cli_find_npz_array(file->map, file->map_bytes, member, &bytes, &byte_count, error);
+        if (code == CLI_EXIT_OK)
+            code = cli_parse_npy(bytes, byte_count, &file->array, error);
+        name_file(error, path, code);
     } else if (map_bytes >= mtx_bytes && strncasecmp(file->map, CLI_MTX_MAGIC, mtx_bytes) == 0) {
         file->format = CLI_FORMAT_MTX;
-        file->view.type = TG_TYPE_FP64;
+        file->array = (cli_array){.view = {.type = TG_TYPE_FP64}, .dim_count = 2, .batch_count = 1};
     } else {
         code = cli_fail_file(error, CLI_EXIT_USAGE,
-                             "%s: neither a NumPy .npy nor a MatrixMarket .mtx file (it starts "
-                             "with neither's signature)",
+                             "%s: neither a NumPy .npy or .npz nor a MatrixMarket .mtx file (it "
+                             "starts with no signature of theirs)",
                              path);
     }
     if (code != CLI_EXIT_OK)
@@ -110,11 +120,12 @@ static void unmap(cli_matrix_file *file)
     file->map = NULL;
 }
 
-/* Returns the bytes of the view's elements in `type`; INT64_MAX if 63 bits do not hold them. */
-static int64_t get_view_bytes(const tg_matrix *view, tg_type type)
+/* Returns the bytes of the array's elements in `type`; INT64_MAX if 63 bits do not hold them. */
+static int64_t get_array_bytes(const cli_array *array, tg_type type)
 {
     int64_t bytes;
-    if (__builtin_mul_overflow(view->row_count, view->col_count, &bytes) ||
+    if (__builtin_mul_overflow(array->view.row_count, array->view.col_count, &bytes) ||
+        __builtin_mul_overflow(bytes, array->batch_count, &bytes) ||
         __builtin_mul_overflow(bytes, tg_get_type_bytes(type), &bytes))
         return INT64_MAX;
     return bytes;
@@ -127,10 +138,10 @@ static int load_mtx(cli_matrix_file *file, tg_type type, cli_memory *memory, cli
     snprintf(label, sizeof label, "reading %.50s", file->path);
     cli_start_progress(progress, label);
     int code = cli_parse_mtx(file->map, file->map_bytes, type, memory->left_bytes, progress,
-                             &file->view, &file->owned, error);
+                             &file->array.view, &file->owned, error);
     cli_end_progress(progress);
     if (code == CLI_EXIT_OK)
-        code = cli_reserve_memory(memory, get_view_bytes(&file->view, type), "the matrix", error);
+        code = cli_reserve_memory(memory, get_array_bytes(&file->array, type), "the matrix", error);
     return name_file(error, file->path, code);
 }
 
@@ -139,9 +150,9 @@ static int load_mtx(cli_matrix_file *file, tg_type type, cli_memory *memory, cli
 static int copy_misaligned(cli_matrix_file *file, cli_memory *memory, void **copy,
                            cli_file_error *error)
 {
-    tg_matrix *view = &file->view;
+    tg_matrix *view = &file->array.view;
     size_t elem_bytes = (size_t)tg_get_type_bytes(view->type);
-    size_t bytes = (size_t)get_view_bytes(view, view->type);
+    size_t bytes = (size_t)get_array_bytes(&file->array, view->type);
     if (bytes == 0 || (uintptr_t)view->data % elem_bytes == 0)
         return CLI_EXIT_OK;
     int code = cli_reserve_memory(memory, (int64_t)bytes, "an aligned copy", error);
@@ -156,28 +167,42 @@ static int copy_misaligned(cli_matrix_file *file, cli_memory *memory, void **cop
     return CLI_EXIT_OK;
 }
 
+/* Bytes are FP8 numbers of the type asked for, and so are unsigned integers of 8 bits; those of 16
+ * bits hold the bits of BF16 if that is asked for. */
+static void take_bits(cli_array *array, tg_type type)
+{
+    const int is_unsigned = array->integer.elem_bytes && !array->integer.is_signed;
+    if ((check_is_fp8(array->view.type) && check_is_fp8(type)) ||
+        (is_unsigned && ((array->integer.elem_bytes == 1 && check_is_fp8(type)) ||
+                         (array->integer.elem_bytes == 2 && type == TG_TYPE_BF16)))) {
+        array->integer = (cli_integer){0, 0};
+        array->view.type = type;
+    }
+}
+
 static int load_npy(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
                     cli_file_error *error)
 {
     void *aligned = NULL;
     int code = CLI_EXIT_OK;
-    if (check_is_fp8(file->view.type) && check_is_fp8(type))
-        file->view.type = type;
-    else if (check_is_fp8(file->view.type))
+    take_bits(&file->array, type);
+    tg_matrix *view = &file->array.view;
+    const int is_integer = file->array.integer.elem_bytes > 0;
+    if (check_is_fp8(view->type) && type != view->type)
         code = cli_fail_file(error, CLI_EXIT_USAGE,
                              "elements of one byte are taken as FP8, not converted to %s; pass "
                              "--type fp8_e4m3 or --type fp8_e5m2",
                              tg_get_type_name(type));
-    if (code == CLI_EXIT_OK)
+    if (code == CLI_EXIT_OK && !is_integer)
         code = copy_misaligned(file, memory, &aligned, error);
-    if (code == CLI_EXIT_OK && type != file->view.type) {
+    if (code == CLI_EXIT_OK && (is_integer || type != view->type)) {
         char label[64];
         snprintf(label, sizeof label, "converting %.50s", file->path);
         cli_start_progress(progress, label);
-        code =
-            cli_reserve_memory(memory, get_view_bytes(&file->view, type), "the conversion", error);
+        code = cli_reserve_memory(memory, get_array_bytes(&file->array, type), "the conversion",
+                                  error);
         if (code == CLI_EXIT_OK)
-            code = cli_convert_matrix(&file->view, type, progress, &file->owned, error);
+            code = cli_convert_array(&file->array, type, progress, &file->owned, error);
         cli_end_progress(progress);
         free(aligned);
     } else {

@@ -1,6 +1,6 @@
 /*
- * Matrices in files: NumPy .npy and MatrixMarket .mtx. A .npy file of the type asked for is mapped,
- * not copied; a .mtx file is parsed into memory.
+ * Matrices in files: NumPy .npy and .npz, MatrixMarket .mtx. A .npy file of the type asked for is
+ * mapped, not copied; a .mtx file is parsed into memory.
  *
  * Opening has two steps, because the other operand decides the element type of a text file:
  * cli_open_matrix reads the header, cli_load_matrix gives the elements in a type.
@@ -15,6 +15,7 @@
 #define TG_CLI_MATRIX_FILE_H
 
 #include "files/matrix_memory.h"
+#include "files/npy_read.h"
 #include "progress.h"
 
 typedef enum cli_file_format { CLI_FORMAT_NPY = 0, CLI_FORMAT_MTX = 1 } cli_file_format;
@@ -25,20 +26,22 @@ typedef struct cli_matrix_file {
     cli_file_format format;
     void *map; /* the file, read-only */
     int64_t map_bytes;
-    void *owned;    /* elements that could not stay in the map, or NULL */
-    tg_matrix view; /* after opening a .npy file as stored; after loading in the type asked for */
+    void *owned;     /* elements that could not stay in the map, or NULL */
+    cli_array array; /* after opening a .npy file as stored; after loading in the type asked for */
 } cli_matrix_file;
 
 /* Finds the format that a path's extension names. Returns CLI_EXIT_USAGE if it names none. */
 int cli_find_format(const char *path, cli_file_format *format, cli_file_error *error);
 
-/* Maps the file and reads its header. The file's content decides its format, not its name. On
- * success the caller passes *file to cli_close_matrix. Returns a cli_exit. */
+/* Maps the file and reads its header. The file's content decides its format, not its name;
+ * FILE.npz:NAME is the array of that name. On success the caller passes *file to cli_close_matrix.
+ * Returns a cli_exit. */
 int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *error);
 
-/* Makes file->view a view of elements of `type`; a copy is charged to `memory`. Elements of one
- * byte are taken as FP8 of `type` and never converted. A finite number beyond the largest of `type`
- * is an error. `progress` may be NULL. Returns a cli_exit. */
+/* Makes file->array.view a view of elements of `type`; a copy is charged to `memory`. Bytes are
+ * taken as FP8 of `type`, and unsigned integers of 16 bits as BF16 if that is `type`. A finite
+ * number beyond the largest of `type` and an integer that is not exact in it are errors. `progress`
+ * may be NULL. Returns a cli_exit. */
 int cli_load_matrix(cli_matrix_file *file, tg_type type, cli_memory *memory, cli_progress *progress,
                     cli_file_error *error);
 

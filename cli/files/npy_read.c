@@ -11,7 +11,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, ".npy views assume lit
 typedef struct npy_header {
     char descr[TEXT_BYTES];
     char shape[TEXT_BYTES]; /* text of the file */
-    int64_t size[2];        /* the first two dimensions */
+    int64_t size[3];        /* the first three dimensions */
     int dim_count;
     int is_fortran;
     int has_descr, has_fortran, has_shape;
@@ -126,7 +126,7 @@ static int parse_shape(npy_text *text, npy_header *header)
             return fail_text(text, "',' or ')'");
         if ((status = parse_dimension(text, &size)) != CLI_EXIT_OK)
             return status;
-        if (header->dim_count < 2)
+        if (header->dim_count < 3)
             header->size[header->dim_count] = size;
         header->dim_count++;
         is_separated = take(text, ',');
@@ -188,7 +188,42 @@ static int parse_dict(npy_text *text, npy_header *header)
     return CLI_EXIT_OK;
 }
 
-static int find_type(const char *descr, tg_type *type, cli_file_error *error)
+/* Returns 1 if the text names integers or truth values, which this machine reads as they are. */
+static int find_integer(const char *descr, cli_integer *integer)
+{
+    const int is_native = descr[0] == '<' || (descr[0] == '|' && descr[2] == '1');
+    if (!is_native || !descr[1] || !strchr("iub", descr[1]) || !strchr("1248", descr[2]) ||
+        !descr[2] || descr[3])
+        return 0;
+    *integer = (cli_integer){.elem_bytes = descr[2] - '0', .is_signed = descr[1] != 'u'};
+    return 1;
+}
+
+/* Says why the elements are not read, and what to save instead without losing any of them. */
+static int refuse_type(const char *descr, cli_file_error *error)
+{
+    if (descr[0] == '>' && descr[1] && strchr("fViu", descr[1]))
+        return cli_fail_file(error, CLI_EXIT_USAGE,
+                             "the elements are byte-swapped (descr '%s'); save them little-endian, "
+                             "for example a.astype(a.dtype.newbyteorder('<'))",
+                             descr);
+    if (strchr(descr, 'O'))
+        return cli_fail_file(error, CLI_EXIT_USAGE,
+                             "the elements are Python objects (descr '%s'), which are pickled and "
+                             "never loaded; save numbers",
+                             descr);
+    if (descr[0] && descr[1] == 'c')
+        return cli_fail_file(error, CLI_EXIT_USAGE,
+                             "the elements are complex (descr '%s'); save a.real and a.imag, and "
+                             "multiply them one by one",
+                             descr);
+    return cli_fail_file(error, CLI_EXIT_USAGE,
+                         "the element type '%s' is not read; float16, float32, float64, bfloat16 "
+                         "and 8-bit floats of ml_dtypes, integers of up to 64 bits and bool are",
+                         descr);
+}
+
+static int find_type(const char *descr, cli_array *array, cli_file_error *error)
 {
     static const struct {
         const char *descr;
@@ -201,28 +236,15 @@ static int find_type(const char *descr, tg_type *type, cli_file_error *error)
                  {"|V2", TG_TYPE_BF16},
                  /* ml_dtypes writes both FP8 types so, as bytes. The user names the type. */
                  {"|V1", TG_TYPE_FP8_E4M3},
-                 {"<V1", TG_TYPE_FP8_E4M3},
-                 {"|u1", TG_TYPE_FP8_E4M3}};
+                 {"<V1", TG_TYPE_FP8_E4M3}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         if (strcmp(descr, known[i].descr) == 0) {
-            *type = known[i].type;
+            array->view.type = known[i].type;
             return CLI_EXIT_OK;
         }
     }
-    if (descr[0] == '>' && (descr[1] == 'f' || descr[1] == 'V'))
-        return cli_fail_file(error, CLI_EXIT_USAGE,
-                             "the elements are byte-swapped (descr '%s'); save them little-endian, "
-                             "for example a.astype(a.dtype.newbyteorder('<'))",
-                             descr);
-    if (strchr(descr, 'O'))
-        return cli_fail_file(error, CLI_EXIT_USAGE,
-                             "the elements are Python objects (descr '%s'), which are pickled and "
-                             "never loaded; save numbers, for example a.astype('<f8')",
-                             descr);
-    return cli_fail_file(error, CLI_EXIT_USAGE,
-                         "the element type '%s' is not float16, float32, float64, or bfloat16 or "
-                         "an 8-bit float of ml_dtypes; convert it, for example a.astype('<f4')",
-                         descr);
+    array->view.type = TG_TYPE_FP64;
+    return find_integer(descr, &array->integer) ? CLI_EXIT_OK : refuse_type(descr, error);
 }
 
 /* Finds where the dict starts, and its bytes. */
@@ -257,34 +279,52 @@ static int find_dict(const unsigned char *bytes, int64_t byte_count, npy_text *t
 
 static int check_shape(const npy_header *header, cli_file_error *error)
 {
-    if (header->dim_count == 2)
+    if (header->dim_count >= 1 && header->dim_count <= 3)
         return CLI_EXIT_OK;
-    const char *remedy = header->dim_count == 0   ? "reshape it, for example a.reshape(1, 1)"
-                         : header->dim_count == 1 ? "reshape it to a row, a.reshape(1, -1), or a "
-                                                    "column, a.reshape(-1, 1)"
-                                                  : "save one matrix a file, for example a[0]";
     return cli_fail_file(error, CLI_EXIT_USAGE,
-                         "the shape %s has %d dimension%s and a matrix has 2; %s", header->shape,
-                         header->dim_count, header->dim_count == 1 ? "" : "s", remedy);
+                         "the shape %s has %d dimensions; a vector has 1, a matrix 2 and a batch "
+                         "of matrices 3: reshape it, for example a.reshape(%s)",
+                         header->shape, header->dim_count,
+                         header->dim_count == 0 ? "1, 1" : "-1, *a.shape[-2:]");
 }
 
-int cli_parse_npy(const void *bytes, int64_t byte_count, tg_matrix *view, cli_file_error *error)
+/* Fills in sizes and strides. */
+static void set_view(const npy_header *header, const char *data, cli_array *array)
+{
+    const int64_t *size = header->size;
+    const int dims = header->dim_count;
+    const int64_t rows = dims == 1 ? 1 : size[dims - 2], cols = size[dims - 1];
+    array->view = tg_make_matrix(array->view.type, data, rows, cols);
+    array->dim_count = dims;
+    array->batch_count = dims == 3 ? size[0] : 1;
+    array->view.batch_stride = dims == 3 ? rows * cols : 0;
+    if (header->is_fortran && dims > 1) {
+        array->view.batch_stride = dims == 3;
+        array->view.row_stride = array->batch_count;
+        array->view.col_stride = array->batch_count * rows;
+    }
+}
+
+int cli_parse_npy(const void *bytes, int64_t byte_count, cli_array *array, cli_file_error *error)
 {
     npy_text text = {.error = error};
-    npy_header header = {.dim_count = 0};
-    tg_type type = TG_TYPE_FP32;
+    npy_header header = {.dim_count = 0, .size = {1, 1, 1}};
+    *array = (cli_array){.batch_count = 1};
     int status = find_dict(bytes, byte_count, &text);
     if (status == CLI_EXIT_OK)
         status = parse_dict(&text, &header);
     if (status == CLI_EXIT_OK)
-        status = find_type(header.descr, &type, error);
+        status = find_type(header.descr, array, error);
     if (status == CLI_EXIT_OK)
         status = check_shape(&header, error);
     if (status != CLI_EXIT_OK)
         return status;
+    const int64_t elem_bytes =
+        array->integer.elem_bytes ? array->integer.elem_bytes : tg_get_type_bytes(array->view.type);
     int64_t data_bytes, file_bytes = byte_count - (text.end - text.start);
     if (__builtin_mul_overflow(header.size[0], header.size[1], &data_bytes) ||
-        __builtin_mul_overflow(data_bytes, tg_get_type_bytes(type), &data_bytes))
+        __builtin_mul_overflow(data_bytes, header.size[2], &data_bytes) ||
+        __builtin_mul_overflow(data_bytes, elem_bytes, &data_bytes))
         return cli_fail_file(error, CLI_EXIT_USAGE,
                              "the shape %s needs more than 2^63 - 1 bytes; the header lies",
                              header.shape);
@@ -295,11 +335,7 @@ int cli_parse_npy(const void *bytes, int64_t byte_count, tg_matrix *view, cli_fi
                              header.shape, header.descr, (long long)data_bytes,
                              (long long)file_bytes,
                              file_bytes < data_bytes ? "truncated; copy or save it again"
-                                                     : "longer than that; save one matrix a file");
-    *view = tg_make_matrix(type, text.end, header.size[0], header.size[1]);
-    if (header.is_fortran) {
-        view->row_stride = 1;
-        view->col_stride = header.size[0];
-    }
+                                                     : "longer than that; save one array a file");
+    set_view(&header, text.end, array);
     return CLI_EXIT_OK;
 }

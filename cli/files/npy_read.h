@@ -14,9 +14,24 @@
 
 #define CLI_NPY_MAGIC "\x93NUMPY" /* the file's first bytes */
 
+/* The integers of a file. */
+typedef struct cli_integer {
+    int elem_bytes; /* 0: the elements are floating-point numbers of the view's type */
+    int is_signed;
+} cli_integer;
+
+/* An array of one dimension is a row. With three dimensions it is a batch of matrices, whose
+ * batch_stride the view has. */
+typedef struct cli_array {
+    tg_matrix view; /* the type of integers is FP64 */
+    int dim_count;  /* 1, 2 or 3 */
+    int64_t batch_count;
+    cli_integer integer;
+} cli_array;
+
 /* Reads the header of a whole .npy file in memory; view->data points into `bytes` and may be
  * misaligned for its type. The file does not distinguish the two FP8 types, so that elements of one
  * byte become fp8_e4m3. Returns a cli_exit. */
-int cli_parse_npy(const void *bytes, int64_t byte_count, tg_matrix *view, cli_file_error *error);
+int cli_parse_npy(const void *bytes, int64_t byte_count, cli_array *array, cli_file_error *error);
 
 #endif /* TG_CLI_NPY_READ_H */

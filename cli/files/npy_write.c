@@ -22,7 +22,8 @@ static const char *get_descr(tg_type type)
     return "<V2"; /* ml_dtypes writes bfloat16 so */
 }
 
-void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_NPY_HEADER_BYTES])
+void cli_format_npy_header(tg_type type, const int64_t *sizes, int dim_count,
+                           char header[CLI_NPY_HEADER_BYTES])
 {
     const int start = 10; /* magic, version, length */
     static const char prefix[] = CLI_NPY_MAGIC "\x01\x00";
@@ -30,10 +31,15 @@ void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_N
     memcpy(header, prefix, 8);
     header[8] = (char)(CLI_NPY_HEADER_BYTES - start);
     header[9] = 0;
-    /* The text always fits: it has at most 99 characters with two dimensions of 19 digits. */
+    /* The text always fits: a size has at most 19 digits, of three the product has as many. */
     int length = snprintf(header + start, (size_t)(CLI_NPY_HEADER_BYTES - start),
-                          "{'descr': '%s', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                          get_descr(type), (long long)m, (long long)n);
+                          "{'descr': '%s', 'fortran_order': False, 'shape': (", get_descr(type));
+    for (int i = 0; i < dim_count; i++)
+        length +=
+            snprintf(header + start + length, (size_t)(CLI_NPY_HEADER_BYTES - start - length),
+                     dim_count == 1 || i < dim_count - 1 ? "%lld, " : "%lld", (long long)sizes[i]);
+    length +=
+        snprintf(header + start + length, (size_t)(CLI_NPY_HEADER_BYTES - start - length), "), }");
     header[start + length] = ' '; /* over snprintf's NUL */
     header[CLI_NPY_HEADER_BYTES - 1] = '\n';
 }

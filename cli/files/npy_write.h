@@ -12,6 +12,7 @@
 #define CLI_NPY_HEADER_BYTES 128
 
 /* Writes the header (version 1, C order) of an m x n matrix. */
-void cli_format_npy_header(tg_type type, int64_t m, int64_t n, char header[CLI_NPY_HEADER_BYTES]);
+void cli_format_npy_header(tg_type type, const int64_t *sizes, int dim_count,
+                           char header[CLI_NPY_HEADER_BYTES]);
 
 #endif /* TG_CLI_NPY_WRITE_H */

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Returns 1 for text that no terminal takes for a command. */
 static int is_plain_text(const json_t *value)
@@ -33,8 +34,8 @@ static int read_field(const char *path, const json_t *root, const cli_field *fie
         return 0;
     }
     if (!value) {
-        cli_print_error("%s: the key \"%s\" is missing; `tilegemm explain --json` prints every key "
-                        "of a chip",
+        cli_print_error("%s: the key \"%s\" is missing; `tilegemm explain 8x8x8 --gpu h100 --json` "
+                        "prints every key of a chip",
                         path, field->key);
         return 0;
     }
@@ -68,9 +69,9 @@ static int check_keys(const char *path, const json_t *root)
         for (const cli_field *field = cli_chip_fields; field->key; field++)
             is_known |= strcmp(key, field->key) == 0;
         if (!is_known) {
-            cli_print_error(
-                "%s: \"%.64s\" is not a key of a chip; `tilegemm explain --json` prints them", path,
-                key);
+            cli_print_error("%s: \"%.64s\" is not a key of a chip; `tilegemm explain 8x8x8 --gpu "
+                            "h100 --json` prints them under \"gpu\"",
+                            path, key);
             return 0;
         }
     }
@@ -80,6 +81,14 @@ static int check_keys(const char *path, const json_t *root)
 int cli_read_chip_file(const char *path, tg_chip *chip)
 {
     json_error_t error;
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        cli_print_error(
+            "--gpu = '%s' is a directory; pass a chip's name, such as h100, or its JSON "
+            "file",
+            path);
+        return CLI_EXIT_USAGE;
+    }
     json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     memset(chip, 0, sizeof *chip);
     if (!root) {

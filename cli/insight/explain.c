@@ -6,6 +6,7 @@
 #include "json_output.h"
 
 #include <argp.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,13 @@ typedef struct explain_options {
 static const char default_chip[] = "h200";
 static const char default_advice[] = "edges", example[] = "1000x1200x800";
 
+/* The kernels of one chip. */
+typedef struct explain_chip {
+    explain_case shown;
+    tg_explanation list[EXPLAIN_CAPACITY];
+    int count;
+} explain_chip;
+
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAME", 0,
      "Explain kernels of the GPU ladder by their counts: a name that `tilegemm "
@@ -25,14 +33,15 @@ static const struct argp_option option_list[] = {
      "the planner knows",
      0},
     {"tile", CLI_KEY_TILE, "T", 0,
-     "Side of the tile, with or without a row in the table: 1 to 64 for rungs 1 to "
+     "Side of the tile, with or without a row in the table: 1 to 128 for rungs 1 to "
      "6, 8, 16, 32 or 64 for rung 7, 64 or 128 for rung 8; auto lists the tiles, "
      "shows from which one on they are not legal, and recommends one",
      0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
      "Chip to predict for, present or not: t4, a40, l4, a100, rtx3090, "
-     "rtx4090, h100, h100_pcie, h200, b200, rtx5090, or a JSON file (default with "
-     "--kernel or --tile: the GPU here, else h200)",
+     "rtx4090, h100, h100_pcie, h200, b200, rtx5090, or a JSON file with the keys that --json "
+     "prints under gpu (default with --kernel or --tile: the GPU here, else h200); given up to 4 "
+     "times, the predicted times stand side by side",
      0},
     {"device", CLI_KEY_DEVICE, "NAME", 0,
      "Device of this machine to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a "
@@ -97,11 +106,11 @@ int cli_find_chip(const char *gpu, const char *device, explain_case *shown)
 }
 
 /* Finds the chip that the ladder is explained on. A device that the user named must be here. */
-static int find_ladder_chip(const explain_options *options, explain_case *shown)
+static int find_ladder_chip(const explain_options *options, int index, explain_case *shown)
 {
     const char *device = options->query.device;
-    if (options->query.gpu || !device || strcmp(device, "sim") == 0)
-        return cli_find_chip(options->query.gpu, NULL, shown);
+    if (options->query.gpu_count > 0 || !device || strcmp(device, "sim") == 0)
+        return cli_find_chip(options->query.gpus[index], NULL, shown);
     tg_status status = describe_device(device, shown);
     if (status != TG_STATUS_UNSUPPORTED || strcmp(device, "cpu") != 0)
         return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_report_status(status);
@@ -129,7 +138,7 @@ static int explain_kernels(const explain_case *shown, const explain_options *opt
         return CLI_EXIT_OK;
     if (strcmp(kernel, "all") != 0)
         return cli_report_status(status);
-    cli_print_error("--tile = %d: no kernel of the ladder has that tile; pass 1 to 64, or 128",
+    cli_print_error("--tile = %d: no kernel of the ladder has that tile; pass 1 to 128",
                     options->query.tile);
     return CLI_EXIT_USAGE;
 }
@@ -145,7 +154,7 @@ static int explain_tiles(const explain_case *shown, const explain_options *optio
                         "pass one, such as edges, or a tile");
         return CLI_EXIT_USAGE;
     }
-    for (int tile = 1; tile <= TILE_MOST && *count < EXPLAIN_CAPACITY; tile++) {
+    for (int tile = 1; tile <= TILE_MOST; tile++) {
         status = tg_explain_kernel(&shown->chip, family, tile, shown->m, shown->n, shown->k,
                                    &list[*count]);
         *count += status == TG_STATUS_OK;
@@ -155,36 +164,83 @@ static int explain_tiles(const explain_case *shown, const explain_options *optio
     return *count > 0 ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-/* Explains kernels of the ladder on a chip. */
+static json_t *make_chip_json(const explain_options *options, const explain_chip *chip)
+{
+    return options->is_advice ? cli_make_tiles_json(&chip->shown, chip->list, chip->count)
+           : chip->count == 1 ? cli_make_explanation_json(&chip->shown, &chip->list[0])
+                              : cli_make_explanations_json(&chip->shown, chip->list, chip->count);
+}
+
+static void print_chip(const explain_options *options, const explain_chip *chip)
+{
+    if (options->is_advice)
+        cli_print_tiles(&chip->shown, chip->list, chip->count);
+    else if (chip->count == 1)
+        cli_print_explanation(&chip->shown, &chip->list[0]);
+    else
+        cli_print_explanations(&chip->shown, chip->list, chip->count);
+}
+
+/* Prints the predicted times of chips side by side. All have the same kernels, for a kernel that is
+ * not legal on a chip is explained too. */
+static void print_chips(const explain_chip *chips, int chip_count)
+{
+    explain_case cases[CLI_GPU_MOST];
+    explain_row rows[EXPLAIN_CAPACITY];
+    for (int i = 0; i < chips[0].count; i++) {
+        rows[i] =
+            (explain_row){.kernel = chips[0].list[i].kernel, .traffic = &chips[0].list[i].traffic};
+        for (int c = 0; c < chip_count; c++) {
+            const tg_prediction *prediction = &chips[c].list[i].prediction;
+            rows[i].predicted_s[c] = prediction->is_legal ? prediction->predicted_s : 0.0;
+        }
+    }
+    for (int c = 0; c < chip_count; c++)
+        cases[c] = chips[c].shown;
+    cli_print_side_by_side(cases, chip_count, "counted by the model", rows, chips[0].count);
+}
+
+static int show_chips(const explain_options *options, const explain_chip *chips, int chip_count)
+{
+    if (options->query.has_json && chip_count == 1)
+        return cli_print_json(make_chip_json(options, chips));
+    if (options->query.has_json) {
+        json_t *list = json_array();
+        int is_whole = list != NULL;
+        for (int c = 0; c < chip_count; c++)
+            is_whole = cli_append_json(list, make_chip_json(options, &chips[c])) && is_whole;
+        return cli_print_json(json_pack("{s:o}", "gpus", cli_keep_whole_json(list, is_whole)));
+    }
+    if (chip_count == 1)
+        print_chip(options, chips);
+    else
+        print_chips(chips, chip_count);
+    return CLI_EXIT_OK;
+}
+
+/* Explains kernels of the ladder on chips. */
 static int explain_ladder(const explain_options *options, const tg_problem *problem)
 {
-    explain_case shown = {
-        .m = problem->d.row_count, .n = problem->d.col_count, .k = problem->a.col_count};
-    tg_explanation list[EXPLAIN_CAPACITY];
-    int count = 0;
+    static explain_chip chips[CLI_GPU_MOST]; /* too large for a stack */
+    const int chip_count = options->query.gpu_count > 0 ? options->query.gpu_count : 1;
+    int exit_code = CLI_EXIT_OK;
     if (strchr(options->query.shape, ':')) {
-        cli_print_error("shape = '%s': the ladder multiplies row-major FP32 matrices alone; pass "
-                        "MxNxK alone, or leave out --kernel and --tile",
+        cli_print_error("shape = '%s': the ladder multiplies row-major matrices, each rung of its "
+                        "own type; pass MxNxK alone, or leave out --kernel and --tile",
                         options->query.shape);
         return CLI_EXIT_USAGE;
     }
-    int exit_code = find_ladder_chip(options, &shown);
-    if (exit_code == CLI_EXIT_OK)
-        exit_code = options->is_advice ? explain_tiles(&shown, options, list, &count)
-                                       : explain_kernels(&shown, options, list, &count);
-    if (exit_code != CLI_EXIT_OK)
-        return exit_code;
-    if (options->query.has_json)
-        return cli_print_json(options->is_advice ? cli_make_tiles_json(&shown, list, count)
-                              : count == 1       ? cli_make_explanation_json(&shown, &list[0])
-                                                 : cli_make_explanations_json(&shown, list, count));
-    if (options->is_advice)
-        cli_print_tiles(&shown, list, count);
-    else if (count == 1)
-        cli_print_explanation(&shown, &list[0]);
-    else
-        cli_print_explanations(&shown, list, count);
-    return CLI_EXIT_OK;
+    for (int c = 0; c < chip_count && exit_code == CLI_EXIT_OK; c++) {
+        explain_chip *chip = &chips[c];
+        chip->shown = (explain_case){
+            .m = problem->d.row_count, .n = problem->d.col_count, .k = problem->a.col_count};
+        exit_code = find_ladder_chip(options, c, &chip->shown);
+        if (exit_code == CLI_EXIT_OK)
+            exit_code = options->is_advice
+                            ? explain_tiles(&chip->shown, options, chip->list, &chip->count)
+                            : explain_kernels(&chip->shown, options, chip->list, &chip->count);
+    }
+    return exit_code == CLI_EXIT_OK ? show_chips(options, chips, chip_count) : exit_code;
 }
 
 /* Returns the device of the kernels that --kernel names outside the ladder of GPUs; NULL if it
@@ -200,48 +256,59 @@ static const char *find_planned_device(const explain_options *options)
     return NULL;
 }
 
-/* Lists the kernels beside the problem, on a device or on a chip that need not be present. */
+/* Lists the kernels beside the problem, on a device or on chips that need not be present. */
 static int explain_plan(const explain_options *options, const tg_problem *problem)
 {
-    explain_case shown = {.m = 0};
+    explain_case cases[CLI_GPU_MOST];
+    const cli_query *query = &options->query;
     const char *device = find_planned_device(options);
-    const int is_on_chip =
-        options->query.gpu || (device && !options->query.device && strcmp(device, "cuda") == 0);
-    int exit_code = is_on_chip ? cli_find_chip(options->query.gpu, NULL, &shown) : CLI_EXIT_OK;
+    const int needs_chip = device && !query->device && strcmp(device, "cuda") == 0;
+    const int case_count = query->gpu_count > 0 ? query->gpu_count : needs_chip;
+    int exit_code = CLI_EXIT_OK;
+    for (int c = 0; c < case_count && exit_code == CLI_EXIT_OK; c++) {
+        cases[c] = (explain_case){.m = problem->d.row_count,
+                                  .n = problem->d.col_count,
+                                  .k = problem->op_a == TG_OPERATION_NONE ? problem->a.col_count
+                                                                          : problem->a.row_count};
+        exit_code = cli_find_chip(query->gpus[c], NULL, &cases[c]);
+    }
     return exit_code == CLI_EXIT_OK
-               ? cli_explain_candidates(options->query.shape, problem, options->query.device,
-                                        is_on_chip ? &shown.chip : NULL, options->query.kernel,
-                                        options->query.has_json)
+               ? cli_explain_candidates(query->shape, problem, query->device, cases, case_count,
+                                        query->kernel, query->has_json)
                : exit_code;
 }
 
+const struct argp cli_argp_explain = {
+    .options = option_list,
+    .parser = parse_option,
+    .args_doc = "MxNxK",
+    .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each "
+           "level, occupancy, bound and time. No GPU is needed.\v"
+           "Without --kernel and --tile, the command lists all kernels of a device, or of "
+           "a chip that need not be present, with the predicted time of each and why it "
+           "lost. The shape is then one that `tilegemm bench` takes. Counts of traffic "
+           "are exact (docs/model.md derives them); times are estimates.\n\n"
+           "Examples:\n"
+           "  tilegemm explain 1000x1200x800\n"
+           "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"
+           "  tilegemm explain 1000x1200x800 --kernel edges --tile 16 --gpu t4\n"
+           "  tilegemm explain 4096x4096x4096 --kernel all --gpu a100\n"
+           "  tilegemm explain 512x512x512 --kernel all --gpu t4 --gpu h100\n"
+           "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
+           "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json",
+};
+
 int cli_run_explain(int argc, char **argv)
 {
-    static const struct argp argp = {
-        .options = option_list,
-        .parser = parse_option,
-        .args_doc = "MxNxK",
-        .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each "
-               "level, occupancy, bound and time. No GPU is needed.\v"
-               "Without --kernel and --tile, the command lists all kernels of a device, or of "
-               "a chip that need not be present, with the predicted time of each and why it "
-               "lost. The shape is then one that `tilegemm bench` takes. Counts of traffic "
-               "are exact (docs/model.md derives them); times are estimates.\n\n"
-               "Examples:\n"
-               "  tilegemm explain 1000x1200x800\n"
-               "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"
-               "  tilegemm explain 1000x1200x800 --kernel edges --tile 16 --gpu t4\n"
-               "  tilegemm explain 4096x4096x4096 --kernel all --gpu a100\n"
-               "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
-               "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json",
-    };
-    explain_options options = {.query = {.shape_example = example, .tile_max = TILE_MOST}};
-    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
+    explain_options options = {
+        .query = {.shape_example = example, .tile_max = INT_MAX, .has_several_gpus = 1}};
+    if (cli_parse_words(argc, argv, &cli_argp_explain, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
-    if (options.query.gpu && options.query.device && strcmp(options.query.device, "cuda") != 0) {
+    if (options.query.gpu_count > 0 && options.query.device &&
+        strcmp(options.query.device, "cuda") != 0) {
         cli_print_error("--device = '%s' with --gpu = '%s': a chip is a GPU; pass --device cuda, "
                         "or leave one of the two out",
-                        options.query.device, options.query.gpu);
+                        options.query.device, options.query.gpus[0]);
         return CLI_EXIT_USAGE;
     }
     tg_problem problem;

@@ -11,7 +11,12 @@
 
 /* The largest number of explanations in one call, side of a tile, and number of names of the
  * ladder. */
-enum { EXPLAIN_CAPACITY = 64, TILE_MOST = 128, LADDER_CAPACITY = 64, COUNT_TEXT_BYTES = 32 };
+enum {
+    TILE_MOST = 128,
+    EXPLAIN_CAPACITY = TILE_MOST, /* every tile of a family */
+    LADDER_CAPACITY = 64,
+    COUNT_TEXT_BYTES = 32
+};
 
 /* The sizes and the chip that kernels are explained for. */
 typedef struct explain_case {
@@ -36,6 +41,21 @@ const char *cli_format_time(double time_s, char text[COUNT_TEXT_BYTES]);
 /* Returns the index of the legal kernel with the shortest predicted time; -1 if none is legal. */
 int cli_find_quickest(const tg_explanation *list, int count);
 
+/* A kernel on several chips. */
+typedef struct explain_row {
+    const char *kernel;
+    const tg_traffic *traffic;        /* NULL: not counted */
+    double predicted_s[CLI_GPU_MOST]; /* one for each chip; 0 if the kernel is not legal there */
+} explain_row;
+
+/* Prints a table of kernels with the predicted times on chips side by side, all for the sizes of
+ * cases[0]. `what` says whose the counts are ("counted by the model"); NULL leaves them out. */
+void cli_print_side_by_side(const explain_case *cases, int case_count, const char *what,
+                            const explain_row *rows, int row_count);
+
+/* Returns the predicted time of a kernel of the ladder on a chip, or 0 if it is not legal there. */
+double cli_predict_kernel(const explain_case *shown, const char *kernel, int tile);
+
 /* Print one kernel in full, several as a table, and the tiles of a family with the reason why each
  * is not legal. */
 void cli_print_explanation(const explain_case *shown, const tg_explanation *explanation);
@@ -58,10 +78,11 @@ int cli_list_ladder(const char *kernel, int tile, const char *names[LADDER_CAPAC
 int cli_is_named(const tg_kernel_info *info, const char *kernel);
 
 /* Shows the rows of the kernel table that `kernel` names (NULL: every row) beside a problem, as the
- * planner sees them on a device (NULL: the default one), or on a chip that need not be present if
- * `chip` is not NULL. Returns a cli_exit. */
+ * planner sees them on a device (NULL: the default one), or on chips that need not be present if
+ * case_count is not 0. Returns a cli_exit. */
 int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
-                           const tg_chip *chip, const char *kernel, int has_json);
+                           const explain_case *cases, int case_count, const char *kernel,
+                           int has_json);
 
 /* Returns what `explain --device cpu --json` prints; NULL when out of memory, or after an error
  * line with *exit_code set. */

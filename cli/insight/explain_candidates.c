@@ -19,6 +19,7 @@ typedef struct candidate_list {
     const char *chosen; /* name of the chosen candidate; "" if none can run */
     char refusals[512]; /* the library's reasons by family, if none can run */
     double flops, peak_flop_per_s;
+    const tg_chip *chip; /* NULL for a device */
 } candidate_list;
 
 static int64_t get_depth(const tg_problem *problem)
@@ -168,16 +169,19 @@ static json_t *make_list_json(const char *shape, const tg_problem *problem,
         is_whole = is_whole && cli_append_json(candidates, made);
     }
     candidates = cli_keep_whole_json(candidates, is_whole);
+    json_t *gpu = list->chip ? json_object() : json_null();
+    if (list->chip)
+        gpu = cli_keep_whole_json(gpu, cli_set_fields_json(gpu, cli_chip_fields, list->chip));
     return json_pack(
-        "{s:o, s:I, s:I, s:I, s:f, s:{s:s, s:o, s:s, s:i, s:I, s:I, s:I, s:f}, s:s, s:o}", "shape",
-        cli_make_text_json(shape), "m", (json_int_t)problem->d.row_count, "n",
+        "{s:o, s:I, s:I, s:I, s:f, s:{s:s, s:o, s:s, s:i, s:I, s:I, s:I, s:f}, s:o, s:s, s:o}",
+        "shape", cli_make_text_json(shape), "m", (json_int_t)problem->d.row_count, "n",
         (json_int_t)problem->d.col_count, "k", (json_int_t)get_depth(problem), "useful_flops",
         list->flops, "device", "device", list->device.device, "name",
         cli_make_text_json(list->device.name), "isa", list->device.isa, "thread_count",
         list->device.thread_count, "l1_bytes", (json_int_t)list->device.l1_bytes, "l2_bytes",
         (json_int_t)list->device.l2_bytes, "l3_bytes", (json_int_t)list->device.l3_bytes,
-        "peak_flop_per_s", list->peak_flop_per_s, "chosen_kernel", list->chosen, "candidates",
-        candidates);
+        "peak_flop_per_s", list->peak_flop_per_s, "gpu", gpu, "chosen_kernel", list->chosen,
+        "candidates", candidates);
 }
 
 /* Fills the list for a device (NULL: the default one), or for the chip if that is not NULL. The
@@ -194,6 +198,7 @@ static int list_candidates(const tg_problem *problem, const char *device, const 
         return CLI_EXIT_WRONG;
     }
     tg_status status;
+    list->chip = chip;
     if (chip)
         status = fill_for_chip(problem, chip, list);
     else if ((status = tg_create_context(&options, &list->context)) == TG_STATUS_OK)
@@ -256,18 +261,67 @@ static int keep_named(const char *kernel, candidate_list *list)
     return CLI_EXIT_OK;
 }
 
-int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
-                           const tg_chip *chip, const char *kernel, int has_json)
+/* Returns the predicted time on each chip; 0 where the kernel is not legal. The lists of all chips
+ * stand in the order of the table. */
+static int print_lists(const explain_case *cases, const candidate_list *lists, int list_count)
 {
-    candidate_list list = {.context = NULL};
-    int exit_code = list_candidates(problem, device, chip, &list);
-    if (exit_code == CLI_EXIT_OK && kernel)
-        exit_code = keep_named(kernel, &list);
-    if (exit_code == CLI_EXIT_OK && has_json)
-        exit_code = cli_print_json(make_list_json(shape, problem, &list));
-    else if (exit_code == CLI_EXIT_OK)
-        print_list(shape, &list);
-    release(&list);
+    explain_row *rows = calloc((size_t)lists[0].count + 1, sizeof *rows);
+    int row_count = 0;
+    if (!rows) {
+        cli_print_error("out of memory for %d candidates", lists[0].count);
+        return CLI_EXIT_WRONG;
+    }
+    for (int i = 0; i < lists[0].count; i++) {
+        explain_row row = {.kernel = lists[0].candidates[i].kernel};
+        int is_legal = 0;
+        for (int c = 0; c < list_count; c++) {
+            const tg_candidate *candidate = &lists[c].candidates[i];
+            row.predicted_s[c] = candidate->is_legal ? candidate->predicted_s : 0.0;
+            is_legal |= candidate->is_legal;
+        }
+        if (is_legal)
+            rows[row_count++] = row;
+    }
+    cli_print_side_by_side(cases, list_count, NULL, rows, row_count);
+    free(rows);
+    return CLI_EXIT_OK;
+}
+
+static int show_lists(const char *shape, const tg_problem *problem, const explain_case *cases,
+                      candidate_list *lists, int list_count, int has_json)
+{
+    if (has_json && list_count == 1)
+        return cli_print_json(make_list_json(shape, problem, &lists[0]));
+    if (has_json) {
+        json_t *made = json_array();
+        int is_whole = made != NULL;
+        for (int c = 0; c < list_count; c++)
+            is_whole = cli_append_json(made, make_list_json(shape, problem, &lists[c])) && is_whole;
+        return cli_print_json(json_pack("{s:o}", "gpus", cli_keep_whole_json(made, is_whole)));
+    }
+    if (list_count > 1)
+        return print_lists(cases, lists, list_count);
+    print_list(shape, &lists[0]);
+    return CLI_EXIT_OK;
+}
+
+int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
+                           const explain_case *cases, int case_count, const char *kernel,
+                           int has_json)
+{
+    candidate_list lists[CLI_GPU_MOST] = {{.context = NULL}};
+    const int list_count = case_count > 0 ? case_count : 1;
+    int exit_code = CLI_EXIT_OK;
+    for (int c = 0; c < list_count && exit_code == CLI_EXIT_OK; c++) {
+        exit_code =
+            list_candidates(problem, device, case_count > 0 ? &cases[c].chip : NULL, &lists[c]);
+        if (exit_code == CLI_EXIT_OK && kernel)
+            exit_code = keep_named(kernel, &lists[c]);
+    }
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = show_lists(shape, problem, cases, lists, list_count, has_json);
+    for (int c = 0; c < list_count; c++)
+        release(&lists[c]);
     return exit_code;
 }
 

@@ -19,12 +19,24 @@ static json_t *make_case_json(const explain_case *shown)
                      cli_make_text_json(shown->chip_source));
 }
 
+/* A kernel that is not legal has no times. */
+static int clear_times(json_t *object)
+{
+    static const char *const keys[] = {"launch_s", "l1_s",   "shared_s",    "multiply_s",
+                                       "chain_s",  "dram_s", "predicted_s", "peak_share"};
+    int is_done = 1;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        is_done = cli_set_json(object, keys[i], json_null()) && is_done;
+    return is_done;
+}
+
 static int set_explanation(json_t *object, const tg_explanation *e)
 {
     return cli_set_fields_json(object, cli_kernel_fields, e) &&
            cli_set_fields_json(object, cli_count_fields, &e->traffic) &&
            cli_set_fields_json(object, cli_reuse_fields, &e->traffic) &&
-           cli_set_fields_json(object, cli_prediction_fields, &e->prediction);
+           cli_set_fields_json(object, cli_prediction_fields, &e->prediction) &&
+           (e->prediction.is_legal || clear_times(object));
 }
 
 json_t *cli_make_explanation_json(const explain_case *shown, const tg_explanation *explanation)

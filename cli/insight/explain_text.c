@@ -110,8 +110,9 @@ static void print_traffic(const tg_explanation *e)
            100.0 * (1.0 - 1.0 / t->reuse));
 }
 
-static void print_prediction(const tg_prediction *p)
+static void print_prediction(const tg_explanation *explanation)
 {
+    const tg_prediction *p = &explanation->prediction;
     char text[6][COUNT_TEXT_BYTES];
     printf("block          %lld bytes of shared memory, %d warps, %d registers a thread\n",
            (long long)p->shared_bytes, p->warps_per_block, p->registers_per_thread);
@@ -120,16 +121,19 @@ static void print_prediction(const tg_prediction *p)
            p->occupancy_limiter, p->wave_count);
     printf("DRAM           %.4g MB read, %.4g MB written, L2 considered\n",
            p->dram_read_bytes * 1e-6, p->dram_write_bytes * 1e-6);
-    printf("roofline       %s bound: the ridge is at %.4g FLOP/B, %.4g TFLOP/s of FP32\n", p->bound,
-           p->ridge_flop_per_byte, p->peak_flop_per_s * 1e-12);
+    printf("roofline       %s bound: the ridge is at %.4g FLOP/B, %.4g TFLOP/s of %s\n", p->bound,
+           p->ridge_flop_per_byte, p->peak_flop_per_s * 1e-12,
+           explanation->type == TG_TYPE_FP32 ? "FP32" : "BF16 on tensor cores");
+    if (!p->is_legal) {
+        printf("not legal      %s\n", p->reason);
+        return;
+    }
     printf("predicted      %s, %.1f %% of the peak, most of it %s\n",
            cli_format_time(p->predicted_s, text[0]), 100.0 * p->peak_share, p->limiter);
-    printf("               = launch %s + max(L1 %s + shared %s + FP32 %s, chain %s, DRAM %s)\n",
+    printf("               = launch %s + max(L1 %s + shared %s + products %s, chain %s, DRAM %s)\n",
            cli_format_time(p->launch_s, text[0]), cli_format_time(p->l1_s, text[1]),
-           cli_format_time(p->shared_s, text[2]), cli_format_time(p->fp32_s, text[3]),
+           cli_format_time(p->shared_s, text[2]), cli_format_time(p->multiply_s, text[3]),
            cli_format_time(p->chain_s, text[4]), cli_format_time(p->dram_s, text[5]));
-    if (!p->is_legal)
-        printf("not legal      %s\n", p->reason);
 }
 
 void cli_print_explanation(const explain_case *shown, const tg_explanation *explanation)
@@ -139,7 +143,7 @@ void cli_print_explanation(const explain_case *shown, const tg_explanation *expl
     print_case(shown);
     print_grid(shown, explanation);
     print_traffic(explanation);
-    print_prediction(&explanation->prediction);
+    print_prediction(explanation);
 }
 
 void cli_print_explanations(const explain_case *shown, const tg_explanation *list, int count)
@@ -152,11 +156,14 @@ void cli_print_explanations(const explain_case *shown, const tg_explanation *lis
         const tg_traffic *t = &list[i].traffic;
         const tg_prediction *p = &list[i].prediction;
         char time[COUNT_TEXT_BYTES];
-        printf("%-39s %9.4g %9.4g %9.4g %6.4g %7s %8.0f%% %9s %5.1f%% %6s%s\n", list[i].kernel,
+        printf("%-39s %9.4g %9.4g %9.4g %6.4g %7s %8.0f%%", list[i].kernel,
                (double)t->global_read_bytes * 1e-6, (double)t->global_load_sectors * 1e-6,
-               (double)t->bank_conflicts, t->flop_per_byte, p->bound, 100.0 * p->occupancy,
-               cli_format_time(p->predicted_s, time), 100.0 * p->peak_share, p->limiter,
-               i == best ? "  <- quickest" : "");
+               (double)t->bank_conflicts, t->flop_per_byte, p->bound, 100.0 * p->occupancy);
+        if (p->is_legal)
+            printf(" %9s %5.1f%% %6s%s\n", cli_format_time(p->predicted_s, time),
+                   100.0 * p->peak_share, p->limiter, i == best ? "  <- quickest" : "");
+        else
+            printf(" %9s %6s %6s\n", "-", "-", "-");
         if (!list[i].is_in_table)
             printf("  predicted only: the table has no such row\n");
         if (!p->is_legal)

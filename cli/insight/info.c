@@ -165,20 +165,24 @@ static int show(const tg_context *context, int has_json)
     return CLI_EXIT_OK;
 }
 
+const struct argp cli_argp_info = {
+    .options = option_list,
+    .parser = cli_parse_query_option,
+    .doc = "Show the machine, its instruction sets, caches and GPUs, and the peak that a "
+           "loop of multiply-adds on registers reaches.\v"
+           "The peak is measured at each call and takes about half a second; fp16 is "
+           "computed as fp32. TILEGEMM_ISA and TILEGEMM_THREADS limit what the library "
+           "uses.\n\n"
+           "Examples:\n"
+           "  tilegemm info\n"
+           "  TILEGEMM_ISA=avx2 tilegemm info\n"
+           "  tilegemm info --json",
+};
+
 int cli_run_info(int argc, char **argv)
 {
-    static const char doc[] =
-        "Show the machine, its instruction sets, caches and GPUs, and the peak that a "
-        "loop of multiply-adds on registers reaches.\v"
-        "The peak is measured at each call and takes about half a second; fp16 is "
-        "computed as fp32. TILEGEMM_ISA and TILEGEMM_THREADS limit what the library "
-        "uses.\n\n"
-        "Examples:\n"
-        "  tilegemm info\n"
-        "  TILEGEMM_ISA=avx2 tilegemm info\n"
-        "  tilegemm info --json";
-    cli_query query;
-    int exit_code = cli_parse_query(argc, argv, option_list, doc, &query);
+    cli_query query = {.device = NULL};
+    int exit_code = cli_parse_words(argc, argv, &cli_argp_info, &query);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     const tg_context_options options = {.struct_bytes = sizeof options, .isa = query.isa};

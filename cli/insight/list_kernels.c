@@ -68,21 +68,25 @@ static int print_json(const tg_context *context)
     return cli_print_json(cli_keep_whole_json(list, is_whole));
 }
 
+const struct argp cli_argp_kernels = {
+    .options = option_list,
+    .parser = cli_parse_query_option,
+    .doc = "List the kernel table: every kernel, what it needs, and whether this machine "
+           "can run it.\v"
+           "tile is the register tile, on a GPU the tile of a block; rung is the kernel's "
+           "place on the teaching ladder, which `tilegemm bench --kernel ladder` "
+           "measures.\n\n"
+           "Examples:\n"
+           "  tilegemm kernels\n"
+           "  tilegemm kernels --isa avx2\n"
+           "  tilegemm kernels --device cuda\n"
+           "  tilegemm kernels --json",
+};
+
 int cli_run_kernels(int argc, char **argv)
 {
-    static const char doc[] =
-        "List the kernel table: every kernel, what it needs, and whether this machine "
-        "can run it.\v"
-        "tile is the register tile, on a GPU the tile of a block; rung is the kernel's "
-        "place on the teaching ladder, which `tilegemm bench --kernel ladder` "
-        "measures.\n\n"
-        "Examples:\n"
-        "  tilegemm kernels\n"
-        "  tilegemm kernels --isa avx2\n"
-        "  tilegemm kernels --device cuda\n"
-        "  tilegemm kernels --json";
-    cli_query query;
-    int exit_code = cli_parse_query(argc, argv, option_list, doc, &query);
+    cli_query query = {.device = NULL};
+    int exit_code = cli_parse_words(argc, argv, &cli_argp_kernels, &query);
     if (exit_code != CLI_EXIT_OK)
         return exit_code;
     const tg_context_options options = {

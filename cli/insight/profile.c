@@ -151,7 +151,7 @@ static int simulate(const explain_case *shown, profile_entry *entry)
         entry->note = "not simulated: above 2^25 multiply-adds; see `tilegemm simulate`";
         return CLI_EXIT_OK;
     }
-    if (!cli_make_simulated_operands(shown->m, shown->n, shown->k, 0, &operands)) {
+    if (!cli_make_kernel_operands(entry->kernel, shown->m, shown->n, shown->k, 0, &operands)) {
         cli_free_simulated_operands(&operands);
         return CLI_EXIT_WRONG;
     }
@@ -226,7 +226,7 @@ static int report_kernels(const profile_options *options)
                                                                 : options->problem.a.row_count;
     for (int i = 0; i < options->name_count; i++)
         report.entries[i].kernel = options->names[i];
-    int exit_code = cli_find_chip(options->query.gpu,
+    int exit_code = cli_find_chip(options->query.gpus[0],
                                   is_on_sim(options) ? NULL : options->query.device, &report.shown);
     if (exit_code == CLI_EXIT_OK && is_on_sim(options))
         leave_out_counters(&report);
@@ -242,25 +242,26 @@ static int report_kernels(const profile_options *options)
     return exit_code;
 }
 
+const struct argp cli_argp_profile = {
+    .options = option_list,
+    .parser = parse_option,
+    .args_doc = "MxNxK",
+    .doc = "Count by Nsight Compute what kernels do on a GPU, and compare with the model "
+           "and the simulator.\v"
+           "Each kernel runs as often as the profiler needs, from empty caches. The shape "
+           "is one that `tilegemm bench` takes. The model's time includes 3 us for a "
+           "launch, the counter's does not. The profiler is ncu, found on PATH or by "
+           "TILEGEMM_NCU; the clocks are left as they are.\n\n"
+           "Examples:\n"
+           "  tilegemm profile 256x256x256 --kernel edges,transposed\n"
+           "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"
+           "  tilegemm profile 256x256x256 --kernel edges,transposed --device sim",
+};
+
 int cli_run_profile(int argc, char **argv)
 {
-    static const struct argp argp = {
-        .options = option_list,
-        .parser = parse_option,
-        .args_doc = "MxNxK",
-        .doc = "Count by Nsight Compute what kernels do on a GPU, and compare with the model "
-               "and the simulator.\v"
-               "Each kernel runs as often as the profiler needs, from empty caches. The shape "
-               "is one that `tilegemm bench` takes. The model's time includes 3 us for a "
-               "launch, the counter's does not. The profiler is ncu, found on PATH or by "
-               "TILEGEMM_NCU; the clocks are left as they are.\n\n"
-               "Examples:\n"
-               "  tilegemm profile 256x256x256 --kernel edges,transposed\n"
-               "  tilegemm profile 4096x4096x4096:nt --kernel simt --json\n"
-               "  tilegemm profile 256x256x256 --kernel edges,transposed --device sim",
-    };
     profile_options options = {.query = {.device = "cuda", .shape_example = example}};
-    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
+    if (cli_parse_words(argc, argv, &cli_argp_profile, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     tg_status status =
         tg_parse_problem(options.query.shape, &options.problem, sizeof options.problem);

@@ -3,6 +3,7 @@
 #define TG_CLI_SIMULATE_H
 
 #include "cli.h"
+#include "insight/explain.h"
 #include "tilegemm_sim.h"
 
 #include <jansson.h>
@@ -14,14 +15,23 @@ void cli_print_simulation(const tg_simulation *simulation, int64_t m, int64_t n,
 /* The operands A (m x k), B (k x n) and D (m x n), with a gap behind each that no kernel may
  * touch. */
 typedef struct simulated_operands {
-    float *memory[3]; /* owned; A, B, D */
+    void *memory[3]; /* owned; A, B, D */
 } simulated_operands;
 
-/* Allocates the operands and fills A and B; with has_trace the numbers tell their place. Returns 0
- * after an error line. The caller frees them with cli_free_simulated_operands in either case. */
-int cli_make_simulated_operands(int64_t m, int64_t n, int64_t k, int has_trace,
+/* Allocates operands of the type (FP32 or of 16 bits) and fills A and B; with has_trace the numbers
+ * tell their place. Returns 0 after an error line. The caller frees them with
+ * cli_free_simulated_operands in either case. */
+int cli_make_simulated_operands(tg_type type, int64_t m, int64_t n, int64_t k, int has_trace,
                                 simulated_operands *operands);
+
+/* Makes operands of the type of a GPU kernel, which is named by its row or by its family. Returns 0
+ * as above. */
+int cli_make_kernel_operands(const char *kernel, int64_t m, int64_t n, int64_t k, int has_trace,
+                             simulated_operands *operands);
 void cli_free_simulated_operands(simulated_operands *operands);
+
+/* Returns an element of shared memory. */
+double cli_read_shared(const tg_trace_phase *phase, int64_t index);
 
 /* Prints a phase as it ends; `state` is a cli_trace. */
 typedef struct cli_trace {
@@ -59,5 +69,44 @@ json_t *cli_make_owners_json(const cli_request_log *log);
  * have the keys of `explain`. NULL when out of memory. */
 json_t *cli_make_simulation_json(const tg_simulation *simulation, int64_t m, int64_t n, int64_t k,
                                  const cli_phase_list *phases, const cli_request_log *log);
+
+/* The k that a simulation runs, of the whole. Counts grow by the same amount with each unit. */
+typedef struct cli_depth {
+    int64_t whole_k;
+    int64_t k;      /* the whole, or less if the blocks that run would take too long */
+    int64_t less_k; /* a shorter part, from whose counts the growth is known */
+    int64_t unit;   /* k is shortened by a multiple of this: whole steps and sectors */
+} cli_depth;
+
+/* Multiply-adds up to which all blocks of a sampled simulation run. */
+enum { CLI_SAMPLE_WORK = 1 << 20 };
+
+cli_depth cli_cut_depth(const tg_traffic *traffic, int64_t whole_k);
+
+/* Sets *whole to the counts of the whole k, from those of depth->k and depth->less_k. */
+void cli_extend_counts(const cli_depth *depth, const tg_traffic *part, const tg_traffic *less,
+                       tg_traffic *whole);
+
+/* The counts of one kernel beside its predicted times; 0 where it is not legal. */
+typedef struct simulated_row {
+    char kernel[64];
+    tg_traffic traffic;
+    double predicted_s[CLI_GPU_MOST];
+} simulated_row;
+
+/* Kernels of the ladder and the chips that they are predicted for. */
+typedef struct cli_simulated_table {
+    explain_case chips[CLI_GPU_MOST];
+    int chip_count, tile; /* tile 0: those of the rows */
+    simulated_row rows[LADDER_CAPACITY];
+    int row_count, has_samples;
+} cli_simulated_table;
+
+void cli_keep_simulated_row(cli_simulated_table *table, const tg_simulation *simulation);
+void cli_print_simulated_table(const cli_simulated_table *table);
+
+/* Returns the predicted time on each chip, by its name; null where the kernel is not legal. NULL
+ * when out of memory. */
+json_t *cli_make_times_json(const cli_simulated_table *table, const tg_simulation *simulation);
 
 #endif /* TG_CLI_SIMULATE_H */

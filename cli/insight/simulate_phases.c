@@ -35,13 +35,21 @@ static json_t *make_sums(const tg_trace_phase *phase)
     return cli_keep_whole_json(sums, is_whole);
 }
 
+double cli_read_shared(const tg_trace_phase *phase, int64_t index)
+{
+    return phase->type == TG_TYPE_FP32
+               ? (double)((const float *)phase->shared)[index]
+               : (double)tg_decode_bits(phase->type, ((const uint16_t *)phase->shared)[index]);
+}
+
 static json_t *make_shared(const tg_trace_phase *phase)
 {
-    json_t *words = json_array();
-    int is_whole = words != NULL;
-    for (int64_t i = 0; i < phase->shared_bytes / 4 && phase->shared && is_whole; i++)
-        is_whole = cli_append_json(words, json_real((double)phase->shared[i]));
-    return cli_keep_whole_json(words, is_whole);
+    json_t *elems = json_array();
+    const int64_t count = phase->shared_bytes / tg_get_type_bytes(phase->type);
+    int is_whole = elems != NULL;
+    for (int64_t i = 0; i < count && phase->shared && is_whole; i++)
+        is_whole = cli_append_json(elems, json_real(cli_read_shared(phase, i)));
+    return cli_keep_whole_json(elems, is_whole);
 }
 
 void cli_keep_phase(void *state, const tg_trace_phase *phase)

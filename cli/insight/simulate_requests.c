@@ -87,11 +87,11 @@ static json_t *make_request(const tg_simulated_request *request)
                                    ? json_integer(request->indices[lane])
                                    : json_null());
     json_t *object =
-        json_pack("{s:s, s:i, s:i, s:s%, s:s, s:b, s:b, s:i, s:o}", "file", request->file, "line",
-                  request->line, "caller_line", request->caller_line, "source", request->source,
-                  (size_t)request->source_length, "space", space, "is_write", request->is_write,
-                  "is_in_background", request->is_in_background, "elem_count", request->elem_count,
-                  "lanes", lanes);
+        json_pack("{s:s, s:i, s:i, s:s%, s:s, s:b, s:b, s:i, s:i, s:o}", "file", request->file,
+                  "line", request->line, "caller_line", request->caller_line, "source",
+                  request->source, (size_t)request->source_length, "space", space, "is_write",
+                  request->is_write, "is_in_background", request->is_in_background, "elem_count",
+                  request->elem_count, "elem_bytes", request->elem_bytes, "lanes", lanes);
     int is_whole = object && json_array_size(lanes) == 32;
     if (request->part_count == 0)
         return cli_keep_whole_json(

@@ -41,28 +41,31 @@ static void print_moves(const cli_trace *trace, const tg_trace_phase *phase)
     }
 }
 
-static const float *print_matrix(const char *name, const float *values, int64_t rows, int64_t cols)
+/* Prints the matrix whose elements start at number `first` of shared memory. Returns the number of
+ * the element behind it. */
+static int64_t print_matrix(const char *name, const tg_trace_phase *phase, int64_t first,
+                            int64_t rows, int64_t cols)
 {
     printf("    %s, %lld x %lld\n", name, (long long)rows, (long long)cols);
     for (int64_t i = 0; i < rows; i++) {
         printf("     ");
         for (int64_t j = 0; j < cols; j++)
-            printf(" %7g", (double)*values++);
+            printf(" %7g", cli_read_shared(phase, first++));
         putchar('\n');
     }
-    return values;
+    return first;
 }
 
 static void print_tiles(const cli_trace *trace, const tg_trace_phase *phase)
 {
     if (!phase->shared)
         return;
-    const int64_t words = phase->shared_bytes / 4 / trace->stage_count;
-    const int64_t b_cols = words / trace->tile_depth - trace->tile_rows;
-    const float *values = phase->shared;
+    const int64_t elems = phase->shared_bytes / tg_get_type_bytes(phase->type) / trace->stage_count;
+    const int64_t b_cols = elems / trace->tile_depth - trace->tile_rows;
+    int64_t first = 0;
     for (int stage = 0; stage < trace->stage_count; stage++) {
-        values = print_matrix("tile of A", values, trace->tile_rows, trace->tile_depth);
-        values = print_matrix("tile of B", values, trace->tile_depth, b_cols);
+        first = print_matrix("tile of A", phase, first, trace->tile_rows, trace->tile_depth);
+        first = print_matrix("tile of B", phase, first, trace->tile_depth, b_cols);
     }
 }
 

@@ -1,5 +1,5 @@
 /*
- * tilegemm multiply: D = alpha op(A) op(B) + beta C on files.
+ * tilegemm multiply: D = activation(alpha op(A) op(B) + beta C + bias) on files.
  *
  * The order of the work: refuse wrong options, headers, types and shapes, which costs nothing;
  * reserve the space of the output; multiply, for .npy straight into the mapped output; check the
@@ -10,7 +10,6 @@
 #include "multiply/multiply.h"
 #include "check.h"
 #include "files/matrix_convert.h"
-#include "files/matrix_file.h"
 #include "files/mtx_write.h"
 #include "files/npy_write.h"
 #include "multiply/multiply_device.h"
@@ -30,8 +29,7 @@
 /* Everything that one run owns. */
 typedef struct multiply_job {
     cli_multiply_options options;
-    cli_matrix_file a, b, c;
-    int has_c;
+    cli_multiply_files files;
     cli_file_format format; /* format of D */
     cli_output output;
     void *d_owned; /* elements of D if it is written as text */
@@ -49,48 +47,58 @@ static int open_inputs(multiply_job *job)
     const cli_multiply_options *options = &job->options;
     int code = cli_find_format(options->output_path, &job->format, &job->error);
     if (code == CLI_EXIT_OK)
-        code = cli_open_matrix(options->a_path, &job->a, &job->error);
+        code = cli_open_matrix(options->a_path, &job->files.a, &job->error);
     if (code == CLI_EXIT_OK)
-        code = cli_open_matrix(options->b_path, &job->b, &job->error);
+        code = cli_open_matrix(options->b_path, &job->files.b, &job->error);
     /* The file of C is opened even if beta = 0 leaves its elements unread: a mistyped name is an
      * error. */
     if (code == CLI_EXIT_OK && options->c_path)
-        code = cli_open_matrix(options->c_path, &job->c, &job->error);
+        code = cli_open_matrix(options->c_path, &job->files.c, &job->error);
+    if (code == CLI_EXIT_OK && options->bias_path)
+        code = cli_open_matrix(options->bias_path, &job->files.bias, &job->error);
     return code;
 }
 
-/* Returns 1 if the file holds FP8, for which .npy has one word: the FP8 type is left open. */
-static int holds_fp8(const cli_matrix_file *file)
+/* Returns 1 if the file holds bytes. FP8 of either type, and integers, may be written so. */
+static int holds_bytes(const cli_matrix_file *file)
 {
-    return file->format == CLI_FORMAT_NPY && check_is_fp8(file->view.type);
+    const cli_integer integer = file->array.integer;
+    return file->format == CLI_FORMAT_NPY &&
+           (check_is_fp8(file->array.view.type) || (integer.elem_bytes == 1 && !integer.is_signed));
 }
 
-/* Chooses the type of A and B: --type, else what they hold, else what C holds if both are text,
- * else FP64. */
+/* Returns 1 if the file has a floating-point type, which text and integers have not. */
+static int has_type(const cli_matrix_file *file)
+{
+    return file->format == CLI_FORMAT_NPY && file->array.integer.elem_bytes == 0;
+}
+
+/* Chooses the type of A and B: --type, else what they hold, else what C holds if both are text or
+ * integers, else FP64. */
 static int choose_type(multiply_job *job, tg_type *type)
 {
-    const cli_matrix_file *a = &job->a, *b = &job->b;
+    const cli_matrix_file *a = &job->files.a, *b = &job->files.b;
     if (job->options.has_type) {
         *type = job->options.type;
-    } else if (holds_fp8(a) || holds_fp8(b)) {
+    } else if (holds_bytes(a) || holds_bytes(b)) {
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
                              "%.300s holds elements of one byte; pass --type fp8_e4m3 or --type "
-                             "fp8_e5m2",
-                             holds_fp8(a) ? a->path : b->path);
-    } else if (a->format == CLI_FORMAT_NPY && b->format == CLI_FORMAT_NPY &&
-               a->view.type != b->view.type) {
-        const char *a_name = tg_get_type_name(a->view.type);
-        const char *b_name = tg_get_type_name(b->view.type);
+                             "fp8_e5m2, or --type fp32 for integers",
+                             holds_bytes(a) ? a->path : b->path);
+    } else if (has_type(a) && has_type(b) && a->array.view.type != b->array.view.type) {
+        const tg_type a_type = a->array.view.type, b_type = b->array.view.type;
+        const int is_wide = a_type == TG_TYPE_FP64 || b_type == TG_TYPE_FP64;
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
-                             "%.300s holds %s and %.300s holds %s; pass --type %s or --type %s to "
-                             "convert both to one of them",
-                             a->path, a_name, b->path, b_name, a_name, b_name);
-    } else if (a->format == CLI_FORMAT_NPY) {
-        *type = a->view.type;
-    } else if (b->format == CLI_FORMAT_NPY) {
-        *type = b->view.type;
+                             "%.300s holds %s and %.300s holds %s; pass --type %s, in which both "
+                             "are exact",
+                             a->path, tg_get_type_name(a_type), b->path, tg_get_type_name(b_type),
+                             is_wide ? "fp64" : "fp32");
+    } else if (has_type(a)) {
+        *type = a->array.view.type;
+    } else if (has_type(b)) {
+        *type = b->array.view.type;
     } else {
-        *type = job->has_c ? job->c.view.type : TG_TYPE_FP64;
+        *type = job->files.has_c ? job->files.c.array.view.type : TG_TYPE_FP64;
     }
     return CLI_EXIT_OK;
 }
@@ -115,13 +123,19 @@ static int choose_output_type(multiply_job *job, tg_type type, tg_type *output_t
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
                              "--check takes no D in %s, which stops at %g; pass --output-type bf16",
                              output_name, cli_get_type_max(*output_type));
-    int is_converted = options->has_type || options->has_output_type;
-    if (job->has_c && job->c.format == CLI_FORMAT_NPY && job->c.view.type != *output_type &&
-        !is_converted)
+    if (options->is_checked && options->activation != TG_ACTIVATION_NONE)
         return cli_fail_file(&job->error, CLI_EXIT_USAGE,
-                             "%.300s holds %s and D is %s; pass --output-type %s to convert it",
-                             job->c.path, tg_get_type_name(job->c.view.type), output_name,
-                             output_name);
+                             "--check takes no --activation, after which sums are not linear; "
+                             "check the product without it");
+    int is_converted = options->has_type || options->has_output_type;
+    if (job->files.has_c && has_type(&job->files.c) &&
+        job->files.c.array.view.type != *output_type && !is_converted)
+        return cli_fail_file(
+            &job->error, CLI_EXIT_USAGE,
+            "%.300s holds %s and D is %s; pass --output-type %s to convert it, with "
+            "rounding where that is narrower",
+            job->files.c.path, tg_get_type_name(job->files.c.array.view.type), output_name,
+            output_name);
     return CLI_EXIT_OK;
 }
 
@@ -148,56 +162,33 @@ static int load_inputs(multiply_job *job)
         code = check_factor(job, "--beta", job->options.beta, result->type);
     job->memory = cli_read_memory();
     if (code == CLI_EXIT_OK)
-        code = cli_load_matrix(&job->a, result->type, &job->memory, &job->progress, &job->error);
+        code =
+            cli_load_matrix(&job->files.a, result->type, &job->memory, &job->progress, &job->error);
     if (code == CLI_EXIT_OK)
-        code = cli_load_matrix(&job->b, result->type, &job->memory, &job->progress, &job->error);
-    if (code == CLI_EXIT_OK && job->has_c)
-        code = cli_load_matrix(&job->c, result->output_type, &job->memory, &job->progress,
+        code =
+            cli_load_matrix(&job->files.b, result->type, &job->memory, &job->progress, &job->error);
+    if (code == CLI_EXIT_OK && job->files.has_c)
+        code = cli_load_matrix(&job->files.c, result->output_type, &job->memory, &job->progress,
+                               &job->error);
+    if (code == CLI_EXIT_OK && job->files.has_bias)
+        code = cli_load_matrix(&job->files.bias, result->output_type, &job->memory, &job->progress,
                                &job->error);
     return code;
-}
-
-static int make_problem(multiply_job *job)
-{
-    const cli_multiply_options *options = &job->options;
-    const tg_matrix *a = &job->a.view, *b = &job->b.view, *c = &job->c.view;
-    cli_multiply_result *result = &job->result;
-    int64_t inner = options->is_b_transposed ? b->col_count : b->row_count;
-    result->m = options->is_a_transposed ? a->col_count : a->row_count;
-    result->k = options->is_a_transposed ? a->row_count : a->col_count;
-    result->n = options->is_b_transposed ? b->row_count : b->col_count;
-    if (inner != result->k)
-        return cli_fail_file(
-            &job->error, CLI_EXIT_USAGE,
-            "%.300s is %lld x %lld%s and %.300s is %lld x %lld%s: the inner sizes %lld and %lld "
-            "differ; see --transpose-a and --transpose-b",
-            job->a.path, (long long)a->row_count, (long long)a->col_count,
-            options->is_a_transposed ? ", transposed," : "", job->b.path, (long long)b->row_count,
-            (long long)b->col_count, options->is_b_transposed ? ", transposed" : "",
-            (long long)result->k, (long long)inner);
-    if (job->has_c && (c->row_count != result->m || c->col_count != result->n))
-        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
-                             "%.300s is %lld x %lld and D is %lld x %lld; C must have D's shape",
-                             job->c.path, (long long)c->row_count, (long long)c->col_count,
-                             (long long)result->m, (long long)result->n);
-    tg_matrix d = tg_make_matrix(result->output_type, NULL, result->m, result->n);
-    job->problem = tg_make_problem(*a, *b, d);
-    if (job->has_c)
-        job->problem.c = *c;
-    job->problem.op_a = options->is_a_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
-    job->problem.op_b = options->is_b_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
-    job->problem.alpha = options->alpha;
-    job->problem.beta = options->beta;
-    job->problem.precision = options->precision;
-    return CLI_EXIT_OK;
 }
 
 /* Gives D its memory: the mapped output, or a block of its own if the output is text. */
 static int make_output(multiply_job *job)
 {
     tg_matrix *d = &job->problem.d;
+    const cli_multiply_result *result = &job->result;
     int64_t bytes;
+    if (result->dim_count != 2 && job->format == CLI_FORMAT_MTX)
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "%.300s would hold an array of %d dimensions, and a .mtx file holds a "
+                             "matrix; end its name with .npy",
+                             job->options.output_path, result->dim_count);
     if (__builtin_mul_overflow(d->row_count, d->col_count, &bytes) ||
+        __builtin_mul_overflow(bytes, result->batch_count, &bytes) ||
         __builtin_mul_overflow(bytes, tg_get_type_bytes(d->type), &bytes) ||
         bytes > INT64_MAX - CLI_NPY_HEADER_BYTES)
         return cli_fail_file(
@@ -214,7 +205,7 @@ static int make_output(multiply_job *job)
         code = cli_map_output(&job->output, bytes + CLI_NPY_HEADER_BYTES, &job->error);
         if (code != CLI_EXIT_OK)
             return code;
-        cli_format_npy_header(d->type, d->row_count, d->col_count, job->output.map);
+        cli_format_npy_header(d->type, result->sizes, result->dim_count, job->output.map);
         d->data = (char *)job->output.map + CLI_NPY_HEADER_BYTES;
     } else {
         job->d_owned = malloc(bytes > 0 ? (size_t)bytes : 1);
@@ -223,7 +214,7 @@ static int make_output(multiply_job *job)
                                  (long long)bytes);
         d->data = job->d_owned;
     }
-    if (!job->has_c)
+    if (!job->files.has_c)
         job->problem.c = *d;
     return CLI_EXIT_OK;
 }
@@ -369,17 +360,19 @@ static int run_job(multiply_job *job)
     tg_get_device_info(job->context, &job->result.device, sizeof job->result.device);
     code = load_inputs(job);
     if (code == CLI_EXIT_OK)
-        code = make_problem(job);
+        code = cli_make_multiply_problem(&job->options, &job->files, &job->result, &job->problem,
+                                         &job->error);
     return code == CLI_EXIT_OK ? run_problem(job) : code;
 }
 
 int cli_run_multiply(int argc, char **argv)
 {
-    multiply_job job = {.has_c = 0};
+    multiply_job job = {.files = {.has_c = 0}};
     int code = cli_parse_multiply(argc, argv, &job.options);
     if (code != CLI_EXIT_OK)
         return code;
-    job.has_c = job.options.c_path && job.options.beta != 0;
+    job.files.has_c = job.options.c_path && job.options.beta != 0;
+    job.files.has_bias = job.options.bias_path != NULL;
     job.progress = cli_make_progress(job.options.is_quiet);
     code = run_job(&job);
     if (job.error.text[0])
@@ -387,9 +380,10 @@ int cli_run_multiply(int argc, char **argv)
     cli_discard_output(&job.output);
     free(job.d_owned);
     free(job.summary);
-    cli_close_matrix(&job.a);
-    cli_close_matrix(&job.b);
-    cli_close_matrix(&job.c);
+    cli_close_matrix(&job.files.a);
+    cli_close_matrix(&job.files.b);
+    cli_close_matrix(&job.files.c);
+    cli_close_matrix(&job.files.bias);
     tg_destroy_context(job.context);
     return code;
 }

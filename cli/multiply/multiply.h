@@ -7,17 +7,19 @@
 #define TG_CLI_MULTIPLY_H
 
 #include "cli.h"
+#include "files/matrix_file.h"
 #include "freivalds.h"
 
 /* The options as given. Paths point into argv. */
 typedef struct cli_multiply_options {
     const char *a_path, *b_path;
-    const char *c_path; /* NULL: none */
+    const char *c_path, *bias_path; /* NULL: none */
     const char *output_path, *device;
     double alpha, beta;
     int has_beta, has_type, has_output_type;
     tg_type type, output_type; /* types of A and B, and of D; valid if has_ is 1 */
     tg_precision precision;
+    tg_activation activation;
     int thread_count; /* 0: the library's default */
     int is_a_transposed, is_b_transposed;
     int is_checked, is_json, is_quiet;
@@ -29,7 +31,9 @@ int cli_parse_multiply(int argc, char **argv, cli_multiply_options *options);
 
 /* The outcome of a run. */
 typedef struct cli_multiply_result {
-    int64_t m, n, k;
+    int64_t m, n, k, batch_count;
+    int64_t sizes[3]; /* sizes of D's array, which lacks the dimension of a vector */
+    int dim_count;
     tg_type type, output_type;
     tg_device_info device;
     const char *kernel;
@@ -45,5 +49,17 @@ char *cli_format_multiply(const cli_multiply_options *options, const cli_multipl
 
 /* Prints the summary as a line or two. */
 void cli_print_multiply(const cli_multiply_options *options, const cli_multiply_result *result);
+
+/* The loaded files. */
+typedef struct cli_multiply_files {
+    cli_matrix_file a, b, c, bias;
+    int has_c, has_bias;
+} cli_multiply_files;
+
+/* Makes the problem of vectors, matrices and batches, as numpy.matmul takes them: sets the problem,
+ * D without memory, and result's sizes. Refuses shapes that do not fit. Returns a cli_exit. */
+int cli_make_multiply_problem(const cli_multiply_options *options, const cli_multiply_files *files,
+                              cli_multiply_result *result, tg_problem *problem,
+                              cli_file_error *error);
 
 #endif /* TG_CLI_MULTIPLY_H */

@@ -9,12 +9,14 @@ typedef struct device_product {
     tg_buffers buffers;
 } device_product;
 
-/* Returns the size of an operand, whose elements lie without gaps. */
+/* Returns the size of an operand, whose elements lie without gaps. A matrix may serve the whole
+ * batch. */
 static int64_t count_bytes(const tg_problem *problem, int id)
 {
     const tg_matrix *matrix = tgi_operands_get_matrix(problem, id);
     const int64_t count =
-        matrix ? matrix->row_count * matrix->col_count
+        matrix ? matrix->row_count * matrix->col_count *
+                     (matrix->batch_stride ? problem->batch_count : 1)
                : tgi_operands_count_values(id, tgi_operands_get_kind(problem, id),
                                            problem->d.row_count, problem->d.col_count);
     return count * tg_get_type_bytes(tgi_operands_get_type(problem, id));

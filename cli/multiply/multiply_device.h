@@ -9,7 +9,7 @@
 #include "tilegemm.h"
 
 /* Copies the operands of `problem` to the context's GPU, executes `plan` there and copies D back.
- * The problem is a batch of one without bias, and its matrices have no gaps. *execute_s is the time
+ * The problem's matrices have no gaps. *execute_s is the time
  * of the product alone. Errors: those of tg_execute_plan and of the copies. */
 tg_status cli_execute_on_device(const tg_context *context, const tg_plan *plan,
                                 const tg_problem *problem, double *execute_s);

@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <errno.h>
 #include <float.h>
+#include <string.h>
 
 #define THREAD_COUNT_MAX 1024
 
@@ -15,6 +16,8 @@ enum option_key {
     KEY_ALPHA = 0x100,
     KEY_BETA,
     KEY_C,
+    KEY_BIAS,
+    KEY_ACTIVATION,
     KEY_TRANSPOSE_A,
     KEY_TRANSPOSE_B,
     KEY_TYPE,
@@ -32,7 +35,18 @@ static const struct argp_option options_table[] = {
      .key = KEY_BETA,
      .arg = "X",
      .doc = "Factor of C (default 1 with --c, else 0; 0 leaves its elements unread)"},
-    {.name = "c", .key = KEY_C, .arg = "FILE", .doc = "Matrix C, of D's shape"},
+    {.name = "c",
+     .key = KEY_C,
+     .arg = "FILE",
+     .doc = "Matrix C, of D's shape; one matrix may serve a batch"},
+    {.name = "bias",
+     .key = KEY_BIAS,
+     .arg = "FILE",
+     .doc = "Add a vector: n values or 1 x n to D's columns, m x 1 to its rows"},
+    {.name = "activation",
+     .key = KEY_ACTIVATION,
+     .arg = "NAME",
+     .doc = "Apply to D at the end: none (default), relu, gelu_erf, gelu_tanh or silu"},
     {.name = "transpose-a", .key = KEY_TRANSPOSE_A, .doc = "Multiply with A transposed"},
     {.name = "transpose-b", .key = KEY_TRANSPOSE_B, .doc = "Multiply with B transposed"},
     {.name = "type",
@@ -63,11 +77,15 @@ static const struct argp_option options_table[] = {
 };
 
 static const char doc[] =
-    "Compute D = alpha A B + beta C from matrices in files.\v"
-    "Files: NumPy .npy (float16, float32, float64, bfloat16 of ml_dtypes; C or "
-    "Fortran order) and MatrixMarket .mtx (array or coordinate; real or integer; "
-    "general, symmetric or skew-symmetric; entries at the same position are added "
-    "up). Numbers of a .mtx file take the type of the other operand.\n\n"
+    "Compute D = activation(alpha A B + beta C + bias) from matrices in files.\v"
+    "Files: NumPy .npy (float16, float32, float64, bfloat16 of ml_dtypes, integers; C or "
+    "Fortran order), the arrays of a .npz that numpy.savez wrote (FILE.npz:NAME), and "
+    "MatrixMarket .mtx (array or coordinate; real or integer; general, symmetric or "
+    "skew-symmetric; entries at the same position are added up). Numbers of a .mtx file and "
+    "integers take the type of the other operand, integers if each is exact in it; with --type "
+    "bf16, uint16 holds the bits of BF16.\n\n"
+    "Arrays of three dimensions are batches, an array of one is a vector: A is then a row and B a "
+    "column, and D lacks that dimension, as in numpy.matmul.\n\n"
     "D is written under a temporary name and renamed at the end: it may be one of "
     "the inputs, and a failure leaves the file that was there. Inputs must not be "
     "shortened while they are read.\n\n"
@@ -77,6 +95,7 @@ static const char doc[] =
     "  tilegemm multiply a.npy b.npy --c c.npy --alpha 2 --beta -1 -o c.npy\n"
     "  tilegemm multiply a.mtx b.npy -o d.mtx --type fp64 --threads 4\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --device cuda --check\n"
+    "  tilegemm multiply layer.npz:x layer.npz:w -o y.npy --bias bias.npy --activation relu\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 "
     "--json\n\n"
     "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 "
@@ -108,6 +127,21 @@ static void check_options(struct argp_state *state, cli_multiply_options *option
         argp_error(state, "--beta = %g needs a matrix C; pass --c FILE or --beta 0", options->beta);
 }
 
+static int parse_activation(const char *text, tg_activation *activation)
+{
+    for (int value = 0; tg_get_activation_name((tg_activation)value); value++) {
+        if (strcmp(text, tg_get_activation_name((tg_activation)value)) == 0) {
+            *activation = (tg_activation)value;
+            return 1;
+        }
+    }
+    cli_print_error(
+        "--activation = '%s' is not an activation; pass none, relu, gelu_erf, gelu_tanh "
+        "or silu",
+        text);
+    return 0;
+}
+
 /* Reads the options whose value may be wrong. */
 static error_t parse_value(int key, const char *arg, cli_multiply_options *options)
 {
@@ -130,6 +164,9 @@ static error_t parse_value(int key, const char *arg, cli_multiply_options *optio
         break;
     case KEY_PRECISION:
         is_valid = cli_parse_precision("--precision", arg, &options->precision);
+        break;
+    case KEY_ACTIVATION:
+        is_valid = parse_activation(arg, &options->activation);
         break;
     case 't':
         is_valid = cli_parse_int("--threads", arg, 1, THREAD_COUNT_MAX, &options->thread_count);
@@ -158,6 +195,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case KEY_C:
         options->c_path = arg;
         return 0;
+    case KEY_BIAS:
+        options->bias_path = arg;
+        return 0;
     case KEY_DEVICE:
         options->device = arg;
         return 0;
@@ -178,10 +218,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
+const struct argp cli_argp_multiply = {
+    .options = options_table, .parser = parse_option, .args_doc = "A B -o D", .doc = doc};
+
 int cli_parse_multiply(int argc, char **argv, cli_multiply_options *options)
 {
-    const struct argp argp = {
-        .options = options_table, .parser = parse_option, .args_doc = "A B -o D", .doc = doc};
     *options = (cli_multiply_options){.alpha = 1};
-    return cli_parse_words(argc, argv, &argp, options);
+    return cli_parse_words(argc, argv, &cli_argp_multiply, options);
 }

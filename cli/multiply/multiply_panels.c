@@ -16,7 +16,8 @@ int64_t cli_choose_panel_rows(const tg_problem *problem, const cli_progress *pro
     int64_t k =
         problem->op_a == TG_OPERATION_TRANSPOSE ? problem->a.row_count : problem->a.col_count;
     double row_flops = 2.0 * (double)problem->d.col_count * (double)k;
-    if (!progress->is_terminal || m < 2 * PANEL_ROWS_MIN || row_flops * (double)m < 2 * PANEL_FLOPS)
+    if (!progress->is_terminal || problem->batch_count != 1 || problem->bias != TG_BIAS_NONE ||
+        m < 2 * PANEL_ROWS_MIN || row_flops * (double)m < 2 * PANEL_FLOPS)
         return m > 0 ? m : 1;
     double rows = PANEL_FLOPS / row_flops;
     int64_t panel_rows = rows > PANEL_ROWS_MIN ? (int64_t)rows : PANEL_ROWS_MIN;
@@ -47,12 +48,9 @@ static tg_problem make_panel(const tg_problem *problem, int64_t first_row, int64
 
 static tg_status execute(const tg_plan *plan, const tg_problem *problem)
 {
-    const tg_buffers buffers = {.struct_bytes = sizeof buffers,
-                                .a = problem->a.data,
-                                .b = problem->b.data,
-                                .c = problem->c.data,
-                                .d = problem->d.data};
-    return tg_execute_plan(plan, &buffers);
+    tg_buffers buffers;
+    tg_status status = tg_init_buffers(&buffers, sizeof buffers, problem);
+    return status == TG_STATUS_OK ? tg_execute_plan(plan, &buffers) : status;
 }
 
 tg_status cli_execute_panels(tg_context *context, const tg_plan *plan, const tg_problem *problem,

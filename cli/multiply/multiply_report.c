@@ -11,7 +11,8 @@
 
 static double get_gflop_per_s(const cli_multiply_result *result)
 {
-    double flop_count = 2.0 * (double)result->m * (double)result->n * (double)result->k;
+    double flop_count = 2.0 * (double)result->batch_count * (double)result->m * (double)result->n *
+                        (double)result->k;
     return result->time_s > 0 ? 1e-9 * flop_count / result->time_s : 0;
 }
 
@@ -28,13 +29,16 @@ static void print_check(const cli_multiply_result *result)
 
 void cli_print_multiply(const cli_multiply_options *options, const cli_multiply_result *result)
 {
-    printf("%s: %lldx%lld %s = %lldx%lld times %lldx%lld %s; %s, %s, %d thread%s, %.4g ms, "
+    printf("%s: ", options->output_path);
+    if (result->batch_count != 1)
+        printf("%lld times ", (long long)result->batch_count);
+    printf("%lldx%lld %s = %lldx%lld times %lldx%lld %s; %s, %s, %d thread%s, %.4g ms, "
            "%.4g GFLOP/s\n",
-           options->output_path, (long long)result->m, (long long)result->n,
-           tg_get_type_name(result->output_type), (long long)result->m, (long long)result->k,
-           (long long)result->k, (long long)result->n, tg_get_type_name(result->type),
-           result->device.device, result->kernel, result->thread_count,
-           result->thread_count == 1 ? "" : "s", 1e3 * result->time_s, get_gflop_per_s(result));
+           (long long)result->m, (long long)result->n, tg_get_type_name(result->output_type),
+           (long long)result->m, (long long)result->k, (long long)result->k, (long long)result->n,
+           tg_get_type_name(result->type), result->device.device, result->kernel,
+           result->thread_count, result->thread_count == 1 ? "" : "s", 1e3 * result->time_s,
+           get_gflop_per_s(result));
     if (result->round_count)
         print_check(result);
 }
@@ -61,12 +65,15 @@ static json_t *make_check(const cli_multiply_result *result)
 char *cli_format_multiply(const cli_multiply_options *options, const cli_multiply_result *result)
 {
     return cli_format_json(json_pack(
-        "{s:o, s:b, s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:i, s:o, s:o, s:o}",
+        "{s:o, s:b, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:s, s:s, s:i, s:o, "
+        "s:o, s:o}",
         "output", cli_make_text_json(options->output_path), "written", result->is_written, "m",
-        (json_int_t)result->m, "n", (json_int_t)result->n, "k", (json_int_t)result->k, "type",
-        tg_get_type_name(result->type), "output_type", tg_get_type_name(result->output_type),
-        "precision", tg_get_precision_name(options->precision), "alpha", make_real(options->alpha),
-        "beta", make_real(options->beta), "device", result->device.device, "kernel", result->kernel,
-        "threads", result->thread_count, "time_s", make_real(result->time_s), "gflop_per_s",
-        make_real(get_gflop_per_s(result)), "check", make_check(result)));
+        (json_int_t)result->m, "n", (json_int_t)result->n, "k", (json_int_t)result->k,
+        "batch_count", (json_int_t)result->batch_count, "type", tg_get_type_name(result->type),
+        "output_type", tg_get_type_name(result->output_type), "precision",
+        tg_get_precision_name(options->precision), "alpha", make_real(options->alpha), "beta",
+        make_real(options->beta), "has_bias", options->bias_path != NULL, "activation",
+        tg_get_activation_name(options->activation), "device", result->device.device, "kernel",
+        result->kernel, "threads", result->thread_count, "time_s", make_real(result->time_s),
+        "gflop_per_s", make_real(get_gflop_per_s(result)), "check", make_check(result)));
 }

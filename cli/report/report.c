@@ -212,7 +212,7 @@ static int run_report(const report_options *options, cli_output *output)
     size_t head_bytes;
     int exit_code = parse_shape(&report);
     if (exit_code == CLI_EXIT_OK)
-        exit_code = cli_find_chip(options->query.gpu, NULL, &report.shown);
+        exit_code = cli_find_chip(options->query.gpus[0], NULL, &report.shown);
     if (exit_code == CLI_EXIT_OK && !cli_find_page(&head, &head_bytes, &tail))
         exit_code = CLI_EXIT_MISSING;
     if (exit_code != CLI_EXIT_OK)
@@ -234,25 +234,26 @@ static int run_report(const report_options *options, cli_output *output)
     return exit_code;
 }
 
+const struct argp cli_argp_report = {
+    .options = option_list,
+    .parser = parse_option,
+    .args_doc = "[MxNxK]",
+    .doc = "Write a page that shows how M x K by K x N is multiplied (default: "
+           "256x256x256): one HTML file that needs no server and no network. It computes "
+           "with the model of `tilegemm explain` in the browser, and holds the "
+           "simulator's counts and the measured times.\v"
+           "Examples:\n"
+           "  tilegemm report 1000x1200x800 -o report.html\n"
+           "  tilegemm report 512x512x512 --gpu a100\n"
+           "  tilegemm report 55x43x48 --tile 12\n"
+           "  tilegemm bench --kernel ladder --shape 512x512x512 --json mine.json\n"
+           "  tilegemm report 512x512x512 --bench mine.json",
+};
+
 int cli_run_report(int argc, char **argv)
 {
-    static const struct argp argp = {
-        .options = option_list,
-        .parser = parse_option,
-        .args_doc = "[MxNxK]",
-        .doc = "Write a page that shows how M x K by K x N is multiplied (default: "
-               "256x256x256): one HTML file that needs no server and no network. It computes "
-               "with the model of `tilegemm explain` in the browser, and holds the "
-               "simulator's counts and the measured times.\v"
-               "Examples:\n"
-               "  tilegemm report 1000x1200x800 -o report.html\n"
-               "  tilegemm report 512x512x512 --gpu a100\n"
-               "  tilegemm report 55x43x48 --tile 12\n"
-               "  tilegemm bench --kernel ladder --shape 512x512x512 --json mine.json\n"
-               "  tilegemm report 512x512x512 --bench mine.json",
-    };
     report_options options = {.query = {.shape_example = example, .tile_max = tile_most}};
-    if (cli_parse_words(argc, argv, &argp, &options) != CLI_EXIT_OK)
+    if (cli_parse_words(argc, argv, &cli_argp_report, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
     cli_output output = {.path = NULL};
     int exit_code = run_report(&options, &output);

@@ -10,14 +10,6 @@
 
 #include <string.h>
 
-/* These limits keep a report within seconds: multiply-adds up to which all blocks run,
- * multiply-adds of the sampled blocks up to which k is whole, and the number that remains if k is
- * shortened. With a shorter k a row of a matrix still starts at the same place in a sector. */
-enum { whole_products = 1 << 20, deep_products = 1 << 23, block_products = 1 << 21 };
-enum { block_count_most = 9, sector_elems = 8 };
-/* From this many units of k (job) on, the rows of a step never share a sector. */
-enum { less_units = 2 };
-
 static const struct {
     int m, n, k;
 } small_sizes[] = {{64, 64, 64}, {55, 43, 48}};
@@ -42,9 +34,8 @@ static const struct {
 typedef struct job {
     const char *kernel; /* kernel and tile for tg_simulate_kernel */
     int tile;
-    int64_t m, n, k;
-    int64_t whole_k; /* k is a part of it */
-    int64_t k_unit;  /* k is shortened by a multiple of this: whole steps and sectors */
+    int64_t m, n;
+    cli_depth depth;
     int without_barrier;
     cli_phase_list *phases; /* NULL: none are kept */
     cli_request_log *log;
@@ -66,7 +57,7 @@ static tg_status simulate(const report_case *report, const job *work,
         .b = operands->memory[1],
         .d = operands->memory[2],
         .l2_bytes = report->shown.chip.l2_bytes,
-        .work_limit = whole_products,
+        .work_limit = CLI_SAMPLE_WORK,
         .progress = show_progress,
         .progress_state = report->progress,
         .trace = work->phases ? cli_keep_phase : NULL,
@@ -76,7 +67,7 @@ static tg_status simulate(const report_case *report, const job *work,
         .without_barrier = work->without_barrier,
     };
     cli_start_progress(report->progress, work->kernel);
-    tg_status status = tg_simulate_kernel(&options, work->m, work->n, work->k, simulation);
+    tg_status status = tg_simulate_kernel(&options, work->m, work->n, work->depth.k, simulation);
     cli_end_progress(report->progress);
     return status;
 }
@@ -88,7 +79,8 @@ static int run(const report_case *report, const job *work, const tg_simulation *
 {
     simulated_operands operands;
     *simulation = NULL;
-    if (!cli_make_simulated_operands(work->m, work->n, work->k, work->phases != NULL, &operands)) {
+    if (!cli_make_kernel_operands(work->kernel, work->m, work->n, work->depth.k,
+                                  work->phases != NULL, &operands)) {
         *exit_code = CLI_EXIT_WRONG;
     } else {
         const tg_status status = simulate(report, work, &operands, simulation);
@@ -99,25 +91,6 @@ static int run(const report_case *report, const job *work, const tg_simulation *
     return *exit_code == CLI_EXIT_OK;
 }
 
-/* Returns the counts of the whole k from those of two parts that have the same place in sectors and
- * steps: each count grows by the same amount from one such part to the next. */
-static void extrapolate(const job *work, const tg_traffic *part, const job *less_work,
-                        const tg_traffic *less, tg_traffic *whole)
-{
-    const int64_t beyond = (work->whole_k - work->k) / work->k_unit;
-    const int64_t between = (work->k - less_work->k) / work->k_unit;
-    *whole = *part;
-    for (const cli_field *field = cli_count_fields; field->key; field++) {
-        int64_t grown, from;
-        if (field->kind != CLI_FIELD_INT64)
-            continue; /* k does not change the counts of the tile */
-        memcpy(&grown, (const char *)part + field->offset, sizeof grown);
-        memcpy(&from, (const char *)less + field->offset, sizeof from);
-        grown += (grown - from) / between * beyond;
-        memcpy((char *)whole + field->offset, &grown, sizeof grown);
-    }
-}
-
 /* Sets "whole_k" of a simulation if its k was shortened. */
 static int set_whole(const report_case *report, const job *work, const tg_traffic *part,
                      json_t *object, int *exit_code)
@@ -125,13 +98,13 @@ static int set_whole(const report_case *report, const job *work, const tg_traffi
     job less_work = *work;
     const tg_simulation *less = NULL;
     tg_traffic whole;
-    less_work.k = less_units * work->k_unit + work->whole_k % work->k_unit;
+    less_work.depth.k = work->depth.less_k;
     less_work.log = NULL;
     if (!run(report, &less_work, &less, exit_code) || !less)
         return 0;
-    extrapolate(work, part, &less_work, &less->traffic, &whole);
+    cli_extend_counts(&work->depth, part, &less->traffic, &whole);
     tg_destroy_simulation(less);
-    json_t *counts = json_pack("{s:I}", "k", (json_int_t)work->whole_k);
+    json_t *counts = json_pack("{s:I}", "k", (json_int_t)work->depth.whole_k);
     return cli_set_json(
         object, "whole_k",
         cli_keep_whole_json(counts, cli_set_fields_json(counts, cli_count_fields, &whole)));
@@ -145,41 +118,21 @@ static int append(const report_case *report, const job *work, json_t *list, int 
         return 0;
     if (!simulation)
         return 1;
-    json_t *object =
-        cli_make_simulation_json(simulation, work->m, work->n, work->k, work->phases, work->log);
+    json_t *object = cli_make_simulation_json(simulation, work->m, work->n, work->depth.k,
+                                              work->phases, work->log);
     json_object_del(object, "owners"); /* the page has them from the model */
     const int is_done =
         cli_set_json(object, "without_barrier", json_integer(work->without_barrier)) &&
-        (work->whole_k == work->k ||
+        (work->depth.whole_k == work->depth.k ||
          set_whole(report, work, &simulation->traffic, object, exit_code));
     tg_destroy_simulation(simulation);
     return cli_append_json(list, cli_keep_whole_json(object, is_done));
 }
 
-static int64_t min_count(int64_t left, int64_t right)
-{
-    return left < right ? left : right;
-}
-
-/* Sets k: the whole, or less if the blocks that run would take too long. */
-static void cut_depth(const tg_traffic *traffic, job *work)
-{
-    const int64_t depth = traffic->tile_depth, tile_rows = traffic->tile_rows;
-    const int64_t powers_of_two = depth & -depth;
-    /* Kernels multiply whole tiles, however little of D lies in them. */
-    const int64_t area =
-        min_count(traffic->block_count, block_count_most) * tile_rows * traffic->tile_cols;
-    work->k_unit = powers_of_two < sector_elems ? depth * (sector_elems / powers_of_two) : depth;
-    const int64_t units = block_products / area / work->k_unit;
-    const int64_t cut = (units > less_units ? units : less_units + 1) * work->k_unit;
-    const int is_whole = area * work->whole_k <= deep_products || cut >= work->whole_k;
-    work->k = is_whole ? work->whole_k : cut + work->whole_k % work->k_unit;
-}
-
 /* Returns 1 if the simulator can count the elements of each matrix. */
 static int is_countable(const job *work)
 {
-    const int64_t counts[] = {work->m * work->n, work->m * work->k, work->k * work->n};
+    const int64_t counts[] = {work->m * work->n, work->m * work->depth.k, work->depth.k * work->n};
     return counts[0] <= INT32_MAX && counts[1] <= INT32_MAX && counts[2] <= INT32_MAX;
 }
 
@@ -191,11 +144,11 @@ static int append_kernel(const report_case *report, job work, int has_requests, 
 {
     tg_explanation explained;
     int is_done = 1;
-    if (tg_explain_kernel(&report->shown.chip, work.kernel, work.tile, work.m, work.n, work.whole_k,
-                          &explained) != TG_STATUS_OK ||
+    if (tg_explain_kernel(&report->shown.chip, work.kernel, work.tile, work.m, work.n,
+                          work.depth.whole_k, &explained) != TG_STATUS_OK ||
         (work.tile && explained.is_in_table))
         return 1;
-    cut_depth(&explained.traffic, &work);
+    work.depth = cli_cut_depth(&explained.traffic, work.depth.whole_k);
     if (!is_countable(&work))
         return 1;
     if (has_requests)
@@ -213,8 +166,11 @@ static int append_ladder(const report_case *report, int tile, const explain_case
     const int count = cli_list_ladder("all", tile, names);
     int is_done = 1;
     for (int i = 0; i < count && is_done; i++) {
-        const job work = {
-            .kernel = names[i], .tile = tile, .m = sizes->m, .n = sizes->n, .whole_k = sizes->k};
+        const job work = {.kernel = names[i],
+                          .tile = tile,
+                          .m = sizes->m,
+                          .n = sizes->n,
+                          .depth.whole_k = sizes->k};
         is_done = append_kernel(report, work, has_requests, list, exit_code);
     }
     return is_done;
@@ -246,8 +202,7 @@ json_t *cli_make_traces(const report_case *report, int *exit_code)
                           .tile = walks[i].tile,
                           .m = walks[i].m,
                           .n = walks[i].n,
-                          .k = walks[i].k,
-                          .whole_k = walks[i].k,
+                          .depth = {.whole_k = walks[i].k, .k = walks[i].k},
                           .without_barrier = walks[i].without_barrier,
                           .phases = &phases,
                           .log = cli_open_request_log(walks[i].n)};

@@ -12,8 +12,8 @@ export const predictRate = explained => explained.useful_flops / explained.predi
 // LIMITERS gives the model's limiters in words.
 export const LIMITERS = {
     launch: 'the launch', l1: 'reading through L1', shared: 'shared memory',
-    fp32: 'FP32 arithmetic', chain: 'the chain of steps that wait for each other',
-    dram: 'DRAM'};
+    fp32: 'FP32 arithmetic', tensor: 'tensor cores',
+    chain: 'the chain of steps that wait for each other', dram: 'DRAM'};
 
 // Opens the WebAssembly module. Returns its exports and the functions that ask it.
 async function openModule() {

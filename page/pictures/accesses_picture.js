@@ -1,6 +1,7 @@
 // This module draws a request of a warp on the lines of global memory or on the banks of shared
 // memory.
 const WORDS = 32;       // words of a line of 128 bytes, and the number of banks
+const WORD_BYTES = 4;
 const SECTOR_WORDS = 8; // words of a sector of 32 bytes
 const CELL = 28;
 const LEFT = 96;
@@ -21,10 +22,14 @@ export function formatLanes(lanes) {
 function collectWords(request, first = 0, count = WORDS) {
     const words = new Map();
     request.lanes.slice(first, first + count).forEach((start, i) => {
-        for (let j = 0; start !== null && j < request.elem_count; j++) {
-            if (!words.has(start + j))
-                words.set(start + j, []);
-            words.get(start + j).push(first + i);
+        if (start === null)
+            return;
+        const from = start * request.elem_bytes / WORD_BYTES;
+        const to = from + request.elem_count * request.elem_bytes / WORD_BYTES;
+        for (let word = Math.floor(from); word < to; word++) {
+            if (!words.has(word))
+                words.set(word, []);
+            words.get(word).push(first + i);
         }
     });
     return words;

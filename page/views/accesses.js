@@ -49,7 +49,7 @@ const sumTurns = request => request.parts.reduce((sum, part) => sum + part.turns
 
 function explainRequest(request) {
     const lanes = countLanes(request);
-    const bytes = lanes * request.elem_count * 4;
+    const bytes = lanes * request.elem_count * request.elem_bytes;
     if (request.space !== 'S') {
         const moved = request.sector_count * SECTOR_BYTES;
         return `${lanes} lanes ask for ${bytes} bytes; they lie in ${request.sector_count} ` +
@@ -69,8 +69,8 @@ function listLanes(request, simulation) {
         ['lane', 'row', 'column', 'elements', 'byte', 'sector of the matrix'];
     const rows = request.lanes.flatMap((index, lane) => index === null ? [] : [isShared ?
         [lane, index, request.elem_count, index % 32] :
-        [lane, Math.floor(index / cols), index % cols, request.elem_count, 4 * index,
-         Math.floor(4 * index / SECTOR_BYTES)]]);
+        [lane, Math.floor(index / cols), index % cols, request.elem_count,
+         request.elem_bytes * index, Math.floor(request.elem_bytes * index / SECTOR_BYTES)]]);
     return {columns, rows};
 }
 

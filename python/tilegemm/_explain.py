@@ -74,7 +74,8 @@ def find_problem(a: Any, b: Any, arguments: dict[str, Any]) -> str:
     """Returns the text of a product that is given as text or as arrays."""
     if isinstance(a, str):
         if b is not None or arguments:
-            raise TypeError("a product that is given as text takes no arrays beside it")
+            raise _tilegemm.OperandTypeError(
+                "a product that is given as text takes no arrays beside it")
         return a
     return _tilegemm.describe(a, b, **arguments)
 

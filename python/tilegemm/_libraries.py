@@ -10,6 +10,8 @@ import math
 import sys
 from typing import Any, cast
 
+from . import _tilegemm
+
 
 def _find_root(array: Any) -> str:
     """Returns the name of the package that the array's type is of, "cupy", "jaxlib", ..."""
@@ -58,7 +60,7 @@ def make_memory_view(shape: tuple[int, ...], name: str) -> memoryview:
     letter, size = {"float32": ("f", 4), "float64": ("d", 8), "float16": ("e", 2)}[name]
     count = math.prod(shape)
     if count == 0:
-        raise ValueError("a memoryview has no dimension of size 0; pass out")
+        raise _tilegemm.ArgumentError("a memoryview has no dimension of size 0; pass out")
     view: Any = memoryview(bytearray(count * size))
     return cast(memoryview, view.cast(letter, shape))
 
@@ -83,6 +85,7 @@ def convert_capsule(like: Any, capsule: Any, device_kind: int, device_index: int
         return importlib.import_module("jax.dlpack").from_dlpack(lender)
     namespace = like.__array_namespace__() if hasattr(like, "__array_namespace__") else None
     if namespace is None:
-        raise TypeError(f"the result cannot become a {type(like).__name__}, whose library has no "
-                        "from_dlpack; pass out")
+        raise _tilegemm.OperandTypeError(
+            f"the result cannot become a {type(like).__name__}, whose library has no from_dlpack; "
+            "pass out")
     return namespace.from_dlpack(lender)

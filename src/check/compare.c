@@ -3,11 +3,11 @@
  *
  * The bound is the one of tilegemm.h, with x the exact value before the activation, y after it and
  * after D's scale s (1 without one):
- *     |s| (slope (g magnitude + e |alpha| |A||B| + underflow) + 12 u |y / s|)
+ *     |s| (slope (g magnitude + e |alpha| |A||B| + underflow) + v |y / s| + floor)
  *         + u_D |y| + underflow_D
  * e is what FP8 and TF32 instructions lose. y is cut off at the largest FP8 number for an FP8 D.
- * slope bounds |activation'|: 1 for ReLU, 1.13 for GELU (both forms), 1.10 for SiLU. 12 u |y|, of
- * GELU and SiLU alone, is what their evaluation in the accumulator's type may add.
+ * slope bounds |activation'|: 1 for ReLU, 1.13 for GELU (both forms), 1.10 for SiLU. v |y| + floor,
+ * of GELU and SiLU alone, is what their evaluation may add.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,7 +38,8 @@ typedef struct comparison {
     long double product_error; /* relative to |A||B| */
     long double k;
     int may_flush; /* subnormal inputs and sums may be zero */
-    long double slope;
+    /* slope, v and floor of the activation */
+    long double slope, activation_unit, activation_floor;
     long double scale_d; /* 1 if there is none */
 } comparison;
 
@@ -110,6 +111,10 @@ static comparison start_comparison(const tg_problem *problem, check_result *resu
     if (run.may_flush && problem->d.type == TG_TYPE_BF16)
         run.output.underflow = FLUSH_LIMIT;
     run.slope = get_slope(problem->activation);
+    const int is_narrow = tg_get_type_bytes(problem->d.type) < 4;
+    const int units = problem->d.type == TG_TYPE_FP64 ? 8 : 20;
+    run.activation_unit = is_narrow ? 1.5L * 0x1p-14L : units * run.accumulator.unit;
+    run.activation_floor = is_narrow ? 0x1p-119L : 64 * run.accumulator.underflow;
     return run;
 }
 
@@ -180,7 +185,7 @@ static long double bound_activated(const comparison *run, const check_expected *
                                    expected->row_max_a, expected->col_max_b);
     error *= run->slope;
     if (run->problem->activation > TG_ACTIVATION_RELU)
-        error += 12 * sums->unit * fabsl(y / run->scale_d) + 64 * sums->underflow;
+        error += run->activation_unit * fabsl(y / run->scale_d) + run->activation_floor;
     return error;
 }
 

@@ -9,7 +9,7 @@
  *     t = alpha * sum                            TGI_COMBINE: one multiplication
  *     if (beta != 0) t = fma(beta, c, t)         C is not looked at if beta is 0
  *     if (there is a bias) t = t + bias          tgi_add_bias_fp32
- *     t = activation(t)                          tgi_activate_fp32
+ *     t = activation(t)                          tgi_activate_fp32, or _narrow
  *     if (D has a scale) t = t * scale_d         tgi_scale_d_fp32
  *
  * The product of the scales comes first because it does not change when A and B swap roles.
@@ -65,11 +65,14 @@ TGI_INLINE float tgi_combine_fp32(const tgi_epilogue *epilogue, const tgi_terms_
     return epilogue->bias != TG_BIAS_NONE ? tgi_add_bias_fp32(t, terms->bias) : t;
 }
 
-/* Returns one element of D before D's scale and its conversion. */
+/* Returns one element of D before D's scale and its conversion. is_narrow is 1 if D has 16 or 8
+ * bits. */
 TGI_INLINE float tgi_epilogue_fp32(const tgi_epilogue *epilogue, const tgi_terms_fp32 *terms,
-                                   float sum)
+                                   int is_narrow, float sum)
 {
-    return tgi_activate_fp32(tgi_combine_fp32(epilogue, terms, sum), epilogue->activation);
+    const float t = tgi_combine_fp32(epilogue, terms, sum);
+    return is_narrow ? tgi_activate_narrow(t, epilogue->activation)
+                     : tgi_activate_fp32(t, epilogue->activation);
 }
 
 /* ---------------------------------------------------------------------------------- FP64 -- */

@@ -34,8 +34,8 @@ typedef enum tgi_math {
     TGI_MATH_fp16x
 } tgi_math;
 
-/* Products of a sum are added in one of these orders; kernels.def explains each. The first depends
- * on k alone, and every device has rows that keep it for every shape: a batch-invariant problem
+/* Products of a sum are added in one of these orders; kernels.def explains each. The first does not
+ * depend on m, and every device has rows that keep it for every shape: a batch-invariant problem
  * needs it. */
 typedef enum tgi_sum_order {
     TGI_SUM_ALONG,

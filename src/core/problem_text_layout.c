@@ -25,15 +25,10 @@ static tg_status fill_leading(const tgi_text_reading *r, int id, int is_column_m
                 name, name, name);
         }
     }
-    if (leading < length) {
-        const char *key =
-            tgi_text_stride_keys[is_column_major ? TGI_TEXT_STRIDE_COL : TGI_TEXT_STRIDE_ROW];
+    if (leading < length)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "ld%s = %lld is less than %c = %lld; pass ld%s >= %lld, or %s%s = "
-                               "%lld where elements are to coincide",
-                               name, (ll)leading, size, (ll)length, name, (ll)length, key, name,
-                               (ll)leading);
-    }
+                               "ld%s = %lld is less than %c = %lld; pass ld%s >= %lld", name,
+                               (ll)leading, size, (ll)length, name, (ll)length);
     matrix->row_stride = is_column_major ? 1 : leading;
     matrix->col_stride = is_column_major ? leading : 1;
     return TG_STATUS_OK;

@@ -136,7 +136,12 @@ static tg_status read_sizes(tgi_text_reading *r, const char *part)
     const char *end = part;
     for (int i = 0; i < 3; i++) {
         const char *start = end;
-        if (!read_int64(start, 0, sizes[i], &end) || *end != (i < 2 ? 'x' : '\0')) {
+        if (i > 0 && end[-1] == '\0')
+            return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                                   "part \"%s\" has no %c; the text begins with MxNxK, such as "
+                                   "512x512x64",
+                                   part, "mnk"[i]);
+        if (!read_int64(start, 0, sizes[i], &end) || (*end && (i == 2 || *end != 'x'))) {
             return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                    "part \"%s\": %c is not a whole number from 0 to %lld; the text "
                                    "begins with MxNxK, such as 512x512x64",

@@ -83,32 +83,50 @@ static TARGET void ACC_LOCAL(write_row)(void *target, const ACC(elem) * row, int
 
 #undef WRITE_ROW
 
-/* Each call below has a constant `kind`, so that each loop is vectorized for its activation. */
+/* Each call below has a constant `kind` and a constant `is_narrow`, which says that D has 16 or 8
+ * bits, so that each loop is vectorized for its activation. */
 static inline __attribute__((always_inline)) TARGET void
-ACC_LOCAL(activate_row)(ACC(elem) * row, int64_t cols, const tg_activation kind)
+ACC_LOCAL(activate_row)(ACC(elem) * row, int64_t cols, const tg_activation kind,
+                        const int is_narrow)
 {
+#if ACC_IS_FP32
     for (int64_t j = 0; j < cols; j++)
-        row[j] = ACC_STEP(activate)(row[j], kind);
+        row[j] = is_narrow ? tgi_activate_narrow(row[j], kind) : tgi_activate_fp32(row[j], kind);
+#else
+    (void)is_narrow;
+    for (int64_t j = 0; j < cols; j++)
+        row[j] = tgi_activate_fp64(row[j], kind);
+#endif
 }
 
-static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activation kind)
+static inline __attribute__((always_inline)) TARGET void
+ACC_LOCAL(activate_kind)(ACC(elem) * row, int64_t cols, tg_activation kind, const int is_narrow)
 {
     switch (kind) {
     case TG_ACTIVATION_NONE:
         break;
     case TG_ACTIVATION_RELU:
-        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_RELU);
+        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_RELU, is_narrow);
         break;
     case TG_ACTIVATION_GELU_ERF:
-        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_GELU_ERF);
+        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_GELU_ERF, is_narrow);
         break;
     case TG_ACTIVATION_GELU_TANH:
-        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_GELU_TANH);
+        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_GELU_TANH, is_narrow);
         break;
     case TG_ACTIVATION_SILU:
-        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_SILU);
+        ACC_LOCAL(activate_row)(row, cols, TG_ACTIVATION_SILU, is_narrow);
         break;
     }
+}
+
+static TARGET void ACC_LOCAL(activate)(ACC(elem) * row, int64_t cols, tg_activation kind,
+                                       tg_type d_type)
+{
+    if (d_type == ACC_TYPE)
+        ACC_LOCAL(activate_kind)(row, cols, kind, 0);
+    else
+        ACC_LOCAL(activate_kind)(row, cols, kind, 1);
 }
 
 /* Fills alphas with alpha times the scales of row i and of each column. */
@@ -187,7 +205,7 @@ static TARGET void ACC_LOCAL(finish_row)(const tgi_finish *f, int64_t i, int64_t
     if (e->bias != TG_BIAS_NONE)
         ACC_LOCAL(add_bias)(row, f, i, col, cols);
     if (e->activation != TG_ACTIVATION_NONE)
-        ACC_LOCAL(activate)(row, cols, e->activation);
+        ACC_LOCAL(activate)(row, cols, e->activation, p->d_type);
 #if ACC_IS_FP32 /* D has a scale only if it is FP8 */
     for (int64_t j = 0; f->d_scale && j < cols; j++)
         row[j] = tgi_scale_d_fp32(row[j], *f->d_scale);

@@ -1,7 +1,7 @@
 /*
  * Names inside the bodies (*_body.h), which are included once for each instruction set and type:
  * ACC(load) is fp32_load where ACC_NAME is fp32, IN(load) is bf16_load where IN_NAME is bf16,
- * ACC_STEP(activate) is tgi_activate_fp32, a step of core/epilogue.h,
+ * ACC_STEP(add_bias) is tgi_add_bias_fp32, a step of core/epilogue.h,
  * LOCAL(x) is a static name of its own for each instruction set and input type, TILE(x) for each of
  * their tile shapes too.
  */

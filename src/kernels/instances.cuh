@@ -46,6 +46,9 @@
 #if __CUDA_ARCH__ >= 800
 #define TGI_HAS_sm80 TGI_CHOSEN
 #endif
+#if __CUDA_ARCH__ >= 890
+#define TGI_HAS_sm89 TGI_CHOSEN
+#endif
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TGI_HAS_sm90a TGI_CHOSEN
 #endif

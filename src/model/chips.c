@@ -75,6 +75,15 @@ tg_status tg_find_chip(const char *name, tg_chip *chip)
                            names);
 }
 
+/* Returns the share of the architecture's tensor-core rates that the chip's published rate is. */
+static double find_mma_share(const tg_chip *chip)
+{
+    const double most =
+        2.0 * tgi_arch_find(chip->compute_capability)->fp16_mma * chip->sm_count * chip->clock_hz;
+    const double share = chip->fp16_flop_per_s / most;
+    return share > 0.0 && share < 1.0 ? share : 1.0;
+}
+
 tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
 {
     return (tgi_gpu){.capability = chip->compute_capability,
@@ -87,7 +96,8 @@ tgi_gpu tgi_chips_make_gpu(const tg_chip *chip)
                      .l2_bytes = chip->l2_bytes,
                      .memory_bytes = chip->memory_bytes,
                      .clock_hz = chip->clock_hz,
-                     .memory_bytes_per_s = chip->memory_bytes_per_s};
+                     .memory_bytes_per_s = chip->memory_bytes_per_s,
+                     .mma_share = find_mma_share(chip)};
 }
 
 tgi_machine tgi_chips_make_machine(const tg_chip *chip)

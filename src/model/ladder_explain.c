@@ -100,6 +100,12 @@ static int refuse_resource(const tg_chip *chip, const tgi_kernel *row,
 static int takes(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64_t n, int64_t k,
                  const tgi_occupancy *occupancy, int64_t shared_bytes, tgi_refusal *refusal)
 {
+    if (!tgi_kernels_isa_runs(row->isa, tgi_arch_find(chip->compute_capability)->features)) {
+        return tgi_refuse(refusal, TG_REFUSAL_OTHER_ARCHITECTURE,
+                          "needs %s, %s has compute capability %d.%d: take %s",
+                          tgi_kernels_isa_name(row->isa), chip->name, chip->compute_capability / 10,
+                          chip->compute_capability % 10, "cuda_warp_tile");
+    }
     if (row->thread_count > TGI_BLOCK_THREADS_MAX) {
         return tgi_refuse(refusal, TG_REFUSAL_THREADS,
                           "%d threads a block; the limit is %d threads: take a smaller tile",
@@ -134,14 +140,15 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
             (double)traffic->block_count / occupancy.block_count / gpu.sm_count;
     prediction->dram_read_bytes = tgi_model_ladder_dram_read_bytes(&gpu, row, m, n, k);
     prediction->dram_write_bytes = tgi_model_ladder_dram_write_bytes(&gpu, row, m, n);
-    prediction->peak_flop_per_s = 2.0 * chip->sm_count * chip->fp32_lanes_per_sm * chip->clock_hz;
+    prediction->peak_flop_per_s =
+        2.0 * chip->sm_count * chip->clock_hz * tgi_model_ladder_peak_rate(&gpu, row);
     prediction->ridge_flop_per_byte = prediction->peak_flop_per_s / chip->memory_bytes_per_s;
     prediction->bound =
         traffic->flop_per_byte < prediction->ridge_flop_per_byte ? "memory" : "compute";
     prediction->launch_s = time.launch_s;
     prediction->l1_s = time.l1_s;
     prediction->shared_s = time.shared_s;
-    prediction->fp32_s = time.multiply_s;
+    prediction->multiply_s = time.multiply_s;
     prediction->chain_s = time.chain_s;
     prediction->dram_s = time.dram_s;
     prediction->predicted_s = time.total_s;
@@ -153,8 +160,10 @@ static void predict(const tg_chip *chip, const tgi_kernel *row, int64_t m, int64
     const struct {
         const char *name;
         double part_s;
-    } parts[] = {{"launch", time.launch_s}, {"l1", time.l1_s},  {"shared", time.shared_s},
-                 {"fp32", time.multiply_s}, {"chain", chain_s}, {"dram", time.dram_s}};
+    } parts[] = {
+        {"launch", time.launch_s}, {"l1", time.l1_s},
+        {"shared", time.shared_s}, {row->math == TGI_MATH_fma ? "fp32" : "tensor", time.multiply_s},
+        {"chain", chain_s},        {"dram", time.dram_s}};
     int longest = 0;
     for (int i = 1; i < 6; i++)
         longest = parts[i].part_s > parts[longest].part_s ? i : longest;
@@ -201,6 +210,7 @@ tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, i
     }
     snprintf(explanation->kernel, sizeof explanation->kernel, "%s", chosen.name);
     explanation->family = row->family_name;
+    explanation->type = row->type;
     explanation->ladder_rung = tgi_kernels_rung(row->family);
     explanation->is_in_table = chosen.is_in_table;
     tgi_model_ladder_count(row, m, n, k, &explanation->traffic);

@@ -11,14 +11,20 @@
 /* L1 keeps SET_LINES of the lines that lie a multiple of SET_PERIOD_BYTES apart. */
 #define SET_PERIOD_BYTES 32768
 #define SET_LINES 64
-#define DRAM_RUN_BYTES 64 /* bytes that DRAM delivers together */
+/* The part of a warp in rung 12 (kernels/ladder/l12_warp_mma.cu). */
+enum { WARP_ROWS = 32, WARP_COLS = 64 };
+#define VECTOR_RUNG 9 /* the first rung that moves 16 bytes a thread */
+#define LINE_BYTES 128
+#define TMA_ELEMS 8        /* 16-bit elements of 16 bytes */
+#define SWIZZLE_BYTES 1024 /* tiles of TMA, and the barriers behind them, lie at multiples */
+#define DRAM_RUN_BYTES 64  /* bytes that DRAM delivers together */
 
 /* Returns the lines that a warp's load or store along tile rows of row_elems elements touches: one
- * for each such row. */
-static double count_lines(int elem_count, int row_elems)
+ * for each such row, or more if it is longer than a line. */
+static double count_lines(int elem_count, int row_elems, int elem_bytes)
 {
     double lines = (double)elem_count / row_elems;
-    double least = (double)elem_count / 32;
+    double least = (double)elem_count * elem_bytes / LINE_BYTES;
     return lines > least ? lines : least;
 }
 
@@ -30,48 +36,70 @@ static double count_bank_turns(int lane_count, int bank_count, int stride)
     return (lane_count + bank_count - 1) / bank_count;
 }
 
-/* Returns the turns of rungs 3 to 7. If rows of A start at multiples of 16 bytes, nvcc makes one
- * read of four elements along a row, which takes a turn for each half of a warp. */
-static double count_turns(const tgi_kernel *kernel, int warp_threads, double stores)
+/* Returns the threads of a warp's request that a multiprocessor serves in a cycle: its load/store
+ * units. The block diagrams of NVIDIA's white papers on the architectures show them. */
+static int find_request_lanes(int capability)
+{
+    switch (tgi_arch_find(capability)->word) {
+    case TGI_ARCH_sm75:
+    case TGI_ARCH_sm86:
+    case TGI_ARCH_sm89:
+    case TGI_ARCH_sm120:
+        return 16;
+    default:
+        return 32;
+    }
+}
+
+/* Returns the turns of rungs 3 to 7, of at least `least` a request. If rows of A start at multiples
+ * of 16 bytes, nvcc makes one read of four elements along a row, which takes a turn for each half
+ * of a warp. */
+static double count_turns(const tgi_kernel *kernel, int warp_threads, double stores, double least)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth;
     const int lanes_x = tile < warp_threads ? tile : warp_threads;
     const int is_merged = depth % 4 == 0;
-    const double a_turns = !is_merged ? 1.0 : warp_threads <= 16 ? 0.25 : 0.5;
+    const double a_turns = is_merged ? fmax(warp_threads <= 16 ? 1.0 : 2.0, least) / 4.0 : least;
     if (kernel->family ==
         TGI_FAMILY_cuda_transposed) { /* nvcc merges reads of B too, by quarters of a warp */
         const double column = count_bank_turns(lanes_x, 32, depth);
-        const double b_turns = is_merged ? count_bank_turns(8, 8, depth / 4) : column;
-        return depth * (a_turns + b_turns) + 1.0 + column;
+        const double b_turns = is_merged ? count_bank_turns(8, 8, depth / 4) : fmax(column, least);
+        return depth * (a_turns + b_turns) + least + fmax(column, least);
     }
     if (kernel->family == TGI_FAMILY_cuda_padded) {
-        const double column = count_bank_turns(lanes_x, 32, depth + 1);
-        return depth * (a_turns + column) + 1.0 + column;
+        const double column = fmax(count_bank_turns(lanes_x, 32, depth + 1), least);
+        return depth * (a_turns + column) + least + column;
     }
-    return depth * (a_turns * kernel->thread_rows + 1.0) +
-           stores; /* an element of B takes a turn */
+    return depth * (a_turns * kernel->thread_rows + least) + stores; /* B's element: a turn */
 }
 
-tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
+/* Returns the cost on a multiprocessor with that many load/store units. A request of a word each
+ * keeps them busy for `least` cycles, one of 16 bytes each for no longer than its turns. */
+static tgi_ladder_step count_step(const tgi_kernel *kernel, int lanes)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth;
     const double rows = kernel->thread_rows, cols = kernel->thread_cols;
     /* Elements of each tile that one warp loads in a step. */
     const int warp_threads = kernel->thread_count < 32 ? kernel->thread_count : 32;
     const int elems = tile * depth * warp_threads / kernel->thread_count;
-    tgi_ladder_step step = {.line_count = count_lines(elems, depth) + count_lines(elems, tile),
+    const int elem_bytes = (int)tgi_type_bytes(kernel->type);
+    const int is_by_words = tgi_kernels_rung(kernel->family) < VECTOR_RUNG;
+    const double least = is_by_words ? fmax(1.0, (double)warp_threads / lanes) : 1.0;
+    const double copies = least * fmax(1.0, (double)elems * elem_bytes / LINE_BYTES);
+    const double stores = 2.0 * copies;
+    tgi_ladder_step step = {.line_count = fmax(count_lines(elems, depth, elem_bytes), copies) +
+                                          fmax(count_lines(elems, tile, elem_bytes), copies),
                             .multiply_count = depth * rows * cols};
-    const double stores = 2.0 * (elems > warp_threads ? elems / 32.0 : 1.0);
     step.copy_turn_count = kernel->stage_count == 2 ? stores : 0.0;
     switch (kernel->family) {
     case TGI_FAMILY_cuda_naive: /* a row of A for each lane; lanes of a row share B */
-        step.line_count = (tile < warp_threads ? tile : warp_threads) + 1.0;
+        step.line_count = fmax(tile < warp_threads ? tile : warp_threads, least) + least;
         break;
     case TGI_FAMILY_cuda_coalesced:
-        step.line_count = (double)warp_threads / tile + 1.0;
+        step.line_count = fmax((double)warp_threads / tile, least) + least;
         break;
     case TGI_FAMILY_cuda_register_tile:
-        step.turn_count = depth * (rows + cols) + stores;
+        step.turn_count = least * depth * (rows + cols) + stores;
         break;
     case TGI_FAMILY_cuda_vector: /* a float4 of A takes 2 turns, of B 4 */
         step.turn_count = depth * (0.5 * rows + cols) + stores;
@@ -82,18 +110,30 @@ tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
     case TGI_FAMILY_cuda_warp_tile: /* a float4 takes 2 turns */
         step.turn_count = depth * (0.5 * rows + 0.5 * cols);
         break;
+    case TGI_FAMILY_cuda_warp_mma: /* a row of 16 elements of A takes 1/4, so does a column of B */
+        step.turn_count = depth / 16.0 * (WARP_ROWS + WARP_COLS) / 4.0;
+        break;
+    case TGI_FAMILY_cuda_warpgroup_mma: /* no thread reads */
+        break;
     default:
-        step.turn_count = count_turns(kernel, warp_threads, stores);
+        step.turn_count = count_turns(kernel, warp_threads, stores, least);
         break;
     }
     return step;
 }
 
+tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel)
+{
+    return count_step(kernel, 32);
+}
+
 int64_t tgi_model_ladder_shared_bytes(const tgi_kernel *kernel)
 {
     const int b_row_elems = kernel->tile_cols + (kernel->family == TGI_FAMILY_cuda_padded ? 1 : 0);
-    return (int64_t)sizeof(float) * kernel->stage_count * kernel->tile_depth *
-           (kernel->tile_rows + b_row_elems);
+    const int barrier_bytes = tgi_model_ladder_is_fed_by_tma(kernel) ? SWIZZLE_BYTES : 0;
+    return tgi_type_bytes(kernel->type) * kernel->stage_count * kernel->tile_depth *
+               (kernel->tile_rows + b_row_elems) +
+           barrier_bytes;
 }
 
 int tgi_model_ladder_registers(const tgi_kernel *kernel, int capability)
@@ -155,17 +195,20 @@ static double find_refetch(const tgi_gpu *gpu, const tgi_kernel *kernel, int res
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     /* In rung 1 the rows of A that a multiprocessor reads may share a few sets of L1. */
-    if (tgi_model_ladder_is_on_side(kernel) && 4 * k % SET_PERIOD_BYTES == 0 &&
+    const int64_t elem_bytes = tgi_type_bytes(kernel->type);
+    if (tgi_model_ladder_is_on_side(kernel) && elem_bytes * k % SET_PERIOD_BYTES == 0 &&
         resident_count * kernel->tile_rows > SET_LINES)
         return f->ladder_set_refetch;
-    return 4 * kernel->tile_cols < DRAM_RUN_BYTES ? f->ladder_run_refetch : 1.0;
+    return elem_bytes * kernel->tile_cols < DRAM_RUN_BYTES ? f->ladder_run_refetch : 1.0;
 }
 
 double tgi_model_ladder_dram_read_bytes(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                         int64_t n, int64_t k)
 {
     const int is_on_side = tgi_model_ladder_is_on_side(kernel);
-    const double a_bytes = 4.0 * (double)m * (double)k, b_bytes = 4.0 * (double)k * (double)n;
+    const double elem_bytes = (double)tgi_type_bytes(kernel->type);
+    const double a_bytes = elem_bytes * (double)m * (double)k;
+    const double b_bytes = elem_bytes * (double)k * (double)n;
     const double rows = (double)tgi_divide_up(m, kernel->tile_rows),
                  cols = (double)tgi_divide_up(n, kernel->tile_cols);
     /* Blocks start along x. Those that run together span whole bands along x, or a part of one. */
@@ -197,7 +240,7 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
                                          int64_t n)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double d_bytes = 4.0 * (double)m * (double)n;
+    const double d_bytes = (double)tgi_type_bytes(kernel->type) * (double)m * (double)n;
     const double resident = (double)gpu->sm_count * count_resident(gpu, kernel);
     const double block_count =
         (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
@@ -214,7 +257,7 @@ double tgi_model_ladder_dram_write_bytes(const tgi_gpu *gpu, const tgi_kernel *k
  * which the thread waits. */
 static int copies_in_background(const tgi_gpu *gpu, const tgi_kernel *kernel)
 {
-    return kernel->stage_count == 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
+    return kernel->stage_count >= 2 && tgi_arch_has(gpu->capability, TGI_FEATURE_CP_ASYNC);
 }
 
 /* Returns the cycles in which a block that has a multiprocessor to itself goes through k, where the
@@ -226,18 +269,37 @@ static double count_chain_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, i
     const double steps = (double)tgi_divide_up(k, kernel->tile_depth);
     if (kernel->stage_count == 0)
         return (double)k * fmax(f->ladder_lone_cycles, waves * f->ladder_crowded_cycles);
-    const double step_cycles = copies_in_background(gpu, kernel)
-                                   ? fmax(f->ladder_step_cycles, own_cycles)
-                                   : f->ladder_step_cycles + own_cycles;
+    const double step_cycles =
+        tgi_model_ladder_is_fed_by_tma(kernel) ? f->ladder_group_cycles + own_cycles
+        : copies_in_background(gpu, kernel)    ? fmax(f->ladder_step_cycles, own_cycles)
+                                               : f->ladder_step_cycles + own_cycles;
     return fmax(waves, 1.0) * steps * step_cycles;
+}
+
+double tgi_model_ladder_peak_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
+{
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    /* A chip without such tensor cores cannot run the kernel. */
+    return kernel->math == TGI_MATH_fma || arch->bf16_mma == 0 ? arch->fp32_lanes
+                                                               : arch->bf16_mma * gpu->mma_share;
+}
+
+/* Returns the multiply-adds that a multiprocessor finishes in a cycle. mma.sync does not reach the
+ * rate of tensor cores that have wider instructions. */
+static double find_multiply_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
+{
+    const double peak = tgi_model_ladder_peak_rate(gpu, kernel);
+    return kernel->family == TGI_FAMILY_cuda_warp_mma
+               ? fmin(peak, tgi_figures_find(gpu->capability)->mma_macs_per_cycle)
+               : peak;
 }
 
 tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kernel, int64_t m,
                                       int64_t n, int64_t k)
 {
-    const tgi_ladder_step step = tgi_model_ladder_step(kernel);
+    const tgi_ladder_step step = count_step(kernel, find_request_lanes(gpu->capability));
     /* Multiply-adds of whole warps in a cycle. */
-    const double multiplies_per_cycle = tgi_arch_find(gpu->capability)->fp32_lanes / 32.0;
+    const double multiplies_per_cycle = find_multiply_rate(gpu, kernel) / 32.0;
     const double block_count =
         (double)tgi_divide_up(m, kernel->tile_rows) * (double)tgi_divide_up(n, kernel->tile_cols);
     const double warp_count = (double)tgi_divide_up(kernel->thread_count, 32);
@@ -255,7 +317,8 @@ tgi_ladder_time tgi_model_ladder_time(const tgi_gpu *gpu, const tgi_kernel *kern
     const double read_s =
         tgi_model_ladder_dram_read_bytes(gpu, kernel, m, n, k) / gpu->memory_bytes_per_s;
     /* D is stored when its products are done. */
-    const double store_s = 4.0 * (double)m * (double)n / gpu->memory_bytes_per_s;
+    const double store_s =
+        (double)tgi_type_bytes(kernel->type) * (double)m * (double)n / gpu->memory_bytes_per_s;
     tgi_ladder_time time = {.launch_s = tgi_figures_find(gpu->capability)->ladder_launch_s,
                             .l1_s = step_s * line_count,
                             .shared_s = step_s * turn_count,
@@ -294,6 +357,12 @@ int tgi_model_ladder_takes_sizes(const tgi_kernel *kernel, int64_t m, int64_t n,
             "this rung checks no bounds: tile %d must divide %lld x %lld x %lld; take "
             "cuda_edges",
             tile, (long long)m, (long long)n, (long long)k);
+    }
+    if (tgi_model_ladder_is_fed_by_tma(kernel) && (k % TMA_ELEMS || n % TMA_ELEMS)) {
+        return tgi_refuse(refusal, TG_REFUSAL_SHAPE,
+                          "TMA reads rows at multiples of 16 bytes: k = %lld and n = %lld must be "
+                          "multiples of %d; take cuda_warp_mma",
+                          (long long)k, (long long)n, TMA_ELEMS);
     }
     if ((double)m * (double)k > elems_max || (double)k * (double)n > elems_max ||
         (double)m * (double)n > elems_max) {

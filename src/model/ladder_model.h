@@ -53,9 +53,18 @@ tg_status tgi_model_ladder_choose(const char *name, int tile, tgi_ladder_choice 
 /* Returns 1 if x of the grid runs along the rows of D, as only in rung 1. */
 int tgi_model_ladder_is_on_side(const tgi_kernel *kernel);
 
+/* Returns 1 if the kernel takes tensor maps of A and B, whose boxes have rows of
+ * TGI_LADDER_BOX_BYTES. */
+int tgi_model_ladder_is_fed_by_tma(const tgi_kernel *kernel);
+#define TGI_LADDER_BOX_BYTES 128
+
 /* Returns 1 if the rung takes these sizes, else 0 with the refusal filled. */
 int tgi_model_ladder_takes_sizes(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k,
                                  tgi_refusal *refusal);
+
+/* Returns the most multiply-adds that a multiprocessor finishes in a cycle in the kernel's way: on
+ * FP32 lanes, or on tensor cores. */
+double tgi_model_ladder_peak_rate(const tgi_gpu *gpu, const tgi_kernel *kernel);
 
 /* Fills all counts of *traffic. */
 void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int64_t k,

@@ -9,8 +9,9 @@ static int is_dense(const tgi_layout *layout, int64_t row_count, int64_t col_cou
 
 int tgi_model_ladder_takes_problem(const tgi_problem *p, tgi_refusal *refusal)
 {
-    if (p->type != TG_TYPE_FP32 || p->d_type != TG_TYPE_FP32)
-        return tgi_refuse(refusal, TG_REFUSAL_OTHER_TYPE, "the ladder's kernels take FP32 only");
+    if (p->d_type != p->type)
+        return tgi_refuse(refusal, TG_REFUSAL_OTHER_TYPE,
+                          "the ladder's kernels store D in the type of A and B");
     if (p->batch_count != 1)
         return tgi_refuse(refusal, TG_REFUSAL_BATCH,
                           "the ladder's kernels take one product at a time, no batch");

@@ -1,11 +1,12 @@
 /*
  * The sectors that the requests of a part of a matrix touch depend on the place in a sector where
- * the part starts. There are 8 such places. So whole parts and parts at an edge are counted by
- * place, and the requests of one part of each kind are counted. No loop runs over the matrix.
+ * the part starts. There are as many such places as elements in a sector. So whole parts and parts
+ * at an edge are counted by place, and the requests of one part of each kind are counted. No loop
+ * runs over the matrix.
  */
 #include "model/ladder_sweep.h"
 
-#define SECTOR_ELEMS 8 /* elements of 32 bytes */
+#define SECTOR_ELEMS_MAX 16
 
 /* Columns first .. last, or none if first > last. */
 typedef struct run {
@@ -37,6 +38,7 @@ static int64_t count_sectors(const tgi_cover *cover, int first, int last, int tu
 {
     const int from = cover->is_by_columns ? 0 : first / cover->col_count;
     const int to = cover->is_by_columns ? line_count - 1 : last / cover->col_count;
+    const int sector = cover->sector_elems;
     int64_t count = 0, last_before = -1;
     for (int line = from; line <= least(to, line_count - 1); line++) {
         run part = find_run(cover, first, last, line);
@@ -47,23 +49,23 @@ static int64_t count_sectors(const tgi_cover *cover, int first, int last, int tu
         const int reach = (part.last - part.first) / cover->lane_elems * cover->lane_elems;
         const int64_t start = phase + line * line_stride + (cover->is_of_line ? 0 : part.first);
         const int64_t end = start + (cover->is_of_line ? 0 : reach);
-        count += end / SECTOR_ELEMS - start / SECTOR_ELEMS + (start / SECTOR_ELEMS != last_before);
-        last_before = end / SECTOR_ELEMS;
+        count += end / sector - start / sector + (start / sector != last_before);
+        last_before = end / sector;
     }
     return count;
 }
 
 /* Adds down_count x across_count parts by the place where they start in a sector. */
-static void add_places(int64_t phase, int64_t down_count, int64_t down_stride, int64_t across_count,
-                       int64_t across_stride, int64_t places[SECTOR_ELEMS])
+static void add_places(int sector, int64_t phase, int64_t down_count, int64_t down_stride,
+                       int64_t across_count, int64_t across_stride,
+                       int64_t places[SECTOR_ELEMS_MAX])
 {
-    for (int64_t i = 0; i < SECTOR_ELEMS && i < down_count; i++) {
-        for (int64_t j = 0; j < SECTOR_ELEMS && j < across_count; j++) {
-            const int64_t alike_down = (down_count - i + SECTOR_ELEMS - 1) / SECTOR_ELEMS;
-            const int64_t alike_across = (across_count - j + SECTOR_ELEMS - 1) / SECTOR_ELEMS;
-            const int64_t place =
-                phase + i * (down_stride % SECTOR_ELEMS) + j * (across_stride % SECTOR_ELEMS);
-            places[place % SECTOR_ELEMS] += alike_down * alike_across;
+    for (int64_t i = 0; i < sector && i < down_count; i++) {
+        for (int64_t j = 0; j < sector && j < across_count; j++) {
+            const int64_t alike_down = (down_count - i + sector - 1) / sector;
+            const int64_t alike_across = (across_count - j + sector - 1) / sector;
+            const int64_t place = phase + i * (down_stride % sector) + j * (across_stride % sector);
+            places[place % sector] += alike_down * alike_across;
         }
     }
 }
@@ -71,13 +73,13 @@ static void add_places(int64_t phase, int64_t down_count, int64_t down_stride, i
 /* Adds the requests of parts of line_count x col_count elements. places[i] of the parts start i
  * elements behind the start of a sector. */
 static void add_parts(const tgi_cover *cover, int line_count, int col_count, int64_t line_stride,
-                      const int64_t places[SECTOR_ELEMS], tgi_sweep *sweep)
+                      const int64_t places[SECTOR_ELEMS_MAX], tgi_sweep *sweep)
 {
     const int elem_count = cover->line_count * cover->col_count;
     for (int first = 0; first < elem_count; first += cover->request_elems) {
         const int last = least(first + cover->request_elems, elem_count) - 1;
         for (int turn = 0; turn < cover->lane_elems; turn++) {
-            for (int place = 0; place < SECTOR_ELEMS; place++) {
+            for (int place = 0; place < cover->sector_elems; place++) {
                 if (places[place] == 0)
                     continue;
                 const int64_t sectors = count_sectors(cover, first, last, turn, line_count,
@@ -92,6 +94,7 @@ static void add_parts(const tgi_cover *cover, int line_count, int col_count, int
 tgi_sweep tgi_model_sweep(const tgi_line_grid *span, const tgi_cover *cover, int used_col_count)
 {
     const int lines = cover->line_count, cols = cover->is_of_line ? 1 : cover->col_count;
+    const int sector = cover->sector_elems;
     const int64_t line_stride = span->line_stride;
     tgi_sweep sweep = {0, 0};
     for (int is_last_down = 0; is_last_down < 2; is_last_down++) {
@@ -105,10 +108,10 @@ tgi_sweep tgi_model_sweep(const tgi_line_grid *span, const tgi_cover *cover, int
             const int64_t down_stride = lines * line_stride,
                           across_stride = cols * span->col_stride;
             const int64_t phase =
-                (is_last_down ? whole_down % SECTOR_ELEMS * (down_stride % SECTOR_ELEMS) : 0) +
-                (is_last_across ? whole_across % SECTOR_ELEMS * (across_stride % SECTOR_ELEMS) : 0);
-            int64_t places[SECTOR_ELEMS] = {0};
-            add_places(phase, is_last_down ? 1 : whole_down, down_stride,
+                (is_last_down ? whole_down % sector * (down_stride % sector) : 0) +
+                (is_last_across ? whole_across % sector * (across_stride % sector) : 0);
+            int64_t places[SECTOR_ELEMS_MAX] = {0};
+            add_places(sector, phase, is_last_down ? 1 : whole_down, down_stride,
                        is_last_across ? 1 : whole_across, across_stride, places);
             add_parts(cover, line_count, cover->is_of_line ? used_col_count : col_count,
                       line_stride, places, &sweep);

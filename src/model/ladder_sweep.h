@@ -11,12 +11,13 @@
  */
 typedef struct tgi_cover {
     int line_count, col_count, request_elems;
-    int lane_elems; /* 4: each lane has 4 neighbours and asks for them one by one, so that request
-                        * j takes the columns j, j + 4, ... of what it would take at once; else 1 */
+    int lane_elems;    /* over 1: each lane has so many neighbours and asks for them one by one, so
+                     * that request j takes columns j, j + lane_elems, ... of all */
     int is_by_columns; /* 1: the lanes of a warp run down the columns */
     /* The elements are those of D, and each of their threads asks for one of its line: all that
      * are in a line of the part for the same, which stands in the matrix once. */
     int is_of_line;
+    int sector_elems; /* elements of 32 bytes: 8 or 16 */
 } tgi_cover;
 
 /* A matrix as lines: element (l, c) lies at l * line_stride + c * col_stride. The columns of a part

@@ -6,6 +6,10 @@
 #include "model/banks.h"
 #include "model/ladder_sweep.h"
 
+#define UNIT_BYTES 16 /* the widest access */
+#define UNIT_TURNS 4  /* a warp's access of such units takes so many */
+#define SECTOR_BYTES 32
+
 typedef struct rung_covers {
     tgi_cover a, b, d;
 } rung_covers;
@@ -17,11 +21,12 @@ typedef struct shared_step {
     int64_t counter_load_count, counter_turn_count, counter_conflict_count;
 } shared_step;
 
-/* Returns 1 for rungs 9 to 11, which move 16 bytes an access. */
-static int is_by_fours(const tgi_kernel *kernel)
+/* Returns 1 for rungs 9 to 12, which move 16 bytes an access. */
+static int is_by_units(const tgi_kernel *kernel)
 {
     return kernel->family == TGI_FAMILY_cuda_vector || kernel->family == TGI_FAMILY_cuda_buffered ||
-           kernel->family == TGI_FAMILY_cuda_warp_tile;
+           kernel->family == TGI_FAMILY_cuda_warp_tile ||
+           kernel->family == TGI_FAMILY_cuda_warp_mma;
 }
 
 static int count_lanes(const tgi_kernel *kernel)
@@ -29,26 +34,45 @@ static int count_lanes(const tgi_kernel *kernel)
     return kernel->thread_count < TGI_WARP_THREADS ? kernel->thread_count : TGI_WARP_THREADS;
 }
 
+/* Returns how a request of D lies in rungs 9 to 13: 2 x 64 elements, or 4 x 32, or, of the sums
+ * that a matrix instruction leaves in a warp, 8 x 8 in pairs. */
+static tgi_cover cover_d(const tgi_kernel *kernel, int64_t n, int lanes)
+{
+    const int lane_elems = kernel->math == TGI_MATH_mma ? 2 : 4;
+    const int rows = kernel->math == TGI_MATH_mma                  ? 8
+                     : kernel->family == TGI_FAMILY_cuda_warp_tile ? 4
+                                                                   : 2;
+    return (tgi_cover){.line_count = rows,
+                       .col_count = lane_elems * lanes / rows,
+                       .request_elems = lane_elems * lanes,
+                       .lane_elems = n % lane_elems == 0 ? 1 : lane_elems};
+}
+
 static rung_covers find_covers(const tgi_kernel *kernel, int64_t n, int64_t k)
 {
     const int tile = kernel->tile_rows, depth = kernel->tile_depth, lanes = count_lanes(kernel);
     const int is_naive = kernel->family == TGI_FAMILY_cuda_naive;
-    /* Accesses have 16 bytes if rows start at multiples of 16 bytes. */
-    const int a_elems = k % 4 == 0 ? 1 : 4, b_elems = n % 4 == 0 ? 1 : 4;
-    rung_covers covers = {{tile, depth, lanes, 1, 0, 0},
-                          {depth, tile, lanes, 1, 0, 0},
-                          {tile, tile, lanes, 1, is_naive, 0}};
+    const int elem_bytes = (int)tgi_type_bytes(kernel->type), unit = UNIT_BYTES / elem_bytes;
+    rung_covers covers = {{tile, depth, lanes, 1, 0, 0, 0},
+                          {depth, tile, lanes, 1, 0, 0, 0},
+                          {tile, tile, lanes, 1, is_naive, 0, 0}};
     if (kernel->stage_count == 0) { /* A by the rows of D, B by its columns */
-        covers.a = (tgi_cover){tile, tile, lanes, 1, is_naive, 1};
-        covers.b = (tgi_cover){tile, tile, lanes, 1, !is_naive, 1};
-    } else if (is_by_fours(kernel)) { /* a request of D: 2 x 64 elements, or 4 x 32 */
-        const int d_rows = kernel->family == TGI_FAMILY_cuda_warp_tile ? 4 : 2;
-        covers.a = (tgi_cover){tile, depth, 4 * lanes, a_elems, 0, 0};
-        covers.b = (tgi_cover){depth, tile, 4 * lanes, b_elems, 0, 0};
-        covers.d = (tgi_cover){d_rows, 4 * lanes / d_rows, 4 * lanes, b_elems, 0, 0};
+        covers.a = (tgi_cover){tile, tile, lanes, 1, is_naive, 1, 0};
+        covers.b = (tgi_cover){tile, tile, lanes, 1, !is_naive, 1, 0};
+    } else if (tgi_model_ladder_is_fed_by_tma(kernel)) { /* a request is a box */
+        const int box = TGI_LADDER_BOX_BYTES / elem_bytes;
+        covers.a = (tgi_cover){tile, box, tile * box, 1, 0, 0, 0};
+        covers.b = (tgi_cover){depth, box, depth * box, 1, 0, 0, 0};
+        covers.d = cover_d(kernel, n, lanes);
+    } else if (is_by_units(kernel)) { /* accesses have 16 bytes if rows start at their multiples */
+        covers.a = (tgi_cover){tile, depth, unit * lanes, k % unit == 0 ? 1 : unit, 0, 0, 0};
+        covers.b = (tgi_cover){depth, tile, unit * lanes, n % unit == 0 ? 1 : unit, 0, 0, 0};
+        covers.d = cover_d(kernel, n, lanes);
     } else if (kernel->thread_cols > 1) { /* rung 8: a thread's elements are that far apart */
         covers.d.line_count = covers.d.col_count = tile / kernel->thread_rows;
     }
+    covers.a.sector_elems = covers.b.sector_elems = covers.d.sector_elems =
+        SECTOR_BYTES / elem_bytes;
     return covers;
 }
 
@@ -109,17 +133,33 @@ static shared_step add_accesses(const tgi_kernel *kernel)
     return step;
 }
 
+/* Returns the accesses of rung 12. An ldmatrix reads four 8 x 8 matrices, as a read of 16 bytes
+ * does. Elements that are copied one by one go through registers, from which a thread writes 16
+ * bytes. */
+static shared_step find_matrix_step(const tgi_kernel *kernel, const rung_covers *covers,
+                                    int64_t warps, int64_t turns)
+{
+    const int64_t loads = warps * (int64_t)tgi_model_ladder_step(kernel).turn_count / UNIT_TURNS;
+    const int64_t copies = (int64_t)kernel->tile_rows * kernel->tile_depth /
+                           covers->a.request_elems; /* requests of A, and of B */
+    const int64_t written =
+        copies * ((covers->a.lane_elems > 1) + (covers->b.lane_elems > 1)) * UNIT_TURNS;
+    return (shared_step){loads, 2 * copies, 0, loads, turns + written, 0};
+}
+
 static shared_step find_shared_step(const tgi_kernel *kernel, const rung_covers *covers)
 {
     const int64_t warps = tgi_divide_up(kernel->thread_count, TGI_WARP_THREADS);
     const int depth = kernel->tile_depth, rows = kernel->thread_rows, cols = kernel->thread_cols;
-    if (kernel->stage_count == 0)
+    if (kernel->stage_count == 0 || tgi_model_ladder_is_fed_by_tma(kernel))
         return (shared_step){0, 0, 0, 0, 0, 0};
-    if (!is_by_fours(kernel))
+    if (!is_by_units(kernel))
         return add_accesses(kernel);
     /* A float4 holds 4 steps of A or 4 columns of B. */
     const int64_t loads = warps * (depth / 4 * rows + depth * (cols / 4));
     const int64_t turns = warps * (int64_t)tgi_model_ladder_step(kernel).turn_count;
+    if (kernel->family == TGI_FAMILY_cuda_warp_mma)
+        return find_matrix_step(kernel, covers, warps, turns);
     if (kernel->family == TGI_FAMILY_cuda_vector)
         return (shared_step){loads, warps * 2, 0, loads, turns, 0};
     /* Elements that are copied one by one lie 4 words apart, which takes 4 turns. */
@@ -209,8 +249,8 @@ void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int6
     memset(traffic, 0, sizeof *traffic);
     count_grid(kernel, m, n, traffic);
     count_global(kernel, m, n, k, &covers, traffic);
-    traffic->global_read_bytes = 4 * traffic->global_read_elems;
-    traffic->global_write_bytes = 4 * traffic->global_write_elems;
+    traffic->global_read_bytes = tgi_type_bytes(kernel->type) * traffic->global_read_elems;
+    traffic->global_write_bytes = tgi_type_bytes(kernel->type) * traffic->global_write_elems;
 
     const int64_t block_steps = traffic->block_count * steps;
     traffic->shared_load_requests = block_steps * shared.load_count;
@@ -220,6 +260,8 @@ void tgi_model_ladder_count(const tgi_kernel *kernel, int64_t m, int64_t n, int6
     traffic->counter_shared_turns = block_steps * shared.counter_turn_count;
     traffic->counter_bank_conflicts = block_steps * shared.counter_conflict_count;
     traffic->barriers = is_direct ? 0 : block_steps * (kernel->stage_count == 1 ? 2 : 1);
+    if (tgi_model_ladder_is_fed_by_tma(kernel))
+        traffic->barriers += traffic->block_count; /* after the first copies have begun */
 
     traffic->useful_flops = traffic->naive_read_elems = 2 * m * n * k;
     traffic->issued_flops =

@@ -114,9 +114,36 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
-    double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
+    /* Blocks that follow one another each add the sums of their warps. */
+    double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+                     find_block_seconds(gpu, work, 1.0, f->small_s, 0.0);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + f->small_s + fmax(seconds, memory_s);
+    return find_fixed_seconds(gpu, p, work) + fmax(seconds, memory_s);
+}
+
+double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                               const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int is_mma = kernel->math == TGI_MATH_mma;
+    const int kind = is_mma ? 1 : 0;
+    const double steps = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
+    const double tiles = ceil((double)p->m / kernel->tile_rows) *
+                         ceil((double)p->n / kernel->tile_cols) * (double)p->batch_count;
+    /* Finding and storing a tile takes as long as some steps of k. */
+    const double macs =
+        tiles * kernel->tile_rows * kernel->tile_cols * (steps + f->batch_tile_steps[kind]);
+    double compute_s =
+        macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz * gpu->sm_count);
+    const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio : 1.0;
+    double memory_s = tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
+    /* The workers of a block, threads or warps, form the tiles of a stage in turn. */
+    const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
+    const double turns = ceil(work->tile_count / workers);
+    const double rounds = ceil(work->block_count / ((double)gpu->sm_count * work->blocks_per_sm));
+    const double turn_s = (steps + f->batch_tile_steps[kind]) * f->batch_step_s[kind] * ratio;
+    double latency_s = rounds * (f->batch_stage_s + turns * turn_s);
+    return f->launch_s + f->batch_s + fmax(fmax(compute_s * ratio, memory_s), latency_s);
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -125,7 +152,8 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     /* If no rate of matrix instructions is published, they have twice the rate of the others. */
     const tgi_arch *arch = tgi_arch_find(gpu->capability);
-    const double rate = arch->fp64_mma ? arch->fp64_mma : 2.0 * arch->fp64_lanes;
+    const double ratio = tgi_arch_has(gpu->capability, TGI_FEATURE_FP64_MMA) ? 2.0 : 1.0;
+    const double rate = arch->fp64_mma ? arch->fp64_mma : ratio * arch->fp64_lanes;
     int sums = kernel->thread_rows * kernel->thread_cols;
     double share = f->dmma_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : sums >= 16 ? 2 : 3];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
@@ -137,6 +165,75 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
+}
+
+/* Returns the multiply-adds of mma.sync in a cycle of one multiprocessor. It does not reach the
+ * rate of a chip whose tensor cores have wider instructions. Kernels of FP8 for chips without such
+ * instructions multiply FP16. */
+static double find_mma_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const tgi_arch *arch = tgi_arch_find(gpu->capability);
+    const int is_tf32 = kernel->math == TGI_MATH_tf32;
+    const int is_fp8 = tgi_type_is_fp8(kernel->type) && kernel->isa == TGI_ISA_sm89;
+    if (kernel->math == TGI_MATH_fma)
+        return arch->fp32_lanes;
+    const double rate = is_tf32 ? arch->tf32_mma : is_fp8 ? arch->fp8_mma : arch->fp16_mma;
+    return fmin(rate * gpu->mma_share, f->mma_macs_per_cycle * (is_tf32 ? 0.5 : 1.0));
+}
+
+/* Returns the time of a stage over that of a stage which is copied by 16 bytes. */
+static double find_copy_ratio(const tgi_figures *f, double copy_bytes)
+{
+    return copy_bytes >= 16.0  ? 1.0
+           : copy_bytes >= 8.0 ? f->mma_half_ratio
+           : copy_bytes >= 4.0 ? f->mma_word_ratio
+                               : f->mma_elements_ratio;
+}
+
+/* Returns how many blocks share a multiprocessor while all run. */
+static double find_resident(const tgi_gpu *gpu, const tgi_tile_work *work)
+{
+    return fmin(ceil(work->block_count / gpu->sm_count), work->blocks_per_sm);
+}
+
+/* Returns the seconds of a tile's sums on their way to D, or to the workspace of split-K parts. */
+static double find_mma_store_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                     const tgi_problem *p, const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double bytes = 4.0 * kernel->tile_rows * kernel->tile_cols;
+    const int is_direct = work->part_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue);
+    return bytes / (f->mma_store_bytes_per_cycle * gpu->clock_hz) *
+           (is_direct ? 1.0 : f->mma_epilogue_ratio);
+}
+
+double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                             const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const int sums = kernel->thread_rows * kernel->thread_cols;
+    const double share = f->mma_shares[sums >= 128 ? 0 : sums >= 64 ? 1 : sums >= 32 ? 2 : 3];
+    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
+    const double load_bytes = (double)(kernel->tile_rows + kernel->tile_cols) * kernel->tile_depth *
+                              (double)tgi_type_bytes(p->type);
+    const double load_s = load_bytes / (f->mma_load_bytes_per_cycle * gpu->clock_hz);
+    const double multiply_s =
+        elems * kernel->tile_depth / (find_mma_rate(gpu, kernel) * gpu->clock_hz) / share;
+    const double ratio = find_copy_ratio(f, work->copy_bytes);
+    /* Blocks that share a multiprocessor wait for their stages at different times. */
+    const double compute_s =
+        fmax(multiply_s + f->mma_stage_s / find_resident(gpu, work), load_s) * ratio;
+    /* Kernels for sm_75, whose copies are not made in the background, hide no wait for them. */
+    const double latency_s =
+        ratio * (kernel->isa == TGI_ISA_sm75 ? multiply_s + f->mma_stage_s + f->mma_latency_s
+                                             : f->mma_latency_s / (kernel->stage_count - 1));
+    const double store_s = find_mma_store_seconds(gpu, kernel, p, work);
+    const double rounds = ceil(work->block_k / kernel->tile_depth);
+    const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+                           find_block_seconds(gpu, work, 1.0, store_s, store_s);
+    const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
+    return find_fixed_seconds(gpu, p, work) + f->mma_s + fmax(seconds, memory_s);
 }
 
 /* Returns the seconds in which B is read once from memory. For narrow types each tile reads A again

@@ -1,6 +1,6 @@
 /*
- * Predicts the time of the production families simt, small, dmma, rank and dot by closed formulas.
- * The constants are figures of figures/h200.def, scaled by the chip's rates.
+ * Predicts the time of the production families simt, small, batch, dmma, mma, rank and dot by
+ * closed formulas. The constants are figures of figures/h200.def, scaled by the chip's rates.
  */
 #ifndef TGI_TILE_MODEL_H
 #define TGI_TILE_MODEL_H
@@ -22,6 +22,8 @@ typedef struct tgi_tile_work {
     double block_k;     /* elements along k of one block, over all its tiles */
     double part_count;  /* split-K parts of a tile */
     double tile_cols;   /* columns of a tile of families rank and dot */
+    double copy_bytes;  /* bytes of the narrower of the accesses to A and B in family mma */
+    double tile_count;  /* tiles of a block's stage, family batch */
     int blocks_per_sm;  /* most resident blocks */
     tgi_access access;
 } tgi_tile_work;
@@ -42,8 +44,12 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem, const tgi_tile_work *work);
+double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                               const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                               const tgi_problem *problem, const tgi_tile_work *work);
+double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                             const tgi_problem *problem, const tgi_tile_work *work);
 double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 

@@ -60,11 +60,11 @@ typedef tg_status tgi_launch_fn(const tgi_call *call);
 
 typedef struct tgi_backend {
     const char *device;
-    /* The rows of the kernel table of this device, and of this image unless it is NULL. */
-    const char *row_device, *row_image;
-    int workspace_alignment; /* bytes */
-    int64_t spare_bytes;     /* bytes of workspace that a context opens with */
-    int operand_alignment;   /* bytes that kernels may ask of A and B; 1: none does */
+    const char *row_device; /* the backend has the rows of the kernel table of this device, */
+    int (*has_row)(const tgi_kernel *kernel); /* and of them those that this allows; NULL: all */
+    int workspace_alignment;                  /* bytes */
+    int64_t spare_bytes;                      /* bytes of workspace that a context opens with */
+    int operand_alignment; /* bytes that kernels may ask of A and B; 1: none does */
     /* Sets *count to the number of devices, or fails with the reason why there is none. */
     tg_status (*count_devices)(int *count);
     /* Fills *machine. The caller sets thread_count and limits the ISA afterwards. `ordinal` is -1

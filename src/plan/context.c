@@ -11,7 +11,7 @@
 #include "core/structs.h"
 #include "threads/threads.h"
 
-/* Writes the names of the device's instruction sets: "sm75, sm80 or sm90a". */
+/* Writes the names of the device's instruction sets: "sm75, sm80, sm89 or sm90a". */
 static void list_isas(const char *device, char *text, size_t text_bytes)
 {
     int rest = 0;

@@ -22,11 +22,17 @@ typedef struct tgi_strip_decision {
     int64_t k_parts;
 } tgi_strip_decision;
 
-/* CUDA families small, dmma and simt. Every tile of D has k_part_count split-K parts of
+/* CUDA families small, dmma, simt and mma. Every tile of D has k_part_count split-K parts of
  * k_part_elems steps of k. One part means that k is not split. */
 typedef struct tgi_tile_decision {
     int64_t k_part_elems, k_part_count;
+    int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
 } tgi_tile_decision;
+
+/* CUDA family batch. block_count blocks share out groups of group_entries entries. */
+typedef struct tgi_batch_decision {
+    int64_t group_entries, block_count;
+} tgi_batch_decision;
 
 /* CUDA families rank and dot. block_count blocks share out tiles of tile_cols columns in units of
  * unit_elems steps of k. No tile is split over more than part_count blocks. */
@@ -52,6 +58,7 @@ typedef union tgi_decision {
     tgi_packed_decision packed;
     tgi_strip_decision strip;
     tgi_tile_decision tile;
+    tgi_batch_decision batch;
     tgi_skinny_decision skinny;
     tgi_wgmma_decision wgmma;
 } tgi_decision;

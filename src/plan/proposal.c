@@ -5,7 +5,7 @@
 int tgi_plan_has_row(const tgi_backend *backend, const tgi_kernel *kernel)
 {
     return strcmp(kernel->device, backend->row_device) == 0 &&
-           (!backend->row_image || strcmp(kernel->image, backend->row_image) == 0);
+           (!backend->has_row || backend->has_row(kernel));
 }
 
 void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
@@ -32,8 +32,9 @@ void tgi_plan_propose(const tgi_backend *backend, const tgi_machine *machine,
             !tgi_problem_is_empty(problem) && !tgi_problem_is_scale_only(problem) &&
             proposal->is_legal) {
             proposal->is_legal = 0;
-            tgi_refuse(refusal, TG_REFUSAL_BATCH_INVARIANT,
-                       "the order of its sums depends on more than k; batch_invariant excludes it");
+            tgi_refuse(
+                refusal, TG_REFUSAL_BATCH_INVARIANT,
+                "the order of its sums depends on more than n and k; batch_invariant excludes it");
         }
     }
     /* A backend that takes one side of D may have refused the other before. */

@@ -1,7 +1,8 @@
 /*
- * CUDA C for a C++ compiler of the host: it replaces the CUDA headers and
- * src/kernels/ptx/async_copy.cuh. The compiler reads it before the kernel's source (-include),
- * which stays unchanged. float becomes a class of the same four bytes whose operators count.
+ * CUDA C for a C++ compiler of the host: it replaces the CUDA headers and the functions of
+ * src/kernels/ptx that the kernels call. The compiler reads it before the kernel's source, which
+ * stays unchanged (-include). In the ladder, float becomes a class of the same four bytes whose
+ * operators count; with TGI_SIM_PLAIN, for production kernels, it stays.
  *
  * Functions between the source and the simulator are not inlined. Their accesses belong to the line
  * of the source that calls them, which the simulator finds as the last call (hooks.h, func_entry).
@@ -12,24 +13,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/dtype.h"
+#include "core/types.h"
 #include "sim/hooks.h"
 #include "sim/thread_index.h"
 
-/* Selects the rows of src/core/kernels.def for the oldest chip: the whole ladder. */
-#define __CUDA_ARCH__ 750
+/* These instruction sets select the rows of src/core/kernels.def that the simulator runs. */
+#define TGI_HAS_sm75 TGI_CHOSEN
+#define TGI_HAS_sm80 TGI_CHOSEN
 
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(threads)
 /* Blocks run one after another, so all share one copy, which starts at bank 0. */
 #define __shared__ static __attribute__((aligned(128)))
 #define __syncthreads tgi_sim_barrier
+#define __syncwarp tgi_sim_sync_warp
 #define threadIdx tgi_sim_thread_index
 #define blockIdx tgi_sim_block_index
+#define gridDim tgi_sim_grid_size
 
 #define TGI_NOT_INLINED __attribute__((noinline))
 
+/* FP32 as the hooks take it, whatever float is. */
+typedef float tgi_sim_number;
+
+#ifndef TGI_SIM_PLAIN
 /* Operands come by reference: they are read in one place and results are written in one place,
  * however many calls lead there. */
 struct tgi_sim_float {
@@ -60,6 +71,7 @@ TGI_NOT_INLINED static inline tgi_sim_float operator*(const tgi_sim_float &a,
     return a.value * b.value;
 }
 #define float tgi_sim_float
+#endif
 
 struct alignas(16) float4 {
     float x, y, z, w;
@@ -90,6 +102,24 @@ static inline int2 make_int2(int x, int y)
     return pair;
 }
 
+struct alignas(16) uint4 {
+    uint32_t x, y, z, w;
+    uint4() = default;
+    uint4(const uint4 &) = default;
+    TGI_NOT_INLINED uint4 &operator=(const uint4 &other)
+    {
+        tgi_sim_move(this, &other, sizeof *this);
+        return *this;
+    }
+};
+
+static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    uint4 unit;
+    unit.x = x, unit.y = y, unit.z = z, unit.w = w;
+    return unit;
+}
+
 /* These functions replace src/kernels/ptx/async_copy.cuh, whose instructions only a GPU has. */
 #define TGI_PTX_ASYNC_COPY_CUH
 #define tgi_shared_address tgi_sim_shared_address
@@ -98,9 +128,51 @@ static inline int2 make_int2(int x, int y)
 #define tgi_copy_async_16(shared, global, byte_count)                                              \
     tgi_sim_copy_async(shared, global, 16, byte_count)
 #define tgi_copy_async_commit tgi_sim_copy_commit
+template <int Bytes>
+TGI_NOT_INLINED static void tgi_copy_async(uint32_t shared, const void *global, int byte_count)
+{
+    tgi_sim_copy_async(shared, global, Bytes, byte_count);
+}
+template <int Bytes>
+TGI_NOT_INLINED static void tgi_copy_async_if(uint32_t shared, const void *global, int is_on)
+{
+    if (is_on)
+        tgi_sim_copy_async(shared, global, Bytes, Bytes);
+}
 template <int Pending> static inline void tgi_copy_async_wait(void)
 {
     tgi_sim_copy_wait(Pending);
+}
+
+/* These replace src/kernels/ptx/shared_memory.cuh. */
+#define TGI_PTX_SHARED_MEMORY_CUH
+#define tgi_read_matrices(part, shared) tgi_sim_read_matrices(part, shared, 0)
+#define tgi_read_matrices_transposed(part, shared) tgi_sim_read_matrices(part, shared, 1)
+#define tgi_store_matrices tgi_sim_write_matrices
+
+#ifdef TGI_SIM_PLAIN
+#include "sim/production_on_host.h"
+#endif
+
+/* These replace src/kernels/ptx/convert.cuh and warp_mma.cuh. */
+#define TGI_PTX_CONVERT_CUH
+#define TGI_PTX_WARP_MMA_CUH
+
+static inline uint32_t tgi_encode_pair(tg_type type, const float &low, const float &high)
+{
+    const tgi_sim_number first = *(const tgi_sim_number *)&low;
+    const tgi_sim_number second = *(const tgi_sim_number *)&high;
+    tgi_sim_note_rounded(&low);
+    return type == TG_TYPE_BF16
+               ? tgi_bf16_from_fp32(first) | (uint32_t)tgi_bf16_from_fp32(second) << 16
+               : tgi_fp16_from_fp32(first) | (uint32_t)tgi_fp16_from_fp32(second) << 16;
+}
+
+template <tg_type Type>
+TGI_NOT_INLINED static void tgi_multiply_16x8x16(float (&sum)[4], const uint32_t (&a)[4],
+                                                 uint32_t b_0, uint32_t b_1)
+{
+    tgi_sim_multiply_matrices((tgi_sim_number *)sum, a, b_0, b_1, Type);
 }
 
 #endif

@@ -39,15 +39,22 @@ static void note(sim_run *run, access_kind kind, uintptr_t address, int size_byt
 static int is_index(uintptr_t place)
 {
     return place - (uintptr_t)&tgi_sim_thread_index < sizeof tgi_sim_thread_index ||
-           place - (uintptr_t)&tgi_sim_block_index < sizeof tgi_sim_block_index;
+           place - (uintptr_t)&tgi_sim_block_index < sizeof tgi_sim_block_index ||
+           place - (uintptr_t)&tgi_sim_grid_size < sizeof tgi_sim_grid_size;
+}
+
+/* A kernel's argument is in constant memory on a GPU. */
+static int is_argument(const sim_run *run, uintptr_t place)
+{
+    return run->launch->args && place - (uintptr_t)run->launch->args < sizeof *run->launch->args;
 }
 
 static void access_memory(const void *address, size_t size_bytes, int is_write, const void *caller)
 {
     sim_run *run = tgi_sim_now;
     uintptr_t place = (uintptr_t)address;
-    if (place - run->stacks < run->stacks_bytes || is_index(place))
-        return; /* a thread's own variables, which a GPU has in registers */
+    if (place - run->stacks < run->stacks_bytes || is_index(place) || is_argument(run, place))
+        return; /* a thread's own variables, which a GPU has in registers, or its argument */
     int site = tgi_sim_resolve_site(run, caller);
     int is_shared = tgi_sim_is_shared(run, place);
     access_kind kind = is_shared  ? is_write ? ACCESS_SHARED_WRITE : ACCESS_SHARED_READ
@@ -146,6 +153,11 @@ void tgi_sim_move(void *to, const void *from, size_t size_bytes)
     memcpy(to, from, size_bytes);
 }
 
+void tgi_sim_note_rounded(const void *number)
+{
+    tgi_sim_now->thread->rounded_place = find_register(tgi_sim_now, number);
+}
+
 void tgi_sim_init(void)
 {
 }
@@ -197,6 +209,21 @@ static void count_flop(sim_run *run, const void *caller)
 {
     if (run->record->counts)
         run->record->counts[tgi_sim_resolve_site(run, caller)].flops += run->weight;
+}
+
+void tgi_sim_count_products(const float *sums, int sum_count, int product_count, const void *caller)
+{
+    sim_run *run = tgi_sim_now;
+    if (run->record->counts)
+        run->record->counts[tgi_sim_resolve_site(run, caller)].flops +=
+            run->weight * 2 * sum_count * product_count;
+    for (int i = 0; i < sum_count && run->tracer; i++)
+        tgi_sim_trace_sum(run, &sums[i], sums[i]);
+}
+
+void tgi_sim_access_shared(uintptr_t place, int size_bytes, int is_write, const void *caller)
+{
+    access_memory((const void *)place, (size_t)size_bytes, is_write, caller);
 }
 
 void tgi_sim_count_multiply(void)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tilegemm.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,12 +25,32 @@ void tgi_sim_count_add(const void *sum, float value);
 /* Moves a float or a float4: one access on either side. */
 void tgi_sim_move(void *to, const void *from, size_t size_bytes);
 
+/* Notes the variable from which the numbers that are stored next have been rounded: as with moves,
+ * those of different elements of an array are different instructions. */
+void tgi_sim_note_rounded(const void *number);
+
 /* These are cp.async as src/kernels/ptx/async_copy.cuh describes it. `shared` comes from
  * tgi_sim_shared_address. */
 uint32_t tgi_sim_shared_address(const void *pointer);
 void tgi_sim_copy_async(uint32_t shared, const void *global, int size_bytes, int byte_count);
 void tgi_sim_copy_commit(void);
 void tgi_sim_copy_wait(int pending_count);
+
+/* These are ldmatrix.x4, with .trans if is_transposed, and mma.m16n8k16 as
+ * src/kernels/ptx/shared_memory.cuh and warp_mma.cuh describe them. All lanes of a warp call them,
+ * and each waits for the others. */
+void tgi_sim_read_matrices(uint32_t part[4], uint32_t shared, int is_transposed);
+void tgi_sim_multiply_matrices(float sum[4], const uint32_t a[4], uint32_t b_0, uint32_t b_1,
+                               tg_type type);
+
+/* These are stmatrix.x4, __shfl_sync of a word and __syncwarp, which all lanes call too. */
+void tgi_sim_write_matrices(uint32_t shared, const uint32_t part[4]);
+uint32_t tgi_sim_shuffle(uint32_t word, int lane);
+void tgi_sim_sync_warp(void);
+
+/* These are ld.shared and st.shared of 1, 2, 4, 8 or 16 bytes. */
+void tgi_sim_load_shared(void *value, uint32_t shared, int size_bytes);
+void tgi_sim_store_shared(uint32_t shared, const void *value, int size_bytes);
 
 /* The compiler inserts the calls of these functions. */
 void tgi_sim_init(void);

@@ -109,7 +109,9 @@ void tgi_sim_add_access(sim_run *run, access_kind kind, uintptr_t address, int s
     const sim_thread *thread = run->thread;
     const int depth = thread->depth < TGI_SIM_FRAMES ? thread->depth : TGI_SIM_FRAMES;
     const int lane = thread->index % TGI_WARP_THREADS;
-    queue *open = find_queue(run, thread->paths[depth] ^ thread->own_place, site, kind);
+    const uint64_t own_place =
+        kind == ACCESS_GLOBAL_WRITE ? thread->own_place ^ thread->rounded_place : thread->own_place;
+    queue *open = find_queue(run, thread->paths[depth] ^ own_place, site, kind);
     open->is_kept = thread->own_place != 0;
     int place = (int)(open->lane_numbers[lane]++ - open->first_number);
     reserve(run, open, place + 1);
@@ -158,6 +160,11 @@ static int count_sectors(sim_run *run, const request *one, tgi_sim_counts *count
     return count;
 }
 
+static int get_elem_bytes(const sim_run *run, const request *one)
+{
+    return tgi_sim_get_elem_bytes(run, one->addresses[__builtin_ctz(one->mask)]);
+}
+
 /* Counts a request of global memory. Returns its sectors. */
 static int count_global(sim_run *run, const request *one, int is_write, tgi_sim_counts *counts)
 {
@@ -168,12 +175,12 @@ static int count_global(sim_run *run, const request *one, int is_write, tgi_sim_
     if (is_write) {
         counts->global_store_requests += weight;
         counts->global_store_sectors += sectors;
-        counts->global_write_elems += bytes / 4;
+        counts->global_write_elems += bytes / get_elem_bytes(run, one);
         counts->global_write_bytes += bytes;
     } else {
         counts->global_load_requests += weight;
         counts->global_load_sectors += sectors;
-        counts->global_read_elems += bytes / 4;
+        counts->global_read_elems += bytes / get_elem_bytes(run, one);
         counts->global_read_bytes += bytes;
     }
     return sector_count;
@@ -246,6 +253,7 @@ static int find_caller_line(int site, int caller_site)
 static void tell(const sim_run *run, const queue *open, const request *one, int sector_count)
 {
     const access_kind kind = open->kind;
+    const int elem_bytes = get_elem_bytes(run, one);
     tg_simulated_request told = {
         .block_x = tgi_sim_block_index.x,
         .block_y = tgi_sim_block_index.y,
@@ -255,7 +263,8 @@ static void tell(const sim_run *run, const queue *open, const request *one, int 
         .caller_line = find_caller_line(open->site, open->caller_site),
         .is_write = kind != ACCESS_GLOBAL_READ && kind != ACCESS_SHARED_READ,
         .is_in_background = kind == ACCESS_SHARED_COPY,
-        .elem_count = one->size_bytes / 4,
+        .elem_bytes = elem_bytes,
+        .elem_count = (one->size_bytes + elem_bytes - 1) / elem_bytes,
         .active_lanes = one->mask,
         .sector_count = sector_count,
     };
@@ -304,7 +313,7 @@ void tgi_sim_count_requests(sim_run *run, const sim_thread *lanes, int lane_coun
             continue; /* reads that merge may come later */
         for (int lane = 0; lane < lane_count && !is_end; lane++) {
             int passed = (int)(open->lane_numbers[lane] - open->first_number);
-            if (lanes[lane].state == THREAD_RUNS && passed < count)
+            if (lanes[lane].state <= THREAD_MEETS && passed < count)
                 count = passed;
         }
         count_queue(run, open, count);

@@ -20,7 +20,10 @@ static void start_thread(void)
 {
     sim_run *run = tgi_sim_now;
     const tgi_sim_launch *launch = run->launch;
-    launch->function(launch->a, launch->b, launch->d, launch->m, launch->n, launch->k);
+    if (launch->body)
+        launch->body(launch->args);
+    else
+        launch->function(launch->a, launch->b, launch->d, launch->m, launch->n, launch->k);
     run->thread->state = THREAD_ENDED;
     tgi_fiber_switch(&run->thread->fiber, run->scheduler);
     __builtin_unreachable();
@@ -36,6 +39,40 @@ static void go_on(sim_run *run, sim_thread *thread)
     run->thread = NULL;
 }
 
+/* Records that `waiting` waits where `other` does not come, and stops the run. */
+static void report_divergence(sim_run *run, const sim_thread *waiting, const sim_thread *other)
+{
+    run->thread = (sim_thread *)waiting;
+    tgi_sim_finding *finding = tgi_sim_find(run, TG_FINDING_DIVERGENT_BARRIER, waiting->wait_site);
+    if (finding) {
+        finding->other_thread = other->index;
+        finding->other_site = other->state == THREAD_ENDED ? -1 : other->wait_site;
+    }
+    run->thread = NULL;
+    run->is_stopped = 1;
+}
+
+/* Lets the lanes of a warp go on from the instruction at which all of them are. Records a divergent
+ * barrier if some are elsewhere. Returns 0 if no lane is at such an instruction. */
+static int go_on_together(sim_run *run, sim_thread *lanes, int lane_count)
+{
+    const sim_thread *first = NULL, *other = NULL;
+    for (int i = 0; i < lane_count && !first; i++)
+        first = lanes[i].state == THREAD_MEETS ? &lanes[i] : NULL;
+    for (int i = 0; i < lane_count && first && !other; i++) {
+        if (lanes[i].state != THREAD_MEETS || lanes[i].wait_site != first->wait_site)
+            other = &lanes[i];
+    }
+    if (other || !first) {
+        if (first)
+            report_divergence(run, first, other);
+        return 0;
+    }
+    for (int i = 0; i < lane_count; i++)
+        lanes[i].state = THREAD_RUNS;
+    return 1;
+}
+
 /* Runs the threads of a warp to their barrier or their end. A thread that has made many accesses
  * lets the others catch up, so that few requests are open at once. */
 static void run_warp(sim_run *run, sim_thread *lanes, int lane_count)
@@ -48,6 +85,8 @@ static void run_warp(sim_run *run, sim_thread *lanes, int lane_count)
                 go_on(run, &lanes[i]);
             running_count += lanes[i].state == THREAD_RUNS;
         }
+        if (!running_count && !run->is_stopped && go_on_together(run, lanes, lane_count))
+            running_count = lane_count;
         if (run->requests && !run->is_stopped)
             tgi_sim_count_requests(run, lanes, lane_count, !running_count);
     }
@@ -71,20 +110,14 @@ static int meet(sim_run *run)
     }
     if (!other)
         return waiting != NULL;
-    run->thread = (sim_thread *)waiting;
-    tgi_sim_finding *finding = tgi_sim_find(run, TG_FINDING_DIVERGENT_BARRIER, waiting->wait_site);
-    if (finding) {
-        finding->other_thread = other->index;
-        finding->other_site = other->state == THREAD_ENDED ? -1 : other->wait_site;
-    }
-    run->thread = NULL;
-    run->is_stopped = 1;
+    report_divergence(run, waiting, other);
     return 0;
 }
 
 static void prepare_block(sim_run *run, const tgi_sim_block *block)
 {
     tgi_sim_block_index = (tgi_sim_index){block->x, block->y, 0};
+    tgi_sim_grid_size = (tgi_sim_index){run->launch->grid[0], run->launch->grid[1], 1};
     run->weight = block->weight;
     run->block_serial++;
     run->interval++;
@@ -93,7 +126,10 @@ static void prepare_block(sim_run *run, const tgi_sim_block *block)
         thread->state = THREAD_RUNS;
         thread->index = i;
         thread->depth = thread->copy_count = thread->group = 0;
-        thread->own_place = 0;
+        thread->own_place = thread->rounded_place = 0;
+        thread->meeting_count = 0;
+        thread->sync_count = 0;
+        thread->reads_ahead = 0;
         tgi_fiber_prepare(&thread->fiber, (char *)run->stacks + i * (size_t)TGI_SIM_STACK_BYTES,
                           TGI_SIM_STACK_BYTES, start_thread);
     }
@@ -138,9 +174,24 @@ static void run_blocks(sim_run *run)
     }
 }
 
-static tgi_sim_range make_range(const void *first, int64_t elem_count)
+/* Sets the operands of a rung: A, B and D without gaps. */
+static void set_plain_operands(sim_run *run)
 {
-    return (tgi_sim_range){(uintptr_t)first, (uintptr_t)first + 4 * (uintptr_t)elem_count};
+    const tgi_sim_launch *launch = run->launch;
+    const int64_t m = launch->m, n = launch->n, k = launch->k, counts[] = {m * k, k * n, m * n};
+    const void *const first[] = {launch->a, launch->b, launch->d};
+    const int elem_bytes = (int)tgi_type_bytes(launch->type);
+    for (int i = 0; i < 3; i++) {
+        const uintptr_t low = (uintptr_t)first[i];
+        run->operands[i] = (tgi_sim_operand){
+            "ABD"[i], elem_bytes, i == 2, {low, low + (uintptr_t)(elem_bytes * counts[i])}};
+    }
+    run->operand_count = 3;
+}
+
+static int64_t count_elems(const tgi_sim_operand *operand)
+{
+    return (int64_t)(operand->range.high - operand->range.low) / operand->elem_bytes;
 }
 
 static void *allocate_zeroed(int64_t size_bytes)
@@ -154,24 +205,24 @@ static void *allocate_zeroed(int64_t size_bytes)
 /* Allocates the state of one launch. Returns 0 when out of memory. */
 static int open_run(sim_run *run, const tgi_sim_launch *launch, tgi_sim_record *record)
 {
-    const int64_t m = launch->m, n = launch->n, k = launch->k;
     run->launch = launch;
     run->record = record;
     run->thread_count = (int)(launch->block[0] * launch->block[1]);
-    run->a = make_range(launch->a, m * k);
-    run->b = make_range(launch->b, k * n);
-    run->d = make_range(launch->d, m * n);
+    memcpy(run->operands, launch->operands, sizeof run->operands);
+    run->operand_count = launch->operand_count;
+    if (!run->operand_count)
+        set_plain_operands(run);
     run->variable = (tgi_sim_range){0, 0};
     run->is_stopped = run->is_out_of_memory = 0;
     int is_complete = 1;
-    if (!launch->blocks) {
-        run->elems = allocate_zeroed(m * n * (int64_t)sizeof *run->elems);
-        is_complete = run->elems != NULL;
-    }
-    if (!launch->blocks && record->counts) {
-        run->is_read_a = allocate_zeroed((m * k + 7) / 8);
-        run->is_read_b = allocate_zeroed((k * n + 7) / 8);
-        is_complete = is_complete && run->is_read_a && run->is_read_b;
+    for (int i = 0; i < run->operand_count && !launch->blocks; i++) {
+        const int64_t count = count_elems(&run->operands[i]);
+        if (run->operands[i].is_output)
+            is_complete =
+                (run->elems[i] = allocate_zeroed(count * (int64_t)sizeof *run->elems[i])) &&
+                is_complete;
+        else if (record->counts)
+            is_complete = (run->is_read[i] = allocate_zeroed((count + 7) / 8)) && is_complete;
     }
     if (record->counts)
         is_complete = (run->requests = tgi_sim_open_requests()) && is_complete;
@@ -184,14 +235,15 @@ static int open_run(sim_run *run, const tgi_sim_launch *launch, tgi_sim_record *
 
 static void close_run(sim_run *run)
 {
-    tgi_alloc_free(run->elems);
-    tgi_alloc_free(run->is_read_a);
-    tgi_alloc_free(run->is_read_b);
+    for (int i = 0; i < TGI_SIM_OPERANDS_MAX; i++) {
+        tgi_alloc_free(run->elems[i]);
+        tgi_alloc_free(run->is_read[i]);
+        run->elems[i] = NULL;
+        run->is_read[i] = NULL;
+    }
     tgi_sim_close_requests(run->requests);
     tgi_sim_close_l2(run->l2);
     tgi_sim_close_tracer(run->tracer);
-    run->elems = NULL;
-    run->is_read_a = run->is_read_b = NULL;
     run->requests = NULL;
     run->l2 = NULL;
     run->tracer = NULL;
@@ -205,15 +257,18 @@ static int64_t count_bits(const uint8_t *bits, int64_t elem_count)
     return count;
 }
 
-/* Returns the bytes of A and B that were read and of D that were written, each once. */
+/* Returns the bytes of inputs that were read and of outputs that were written, each once. */
 static int64_t count_distinct(const sim_run *run)
 {
-    const tgi_sim_launch *launch = run->launch;
-    const int64_t m = launch->m, n = launch->n, k = launch->k;
-    int64_t count = count_bits(run->is_read_a, m * k) + count_bits(run->is_read_b, k * n);
-    for (int64_t i = 0; i < m * n; i++)
-        count += run->elems[i].block != 0;
-    return 4 * count;
+    int64_t size_bytes = 0;
+    for (int i = 0; i < run->operand_count; i++) {
+        const int64_t elem_count = count_elems(&run->operands[i]);
+        int64_t count = run->is_read[i] ? count_bits(run->is_read[i], elem_count) : 0;
+        for (int64_t j = 0; run->elems[i] && j < elem_count; j++)
+            count += run->elems[i][j].block != 0;
+        size_bytes += run->operands[i].elem_bytes * count;
+    }
+    return size_bytes;
 }
 
 /* Returns the state that lasts as long as the process: stacks and the history of shared memory. */

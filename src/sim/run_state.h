@@ -8,7 +8,15 @@
  * to a few sets of the cache. */
 #define TGI_SIM_STACK_BYTES (24 * 1024 + 320)
 
-typedef enum thread_state { THREAD_RUNS, THREAD_WAITS, THREAD_ENDED } thread_state;
+typedef enum thread_state {
+    THREAD_RUNS,
+    THREAD_MEETS, /* waits for its warp at an instruction that the lanes execute together */
+    THREAD_WAITS, /* at a barrier of the block */
+    THREAD_ENDED
+} thread_state;
+
+/* A lane brings at most so many words to an instruction of its warp. */
+enum { EXCHANGED_WORDS = 6 };
 
 /* An asynchronous copy from global to shared memory that no thread has waited for. */
 typedef struct async_copy {
@@ -21,13 +29,20 @@ typedef struct sim_thread {
     tgi_fiber fiber;
     thread_state state;
     int index;        /* index in the block */
-    int wait_site;    /* site of the barrier that the thread waits at */
+    int wait_site;    /* site of the barrier, or of the warp's instruction, that it waits at */
     int access_count; /* since the thread was last resumed */
     int depth;        /* depth of the call stack; calls past TGI_SIM_FRAMES are not kept */
     int site_depth;   /* depth of the call stack at the site that was last resolved */
     const void *frames[TGI_SIM_FRAMES]; /* return addresses of the call stack */
     uint64_t paths[TGI_SIM_FRAMES + 1]; /* a hash of the call stack at each depth */
     uint64_t own_place; /* variable on the stack that an access moves to or from; 0: none */
+    /* The words that it has brought to this instruction of its warp and to the one before, which
+     * other lanes may have yet to read: meeting_count tells which is which. */
+    uint32_t exchanged[2][EXCHANGED_WORDS];
+    int meeting_count;
+    uint32_t sync_count;    /* instructions of its warp that it has passed in this block */
+    int reads_ahead;        /* 1: it may read what no thread has written */
+    uint64_t rounded_place; /* variable whose number was last rounded, to be stored; 0: none */
     async_copy *copies;
     int copy_count, copy_capacity, group; /* group: number of the open copy group */
 } sim_thread;
@@ -37,12 +52,14 @@ typedef struct sim_thread {
 typedef struct word_history {
     uint32_t block; /* serial of the block that last wrote it */
     uint32_t write_interval, read_interval;
+    uint32_t write_sync, read_sync;       /* sync_count of the threads then */
     int16_t writer, reader, other_reader; /* other_reader: -1 if there is one reader */
     int16_t is_under_way;                 /* a copy wrote it that no thread has waited for */
+    int16_t written_bytes;                /* a bit for each byte written in write_interval */
     int32_t write_site, read_site;
 } word_history;
 
-/* The last write of an element of D. */
+/* The last write of an element of an output. */
 typedef struct elem_history {
     uint32_t block; /* serial; 0: not written */
     uint32_t interval;
@@ -76,12 +93,16 @@ typedef struct sim_run {
 
     uintptr_t stacks;
     size_t stacks_bytes;
-    tgi_sim_range a, b, d, shared, variable; /* variable: last used in shared memory */
+    tgi_sim_operand operands[TGI_SIM_OPERANDS_MAX];
+    int operand_count;
+    tgi_sim_range shared, variable; /* variable: last used in shared memory */
     uint32_t block_serial, interval;
-    int64_t weight;                 /* blocks that this block stands for */
-    word_history *words;            /* history of all shared memory */
-    elem_history *elems;            /* history of D; NULL if only some blocks run */
-    uint8_t *is_read_a, *is_read_b; /* one bit an element; NULL if elems is */
+    int64_t weight;      /* blocks that this block stands for */
+    word_history *words; /* history of all shared memory */
+    /* The histories of operands, by element; NULL if only some blocks run, or for the other
+     * kind. */
+    elem_history *elems[TGI_SIM_OPERANDS_MAX]; /* history of outputs */
+    uint8_t *is_read[TGI_SIM_OPERANDS_MAX];    /* one bit an element of inputs */
 
     sim_requests *requests; /* NULL: do not count */
     sim_l2 *l2;             /* NULL: none */
@@ -94,21 +115,36 @@ extern sim_run *tgi_sim_now;
 /* Returns the site of a call; the site of its caller if the call stands in cuda_on_host.h. */
 int tgi_sim_resolve_site(sim_run *run, const void *return_address);
 
+/* Adds product_count products to each of the sums, at the site of the call. */
+void tgi_sim_count_products(const float *sums, int sum_count, int product_count,
+                            const void *caller);
+
+/* Checks and counts an access of the running thread to shared memory. */
+void tgi_sim_access_shared(uintptr_t place, int size_bytes, int is_write, const void *caller);
+
 /* Stops the run and leaves its running thread for good. */
 void tgi_sim_stop(sim_run *run);
 
 /* Stops the run for lack of memory. */
 void tgi_sim_stop_without_memory(sim_run *run);
 
-/* Returns the operand that holds the address, as tg_trace_access names it: A, B, D, or S for shared
- * memory; 0 for none. *index is the element, or the word of shared memory. */
+/* Returns the operand that holds the address; NULL if none does. */
+const tgi_sim_operand *tgi_sim_find_operand(const sim_run *run, uintptr_t address);
+
+/* Returns the name of what holds the address, as tg_trace_access has it: A, B, D, ..., or S for
+ * shared memory; 0 for none. *index is the element, or the word of shared memory. */
 char tgi_sim_find_element(const sim_run *run, uintptr_t address, int64_t *index);
+
+/* Returns the bytes of the elements that an access at the address counts, 4 in shared memory. */
+int tgi_sim_get_elem_bytes(const sim_run *run, uintptr_t address);
 
 /* Check an access against bounds, alignment and history (sim_memory.c). */
 void tgi_sim_check_global(sim_run *run, uintptr_t address, int size_bytes, int is_write, int site);
 void tgi_sim_check_shared(sim_run *run, uintptr_t address, int size_bytes, access_kind kind,
                           int site);
 void tgi_sim_finish_copy(sim_run *run, const async_copy *copy);
+/* Returns 1 if the block has written all words of this shared memory. */
+int tgi_sim_is_written(const sim_run *run, uintptr_t address, int size_bytes);
 int tgi_sim_is_shared(const sim_run *run, uintptr_t address);
 
 /* Returns the finding of this kind at the site, counted once more; NULL if there is no room for it

@@ -3,6 +3,7 @@
 #define TGI_SIM_H
 
 #include "core/kernels.h"
+#include "kernels/gemm_args.h"
 #include "model/banks.h"
 #include "tilegemm_sim.h"
 #include "sim/fiber.h"
@@ -13,16 +14,21 @@
 #define TGI_SIM_BARRIERS 16        /* barriers that are told apart */
 #define TGI_SIM_FINDINGS 32        /* kept; each stands for all of its kind at its line */
 
-typedef void tgi_sim_function(const float *a, const float *b, float *d, int m, int n, int k);
+/* A, B and D are arrays of elements of the row's type. */
+typedef void tgi_sim_function(const void *a, const void *b, void *d, int m, int n, int k);
 
-/* A kernel of the ladder that the simulator can run. */
+/* The body of a production kernel. */
+typedef void tgi_sim_body(const tgi_gemm_args *args);
+
+/* A kernel that the simulator can run: a rung of the ladder, or a BF16 row of family mma. */
 typedef struct tgi_sim_kernel {
     tgi_kernel row;
-    int is_in_table; /* 0: a small tile that the simulator alone has */
-    tgi_sim_function *function;
+    int is_in_table;            /* 0: a small tile that the simulator alone has */
+    tgi_sim_function *function; /* NULL for family mma */
+    tgi_sim_body *body;         /* NULL for rungs */
 } tgi_sim_kernel;
 
-/* Returns the rows of the ladder in kernels.def, then the small tiles; NULL after the last. */
+/* Returns the rows of kernels.def, then the small tiles; NULL after the last. */
 const tgi_sim_kernel *tgi_sim_get_kernel(int index);
 
 /* A block to run. It stands for `weight` blocks with the same counts. */
@@ -49,12 +55,26 @@ typedef struct tgi_sim_finding {
     int64_t count;
 } tgi_sim_finding;
 
+/* Global memory that a kernel may access. */
+typedef struct tgi_sim_operand {
+    char name; /* as tg_trace_access has it; 'W' is the workspace */
+    int elem_bytes, is_output;
+    tgi_sim_range range;
+} tgi_sim_operand;
+enum { TGI_SIM_OPERANDS_MAX = 9 };
+
 /* One launch of a kernel. */
 typedef struct tgi_sim_launch {
     tgi_sim_function *function;
-    const float *a, *b;
-    float *d;
+    const void *a, *b;
+    void *d;
+    tg_type type; /* type of A and B */
     int m, n, k;
+    tgi_sim_body *body; /* NULL: `function` runs; else this, with args, and a, b, d do not count */
+    const tgi_gemm_args *args;
+    int64_t shared_bytes; /* shared memory of `body`; 0: what its variable has */
+    tgi_sim_operand operands[TGI_SIM_OPERANDS_MAX];
+    int operand_count; /* 0: a, b and d are the operands */
     unsigned grid[2], block[2];
     int has_aligned_rows; /* rows of the tiles start at multiples of 16 bytes, as nvcc knows */
     const tgi_sim_block *blocks;      /* NULL: all of the grid */
@@ -69,7 +89,7 @@ typedef struct tgi_sim_launch {
     int without_barrier; /* number of the barrier at which no thread waits; 0: none */
 } tgi_sim_launch;
 
-/* Fills grid and block for a product whose D is m x n. */
+/* Fills grid, block and type for a product whose D is m x n. */
 void tgi_sim_set_grid(const tgi_kernel *row, int64_t m, int64_t n, tgi_sim_launch *launch);
 
 /* The results of a launch. */

@@ -1,5 +1,5 @@
-/* Makes a backend of the simulator: it takes host pointers, runs the rows of the ladder, and checks
- * instead of counting. */
+/* Makes a backend of the simulator: it takes host pointers, runs the rows that are compiled for it,
+ * and checks instead of counting. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "model/ladder_model.h"
 #include "model/ladder_problem.h"
 #include "plan/backend.h"
-#include "sim/sim.h"
+#include "sim/sim_gemm.h"
 
 /* The simulator plans for this chip. */
 #define CHIP "h200"
@@ -27,7 +27,7 @@ static tg_status open_sim(tgi_machine *machine, int ordinal)
     tg_status status = tg_find_chip(CHIP, &chip);
     *machine = tgi_chips_make_machine(&chip);
     snprintf(machine->name, sizeof machine->name, "simulator, plans for %.32s", chip.title);
-    machine->isa = TGI_ISA_sm75; /* the sources are compiled as for this one */
+    machine->isa = TGI_ISA_sm80; /* the sources are compiled as for this one */
     machine->features = tgi_kernels_isa_features(machine->isa);
     return status;
 }
@@ -45,22 +45,6 @@ static int takes_problem(const tgi_problem *p, tgi_refusal *refusal)
     return tgi_model_ladder_takes_problem(&plain, refusal);
 }
 
-static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
-{
-    proposal->thread_count = 1;
-    proposal->sum_order = TGI_SUM_WHOLE;
-    if (tgi_problem_is_empty(p)) {
-        proposal->is_legal = 1;
-    } else if (takes_problem(p, &proposal->refusal) &&
-               tgi_model_ladder_takes_sizes(proposal->kernel, p->m, p->n, p->k,
-                                            &proposal->refusal)) {
-        proposal->is_legal = 1;
-        proposal->shared_bytes = tgi_model_ladder_shared_bytes(proposal->kernel);
-        proposal->predicted_s = proposal->serial_s =
-            tgi_model_ladder_seconds(&machine->gpu, proposal->kernel, p->m, p->n, p->k);
-    }
-}
-
 static const tgi_sim_kernel *find_kernel(const tgi_kernel *row)
 {
     const tgi_sim_kernel *kernel = NULL;
@@ -71,6 +55,34 @@ static const tgi_sim_kernel *find_kernel(const tgi_kernel *row)
     return kernel;
 }
 
+static int has_row(const tgi_kernel *row)
+{
+    return find_kernel(row) != NULL;
+}
+
+static int is_rung(const tgi_kernel *row)
+{
+    return tgi_kernels_rung(row->family) >= 0;
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    proposal->thread_count = 1;
+    proposal->sum_order = is_rung(proposal->kernel) ? TGI_SUM_WHOLE : proposal->kernel->sum_order;
+    if (tgi_problem_is_empty(p)) {
+        proposal->is_legal = 1;
+    } else if (!is_rung(proposal->kernel) && !tgi_problem_is_scale_only(p)) {
+        tgi_sim_propose_gemm(machine, p, proposal);
+    } else if (takes_problem(p, &proposal->refusal) &&
+               tgi_model_ladder_takes_sizes(proposal->kernel, p->m, p->n, p->k,
+                                            &proposal->refusal)) {
+        proposal->is_legal = 1;
+        proposal->shared_bytes = tgi_model_ladder_shared_bytes(proposal->kernel);
+        proposal->predicted_s = proposal->serial_s =
+            tgi_model_ladder_seconds(&machine->gpu, proposal->kernel, p->m, p->n, p->k);
+    }
+}
+
 /* Sets D = 0 for k = 0 or alpha = 0. A product that the ladder takes has beta = 0. */
 static tg_status clear(const tgi_call *call)
 {
@@ -78,7 +90,7 @@ static tg_status clear(const tgi_call *call)
     tgi_refusal refusal;
     if (!takes_problem(p, &refusal))
         return tgi_status_fail(TG_STATUS_UNSUPPORTED, "device = sim: %s; pass cpu", refusal.text);
-    memset(call->d, 0, (size_t)(4 * p->m * p->n));
+    memset(call->d, 0, (size_t)(tgi_type_bytes(p->d_type) * p->m * p->n));
     return TG_STATUS_OK;
 }
 
@@ -86,6 +98,7 @@ static tg_status clear(const tgi_call *call)
 typedef struct sim_prepared {
     const tgi_sim_kernel *kernel; /* NULL if no product is formed */
     tgi_sim_launch launch;        /* all but pointers */
+    tgi_gemm_args args;           /* the argument of a production kernel, all but pointers */
 } sim_prepared;
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
@@ -103,9 +116,14 @@ static tg_status launch_sim(const tgi_call *call)
         return clear(call);
     tgi_sim_record record = {.counts = NULL};
     tgi_sim_launch launch = prepared->launch;
+    tgi_gemm_args args = prepared->args;
     launch.a = call->a;
     launch.b = call->b;
     launch.d = call->d;
+    if (launch.body) {
+        launch.args = &args;
+        tgi_sim_complete_gemm(call, &args, &launch);
+    }
     tg_status status = tgi_sim_run(&launch, &record);
     if (status || record.finding_count == 0)
         return status;
@@ -124,7 +142,10 @@ static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *p,
     prepared->kernel = find_kernel(proposal->kernel);
     prepared->launch = (tgi_sim_launch){
         .function = prepared->kernel->function, .m = (int)p->m, .n = (int)p->n, .k = (int)p->k};
-    tgi_sim_set_grid(&prepared->kernel->row, p->m, p->n, &prepared->launch);
+    if (prepared->kernel->function)
+        tgi_sim_set_grid(&prepared->kernel->row, p->m, p->n, &prepared->launch);
+    else
+        tgi_sim_prepare_gemm(prepared->kernel, p, &prepared->args, &prepared->launch);
     return launch_sim;
 }
 
@@ -155,7 +176,7 @@ static void release(const tgi_machine *machine, void *memory)
 const tgi_backend tgi_backend_sim = {
     .device = "sim",
     .row_device = "cuda",
-    .row_image = "ladder",
+    .has_row = has_row,
     .workspace_alignment = TGI_CACHE_LINE_BYTES,
     .operand_alignment = 1,
     .count_devices = count_devices,

@@ -1,5 +1,5 @@
-/* Lists the kernels that are compiled for the simulator: the symbols of ladder.cu and
- * small_tiles.cu. */
+/* Lists the kernels that are compiled for the simulator: the symbols of ladder.cu, small_tiles.cu
+ * and mma_rows.cu. */
 #include <stddef.h>
 
 #include "core/checked.h"
@@ -10,11 +10,19 @@
 #define TGI_IMAGE_ladder TGI_CHOSEN
 #define TGI_IMAGE_lesson TGI_CHOSEN
 #define TGI_HAS_sm75 TGI_CHOSEN
+#define TGI_HAS_sm80 TGI_CHOSEN
 
 #define TGI_INSTANCE(name, ...) extern tgi_sim_function name;
 #include "core/kernels.def"
 #include "sim/small_tiles.def"
+#undef TGI_IMAGE_ladder
+#undef TGI_INSTANCE
+
+#define TGI_IMAGE_mma_bf16 TGI_CHOSEN
+#define TGI_INSTANCE(name, ...) extern tgi_sim_body name;
+#include "core/kernels.def"
 #undef TGI_CUDA_ROW
+#undef TGI_IMAGE_mma_bf16
 
 /* An entry takes the whole row; its name, which is its symbol, takes six columns of it. */
 #define TGI_SYMBOL(image, family, isa, type, b_types, sum, math, order, rows, cols, depth, ...)    \
@@ -24,11 +32,23 @@
      .is_in_table = is_row,                                                                        \
      .function = TGI_SYMBOL(__VA_ARGS__)},
 
+#define TGI_BODY_ENTRY(...)                                                                        \
+    {.row = TGI_CUDA_ROW_INIT(__VA_ARGS__), .is_in_table = 1, .body = TGI_SYMBOL(__VA_ARGS__)},
+
 static const tgi_sim_kernel kernels[] = {
-#define TGI_CUDA_ROW(image, ...) TGI_ROW(image, sm75, TGI_ENTRY(1, image, __VA_ARGS__))
+#define TGI_IMAGE_ladder TGI_CHOSEN
+#define TGI_CUDA_ROW(image, family, isa, ...)                                                      \
+    TGI_ROW(image, isa, TGI_ENTRY(1, image, family, isa, __VA_ARGS__))
 #include "core/kernels.def"
 #undef TGI_CUDA_ROW
-#define TGI_CUDA_ROW(image, ...) TGI_ROW(image, sm75, TGI_ENTRY(0, image, __VA_ARGS__))
+#undef TGI_IMAGE_ladder
+#define TGI_IMAGE_mma_bf16 TGI_CHOSEN
+#define TGI_CUDA_ROW(image, family, isa, ...)                                                      \
+    TGI_ROW(image, isa, TGI_BODY_ENTRY(image, family, isa, __VA_ARGS__))
+#include "core/kernels.def"
+#undef TGI_CUDA_ROW
+#define TGI_CUDA_ROW(image, family, isa, ...)                                                      \
+    TGI_ROW(image, isa, TGI_ENTRY(0, image, family, isa, __VA_ARGS__))
 #include "sim/small_tiles.def"
 };
 
@@ -44,6 +64,7 @@ void tgi_sim_set_grid(const tgi_kernel *row, int64_t m, int64_t n, tgi_sim_launc
                    cols = (unsigned)tgi_divide_up(n, row->tile_cols);
     launch->grid[0] = is_on_side ? rows : cols;
     launch->grid[1] = is_on_side ? cols : rows;
+    launch->type = row->type;
     launch->has_aligned_rows = row->tile_depth % 4 == 0;
     launch->block[0] = (unsigned)(row->tile_cols / row->thread_cols);
     launch->block[1] = (unsigned)(row->tile_rows / row->thread_rows);

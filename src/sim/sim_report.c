@@ -127,14 +127,35 @@ static double find_efficiency(int64_t bytes, int64_t sectors)
     return sectors ? (double)bytes / (32.0 * (double)sectors) : 0.0;
 }
 
+/* Returns a traffic of which only the sizes of grid, block and tile count. */
+static tg_traffic find_sizes(const tgi_sim_kernel *kernel, const tgi_sim_launch *launch)
+{
+    const tgi_kernel *row = &kernel->row;
+    tg_traffic sizes = {.grid_x = launch->grid[0],
+                        .grid_y = launch->grid[1],
+                        .block_count = (int64_t)launch->grid[0] * launch->grid[1],
+                        .threads_per_block = row->thread_count,
+                        .tile_rows = row->tile_rows,
+                        .tile_cols = row->tile_cols,
+                        .tile_depth = row->tile_depth,
+                        .edge_row_count = launch->m % row->tile_rows,
+                        .edge_col_count = launch->n % row->tile_cols,
+                        .block_read_elems = (int64_t)(row->tile_rows + row->tile_cols) * launch->k};
+    sizes.edge_block_count =
+        sizes.block_count - (int64_t)(launch->m / row->tile_rows) * (launch->n / row->tile_cols);
+    if (kernel->function)
+        tgi_model_ladder_count(row, launch->m, launch->n, launch->k, &sizes);
+    return sizes;
+}
+
 /* Fills the values that follow from the sizes and the counts. */
 static void complete(tgi_simulation *made, const tgi_sim_kernel *kernel,
                      const tgi_sim_launch *launch)
 {
     const int64_t m = launch->m, n = launch->n, k = launch->k;
     tg_simulation *shown = &made->shown;
-    tg_traffic sizes, *traffic = &shown->traffic;
-    tgi_model_ladder_count(&kernel->row, m, n, k, &sizes);
+    const tg_traffic sizes = find_sizes(kernel, launch);
+    tg_traffic *traffic = &shown->traffic;
     traffic->grid_x = sizes.grid_x;
     traffic->grid_y = sizes.grid_y;
     traffic->block_count = sizes.block_count;

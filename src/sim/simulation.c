@@ -6,6 +6,7 @@
 #include "core/alloc.h"
 #include "core/status.h"
 #include "model/ladder_model.h"
+#include "sim/sim_gemm.h"
 #include "sim/simulation.h"
 
 #define DEFAULT_L2_BYTES ((int64_t)60 << 20)
@@ -43,6 +44,25 @@ static void list_tiles(const char has_tile[TILE_MOST + 2], char *text, size_t te
     }
 }
 
+/* Reports that the simulator has no kernel of that name. */
+static tg_status refuse_name(const char *name)
+{
+    for (int i = 0; i < tgi_kernels_count(); i++) {
+        const tgi_sim_kernel listed = {.row = *tgi_kernels_get(i)};
+        if (is_named(&listed, name) && tgi_kernels_rung(listed.row.family) >= 0 &&
+            strcmp(listed.row.device, "cuda") == 0) {
+            return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                                   "kernel = \"%.64s\": the simulator has no instructions of %s; "
+                                   "`tilegemm explain` predicts its traffic, and a GPU runs it",
+                                   name, tgi_kernels_isa_name(listed.row.isa));
+        }
+    }
+    return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,
+                           "kernel = \"%.80s\" is none of the kernels that the simulator runs: the "
+                           "ladder's and family mma; `tilegemm kernels` lists the names",
+                           name);
+}
+
 static tg_status choose(const char *name, int tile, const tgi_sim_kernel **chosen)
 {
     const tgi_sim_kernel *kernel;
@@ -64,10 +84,7 @@ static tg_status choose(const char *name, int tile, const tgi_sim_kernel **chose
                                "them, or leave it out",
                                tile, name, tiles);
     }
-    return tgi_status_fail(TG_STATUS_UNKNOWN_NAME,
-                           "kernel = \"%.80s\" is none of the ladder's GPU kernels, which the "
-                           "simulator runs; `tilegemm kernels` lists the names",
-                           name);
+    return refuse_name(name);
 }
 
 static tg_status check(const tg_simulation_options *options, int64_t m, int64_t n, int64_t k)
@@ -80,10 +97,6 @@ static tg_status check(const tg_simulation_options *options, int64_t m, int64_t 
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                                "m = %lld, n = %lld, k = %lld; pass 1 or more for each", (ll)m,
                                (ll)n, (ll)k);
-    }
-    if ((uintptr_t)options->a % 4 || (uintptr_t)options->b % 4 || (uintptr_t)options->d % 4) {
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "a, b or d is not a multiple of 4 bytes; pass arrays of float");
     }
     return TG_STATUS_OK;
 }
@@ -115,6 +128,39 @@ static int choose_blocks(const unsigned grid[2], tgi_sim_block *blocks)
     return used;
 }
 
+/* Checks that elements of the row's type lie at multiples of their bytes. */
+static tg_status check_places(const tg_simulation_options *options, const tgi_kernel *row)
+{
+    const uintptr_t bytes = (uintptr_t)tgi_type_bytes(row->type);
+    if ((uintptr_t)options->a % bytes || (uintptr_t)options->b % bytes ||
+        (uintptr_t)options->d % bytes) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "a, b or d is not a multiple of %d bytes; pass arrays of %s",
+                               (int)bytes, tg_get_type_name(row->type));
+    }
+    return TG_STATUS_OK;
+}
+
+/* Fills the launch of a production kernel, for a product of row-major matrices without gaps. */
+static tg_status set_gemm(const tg_simulation_options *options, const tgi_sim_kernel *kernel,
+                          tgi_gemm_args *args, tgi_sim_launch *launch)
+{
+    const tg_type type = kernel->row.type;
+    const tg_problem problem =
+        tg_make_problem(tg_make_matrix(type, (void *)(uintptr_t)options->a, launch->m, launch->k),
+                        tg_make_matrix(type, (void *)(uintptr_t)options->b, launch->k, launch->n),
+                        tg_make_matrix(type, options->d, launch->m, launch->n));
+    tgi_problem canonical;
+    const tg_status status = tgi_problem_validate(&problem, &canonical);
+    if (status)
+        return status;
+    const tgi_call call = {
+        .problem = &canonical, .a = options->a, .b = options->b, .d = options->d};
+    tgi_sim_prepare_gemm(kernel, &canonical, args, launch);
+    tgi_sim_complete_gemm(&call, args, launch);
+    return TG_STATUS_OK;
+}
+
 static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
                      const tgi_sim_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
@@ -122,6 +168,7 @@ static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
     const int64_t work_limit = options->work_limit ? options->work_limit : DEFAULT_WORK_LIMIT;
     const int64_t l2_bytes = options->l2_bytes ? options->l2_bytes : DEFAULT_L2_BYTES;
     tgi_sim_block blocks[SAMPLES_A_SIDE * SAMPLES_A_SIDE];
+    tg_status status;
     tgi_sim_launch launch = {
         .function = kernel->function,
         .a = options->a,
@@ -138,11 +185,21 @@ static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
         .watch_state = options->watch_state,
         .without_barrier = options->without_barrier,
     };
-    tgi_sim_set_grid(row, m, n, &launch);
+    tgi_gemm_args args;
+    if (kernel->function)
+        tgi_sim_set_grid(row, m, n, &launch);
+    else if ((status = set_gemm(options, kernel, &args, &launch)))
+        return status;
     const int64_t block_count = (int64_t)launch.grid[0] * launch.grid[1];
     made->shown.is_exact = (double)m * (double)n * (double)k <= (double)work_limit ||
                            block_count <= SAMPLES_A_SIDE * SAMPLES_A_SIDE;
     made->shown.simulated_block_count = block_count;
+    if (!made->shown.is_exact && !kernel->function) {
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "%lld multiply-adds, above the limit of %lld: kernels that are not "
+                               "of the ladder run all their blocks; pass a smaller shape",
+                               (ll)(m * n * k), (ll)work_limit);
+    }
     if (made->shown.is_exact) {
         launch.l2_bytes = l2_bytes;
     } else {
@@ -150,7 +207,7 @@ static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
         launch.block_count = choose_blocks(launch.grid, blocks);
         made->shown.simulated_block_count = launch.block_count;
     }
-    tg_status status = tgi_sim_run(&launch, &made->record);
+    status = tgi_sim_run(&launch, &made->record);
     if (status)
         return status;
     if (options->without_barrier > made->record.barrier_count) {
@@ -172,9 +229,10 @@ tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, in
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "simulation = NULL; pass its address");
     *simulation_out = NULL;
     tg_status status = check(options, m, n, k);
-    if (status || (status = choose(options->kernel, options->tile, &kernel)))
+    if (status || (status = choose(options->kernel, options->tile, &kernel)) ||
+        (status = check_places(options, &kernel->row)))
         return status;
-    if (!tgi_model_ladder_takes_sizes(&kernel->row, m, n, k, &refusal)) {
+    if (kernel->function && !tgi_model_ladder_takes_sizes(&kernel->row, m, n, k, &refusal)) {
         return tgi_status_fail(TG_STATUS_UNSUPPORTED, "kernel = \"%s\": %s", kernel->row.name,
                                refusal.text);
     }

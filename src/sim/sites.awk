@@ -6,7 +6,7 @@
 #    paths that it holds;
 # 3. section tgi_sim_variables gains an entry for each static variable: address, bytes. These are
 #    the kernels' shared memory.
-# Variable: host_header, whose lines count as the caller's (line 0).
+# Lines of the simulator's headers, *_on_host.h, count as the caller's (line 0).
 
 /^[ \t]*\.section[ \t]+"?\.debug_/ { is_debug = 1; next }
 /^[ \t]*\.(section|text|data|bss|ident)/ { is_debug = 0 }
@@ -48,7 +48,7 @@ is_debug { next }
     used_files[file] = 1
     printf ".Ltgi_site%d:\n\t.pushsection tgi_sim_sites,\"a\",%%progbits\n", site_count
     printf "\t.long .Ltgi_site%d-.\n\t.long .Ltgi_file%d-.\n\t.long %d\n\t.popsection\n", \
-        site_count, file, file_names[file] == host_header ? 0 : line
+        site_count, file, file_names[file] ~ /_on_host[.]h$/ ? 0 : line
     next
 }
 

@@ -116,8 +116,8 @@ int tgi_sim_find_variable(uintptr_t address, tgi_sim_range *variable)
     return 0;
 }
 
-/* CMake writes sources.def: TGI_SIM_SOURCE(name, path) for each source of the ladder. */
-#define TGI_SIM_SOURCE(name, path)                                                                 \
+/* CMake writes sources.def: TGI_SIM_SOURCE(name, file, path) for each source of the kernels. */
+#define TGI_SIM_SOURCE(name, file, path)                                                           \
     __asm__(".pushsection .rodata\n"                                                               \
             ".hidden tgi_sim_source_" #name "\n"                                                   \
             ".globl tgi_sim_source_" #name "\n"                                                    \
@@ -132,7 +132,7 @@ int tgi_sim_find_variable(uintptr_t address, tgi_sim_range *variable)
 static const struct {
     const char *file, *text;
 } sources[] = {
-#define TGI_SIM_SOURCE(name, path) {#name ".cu", tgi_sim_source_##name},
+#define TGI_SIM_SOURCE(name, file, path) {file, tgi_sim_source_##name},
 #include <sources.def>
 #undef TGI_SIM_SOURCE
 };

@@ -59,7 +59,7 @@ void tgi_sim_trace_access(sim_run *run, access_kind kind, uintptr_t address, int
         (tg_trace_access){.thread_x = tgi_sim_thread_index.x,
                           .thread_y = tgi_sim_thread_index.y,
                           .line = tgi_sim_get_line(site),
-                          .elem_count = size_bytes / 4,
+                          .elem_count = size_bytes / tgi_sim_get_elem_bytes(run, address),
                           .is_write = kind != ACCESS_GLOBAL_READ && kind != ACCESS_SHARED_READ};
     access->space = tgi_sim_find_element(run, address, &access->index);
 }
@@ -98,7 +98,8 @@ void tgi_sim_trace_phase(sim_run *run, int barrier_site)
         .access_count = tracer->access_count,
         .sums = tracer->sums,
         .sum_count = tracer->sum_count,
-        .shared = run->variable.low ? (const float *)run->variable.low : NULL,
+        .shared = (const void *)run->variable.low,
+        .type = run->launch->type,
         .shared_bytes = (int64_t)(run->variable.high - run->variable.low),
     };
     run->launch->trace(run->launch->trace_state, &phase);

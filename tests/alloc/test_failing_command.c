@@ -26,6 +26,7 @@
 #include <cmocka.h>
 
 #include "alloc/wrapped_allocation.h"
+#include "core/alloc.h"
 #include "files/matrix_convert.h"
 #include "files/npy_write.h"
 #include "harness/step.h"
@@ -57,9 +58,9 @@ tg_status __wrap_tg_measure_peak(const tg_context *context, tg_type type, int th
                                  double *flop_per_s)
 {
     (void)context, (void)type, (void)thread_count;
-    void *volatile memory = malloc(1);
+    void *memory = tgi_alloc_object(1); /* says in the detail what it lacked, as the measurement */
     int has_memory = memory != NULL;
-    free(memory);
+    tgi_alloc_free(memory);
     *flop_per_s = 1e9;
     return has_memory ? TG_STATUS_OK : TG_STATUS_OUT_OF_MEMORY;
 }

@@ -2,11 +2,12 @@
 """Tests the command's front: help texts, version, exit codes, kernels, info, man page and
 completion.
 
-usage: test_commands.py TILEGEMM SOURCE_FOLDER
+usage: test_commands.py TILEGEMM SOURCE_FOLDER MANUAL_FOLDER
 """
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import unittest
 
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
 COMMANDS = ("multiply", "bench", "explain", "simulate", "profile", "report", "kernels", "info")
-TILEGEMM, SOURCE = "tilegemm", "."
+TILEGEMM, SOURCE, MANUAL = "tilegemm", ".", "."
 
 
 def call(*words, **environment):
@@ -162,19 +163,55 @@ class Lists(unittest.TestCase):
 
 
 class Documents(unittest.TestCase):
-    def test_man_page_names_every_option(self):
-        page = read("docs", "man", "tilegemm.1").replace("\\-", "-")
-        for command in COMMANDS:
-            section = page.split(f".SH {command.upper()}\n")[1].split("\n.SH ")[0]
-            for option in list_options(command):
-                self.assertRegex(section, rf"--{option}\b", command)
+    def test_manual_pages(self):
+        """Each command has a page with its options, and sections that stand once."""
+        for command in ("", *COMMANDS):
+            name = f"tilegemm-{command}.1" if command else "tilegemm.1"
+            page = self.manual(name)
+            titles = re.findall(r"^\.SH (.+)$", page, re.M)
+            self.assertEqual(len(titles), len(set(titles)), name)
+            self.assertEqual(titles[:2], ["NAME", "SYNOPSIS"])
+            options = page.split(".SH OPTIONS\n")[1].split("\n.SH ")[0] if command else ""
+            self.assertEqual(sorted(re.findall(r"^\.BR? .*\\-\\-([a-z\\-]+)", options, re.M)),
+                             sorted(option.replace("-", "\\-")
+                                    for option in (list_options(command) if command else ())),
+                             command)
+            if shutil.which("groff"):
+                done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8",
+                                       os.path.join(MANUAL, name)], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+        self.assertIn("tilegemm\\-bench (1)", self.manual("tilegemm.1"))
 
-    def test_completion_names_every_option(self):
+    def test_completions_name_every_option(self):
+        zsh, fish = self.manual("_tilegemm"), self.manual("tilegemm.fish")
         for command in COMMANDS:
             options = list_options(command)
             self.assertGreater(len(options), 0)
+            of_zsh = zsh.split(f"    {command})\n")[1].split(";;")[0]
             for option in options:
                 self.assertIn(f"--{option}", self.complete(command, f"--{option}"), command)
+                self.assertRegex(of_zsh, rf"--{option}\b")
+                self.assertIn(f"_from {command}' -l {option} ", fish)
+        for shell, name in (("bash", "tilegemm.bash"), ("zsh", "_tilegemm"),
+                            ("fish", "tilegemm.fish")):
+            if shutil.which(shell):
+                done = subprocess.run([shell, "-n", os.path.join(MANUAL, name)],
+                                      capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), shell)
+
+    def test_completed_words_are_taken(self):
+        """Suites are those of their folder, peers those of --help."""
+        suites = {name.removesuffix(".txt")
+                  for name in os.listdir(os.path.join(SOURCE, "bench", "suites"))}
+        self.assertEqual(set(self.complete("bench", "--suite", "")) & suites, suites)
+        peers = set(self.complete("bench", "--peer", "")) - {"all", "none"}
+        text = " ".join(help_text("bench").stdout.split())
+        for peer in peers:
+            self.assertRegex(text, rf"\b{peer}\b")
+
+    def manual(self, name):
+        with open(os.path.join(MANUAL, name), encoding="utf-8") as file:
+            return file.read()
 
     def test_completion(self):
         self.assertEqual(sorted(self.complete("")),
@@ -193,12 +230,12 @@ class Documents(unittest.TestCase):
                   'COMP_CWORD=$#; _tilegemm_complete; printf "%s\\n" "${COMPREPLY[@]}"')
         done = subprocess.run(
             ["bash", "-c", script, "bash", os.path.dirname(TILEGEMM),
-             os.path.join(SOURCE, "tools", "completion", "tilegemm.bash"), *words],
+             os.path.join(MANUAL, "tilegemm.bash"), *words],
             capture_output=True, text=True, timeout=60)
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
 
 if __name__ == "__main__":
-    TILEGEMM, SOURCE = (os.path.abspath(path) for path in sys.argv[1:3])
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    TILEGEMM, SOURCE, MANUAL = (os.path.abspath(path) for path in sys.argv[1:4])
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:])

@@ -67,12 +67,12 @@ class Explain(unittest.TestCase):
 
     def test_all_rungs(self):
         found = self.read("300x200x100", "--kernel", "all", "--gpu", "a100")
-        self.assertEqual({row["ladder_rung"] for row in found["kernels"]}, set(range(1, 12)))
+        self.assertEqual({row["ladder_rung"] for row in found["kernels"]}, set(range(1, 14)))
         legal = [row for row in found["kernels"] if row["is_legal"]]
         quickest = min(legal, key=lambda row: row["predicted_s"])
         self.assertEqual(found["quickest_kernel"], quickest["kernel"])
         self.assertEqual({row["family"] for row in found["kernels"] if not row["is_legal"]},
-                         {"tiled"})
+                         {"tiled", "warpgroup_mma"})
         text = self.print("300x200x100", "--kernel", "all", "--gpu", "a100")
         for row in found["kernels"]:
             self.assertIn(row["kernel"], text)
@@ -84,9 +84,12 @@ class Explain(unittest.TestCase):
                                     ("t4", "1000x1000x1000", "simt"),
                                     ("h100", "1x4096x4097:nt:fp8_e4m3:d=bf16", "dot"),
                                     ("a100", "16x32001x4096:bf16", "rank"),
-                                    ("l4", "16x4096x4096:fp16", "rank"),
-                                    ("rtx4090", "4x1000x5000:fp16", "rank"),
-                                    ("b200", "16x4096x4096:fp16", "rank")):
+                                    ("l4", "1000x1200x800:fp16", "mma"),
+                                    ("rtx4090", "4x1000x5000:fp16", "mma"),
+                                    ("a40", "1000x1200x800:nt:fp8_e4m3:d=bf16", "mma"),
+                                    ("l40s", "1000x1200x800:prec=tf32", "mma"),
+                                    ("t4", "64x64x64:bf16", "mma"),
+                                    ("b200", "16x4096x4096:fp16", "mma")):
             found = self.read(shape, "--gpu", chip)
             self.assertEqual(found["device"]["device"], chip)
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"])
@@ -99,7 +102,7 @@ class Explain(unittest.TestCase):
             for name, row in rows.items():
                 is_shown = row["refusal"] not in ("other_device", "other_type")
                 self.assertEqual(name in text, is_shown, name)
-        none = self.read("64x64x64:bf16", "--gpu", "t4")
+        none = self.read("64x64x2147483648:bf16", "--gpu", "t4")
         self.assertEqual(none["chosen_kernel"], "")
 
     def test_no_prediction_above_the_peak(self):
@@ -157,7 +160,7 @@ class Explain(unittest.TestCase):
     def test_tiles(self):
         found = self.read("512x512x512", "--tile", "auto", "--gpu", "rtx4090")
         tiles = {row["tile_rows"]: row for row in found["tiles"]}
-        self.assertEqual(sorted(tiles), list(range(1, 65)))
+        self.assertEqual(sorted(tiles), list(range(1, 129)))
         self.assertEqual([tile for tile in tiles if tiles[tile]["is_legal"]], list(range(1, 33)))
         self.assertIn("1089 threads", tiles[33]["reason"])
         self.assertIn("4096 threads", tiles[64]["reason"])
@@ -168,7 +171,7 @@ class Explain(unittest.TestCase):
         self.assertIn(f"Recommended: tile {found['recommended_tile']}", text)
         self.assertIn("no: 1089 threads a block", text)
         self.assertNotIn("1156 threads", text)  # says the reason only once
-        self.assertIn("Larger tiles, up to 64, are not legal", text)
+        self.assertIn("Larger tiles, up to 128, are not legal", text)
         sides = [row["tile_rows"] for row in
                  self.read("512x512x512", "-k", "register_column", "--tile", "auto")["tiles"]]
         self.assertEqual(sides, [8, 16, 32, 64])
@@ -191,6 +194,48 @@ class Explain(unittest.TestCase):
                 found = self.print("512x512x512", "--tile", "auto", "--gpu", path)
                 self.assertIn(text, found)
                 self.assertIn("1089 threads a block; the limit is 1024", found)
+
+    def test_chips_side_by_side(self):
+        words = ("512x512x512", "--kernel", "all")
+        alone = {chip: self.read(*words, "--gpu", chip) for chip in ("t4", "h100")}
+        both = self.read(*words, "--gpu", "t4", "--gpu", "h100")
+        self.assertEqual(both, {"gpus": [alone["t4"], alone["h100"]]})
+        lines = self.print(*words, "--gpu", "t4", "--gpu", "h100").splitlines()
+        self.assertTrue(all(len(line) <= 100 for line in lines))
+        self.assertEqual(lines[3].split()[-2:], ["t4", "h100"])
+        rows = lines[4:-1]
+        self.assertEqual([row.split()[0] for row in rows],
+                         [row["kernel"] for row in alone["t4"]["kernels"]])
+        for chip, column in (("t4", rows[0].index(" ms")), ("h100", rows[0].rindex(" us"))):
+            quickest = [row.split()[0] for row in rows if row[column + 3] == "*"]
+            self.assertEqual(quickest, [alone[chip]["quickest_kernel"]])
+        self.assertRegex(rows[-1], r"^cuda_warpgroup_mma.* - +\S+ us\*$")
+        planned = self.read("512x512x512", "--gpu", "t4", "--gpu", "h100")
+        self.assertEqual([one["gpu"]["name"] for one in planned["gpus"]], ["t4", "h100"])
+        text = self.print("512x512x512", "--gpu", "t4", "--gpu", "h100")
+        for one in planned["gpus"]:
+            self.assertRegex(text, rf"(?m)^{one['chosen_kernel']} .*\*")
+
+    def test_illegal_tile_has_no_time(self):
+        found = self.read("512x512x512", "--kernel", "edges", "--tile", "40", "--gpu", "h100")
+        self.assertFalse(found["is_legal"])
+        for key in ("predicted_s", "launch_s", "shared_s", "peak_share"):
+            self.assertIsNone(found[key])
+        for words in (("--kernel", "edges"), ()):
+            text = self.print("512x512x512", *words, "--tile", "40", "--gpu", "h100")
+            self.assertIn("1600 threads a block; the limit is 1024", text)
+            self.assertNotRegex(text, r"\d [um]s\b")
+
+    def test_chip_of_json_is_a_chip_file(self):
+        """The keys that the error line of a chip's file names are printed, with every form."""
+        chip = self.read("8x8x8", "--gpu", "h100")["gpu"]
+        self.assertEqual(chip, self.read("8x8x8", "--gpu", "h100", "--kernel", "edges")["gpu"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "chip.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(chip, file)
+            self.assertEqual(self.read("8x8x8", "--gpu", path)["gpu"], chip)
+            self.refuse(2, "is a directory", "8x8x8", "--kernel", "edges", "--gpu", folder)
 
     def test_any_tile(self):
         """The command explains every rung that can have the tile, whether the table has a row of it
@@ -262,10 +307,13 @@ class Explain(unittest.TestCase):
     def test_refusals(self):
         for code, text, words in (
                 (2, "name a shape", []), (2, "one shape too many", ["8x8x8", "8x8x8"]),
-                (2, "8x8", ["8x8"]), (2, "--tile = 'x'", ["8x8x8", "--tile", "x"]),
-                (2, "pass 1 to 64", ["8x8x8", "--kernel", "edges", "--tile", "65"]),
-                (2, "--tile = 100", ["8x8x8", "--tile", "100"]),
+                (2, "has no k", ["8x8"]), (2, "has no n", ["8"]), (2, "k is not", ["8x8x8x8"]),
+                (2, "--tile = 'x'", ["8x8x8", "--tile", "x"]),
+                (2, "pass 1 to 128", ["8x8x8", "--kernel", "edges", "--tile", "129"]),
+                (2, "--tile = 129", ["8x8x8", "--tile", "129"]),
                 (2, "--tile = 0", ["8x8x8", "--tile", "0"]),
+                (2, "pass 1 to 128", ["8x8x8", "--kernel", "edges", "--tile", "200"]),
+                (2, "one chip too many", ["8x8x8", *["--gpu", "t4"] * 5]),
                 (2, "pass 128", ["8x8x8", "--kernel", "vector", "--tile", "16"]),
                 (2, "in its name", ["8x8x8", "--kernel", "cuda_edges_sm75_fp32_8x8x8", "--tile",
                                     "16"]),

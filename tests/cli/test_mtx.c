@@ -258,18 +258,20 @@ static void test_convert(void **state)
 {
     (void)state;
     double elems[] = {1, 2, 3, 4, 5, 6};
-    tg_matrix view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3);
-    view.row_stride = 1; /* column-major */
-    view.col_stride = 2;
+    cli_array array = {
+        .view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3), .dim_count = 2, .batch_count = 1};
+    array.view.row_stride = 1; /* column-major */
+    array.view.col_stride = 2;
     void *owned = NULL;
     cli_file_error error = {""};
-    assert_int_equal(cli_convert_matrix(&view, TG_TYPE_BF16, NULL, &owned, &error), CLI_EXIT_OK);
-    assert_int_equal(view.type, TG_TYPE_BF16);
-    assert_true(cli_load_element(&view, 0, 1) == 3 && cli_load_element(&view, 1, 2) == 6);
+    assert_int_equal(cli_convert_array(&array, TG_TYPE_BF16, NULL, &owned, &error), CLI_EXIT_OK);
+    assert_int_equal(array.view.type, TG_TYPE_BF16);
+    assert_true(cli_load_element(&array.view, 0, 1) == 3 &&
+                cli_load_element(&array.view, 1, 2) == 6);
     free(owned);
     elems[4] = 1e6;
-    view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3);
-    assert_int_equal(cli_convert_matrix(&view, TG_TYPE_FP16, NULL, &owned, &error), CLI_EXIT_USAGE);
+    array.view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3);
+    assert_int_equal(cli_convert_array(&array, TG_TYPE_FP16, NULL, &owned, &error), CLI_EXIT_USAGE);
     assert_non_null(strstr(error.text, "element (1, 1) = 1e+06"));
 }
 
@@ -279,11 +281,13 @@ static void test_convert_progress(void **state)
     (void)state;
     static const float elems[256 * 257];
     for (int is_terminal = 0; is_terminal <= 1; is_terminal++) {
-        tg_matrix view = tg_make_matrix(TG_TYPE_FP32, elems, 256, 257);
+        cli_array array = {.view = tg_make_matrix(TG_TYPE_FP32, elems, 256, 257),
+                           .dim_count = 2,
+                           .batch_count = 1};
         cli_progress progress = {.label = "converting", .is_terminal = is_terminal};
         void *owned = NULL;
         cli_file_error error = {""};
-        assert_int_equal(cli_convert_matrix(&view, TG_TYPE_FP64, &progress, &owned, &error),
+        assert_int_equal(cli_convert_array(&array, TG_TYPE_FP64, &progress, &owned, &error),
                          CLI_EXIT_OK);
         assert_int_equal(progress.is_shown, is_terminal);
         cli_end_progress(&progress);

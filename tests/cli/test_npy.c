@@ -36,27 +36,27 @@ static char *make_file(int major, const char *text, int64_t data_bytes, int64_t 
 static void accepts(int major, const char *text, int64_t data_bytes, tg_matrix expected)
 {
     int64_t byte_count;
-    tg_matrix view;
+    cli_array array;
     cli_file_error error = {""};
     char *file = make_file(major, text, data_bytes, &byte_count);
-    if (cli_parse_npy(file, byte_count, &view, &error) != CLI_EXIT_OK)
+    if (cli_parse_npy(file, byte_count, &array, &error) != CLI_EXIT_OK)
         fail_msg("'%s' is refused: %s", text, error.text);
-    assert_int_equal(view.type, expected.type);
-    assert_int_equal(view.row_count, expected.row_count);
-    assert_int_equal(view.col_count, expected.col_count);
-    assert_int_equal(view.row_stride, expected.row_stride);
-    assert_int_equal(view.col_stride, expected.col_stride);
-    assert_ptr_equal(view.data, file + byte_count - data_bytes);
+    assert_int_equal(array.view.type, expected.type);
+    assert_int_equal(array.view.row_count, expected.row_count);
+    assert_int_equal(array.view.col_count, expected.col_count);
+    assert_int_equal(array.view.row_stride, expected.row_stride);
+    assert_int_equal(array.view.col_stride, expected.col_stride);
+    assert_ptr_equal(array.view.data, file + byte_count - data_bytes);
     free(file);
 }
 
 static void refuses(int major, const char *text, int64_t data_bytes, const char *reason)
 {
     int64_t byte_count;
-    tg_matrix view;
+    cli_array array;
     cli_file_error error = {""};
     char *file = make_file(major, text, data_bytes, &byte_count);
-    assert_int_equal(cli_parse_npy(file, byte_count, &view, &error), CLI_EXIT_USAGE);
+    assert_int_equal(cli_parse_npy(file, byte_count, &array, &error), CLI_EXIT_USAGE);
     if (!strstr(error.text, reason))
         fail_msg("'%s' is refused with '%s', not '%s'", text, error.text, reason);
     free(file);
@@ -107,8 +107,7 @@ static void test_shapes_refused(void **state)
 {
     (void)state;
     refuses(1, DICT("'<f4'", "()"), 4, "reshape(1, 1)");
-    refuses(1, DICT("'<f4'", "(5,)"), 20, "a.reshape(1, -1)");
-    refuses(1, DICT("'<f4'", "(2, 3, 4)"), 96, "(2, 3, 4)");
+    refuses(1, DICT("'<f4'", "(2, 3, 4, 1)"), 96, "(2, 3, 4, 1)");
     refuses(1, DICT("'<f4'", "(3)"), 12, "shape such as");
     refuses(1, DICT("'<f4'", "3"), 12, "parentheses");
     refuses(1, DICT("'<f4'", "(-1, 4)"), 16, "at least 0");
@@ -126,8 +125,9 @@ static void test_types_refused(void **state)
     (void)state;
     refuses(1, DICT("'>f4'", "(1, 1)"), 4, "byte-swapped");
     refuses(1, DICT("'|O'", "(1, 1)"), 8, "pickled");
-    refuses(1, DICT("'<i4'", "(1, 1)"), 4, "astype");
-    refuses(1, DICT("'<c8'", "(1, 1)"), 8, "'<c8'");
+    refuses(1, DICT("'<c8'", "(1, 1)"), 8, "save a.real and a.imag");
+    refuses(1, DICT("'<f16'", "(1, 1)"), 16, "'<f16' is not read");
+    refuses(1, DICT("'>i4'", "(1, 1)"), 4, "byte-swapped");
     refuses(1, DICT("[('x', '<f4')]", "(1, 1)"), 4, "structured");
     refuses(1, DICT("('<f4', (2,))", "(1, 1)"), 4, "structured");
     refuses(1, DICT("None", "(1, 1)"), 4, "a string");
@@ -157,7 +157,7 @@ static void test_data_size(void **state)
     (void)state;
     refuses(1, DICT("'<f4'", "(2, 3)"), 23, "it is truncated; copy or save it again");
     refuses(1, DICT("'<f4'", "(2, 3)"), 0, "truncated");
-    refuses(1, DICT("'<f4'", "(2, 3)"), 25, "longer than that; save one matrix a file");
+    refuses(1, DICT("'<f4'", "(2, 3)"), 25, "longer than that; save one array a file");
     refuses(1, DICT("'<f4'", "(1000000000, 1000000000)"), 8, "truncated");
 }
 
@@ -169,11 +169,11 @@ static void test_every_truncation(void **state)
         int64_t byte_count;
         char *file = make_file(major, DICT("'<f4'", "(2, 3)"), 24, &byte_count);
         for (int64_t length = 0; length < byte_count; length++) {
-            tg_matrix view;
+            cli_array array;
             cli_file_error error = {""};
             char *prefix = malloc(length > 0 ? (size_t)length : 1);
             memcpy(prefix, file, (size_t)length);
-            assert_int_equal(cli_parse_npy(prefix, length, &view, &error), CLI_EXIT_USAGE);
+            assert_int_equal(cli_parse_npy(prefix, length, &array, &error), CLI_EXIT_USAGE);
             assert_true(strlen(error.text) > 0);
             free(prefix);
         }
@@ -185,17 +185,17 @@ static void test_lying_header_length(void **state)
 {
     (void)state;
     int64_t byte_count;
-    tg_matrix view;
+    cli_array array;
     cli_file_error error = {""};
     char *file = make_file(2, DICT("'<f4'", "(1, 1)"), 4, &byte_count);
     memset(file + 8, 0xff, 4);
-    assert_int_equal(cli_parse_npy(file, byte_count, &view, &error), CLI_EXIT_USAGE);
+    assert_int_equal(cli_parse_npy(file, byte_count, &array, &error), CLI_EXIT_USAGE);
     assert_non_null(strstr(error.text, "4294967295"));
     file[6] = 4;
-    assert_int_equal(cli_parse_npy(file, byte_count, &view, &error), CLI_EXIT_USAGE);
+    assert_int_equal(cli_parse_npy(file, byte_count, &array, &error), CLI_EXIT_USAGE);
     assert_non_null(strstr(error.text, "version 4.0"));
     file[0] = 'N';
-    assert_int_equal(cli_parse_npy(file, byte_count, &view, &error), CLI_EXIT_USAGE);
+    assert_int_equal(cli_parse_npy(file, byte_count, &array, &error), CLI_EXIT_USAGE);
     assert_non_null(strstr(error.text, "not a .npy"));
     free(file);
 }
@@ -205,22 +205,22 @@ static void test_written_header(void **state)
     (void)state;
     static const tg_type types[] = {TG_TYPE_FP32, TG_TYPE_FP64, TG_TYPE_BF16, TG_TYPE_FP16};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        tg_matrix view;
+        cli_array array;
         cli_file_error error = {""};
         int64_t data_bytes = 5 * 7 * tg_get_type_bytes(types[i]);
         char *file = calloc(CLI_NPY_HEADER_BYTES + (size_t)data_bytes, 1);
         assert_non_null(file);
-        cli_format_npy_header(types[i], 5, 7, file);
+        cli_format_npy_header(types[i], (const int64_t[]){5, 7}, 2, file);
         assert_int_equal(file[CLI_NPY_HEADER_BYTES - 1], '\n');
-        assert_int_equal(cli_parse_npy(file, CLI_NPY_HEADER_BYTES + data_bytes, &view, &error),
+        assert_int_equal(cli_parse_npy(file, CLI_NPY_HEADER_BYTES + data_bytes, &array, &error),
                          CLI_EXIT_OK);
-        assert_int_equal(view.type, types[i]);
-        assert_int_equal(view.row_count, 5);
-        assert_int_equal(view.row_stride, 7);
+        assert_int_equal(array.view.type, types[i]);
+        assert_int_equal(array.view.row_count, 5);
+        assert_int_equal(array.view.row_stride, 7);
         free(file);
     }
     char header[CLI_NPY_HEADER_BYTES];
-    cli_format_npy_header(TG_TYPE_FP32, INT64_MAX, INT64_MAX, header);
+    cli_format_npy_header(TG_TYPE_FP32, (const int64_t[]){INT64_MAX, INT64_MAX}, 2, header);
     assert_int_equal(header[CLI_NPY_HEADER_BYTES - 1], '\n');
     assert_null(memchr(header + 10, 0, sizeof header - 10));
 }
@@ -242,7 +242,7 @@ static void test_alignment(void **state)
         cli_file_error error = {""};
         assert_int_equal(cli_open_matrix(path, &file, &error), CLI_EXIT_OK);
         assert_int_equal(cli_load_matrix(&file, TG_TYPE_FP32, &memory, NULL, &error), CLI_EXIT_OK);
-        assert_int_equal((uintptr_t)file.view.data % 4, 0);
+        assert_int_equal((uintptr_t)file.array.view.data % 4, 0);
         assert_int_equal(file.owned == NULL, (byte_count - 4) % 4 == 0);
         cli_close_matrix(&file);
         unlink(path);

@@ -81,11 +81,44 @@ class Simulate(Refusing):
 
     def test_all_rungs(self):
         found = self.read("simulate", "33x35x37", "--kernel", "all")
-        self.assertEqual({run["ladder_rung"] for run in found}, set(range(1, 12)) - {3})
+        self.assertEqual({run["ladder_rung"] for run in found}, set(range(1, 13)) - {3})
         text = call("simulate", "33x35x37", "--kernel", "all").stdout
         self.assertIn("this rung checks no bounds: tile 8 must divide 33 x 35 x 37", text)
         for run in found:
             self.assertIn(run["kernel"], text)
+
+    def test_sample_has_the_counts_of_the_whole(self):
+        for shape, kernel in (("1000x1200x800", "edges"), ("512x512x512", "register_tile"),
+                              ("300x200x1001", "cuda_warp_mma_sm80_bf16_128x128x32")):
+            model = json.loads(call("explain", shape, "--kernel", kernel, "--gpu", "h100",
+                                    "--json").stdout)
+            model = model.get("kernels", [model])[0]
+            found = self.read("simulate", shape, "--kernel", model["kernel"], "--sample")
+            self.assertFalse(found["is_exact"])
+            for key in SUMMED - {"l2_hits"} | {"issued_flops"}:
+                self.assertEqual(found[key], model[key], (shape, kernel, key))
+        self.assertTrue(self.read("simulate", "32x32x32", "-k", "edges", "--sample")["is_exact"])
+        self.refuse(2, "--sample", "simulate", "32x32x32", "-k", "edges", "--sample", "--lines")
+
+    def test_counts_beside_chips(self):
+        words = ("simulate", "64x64x64", "--kernel", "all", "--gpu", "t4", "--gpu", "h100")
+        text = call(*words).stdout
+        lines = text.splitlines()
+        self.assertIn("counted by the simulator, times predicted", lines[0])
+        self.assertTrue(all(len(line) <= 100 for line in lines))
+        counted = text.replace("counted by the simulator", "counted by the model")
+        told = call("explain", *words[1:]).stdout.splitlines()
+        for line in counted.splitlines()[4:-1]:
+            self.assertIn(line.replace("*", " "), [row.replace("*", " ") for row in told])
+        found = self.read(*words)
+        explained = json.loads(call("explain", *words[1:], "--json").stdout)["gpus"]
+        for run in found:
+            for chip, name in zip(explained, ("t4", "h100")):
+                row = next(row for row in chip["kernels"] if row["kernel"] == run["kernel"])
+                self.assertEqual(run["predicted_s"][name], row["predicted_s"])
+        # A tile without a row is predicted by its family.
+        lone = self.read("simulate", "64x64x64", "-k", "edges", "--tile", "12", *words[4:])
+        self.assertGreater(lone["predicted_s"]["t4"], 0)
 
     def test_samples(self):
         words = ("1000x1000x300", "--kernel", "cuda_edges_sm75_fp32_32x32x32")
@@ -129,7 +162,8 @@ class Simulate(Refusing):
         self.refuse(2, "name a kernel", "simulate", "8x8x8")
         self.refuse(2, "pass MxNxK alone", "simulate", "8x8x8:nt", "-k", "edges")
         self.refuse(2, "each from 1 to", "simulate", "8x0x8", "-k", "edges")
-        self.refuse(3, "none of the ladder's GPU kernels", "simulate", "8x8x8", "-k", "nothing")
+        self.refuse(3, "none of the kernels that the simulator runs", "simulate", "8x8x8",
+                    "-k", "nothing")
         self.refuse(2, "tile = 128", "simulate", "8x8x8", "-k", "edges", "--tile", "128")
         self.refuse(2, "too large for --trace", "simulate", "999x999x8", "-k", "edges", "--trace")
         self.refuse(2, "1048576 multiply-adds", "simulate", "1x1x9999999", "-k", "edges", "--trace")
@@ -195,7 +229,7 @@ class DeviceSim(Refusing):
     def test_bench_refusals(self):
         self.refuse(2, "cannot be simulated", "bench", "--device", "sim", "--shape", "8x8x8",
                     "--peer", "openblas")
-        for shape, text in (("8x8x8:nt", "row-major"), ("8x8x8:bf16", "multiplies fp32"),
+        for shape, text in (("8x8x8:nt", "row-major"), ("8x8x8:fp64", "multiplies fp32"),
                             ("8x8x0", "no kernel was measured")):
             done = call("bench", "--device", "sim", "--shape", shape)
             self.assertEqual(done.returncode, 1)

@@ -12,7 +12,7 @@ import unittest
 
 TILEGEMM = "tilegemm"
 FAMILIES = ("naive", "coalesced", "tiled", "edges", "transposed", "padded", "register_column",
-            "register_tile", "vector", "buffered", "warp_tile")
+            "register_tile", "vector", "buffered", "warp_tile", "warp_mma")
 
 
 def call(*words):

@@ -13,13 +13,14 @@ typedef void activate_fp64(const double *x, double *y, int64_t count);
 
 /* Has the parameters of tgi_epilogue_fp32; finish_fp64 those of tgi_epilogue_fp64. */
 typedef float finish_fp32(float sum, float alpha, float beta, float c, int has_bias, float bias,
-                          tg_activation kind);
+                          tg_activation kind, int is_narrow);
 typedef double finish_fp64(double sum, double alpha, double beta, double c, int has_bias,
                            double bias, tg_activation kind);
 
 typedef struct activation_loops {
     const char *isa;
     activate_fp32 *fp32[TG_ACTIVATION_SILU + 1]; /* indexed by tg_activation */
+    activate_fp32 *narrow[TG_ACTIVATION_SILU + 1];
     activate_fp64 *fp64[TG_ACTIVATION_SILU + 1];
     finish_fp32 *finish_fp32;
     finish_fp64 *finish_fp64;

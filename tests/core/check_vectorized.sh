@@ -7,10 +7,11 @@ report=$("$1" -std=c11 -O3 -ffp-contract=off -I"$2/src" -I"$2/include" \
     -DLOOPS_NAME=loops_checked -DLOOPS_ISA='"checked"' -DTGI_EPILOGUE_HAS_FMA=1 \
     -DLOOPS_TARGET="__attribute__((target(\"$3\")))" \
     -fopt-info-vec-optimized -c "$source" -o /dev/null 2>&1)
-for kind in relu gelu_erf gelu_tanh silu; do
-    line=$(grep -n "^DEFINE_LOOPS($kind," "$source" | cut -d: -f1)
+for name in relu_fp32 gelu_erf_fp32 gelu_tanh_fp32 silu_fp32 \
+    relu_narrow gelu_erf_narrow gelu_tanh_narrow silu_narrow; do
+    line=$(grep -n "^DEFINE_LOOP($name," "$source" | cut -d: -f1)
     if ! echo "$report" | grep -q "activation_loops.c:$line:.*vectorized using $4 byte"; then
-        echo "the loop over $kind is not vectorized for $3"
+        echo "the loop $name is not vectorized for $3"
         exit 1
     fi
 done

@@ -48,7 +48,7 @@ static double finish_in_fp32(const activation_loops *loops, const tg_problem *p,
         has_bias ? (float)check_get_element(d_type, p->bias_data, p->bias == TG_BIAS_ROW ? i : j)
                  : 0;
     return (double)loops->finish_fp32(sum, (float)p->alpha, (float)p->beta, c, has_bias, bias,
-                                      p->activation);
+                                      p->activation, tg_get_type_bytes(d_type) < 4);
 }
 
 static double finish_in_fp64(const activation_loops *loops, const tg_problem *p, int64_t i,
@@ -158,21 +158,23 @@ static void test_every_row(void **state)
 }
 
 static float add_bias_first(float sum, float alpha, float beta, float c, int has_bias, float bias,
-                            tg_activation kind)
+                            tg_activation kind, int is_narrow)
 {
-    return loops_generic.finish_fp32(sum, alpha, has_bias, bias, beta != 0, beta * c, kind);
+    return loops_generic.finish_fp32(sum, alpha, has_bias, bias, beta != 0, beta * c, kind,
+                                     is_narrow);
 }
 
 static float scale_last(float sum, float alpha, float beta, float c, int has_bias, float bias,
-                        tg_activation kind)
+                        tg_activation kind, int is_narrow)
 {
-    return loops_generic.finish_fp32(sum + beta * c / alpha, alpha, 0, 0, has_bias, bias, kind);
+    return loops_generic.finish_fp32(sum + beta * c / alpha, alpha, 0, 0, has_bias, bias, kind,
+                                     is_narrow);
 }
 
 static float activate_first(float sum, float alpha, float beta, float c, int has_bias, float bias,
-                            tg_activation kind)
+                            tg_activation kind, int is_narrow)
 {
-    float t = loops_generic.finish_fp32(sum, alpha, beta, c, 0, 0, kind);
+    float t = loops_generic.finish_fp32(sum, alpha, beta, c, 0, 0, kind, is_narrow);
     return has_bias ? t + bias : t;
 }
 

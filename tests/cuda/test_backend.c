@@ -352,7 +352,7 @@ static void test_instruction_sets(void **state)
     tg_destroy_context(context);
     options.isa = "avx2";
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_UNKNOWN_NAME);
-    FAKE_ASSERT_DETAIL("sm75, sm80 or sm90a");
+    FAKE_ASSERT_DETAIL("sm75, sm80, sm89 or sm90a");
     options.device = "cpu";
     options.isa = "sm75";
     assert_int_equal(tg_create_context(&options, &context), TG_STATUS_UNKNOWN_NAME);

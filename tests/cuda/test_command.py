@@ -101,8 +101,8 @@ class OnFakeDriver(unittest.TestCase):
     def test_chips_have_their_instruction_sets(self):
         """A chip of each generation can run its instruction set, and lacks the next one."""
         for chip, isa, lacks in (("t4", "sm75", "sm80"), ("a100", "sm80", "sm90a"),
-                                 ("rtx4090", "sm80", "sm90a"), ("h200", "sm90a", ""),
-                                 ("b200", "sm80", "sm90a")):
+                                 ("rtx4090", "sm89", "sm90a"), ("h200", "sm90a", ""),
+                                 ("b200", "sm89", "sm90a")):
             done = call("explain", "512x512x512:prec=tf32", "--device", "cuda", "--gpu", chip,
                         "--json", LD_LIBRARY_PATH="")
             reasons = {row["reason"] for row in json.loads(done.stdout)["candidates"]}

@@ -21,24 +21,28 @@ static void require(int condition)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
 {
-    tg_matrix view;
+    cli_array array;
     cli_file_error error = {""};
-    int code = cli_parse_npy(bytes, (int64_t)byte_count, &view, &error);
+    int code = cli_parse_npy(bytes, (int64_t)byte_count, &array, &error);
     require(code == (error.text[0] ? CLI_EXIT_USAGE : CLI_EXIT_OK));
     for (const char *c = error.text; *c; c++)
         require(*c >= ' ' && *c <= '~');
     if (code != CLI_EXIT_OK)
         return 0;
-    int64_t m = view.row_count, n = view.col_count;
-    int64_t data_bytes = m * n * tg_get_type_bytes(view.type);
-    require(m >= 0 && n >= 0 && data_bytes <= (int64_t)byte_count);
-    require((const uint8_t *)view.data + data_bytes == bytes + byte_count);
-    require(view.row_stride == (view.col_stride == 1 ? n : 1) || view.col_stride == m);
+    tg_matrix *view = &array.view;
+    int64_t m = view->row_count, n = view->col_count, count = array.batch_count;
+    int64_t elem_bytes =
+        array.integer.elem_bytes ? array.integer.elem_bytes : tg_get_type_bytes(view->type);
+    int64_t data_bytes = m * n * count * elem_bytes;
+    require(m >= 0 && n >= 0 && count >= 0 && data_bytes <= (int64_t)byte_count);
+    require((const uint8_t *)view->data + data_bytes == bytes + byte_count);
+    require(view->col_stride == 1 || view->col_stride == count * m || n <= 1);
     if (data_bytes > 0) { /* aligned, as the command makes it; every element is read */
         void *copy = malloc((size_t)data_bytes), *converted = NULL;
         require(copy != NULL);
-        view.data = memcpy(copy, view.data, (size_t)data_bytes);
-        require(cli_convert_matrix(&view, TG_TYPE_FP64, NULL, &converted, &error) == CLI_EXIT_OK);
+        view->data = memcpy(copy, view->data, (size_t)data_bytes);
+        code = cli_convert_array(&array, TG_TYPE_FP64, NULL, &converted, &error);
+        require(code == (error.text[0] ? CLI_EXIT_USAGE : CLI_EXIT_OK));
         free(converted);
         free(copy);
     }

@@ -235,7 +235,7 @@ static void test_panels(void **state)
     for (int64_t i = 0; i < count; i++)
         whole[i] = part[i] = (float)(i % 7);
     multiply_limited(0, operands, whole);
-    for (int64_t limit_bytes = 64000000; limit_bytes > 54000000; limit_bytes -= 4000000) {
+    for (int64_t limit_bytes = 98000000; limit_bytes > 88000000; limit_bytes -= 4000000) {
         for (int64_t i = 0; i < count; i++)
             part[i] = (float)(i % 7);
         multiply_limited(limit_bytes, operands, part);

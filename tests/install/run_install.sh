@@ -1,10 +1,12 @@
 #!/bin/sh
-# Installs a build into a fresh prefix, moves it, and builds tests/install/program there through
-# find_package(tilegemm) and through pkg-config, each against the shared and the static library.
+# Installs a build into a fresh prefix, removes and restores it, moves it, and builds
+# tests/install/program there through find_package(tilegemm) and through pkg-config, each against
+# the shared and the static library.
 # usage: run_install.sh BUILD_DIR WORK_DIR CMAKE CC VERSION
 set -eu
 build_dir=$1 work_dir=$2 cmake=$3 cc=$4 version=$5
 soname=libtilegemm.so.${version%%.*}
+source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 program_dir=$(cd "$(dirname "$0")/program" && pwd)
 
 fail() {
@@ -16,6 +18,25 @@ rm -rf "$work_dir"
 mkdir -p "$work_dir"
 cd "$work_dir"
 "$cmake" --install "$build_dir" --prefix "$work_dir/first" >install.log
+for file in share/man/man1/tilegemm.1 share/man/man1/tilegemm-bench.1 share/man/man3/tg_multiply.3 \
+    share/man/man3/tg_make_problem.3 share/doc/tilegemm/README.md \
+    share/doc/tilegemm/docs/ladder.md \
+    share/bash-completion/completions/tilegemm share/zsh/site-functions/_tilegemm \
+    share/fish/vendor_completions.d/tilegemm.fish; do
+    [ -s "first/$file" ] || fail "$file is not installed"
+done
+
+# Removing the installed files leaves what others put beside them.
+cp "$build_dir/install_manifest.txt" installed.txt
+cp -r first whole
+: >first/share/doc/tilegemm/note
+"$cmake" -DMANIFEST=installed.txt -P "$source_dir/cmake/uninstall.cmake" >uninstall.log 2>&1
+left=$(find first -type f -o -type l)
+[ "$left" = first/share/doc/tilegemm/note ] || fail "left after uninstall: $left"
+! "$cmake" -DMANIFEST=installed.txt -P "$source_dir/cmake/uninstall.cmake" >uninstall.log 2>&1 ||
+    fail "a second uninstall does not say that nothing is installed"
+rm -r first
+mv whole first
 mv first moved # a path baked into the .cmake or .pc files would now be wrong
 prefix=$work_dir/moved
 lib_dir=$(dirname "$(find "$prefix" -name libtilegemm.a)")

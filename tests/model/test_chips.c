@@ -32,10 +32,11 @@ static void test_peaks_are_the_datasheets(void **state)
     static const struct {
         const char *name;
         double fp32_tflops, gb_per_s;
-    } sheets[] = {{"t4", 8.1, 320},     {"a40", 37.4, 696},      {"l4", 30.3, 300},
-                  {"a100", 19.5, 2039}, {"rtx3090", 35.6, 936},  {"rtx4090", 82.6, 1008},
-                  {"h100", 67, 3350},   {"h100_pcie", 51, 2000}, {"h200", 67, 4800},
-                  {"b200", 75, 8000},   {"rtx5090", 104.8, 1792}};
+    } sheets[] = {{"t4", 8.1, 320},        {"a10", 31.2, 600},      {"a40", 37.4, 696},
+                  {"l4", 30.3, 300},       {"l40s", 91.6, 864},     {"a100", 19.5, 2039},
+                  {"rtx3090", 35.6, 936},  {"rtx4090", 82.6, 1008}, {"h100", 67, 3350},
+                  {"h100_pcie", 51, 2000}, {"h200", 67, 4800},      {"b200", 75, 8000},
+                  {"rtx5090", 104.8, 1792}};
     assert_int_equal(tg_get_chip_count(), sizeof sheets / sizeof sheets[0]);
     for (int i = 0; i < tg_get_chip_count(); i++) {
         tg_chip chip;
@@ -134,6 +135,42 @@ static void test_copies_before_sm80(void **state)
     assert_true(predict("t4", "buffered", 0, 4096, 4096, 4096).shared_s == vector.shared_s);
 }
 
+/* A multiprocessor with 16 load/store units serves a warp's words in two cycles, with 32 in one.
+ * A float4 takes longer than that on both. */
+static void test_load_store_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *family;
+        int tile;
+        double turns[2]; /* a warp's in one step: 16 units, 32 units */
+    } cases[] = {{"tiled", 32, {32 * 2.5 + 4, 32 * 1.5 + 2}},
+                 {"tiled", 4, {4 * 1.25 + 2, 4 * 1.25 + 2}}, /* a block of 16 threads */
+                 {"padded", 32, {32 * 2.5 + 4, 32 * 1.5 + 2}},
+                 {"register_column", 64, {8 * 6 + 4, 8 * 5 + 2}},
+                 {"register_tile", 128, {8 * 32 + 16, 8 * 16 + 8}},
+                 {"vector", 128, {8 * 12 + 8, 8 * 12 + 8}}};
+    const int capabilities[] = {86, 80};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int j = 0; j < 2; j++) {
+            tg_chip chip;
+            tg_explanation found;
+            assert_int_equal(tg_find_chip("a40", &chip), TG_STATUS_OK);
+            chip.compute_capability = capabilities[j];
+            assert_int_equal(
+                tg_explain_kernel(&chip, cases[i].family, cases[i].tile, 128, 128, 128, &found),
+                TG_STATUS_OK);
+            const tg_traffic *t = &found.traffic;
+            const double blocks = ceil((double)t->block_count / chip.sm_count);
+            const double warps = ceil(t->threads_per_block / 32.0);
+            const double cycles = blocks * warps * (128.0 / t->tile_depth) * cases[i].turns[j];
+            if (fabs(found.prediction.shared_s * chip.clock_hz / cycles - 1.0) > 1e-9)
+                fail_msg("%s, sm_%d: %.17g cycles", cases[i].family, capabilities[j],
+                         found.prediction.shared_s * chip.clock_hz);
+        }
+    }
+}
+
 static void test_bound_and_time(void **state)
 {
     (void)state;
@@ -145,7 +182,7 @@ static void test_bound_and_time(void **state)
     assert_true(fabs(last.ridge_flop_per_byte - 66.908e12 / 4.8e12) < 0.01);
     assert_true(naive.predicted_s > 10 * last.predicted_s);
     assert_true(naive.peak_share < 0.02 && last.peak_share > 0.4 && last.peak_share < 1.0);
-    double sum_s = last.l1_s + last.shared_s + last.fp32_s;
+    double sum_s = last.l1_s + last.shared_s + last.multiply_s;
     double store_s = 4.0 * 4096 * 4096 / 4.8e12;
     assert_true(sum_s > last.dram_s);
     assert_true(fabs(last.launch_s + sum_s + store_s - last.predicted_s) < 1e-9);
@@ -325,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_legality),
         cmocka_unit_test(test_copies_before_sm80),
+        cmocka_unit_test(test_load_store_units),
         cmocka_unit_test(test_bound_and_time),
         cmocka_unit_test(test_dram),
         cmocka_unit_test(test_ranges),

@@ -99,7 +99,7 @@ static void test_refusals(void **state)
         const char *detail;
     } cases[] = {
         {"edges", 16, 0, TG_STATUS_INVALID_ARGUMENT, "m = 0"},
-        {"edges", 65, 8, TG_STATUS_UNSUPPORTED, "pass 1 to 64"},
+        {"edges", 129, 8, TG_STATUS_UNSUPPORTED, "pass 1 to 128"},
         {"padded", -1, 8, TG_STATUS_UNSUPPORTED, "tile = -1"},
         {"register_column", 24, 8, TG_STATUS_UNSUPPORTED, "8, 16, 32 or 64"},
         {"register_tile", 32, 8, TG_STATUS_UNSUPPORTED, "64 or 128"},

@@ -53,7 +53,7 @@ class Accesses(PictureCase):
     def check_request(self, one, told):
         lanes = [lane for lane in one["lanes"] if lane is not None]
         rows = [[int(text) for text in row] for row in self.read_table("figure table")]
-        size = 4 * one["elem_count"]
+        size = one["elem_bytes"] * one["elem_count"]
         shown = read_numbers(self.read(".status"))
         if one["space"] == "S":
             turns = sum(part["turns"] for part in one["parts"])

@@ -221,12 +221,15 @@ class Page(PageCase):
         self.browser.choose("tile", 32)
         self.browser.type_number("m", 78)
         self.assertNotIn("Refused", self.browser.find("header").text)
-        self.browser.open(self.path, "view=none&m=-5&n=1e99&kernel=%3Cb%3E&chip=none&tile=65")
+        self.browser.open(self.path, "view=none&m=-5&n=1e99&kernel=%3Cb%3E&chip=none&tile=129")
         self.assertEqual(len(self.browser.find_all("[role=tabpanel]")), 1)
         told = self.browser.find("header").text
         for text in ("m = -5, pass a whole number from 1 to 1,000,000; 60 is shown", "n = 1e99",
-                     "kernel = <b>, pass one of naive", "chip = none", "tile = 65; 16 is shown"):
+                     "kernel = <b>, pass one of naive", "chip = none",
+                     "tile = 129, pass a whole number from 1 to 128; 16 is shown"):
             self.assertIn(text, told)
+        self.browser.open(self.path, "kernel=register_tile&tile=65")  # the rung has 64 and 128
+        self.assertIn("tile = 65; ", self.browser.find("header").text)
 
     def test_fields_refuse(self):
         """What is no size stays as it was typed, with the range, and the page stays as it was."""

@@ -157,6 +157,8 @@ def test_buffers():
     assert isinstance(result, memoryview) and result.shape == (3, 5)
     assert numpy.array_equal(numpy.asarray(result), A @ B)
     assert tilegemm.matmul(array.array("d", [1, 2]), array.array("d", [3, 4])) == 11.0
+    with pytest.raises(tilegemm.ArgumentError, match="no dimension of size 0; pass out"):
+        tilegemm.matmul(view, numpy.zeros((4, 0), "float32"))
     for wrong in (array.array("i", [1, 2]), b"abcd", bytearray(8)):
         with pytest.raises(tilegemm.OperandTypeError, match="elements of type"):
             tilegemm.matmul(wrong, array.array("f", [1, 2]))
@@ -213,3 +215,17 @@ def test_no_reference_is_lost():
                 tilegemm.matmul(**{"a": a, "b": b, **wrong})
     after = count()
     assert all(abs(x - y) <= 2 for x, y in zip(before, after)), (before, after)
+
+
+def test_library_without_from_dlpack():
+    class Lender:
+        def __dlpack_device__(self):
+            return A.__dlpack_device__()
+
+        def __dlpack__(self, **arguments):
+            return A.__dlpack__(max_version=arguments["max_version"])
+
+    out = numpy.empty((A.shape[0], B.shape[1]), A.dtype)
+    assert tilegemm.matmul(Lender(), B, out) is out and numpy.array_equal(out, A @ B)
+    with pytest.raises(tilegemm.OperandTypeError, match="no from_dlpack; pass out"):
+        tilegemm.matmul(Lender(), B)

@@ -56,7 +56,7 @@ def test_explain():
         tilegemm.explain("8x8x8", gpu="no_chip")
     with pytest.raises(tilegemm.ArgumentError, match="8x8"):
         tilegemm.explain("8x8")
-    with pytest.raises(TypeError, match="takes no arrays"):
+    with pytest.raises(tilegemm.OperandTypeError, match="takes no arrays"):
         tilegemm.explain("8x8x8", B)
 
 

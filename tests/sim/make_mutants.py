@@ -12,6 +12,7 @@ import sys
 
 RAGGED = (37, 41, 43)
 FOURS = (37, 44, 44)  # reads rows of B and D by float4
+EIGHTS = (37, 48, 48)  # reads rows of A and B by 16 bytes
 WHOLE = (64, 64, 64)
 BARRIER = "__syncthreads();"
 STEPS = "RACE | NEVER_WRITTEN"
@@ -29,7 +30,9 @@ KERNELS = {
     "l9_vector": ("vector_sm75_fp32_128x128x8", 128, RAGGED),
     "l10_buffered": ("buffered_sm75_fp32_128x128x8", 128, RAGGED),
     "l11_warp_tile": ("warp_tile_sm75_fp32_128x128x8", 128, RAGGED),
+    "l12_warp_mma": ("warp_mma_sm80_bf16_128x128x32", 128, RAGGED),
 }
+IN_BACKGROUND = ("l10_buffered", "l11_warp_tile", "l12_warp_mma")
 OUTSIDE = "OUT_OF_BOUNDS | RACE"
 STORE = [("if (row < m && col < n)", "if (col < n)"), ("if (row < m && col < n)", "if (row < m)")]
 STORE4 = [("if (row >= m || col >= n)", "if (col >= n)"),
@@ -43,6 +46,14 @@ LOAD_ASYNC = [("row < m ? k - (k0 + a_col) : 0", "k - (k0 + a_col)"),
               ("row < m ? k - (k0 + a_col) : 0", "row < m ? 4 : 0"),
               ("k0 + b_row < k ? n - col : 0", "n - col"),
               ("k0 + b_row < k ? n - col : 0", "k0 + b_row < k ? 4 : 0")]
+LOAD_UNITS = [("row < m ? k - (k0 + a_col) : 0", "k - (k0 + a_col)"),
+              ("row < m ? k - (k0 + a_col) : 0", "k - (k0 + a_col)", EIGHTS),
+              ("row < m ? k - (k0 + a_col) : 0", "row < m ? 8 : 0"),
+              ("k0 + b_row < k ? n - col : 0", "n - col"),
+              ("k0 + b_row < k ? n - col : 0", "k0 + b_row < k ? 8 : 0", EIGHTS)]
+STORE2 = [("if (row >= m || col >= n)", "if (col >= n)"),
+          ("if (row >= m || col >= n)", "if (row >= m)", EIGHTS),
+          ("if (col + 1 < n)", "")]
 LOAD4 = [("if (row >= row_count || col >= col_count)", "if (col >= col_count)"),
          ("if (row >= row_count || col >= col_count)", "if (row >= row_count)"),
          ("col + 1 < col_count ? from[1] : 0.0f", "from[1]"),
@@ -61,6 +72,7 @@ EDGES = {
     "l9_vector": LOAD4 + STORE4,
     "l10_buffered": LOAD_ASYNC + STORE4,
     "l11_warp_tile": LOAD_ASYNC + STORE4,
+    "l12_warp_mma": LOAD_UNITS + STORE2,
 }
 
 
@@ -78,7 +90,7 @@ def list_mutations(name, text):
     """
     barrier_count = text.count(BARRIER)
     expected_count = 0 if name in ("l1_naive", "l2_coalesced") else \
-        1 if name in ("l10_buffered", "l11_warp_tile") else 2
+        1 if name in IN_BACKGROUND else 2
     if barrier_count != expected_count:
         sys.exit(f"make_mutants.py: {name} has {barrier_count} barriers, not {expected_count}")
     for i in range(barrier_count):
@@ -87,8 +99,15 @@ def list_mutations(name, text):
         yield f"edge{i}", old, replacement, 0, OUTSIDE, shape[0] if shape else None
     if name == "l6_padded":
         yield "padding", "b[T][T + 1];", "b[T][T];", 0, "CONFLICTS", None
-    if name in ("l10_buffered", "l11_warp_tile"):
-        yield "wait", "tgi_copy_async_wait<0>();", "", 0, "UNFINISHED_COPY", None
+    if name == "l12_warp_mma":
+        yield "swizzle_a", "(col / 8) ^ (row / 2 % 4)", "col / 8", 0, "CONFLICTS", EIGHTS
+        yield "swizzle_b", "(col / 8) ^ (row % 8)", "col / 8", 0, "CONFLICTS", EIGHTS
+        for instruction in ("tgi_read_matrices(", "tgi_multiply_16x8x16<"):  # a lane skips it
+            yield ("lane_" + instruction[4:-1], instruction,
+                   f"if (threadIdx.x > 0) {instruction}", 0, "DIVERGENT_BARRIER", EIGHTS)
+    if name in IN_BACKGROUND:
+        yield ("wait", "tgi_copy_async_wait<0>();", "", 0, "UNFINISHED_COPY",
+               EIGHTS if name == "l12_warp_mma" else None)
     if expected_count:  # a column of threads skips a barrier
         yield ("divergent", BARRIER, f"if (threadIdx.x > 0) {BARRIER}", 0, "DIVERGENT_BARRIER",
                None)
@@ -96,18 +115,20 @@ def list_mutations(name, text):
 
 def main():
     folder, output = sys.argv[1:]
-    source = ['#include "kernels/ptx/async_copy.cuh"\n']
+    source = ['#include "kernels/ptx/async_copy.cuh"\n#include "kernels/ptx/convert.cuh"\n'
+              '#include "kernels/ptx/warp_mma.cuh"\n']
     table = []
     for name, (row, tile, shape) in KERNELS.items():
         with open(os.path.join(folder, name + ".cu"), encoding="utf-8") as file:
             text = file.read()
+        elem = "uint16_t" if "_bf16_" in row else "float"
         for label, old, replacement, occurrence, caught, own in list_mutations(name, text):
             symbol = f"mutant_{name}_{label}"
             with open(os.path.join(output, symbol + ".cu"), "w", encoding="utf-8") as file:
                 file.write(replace(text, old, replacement, occurrence, name))
             source.append(f"namespace {symbol}_space\n{{\n#include \"{symbol}.cu\"\n}}\n"
-                          f"extern \"C\" void {symbol}(const float *a, const float *b, float *d, "
-                          f"int m, int n, int k)\n{{\n"
+                          f"extern \"C\" void {symbol}(const {elem} *a, const {elem} *b, "
+                          f"{elem} *d, int m, int n, int k)\n{{\n"
                           f"    {symbol}_space::multiply<{tile}>(a, b, d, m, n, k);\n}}\n")
             m, n, k = own or shape
             table.append(f"MUTANT({symbol}, \"cuda_{row}\", {m}, {n}, {k}, {caught})\n")

@@ -93,8 +93,9 @@ static void add_request(void *state, const tg_simulated_request *request)
 /* The counts that a watcher is told add up to the counts of the run. */
 static void test_watch(void **state)
 {
-    static const char *const kernels[] = {"naive",         "coalesced", "tiled",    "transposed",
-                                          "register_tile", "vector",    "buffered", "warp_tile"};
+    static const char *const kernels[] = {"naive",      "coalesced",     "tiled",
+                                          "transposed", "register_tile", "vector",
+                                          "buffered",   "warp_tile",     "warp_mma"};
     enum { m = 96, n = 64, k = 32 };
     float *a = allocate(m * k), *b = allocate(k * n), *d = allocate(m * n);
     (void)state;

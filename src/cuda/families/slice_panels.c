@@ -28,8 +28,9 @@ static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                            const tgi_problem *p)
 {
     const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
+    const int64_t rounds = p->is_batch_invariant ? TGI_WGMMA_RUN_ROUNDS : TGI_WGMMA_SPLIT_ROUNDS;
     return tgi_checked_add(tgi_slices_workspace_bytes(machine, kernel, p, TGI_WGMMA_PARTS_MAX),
-                           TGI_WGMMA_SPLIT_ROUNDS * machine->gpu.sm_count * tile_bytes);
+                           rounds * machine->gpu.sm_count * tile_bytes);
 }
 
 /* Returns 1 if the problem keeps the limit, and its lines can be counted in 32 bits. */

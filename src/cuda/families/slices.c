@@ -147,9 +147,6 @@ int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
     else if (p->k > K_MAX)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE, "k is %lld; the limit is %lld",
                    (ll)p->k, (ll)K_MAX);
-    else if (is_a_in_registers && p->is_batch_invariant)
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
-                   "the order of its sums depends on more than k; batch_invariant excludes it");
     else if (is_a_in_registers && a.is_repacked)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
                    "reads one operand along k, in lines that are multiples of %d bytes apart",

@@ -6,9 +6,11 @@
 #include "kernels/copy/slice_args.h"
 #include "plan/backend.h"
 
-/* Most split-K parts of a tile, and most rounds of parts that all multiprocessors work on. */
+/* Most split-K parts of a tile, and most rounds of parts that all multiprocessors work on: of parts
+ * of any length, and of runs of k. */
 #define TGI_WGMMA_PARTS_MAX 64
 #define TGI_WGMMA_SPLIT_ROUNDS 4
+#define TGI_WGMMA_RUN_ROUNDS 8
 
 /* Returns 1 if the kernel slices A in registers, where the products read it. */
 int tgi_slices_is_a_in_registers(const tgi_kernel *kernel);

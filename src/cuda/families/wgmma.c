@@ -20,6 +20,7 @@
 /* The most elements along a side, and the most tiles: the kernel adds a tile, or the number of
  * blocks, to either in 32 bits. */
 #define COUNT_MAX (INT32_MAX - 1023)
+#define INVARIANT_COLS 128 /* rows of a tile of bf16r */
 
 int tgi_wgmma_reads_unaligned(const tgi_kernel *kernel)
 {
@@ -113,6 +114,27 @@ static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
     return 0;
 }
 
+/* Returns 1 if the kernel may compute D, or D^T if is_transposed. Products of slices are added in
+ * the order of A's slices, so that the bits depend on the side. A batch-invariant problem therefore
+ * has its side by the caller's n alone: the rows of the kernel are the caller's columns where they
+ * fill a tile of bf16r, which then reads a large B once for any m. */
+static int may_take_side(const tgi_kernel *kernel, const tgi_problem *p, int is_transposed)
+{
+    const int are_rows_columns = p->is_swapped != is_transposed;
+    const int64_t caller_n = p->is_swapped ? p->m : p->n;
+    if (is_transposed && p->type != p->b_type)
+        return 0;
+    return !tgi_kernels_has_slices(kernel) || !p->is_batch_invariant ||
+           are_rows_columns == (caller_n >= INVARIANT_COLS);
+}
+
+static void refuse_tiles(const tgi_kernel *kernel, const tgi_problem *p, tgi_proposal *proposal)
+{
+    tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+               "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile",
+               count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -138,26 +160,28 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         }
     }
     if (count_tiles(kernel, p) > COUNT_MAX) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
-                   "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile",
-                   count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, COUNT_MAX);
+        refuse_tiles(kernel, p, proposal);
         return;
     }
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =
         !tgi_kernels_has_slices(kernel) || tgi_slices_is_a_in_registers(kernel);
-    propose_one(machine, p, proposal);
+    if (may_take_side(kernel, given, 0))
+        propose_one(machine, p, proposal);
     /* Tiles of the transposed problem have their rows along D's columns. */
     tgi_problem transposed = *p;
     tgi_problem_transpose(&transposed);
     tgi_proposal other = *proposal;
     other.is_legal = 0;
-    propose_one(machine, &transposed, &other);
-    const int may_transpose =
-        p->type == p->b_type && !(tgi_kernels_has_slices(kernel) && p->is_batch_invariant);
-    if (may_transpose && other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
+    if (may_take_side(kernel, given, 1))
+        propose_one(machine, &transposed, &other);
+    if (other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
         (!proposal->is_legal || other.predicted_s < proposal->predicted_s)) {
         *proposal = other;
         proposal->decision.wgmma.is_transposed = 1;
+    } else if (!may_take_side(kernel, given, 0)) {
+        proposal->refusal = other.refusal;
+        if (other.is_legal)
+            refuse_tiles(kernel, &transposed, proposal);
     }
     if (tgi_wgmma_reads_unaligned(kernel)) /* a launch makes its tensor maps for any pointer */
         proposal->needs_aligned[proposal->decision.wgmma.is_transposed] = 0;

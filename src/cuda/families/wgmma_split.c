@@ -189,6 +189,26 @@ static void try_workspace_splits(const tgi_machine *machine, const tgi_problem *
     }
 }
 
+/* Tries to split k of slices after each run: their sums are added in the order in which a whole
+ * tile adds its runs, and D has the same bits. Tiles of whole rounds may stay whole. */
+static void try_run_splits(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                           tgi_proposal *proposal)
+{
+    const double slots = work.slot_count, units = work.whole_count;
+    const double rounds = floor(units / slots), parts = ceil(work.step_count / TGI_RUN_CHUNKS);
+    if (parts < 2.0 || parts > TGI_WGMMA_PARTS_MAX)
+        return;
+    work.part_steps = TGI_RUN_CHUNKS;
+    work.part_count = parts;
+    for (double whole = rounds; whole >= 0.0 && whole >= rounds - 1.0; whole -= 1.0) {
+        work.whole_count = whole * slots;
+        work.split_tile_count = units - work.whole_count;
+        if (work.split_tile_count > 0.0 &&
+            work.split_tile_count * parts <= TGI_WGMMA_RUN_ROUNDS * slots)
+            try_split(machine, p, work, proposal);
+    }
+}
+
 /* Returns 1 if each line of a TMA box touches two lines of L2. The lines are as long as lines of
  * L2, and are aligned to them only if their pitch is a multiple of that length. */
 static int is_straddling(const tgi_operand *operand)
@@ -229,6 +249,8 @@ void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
             .part_count = 1.0,
             .part_steps = steps};
         try_split(machine, p, work, proposal);
+        if (p->is_batch_invariant && kernel->math == TGI_MATH_bf16x)
+            try_run_splits(machine, p, work, proposal);
         if (p->is_batch_invariant)
             continue;
         try_workspace_splits(machine, p, work, proposal);

@@ -2,7 +2,8 @@
  * Repacks operands of 1, 2 and 4 bytes an element. The copy has lines that begin at multiples of 16
  * bytes, as TMA and vector copies need them. Lines of contiguous elements are read in words,
  * shifted if they begin between two words, and written in units of 16 bytes. Other lines, and lines
- * that overlap, are read side by side and transposed in shared memory.
+ * that overlap, are read side by side and transposed in shared memory. The last unit of a line has
+ * zeros behind the line's end.
  */
 #include "kernels/ptx/launch.cuh"
 #include "kernels/copy/repack_args.h"
@@ -51,24 +52,25 @@ struct task_place {
     int is_lowest; /* 1: nothing before the first byte may be read */
 };
 
-/* Copies bytes first .. end - 1 of each line by elements, a lane for each line. Words there would
- * reach past the line, or before the source. */
+/* Copies bytes first .. end - 1 of each line by elements, with zeros behind them to the end of the
+ * last unit, a lane for each line. Words there would reach past the line, or before the source. */
 template <typename T>
 static __device__ __forceinline__ void move_ends(const task_place &place, int first, int end)
 {
-    constexpr int most = 20 / sizeof(T);
+    constexpr int most = 32 / sizeof(T);
     const int line = threadIdx.x % 32;
     const T *from = reinterpret_cast<const T *>(place.source + line * place.stride + first);
     T *to = reinterpret_cast<T *>(place.target + line * place.pitch + first);
-    const int count = line < place.line_count ? (end - first) / static_cast<int>(sizeof(T)) : 0;
+    constexpr int elem_bytes = sizeof(T);
+    const int count = line < place.line_count ? (end - first) / elem_bytes : 0;
+    const int padded = line < place.line_count ? ((end + 15) / 16 * 16 - first) / elem_bytes : 0;
     T value[most];
 #pragma unroll
     for (int i = 0; i < most; i++)
-        if (i < count)
-            value[i] = from[i];
+        value[i] = i < count ? from[i] : 0;
 #pragma unroll
     for (int i = 0; i < most; i++)
-        if (i < count)
+        if (i < padded)
             to[i] = value[i];
 }
 
@@ -138,7 +140,8 @@ transpose_tile(const tgi_repack_job &job, int64_t task,
     const int64_t first_elem = in_batch % across * TGI_REPACK_TILE;
     const T *source = static_cast<const T *>(job.source) + batch * job.batch_stride;
     const int along = threadIdx.x % TGI_REPACK_TILE, slow = threadIdx.x / TGI_REPACK_TILE;
-    constexpr int step = TGI_REPACK_THREADS / TGI_REPACK_TILE;
+    constexpr int step = TGI_REPACK_THREADS / TGI_REPACK_TILE, unit = 16 / sizeof(T);
+    const int64_t padded = (job.elem_count + unit - 1) / unit * unit;
 #pragma unroll 8
     for (int i = slow; i < TGI_REPACK_TILE; i += step) {
         const int64_t line = first_line + along, elem = first_elem + i;
@@ -149,10 +152,10 @@ transpose_tile(const tgi_repack_job &job, int64_t task,
 #pragma unroll 8
     for (int i = slow; i < TGI_REPACK_TILE; i += step) {
         const int64_t line = first_line + i, elem = first_elem + along;
-        if (line < job.line_count && elem < job.elem_count)
+        if (line < job.line_count && elem < padded)
             reinterpret_cast<T *>(static_cast<char *>(job.target) +
                                   (batch * job.line_count + line) * job.pitch_bytes)[elem] =
-                tile[i][along];
+                elem < job.elem_count ? tile[i][along] : 0;
     }
     __syncthreads(); /* else the next tile would overwrite elements not yet read */
 }
@@ -186,7 +189,7 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
         repack<type>(args);                                                                        \
     }
 
-#if defined(TGI_HAS_sm80)
+#if defined(TGI_HAS_sm75)
 TGI_REPACK(tgi_repack_1, uint8_t)
 TGI_REPACK(tgi_repack_2, uint16_t)
 TGI_REPACK(tgi_repack_4, uint32_t)

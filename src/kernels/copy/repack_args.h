@@ -13,7 +13,8 @@
 #define TGI_REPACK_TASK_BYTES 512 /* bytes of each of those lines */
 
 /* Element (line, elem) of batch entry p is read at p * batch_stride + line * line_stride + elem *
- * elem_stride. The line of its copy begins at byte (p * line_count + line) * pitch_bytes. */
+ * elem_stride. The line of its copy begins at byte (p * line_count + line) * pitch_bytes, and its
+ * last 16 bytes have zeros behind the line's end. */
 typedef struct tgi_repack_job {
     const void *source;
     void *target;                                   /* this and pitch_bytes are multiples of 16 */

@@ -25,6 +25,12 @@ static __device__ __forceinline__ tg_type tgi_find_d_type(const tgi_problem &pro
     return TGI_LEAST_D_BYTES == 4 ? TG_TYPE_FP32 : problem.d_type;
 }
 
+/* Returns 1 if D has 16 or 8 bits. */
+static __device__ __forceinline__ int tgi_is_d_narrow(const tgi_problem &problem)
+{
+    return tgi_find_d_type(problem) != TG_TYPE_FP32;
+}
+
 static __device__ __forceinline__ int tgi_is_fp8(tg_type type)
 {
     return TGI_LEAST_D_BYTES == 1 && (type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2);
@@ -106,7 +112,7 @@ static __device__ __forceinline__ void tgi_finish_fp32(const tgi_gemm_args &args
         bias =
             tgi_read_element(args.bias, epilogue.bias == TG_BIAS_ROW ? row : col, problem.d_type);
     const tgi_terms_fp32 terms = {tgi_find_alpha(args, row, col), c, bias};
-    float value = tgi_epilogue_fp32(&epilogue, &terms, sum);
+    float value = tgi_epilogue_fp32(&epilogue, &terms, tgi_is_d_narrow(problem), sum);
     if (TGI_LEAST_D_BYTES == 1 && args.d_scale)
         value = tgi_scale_d_fp32(value, *args.d_scale);
     tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);

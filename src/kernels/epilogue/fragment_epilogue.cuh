@@ -147,14 +147,23 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
     }
 }
 
+/* Applies an activation that takes many instructions, to few sums at a time. */
 template <tg_activation Kind, int Count>
-static __device__ __forceinline__ void tgi_activate_sums(float (&sum)[Count])
+static __device__ __forceinline__ void tgi_activate_sums(int is_narrow, float (&sum)[Count])
 {
+    constexpr int step = Count < 8 ? Count : 8;
 #pragma unroll 1
-    for (int i = 0; i < Count; i += 2) {
-        sum[0] = tgi_activate_fp32(sum[0], Kind);
-        sum[1] = tgi_activate_fp32(sum[1], Kind);
-        tgi_rotate<2>(sum);
+    for (int i = 0; i < Count; i += step) {
+        if (is_narrow) {
+#pragma unroll
+            for (int j = 0; j < step; j++)
+                sum[j] = tgi_activate_narrow(sum[j], Kind);
+        } else {
+#pragma unroll
+            for (int j = 0; j < step; j++)
+                sum[j] = tgi_activate_fp32(sum[j], Kind);
+        }
+        tgi_rotate<step>(sum);
     }
 }
 
@@ -183,12 +192,13 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, floa
         own.col = next;
     }
     const tg_activation activation = p.epilogue.activation;
+    const int is_narrow = tgi_is_d_narrow(p);
     if (activation == TG_ACTIVATION_GELU_ERF)
-        tgi_activate_sums<TG_ACTIVATION_GELU_ERF>(sum);
+        tgi_activate_sums<TG_ACTIVATION_GELU_ERF>(is_narrow, sum);
     else if (activation == TG_ACTIVATION_GELU_TANH)
-        tgi_activate_sums<TG_ACTIVATION_GELU_TANH>(sum);
+        tgi_activate_sums<TG_ACTIVATION_GELU_TANH>(is_narrow, sum);
     else if (activation == TG_ACTIVATION_SILU)
-        tgi_activate_sums<TG_ACTIVATION_SILU>(sum);
+        tgi_activate_sums<TG_ACTIVATION_SILU>(is_narrow, sum);
     if (TGI_LEAST_D_BYTES == 1 && gemm.d_scale) {
         const float d_scale = *gemm.d_scale;
 #pragma unroll

@@ -4,7 +4,10 @@
  */
 #include "kernels/instances.cuh"
 #include "kernels/ladder/first_rungs.cuh"
-#include "kernels/ptx/async_copy.cuh" /* here, outside the namespaces of rungs 10 and 11 */
+/* These headers are read here, outside the namespaces of the rungs. */
+#include "kernels/ptx/async_copy.cuh"
+#include "kernels/ptx/convert.cuh"
+#include "kernels/ptx/warp_mma.cuh"
 
 namespace vector
 {
@@ -18,12 +21,21 @@ namespace warp_tile
 {
 #include "kernels/ladder/l11_warp_tile.cu"
 }
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+namespace warp_mma
+{
+#include "kernels/ladder/l12_warp_mma.cu"
+}
+#endif
+
+#define ELEM_fp32 float
+#define ELEM_bf16 uint16_t
 
 #define TGI_IMAGE_ladder TGI_CHOSEN
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
                      threads)                                                                      \
     extern "C" __global__ void __launch_bounds__(threads)                                          \
-        name(const float *a, const float *b, float *d, int m, int n, int k)                        \
+        name(const ELEM_##type *a, const ELEM_##type *b, ELEM_##type *d, int m, int n, int k)      \
     {                                                                                              \
         family::multiply<rows>(a, b, d, m, n, k);                                                  \
     }

@@ -58,23 +58,27 @@ template <int Bytes>
 static __device__ __forceinline__ void tgi_copy_async(uint32_t shared, const void *global,
                                                       int byte_count)
 {
-    void *target = __cvta_shared_to_generic(shared);
-    if constexpr (Bytes == 4) {
-        *static_cast<float *>(target) = byte_count ? *static_cast<const float *>(global) : 0.0f;
-    } else if constexpr (Bytes == 8) {
-        *static_cast<double *>(target) = byte_count ? *static_cast<const double *>(global) : 0.0;
+    uint32_t word[Bytes / 4] = {};
+    if (byte_count == Bytes) {
+        if constexpr (Bytes == 16)
+            *reinterpret_cast<uint4 *>(word) = *static_cast<const uint4 *>(global);
+        else if constexpr (Bytes == 8)
+            *reinterpret_cast<uint2 *>(word) = *static_cast<const uint2 *>(global);
+        else
+            word[0] = *static_cast<const uint32_t *>(global);
     } else {
-        float4 elems = {0.0f, 0.0f, 0.0f, 0.0f};
-        if (byte_count == 16) {
-            elems = *static_cast<const float4 *>(global);
-        } else {
-            const float *global_elems = static_cast<const float *>(global);
-            elems.x = byte_count > 0 ? global_elems[0] : 0.0f;
-            elems.y = byte_count > 4 ? global_elems[1] : 0.0f;
-            elems.z = byte_count > 8 ? global_elems[2] : 0.0f;
-        }
-        *static_cast<float4 *>(target) = elems;
+#pragma unroll
+        for (int i = 0; i < Bytes; i++)
+            if (i < byte_count)
+                word[i / 4] |= static_cast<const uint8_t *>(global)[i] << i % 4 * 8;
     }
+    void *target = __cvta_shared_to_generic(shared);
+    if constexpr (Bytes == 16)
+        *static_cast<uint4 *>(target) = {word[0], word[1], word[2], word[3]};
+    else if constexpr (Bytes == 8)
+        *static_cast<uint2 *>(target) = {word[0], word[1]};
+    else
+        *static_cast<uint32_t *>(target) = word[0];
 }
 
 template <int Bytes>

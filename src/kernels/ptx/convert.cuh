@@ -36,15 +36,20 @@ static __device__ __forceinline__ uint16_t tgi_encode_bf16(float value)
 #endif
 }
 
-/* Encodes two numbers as BF16 or FP16 (sm_80), `low` in the lower half. */
+/* Encodes two numbers as BF16 or FP16, `low` in the lower half. */
 static __device__ __forceinline__ uint32_t tgi_encode_pair(tg_type type, float low, float high)
 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    const auto encode = type == TG_TYPE_BF16 ? tgi_encode_bf16 : tgi_encode_fp16;
+    return encode(low) | static_cast<uint32_t>(encode(high)) << 16;
+#else
     uint32_t pair;
     if (type == TG_TYPE_BF16)
         asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     else
         asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
+#endif
 }
 
 /* Encodes two numbers as E4M3, or as E5M2, `low` in the lower byte. Numbers beyond the largest of
@@ -64,15 +69,30 @@ static __device__ __forceinline__ uint16_t tgi_encode_fp8_pair(int is_e4m3, floa
 #endif
 }
 
-/* Converts the E4M3 numbers in the lower two bytes to FP16 (sm_89), the first to the lower half.
- * Earlier chips return 0: no kernel of theirs multiplies E4M3. */
+/* Converts the E4M3 numbers in the lower two bytes to FP16, the first to the lower half. A
+ * chip before sm_89 shifts exponent and fraction into their places, where they stand for 2^-8 of
+ * the number, subnormal or not. */
 static __device__ __forceinline__ uint32_t tgi_decode_e4m3_pair(uint32_t pair)
 {
     uint32_t wide = 0;
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 890
     asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(wide) : "h"(static_cast<uint16_t>(pair)));
+#else
+    const uint32_t bytes = __byte_perm(pair, 0, 0x1404);
+    /* All bits are set where the number is a NaN, whose magnitude is 0x7f. */
+    uint32_t is_nan;
+    asm("prmt.b32 %0, %1, 0, 0x9988;" : "=r"(is_nan) : "r"((pair & 0x7f7fu) + 0x0101u));
+    const uint32_t part = (bytes & 0x80008000u) | (bytes >> 1 & 0x3f803f80u) | is_nan;
+    asm("mul.f16x2 %0, %1, %2;" : "=r"(wide) : "r"(part), "r"(0x5c005c00u));
 #endif
     return wide;
+}
+
+/* Rounds an FP32 number to the nearest TF32 number, ties away from zero. Matrix instructions do not
+ * read the lower 13 bits, which it leaves as they come. */
+static __device__ __forceinline__ uint32_t tgi_round_tf32(uint32_t bits)
+{
+    return fabsf(__uint_as_float(bits)) < INFINITY ? bits + 0x1000u : bits;
 }
 
 #endif

@@ -80,6 +80,12 @@ static __device__ __forceinline__ void tgi_write_shared_4(uint32_t shared, float
     asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
 }
 
+static __device__ __forceinline__ void tgi_write_shared_1(uint32_t shared, uint8_t value)
+{
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(shared), "h"(static_cast<uint16_t>(value))
+                 : "memory");
+}
+
 static __device__ __forceinline__ void tgi_write_shared_2(uint32_t shared, uint16_t value)
 {
     asm volatile("st.shared.u16 [%0], %1;" ::"r"(shared), "h"(value) : "memory");
@@ -120,14 +126,23 @@ static __device__ __forceinline__ void tgi_read_two_matrices_transposed(uint32_t
                  : "r"(shared));
 }
 
-/* stmatrix.x4 (sm_90): writes four 8 x 8 matrices of 16-bit elements, addresses and elements as
- * tgi_read_matrices has them. */
+/* stmatrix.x4: writes four 8 x 8 matrices of 16-bit elements, addresses and elements as
+ * tgi_read_matrices has them. A chip before sm_90 stores each by words. */
 static __device__ __forceinline__ void tgi_store_matrices(uint32_t shared,
                                                           const uint32_t (&pair)[4])
 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint32_t row = __shfl_sync(~0u, shared, 8 * i + lane / 4);
+        asm volatile("st.shared.b32 [%0], %1;" ::"r"(row + lane % 4 * 4), "r"(pair[i]) : "memory");
+    }
+#else
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(shared),
                  "r"(pair[0]), "r"(pair[1]), "r"(pair[2]), "r"(pair[3])
                  : "memory");
+#endif
 }
 
 /* stmatrix.x4.trans (sm_90): writes the columns of the matrices as rows. */

@@ -1,5 +1,6 @@
 /*
- * Schedules by the grid: a block has one tile of D, of one or of several batch entries.
+ * Schedules by the grid: a block has one tile of D, of one or of several batch entries, or every
+ * tile whose number is its own plus a multiple of the grid's width.
  */
 #ifndef TGI_GRID_TILES_CUH
 #define TGI_GRID_TILES_CUH
@@ -25,7 +26,8 @@ static __device__ __forceinline__ tgi_tile_index tgi_find_in_group(unsigned numb
     return {first + number % height, number / height};
 }
 
-/* One tile a block. The grid has tiles of all batch entries along x, and split-K parts along y. */
+/* Tiles of all batch entries are dealt out in turn to the blocks along x: one tile a block if the
+ * grid is as wide as there are tiles. The grid has split-K parts along y. */
 template <int Rows, int Cols> struct tgi_block_schedule {
     const tgi_gemm_args &args;
 
@@ -40,12 +42,15 @@ template <int Rows, int Cols> struct tgi_block_schedule {
 
     __device__ __forceinline__ unsigned end(void) const
     {
-        return blockIdx.x + 1;
+        const tgi_problem &p = args.problem;
+        return static_cast<unsigned>((p.m + Rows - 1) / Rows) *
+               static_cast<unsigned>((p.n + Cols - 1) / Cols) *
+               static_cast<unsigned>(p.batch_count);
     }
 
     __device__ __forceinline__ unsigned next(unsigned unit) const
     {
-        return unit + 1;
+        return unit + gridDim.x;
     }
 
     __device__ __forceinline__ tgi_block_tile tile(unsigned unit) const

@@ -1,0 +1,139 @@
+/* Family mma: tiles by warp-level matrix instructions, of any size and layout. */
+#include "cuda/families/mma.h"
+
+#include "cuda/families/gemm.h"
+#include "kernels/mma/mma_shape.h"
+
+/* The kernel counts the elements along a side, and those of a tile beside it, in 32 bits. */
+#define COUNT_MAX (INT32_MAX - 1023)
+
+static int64_t count_shared_bytes(const tgi_kernel *kernel)
+{
+    return TGI_MMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
+                                tgi_type_bytes(kernel->type), kernel->stage_count,
+                                kernel->thread_count);
+}
+
+/* Returns the sums that a thread holds: twice its own where instructions of FP8 have sums of a
+ * stage apart (kernels/mma/mma_math.cuh). */
+static int count_held_sums(const tgi_kernel *kernel)
+{
+    const int is_promoted = tgi_type_is_fp8(kernel->type) && kernel->isa == TGI_ISA_sm89;
+    return kernel->thread_rows * kernel->thread_cols * (1 + is_promoted);
+}
+
+static double count_tiles(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    return (double)tgi_divide_up(p->m, kernel->tile_rows) *
+           (double)tgi_divide_up(p->n, kernel->tile_cols) * (double)p->batch_count;
+}
+
+/* Returns the bytes of the widest accesses that the operand's strides allow, for a pointer that is
+ * a multiple of 16. */
+static int find_copy_bytes(const tgi_problem *p, int is_b, int is_along_k)
+{
+    const tgi_layout *layout = is_b ? &p->b : &p->a;
+    const int64_t k_stride = is_b ? layout->row : layout->col;
+    const int64_t entry_stride = is_b ? layout->col : layout->row;
+    const int64_t line_count = is_along_k ? (is_b ? p->n : p->m) : p->k;
+    const int64_t line_stride = is_along_k ? entry_stride : k_stride;
+    const int64_t steps = (line_count > 1 ? line_stride : 0) | layout->batch;
+    const int64_t places = steps * tgi_type_bytes(p->type) | TGI_GEMM_VECTOR_BYTES;
+    if ((is_along_k ? k_stride : entry_stride) != 1)
+        return (int)tgi_type_bytes(p->type);
+    return (int)(places & -places);
+}
+
+void tgi_mma_describe(const tgi_problem *p, int is_b, tgi_mma_access *operand)
+{
+    const int is_offset = is_b ? p->is_b_offset : p->is_a_offset;
+    /* Kernels of FP8 have A along k. */
+    const int can_be_across = is_b || !tgi_type_is_fp8(p->type);
+    operand->is_along_k =
+        !can_be_across || (is_b ? tgi_gemm_is_b_along_k(p) : tgi_gemm_is_a_along_k(p));
+    operand->copy_bytes =
+        is_offset ? (int)tgi_type_bytes(p->type) : find_copy_bytes(p, is_b, operand->is_along_k);
+    tgi_operand_describe(p, is_b, can_be_across, is_offset, &operand->packed);
+    operand->can_repack = operand->copy_bytes < TGI_GEMM_VECTOR_BYTES &&
+                          operand->packed.is_repacked &&
+                          operand->packed.is_across == !operand->is_along_k;
+}
+
+/* Proposes the problem with the operands where they lie, or with is_packed copies of those that
+ * allow no accesses of 16 bytes. */
+static void propose_one(const tgi_machine *machine, const tgi_problem *p,
+                        const tgi_mma_access operand[2], int is_packed, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    const int by_registers = TGI_MMA_BLOCKS_PER_SM(count_held_sums(kernel), kernel->thread_count);
+    tgi_tile_work work = {.block_count = count_tiles(kernel, p),
+                          .blocks_per_sm = tgi_gemm_count_resident(
+                              &machine->gpu, kernel, by_registers, count_shared_bytes(kernel)),
+                          .copy_bytes = TGI_GEMM_VECTOR_BYTES};
+    int64_t packed_bytes = 0;
+    int is_repacked[2];
+    for (int i = 0; i < 2; i++) {
+        is_repacked[i] = is_packed && operand[i].can_repack;
+        if (is_repacked[i])
+            packed_bytes =
+                tgi_checked_add(packed_bytes, tgi_operand_workspace_bytes(&operand[i].packed));
+        else if (operand[i].copy_bytes < work.copy_bytes)
+            work.copy_bytes = operand[i].copy_bytes;
+    }
+    tgi_gemm_split_k(machine, p, &work, tgi_model_mma_seconds, proposal);
+    proposal->needs_aligned[0] = proposal->needs_aligned[1] =
+        work.copy_bytes == TGI_GEMM_VECTOR_BYTES;
+    proposal->decision.tile.is_repacked[0] = is_repacked[0];
+    proposal->decision.tile.is_repacked[1] = is_repacked[1];
+    proposal->workspace_bytes = tgi_checked_add(
+        tgi_round_up(proposal->workspace_bytes, TGI_MMA_WORKSPACE_UNIT_BYTES), packed_bytes);
+    proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)packed_bytes);
+}
+
+/* Refuses, with the reason, a precision that the kernel does not compute in. */
+static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_math math = proposal->kernel->math;
+    const tg_precision precision = math == TGI_MATH_tf32 ? TG_PRECISION_TF32 : TG_PRECISION_DEFAULT;
+    if (p->precision == precision ||
+        (math == TGI_MATH_fma && p->precision == TG_PRECISION_IEEE_FP32))
+        return 1;
+    tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes %s only in precision %s",
+               tg_get_type_name(p->type), tg_get_precision_name(precision));
+    return 0;
+}
+
+static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    tgi_mma_access operand[2];
+    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+        return;
+    if (!takes_precision(p, proposal))
+        return;
+    const int64_t sizes[] = {p->m, p->n, p->k, p->batch_count};
+    for (int i = 0; i < 4; i++) {
+        if (sizes[i] > COUNT_MAX) {
+            tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                       "the kernel counts to %d; a size is %lld", COUNT_MAX, (long long)sizes[i]);
+            return;
+        }
+    }
+    if (count_tiles(kernel, p) > INT32_MAX) {
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                   "D has %.0f tiles of %d x %d; %d is the limit: take a larger tile",
+                   count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, INT32_MAX);
+        return;
+    }
+    tgi_mma_describe(p, 0, &operand[0]);
+    tgi_mma_describe(p, 1, &operand[1]);
+    tgi_proposal packed = *proposal;
+    propose_one(machine, p, operand, 0, proposal);
+    if (!operand[0].can_repack && !operand[1].can_repack)
+        return;
+    propose_one(machine, p, operand, 1, &packed);
+    if (packed.predicted_s < proposal->predicted_s)
+        *proposal = packed;
+}
+
+const tgi_cuda_planner tgi_cuda_planner_mma = {propose, tgi_gemm_describe_split};

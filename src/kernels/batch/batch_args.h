@@ -1,0 +1,36 @@
+/*
+ * The argument of the kernels of family batch: the problem, and how entries of A and B lie in
+ * shared memory. The host (C11) fills it.
+ */
+#ifndef TGI_BATCH_ARGS_H
+#define TGI_BATCH_ARGS_H
+
+#include "kernels/divisor.h"
+#include "kernels/gemm_args.h"
+
+#define TGI_BATCH_UNIT_BYTES 16
+
+/* Entries of an operand are copied line by line, in the units of 16 bytes that hold the line. A
+ * line keeps its offset from a unit, so pitches equal the strides modulo 16 bytes. */
+typedef struct tgi_entry_copy {
+    int64_t batch_bytes, line_bytes; /* from entry to entry and from line to line, in memory */
+    int32_t entry_pitch, pitch;      /* these distances in shared memory */
+    int32_t line_length;             /* bytes of a line */
+    int32_t across_bytes; /* from row of A, or column of B, to the next, in shared memory */
+    int32_t k_bytes;      /* from k to k + 1, in shared memory */
+    tgi_divisor lines;    /* lines of an entry */
+    tgi_divisor units;    /* units that hold a line, wherever it begins */
+} tgi_entry_copy;
+
+typedef struct tgi_batch_args {
+    tgi_gemm_args gemm;
+    tgi_entry_copy a, b;
+    /* Rows and columns of an entry's D in the kernel's tiles. */
+    tgi_divisor entry_tiles, tile_cols;
+    int32_t tile_rows;
+    int32_t group_entries;        /* entries of a stage */
+    int32_t b_place, stage_bytes; /* bytes from a stage to its B, and to the next stage */
+    int64_t group_count;
+} tgi_batch_args;
+
+#endif

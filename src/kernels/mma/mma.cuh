@@ -1,0 +1,290 @@
+/*
+ * Family mma: products on warp-level matrix instructions (mma.sync). A block forms a tile of D from
+ * a ring of stages in shared memory, which cp.async fills in the background (mma_operand.cuh). Each
+ * warp forms a part of the tile; it reads the fragments of a step while it multiplies those of the
+ * step before. D leaves through shared memory (mma_store.cuh), while the first stages of the
+ * block's next tile are copied.
+ */
+#ifndef TGI_MMA_CUH
+#define TGI_MMA_CUH
+
+#include "kernels/mma/mma_math.cuh"
+#include "kernels/mma/mma_operand.cuh"
+#include "kernels/mma/mma_shape.h"
+#include "kernels/mma/mma_store.cuh"
+#include "kernels/schedule/grid_tiles.cuh"
+
+/* Rows x Cols: the block's tile; Warp_rows x Warp_cols: a warp's. */
+template <class Math, int Rows, int Cols, int Depth, int Warp_rows, int Warp_cols, int Stages,
+          int Threads, int A_along_k, int B_along_k>
+struct tgi_mma {
+    typedef typename Math::elem elem;
+    typedef tgi_mma_operand<elem, Rows, Depth, A_along_k, 1, Threads> operand_a;
+    typedef tgi_mma_operand<elem, Cols, Depth, B_along_k, 0, Threads> operand_b;
+    static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
+    static constexpr int steps = Depth / operand_a::step_elems;
+    static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
+    static constexpr int blocks_per_sm =
+        TGI_MMA_BLOCKS_PER_SM(Warp_rows * Warp_cols / 32 * (1 + Math::is_promoted), Threads);
+    static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
+    static_assert(stage_bytes == TGI_MMA_STAGE_BYTES(Rows, Cols, Depth, sizeof(elem)),
+                  "the row's stage");
+    static_assert(!operand_a::is_mixed, "rows of D keep their places");
+    static_assert(operand_a::bytes % 128 == 0, "operands begin at bank 0");
+    static_assert(stage_bytes % 1024 == 0, "so do the boxes of line_store.cuh");
+    static_assert(Stages >= 2 && steps >= 2, "a stage is read while others are filled");
+
+    /* A warp's fragments of a step. */
+    struct fragments {
+        uint32_t a[row_parts][4], b[col_parts][4];
+
+        __device__ __forceinline__ void read(uint32_t a_place, uint32_t b_place, int step)
+        {
+#pragma unroll
+            for (int i = 0; i < row_parts; i++)
+                operand_a::read(a[i], a_place, i, step);
+#pragma unroll
+            for (int j = 0; j < col_parts; j++)
+                operand_b::read(b[j], b_place, j, step);
+        }
+
+        /* Adds the products. Rows go down one column and up the next, so that each fragment of A at
+         * a turn serves twice. */
+        __device__ __forceinline__ void multiply(float (&sums)[row_parts][8 * col_parts]) const
+        {
+            uint32_t own_a[row_parts][Math::words], own_b[col_parts][Math::words];
+#pragma unroll
+            for (int i = 0; i < row_parts; i++)
+                Math::template take<1>(own_a[i], a[i]);
+#pragma unroll
+            for (int j = 0; j < col_parts; j++)
+                Math::template take<0>(own_b[j], b[j]);
+#pragma unroll
+            for (int j = 0; j < 2 * col_parts; j++)
+#pragma unroll
+                for (int turn = 0; turn < row_parts; turn++) {
+                    const int i = j % 2 ? row_parts - 1 - turn : turn;
+                    float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[i][4 * j]);
+                    Math::multiply(sum, own_a[i], own_b[j / 2], j % 2);
+                }
+        }
+    };
+
+    /* vector_elems above 1 says that an operand is a copy by repack.cu, whose lines are padded. */
+    static __device__ __forceinline__ tgi_mma_source<elem>
+    find_source_a(const tgi_gemm_args &args, const tgi_block_tile &tile, int64_t k)
+    {
+        const tgi_problem &p = args.problem;
+        tgi_mma_source<elem> found;
+        found.data = tgi_find_a<elem>(args, tile, k);
+        found.line_stride = A_along_k ? p.a.row : p.a.col;
+        found.elem_stride = A_along_k ? p.a.col : p.a.row;
+        found.entry_count = tgi_clamp_count(p.m - tile.row, Rows);
+        found.is_padded = args.a_vector_elems > 1;
+        found.find_copy_bytes(args.a, p.a.batch, A_along_k ? p.m : p.k);
+        return found;
+    }
+
+    static __device__ __forceinline__ tgi_mma_source<elem>
+    find_source_b(const tgi_gemm_args &args, const tgi_block_tile &tile, int64_t k)
+    {
+        const tgi_problem &p = args.problem;
+        tgi_mma_source<elem> found;
+        found.data = tgi_find_b<elem>(args, tile, k);
+        found.line_stride = B_along_k ? p.b.col : p.b.row;
+        found.elem_stride = B_along_k ? p.b.row : p.b.col;
+        found.entry_count = tgi_clamp_count(p.n - tile.col, Cols);
+        found.is_padded = args.b_vector_elems > 1;
+        found.find_copy_bytes(args.b, p.b.batch, B_along_k ? p.n : p.k);
+        return found;
+    }
+
+    /* The copies of a unit's next stage. What stages with edges need is found again for each: there
+     * are no registers to spare. */
+    template <class Schedule, typename Unit> struct stream {
+        const tgi_gemm_args &args;
+        const Schedule &schedule;
+        const Unit unit;
+        typename operand_a::copies a;
+        typename operand_b::copies b;
+        int k_left, end; /* k from the next stage on; k_left at which the last whole stage begins */
+
+        /* is_on = 0: there is nothing to copy. */
+        __device__ __forceinline__ stream(const tgi_gemm_args &given, const Schedule &all, Unit own,
+                                          int is_on)
+            : args(given), schedule(all), unit(own), a(find_a(0)), b(find_b(0))
+        {
+            const int has_whole_units =
+                operand_a::has_whole_units(find_a(0)) && operand_b::has_whole_units(find_b(0));
+            k_left = is_on ? count_k() : 0;
+            end = has_whole_units ? Depth : INT32_MAX;
+        }
+
+        __device__ __forceinline__ int64_t find_first_k(void) const
+        {
+            return tgi_find_first_k(args, static_cast<unsigned>(schedule.tile(unit).k_part));
+        }
+
+        __device__ __forceinline__ int count_k(void) const
+        {
+            return static_cast<int>(tgi_count_k(args, find_first_k()));
+        }
+
+        /* Return the operands from the unit's k number `k` on. */
+        __device__ __forceinline__ tgi_mma_source<elem> find_a(int k) const
+        {
+            return find_source_a(args, schedule.tile(unit), find_first_k() + k);
+        }
+
+        __device__ __forceinline__ tgi_mma_source<elem> find_b(int k) const
+        {
+            return find_source_b(args, schedule.tile(unit), find_first_k() + k);
+        }
+
+        /* Issues part `index` of `count` of the copies of the stage, before all others those of a
+         * stage with edges. */
+        __device__ __forceinline__ void issue(uint32_t stage, int index, int count)
+        {
+            const int a_count = operand_a::accesses, b_count = operand_b::accesses;
+            if (k_left >= end) {
+                a.issue(stage, index * a_count / count, (index + 1) * a_count / count,
+                        Depth * args.problem.a.col);
+                b.issue(stage + operand_a::bytes, index * b_count / count,
+                        (index + 1) * b_count / count, Depth * args.problem.b.row);
+            } else if (index == 0 && k_left > 0) {
+                const int k = count_k() - k_left;
+                operand_a::copy(stage, find_a(k), k_left);
+                operand_b::copy(stage + operand_a::bytes, find_b(k), k_left);
+            }
+        }
+
+        /* Ends the copies of the stage. */
+        __device__ __forceinline__ void advance(void)
+        {
+            k_left -= Depth;
+            tgi_copy_async_commit();
+        }
+    };
+
+    /* Adds the sums of a stage to the tile's and begins new ones. */
+    static __device__ __forceinline__ void promote(float (&part)[row_parts][8 * col_parts],
+                                                   float (&sums)[row_parts][8 * col_parts])
+    {
+#pragma unroll
+        for (int i = 0; i < row_parts; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_parts; j++) {
+                sums[i][j] += part[i][j];
+                part[i][j] = 0.0f;
+            }
+    }
+
+    /* Forms the block's tiles one after another. The first stages of a tile are under way while the
+     * sums of the tile before leave through the last stage. */
+    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, uint32_t shared)
+    {
+        typedef tgi_block_schedule<Rows, Cols> Schedule;
+        const Schedule schedule(given);
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        const int row = warp / (Cols / Warp_cols) * Warp_rows;
+        const int col = warp % (Cols / Warp_cols) * Warp_cols;
+        float sums[row_parts][8 * col_parts];
+        auto unit = schedule.begin(), before = unit;
+#pragma unroll 1
+        for (;; before = unit, unit = schedule.next(unit)) {
+            const int has_unit = unit < schedule.end();
+            const auto own = has_unit ? unit : before;
+            stream<Schedule, decltype(unit)> left(schedule.problem(given, own), schedule, own,
+                                                  has_unit);
+#pragma unroll 1
+            for (int i = 0; i < Stages - 1; i++) {
+                left.issue(shared + i * stage_bytes, 0, 1);
+                left.advance();
+            }
+            if (unit != schedule.begin())
+                tgi_mma_store<Math, operand_b::is_mixed>(schedule.problem(given, before),
+                                                         schedule.tile(before), row, col, sums,
+                                                         shared + (Stages - 1) * stage_bytes);
+            if (!has_unit)
+                break;
+            add_tile(left, row, col, sums, shared);
+        }
+        tgi_copy_async_wait<0>();
+    }
+
+    /* Sums the tile of `left`, whose first stages are being copied. */
+    template <class Stream>
+    static __device__ __forceinline__ void add_tile(Stream &left, int row, int col,
+                                                    float (&sums)[row_parts][8 * col_parts],
+                                                    uint32_t shared)
+    {
+        fragments parts[2]; /* one in use, one being read */
+        float stage_sums[row_parts][8 * col_parts];
+        float(&part)[row_parts][8 * col_parts] = Math::is_promoted ? stage_sums : sums;
+#pragma unroll
+        for (int i = 0; i < row_parts; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_parts; j++)
+                sums[i][j] = part[i][j] = 0.0f;
+        tgi_copy_async_wait<Stages - 2>();
+        /* Else a warp would read what others have yet to copy, and copy to where others still read
+         * the sums of the tile before. */
+        __syncthreads();
+        uint32_t a_place = shared + operand_a::find_fragment(row);
+        uint32_t b_place = shared + operand_a::bytes + operand_b::find_fragment(col);
+        const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
+        uint32_t write = last_stage;
+        parts[0].read(a_place, b_place, 0);
+#pragma unroll 1
+        do {
+#pragma unroll
+            for (int j = 0; j < steps; j++) {
+                if (j == steps - 1) {
+                    left.advance();
+                    tgi_copy_async_wait<Stages - 2>();
+                    /* Else a warp would read of the next stage what others have yet to copy, and
+                     * refill this stage while others still read it. */
+                    __syncthreads();
+                    write = write == last_stage ? shared : write + stage_bytes;
+                    const int next =
+                        write == last_stage ? stage_bytes - Stages * stage_bytes : stage_bytes;
+                    a_place += next;
+                    b_place += next;
+                }
+                parts[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
+                if (j < steps - 1)
+                    left.issue(write, j, steps - 1);
+                parts[j % 2].multiply(part);
+            }
+            if (Math::is_promoted)
+                promote(part, sums);
+        } while (left.k_left > -(Stages - 1) * Depth);
+        /* Else copies of the next tile would overwrite what slower warps still read. */
+        __syncthreads();
+    }
+};
+
+/* One kernel serves the storage orders: which body runs is the same for the whole grid. The bodies
+ * share the code of edges and of the epilogue. FP8 has A along k. */
+template <class Math, int... Shape>
+static __device__ __forceinline__ void tgi_mma_multiply(const tgi_gemm_args &args, uint32_t shared)
+{
+#define TGI_BODY(a_along_k, b_along_k)                                                             \
+    tgi_mma<Math, Shape..., a_along_k, b_along_k>::multiply(args, shared)
+    if constexpr (sizeof(typename Math::elem) > 1) {
+        if (!args.a_along_k) {
+            if (args.b_along_k)
+                TGI_BODY(0, 1);
+            else
+                TGI_BODY(0, 0);
+            return;
+        }
+    }
+    if (args.b_along_k)
+        TGI_BODY(1, 1);
+    else
+        TGI_BODY(1, 0);
+#undef TGI_BODY
+}
+
+#endif

@@ -1,0 +1,8 @@
+/* The kernels of family mma on FP16. */
+#define TGI_LEAST_D_BYTES 2
+
+#include "kernels/mma/mma_instances.cuh"
+
+#define TGI_IMAGE_mma_fp16 TGI_CHOSEN
+#define TGI_INSTANCE(...) TGI_MMA_16_BITS(__VA_ARGS__)
+#include "core/kernels.def"

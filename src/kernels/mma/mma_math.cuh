@@ -1,0 +1,163 @@
+/*
+ * The math of family mma: what an element is, and how a warp multiplies fragments of a step. A step
+ * is 32 bytes of an operand along k, and a fragment 16 entries of it. A math has
+ *
+ *     elem                     an element as memory holds it; types of 16 bits have a `type` too
+ *     words                    32-bit words of a fragment that instructions take
+ *     is_promoted              1: the sums of a stage are formed apart and added in FP32
+ *     take<Is_a>(word, part)   makes them from the four that were read
+ *     multiply(sum, a, b, h)   adds the products of a fragment of A and entries 8 h .. 8 h + 7 of
+ *                              one of B
+ */
+#ifndef TGI_MMA_MATH_CUH
+#define TGI_MMA_MATH_CUH
+
+#include "kernels/ptx/convert.cuh"
+#include "kernels/ptx/warp_mma.cuh"
+
+template <int Bytes> struct tgi_mma_elem {
+    typedef uint8_t type;
+};
+template <> struct tgi_mma_elem<2> {
+    typedef uint16_t type;
+};
+
+template <tg_type Type> struct tgi_mma_16_bits {
+    typedef uint16_t elem;
+    static constexpr tg_type type = Type;
+    static constexpr int words = 4, is_promoted = 0;
+
+    template <int Is_a>
+    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
+    {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = part[i];
+    }
+
+    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[4],
+                                                    const uint32_t (&b)[4], int h)
+    {
+        tgi_multiply_16x8x16<Type>(sum, a, b[2 * h], b[2 * h + 1]);
+    }
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+/* FP32, rounded to TF32 in registers. */
+struct tgi_mma_tf32 {
+    typedef uint32_t elem;
+    static constexpr int words = 4, is_promoted = 0;
+
+    template <int Is_a>
+    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
+    {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = tgi_round_tf32(part[i]);
+    }
+
+    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[4],
+                                                    const uint32_t (&b)[4], int h)
+    {
+        tgi_multiply_tf32(sum, a, b[2 * h], b[2 * h + 1]);
+    }
+};
+#endif
+
+/* FP8 by instructions of FP8, which keep 13 fraction bits of a sum. */
+template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 {
+    typedef uint8_t elem;
+    static constexpr int words = 4, is_promoted = 1;
+
+    template <int Is_a>
+    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
+    {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            word[i] = part[i];
+    }
+
+    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[4],
+                                                    const uint32_t (&b)[4], int h)
+    {
+        tgi_multiply_fp8<Type, B_type>(sum, a, b[2 * h], b[2 * h + 1]);
+    }
+};
+
+/* FP8 by instructions of FP16, which hold it exactly. A word becomes two: the first two of its four
+ * neighbours along k, and the other two. Their place in an instruction's k is free. */
+template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 {
+    typedef uint8_t elem;
+    static constexpr int words = 8, is_promoted = 0;
+
+    template <int Is_a>
+    static __device__ __forceinline__ void take(uint32_t (&word)[8], const uint32_t (&part)[4])
+    {
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const uint32_t pair = i % 2 ? part[i / 2] >> 16 : part[i / 2];
+            word[i] = (Is_a ? Type : B_type) == TG_TYPE_FP8_E5M2 ? __byte_perm(pair, 0, 0x1404)
+                                                                 : tgi_decode_e4m3_pair(pair);
+        }
+    }
+
+    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[8],
+                                                    const uint32_t (&b)[8], int h)
+    {
+#pragma unroll
+        for (int i = 0; i < 8; i += 4) {
+            const uint32_t own[4] = {a[i], a[i + 2], a[i + 1], a[i + 3]};
+            tgi_multiply_16x8x16<TG_TYPE_FP16>(sum, own, b[4 * h + i / 2], b[4 * h + i / 2 + 1]);
+        }
+    }
+};
+
+/* Types of 16 and 8 bits by FP32 multiply-adds, in the order of k: for chips without instructions
+ * of the type, and where every sum is rounded. A lane fetches what its sums need: of A words of k
+ * of row lane / 4, then of the row eight below; of B, for both halves of its entries, words of
+ * column 2 (lane % 4), then of the next one. */
+template <tg_type Type, tg_type B_type> struct tgi_mma_fma {
+    static constexpr int elem_bytes = Type == TG_TYPE_BF16 || Type == TG_TYPE_FP16 ? 2 : 1;
+    typedef typename tgi_mma_elem<elem_bytes>::type elem;
+    static constexpr tg_type type = Type;
+    static constexpr int words = 32, is_promoted = 0;
+
+    template <int Is_a>
+    static __device__ __forceinline__ void take(uint32_t (&word)[32], const uint32_t (&part)[4])
+    {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+        for (int i = 0; i < (Is_a ? 16 : 32); i++) {
+            const int line = i / 8 % 2, k = i % 8;
+            const int group = Is_a ? lane / 4 : lane % 4 * 2 + line;
+            word[i] = __shfl_sync(~0u, part[Is_a ? line + k / 4 * 2 : i / 16 * 2 + k / 4],
+                                  group * 4 + k % 4);
+        }
+    }
+
+    static __device__ __forceinline__ float decode(uint32_t word, int index, tg_type type)
+    {
+        if (type == TG_TYPE_BF16)
+            return __uint_as_float(index ? word & 0xffff0000u : word << 16);
+        if (type == TG_TYPE_FP8_E4M3)
+            word = tgi_decode_e4m3_pair(word >> index / 2 * 16);
+        else if (type == TG_TYPE_FP8_E5M2)
+            word = __byte_perm(word >> index / 2 * 16, 0, 0x1404);
+        return tgi_decode_fp16(static_cast<uint16_t>(word >> index % 2 * 16));
+    }
+
+    static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[32],
+                                                    const uint32_t (&b)[32], int h)
+    {
+#pragma unroll
+        for (int i = 0; i < 8 * 4 / elem_bytes; i++) {
+            const int k = i * elem_bytes / 4, index = i % (4 / elem_bytes);
+#pragma unroll
+            for (int j = 0; j < 4; j++)
+                sum[j] = fmaf(decode(a[j / 2 * 8 + k], index, Type),
+                              decode(b[16 * h + j % 2 * 8 + k], index, B_type), sum[j]);
+        }
+    }
+};
+
+#endif

@@ -1,0 +1,287 @@
+/*
+ * An operand of family mma in shared memory: how its stages are copied from global memory and how
+ * fragments of matrix instructions are read from them.
+ *
+ * A stage holds Count entries, rows of A or columns of B, by Depth of k, in lines as they lie in
+ * global memory: along k, a line an entry, or across, a line a k. Lines are cut into units of 16
+ * bytes, whose places are permuted by the number of the line, so that neither reads of fragments,
+ * which take the same unit of eight lines, nor copies of neighbouring units meet a bank twice.
+ *
+ * A step is 32 bytes along k. A fragment is what a warp holds of 16 entries by a step, in words of
+ * neighbours along k. Across k
+ *   - elements of 16 bits are transposed by ldmatrix;
+ *   - those of 32 bits are whole words and are read one by one;
+ *   - pairs of 8 bits are transposed as if they were 16, and halves of two such words then make one
+ *     of four k and one entry. Lines lie in the order that brings these k to a lane. The entries of
+ *     a pair are neighbours: the fragment has them mixed, the even ones in the place of the first
+ *     eight, the odd ones in that of the others.
+ */
+#ifndef TGI_MMA_OPERAND_CUH
+#define TGI_MMA_OPERAND_CUH
+
+#include "kernels/copy/tile_copy.cuh"
+#include "kernels/mma/unit_lines.cuh"
+#include "kernels/ptx/shared_memory.cuh"
+
+/* An operand as one block sees it. Element (line, elem) lies at data + line * line_stride + elem *
+ * elem_stride. */
+template <typename Elem> struct tgi_mma_source {
+    const Elem *data;
+    int64_t line_stride, elem_stride;
+    int entry_count; /* rows of A or columns of B from the tile's first on, at most the tile's */
+    int copy_bytes;  /* bytes of an access: 16, 8, 4, or those of an element */
+    int is_padded;   /* 1: zeros follow each line to the end of its last access */
+
+    /* Finds copy_bytes for an operand at `start`. Lines of contiguous elements allow accesses of as
+     * many bytes as all of them are multiples of. */
+    __device__ __forceinline__ void find_copy_bytes(const void *start, int64_t batch_stride,
+                                                    int64_t line_count)
+    {
+        const int elem_bytes = sizeof(Elem);
+        const int64_t steps = (line_count > 1 ? line_stride : 0) | batch_stride;
+        const int places = static_cast<int>(reinterpret_cast<uintptr_t>(start)) |
+                           static_cast<int>(elem_bytes * steps) | 16;
+        copy_bytes = elem_stride == 1 ? places & -places : elem_bytes;
+    }
+};
+
+/* Is_a: fragments are those of the wide operand of the matrix instruction. */
+template <typename Elem, int Count, int Depth, int Along_k, int Is_a, int Threads>
+struct tgi_mma_operand {
+    typedef tgi_mma_source<Elem> source;
+    static constexpr int elem_bytes = sizeof(Elem);
+    static constexpr int lines = Along_k ? Count : Depth, elems = Along_k ? Depth : Count;
+    static constexpr int unit_elems = 16 / elem_bytes, step_elems = 32 / elem_bytes;
+    static constexpr int units = elems / unit_elems, line_bytes = elems * elem_bytes;
+    static constexpr int bytes = lines * line_bytes;
+    static constexpr int is_mixed = !Along_k && elem_bytes == 1;
+    /* Words across k are read from two units of four lines. */
+    typedef tgi_unit_lines<units, !Along_k && elem_bytes == 4 ? 2 : 1> places;
+    /* A thread copies `accesses` units of a stage, of lines line_step apart. */
+    static constexpr int line_step = Threads / units;
+    static constexpr int accesses = (lines + line_step - 1) / line_step;
+    static constexpr int has_idle = lines < line_step;
+    static_assert(!is_mixed || line_step % 16 == 0, "lines change places within 16");
+    static_assert(Threads % units == 0 && (has_idle || lines % line_step == 0),
+                  "a thread's accesses are alike");
+
+    /* Returns which line lies at a place among those of a stage. Bits of its number change
+     * places. */
+    static __device__ __forceinline__ constexpr int find_line(int place)
+    {
+        return is_mixed ? (place & ~14) | (place & 8) >> 2 | (place & 6) << 1 : place;
+    }
+
+    static __device__ __forceinline__ int find_elem(int place, int index)
+    {
+        return places::find(place, index / unit_elems) + index % unit_elems * elem_bytes;
+    }
+
+    static __device__ __forceinline__ int own_place()
+    {
+        return static_cast<int>(threadIdx.x) / units;
+    }
+
+    static __device__ __forceinline__ int own_unit()
+    {
+        return static_cast<int>(threadIdx.x) % units;
+    }
+
+    /* Returns 1 if each unit of a stage of whole k is all inside the operand or all outside. */
+    static __device__ __forceinline__ int has_whole_units(const source &from)
+    {
+        return from.copy_bytes == 16 &&
+               (Along_k || from.is_padded || from.entry_count % unit_elems == 0);
+    }
+
+    /* The copies of one thread of stages of whole k and whole units. Units outside the operand are
+     * left as they are: they count only in sums outside D. */
+    struct copies {
+        const Elem *data;
+        int64_t access_bytes; /* from access to access */
+        int left;             /* entries from the thread's first on */
+        int target;           /* place of the first access in a stage */
+
+        __device__ __forceinline__ copies(const source &from)
+        {
+            data = from.data + find_line(own_place()) * from.line_stride + own_unit() * unit_elems;
+            access_bytes = elem_bytes * line_step * from.line_stride;
+            left = from.entry_count - (Along_k ? own_place() : own_unit() * unit_elems);
+            if (has_idle && own_place() >= lines)
+                left = 0;
+            target = places::find(own_place(), own_unit());
+        }
+
+        __device__ __forceinline__ int is_inside(int i) const
+        {
+            return left > (Along_k ? i * line_step : 0);
+        }
+
+        /* Returns the place of access i in the stage at `stage`. Lines a step apart differ in the
+         * order of their units unless eight or all of them lie between. */
+        __device__ __forceinline__ uint32_t find_target(uint32_t stage, int i) const
+        {
+            return stage + (target ^ places::find_order(i * line_step) << 4) +
+                   i * line_step * line_bytes;
+        }
+
+        /* Issues accesses first .. end - 1 of the stage at `stage`, in order; the last one moves on
+         * to the next stage, `advance` elements away. */
+        __device__ __forceinline__ void issue(uint32_t stage, int first, int end, int64_t advance)
+        {
+#pragma unroll
+            for (int i = first; i < end; i++) {
+                tgi_copy_async_if<16>(find_target(stage, i), data, is_inside(i));
+                data = reinterpret_cast<const Elem *>(reinterpret_cast<const char *>(data) +
+                                                      access_bytes);
+                if (i == accesses - 1)
+                    data += advance - accesses * (access_bytes / elem_bytes);
+            }
+        }
+    };
+
+    /* Copies a stage that has k_left of k, with zeros behind, element by element. */
+    static __device__ __forceinline__ void copy_elements(uint32_t stage, const source &from,
+                                                         int line_count, int elem_count)
+    {
+#pragma unroll 8
+        for (int i = threadIdx.x; i < lines * elems; i += Threads) {
+            const int place = i / elems, line = find_line(place), index = i % elems;
+            Elem value = 0;
+            if (line < line_count && index < elem_count)
+                value = from.data[line * from.line_stride + index * from.elem_stride];
+            const uint32_t target = stage + find_elem(place, index);
+            if constexpr (elem_bytes == 1)
+                tgi_write_shared_1(target, value);
+            else if constexpr (elem_bytes == 2)
+                tgi_write_shared_2(target, value);
+            else
+                tgi_write_shared_4(target, __uint_as_float(value));
+        }
+    }
+
+    /* Writes zeros in whole words. */
+    static __device__ __forceinline__ void clear(uint32_t target, int byte_count)
+    {
+#pragma unroll 1
+        for (int i = 0; i < byte_count; i += 4)
+            tgi_write_shared_4(target + i, 0.0f);
+    }
+
+    /* Copies the elements behind the last whole access of each line, and zeros behind them to the
+     * end of that access. A thread's loads of a line are all under way at once. */
+    static __device__ __forceinline__ void copy_ends(uint32_t stage, const source &from,
+                                                     int line_count, int elem_count, int width)
+    {
+        const int first = elem_count / width * width, count = elem_count - first;
+        const int per_word = 4 / elem_bytes;
+        if (count == 0 || first >= elems)
+            return;
+#pragma unroll 1
+        for (int place = threadIdx.x; place < lines; place += Threads) {
+            const int line = find_line(place);
+            if (line >= line_count)
+                continue;
+            const Elem *global = from.data + line * from.line_stride + first;
+            uint32_t word[4] = {};
+#pragma unroll
+            for (int i = 0; i < unit_elems; i++)
+                word[i / per_word] |= (i < count ? static_cast<uint32_t>(global[i]) : 0)
+                                      << i % per_word * 8 * elem_bytes;
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (i * per_word < width)
+                    tgi_write_shared_4(stage + find_elem(place, first) + 4 * i,
+                                       __uint_as_float(word[i]));
+        }
+    }
+
+    /* Copies a stage that has k_left of k, with zeros behind, by accesses of from.copy_bytes, none
+     * of which reads outside the operand. It is out of line, to take no registers of the loop that
+     * calls it. */
+    static __device__ __noinline__ void copy(uint32_t stage, const source from, int k_left)
+    {
+        const int line_count = Along_k ? from.entry_count : k_left;
+        int elem_count = Along_k ? k_left : from.entry_count;
+        if (from.elem_stride != 1 || from.copy_bytes < 4) {
+            copy_elements(stage, from, line_count, elem_count);
+            return;
+        }
+        const int width = from.copy_bytes / elem_bytes, shift = 31 - __clz(width);
+        if (from.is_padded)
+            elem_count = (elem_count + width - 1) / width * width;
+        copy_ends(stage, from, line_count, elem_count, width);
+#pragma unroll 1
+        for (int i = threadIdx.x << shift; i < lines * elems; i += Threads << shift) {
+            const int place = i / elems, line = find_line(place), index = i % elems;
+            const int count = line < line_count ? elem_count - index : 0;
+            const Elem *global = from.data + line * from.line_stride + index;
+            const uint32_t target = stage + find_elem(place, index);
+            if (count <= 0)
+                clear(target, from.copy_bytes);
+            if (from.copy_bytes == 16)
+                tgi_copy_async_if<16>(target, global, count >= width);
+            else if (from.copy_bytes == 8)
+                tgi_copy_async_if<8>(target, global, count >= width);
+            else
+                tgi_copy_async_if<4>(target, global, count >= width);
+        }
+    }
+
+    /* Returns where this lane reads the fragment of entries from `first` on at k = 0: an offset in
+     * a stage. `first` is a multiple of 16 Parts, where the warp has Parts times 16 entries. The
+     * words of a fragment are entries 0..7 and 8..15 at the first half of the step, then both at
+     * the second half. Those of B are both halves of entries 0..7 first, because the instruction
+     * takes them from neighbouring registers. */
+    static __device__ __forceinline__ int find_fragment(int first)
+    {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        const int low = lane / 8 % 2, high = lane / 16;
+        const int entry = first + lane % 8 + (Is_a ? low : high) * 8, half = Is_a ? high : low;
+        if (Along_k)
+            return places::find(entry, half);
+        if (elem_bytes == 4)
+            return find_elem(lane % 4, first + lane / 4);
+        if (elem_bytes == 1)
+            return places::find(lane, first / unit_elems);
+        return places::find(lane % 8 + half * 8, entry / unit_elems);
+    }
+
+    /* Reads the fragment of entries 16 i .. 16 i + 15 of the warp at a step of the stage. */
+    static __device__ __forceinline__ void read(uint32_t (&part)[4], uint32_t fragment, int i,
+                                                int step)
+    {
+        const uint32_t across = (fragment ^ static_cast<uint32_t>(i * elem_bytes << 4)) +
+                                step * step_elems * line_bytes;
+        if (Along_k)
+            tgi_read_matrices(part, (fragment ^ step << 5) + i * 16 * line_bytes);
+        else if (elem_bytes == 2)
+            tgi_read_matrices_transposed(part, across);
+        else if (elem_bytes == 4)
+            read_words(part, across);
+        else
+            read_pairs(part, across);
+    }
+
+    static __device__ __forceinline__ void read_words(uint32_t (&part)[4], uint32_t place)
+    {
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            const int eighth = Is_a ? n % 2 : n / 2, half = Is_a ? n / 2 : n % 2;
+            part[n] = tgi_read_shared_word((place ^ eighth << 5) + half * 4 * line_bytes);
+        }
+    }
+
+    static __device__ __forceinline__ void read_pairs(uint32_t (&part)[4], uint32_t place)
+    {
+        uint32_t pair[4];
+        tgi_read_matrices_transposed(pair, place);
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
+            const int eighth = n / 2, half = n % 2;
+            part[n] = __byte_perm(pair[2 * half], pair[2 * half + 1], eighth ? 0x7531 : 0x6420);
+        }
+    }
+};
+
+#endif

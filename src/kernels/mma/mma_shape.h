@@ -1,0 +1,25 @@
+/*
+ * Sizes of family mma that follow from a row of kernels.def, for the launch (C11) and for the
+ * kernels (CUDA), which assert them.
+ */
+#ifndef TGI_MMA_SHAPE_H
+#define TGI_MMA_SHAPE_H
+
+/* Registers of a thread that holds so many sums. */
+#define TGI_MMA_REGISTERS(sums) ((sums) > 32 ? 255 : (sums) > 16 ? 168 : 128)
+
+/* Blocks that share the 65536 registers of a multiprocessor. */
+#define TGI_MMA_BLOCKS_PER_SM(sums, threads) (65536 / (TGI_MMA_REGISTERS(sums) * (threads)))
+
+/* Shared memory holds stages. While the first stages of the next tile are copied into all but the
+ * last one, warps store D through that one: 16 KiB for each four warps. */
+#define TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes)                                         \
+    ((int)(elem_bytes) * (depth) * ((rows) + (cols)))
+#define TGI_MMA_STORE_BYTES(threads) (((threads) + 127) / 128 * 16384)
+#define TGI_MMA_SHARED_BYTES(rows, cols, depth, elem_bytes, stages, threads)                       \
+    (TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes) * ((stages)-1) +                           \
+     (TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes) > TGI_MMA_STORE_BYTES(threads)            \
+          ? TGI_MMA_STAGE_BYTES(rows, cols, depth, elem_bytes)                                     \
+          : TGI_MMA_STORE_BYTES(threads)))
+
+#endif

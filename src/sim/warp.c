@@ -1,0 +1,130 @@
+/* Serves the instructions that the lanes of a warp execute together, and accesses to shared memory
+ * by its address. */
+#include <string.h>
+
+#include "core/dtype.h"
+#include "sim/hooks.h"
+#include "sim/run_state.h"
+
+enum { UNIT_BYTES = 16 };    /* a lane reads so many by ldmatrix */
+enum { UNWRITTEN = 0x7fff }; /* NaN in BF16 and FP16 */
+#define CALLER __builtin_return_address(0)
+
+/* Leaves words for the other lanes and waits for theirs. Returns the warp's lanes; what they have
+ * brought is in exchanged[*turn]. A warp executes instructions on shared memory in their order, so
+ * that what any lane has done before comes before what others do from now on. */
+static const sim_thread *meet_lanes(const uint32_t *words, int word_count, const void *caller,
+                                    int *turn)
+{
+    sim_run *run = tgi_sim_now;
+    sim_thread *thread = run->thread;
+    *turn = thread->meeting_count++ % 2;
+    for (int i = 0; i < word_count; i++)
+        thread->exchanged[*turn][i] = words[i];
+    thread->wait_site = tgi_sim_resolve_site(run, caller);
+    thread->state = THREAD_MEETS;
+    tgi_fiber_switch(&thread->fiber, run->scheduler);
+    thread->sync_count++;
+    return &run->threads[thread->index / TGI_WARP_THREADS * TGI_WARP_THREADS];
+}
+
+/* Accesses by address read units of 16 bytes and fragments of which they use a part, or nothing
+ * where a stage is never filled: what no thread of the block has written is no finding there. It
+ * reads as NaN, which shows if it is used. */
+void tgi_sim_read_matrices(uint32_t part[4], uint32_t shared, int is_transposed)
+{
+    sim_run *run = tgi_sim_now;
+    const int lane = run->thread->index % TGI_WARP_THREADS, g = lane / 4, c = lane % 4;
+    const uintptr_t place = run->shared.low + shared;
+    const uint32_t words[] = {shared, (uint32_t)tgi_sim_is_written(run, place, UNIT_BYTES)};
+    int turn;
+    run->thread->reads_ahead = 1;
+    tgi_sim_access_shared(place, UNIT_BYTES, 0, CALLER);
+    run->thread->reads_ahead = 0;
+    const sim_thread *lanes = meet_lanes(words, 2, CALLER, &turn);
+    for (int i = 0; i < 4; i++) {
+        uint16_t elems[2] = {UNWRITTEN, UNWRITTEN};
+        for (int j = 0; j < 2; j++) {
+            const int row = is_transposed ? 2 * c + j : g, col = is_transposed ? g : 2 * c + j;
+            const uint32_t *brought = lanes[8 * i + row].exchanged[turn];
+            const char *start = (const char *)(run->shared.low + brought[0]);
+            if (brought[1])
+                memcpy(&elems[j], start + 2 * col, sizeof elems[j]);
+        }
+        part[i] = elems[0] | (uint32_t)elems[1] << 16;
+    }
+}
+
+void tgi_sim_write_matrices(uint32_t shared, const uint32_t part[4])
+{
+    const int lane = tgi_sim_now->thread->index % TGI_WARP_THREADS;
+    int turn;
+    const sim_thread *lanes = meet_lanes(&shared, 1, CALLER, &turn);
+    tgi_sim_access_shared(tgi_sim_now->shared.low + shared, UNIT_BYTES, 1, CALLER);
+    for (int i = 0; i < 4; i++) {
+        const uint32_t row = lanes[8 * i + lane / 4].exchanged[turn][0];
+        memcpy((char *)tgi_sim_now->shared.low + row + lane % 4 * 4, &part[i], sizeof part[i]);
+    }
+}
+
+uint32_t tgi_sim_shuffle(uint32_t word, int lane)
+{
+    int turn;
+    return meet_lanes(&word, 1, CALLER, &turn)[lane % TGI_WARP_THREADS].exchanged[turn][0];
+}
+
+void tgi_sim_sync_warp(void)
+{
+    int turn;
+    meet_lanes(NULL, 0, CALLER, &turn);
+}
+
+void tgi_sim_load_shared(void *value, uint32_t shared, int size_bytes)
+{
+    sim_run *run = tgi_sim_now;
+    const uintptr_t place = run->shared.low + shared;
+    run->thread->reads_ahead = 1;
+    tgi_sim_access_shared(place, size_bytes, 0, CALLER);
+    run->thread->reads_ahead = 0;
+    memcpy(value, (const void *)place, (size_t)size_bytes);
+    for (int i = 0; i < size_bytes; i += 4) {
+        const int left = size_bytes - i < 4 ? size_bytes - i : 4;
+        const uint16_t unwritten[2] = {UNWRITTEN, UNWRITTEN};
+        if (!tgi_sim_is_written(run, place + (uintptr_t)i, left))
+            memcpy((char *)value + i, unwritten, (size_t)left);
+    }
+}
+
+void tgi_sim_store_shared(uint32_t shared, const void *value, int size_bytes)
+{
+    const uintptr_t place = tgi_sim_now->shared.low + shared;
+    tgi_sim_access_shared(place, size_bytes, 1, CALLER);
+    memcpy((void *)place, value, (size_t)size_bytes);
+}
+
+/* Returns number `index` of the 16 bits of a lane's words. */
+static float decode(const uint32_t *words, int index, tg_type type)
+{
+    const uint16_t bits = (uint16_t)(words[index / 2] >> index % 2 * 16);
+    return type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits) : tgi_fp32_from_fp16(bits);
+}
+
+void tgi_sim_multiply_matrices(float sum[4], const uint32_t a[4], uint32_t b_0, uint32_t b_1,
+                               tg_type type)
+{
+    const int lane = tgi_sim_now->thread->index % TGI_WARP_THREADS;
+    const uint32_t words[EXCHANGED_WORDS] = {a[0], a[1], a[2], a[3], b_0, b_1};
+    int turn;
+    const sim_thread *lanes = meet_lanes(words, EXCHANGED_WORDS, CALLER, &turn);
+    for (int i = 0; i < 4; i++) {
+        const int row = lane / 4 + i / 2 * 8, col = lane % 4 * 2 + i % 2;
+        for (int k = 0; k < 16; k++) {
+            /* Lane 4 g + c has pairs of k = 2 c and 2 c + 8. */
+            const uint32_t *a_words = lanes[row % 8 * 4 + k % 8 / 2].exchanged[turn];
+            const uint32_t *b_words = lanes[col * 4 + k % 8 / 2].exchanged[turn] + 4;
+            sum[i] += decode(a_words + row / 8 + k / 8 * 2, k % 2, type) *
+                      decode(b_words + k / 8, k % 2, type);
+        }
+    }
+    tgi_sim_count_products(sum, 4, 16, CALLER);
+}

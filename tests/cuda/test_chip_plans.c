@@ -1,0 +1,167 @@
+/*
+ * Tests that chips of the built-in table, which need not be here, have plans for random problems,
+ * and that nothing is predicted which the chip's published rates do not allow.
+ *
+ * usage: test_chip_plans [FAMILY]   kernels of FAMILY do not count
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/arch.h"
+#include "tilegemm_lab.h"
+
+enum { CASE_COUNT = 209, TEXT_BYTES = 160, CANDIDATES_MAX = 512 };
+
+/* The types of a problem, and its precision. */
+static const char *const types[] = {"fp32",
+                                    "bf16",
+                                    "fp16",
+                                    "bf16:d=fp32",
+                                    "fp16:d=bf16",
+                                    "fp8_e4m3",
+                                    "fp8_e4m3:b=fp8_e5m2:d=bf16",
+                                    "fp8_e5m2:b=fp8_e4m3:d=fp16",
+                                    "fp8_e5m2:sa=vector:sb=tensor:sd=tensor",
+                                    "fp64",
+                                    "fp32:prec=tf32",
+                                    "fp32:prec=ieee_fp32",
+                                    "fp32:prec=bf16x3",
+                                    "fp32:prec=bf16x6",
+                                    "fp32:prec=bf16x9",
+                                    "fp32:prec=fp16x3",
+                                    "bf16:prec=ieee_fp32",
+                                    "fp16:prec=ieee_fp32",
+                                    "fp8_e4m3:prec=ieee_fp32"};
+enum { TYPE_COUNT = sizeof types / sizeof *types };
+
+static const char *const options[] = {"",
+                                      ":nt",
+                                      ":tn",
+                                      ":tt",
+                                      ":batch=3",
+                                      ":bias=row",
+                                      ":bias=col",
+                                      ":beta=1",
+                                      ":act=silu",
+                                      ":batch_invariant",
+                                      ":dcol:act=gelu_erf"};
+enum { OPTION_COUNT = sizeof options / sizeof *options };
+
+static const char *left_out = "none";
+
+/* Returns a number from 1 to 2^16, small and large ones alike often. */
+static int64_t draw_size(uint64_t *random)
+{
+    *random = *random * 6364136223846793005u + 1442695040888963407u;
+    return 1 + (int64_t)((*random >> 33) % (UINT64_C(1) << (*random >> 60)) * (1 + *random % 2));
+}
+
+/* Returns the shortest time in which the chip can form the products, by the highest rate that
+ * NVIDIA publishes for the type. */
+static double find_floor_seconds(const tg_chip *chip, const tg_problem *p, double products)
+{
+    const tgi_arch *arch = tgi_arch_find(chip->compute_capability);
+    const int is_fp8 = tg_get_type_bytes(p->a.type) == 1;
+    double macs = chip->fp32_lanes_per_sm;
+    if (p->a.type == TG_TYPE_FP64)
+        macs = fmax(2.0 * arch->fp64_lanes, arch->fp64_mma);
+    else if (p->a.type != TG_TYPE_FP32)
+        macs = fmax(macs, is_fp8 ? fmax(arch->fp8_mma, arch->fp16_mma) : arch->fp16_mma);
+    else if (p->precision == TG_PRECISION_TF32)
+        macs = fmax(macs, arch->tf32_mma);
+    else if (p->precision != TG_PRECISION_IEEE_FP32)
+        macs = fmax(macs, arch->fp16_mma / (p->precision == TG_PRECISION_DEFAULT ? 6.0 : 3.0));
+    return products / (macs * chip->sm_count * chip->clock_hz);
+}
+
+/* Checks the candidates of a problem on a chip. Returns the least predicted time. */
+static double check_candidates(const tg_chip *chip, const char *text)
+{
+    static tg_candidate candidates[CANDIDATES_MAX];
+    tg_problem problem;
+    int count = 0;
+    double least_s = INFINITY;
+    if (tg_parse_problem(text, &problem, sizeof problem) != TG_STATUS_OK)
+        fail_msg("%s: %s", text, tg_get_error_detail());
+    const tg_status status =
+        tg_list_chip_candidates(chip, &problem, candidates, CANDIDATES_MAX, &count);
+    if (status != TG_STATUS_OK)
+        fail_msg("%s on %s: %s", text, chip->name, tg_get_error_detail());
+    const double products =
+        (double)problem.d.row_count * (double)problem.d.col_count *
+        (double)(problem.op_a == TG_OPERATION_NONE ? problem.a.col_count : problem.a.row_count) *
+        (double)(problem.batch_count ? problem.batch_count : 1);
+    for (int i = 0; i < count; i++) {
+        if (!candidates[i].is_legal || strstr(candidates[i].kernel, left_out))
+            continue;
+        if (!(candidates[i].predicted_s >= find_floor_seconds(chip, &problem, products)))
+            fail_msg("%s on %s: %s is predicted to take %g s; %g s is the least", text, chip->name,
+                     candidates[i].kernel, candidates[i].predicted_s,
+                     find_floor_seconds(chip, &problem, products));
+        least_s = fmin(least_s, candidates[i].predicted_s);
+    }
+    if (!(least_s < INFINITY))
+        fail_msg("%s on %s has no kernel", text, chip->name);
+    return least_s;
+}
+
+/* Every chip has a kernel for every product: of any type, precision, shape, layout, batch and
+ * epilogue. None is predicted to be faster than the chip. */
+static void test_every_product_has_a_kernel(void **state)
+{
+    uint64_t random = 20261125;
+    (void)state;
+    for (int i = 0; i < tg_get_chip_count(); i++) {
+        tg_chip chip;
+        assert_int_equal(tg_get_chip(i, &chip), TG_STATUS_OK);
+        for (int j = 0; j < CASE_COUNT; j++) {
+            char text[TEXT_BYTES];
+            const long long m = draw_size(&random), n = draw_size(&random), k = draw_size(&random);
+            snprintf(text, sizeof text, "%lldx%lldx%lld:%s%s", m, n, k, types[j % TYPE_COUNT],
+                     options[j % OPTION_COUNT]);
+            check_candidates(&chip, text);
+        }
+    }
+}
+
+/* More products never take less time than half as many. */
+static void test_predictions_grow_with_the_problem(void **state)
+{
+    (void)state;
+    for (int i = 0; i < tg_get_chip_count(); i++) {
+        tg_chip chip;
+        assert_int_equal(tg_get_chip(i, &chip), TG_STATUS_OK);
+        for (int j = 0; j < TYPE_COUNT; j++) {
+            double before_s = 0.0;
+            for (int64_t size = 64; size <= 16384; size *= 2) {
+                char text[TEXT_BYTES];
+                snprintf(text, sizeof text, "%lldx%lldx%lld:%s", (long long)size, (long long)size,
+                         (long long)size, types[j]);
+                const double seconds = check_candidates(&chip, text);
+                if (seconds < before_s)
+                    fail_msg("%s on %s takes %g s, a smaller problem %g s", text, chip.name,
+                             seconds, before_s);
+                before_s = seconds;
+            }
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_product_has_a_kernel),
+        cmocka_unit_test(test_predictions_grow_with_the_problem),
+    };
+    left_out = argc > 1 ? argv[1] : left_out;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
