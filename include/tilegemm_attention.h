@@ -60,7 +60,7 @@ typedef enum tg_causal {
  * Sums and scores are FP32, or FP64 for FP64 inputs, with unit roundoff u. Every element of D obeys
  *     |d - exact| <= (2 e + g) sum_j w_j |v_j| + u_D |exact| + n 2^-125 max|v|
  * where w_j are the exact weights, u_D is the unit roundoff of D's type,
- * g = (2 min(n, 128) + 4 n / 128 + 40) u, and e = exp(t) - 1 with t the largest, over the keys that
+ * g = (2 min(n, 240) + 4 n / 240 + 40) u, and e = exp(t) - 1 with t the largest, over the keys that
  * the row sees, of
  *     (head_size + 16) u * (scale |q_i||k_j| + soft_cap + |bias| + slope |p - j|).
  * For FP64, 2^-125 reads 2^-1021. Subnormal numbers of D's type have their own half unit. An

@@ -191,15 +191,21 @@ static TARGET void ACC_LOCAL(attention_divide)(const tgi_attention_state *state)
 static TARGET int ACC_LOCAL(attention_is_finite)(const void *rows, int64_t stride, int64_t count,
                                                  int64_t size)
 {
-    ACC(vec) sum = ACC(zero)();
+    const ACC(vec) zero = ACC(zero)();
+    ACC(vec) sum = zero, other = zero;
     for (int64_t j = 0; j < count; j++) {
         const ACC(elem) *row = (const ACC(elem) *)rows + j * stride;
-        for (int64_t e = 0; e < size; e += VECTOR_ELEMS) {
+        int64_t e = 0;
+        for (; e + 2 * VECTOR_ELEMS <= size; e += 2 * VECTOR_ELEMS) { /* Inf 0 is NaN */
+            sum = ACC(fma)(ACC(load)(row + e), zero, sum);
+            other = ACC(fma)(ACC(load)(row + e + VECTOR_ELEMS), zero, other);
+        }
+        for (; e < size; e += VECTOR_ELEMS) {
             const int left = size - e < VECTOR_ELEMS ? (int)(size - e) : VECTOR_ELEMS;
-            sum = ACC(fma)(ACC(load_some)(row + e, left), ACC(zero)(), sum); /* Inf 0 is NaN */
+            sum = ACC(fma)(ACC(load_some)(row + e, left), zero, sum);
         }
     }
-    return ACC(sum)(sum) == 0;
+    return ACC(sum)(sum + other) == 0;
 }
 
 #undef EXPONENT_SHIFT

@@ -1,5 +1,6 @@
 /* Attention on the CPU: blocks of keys, from products to sums. */
 #include <math.h>
+#include <string.h>
 
 #include "cpu/attention_tasks.h"
 
@@ -84,18 +85,36 @@ static int find_edges(const tgi_attention_run *run, const tgi_attention_item *it
     return is_edge;
 }
 
-/* Adds a block of keys to a panel. */
-static void add_block(const tgi_attention_run *run, const tgi_attention_item *item,
-                      const tgi_attention_room *room, int64_t panel, int64_t first, int64_t count,
-                      tgi_attention_rows keys, tgi_attention_rows values)
+/* A block of keys with its V. */
+typedef struct keys_block {
+    int64_t first, length;
+    tgi_attention_rows keys, values; /* loaded when a panel first sees the block */
+    int is_finite;                   /* 1 if all of V is; -1: not known */
+} keys_block;
+
+/* Returns 1 if the block's V holds no Inf or NaN. */
+static int check_finite(const tgi_attention_run *run, keys_block *keys)
 {
+    if (keys->is_finite < 0)
+        keys->is_finite = run->isa->is_finite(keys->values.data, keys->values.stride, keys->length,
+                                              run->attention->v_head_size);
+    return keys->is_finite;
+}
+
+/* Adds the first `count` keys of a block to a panel. */
+static void add_block(const tgi_attention_run *run, const tgi_attention_item *item,
+                      const tgi_attention_room *room, int64_t panel, keys_block *keys,
+                      int64_t count)
+{
+    const int64_t first = keys->first;
     const tg_attention *a = run->attention;
     const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
     const tgi_attention_state state = {room->parts + panel * run->state_bytes, a->v_head_size, cols,
                                        tgi_attention_count_cols(run, item, panel)};
     const char *queries = room->queries + panel * a->head_size * cols * bytes;
     const int is_edge = find_edges(run, item, room, panel, first, count);
-    multiply(run, count, a->head_size, keys, TGI_A_ALONG_K, queries, room->scores, state.cols, 0);
+    multiply(run, count, a->head_size, keys->keys, TGI_A_ALONG_K, queries, room->scores, state.cols,
+             0);
     if (a->has_bias)
         tgi_attention_load_bias(run, item, room, panel, first, count);
     const tgi_attention_block block = {
@@ -110,11 +129,11 @@ static void add_block(const tgi_attention_run *run, const tgi_attention_item *it
         .low = is_edge ? room->low : NULL,
         .high = is_edge ? room->high : NULL};
     run->isa->weigh(&block, &state);
-    if (is_edge && !run->isa->is_finite(values.data, values.stride, count, a->v_head_size))
-        add_seen(run, room, values, state.rows, state.cols);
+    if (is_edge && !check_finite(run, keys))
+        add_seen(run, room, keys->values, state.rows, state.cols);
     else
-        multiply(run, a->v_head_size, count, values, TGI_A_ALONG_ROWS, room->scores, state.rows,
-                 state.cols, 1);
+        multiply(run, a->v_head_size, count, keys->values, TGI_A_ALONG_ROWS, room->scores,
+                 state.rows, state.cols, 1);
 }
 
 /* Sets the range of keys that some query of the panel sees. */
@@ -137,35 +156,44 @@ static void find_panel_keys(const tgi_attention_run *run, const tgi_attention_it
 void tgi_attention_clear(const tgi_attention_run *run, char *state)
 {
     const int64_t cols = run->tiles->cols, sums = (run->attention->v_head_size + 1) * cols;
-    for (int64_t i = 0; i < sums + cols; i++)
-        tgi_attention_write(state, i, tgi_attention_is_fp64(run), i < sums ? 0.0 : -INFINITY);
+    memset(state, 0, (size_t)(sums * run->tiles->accum_bytes));
+    for (int64_t c = 0; c < cols; c++)
+        tgi_attention_write(state, sums + c, tgi_attention_is_fp64(run), -INFINITY);
+}
+
+/* Adds a block of keys to all panels that see some of them. */
+static void add_block_to_all(const tgi_attention_run *run, const tgi_attention_item *item,
+                             const tgi_attention_room *room, keys_block *keys)
+{
+    const tg_attention *a = run->attention;
+    for (int64_t panel = 0; panel < run->panel_count; panel++) {
+        int64_t low, high;
+        find_panel_keys(run, item, room, panel, &low, &high);
+        if (high <= keys->first || low >= keys->first + keys->length)
+            continue;
+        if (!keys->keys.data) {
+            keys->keys = tgi_attention_load_rows(run, item, &a->k, a->head_size, keys->first,
+                                                 keys->length, room->keys);
+            keys->values = tgi_attention_load_rows(run, item, &a->v, a->v_head_size, keys->first,
+                                                   keys->length, room->values);
+        }
+        const int64_t seen = high - keys->first;
+        add_block(run, item, room, panel, keys, seen < keys->length ? seen : keys->length);
+    }
 }
 
 void tgi_attention_add_part(const tgi_attention_run *run, const tgi_attention_item *item,
                             int64_t part, const tgi_attention_room *room)
 {
-    const tg_attention *a = run->attention;
     const int64_t start = part * TGI_ATTENTION_PART;
     for (int64_t panel = 0; panel < run->panel_count; panel++)
         tgi_attention_clear(run, room->parts + panel * run->state_bytes);
     for (int64_t first = start; first < start + TGI_ATTENTION_PART && first < item->keys;
          first += TGI_ATTENTION_BLOCK) {
         const int64_t left = item->keys - first;
-        const int64_t length = left < TGI_ATTENTION_BLOCK ? left : TGI_ATTENTION_BLOCK;
-        tgi_attention_rows keys = {NULL, 0}, values = {NULL, 0};
-        for (int64_t panel = 0; panel < run->panel_count; panel++) {
-            int64_t low, high;
-            find_panel_keys(run, item, room, panel, &low, &high);
-            if (high <= first || low >= first + length)
-                continue;
-            if (!keys.data) {
-                keys = tgi_attention_load_rows(run, item, &a->k, a->head_size, first, length,
-                                               room->keys);
-                values = tgi_attention_load_rows(run, item, &a->v, a->v_head_size, first, length,
-                                                 room->values);
-            }
-            const int64_t seen = high - first < length ? high - first : length;
-            add_block(run, item, room, panel, first, seen, keys, values);
-        }
+        keys_block keys = {.first = first,
+                           .length = left < TGI_ATTENTION_BLOCK ? left : TGI_ATTENTION_BLOCK,
+                           .is_finite = -1};
+        add_block_to_all(run, item, room, &keys);
     }
 }

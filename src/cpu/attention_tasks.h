@@ -9,8 +9,8 @@
 /* Keys are summed in blocks, whose scores stay in L1 or L2, and in parts, whose states are merged
  * in order. Both begin at multiples of their length, so that a row's bits depend on its keys
  * alone. */
-#define TGI_ATTENTION_BLOCK 128
-#define TGI_ATTENTION_PART 1024
+#define TGI_ATTENTION_BLOCK 240 /* tiles of 4, 6 and 8 rows divide it */
+#define TGI_ATTENTION_PART (4 * TGI_ATTENTION_BLOCK)
 
 /* Addresses of a thread's blocks, as accumulators; a panel is `cols` queries. */
 typedef struct tgi_attention_room {

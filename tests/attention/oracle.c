@@ -129,7 +129,7 @@ static double compare_row(const tg_attention *a, int64_t b, int64_t h, int64_t i
     }
     for (int64_t j = 0; j < keys; j++)
         sum += isinf(largest) ? 0 : expl(scores[j].value - largest);
-    const double g = (2 * fmin((double)a->n, 128) + 4 * (double)a->n / 128 + 40) * u;
+    const double g = (2 * fmin((double)a->n, 240) + 4 * (double)a->n / 240 + 40) * u;
     for (int64_t e = 0; e < a->v_head_size; e++) {
         long double exact = 0;
         double magnitude = 0, most = 0;
