@@ -7,7 +7,7 @@
 #include "core/dtype.h"
 #include "threads/threads.h"
 
-#define QUERY_TILE 96      /* queries whose blocks of K and V are converted once */
+#define QUERY_TILE 48      /* queries whose blocks of K and V are converted once */
 #define TASKS_PER_THREAD 4 /* with fewer tiles than this, parts of the keys are tasks */
 #define STATES_BYTES_MAX ((int64_t)256 << 20)
 
