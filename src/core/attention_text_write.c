@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/alloc.h"
 #include "core/attention_text.h"
 #include "core/problem_text.h"
 #include "core/status.h"
@@ -86,6 +87,19 @@ static tg_status write_whole(const tg_attention *attention, char *text)
     return TG_STATUS_OK;
 }
 
+/* Copies a text into the caller's buffer. */
+static tg_status copy_text(const char *whole, char *text, size_t text_bytes)
+{
+    const size_t needed_bytes = strlen(whole) + 1;
+    if (text_bytes < needed_bytes)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "text_bytes = %zu is less than the %zu that this attention takes; "
+                               "pass a buffer of 1024 bytes",
+                               text_bytes, needed_bytes);
+    memcpy(text, whole, needed_bytes);
+    return TG_STATUS_OK;
+}
+
 tg_status tg_format_attention(const tg_attention *attention, char *text, size_t text_bytes)
 {
     tg_attention copy;
@@ -99,17 +113,11 @@ tg_status tg_format_attention(const tg_attention *attention, char *text, size_t 
     tg_status status = tgi_attention_validate(attention);
     if (status || (status = tgi_problem_text_enter_c_locale(&saved)))
         return status;
-    char whole[TEXT_BYTES];
-    status = write_whole(attention, whole);
+    char *whole = tgi_alloc_object(TEXT_BYTES);
+    status = whole ? write_whole(attention, whole) : TG_STATUS_OUT_OF_MEMORY;
     tgi_problem_text_leave_c_locale(&saved);
-    if (status)
-        return status;
-    const size_t needed_bytes = strlen(whole) + 1;
-    if (text_bytes < needed_bytes)
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "text_bytes = %zu is less than the %zu that this attention takes; "
-                               "pass a buffer of 1024 bytes",
-                               text_bytes, needed_bytes);
-    memcpy(text, whole, needed_bytes);
-    return TG_STATUS_OK;
+    if (!status)
+        status = copy_text(whole, text, text_bytes);
+    tgi_alloc_free(whole);
+    return status;
 }

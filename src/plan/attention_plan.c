@@ -12,6 +12,8 @@
 
 typedef long long ll; /* for printf */
 
+#define TEXT_BYTES 1024 /* suffice for every attention */
+
 static const tgi_attention_backend *const backends[] = {&tgi_attention_cpu};
 
 struct tg_attention_plan {
@@ -130,15 +132,18 @@ static tg_status run_with_workspace(const tg_attention_plan *plan, tgi_attention
 static void log_call(const tg_attention_plan *plan, double elapsed_s, tg_status status)
 {
     const tg_attention *a = &plan->attention;
-    char text[1024] = "?"; /* shown if there is no memory to write it */
+    /* A stack of 16 KiB has no room for the text beside what writes it. */
+    char *text = tgi_alloc_object(TEXT_BYTES);
     const double flops = 2.0 * (double)a->batch_count * (double)a->head_count * (double)a->m *
                          (double)a->n * (double)(a->head_size + a->v_head_size);
-    tg_format_attention(a, text, sizeof text);
+    const int is_written = text && tg_format_attention(a, text, TEXT_BYTES) == TG_STATUS_OK;
     fprintf(plan->context->log,
             "tilegemm attention=%s device=%s kernel=%s threads=%d time_us=%.2f gflop_per_s=%.2f "
             "status=%s\n",
-            text, plan->context->device, plan->choice.kernel, plan->choice.thread_count,
-            elapsed_s * 1e6, flops / elapsed_s * 1e-9, tg_get_status_name(status));
+            is_written ? text : "?", plan->context->device, plan->choice.kernel,
+            plan->choice.thread_count, elapsed_s * 1e6, flops / elapsed_s * 1e-9,
+            tg_get_status_name(status));
+    tgi_alloc_free(text);
 }
 
 tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
