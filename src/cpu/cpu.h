@@ -21,7 +21,7 @@ typedef struct tgi_cpu_family {
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     tgi_launch_fn *launch;
     /* A family that keeps something else of a plan than a tgi_cpu_prepared fills its own block,
-     * zeroed, of prepared_bytes. Else both members are zero. */
+     * zeroed, of prepared_bytes. For other families both members are zero. */
     int64_t prepared_bytes;
     void (*prepare)(const tgi_problem *problem, const tgi_proposal *proposal, void *prepared);
 } tgi_cpu_family;
