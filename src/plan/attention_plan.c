@@ -1,12 +1,12 @@
 /* Plans and executes attention: VALIDATE, the backend's choice, workspace, log. */
 #include "core/attention_problem.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
 #include "core/status.h"
 #include "plan/attention_backend.h"
+#include "plan/call_log.h"
 #include "plan/clock.h"
 #include "plan/context.h"
 
@@ -137,12 +137,15 @@ static void log_call(const tg_attention_plan *plan, double elapsed_s, tg_status 
     const double flops = 2.0 * (double)a->batch_count * (double)a->head_count * (double)a->m *
                          (double)a->n * (double)(a->head_size + a->v_head_size);
     const int is_written = text && tg_format_attention(a, text, TEXT_BYTES) == TG_STATUS_OK;
-    fprintf(plan->context->log,
-            "tilegemm attention=%s device=%s kernel=%s threads=%d time_us=%.2f gflop_per_s=%.2f "
-            "status=%s\n",
-            is_written ? text : "?", plan->context->device, plan->choice.kernel,
-            plan->choice.thread_count, elapsed_s * 1e6, flops / elapsed_s * 1e-9,
-            tg_get_status_name(status));
+    const tgi_logged_call call = {"attention",
+                                  is_written ? text : "?",
+                                  plan->context->device,
+                                  plan->choice.kernel,
+                                  plan->choice.thread_count,
+                                  flops,
+                                  elapsed_s,
+                                  status};
+    tgi_call_log_write(plan->context->log, &call);
     tgi_alloc_free(text);
 }
 
