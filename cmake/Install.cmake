@@ -6,7 +6,8 @@ install(TARGETS tilegemm tilegemm_static EXPORT tilegemmTargets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES include/tilegemm.h include/tilegemm_lab.h include/tilegemm_sim.h
+install(FILES include/tilegemm.h include/tilegemm_attention.h include/tilegemm_lab.h
+              include/tilegemm_sim.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE)

@@ -113,7 +113,7 @@ static comparison start_comparison(const tg_problem *problem, check_result *resu
     run.slope = get_slope(problem->activation);
     const int is_narrow = tg_get_type_bytes(problem->d.type) < 4;
     const int units = problem->d.type == TG_TYPE_FP64 ? 8 : 20;
-    run.activation_unit = is_narrow ? 1.5L * 0x1p-14L : units * run.accumulator.unit;
+    run.activation_unit = is_narrow ? 1.6L * 0x1p-14L : units * run.accumulator.unit;
     run.activation_floor = is_narrow ? 0x1p-119L : 64 * run.accumulator.underflow;
     return run;
 }

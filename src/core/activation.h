@@ -9,7 +9,7 @@
  *     GELU_ERF:        |error| <= 20 u |result| + 2^-149
  * For a D of 16 or 8 bits:
  *     SILU, GELU_TANH: |error| <= 2^-14 |result| + 2^-142
- *     GELU_ERF:        |error| <= 1.5 * 2^-14 |result| + 2^-119
+ *     GELU_ERF:        |error| <= 1.6 * 2^-14 |result| + 2^-119
  * FP64, u = 2^-53:     |error| <=  8 u |result| + 32 * 2^-1074
  * NaN gives NaN. +Inf gives +Inf, -Inf gives -0 (RELU: +0). No other argument gives NaN or Inf.
  *

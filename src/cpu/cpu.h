@@ -21,7 +21,7 @@ typedef struct tgi_cpu_family {
     void (*propose)(const tgi_machine *machine, const tgi_problem *problem, tgi_proposal *proposal);
     tgi_launch_fn *launch;
     /* A family that keeps something else of a plan than a tgi_cpu_prepared fills its own block,
-     * zeroed, of prepared_bytes. Else both members are zero. */
+     * zeroed, of prepared_bytes. For other families both members are zero. */
     int64_t prepared_bytes;
     void (*prepare)(const tgi_problem *problem, const tgi_proposal *proposal, void *prepared);
 } tgi_cpu_family;
@@ -51,8 +51,9 @@ extern const tgi_cpu_family tgi_cpu_sequential, tgi_cpu_blocked, tgi_cpu_direct,
  * length, so that they agree bit by bit. The result is a multiple of 8 or k itself. */
 int64_t tgi_cpu_chunk_k(int64_t k, int64_t k_per_elem);
 
-/* Returns the functions for a row of the table. */
+/* Returns the functions for a row of the table, or of an instruction set for a type. */
 const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel);
+const tgi_isa_kernels *tgi_cpu_select_type(tgi_isa isa, tg_type type);
 
 /* Returns the multiply-adds that one core finishes in a cycle with the row's instruction set. */
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel);

@@ -12,8 +12,7 @@ static const tgi_cpu_family *const families[TGI_FAMILY_COUNT] = {
     [TGI_FAMILY_cpu_dot] = &tgi_cpu_dot,
 };
 
-/* Returns the functions of the row's instruction set for an input type. */
-static const tgi_isa_kernels *select_type(const tgi_kernel *kernel, tg_type type)
+const tgi_isa_kernels *tgi_cpu_select_type(tgi_isa isa, tg_type type)
 {
     static const tgi_isa_kernels *const tables[TGI_ISA_COUNT] = {
         [TGI_ISA_generic] = tgi_isa_generic,
@@ -23,12 +22,12 @@ static const tgi_isa_kernels *select_type(const tgi_kernel *kernel, tg_type type
         [TGI_ISA_avx512_bf16] = tgi_isa_avx512_bf16,
 #endif
     };
-    return &tables[kernel->isa][type];
+    return &tables[isa][type];
 }
 
 const tgi_isa_kernels *tgi_cpu_select(const tgi_kernel *kernel)
 {
-    return select_type(kernel, kernel->type);
+    return tgi_cpu_select_type(kernel->isa, kernel->type);
 }
 
 double tgi_cpu_macs_per_cycle(const tgi_kernel *kernel)
@@ -105,7 +104,7 @@ static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *pro
         return family->launch;
     }
     prepared->kernels = tgi_cpu_select(kernel);
-    prepared->pack_b = select_type(kernel, problem->b_type)->pack_k_outer;
+    prepared->pack_b = tgi_cpu_select_type(kernel->isa, problem->b_type)->pack_k_outer;
     prepared->decision = proposal->decision;
     prepared->thread_count = proposal->thread_count;
     return family->launch;

@@ -15,6 +15,7 @@
 #define ACC_TYPE TG_TYPE_FP32
 #define ACC_IS_FP32 1
 #include "cpu/finish_body.h"
+#include "cpu/attention_body.h"
 #define IN_NAME fp32
 #include "cpu/copy_body.h"
 #include "cpu/few_rows_body.h"
@@ -47,6 +48,7 @@
 #define ACC_TYPE TG_TYPE_FP64
 #define ACC_IS_FP32 0
 #include "cpu/finish_body.h"
+#include "cpu/attention_body.h"
 #define IN_NAME fp64
 #include "cpu/copy_body.h"
 #include "cpu/few_rows_body.h"
@@ -121,3 +123,13 @@ const tgi_isa_kernels EXPAND2(tgi_isa, ISA_NAME)[TGI_TYPE_COUNT] = {
     [TG_TYPE_BF16] = ISA_KERNELS(bf16, fp32),  [TG_TYPE_FP16] = ISA_KERNELS(fp16, fp32),
     [TG_TYPE_FP8_E4M3] = PACKED_KERNELS(e4m3), [TG_TYPE_FP8_E5M2] = PACKED_KERNELS(e5m2),
 };
+
+#define ATTENTION_KERNELS(accum)                                                                   \
+    {                                                                                              \
+        EXPAND3(attention_weigh, ISA_NAME, accum), EXPAND3(attention_merge, ISA_NAME, accum),      \
+            EXPAND3(attention_divide, ISA_NAME, accum),                                            \
+            EXPAND3(attention_is_finite, ISA_NAME, accum)                                          \
+    }
+
+const tgi_attention_isa EXPAND2(tgi_attention, ISA_NAME)[2] = {ATTENTION_KERNELS(fp32),
+                                                               ATTENTION_KERNELS(fp64)};

@@ -67,6 +67,10 @@ INLINE fp32_vec fp32_mul(fp32_vec x, fp32_vec y)
 {
     return _mm256_mul_ps(x, y);
 }
+INLINE fp32_vec fp32_max(fp32_vec x, fp32_vec y)
+{
+    return _mm256_max_ps(x, y);
+}
 INLINE fp32_vec fp32_fma(fp32_vec x, fp32_vec y, fp32_vec z)
 {
     return _mm256_fmadd_ps(x, y, z);
@@ -121,6 +125,10 @@ INLINE void fp64_stream(double *p, fp64_vec x)
 INLINE fp64_vec fp64_mul(fp64_vec x, fp64_vec y)
 {
     return _mm256_mul_pd(x, y);
+}
+INLINE fp64_vec fp64_max(fp64_vec x, fp64_vec y)
+{
+    return _mm256_max_pd(x, y);
 }
 INLINE fp64_vec fp64_fma(fp64_vec x, fp64_vec y, fp64_vec z)
 {

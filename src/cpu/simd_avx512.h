@@ -4,7 +4,7 @@
  *   <type>_elem      element in memory; <type>_vec: a vector of it, ready for arithmetic
  *   fp32_*, fp64_*   load, load_some (the first n, the rest 0), store, store_some, stream (past the
  *                    caches, aligned), zero, set, broadcast (one element), mul,
- *                    fma (x y + z), dot, sum, scalar, transpose
+ *                    max (x > y ? x : y), fma (x y + z), dot, sum, scalar, transpose
  *   bf16_*, fp16_*   load, load_some, scalar: converted to FP32; store, store_some: from FP32
  */
 #ifndef TGI_SIMD_AVX512_H
@@ -74,6 +74,10 @@ INLINE fp32_vec fp32_mul(fp32_vec x, fp32_vec y)
 {
     return _mm512_mul_ps(x, y);
 }
+INLINE fp32_vec fp32_max(fp32_vec x, fp32_vec y)
+{
+    return _mm512_max_ps(x, y);
+}
 INLINE fp32_vec fp32_fma(fp32_vec x, fp32_vec y, fp32_vec z)
 {
     return _mm512_fmadd_ps(x, y, z);
@@ -126,6 +130,10 @@ INLINE void fp64_stream(double *p, fp64_vec x)
 INLINE fp64_vec fp64_mul(fp64_vec x, fp64_vec y)
 {
     return _mm512_mul_pd(x, y);
+}
+INLINE fp64_vec fp64_max(fp64_vec x, fp64_vec y)
+{
+    return _mm512_max_pd(x, y);
 }
 INLINE fp64_vec fp64_fma(fp64_vec x, fp64_vec y, fp64_vec z)
 {

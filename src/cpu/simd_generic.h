@@ -70,6 +70,11 @@ typedef double fp64_vec __attribute__((vector_size(16)));
     {                                                                                              \
         return x * y;                                                                              \
     }                                                                                              \
+    INLINE type##_vec type##_max(type##_vec x, type##_vec y)                                       \
+    {                                                                                              \
+        const __typeof__(x > y) is_x = x > y;                                                      \
+        return (type##_vec)(((__typeof__(x > y))x & is_x) | ((__typeof__(x > y))y & ~is_x));       \
+    }                                                                                              \
     INLINE type##_vec type##_fma(type##_vec x, type##_vec y, type##_vec z)                         \
     {                                                                                              \
         return x * y + z;                                                                          \

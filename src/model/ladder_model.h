@@ -22,9 +22,6 @@ typedef struct tgi_ladder_step {
 
 tgi_ladder_step tgi_model_ladder_step(const tgi_kernel *kernel);
 
-/* The largest side of a tile with which rungs 1 to 6 are explained. From 33 on a block would have
- * more threads than the limit. */
-#define TGI_LADDER_SQUARE_MAX 64
 #define TGI_LADDER_TILE_MAX 128 /* largest side of a tile of any rung */
 
 /* Return 1 if the rung's source can be compiled with a tile of that side, and the list of such

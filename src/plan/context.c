@@ -1,14 +1,13 @@
 #include "plan/context.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/env.h"
 #include "core/status.h"
 #include "core/structs.h"
+#include "plan/call_log.h"
 #include "threads/threads.h"
 
 /* Writes the names of the device's instruction sets: "sm75, sm80, sm89 or sm90a". */
@@ -85,44 +84,6 @@ static tg_status choose_thread_count(const tg_context_options *options, tgi_mach
     return TG_STATUS_OK;
 }
 
-/* Opens a file for appending. If a program has closed a standard stream, the file must not get
- * that stream's descriptor: what the program prints would land in the log. */
-static FILE *open_log_file(const char *path)
-{
-    const int lowest = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
-    if (lowest < 0)
-        return NULL;
-    const int descriptor = fcntl(lowest, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    close(lowest);
-    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "a");
-    if (file)
-        setvbuf(file, NULL, _IOLBF, 0);
-    else if (descriptor >= 0)
-        close(descriptor);
-    return file;
-}
-
-static tg_status open_log(FILE **log)
-{
-    const char *name = tgi_env_get(TGI_ENV_TILEGEMM_LOG);
-    *log = NULL;
-    if (!name || strcmp(name, "0") == 0)
-        return TG_STATUS_OK;
-    if (strcmp(name, "1") == 0) {
-        *log = stderr;
-        return TG_STATUS_OK;
-    }
-    *log = open_log_file(name);
-    if (!*log) {
-        return tgi_status_fail(
-            TG_STATUS_INVALID_ARGUMENT,
-            "TILEGEMM_LOG = \"%.200s\" cannot be opened for appending; set it to 1 "
-            "for stderr or to a writable file",
-            name);
-    }
-    return TG_STATUS_OK;
-}
-
 static tg_status check_limit(const tg_context_options *options, tgi_machine *machine)
 {
     if (options->workspace_limit_bytes < 0)
@@ -174,7 +135,8 @@ tg_status tg_create_context(const tg_context_options *options, tg_context **cont
     }
     if ((status = choose_isa(options, backend->row_device, &made->machine)) ||
         (status = choose_thread_count(options, &made->machine)) ||
-        (status = check_limit(options, &made->machine)) || (status = open_log(&made->log))) {
+        (status = check_limit(options, &made->machine)) ||
+        (status = tgi_call_log_open(&made->log))) {
         if (backend->close)
             backend->close(&made->machine);
         tgi_alloc_free(made);
@@ -200,8 +162,7 @@ void tg_destroy_context(tg_context *context)
     tgi_workspace_close(&context->workspaces);
     if (context->backend->close)
         context->backend->close(&context->machine);
-    if (context->log && context->log != stderr)
-        fclose(context->log);
+    tgi_call_log_close(context->log);
     tgi_alloc_free(context);
 }
 

@@ -1,8 +1,7 @@
 /* EXECUTE: the last checks, which need pointers, then DISPATCH to the backend. */
-#include <stdio.h>
-
 #include "core/status.h"
 #include "core/structs.h"
+#include "plan/call_log.h"
 #include "plan/candidates.h"
 #include "plan/clock.h"
 #include "plan/plan.h"
@@ -221,11 +220,10 @@ static void log_call(const tg_plan *plan, const tgi_problem *p, const tgi_kernel
     }
     tg_format_problem(&original, text, sizeof text);
     double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)p->batch_count;
-    fprintf(plan->context->log,
-            "tilegemm problem=%s device=%s kernel=%s threads=%d time_us=%.2f gflop_per_s=%.2f "
-            "status=%s\n",
-            text, plan->context->device, ran->name, plan->proposal.thread_count, elapsed_s * 1e6,
-            flops / elapsed_s * 1e-9, tg_get_status_name(status));
+    const tgi_logged_call call = {
+        "problem", text,  plan->context->device, ran->name, plan->proposal.thread_count, flops,
+        elapsed_s, status};
+    tgi_call_log_write(plan->context->log, &call);
 }
 
 /* Runs the plan, and logs the call if the context asks for it. */

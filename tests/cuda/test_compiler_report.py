@@ -49,7 +49,7 @@ ROW = re.compile(r"^TGI_CUDA_ROW\((.*)\)", re.M)
 ACCESSES = ("LDG", "LDGSTS", "STG", "UTMALDG", "UTMASTG")
 WAIT = "ACQBULK"
 TOLD = re.compile(r"\b(" + "|".join((*ACCESSES, WAIT, "HGMMA", "QGMMA")) + r")\b")
-NOT_PRODUCTION = {"ladder", "peak"}  # kernels of these images are never launched early
+NOT_PRODUCTION = {"ladder", "rungs", "peak"}  # kernels of these images are never launched early
 # FP8 has its own instructions.
 INSTRUCTIONS = {"fp8_e4m3": "QGMMA", "fp8_e5m2": "QGMMA"}
 

@@ -347,6 +347,16 @@ class RecordTest(unittest.TestCase):
             self.assertEqual(status, 1, output)
             self.assertIn(text, output)
 
+    def test_comments_and_layout_are_no_code(self):
+        whole = {"name": "ones", "result": "passed", "shapes": 100}
+        for changed in ("/* one */\n", "  // two\n", "\n\n"):
+            self.assertEqual(self.verify([whole], changed)[0], 0)
+        hash_code = load_tool("gpu").hash_code
+        self.assertEqual(hash_code("int a = 1; /* one */\n"), hash_code("int a =\n    1;\n"))
+        for one, other in (("int a = 1;", "int a = 2;"), ("int a;", "inta;"),
+                           ('f("/* 1 */");', 'f("/* 2 */");'), ('f("// 1");', 'f("// 2");')):
+            self.assertNotEqual(hash_code(one), hash_code(other))
+
 
 if __name__ == "__main__":
     unittest.main()

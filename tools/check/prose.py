@@ -15,7 +15,7 @@ WIDE_DOCUMENTS = ("docs/benchmarks.md",)  # a tool writes it from long lists of 
 # A comment that begins so is half a sentence: the reader must join it to a name or another line.
 FRAGMENT = re.compile(
     r"(Of|The same(?= (of|for|at|as|in|on|by|with|to|but|and)\b|[,.:])|As above|As|Likewise|Alike|"
-    r"So many|Those|That of|What|Where|How|Which|Whether|Whose|[01] (where|if|when))(?![\w-])")
+    r"Else|So many|Those|That of|What|Where|How|Which|Whether|Whose|[01] (where|if|when))(?![\w-])")
 # A comment behind code that begins so completes the name before it.
 BEHIND = re.compile(r"(of|that|those|whose|which|what|the same|as above|likewise)(?![\w-])")
 # A comment of a function needs a verb. A word that ends in s, ed or n't counts as one, so that the

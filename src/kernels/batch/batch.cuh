@@ -252,7 +252,7 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
             load(schedule.next(unit), stage ^ 1);
         tgi_copy_async_commit();
         tgi_copy_async_wait<1>();
-        /* Else a thread would read what others have yet to copy. */
+        /* Without this barrier a thread would read what others have yet to copy. */
         __syncthreads();
         const tgi_gemm_args &gemm = schedule.problem(args.gemm, unit);
         const int64_t first = schedule.tile(unit).batch;
@@ -262,7 +262,7 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
             place + tgi_find_unit_offset(gemm.a, args.a, first),
             place + args.b_place + tgi_find_unit_offset(gemm.b, args.b, first)};
         Body::form(shared, args, gemm, group);
-        /* Else a thread would refill the stage while others still read it. */
+        /* Without this barrier a thread would refill the stage while others still read it. */
         __syncthreads();
         stage ^= 1;
     }

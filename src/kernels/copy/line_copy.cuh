@@ -40,9 +40,9 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         return tgi_shared_address(elem + find_place(line, unit));
     }
 
-    /* Copies Count lines from first_line on, which all begin alike. Is_whole = 1: all that is
+    /* Copies Count lines from first_line on, which all begin alike. IsWhole = 1: all that is
      * copied exists. */
-    template <int Is_whole, int Count>
+    template <int IsWhole, int Count>
     __device__ __forceinline__ void copy_units(const tgi_line_source<T> &source, int first_line)
     {
         const int lanes = Units > 16 ? 32 : Units > 8 ? 16 : 8, step = 32 / lanes;
@@ -56,7 +56,7 @@ template <typename T, int Lines, int Units> struct tgi_lines {
             const int line = first + i * step;
             if (line < Count)
                 tgi_copy_async<16>(address(first_line + line, unit), start,
-                                   Is_whole                   ? 16
+                                   IsWhole                    ? 16
                                    : line < source.line_count ? bytes
                                                               : 0);
             start += step * source.line_stride;

@@ -53,9 +53,9 @@ static __device__ __forceinline__ int tgi_clamp_count(int64_t n, int limit)
     return static_cast<int>(min(n, static_cast<int64_t>(limit)));
 }
 
-/* Copies a tile by accesses of Width elements. Is_whole = 1: the tile lies inside the matrix. */
+/* Copies a tile by accesses of Width elements. IsWhole = 1: the tile lies inside the matrix. */
 template <typename T, int Lines, int Elems, int Pitch, int Swizzle, int Threads, int Width,
-          int Is_whole>
+          int IsWhole>
 static __device__ __forceinline__ void tgi_copy_accesses(T *shared, const tgi_source<T> &source,
                                                          int thread)
 {
@@ -76,7 +76,7 @@ static __device__ __forceinline__ void tgi_copy_accesses(T *shared, const tgi_so
             const int elem = first_elem + j * elem_step;
             const int left = line < source.line_count ? source.elem_count - elem : 0;
             T *target = shared + tgi_tile_offset<T, Pitch, Swizzle>(line, elem);
-            if (Is_whole)
+            if (IsWhole)
                 tgi_copy_vector(target, global + j * elem_step, Width);
             else if (Width > 1)
                 tgi_copy_vector(target, global + j * elem_step, max(0, min(Width, left)));

@@ -257,7 +257,7 @@ struct tgi_dmma {
             tgi_copy_async_commit();
         }
         tgi_copy_async_wait<Stages - 2>();
-        /* Else a warp would read what others have yet to copy. */
+        /* Without this barrier a warp would read what others have yet to copy. */
         __syncthreads();
         fragment parts[2]; /* one in use, one being read */
         parts[0].read(stages[0], lane, 0);
@@ -273,8 +273,8 @@ struct tgi_dmma {
                 if (j == steps - 1) {
                     tgi_copy_async_commit();
                     tgi_copy_async_wait<Stages - 2>();
-                    /* Else a warp would read of the next stage what others have yet to copy, and
-                     * refill this stage while others still read it. */
+                    /* Without this barrier a warp would read of the next stage what others have
+                     * yet to copy, and refill this stage while others still read it. */
                     __syncthreads();
                 }
                 parts[(j + 1) % 2].read(stages[j == steps - 1 ? next : read], lane,
@@ -291,7 +291,7 @@ struct tgi_dmma {
             write = read;
             read = next;
         }
-        /* Else the sums would overwrite what slower warps still read. */
+        /* Without this barrier the sums would overwrite what slower warps still read. */
         __syncthreads();
         gather(lane, sums, static_cast<double *>(shared));
     }
@@ -318,11 +318,12 @@ static __device__ __forceinline__ void tgi_dmma_multiply(const tgi_gemm_args &gi
         else
             TGI_BODY(0, 0);
 #undef TGI_BODY
-        /* Else elements would be stored before the other warps have put theirs. */
+        /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
         tgi_store_tile<double, Rows, Cols, TGI_DMMA_TILE_PITCH(Cols), 1, Threads>(
             args, tile, static_cast<const double *>(shared));
-        /* Else the next batch entry's stages would overwrite sums not yet stored. */
+        /* Without this barrier the next batch entry's stages would overwrite sums not yet
+         * stored. */
         __syncthreads();
     }
 }

@@ -129,7 +129,7 @@ tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)
             tgi_tma_store_wait<0>();
         else if (tgi_thread() % 128 == 0)
             tgi_tma_store_wait<1>();
-        /* Else the box would be overwritten before TMA has read it. */
+        /* Without this barrier the box would be overwritten before TMA has read it. */
         tgi_named_barrier_sync(barrier, 128);
         if (IsWide)
             tgi_put_fp32<cols>(box, sum, first);
@@ -137,7 +137,7 @@ tgi_store_tile_boxes(const Args &args, tgi_cluster_tile tile, const float (&sum)
             tgi_put_16bit<cols>(box, sum, first, tgi_find_d_type(args.gemm.problem));
         repair.apply(tile, box);
         tgi_fence_async_proxy();
-        /* Else TMA would store what other warps have yet to write. */
+        /* Without this barrier TMA would store what other warps have yet to write. */
         tgi_named_barrier_sync(barrier, 128);
         tgi_store_boxes<cols>(args, tile, box);
     }

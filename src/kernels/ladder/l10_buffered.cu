@@ -120,8 +120,8 @@ static __device__ void multiply(const float *a, const float *b, float *d, int m,
     for (int k0 = 0; k0 < k; k0 += TILE_K) {
         int turn = k0 / TILE_K % 2;
         tgi_copy_async_wait<0>();
-        /* Else a thread reads what another's copy has yet to bring, and the next copy overwrites
-         * the buffer that another still reads. */
+        /* Without this barrier a thread reads what another's copy has yet to bring, and the next
+         * copy overwrites the buffer that another still reads. */
         __syncthreads();
         if (k0 + TILE_K < k)
             load<T>(tile[1 - turn], a, b, m, n, k, k0 + TILE_K);

@@ -227,8 +227,8 @@ struct tgi_mma {
             for (int j = 0; j < 8 * col_parts; j++)
                 sums[i][j] = part[i][j] = 0.0f;
         tgi_copy_async_wait<Stages - 2>();
-        /* Else a warp would read what others have yet to copy, and copy to where others still read
-         * the sums of the tile before. */
+        /* Without this barrier a warp would read what others have yet to copy, and copy to where
+         * others still read the sums of the tile before. */
         __syncthreads();
         uint32_t a_place = shared + operand_a::find_fragment(row);
         uint32_t b_place = shared + operand_a::bytes + operand_b::find_fragment(col);
@@ -242,8 +242,8 @@ struct tgi_mma {
                 if (j == steps - 1) {
                     left.advance();
                     tgi_copy_async_wait<Stages - 2>();
-                    /* Else a warp would read of the next stage what others have yet to copy, and
-                     * refill this stage while others still read it. */
+                    /* Without this barrier a warp would read of the next stage what others have
+                     * yet to copy, and refill this stage while others still read it. */
                     __syncthreads();
                     write = write == last_stage ? shared : write + stage_bytes;
                     const int next =
@@ -259,7 +259,8 @@ struct tgi_mma {
             if (Math::is_promoted)
                 promote(part, sums);
         } while (left.k_left > -(Stages - 1) * Depth);
-        /* Else copies of the next tile would overwrite what slower warps still read. */
+        /* Without this barrier copies of the next tile would overwrite what slower warps still
+         * read. */
         __syncthreads();
     }
 };

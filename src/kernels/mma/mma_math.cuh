@@ -5,7 +5,7 @@
  *     elem                     an element as memory holds it; types of 16 bits have a `type` too
  *     words                    32-bit words of a fragment that instructions take
  *     is_promoted              1: the sums of a stage are formed apart and added in FP32
- *     take<Is_a>(word, part)   makes them from the four that were read
+ *     take<IsA>(word, part)   makes them from the four that were read
  *     multiply(sum, a, b, h)   adds the products of a fragment of A and entries 8 h .. 8 h + 7 of
  *                              one of B
  */
@@ -27,7 +27,7 @@ template <tg_type Type> struct tgi_mma_16_bits {
     static constexpr tg_type type = Type;
     static constexpr int words = 4, is_promoted = 0;
 
-    template <int Is_a>
+    template <int IsA>
     static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
     {
 #pragma unroll
@@ -48,7 +48,7 @@ struct tgi_mma_tf32 {
     typedef uint32_t elem;
     static constexpr int words = 4, is_promoted = 0;
 
-    template <int Is_a>
+    template <int IsA>
     static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
     {
 #pragma unroll
@@ -69,7 +69,7 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 {
     typedef uint8_t elem;
     static constexpr int words = 4, is_promoted = 1;
 
-    template <int Is_a>
+    template <int IsA>
     static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
     {
 #pragma unroll
@@ -90,14 +90,14 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 {
     typedef uint8_t elem;
     static constexpr int words = 8, is_promoted = 0;
 
-    template <int Is_a>
+    template <int IsA>
     static __device__ __forceinline__ void take(uint32_t (&word)[8], const uint32_t (&part)[4])
     {
 #pragma unroll
         for (int i = 0; i < 8; i++) {
             const uint32_t pair = i % 2 ? part[i / 2] >> 16 : part[i / 2];
-            word[i] = (Is_a ? Type : B_type) == TG_TYPE_FP8_E5M2 ? __byte_perm(pair, 0, 0x1404)
-                                                                 : tgi_decode_e4m3_pair(pair);
+            word[i] = (IsA ? Type : B_type) == TG_TYPE_FP8_E5M2 ? __byte_perm(pair, 0, 0x1404)
+                                                                : tgi_decode_e4m3_pair(pair);
         }
     }
 
@@ -122,15 +122,15 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fma {
     static constexpr tg_type type = Type;
     static constexpr int words = 32, is_promoted = 0;
 
-    template <int Is_a>
+    template <int IsA>
     static __device__ __forceinline__ void take(uint32_t (&word)[32], const uint32_t (&part)[4])
     {
         const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
-        for (int i = 0; i < (Is_a ? 16 : 32); i++) {
+        for (int i = 0; i < (IsA ? 16 : 32); i++) {
             const int line = i / 8 % 2, k = i % 8;
-            const int group = Is_a ? lane / 4 : lane % 4 * 2 + line;
-            word[i] = __shfl_sync(~0u, part[Is_a ? line + k / 4 * 2 : i / 16 * 2 + k / 4],
+            const int group = IsA ? lane / 4 : lane % 4 * 2 + line;
+            word[i] = __shfl_sync(~0u, part[IsA ? line + k / 4 * 2 : i / 16 * 2 + k / 4],
                                   group * 4 + k % 4);
         }
     }

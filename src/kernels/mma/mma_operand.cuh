@@ -45,8 +45,8 @@ template <typename Elem> struct tgi_mma_source {
     }
 };
 
-/* Is_a: fragments are those of the wide operand of the matrix instruction. */
-template <typename Elem, int Count, int Depth, int Along_k, int Is_a, int Threads>
+/* IsA: fragments are those of the wide operand of the matrix instruction. */
+template <typename Elem, int Count, int Depth, int Along_k, int IsA, int Threads>
 struct tgi_mma_operand {
     typedef tgi_mma_source<Elem> source;
     static constexpr int elem_bytes = sizeof(Elem);
@@ -237,7 +237,7 @@ struct tgi_mma_operand {
     {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int low = lane / 8 % 2, high = lane / 16;
-        const int entry = first + lane % 8 + (Is_a ? low : high) * 8, half = Is_a ? high : low;
+        const int entry = first + lane % 8 + (IsA ? low : high) * 8, half = IsA ? high : low;
         if (Along_k)
             return places::find(entry, half);
         if (elem_bytes == 4)
@@ -267,7 +267,7 @@ struct tgi_mma_operand {
     {
 #pragma unroll
         for (int n = 0; n < 4; n++) {
-            const int eighth = Is_a ? n % 2 : n / 2, half = Is_a ? n / 2 : n % 2;
+            const int eighth = IsA ? n % 2 : n / 2, half = IsA ? n / 2 : n % 2;
             part[n] = tgi_read_shared_word((place ^ eighth << 5) + half * 4 * line_bytes);
         }
     }

@@ -58,7 +58,7 @@ tgi_mma_find_target(const tgi_gemm_args &args, const tgi_cluster_tile &place, in
 }
 
 /* Stages sums at their places in D. Columns that are mixed (mma_operand.cuh) lie in pairs. */
-template <int Is_mixed, int Count>
+template <int IsMixed, int Count>
 static __device__ __forceinline__ void tgi_mma_put_fp32(uint32_t box, const float (&sum)[Count])
 {
     const int lane = tgi_thread() % 32, c = lane % 4;
@@ -66,9 +66,9 @@ static __device__ __forceinline__ void tgi_mma_put_fp32(uint32_t box, const floa
 #pragma unroll
     for (int i = 0; i < Count; i += 2) {
         const int t = i / 4, h = i / 2 % 2, even = t / 2 * 8 + 2 * h + t % 2;
-        const int col = Is_mixed ? t / 2 * 16 + c * 4 + t % 2 * 2 : t * 8 + c * 2;
-        tgi_write_shared_8(tgi_find_sum(box, line + h * 8, col), sum[Is_mixed ? even : i],
-                           sum[Is_mixed ? even + 4 : i + 1]);
+        const int col = IsMixed ? t / 2 * 16 + c * 4 + t % 2 * 2 : t * 8 + c * 2;
+        tgi_write_shared_8(tgi_find_sum(box, line + h * 8, col), sum[IsMixed ? even : i],
+                           sum[IsMixed ? even + 4 : i + 1]);
     }
 }
 
@@ -99,10 +99,10 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_pa
     const int is_lined = target.col == 1, is_wide = target.type == TG_TYPE_FP32 || !is_lined;
     if (args.k_part_count == 1 && !(args.is_sum_alone && is_wide)) {
         float sum[Count];
-        /* Else lanes would read what others have yet to write. */
+        /* Without this barrier lanes would read what others have yet to write. */
         __syncwarp();
         tgi_mma_get_fp32(box, sum);
-        /* Else lanes would overwrite what others still read. */
+        /* Without this barrier lanes would overwrite what others still read. */
         __syncwarp();
         if (!args.is_sum_alone)
             tgi_apply_epilogue(args, place, sum);
@@ -113,7 +113,7 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_pa
         else
             tgi_put_16bit<cols>(box, sum, 0, target.type);
     }
-    /* Else lanes would read what others have yet to write. */
+    /* Without this barrier lanes would read what others have yet to write. */
     __syncwarp();
     if (!is_lined)
         tgi_mma_store_elements<cols>(target, box, tgi_thread() / 32 % 4 * 16);
@@ -121,7 +121,7 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_pa
         tgi_store_lines<1>(tgi_find_lines(target, 0), {0, 0}, box, 0);
     else
         tgi_store_lines<2>(tgi_find_lines(target, 0), {0, 0}, box, 0);
-    /* Else lanes would overwrite the rows that others still read. */
+    /* Without this barrier lanes would overwrite the rows that others still read. */
     __syncwarp();
 }
 
@@ -175,8 +175,8 @@ tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int 
                     tgi_write_shared_4(tgi_find_unit(box, line, t / 4) + lane % 4 * 4,
                                        __uint_as_float(pair));
                 }
-        /* Else lanes would read what others have yet to write, and overwrite in the next turn what
-         * they still read of the last. */
+        /* Without this barrier lanes would read what others have yet to write, and overwrite in
+         * the next turn what they still read of the last. */
         __syncwarp();
         if (args.d_vector_elems == 8) {
 #pragma unroll
@@ -221,13 +221,13 @@ static __device__ __forceinline__ int tgi_mma_has_pairs(const tgi_store_target &
 /* Stores Parts times 16 rows of sums, of which sum 4 t + 2 h + j of part i is of row 16 i + lane /
  * 4 + 8 h and of column 8 t + 2 (lane % 4) + j from (row, col) of the tile on. The block has
  * TGI_MMA_STORE_BYTES of `shared` memory for it. */
-template <class Math, int Is_mixed, int Parts, int Count>
+template <class Math, int IsMixed, int Parts, int Count>
 static __device__ __forceinline__ void
 tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
               const float (&sums)[Parts][Count], uint32_t shared)
 {
     const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
-    if constexpr (!Is_mixed) {
+    if constexpr (!IsMixed) {
         tgi_cluster_tile first = {};
         first.batch = static_cast<int>(tile.batch);
         first.row = static_cast<int>(tile.row) + row;
@@ -253,7 +253,7 @@ tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, in
 #pragma unroll
         for (int j = 0; j < Parts; j++) /* registers have no index that is computed */
             if (i == j)
-                tgi_mma_put_fp32<Is_mixed>(box, sums[j]);
+                tgi_mma_put_fp32<IsMixed>(box, sums[j]);
         tgi_mma_finish<Count>(args, place, tile.k_part, box);
     }
 }

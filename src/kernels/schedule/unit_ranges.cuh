@@ -8,17 +8,17 @@
 
 #include "kernels/schedule/tile.cuh"
 
-/* Is_dealt = 1: whole tiles are dealt out in turn, where k is whole. All blocks then read the same
+/* IsDealt = 1: whole tiles are dealt out in turn, where k is whole. All blocks then read the same
  * lines of B at a time, each the columns next to those of another: memory is slower where they are
  * far apart. */
-template <int Is_dealt> struct tgi_range_schedule {
+template <int IsDealt> struct tgi_range_schedule {
     int64_t col_blocks, tile_units, unit_count;
     int is_dealt;
 
     /* Each tile has all rows of D and `cols` of its columns. */
     __device__ __forceinline__ tgi_range_schedule(const tgi_gemm_args &args, int cols)
     {
-        is_dealt = Is_dealt && args.k_part_count == 1;
+        is_dealt = IsDealt && args.k_part_count == 1;
         col_blocks = (args.problem.n + cols - 1) / cols;
         tile_units = (args.problem.k + args.k_part_elems - 1) / args.k_part_elems;
         unit_count = col_blocks * args.problem.batch_count * tile_units;

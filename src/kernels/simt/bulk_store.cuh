@@ -44,7 +44,7 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
      * rows come in fours, so that they are shifted as those of other threads. */
     const unsigned shift = static_cast<unsigned>(reinterpret_cast<uintptr_t>(d) / 4 % 4);
     const unsigned shift_step = static_cast<unsigned>(d_row % 4);
-    /* Else sums would overwrite a stage that is still to be read. */
+    /* Without this barrier sums would overwrite a stage that is still to be read. */
     __syncthreads();
     if (shift == 0 && shift_step == 0) {
         /* The addition copies a sum. Sums themselves would be tied to runs of registers, as
@@ -70,7 +70,7 @@ store_bulk(float *d, int64_t d_row, int64_t row_count, int64_t col_count, int ro
         }
     }
     tgi_fence_async_proxy();
-    /* Else a row would be copied before all its threads have written it. */
+    /* Without this barrier a row would be copied before all its threads have written it. */
     __syncthreads();
     const int end = static_cast<int>(min(static_cast<int64_t>(Cols), col_count));
     /* If set, no row begins or ends within a unit, and no row need be asked. */

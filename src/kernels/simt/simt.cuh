@@ -224,8 +224,8 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
 #pragma unroll 1
 #endif
     for (int pass = 0; pass < Shape::passes; pass++) {
-        /* Else sums would overwrite a stage, or sums of the pass before, that are still to be
-         * read. */
+        /* Without this barrier sums would overwrite a stage, or sums of the pass before, that
+         * are still to be read. */
         __syncthreads();
         /* Sums go word by word: 16-byte writes would tie them to runs of registers all through the
          * loop, where they and their factors would then meet in one register bank. */
@@ -248,7 +248,7 @@ store_tile(const tgi_gemm_args &args, const tgi_inner_tile &tile, float *sums,
                          find_word<Cols>(pass_row + i % 4,
                                          col + j / 4 * Shape::lane_cols * 4 + j % 4)] = sum[i][j];
 #endif
-        /* Else rows would be stored before all their threads have written them. */
+        /* Without this barrier rows would be stored before all their threads have written them. */
         __syncthreads();
         int64_t first = tile.row + pass * run;
         int row_skip = tile.row_skip - pass * run;
@@ -311,7 +311,8 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
         advance_stream<shape, Stages>(stream);
     }
     tgi_copy_async_wait<Stages - 2>();
-    /* Else a thread would read elements of stage 0 that another's copies have yet to bring. */
+    /* Without this barrier a thread would read elements of stage 0 that another's copies have
+     * yet to bring. */
     __syncthreads();
     read_step<shape, ThreadRows, ThreadCols>(a[0], b[0], a_shared, b_shared, 0);
 
@@ -326,9 +327,9 @@ static __device__ __forceinline__ void multiply(const tgi_gemm_args &given)
             if (is_last) {
                 advance_stream<shape, Stages>(stream);
                 tgi_copy_async_wait<Stages - 2>();
-                /* Else a thread would read elements of the next stage that another's copies have
-                 * yet to bring, and the next copies would overwrite the stage that another still
-                 * reads. */
+                /* Without this barrier a thread would read elements of the next stage that
+                 * another's copies have yet to bring, and the next copies would overwrite the
+                 * stage that another still reads. */
                 __syncthreads();
                 uint32_t step = turn == (Stages - 1) * shape::stage_bytes
                                     ? 0u - (Stages - 1) * shape::stage_bytes

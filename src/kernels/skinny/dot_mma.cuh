@@ -92,7 +92,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
 
     /* Reads whole stages of contiguous lines, by aligned 16 bytes or by the two units that hold the
      * wanted ones, of which the second belongs to the line too. */
-    template <int Is_aligned, int Is_kept, int Lines>
+    template <int IsAligned, int IsKept, int Lines>
     static __device__ __forceinline__ void read(uint32_t (&value)[reads][Lines][4],
                                                 const source &from)
     {
@@ -102,8 +102,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
 #pragma unroll
             for (int s = 0; s < reads; s++) {
                 const elem *data = line + find_k(s);
-                if (Is_aligned) {
-                    put(value[s][i], Is_kept ? tgi_read_cached_16(data) : tgi_read_once_16(data));
+                if (IsAligned) {
+                    put(value[s][i], IsKept ? tgi_read_cached_16(data) : tgi_read_once_16(data));
                 } else {
                     const int shift = find_shift(data);
                     const char *start = reinterpret_cast<const char *>(data) - shift;
@@ -152,14 +152,14 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         }
     }
 
-    template <int Is_kept, int Lines>
+    template <int IsKept, int Lines>
     static __device__ __forceinline__ void read_any(uint32_t (&value)[reads][Lines][4],
                                                     const source &from, edge_reads &edges)
     {
         if (from.is_aligned && from.k_left >= Depth)
-            read<1, Is_kept>(value, from);
+            read<1, IsKept>(value, from);
         else if (from.elem_stride == 1 && from.k_left >= Depth + width)
-            read<0, Is_kept>(value, from);
+            read<0, IsKept>(value, from);
         else
             read_edges(value, from, edges);
     }
@@ -232,7 +232,7 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
         read_any<1>(next.a, a, edges);
     }
 
-    template <int Is_e5m2>
+    template <int IsE5m2>
     static __device__ __forceinline__ void
     add_widened(const uint32_t (&b)[Cols / 8][4], const uint32_t (&a)[Rows / 8][4 + 4 * is_fp8],
                 sums &total)
@@ -241,8 +241,8 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
 #pragma unroll
         for (int i = 0; i < Cols / 16; i++) {
             uint32_t low[words], high[words]; /* columns 0 to 7 of 16, and 8 to 15 */
-            tgi_widen<is_fp8, Is_e5m2>(low, b[2 * i]);
-            tgi_widen<is_fp8, Is_e5m2>(high, b[2 * i + 1]);
+            tgi_widen<is_fp8, IsE5m2>(low, b[2 * i]);
+            tgi_widen<is_fp8, IsE5m2>(high, b[2 * i + 1]);
 #pragma unroll
             for (int w = 0; w < words; w += 2) {
                 const uint32_t wide[4] = {low[w], high[w], low[w + 1], high[w + 1]};
@@ -291,10 +291,11 @@ template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_d
                                                      const sums &total, float *tiles)
     {
         const cursor at = find_cursor(given, unit);
-        /* Else sums of the tile before would be overwritten before they are stored. */
+        /* Without this barrier sums of the tile before would be overwritten before they are
+         * stored. */
         __syncthreads();
         gather(total, tiles);
-        /* Else elements would be stored before the other warps have put theirs. */
+        /* Without this barrier elements would be stored before the other warps have put theirs. */
         __syncthreads();
         tgi_skinny_store<tgi_dot_mma>(given, at, tiles);
         return at.unit;

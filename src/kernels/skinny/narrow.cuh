@@ -21,22 +21,22 @@ static constexpr int tgi_narrow_bytes(tg_type type)
 }
 
 /* Converts the two FP8 numbers in the lower half of a word to two FP16 numbers. */
-template <int Is_e5m2> static __device__ __forceinline__ uint32_t tgi_widen_pair(uint32_t pair)
+template <int IsE5m2> static __device__ __forceinline__ uint32_t tgi_widen_pair(uint32_t pair)
 {
-    return Is_e5m2 ? __byte_perm(pair, 0, 0x1404) : tgi_decode_e4m3_pair(pair);
+    return IsE5m2 ? __byte_perm(pair, 0, 0x1404) : tgi_decode_e4m3_pair(pair);
 }
 
 /* Converts words of an operand, whose elements the instruction takes in the order in which they
  * lie: words of 16-bit types stay, words of FP8 become twice as many. */
-template <int Is_fp8, int Is_e5m2, int Count>
-static __device__ __forceinline__ void tgi_widen(uint32_t (&wide)[Is_fp8 ? 2 * Count : Count],
+template <int IsFp8, int IsE5m2, int Count>
+static __device__ __forceinline__ void tgi_widen(uint32_t (&wide)[IsFp8 ? 2 * Count : Count],
                                                  const uint32_t (&words)[Count])
 {
 #pragma unroll
     for (int i = 0; i < Count; i++) {
-        if constexpr (Is_fp8) {
-            wide[2 * i] = tgi_widen_pair<Is_e5m2>(words[i]);
-            wide[2 * i + 1] = tgi_widen_pair<Is_e5m2>(words[i] >> 16);
+        if constexpr (IsFp8) {
+            wide[2 * i] = tgi_widen_pair<IsE5m2>(words[i]);
+            wide[2 * i + 1] = tgi_widen_pair<IsE5m2>(words[i] >> 16);
         } else {
             wide[i] = words[i];
         }

@@ -90,7 +90,7 @@ struct tgi_rank_mma {
             tgi_fence_barrier_init();
             if (threadIdx.x % 32 == 0)
                 tgi_prefetch_map(&args.lines[find_warp()]);
-            /* Else a warp would arrive at a barrier before it is initialised. */
+            /* Without this barrier a warp would arrive at a barrier before it is initialised. */
             __syncthreads();
         }
     }
@@ -151,7 +151,7 @@ struct tgi_rank_mma {
 
     /* Reads the warp's k of the stage, one of each unit; the first 8 of an instruction are the
      * first ones. */
-    template <int Is_e5m2>
+    template <int IsE5m2>
     static __device__ __forceinline__ void read_a(uint32_t (&part)[2], const a_lines &lines,
                                                   int row)
     {
@@ -162,14 +162,14 @@ struct tgi_rank_mma {
             const elem high = lines.elem[a_lines::find_place(row, unit + 1) + find_warp()];
             const uint32_t bits = low | static_cast<uint32_t>(high)
                                             << (8 * static_cast<int>(sizeof(elem)));
-            part[half] = is_fp8 ? tgi_widen_pair<Is_e5m2>(bits) : bits;
+            part[half] = is_fp8 ? tgi_widen_pair<IsE5m2>(bits) : bits;
         }
     }
 
     /* Reads 16 columns from `col` on of the warp's 16 lines as the instruction takes them. FP8
      * comes in pairs of columns: the first ones become rows 0 to 7 of the instruction, the others 8
      * to 15. */
-    template <int Is_e5m2>
+    template <int IsE5m2>
     static __device__ __forceinline__ void read_b(uint32_t (&part)[4], const b_lines &lines,
                                                   int col)
     {
@@ -179,8 +179,8 @@ struct tgi_rank_mma {
             tgi_read_two_matrices_transposed(words, lines.address(lane % 16, col / width));
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                part[2 * i] = tgi_widen_pair<Is_e5m2>(__byte_perm(words[i], 0, 0x4420));
-                part[2 * i + 1] = tgi_widen_pair<Is_e5m2>(__byte_perm(words[i], 0, 0x4431));
+                part[2 * i] = tgi_widen_pair<IsE5m2>(__byte_perm(words[i], 0, 0x4420));
+                part[2 * i + 1] = tgi_widen_pair<IsE5m2>(__byte_perm(words[i], 0, 0x4431));
             }
         } else {
             const int line = lane / 16 * 8 + lane % 8, half = lane / 8 % 2;
@@ -188,14 +188,14 @@ struct tgi_rank_mma {
         }
     }
 
-    template <int Is_e5m2>
+    template <int IsE5m2>
     static __device__ __forceinline__ void add_lines(const uint32_t (&a)[Rows / 8][2],
                                                      const shared_stage &stage, sums &total)
     {
 #pragma unroll
         for (int i = 0; i < parts; i++) {
             uint32_t b[4];
-            read_b<Is_e5m2>(b, stage.b[find_warp()], i * 16);
+            read_b<IsE5m2>(b, stage.b[find_warp()], i * 16);
 #pragma unroll
             for (int j = 0; j < Rows / 8; j++)
                 tgi_multiply_16x8x16<Type>(total.value[i][j], b, a[j][0], a[j][1]);
@@ -246,7 +246,8 @@ struct tgi_rank_mma {
         const int behind = find_warp() * 2;
 #pragma unroll 1
         for (int turn = 0; turn < parts + 2 * (warps - 1); turn++) {
-            /* Else sums would be added to what is not yet zero, or by two warps at once. */
+            /* Without this barrier sums would be added to what is not yet zero, or by two warps
+             * at once. */
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < parts; i++)

@@ -187,9 +187,9 @@ template <typename Body> struct tgi_skinny_kernel {
             if (step >= 0) {
                 tgi_copy_async_wait<Body::stages - 2>();
                 Body::wait(given, all.stages[read], parity);
-                /* Else a warp would read what others' copies have yet to bring, refill the stage
-                 * that others still read, and put sums where those of the tile before have yet to
-                 * be stored. */
+                /* Without this barrier a warp would read what others' copies have yet to bring,
+                 * refill the stage that others still read, and put sums where those of the tile
+                 * before have yet to be stored. */
                 __syncthreads();
             }
             if (filling.k < filling.last) {
@@ -208,7 +208,8 @@ template <typename Body> struct tgi_skinny_kernel {
             }
             if (adding.advance(args)) {
                 Body::gather(adding.find_problem(args), adding, sums, all.sums);
-                /* Else elements would be stored before the other warps have put theirs. */
+                /* Without this barrier elements would be stored before the other warps have put
+                 * theirs. */
                 __syncthreads();
                 tgi_skinny_store<Body>(args, adding, all.sums);
                 sums = typename Body::sums();

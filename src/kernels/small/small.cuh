@@ -156,10 +156,10 @@ struct tgi_small {
         for (k -= filled; k < last; k += stride) {
             if (k >= first) {
                 tgi_copy_async_wait<Stages - 1>();
-                /* Else a lane would read what other lanes have yet to copy. */
+                /* Without this barrier a lane would read what other lanes have yet to copy. */
                 __syncwarp();
                 add_slice(ring[stage], sums);
-                /* Else a lane would refill the slice while others still read it. */
+                /* Without this barrier a lane would refill the slice while others still read it. */
                 __syncwarp();
             }
             if (k + filled < last) {
@@ -191,13 +191,14 @@ struct tgi_small {
             const tgi_block_tile tile = schedule.tile(unit);
             T sums[lane_sums] = {};
             add_slices(args, tile, ring, sums);
-            /* Else the sums would overwrite slices that slower warps still read. */
+            /* Without this barrier the sums would overwrite slices that slower warps still read. */
             __syncthreads();
             gather(sums, tile_sums + warp * Rows * Cols);
-            /* Else elements would be stored before the other warps have put theirs. */
+            /* Without this barrier elements would be stored before the other warps have put
+             * theirs. */
             __syncthreads();
             tgi_small_store<T, Rows, Cols, warps, Threads>(args, tile, tile_sums);
-            /* Else the next unit's slices would overwrite sums not yet stored. */
+            /* Without this barrier the next unit's slices would overwrite sums not yet stored. */
             __syncthreads();
         }
     }

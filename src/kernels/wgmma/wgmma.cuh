@@ -54,7 +54,8 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
         if (Shape::across_b && args.b.edge_lines > 0)
             tgi_prefetch_map(&args.b.edge_map);
     }
-    /* Else a thread, of this block or of the cluster, would use a barrier that is not yet there. */
+    /* Without this barrier a thread of the block or of its cluster would use a barrier that is not
+     * initialised. */
     if (args.work.cluster_rows * args.work.cluster_parts > 1)
         tgi_cluster_barrier();
     else
@@ -123,7 +124,7 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         }
     }
     tgi_start_next();
-    /* Else the block could end while blocks of the cluster still signal its barriers. */
+    /* Without these waits the block could end while blocks of the cluster signal its barriers. */
     for (int i = 0; column.count > 1 && i < Shape::stages; i++, ring.advance())
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
@@ -149,7 +150,7 @@ tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int part,
     const tgi_wgmma_memory<Shape> &memory = at.memory;
     const int has_partial_tiles = tgi_expect_partial_tiles<Shape>(
         part, args.work.cluster_parts, memory.sent, threadIdx.x == TGI_WARPGROUP);
-    /* Else partial tiles would overwrite stages that other blocks still read. */
+    /* Without this barrier partial tiles would overwrite stages that other blocks still read. */
     tgi_cluster_barrier();
     tgi_send_partial_tiles<Shape::cols>(args, part, at.rank, at.group, memory.stages, memory.sent,
                                         sum);
@@ -211,7 +212,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         }
         deferred = {}; /* else its registers would be taken till here */
     }
-    /* Else the block could end while TMA still reads its shared memory. */
+    /* Without this wait the block could end while TMA still reads its shared memory. */
     if (threadIdx.x % TGI_WARPGROUP == 0)
         tgi_tma_store_wait<0>();
 }

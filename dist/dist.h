@@ -1,0 +1,127 @@
+/* What the files of the distributed product share: grids, agreement on errors, block-cyclic axes,
+ * and an operand as SUMMA takes it. */
+#ifndef TGI_DIST_H
+#define TGI_DIST_H
+
+#include "tilegemm_mpi.h"
+
+struct tg_dist_grid {
+    MPI_Comm comm;     /* all ranks; the errors of MPI are returned */
+    MPI_Comm row, col; /* the ranks of my row of the grid, by column; those of my column, by row */
+    int row_count, col_count;
+    int rank, my_row, my_col;
+};
+
+/* The detail of the thread's last failed call; returns `status`. */
+tg_status tgi_dist_fail(tg_status status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Takes the detail of a failed call of tilegemm.h. Returns `status`. */
+tg_status tgi_dist_take_detail(tg_status status);
+
+/* Returns the status of a call of MPI. */
+tg_status tgi_dist_check_mpi(int error);
+
+/* Returns OK if all ranks pass OK, and on all of them the status of one that failed otherwise. The
+ * detail then names that rank. */
+tg_status tgi_dist_agree(const tg_dist_grid *grid, tg_status status);
+
+typedef struct tgi_dist_value {
+    const char *name;
+    int64_t value;
+} tgi_dist_value;
+
+/* Fails on all ranks if one of at most 40 values is not the same on all of them. */
+tg_status tgi_dist_agree_values(const tg_dist_grid *grid, const tgi_dist_value *values, int count);
+
+/* Rows or columns of a layout: blocks dealt to the parts of the grid in turn. */
+typedef struct tgi_dist_axis {
+    int64_t count, block;
+    int part_count, source;
+} tgi_dist_axis;
+
+tgi_dist_axis tgi_dist_rows(const tg_dist_layout *layout, const tg_dist_grid *grid);
+tgi_dist_axis tgi_dist_cols(const tg_dist_layout *layout, const tg_dist_grid *grid);
+
+/* Returns the part that holds index i, and the place of i among those of its part. */
+int tgi_dist_find_part(const tgi_dist_axis *axis, int64_t i);
+int64_t tgi_dist_find_local(const tgi_dist_axis *axis, int64_t i);
+
+/* Returns the number of indices of a part. */
+int64_t tgi_dist_count_local(const tgi_dist_axis *axis, int part);
+
+/* Returns 1 if both axes give each index to the same part. */
+int tgi_dist_is_same_axis(const tgi_dist_axis *x, const tgi_dist_axis *y);
+
+/* Returns how many indices are in part `x_part` of x and in part `y_part` of y. Writes the place of
+ * each in x to `places` unless that is NULL. */
+int64_t tgi_dist_list_shared(const tgi_dist_axis *x, int x_part, const tgi_dist_axis *y, int y_part,
+                             int64_t *places);
+
+/* Returns INVALID_ARGUMENT if the layout is wrong on this rank. */
+tg_status tgi_dist_check_layout(const tg_dist_layout *layout, const char *name,
+                                const tg_dist_grid *grid);
+
+/* Returns INVALID_ARGUMENT if a struct lacks members, or has some that this version does not know
+ * and that are not zero. */
+tg_status tgi_dist_check_struct(const void *given, size_t known_bytes, const char *name);
+
+/* Number of values that describe a layout, and that all ranks must share. */
+enum { TGI_DIST_LAYOUT_VALUES = 8 };
+void tgi_dist_list_values(const tg_dist_layout *layout, tgi_dist_value *values);
+
+/* Returns the elements from one local row (column) to the next. */
+int64_t tgi_dist_row_stride(const tg_dist_layout *layout, const tg_dist_grid *grid);
+int64_t tgi_dist_col_stride(const tg_dist_layout *layout, const tg_dist_grid *grid);
+
+/* Does what tg_dist_redistribute does, with arguments that are known to be right. Adds to
+ * *counts. */
+tg_status tgi_dist_convert(const tg_dist_grid *grid, tg_operation op,
+                           const tg_dist_layout *source_layout, const void *source,
+                           const tg_dist_layout *target_layout, void *target,
+                           tg_dist_counts *counts);
+
+/* What the checks of a product find: the sizes, and A and B as SUMMA takes them. */
+typedef struct tgi_dist_form {
+    int64_t m, n, k;
+    tg_dist_layout a, b;        /* op(A) and op(B) in layouts that fit D's */
+    int converts_a, converts_b; /* they are not A and B as they lie */
+} tgi_dist_form;
+
+/* Checks the problem and fills *form. Errors: INVALID_ARGUMENT, and those of tg_create_plan. */
+tg_status tgi_dist_find_form(const tg_dist_grid *grid, const tg_dist_problem *problem,
+                             tgi_dist_form *form);
+
+/* op(A) or op(B) as SUMMA takes it: lines along k, of which a panel is sent to the ranks that share
+ * the lines. Two panels are under way: one is multiplied while the next one comes. */
+typedef struct tgi_dist_feed {
+    const char *data; /* my part */
+    tg_type type;
+    int64_t line_count;            /* rows of op(A), columns of op(B) that I have */
+    int64_t line_stride, k_stride; /* elements */
+    int is_along_k;                /* lines are contiguous; else steps of k are */
+    tgi_dist_axis k_axis;
+    MPI_Comm comm; /* the ranks that share my lines */
+    int part;      /* my place among them */
+    MPI_Datatype element;
+    char *panels[2];
+    MPI_Request *requests[2];
+    int request_counts[2];
+} tgi_dist_feed;
+
+/* Allocates what a feed needs for panels of `width` steps of k. */
+tg_status tgi_dist_open_feed(tgi_dist_feed *feed, int64_t width);
+void tgi_dist_close_feed(tgi_dist_feed *feed);
+
+/* Starts to send or to receive panel `number`, steps k .. k + width - 1, which one rank has. */
+tg_status tgi_dist_start_panel(tgi_dist_feed *feed, int64_t number, int64_t k, int64_t width,
+                               tg_dist_counts *counts);
+
+/* Waits until the panel is here and sets *data and the strides of its lines and of k. */
+tg_status tgi_dist_await_panel(tgi_dist_feed *feed, int64_t number, int64_t k, int64_t width,
+                               const void **data, int64_t *line_stride, int64_t *k_stride);
+
+/* Lets MPI go on with what is under way. */
+void tgi_dist_progress(tgi_dist_feed *feed);
+
+#endif

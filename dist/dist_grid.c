@@ -1,0 +1,149 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist.h"
+
+enum { DETAIL_BYTES = 512, VALUES_MAX = 40 };
+static _Thread_local char dist_detail[DETAIL_BYTES];
+
+tg_status tgi_dist_fail(tg_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(dist_detail, sizeof dist_detail, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+tg_status tgi_dist_take_detail(tg_status status)
+{
+    return status ? tgi_dist_fail(status, "%s", tg_get_error_detail()) : TG_STATUS_OK;
+}
+
+const char *tg_dist_get_error_detail(void)
+{
+    return dist_detail;
+}
+
+tg_status tgi_dist_check_mpi(int error)
+{
+    if (error == MPI_SUCCESS)
+        return TG_STATUS_OK;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    MPI_Error_string(error, text, &length);
+    return tgi_dist_fail(TG_STATUS_DEVICE_FAILURE, "MPI failed: %.400s", text);
+}
+
+tg_status tgi_dist_agree(const tg_dist_grid *grid, tg_status status)
+{
+    int mine[2] = {(int)status, grid->rank}, worst[2];
+    tg_status mpi =
+        tgi_dist_check_mpi(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, grid->comm));
+    if (mpi || worst[0] == TG_STATUS_OK)
+        return mpi;
+    char text[DETAIL_BYTES];
+    memcpy(text, dist_detail, sizeof text);
+    mpi = tgi_dist_check_mpi(MPI_Bcast(text, sizeof text, MPI_CHAR, worst[1], grid->comm));
+    if (mpi)
+        return mpi;
+    if (worst[1] == grid->rank)
+        return (tg_status)worst[0];
+    return tgi_dist_fail((tg_status)worst[0], "rank %d failed: %.480s", worst[1], text);
+}
+
+tg_status tgi_dist_agree_values(const tg_dist_grid *grid, const tgi_dist_value *values, int count)
+{
+    int64_t mine[2 * VALUES_MAX] = {0}, largest[2 * VALUES_MAX];
+    for (int i = 0; i < count; i++) {
+        mine[2 * i] = values[i].value;
+        mine[2 * i + 1] = ~values[i].value; /* its largest is the complement of the least value */
+    }
+    tg_status status = tgi_dist_check_mpi(
+        MPI_Allreduce(mine, largest, 2 * count, MPI_INT64_T, MPI_MAX, grid->comm));
+    for (int i = 0; i < count && !status; i++)
+        if (largest[2 * i] != ~largest[2 * i + 1])
+            status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                                   "%s is not the same on all ranks; pass one value on all of them",
+                                   values[i].name);
+    return status;
+}
+
+static tg_status split_grid(tg_dist_grid *grid, MPI_Comm comm)
+{
+    tg_status status = tgi_dist_check_mpi(MPI_Comm_dup(comm, &grid->comm));
+    if (status)
+        return status;
+    MPI_Comm_set_errhandler(grid->comm, MPI_ERRORS_RETURN);
+    status = tgi_dist_check_mpi(MPI_Comm_rank(grid->comm, &grid->rank));
+    grid->my_row = grid->rank / grid->col_count;
+    grid->my_col = grid->rank % grid->col_count;
+    /* The parts inherit the handler of errors. */
+    if (!status)
+        status =
+            tgi_dist_check_mpi(MPI_Comm_split(grid->comm, grid->my_row, grid->my_col, &grid->row));
+    if (!status)
+        status =
+            tgi_dist_check_mpi(MPI_Comm_split(grid->comm, grid->my_col, grid->my_row, &grid->col));
+    return status;
+}
+
+tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_dist_grid **grid)
+{
+    int is_running = 0, rank_count = 0;
+    if (!grid)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "grid is NULL; pass where to store it");
+    *grid = NULL;
+    MPI_Initialized(&is_running);
+    if (!is_running)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                             "MPI is not initialized; call MPI_Init before");
+    if (comm == MPI_COMM_NULL)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                             "comm is MPI_COMM_NULL; pass a communicator of the grid's ranks");
+    MPI_Comm_size(comm, &rank_count);
+    /* Ranks that disagree about the grid must not split it. */
+    tg_dist_grid *made = calloc(1, sizeof *made);
+    int mine[3] = {made != NULL && row_count >= 1 && col_count >= 1 &&
+                       (int64_t)row_count * col_count == rank_count,
+                   row_count == INT32_MIN ? 0 : row_count, 0};
+    mine[2] = -mine[1];
+    int least[3];
+    tg_status status = tgi_dist_check_mpi(MPI_Allreduce(mine, least, 3, MPI_INT, MPI_MIN, comm));
+    if (!status && !made)
+        status = tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY, "%zu bytes for a grid are not there",
+                               sizeof *made);
+    else if (!status && (!least[0] || least[1] != -least[2]))
+        status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "row_count = %d and col_count = %d on this rank; pass the same on "
+                               "all ranks, with a product of %d, the ranks of comm",
+                               row_count, col_count, rank_count);
+    if (!status) {
+        *made = (tg_dist_grid){.comm = MPI_COMM_NULL,
+                               .row = MPI_COMM_NULL,
+                               .col = MPI_COMM_NULL,
+                               .row_count = row_count,
+                               .col_count = col_count};
+        status = split_grid(made, comm);
+        if (status)
+            tg_dist_destroy_grid(made);
+        else
+            *grid = made;
+    } else {
+        free(made);
+    }
+    return status;
+}
+
+void tg_dist_destroy_grid(tg_dist_grid *grid)
+{
+    if (!grid)
+        return;
+    MPI_Comm *comms[] = {&grid->row, &grid->col, &grid->comm};
+    for (int i = 0; i < 3; i++)
+        if (*comms[i] != MPI_COMM_NULL)
+            MPI_Comm_free(comms[i]);
+    free(grid);
+}

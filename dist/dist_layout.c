@@ -1,0 +1,174 @@
+#include "dist.h"
+
+tgi_dist_axis tgi_dist_rows(const tg_dist_layout *layout, const tg_dist_grid *grid)
+{
+    return (tgi_dist_axis){layout->row_count, layout->row_block, grid->row_count,
+                           layout->row_source};
+}
+
+tgi_dist_axis tgi_dist_cols(const tg_dist_layout *layout, const tg_dist_grid *grid)
+{
+    return (tgi_dist_axis){layout->col_count, layout->col_block, grid->col_count,
+                           layout->col_source};
+}
+
+int tgi_dist_find_part(const tgi_dist_axis *axis, int64_t i)
+{
+    return (int)((i / axis->block + axis->source) % axis->part_count);
+}
+
+int64_t tgi_dist_find_local(const tgi_dist_axis *axis, int64_t i)
+{
+    return i / axis->block / axis->part_count * axis->block + i % axis->block;
+}
+
+int64_t tgi_dist_count_local(const tgi_dist_axis *axis, int part)
+{
+    const int place = (part - axis->source + axis->part_count) % axis->part_count;
+    const int64_t whole = axis->count / axis->block; /* blocks */
+    const int64_t rest = whole % axis->part_count;
+    const int64_t blocks = whole / axis->part_count + (place < rest);
+    return blocks * axis->block + (place == rest ? axis->count % axis->block : 0);
+}
+
+int tgi_dist_is_same_axis(const tgi_dist_axis *x, const tgi_dist_axis *y)
+{
+    return x->count == y->count && x->part_count == y->part_count &&
+           (x->part_count == 1 || (x->block == y->block && x->source == y->source));
+}
+
+int64_t tgi_dist_list_shared(const tgi_dist_axis *x, int x_part, const tgi_dist_axis *y, int y_part,
+                             int64_t *places)
+{
+    int64_t count = 0, end;
+    for (int64_t i = 0; i < x->count; i = end) {
+        /* The next index at which a part may change. The rest of a block is compared: a block may
+         * be as long as INT64_MAX. */
+        const int64_t x_rest = x->block - i % x->block, y_rest = y->block - i % y->block;
+        const int64_t rest = x_rest < y_rest ? x_rest : y_rest;
+        end = rest < x->count - i ? i + rest : x->count;
+        if (tgi_dist_find_part(x, i) != x_part || tgi_dist_find_part(y, i) != y_part)
+            continue;
+        const int64_t first = tgi_dist_find_local(x, i);
+        for (int64_t j = 0; places && j < end - i; j++)
+            places[count + j] = first + j;
+        count += end - i;
+    }
+    return count;
+}
+
+tg_status tgi_dist_check_struct(const void *given, size_t known_bytes, const char *name)
+{
+    if (!given)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "%s is NULL; pass one", name);
+    const size_t bytes = *(const size_t *)given;
+    int is_known = bytes >= known_bytes;
+    for (size_t i = known_bytes; is_known && i < bytes && bytes <= 4096; i++)
+        is_known = ((const char *)given)[i] == 0;
+    if (is_known && bytes <= 4096)
+        return TG_STATUS_OK;
+    return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                         "struct_bytes of %s is %zu, or members that this version lacks are set; "
+                         "set it to the size of the struct, %zu here",
+                         name, bytes, known_bytes);
+}
+
+/* Returns INVALID_ARGUMENT if a number is below `least` or above `most`. */
+static tg_status check_range(const char *layout, const char *member, int64_t value, int64_t least,
+                             int64_t most)
+{
+    if (value >= least && value <= most)
+        return TG_STATUS_OK;
+    return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "%s of %s is %lld; pass %lld..%lld", member,
+                         layout, (long long)value, (long long)least, (long long)most);
+}
+
+tg_status tgi_dist_check_layout(const tg_dist_layout *layout, const char *name,
+                                const tg_dist_grid *grid)
+{
+    const int64_t count_max = (int64_t)1 << 48;
+    tg_status status = tgi_dist_check_struct(layout, sizeof *layout, name);
+    if (!status && tg_get_type_bytes(layout->type) == 0)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "type of %s is %d; pass a tg_type", name,
+                             (int)layout->type);
+    if (!status)
+        status = check_range(name, "row_count", layout->row_count, 0, count_max);
+    if (!status)
+        status = check_range(name, "col_count", layout->col_count, 0, count_max);
+    if (!status)
+        status = check_range(name, "row_block", layout->row_block, 1, INT64_MAX);
+    if (!status)
+        status = check_range(name, "col_block", layout->col_block, 1, INT64_MAX);
+    if (!status)
+        status = check_range(name, "row_source", layout->row_source, 0, grid->row_count - 1);
+    if (!status)
+        status = check_range(name, "col_source", layout->col_source, 0, grid->col_count - 1);
+    if (!status)
+        status = check_range(name, "is_row_major", layout->is_row_major, 0, 1);
+    if (!status && layout->local_leading_dimension != 0) {
+        const tgi_dist_axis rows = tgi_dist_rows(layout, grid), cols = tgi_dist_cols(layout, grid);
+        status = check_range(name, "local_leading_dimension", layout->local_leading_dimension,
+                             layout->is_row_major ? tgi_dist_count_local(&cols, grid->my_col)
+                                                  : tgi_dist_count_local(&rows, grid->my_row),
+                             count_max);
+    }
+    return status;
+}
+
+void tgi_dist_list_values(const tg_dist_layout *layout, tgi_dist_value *values)
+{
+    const tgi_dist_value all[TGI_DIST_LAYOUT_VALUES] = {
+        {"type of a layout", layout->type},
+        {"row_count of a layout", layout->row_count},
+        {"col_count of a layout", layout->col_count},
+        {"row_block of a layout", layout->row_block},
+        {"col_block of a layout", layout->col_block},
+        {"row_source of a layout", layout->row_source},
+        {"col_source of a layout", layout->col_source},
+        {"is_row_major of a layout", layout->is_row_major}};
+    for (int i = 0; i < TGI_DIST_LAYOUT_VALUES; i++)
+        values[i] = all[i];
+}
+
+/* Returns the leading dimension, or the least possible one if it is not given. */
+static int64_t find_leading_dimension(const tg_dist_layout *layout, const tg_dist_grid *grid)
+{
+    if (layout->local_leading_dimension)
+        return layout->local_leading_dimension;
+    const tgi_dist_axis rows = tgi_dist_rows(layout, grid), cols = tgi_dist_cols(layout, grid);
+    const int64_t least = layout->is_row_major ? tgi_dist_count_local(&cols, grid->my_col)
+                                               : tgi_dist_count_local(&rows, grid->my_row);
+    return least > 1 ? least : 1;
+}
+
+int64_t tgi_dist_row_stride(const tg_dist_layout *layout, const tg_dist_grid *grid)
+{
+    return layout->is_row_major ? find_leading_dimension(layout, grid) : 1;
+}
+
+int64_t tgi_dist_col_stride(const tg_dist_layout *layout, const tg_dist_grid *grid)
+{
+    return layout->is_row_major ? 1 : find_leading_dimension(layout, grid);
+}
+
+tg_status tg_dist_get_local_size(const tg_dist_layout *layout, const tg_dist_grid *grid,
+                                 int grid_row, int grid_col, int64_t *rows, int64_t *cols)
+{
+    if (!grid || !rows || !cols)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "%s is NULL; pass one",
+                             !grid   ? "grid"
+                             : !rows ? "rows"
+                                     : "cols");
+    tg_status status = check_range("the rank", "grid_row", grid_row, 0, grid->row_count - 1);
+    if (!status)
+        status = check_range("the rank", "grid_col", grid_col, 0, grid->col_count - 1);
+    if (!status)
+        status = tgi_dist_check_layout(layout, "layout", grid);
+    if (status)
+        return status;
+    const tgi_dist_axis row_axis = tgi_dist_rows(layout, grid);
+    const tgi_dist_axis col_axis = tgi_dist_cols(layout, grid);
+    *rows = tgi_dist_count_local(&row_axis, grid_row);
+    *cols = tgi_dist_count_local(&col_axis, grid_col);
+    return TG_STATUS_OK;
+}

@@ -1,0 +1,171 @@
+/*
+ * tilegemm: attention, for any length, any strides, with a stated error bound.
+ *
+ *     D = softmax(scale * Q K^T + bias) V
+ *
+ * Q is m x head_size for each batch entry and query head, K is n x head_size and V n x v_head_size
+ * for each head of keys, D is m x v_head_size. The score matrix is never in memory. The smallest
+ * program, for arrays [batch][head][row][element] without gaps:
+ *
+ *     tg_attention attention;
+ *     tg_init_attention(&attention, sizeof attention, TG_TYPE_FP32, 1, 8, 8, m, n, 64);
+ *     attention.q.data = q, attention.k.data = k, attention.v.data = v, attention.d.data = d;
+ *     if (tg_attend(NULL, &attention) != TG_STATUS_OK) puts(tg_get_error_detail());
+ *
+ * Structs, statuses, contexts, streams, ownership and threads follow tilegemm.h. Attention runs on
+ * device "cpu". The bits of a row of D depend on its own query, its keys and the instruction set
+ * alone: never on the number of threads, the batch, the other rows or where memory lies.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TILEGEMM_ATTENTION_H
+#define TILEGEMM_ATTENTION_H
+
+#include "tilegemm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --------------------------------------------------------------------- attention, since 0.1 -- */
+
+/* Element e of row r of head h of batch entry b is at
+ *     data + b * batch_stride + h * head_stride + r * row_stride + e * element_stride.
+ * Strides count elements and may be negative or zero; those of an output keep its elements
+ * distinct. This struct never changes. */
+typedef struct tg_heads {
+    void *data; /* not owned; written in D and log_sum_exp alone */
+    int64_t batch_stride, head_stride, row_stride, element_stride;
+} tg_heads;
+
+/* A query at place i may see key j where the difference allows it. */
+typedef enum tg_causal {
+    TG_CAUSAL_NONE = 0,
+    TG_CAUSAL_TOP_LEFT = 1,    /* j <= i: the first query stands beside the first key */
+    TG_CAUSAL_BOTTOM_RIGHT = 2 /* j <= i + keys - queries of the batch entry: the last ones do */
+} tg_causal;
+
+/* One attention. Fill it with tg_init_attention and change what differs.
+ *
+ * m, n and head counts are at most 2^31 - 1, head sizes at most 65536. No operand reaches over more
+ * than 2^61 bytes. A problem beyond these limits is refused with SIZE_OVERFLOW.
+ *
+ * The score of query i and key j, in the order of its steps, is
+ *     s = scale * (q_i k_j);  s = soft_cap * tanh(s / soft_cap);  s = s + bias - slope * |p - j|
+ * where p = i, or i + keys - queries with TG_CAUSAL_BOTTOM_RIGHT. A key that the mask, the window
+ * or a length hides has weight zero and is not read into D, whatever it holds. A key whose score is
+ * -Inf has weight zero too, but its V is multiplied by that zero. A row that sees no key is zero,
+ * with log_sum_exp -Inf. A NaN or +Inf among the scores of a row makes the row NaN.
+ *
+ * Sums and scores are FP32, or FP64 for FP64 inputs, with unit roundoff u. Every element of D obeys
+ *     |d - exact| <= (2 e + g) sum_j w_j |v_j| + u_D |exact| + n 2^-125 max|v|
+ * where w_j are the exact weights, u_D is the unit roundoff of D's type,
+ * g = (2 min(n, 240) + 4 n / 240 + 40) u, and e = exp(t) - 1 with t the largest, over the keys that
+ * the row sees, of
+ *     (head_size + 16) u * (scale |q_i||k_j| + soft_cap + |bias| + slope |p - j|).
+ * For FP64, 2^-125 reads 2^-1021. Subnormal numbers of D's type have their own half unit. An
+ * element l of log_sum_exp obeys |l - exact| <= t + g + 8 u |exact|. */
+typedef struct tg_attention {
+    size_t struct_bytes;
+    tg_type type; /* FP32, FP64, BF16 or FP16: Q, K, V and D have it */
+    tg_causal causal;
+    int64_t batch_count;               /* >= 0 */
+    int64_t head_count, kv_head_count; /* >= 1; heads of K and V divide those of Q: query head h
+                                            reads head h / (head_count / kv_head_count) */
+    int64_t m, n;                      /* >= 0; the largest lengths where the entries differ */
+    int64_t head_size, v_head_size;    /* >= 1 */
+    tg_heads q, k, v, d;
+    double scale;                    /* finite; 1 / sqrt(head_size) after tg_init_attention */
+    int64_t keys_before, keys_after; /* window around p: p - keys_before <= j <= p + keys_after;
+                                            -1: no limit, as after tg_init_attention */
+    double soft_cap;                 /* 0: none, else positive */
+    /* The members from here on add operands; each is absent while its flag is 0. */
+    int has_bias;        /* one value for each query and key, added to the score */
+    int has_slopes;      /* ALiBi: one factor for each query head */
+    int has_log_sum_exp; /* a second output, ln sum_j exp(s_j) of each row */
+    int has_query_offsets, has_key_offsets; /* batch entries of different lengths */
+    int has_key_lengths;                    /* only the first keys of each batch entry count */
+    tg_heads bias; /* batch x head x m x n values of the sums' type; strides of 0 broadcast */
+    tg_heads log_sum_exp; /* batch x head x m values of the sums' type; no element_stride */
+    const void *slopes;   /* head_count values of the sums' type */
+    /* Lists have a value for each batch entry, offsets one more. With offsets, the rows of entry b
+     * are rows offsets[b] .. offsets[b + 1] - 1 of one long tensor, whose batch_stride is not used;
+     * query offsets hold for Q, D, bias and log_sum_exp, key offsets for K and V. Values are read,
+     * and on the CPU checked, when the plan is executed. */
+    const int32_t *query_offsets, *key_offsets, *key_lengths;
+    /* Keys in pages: with page_rows > 0, key j of entry b is row j % page_rows of entry
+     * pages[b * pages_stride + j / page_rows] of K and V, whose batch_stride leads from page to
+     * page. */
+    int64_t page_rows;    /* 0: none, else >= 1; GPUs will ask for multiples of 16 */
+    int64_t page_count;   /* entries of K and V */
+    int64_t pages_stride; /* >= pages of n keys */
+    const int32_t *pages;
+} tg_attention;
+
+/* Sets *attention, which has `struct_bytes` bytes, to attention without a mask on tensors
+ * [batch][head][row][element] without gaps, with data NULL. V has the head size of K. Errors:
+ * INVALID_ARGUMENT. */
+TG_API tg_status tg_init_attention(tg_attention *attention, size_t struct_bytes, tg_type type,
+                                   int64_t batch_count, int64_t head_count, int64_t kv_head_count,
+                                   int64_t m, int64_t n, int64_t head_size);
+
+/* -------------------------------------------------------------------------- plan, since 0.1 -- */
+
+/* A plan of one attention: immutable, reusable, thread safe. */
+typedef struct tg_attention_plan tg_attention_plan;
+
+/* Plans an attention, whose pointers are ignored. `context` may be NULL: the default one. The
+ * caller owns *plan and passes it to tg_destroy_attention_plan while the context lives. Errors:
+ * INVALID_ARGUMENT, SIZE_OVERFLOW, OVERLAP (an output's elements share memory), UNSUPPORTED,
+ * OUT_OF_MEMORY; then *plan is NULL. */
+TG_API tg_status tg_create_attention_plan(tg_context *context, const tg_attention *attention,
+                                          tg_attention_plan **plan);
+
+/* Frees the plan. NULL is allowed. */
+TG_API void tg_destroy_attention_plan(tg_attention_plan *plan);
+
+/* Returns the name of the plan's kernel, which lives as long as the plan. */
+TG_API const char *tg_get_attention_kernel(const tg_attention_plan *plan);
+
+/* Returns the bytes of workspace that an execution needs. */
+TG_API int64_t tg_get_attention_workspace_bytes(const tg_attention_plan *plan);
+
+/* Runs the plan on the pointers of `attention`, whose other members must be those of the plan.
+ * `workspace` has `workspace_bytes` bytes, aligned to 64, or is NULL: the context's own. `stream`
+ * is NULL on the CPU. An output must lie outside the address range of every input. Errors:
+ * INVALID_ARGUMENT (a needed pointer is NULL, or a list's value is out of range), OVERLAP,
+ * WORKSPACE_TOO_SMALL, OUT_OF_MEMORY; then D is untouched. */
+TG_API tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
+                                      void *workspace, int64_t workspace_bytes, void *stream);
+
+/* Plans and executes. `context` may be NULL: the default one. Errors: those of both. */
+TG_API tg_status tg_attend(tg_context *context, const tg_attention *attention);
+
+/* ------------------------------------------------------------- attention as text, since 0.1 -- */
+
+/* An attention as text is batch,heads,kv_heads,m,n,head_size, then what differs from
+ * tg_init_attention, each part after a colon:
+ *     1,16,16,1024,1024,64               FP32, tensors [batch][head][row][element]
+ *     1,32,8,1,4096,128:bf16:dv=64       type; head size of V
+ *     2,8,8,100,300,64:causal=top_left:before=128:after=0:scale=0.5:cap=30
+ *     2,8,8,100,300,64:causal            bottom right
+ *     2,8,8,100,300,64:bias:slopes:lse   operands that are there; bias and lse without gaps
+ *     4,8,8,1,900,64:lengths:pages=16x300x64     rows of a page, pages, pages of a batch entry
+ *     4,8,8,50,60,64:qoffsets:koffsets
+ *     1,8,8,100,100,64:qb=9:qh=64:qr=512:qe=1    batch, head, row and element stride of a tensor:
+ *                                        q, k, v, d, b (bias), l (log_sum_exp)
+ * Data and lists are not part of the text. */
+
+/* Fills *attention, which has `struct_bytes` bytes. Errors: INVALID_ARGUMENT, which names the part,
+ * and OUT_OF_MEMORY. */
+TG_API tg_status tg_parse_attention(const char *text, tg_attention *attention, size_t struct_bytes);
+
+/* Writes the shortest text of the attention, with its NUL, into `text`, which has `text_bytes`
+ * bytes; 1024 always suffice. Errors: INVALID_ARGUMENT where `text_bytes` is too small, and those
+ * of tg_create_attention_plan. */
+TG_API tg_status tg_format_attention(const tg_attention *attention, char *text, size_t text_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TILEGEMM_ATTENTION_H */

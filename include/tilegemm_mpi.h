@@ -1,0 +1,113 @@
+/*
+ * Products of matrices that are distributed over the processes of MPI:
+ *
+ *     D = alpha * op(A) * op(B) + beta * C
+ *
+ * Library tilegemm_mpi, which is linked with tilegemm and MPI. Each process (rank) holds its part
+ * of each matrix and multiplies parts by tilegemm. Structs, statuses and ownership follow the rules
+ * of tilegemm.h. Functions marked "collective" are called by all ranks of the grid in one order,
+ * with the same shapes, layouts, types, alpha and beta. If the arguments of one rank are wrong, or
+ * if it has no memory, the call fails on all of them: the detail of the others names the rank. Only
+ * a NULL grid fails on its rank alone. If a rank dies, mpirun ends the others and says so.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TILEGEMM_MPI_H
+#define TILEGEMM_MPI_H
+
+#include <mpi.h>
+
+#include "tilegemm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------- grid, since 0.1 -- */
+
+/* The ranks of a communicator as rows and columns: rank r is in row r / col_count. */
+typedef struct tg_dist_grid tg_dist_grid;
+
+/* Makes a grid of all ranks of `comm`, row_count * col_count in number. Collective over `comm`,
+ * which is duplicated, not kept. MPI is initialized; all calls on a grid come from the thread that
+ * MPI allows. On success the caller owns *grid and passes it to tg_dist_destroy_grid. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE_FAILURE (MPI failed); then *grid is NULL. */
+TG_API tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count,
+                                     tg_dist_grid **grid);
+
+/* Frees the grid before MPI_Finalize. Collective. NULL is allowed. */
+TG_API void tg_dist_destroy_grid(tg_dist_grid *grid);
+
+/* Returns the detail of the calling thread's last failed tg_dist call, as tg_get_error_detail does
+ * for those of tilegemm.h. */
+TG_API const char *tg_dist_get_error_detail(void);
+
+/* ----------------------------------------------------------------------- layout, since 0.1 -- */
+
+/* A block-cyclic layout, as ScaLAPACK describes one. Rows are cut into blocks of row_block, the
+ * last one shorter. Block p is in row (row_source + p) mod (rows of the grid); columns alike. A
+ * rank stores its elements as one local matrix in the order of their global indices. Blocks that
+ * reach over all rows or all columns, or a grid of one row or column, make a layout
+ * one-dimensional. */
+typedef struct tg_dist_layout {
+    size_t struct_bytes;
+    tg_type type;
+    int64_t row_count, col_count;    /* 0..2^48, the global matrix */
+    int64_t row_block, col_block;    /* >= 1 */
+    int row_source, col_source;      /* row and column of the grid that hold the first block */
+    int is_row_major;                /* 0: local columns are contiguous, as ScaLAPACK's are */
+    int64_t local_leading_dimension; /* elements between local columns (rows if is_row_major);
+                                         of this rank alone; 0: the least possible */
+} tg_dist_layout;
+
+/* Sets *rows and *cols to the size of the local matrix of the rank in that place of the grid; it
+ * may be 0. Errors: INVALID_ARGUMENT. */
+TG_API tg_status tg_dist_get_local_size(const tg_dist_layout *layout, const tg_dist_grid *grid,
+                                        int grid_row, int grid_col, int64_t *rows, int64_t *cols);
+
+/* Bytes that a call moved between this rank and others. The messages of the agreement on errors do
+ * not count. */
+typedef struct tg_dist_counts {
+    size_t struct_bytes;
+    int64_t bytes_sent, bytes_received;
+} tg_dist_counts;
+
+/* Copies a matrix from one layout to another of the same grid and type, transposed where `op` says
+ * so. `source` and `target` are local matrices, which do not overlap. `counts` may be NULL.
+ * Collective. Errors: INVALID_ARGUMENT, SIZE_OVERFLOW (a message above 2^31 - 1 elements),
+ * OUT_OF_MEMORY, DEVICE_FAILURE. */
+TG_API tg_status tg_dist_redistribute(const tg_dist_grid *grid, tg_operation op,
+                                      const tg_dist_layout *source_layout, const void *source,
+                                      const tg_dist_layout *target_layout, void *target,
+                                      tg_dist_counts *counts);
+
+/* ---------------------------------------------------------------------- product, since 0.1 -- */
+
+/* One product. Types are those that tg_problem allows. C has D's layout. */
+typedef struct tg_dist_problem {
+    size_t struct_bytes;
+    const tg_dist_layout *a, *b, *d;
+    tg_operation op_a, op_b;
+    double alpha, beta; /* alpha = 0: A and B are not read; beta = 0: C is not read */
+} tg_dist_problem;
+
+/* Multiplies, with the local matrices of this rank. `context` is one of the CPU (NULL: the default
+ * one). `c` is D itself or does not overlap it. An A or B whose layout does not fit D's is first
+ * copied to one that does (docs/distributed.md). Panels of k are sent while the panels before them
+ * are multiplied. D keeps the bound of tg_precision; its bits depend on grid and layouts. `counts`
+ * may be NULL. Collective. Errors: those of tg_multiply and of tg_dist_redistribute; then D is
+ * undefined unless an argument was wrong. */
+TG_API tg_status tg_dist_multiply(const tg_dist_grid *grid, tg_context *context,
+                                  const tg_dist_problem *problem, const void *a, const void *b,
+                                  const void *c, void *d, tg_dist_counts *counts);
+
+/* Sets *counts, whose struct_bytes is set, to what tg_dist_multiply sends and receives on the rank
+ * in that place of the grid. Nothing is sent, and the call is not collective. Errors:
+ * INVALID_ARGUMENT, and those of tg_create_plan. */
+TG_API tg_status tg_dist_predict_counts(const tg_dist_grid *grid, const tg_dist_problem *problem,
+                                        int grid_row, int grid_col, tg_dist_counts *counts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TILEGEMM_MPI_H */

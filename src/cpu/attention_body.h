@@ -1,0 +1,213 @@
+/*
+ * The softmax between the two products of attention, included once for each instruction set and
+ * type of the sums. Lanes are queries: a row of a block is one key, so that nothing is added across
+ * lanes, and a lane's operations do not depend on its neighbours.
+ */
+#include <math.h>
+
+#include "cpu/attention_isa.h"
+#include "cpu/names.h"
+
+#if ACC_IS_FP32
+#define EXPONENT_SHIFT 23
+#define EXPONENT_BIAS 127
+#define ROUND_TO_INTEGER 0x1.8p23f
+typedef int32_t ACC_LOCAL(lanes) __attribute__((vector_size(sizeof(ACC(vec)))));
+#else
+#define EXPONENT_SHIFT 52
+#define EXPONENT_BIAS 1023
+#define ROUND_TO_INTEGER 0x1.8p52
+typedef int64_t ACC_LOCAL(lanes) __attribute__((vector_size(sizeof(ACC(vec)))));
+#endif
+
+/*
+ * Returns 2^x for x <= 0, with a relative error below 2.5 units roundoff; 1 for 0, 0 below
+ * -EXPONENT_BIAS + 0.5, NaN for NaN. With n the nearest integer and f = x - n, 2^f is 1 + f r(f),
+ * where r is a polynomial that interpolates (2^f - 1) / f at Chebyshev's points of [-1/2, 1/2].
+ */
+INLINE ACC(vec) ACC_LOCAL(exp2)(ACC(vec) x)
+{
+#if ACC_IS_FP32
+    static const float terms[] = {0x1.4413896e1ad27p-13f, 0x1.5f0890162a90ap-10f,
+                                  0x1.3b2a53045179ap-7f,  0x1.c6af6cdbbdcc7p-5f,
+                                  0x1.ebfbe00e63baep-3f,  0x1.62e4302fc626ep-1f};
+#else
+    static const double terms[] = {
+        0x1.e9d3fe3952179p-32, 0x1.e6063f7217bc6p-28, 0x1.b524fae627834p-24, 0x1.62bfd47773353p-20,
+        0x1.ffcbfc670dcd4p-17, 0x1.430913096fd9fp-13, 0x1.5d87fe78a5276p-10, 0x1.3b2ab6fba1ddap-7,
+        0x1.c6b08d704a0c2p-5,  0x1.ebfbdff82c598p-3,  0x1.62e42fefa39efp-1};
+#endif
+    const ACC(vec) round = ACC(set)(ROUND_TO_INTEGER);
+    const ACC(vec) y = ACC(max)(ACC(set)(-EXPONENT_BIAS), x);
+    ACC(vec) shifted = y + round;
+    KEEP_IN_REGISTER(shifted);
+    const ACC(vec) f = y - (shifted - round);
+    ACC(vec) r = ACC(set)(terms[0]);
+#pragma GCC unroll 11
+    for (int i = 1; i < (int)(sizeof terms / sizeof terms[0]); i++)
+        r = ACC(fma)(r, f, ACC(set)(terms[i]));
+    r = ACC(fma)(r, f, ACC(set)(1));
+    const ACC_LOCAL(lanes) power =
+        ((ACC_LOCAL(lanes))shifted << EXPONENT_SHIFT) +
+        ((ACC_LOCAL(lanes)){0} +
+         ((__typeof__((ACC_LOCAL(lanes)){0}[0]))EXPONENT_BIAS << EXPONENT_SHIFT));
+    return ACC(mul)(r, (ACC(vec))power);
+}
+
+/* Returns x with the sign bit cleared. */
+INLINE ACC(vec) ACC_LOCAL(magnitude)(ACC(vec) x)
+{
+    const ACC_LOCAL(lanes) sign = (ACC_LOCAL(lanes))ACC(set)((ACC(elem)) - 0.0);
+    return (ACC(vec))((ACC_LOCAL(lanes))x & ~sign);
+}
+
+/* Returns cap tanh(x / cap), by 2^-2|y|, whose exponent never overflows. */
+INLINE ACC(vec) ACC_LOCAL(soften)(ACC(vec) x, ACC(elem) cap, ACC(elem) inverse)
+{
+    const ACC_LOCAL(lanes) sign = (ACC_LOCAL(lanes))ACC(set)((ACC(elem)) - 0.0);
+    const ACC(vec) one = ACC(set)(1);
+    /* 2 log2(e), which turns e^-2y into a power of two */
+    const ACC(vec) y = ACC(mul)(ACC_LOCAL(magnitude)(x), ACC(set)(inverse));
+    const ACC(vec) power = ACC_LOCAL(exp2)(ACC(mul)(y, ACC(set)((ACC(elem)) - 2.8853900817779268)));
+    const ACC(vec) size = ACC(mul)(ACC(set)(cap), (one - power) / (one + power));
+    return (ACC(vec))((ACC_LOCAL(lanes))size | ((ACC_LOCAL(lanes))x & sign));
+}
+
+/* Returns 0 where the largest score is -Inf: no key was seen, and all weights are zero. */
+INLINE ACC(vec) ACC_LOCAL(replace_infinite)(ACC(vec) largest)
+{
+    const ACC(vec) lowest = ACC(set)((ACC(elem)) - INFINITY);
+    return (ACC(vec))((ACC_LOCAL(lanes))largest & ~(ACC_LOCAL(lanes))(largest == lowest));
+}
+
+/* Finishes the scores of one vector of queries. Returns the largest. The flags are constants after
+ * inlining. */
+INLINE ACC(vec) ACC_LOCAL(finish_scores)(const tgi_attention_block *b, int64_t row, int64_t col,
+                                         ACC(vec) largest, const int is_plain)
+{
+    const ACC(vec) scale = ACC(set)((ACC(elem))b->scale);
+    const ACC(vec) lowest = ACC(set)((ACC(elem)) - INFINITY);
+    ACC(vec) low = ACC(zero)(), high = low, slope = low, place = low;
+    if (b->low) {
+        low = ACC(load)((const ACC(elem) *)b->low + col);
+        high = ACC(load)((const ACC(elem) *)b->high + col);
+    }
+    if (b->slopes) {
+        slope = ACC(load)((const ACC(elem) *)b->slopes + col);
+        place = ACC(load)((const ACC(elem) *)b->places + col);
+    }
+    for (int64_t j = 0; j < b->keys; j++) {
+        ACC(elem) *at = (ACC(elem) *)b->scores + j * row + col;
+        ACC(vec) s = ACC(mul)(ACC(load)(at), scale);
+        if (!is_plain) {
+            const ACC(vec) key = ACC(set)((ACC(elem))j);
+            KEEP_IN_REGISTER(s); /* a plain block rounds the product too */
+            if (b->cap != 0.0)
+                s = ACC_LOCAL(soften)(s, (ACC(elem))b->cap, (ACC(elem))b->cap_inverse);
+            if (b->bias)
+                s = s + ACC(load)((const ACC(elem) *)b->bias + j * row + col);
+            if (b->slopes) {
+                ACC(vec) fall = ACC(mul)(slope, ACC_LOCAL(magnitude)(place - key));
+                KEEP_IN_REGISTER(fall);
+                s = s - fall;
+            }
+            if (b->low) {
+                const ACC_LOCAL(lanes) is_seen =
+                    (ACC_LOCAL(lanes))(key >= low) & (ACC_LOCAL(lanes))(key < high);
+                s = (ACC(vec))(((ACC_LOCAL(lanes))s & is_seen) |
+                               ((ACC_LOCAL(lanes))lowest & ~is_seen));
+            }
+        }
+        ACC(store)(at, s);
+        largest = ACC(max)(s, largest);
+    }
+    return largest;
+}
+
+static TARGET void ACC_LOCAL(attention_weigh)(const tgi_attention_block *b,
+                                              const tgi_attention_state *state)
+{
+    const int is_plain = b->cap == 0.0 && !b->bias && !b->slopes && !b->low;
+    const int64_t row = state->row;
+    for (int64_t col = 0; col < state->cols; col += VECTOR_ELEMS) {
+        ACC(elem) *rows = (ACC(elem) *)state->rows + col;
+        ACC(elem) *scores = (ACC(elem) *)b->scores + col;
+        const ACC(vec) before = ACC(load)(rows + (state->size + 1) * row);
+        const ACC(vec) largest = is_plain ? ACC_LOCAL(finish_scores)(b, row, col, before, 1)
+                                          : ACC_LOCAL(finish_scores)(b, row, col, before, 0);
+        const ACC(vec) base = ACC_LOCAL(replace_infinite)(largest);
+        ACC(vec) added = ACC(zero)();
+        for (int64_t j = 0; j < b->keys; j++) {
+            const ACC(vec) weight = ACC_LOCAL(exp2)(ACC(load)(scores + j * row) - base);
+            ACC(store)(scores + j * row, weight);
+            added = added + weight;
+        }
+        const ACC(vec) factor = ACC_LOCAL(exp2)(before - base);
+        for (int64_t i = 0; i < state->size; i++)
+            ACC(store)(rows + i * row, ACC(mul)(ACC(load)(rows + i * row), factor));
+        /* The sum of the weights takes the roundings of a column of V that is 1. */
+        ACC(vec) sum = ACC(mul)(ACC(load)(rows + state->size * row), factor);
+        KEEP_IN_REGISTER(sum);
+        ACC(store)(rows + state->size * row, sum + added);
+        ACC(store)(rows + (state->size + 1) * row, largest);
+    }
+}
+
+static TARGET void ACC_LOCAL(attention_merge)(const tgi_attention_state *state,
+                                              const void *later_rows)
+{
+    const int64_t row = state->row;
+    for (int64_t col = 0; col < state->cols; col += VECTOR_ELEMS) {
+        ACC(elem) *rows = (ACC(elem) *)state->rows + col;
+        const ACC(elem) *later = (const ACC(elem) *)later_rows + col;
+        const ACC(vec) before = ACC(load)(rows + (state->size + 1) * row);
+        const ACC(vec) after = ACC(load)(later + (state->size + 1) * row);
+        const ACC(vec) largest = ACC(max)(before, after);
+        const ACC(vec) base = ACC_LOCAL(replace_infinite)(largest);
+        const ACC(vec) factor = ACC_LOCAL(exp2)(before - base);
+        const ACC(vec) later_factor = ACC_LOCAL(exp2)(after - base);
+        for (int64_t i = 0; i <= state->size; i++) {
+            const ACC(vec) sum = ACC(mul)(ACC(load)(rows + i * row), factor);
+            ACC(store)(rows + i * row, ACC(fma)(ACC(load)(later + i * row), later_factor, sum));
+        }
+        ACC(store)(rows + (state->size + 1) * row, largest);
+    }
+}
+
+static TARGET void ACC_LOCAL(attention_divide)(const tgi_attention_state *state)
+{
+    const int64_t row = state->row;
+    const ACC_LOCAL(lanes) one = (ACC_LOCAL(lanes))ACC(set)(1);
+    for (int64_t col = 0; col < state->cols; col += VECTOR_ELEMS) {
+        ACC(elem) *rows = (ACC(elem) *)state->rows + col;
+        const ACC(vec) sum = ACC(load)(rows + state->size * row);
+        const ACC(vec) divisor =
+            (ACC(vec))((ACC_LOCAL(lanes))sum | ((ACC_LOCAL(lanes))(sum == ACC(zero)()) & one));
+        for (int64_t i = 0; i < state->size; i++)
+            ACC(store)(rows + i * row, ACC(load)(rows + i * row) / divisor);
+    }
+}
+
+static TARGET int ACC_LOCAL(attention_is_finite)(const void *rows, int64_t stride, int64_t count,
+                                                 int64_t size)
+{
+    const ACC(vec) zero = ACC(zero)();
+    ACC(vec) sum = zero, other = zero;
+    for (int64_t j = 0; j < count; j++) {
+        const ACC(elem) *row = (const ACC(elem) *)rows + j * stride;
+        int64_t e = 0;
+        for (; e + 2 * VECTOR_ELEMS <= size; e += 2 * VECTOR_ELEMS) { /* Inf 0 is NaN */
+            sum = ACC(fma)(ACC(load)(row + e), zero, sum);
+            other = ACC(fma)(ACC(load)(row + e + VECTOR_ELEMS), zero, other);
+        }
+        for (; e < size; e += VECTOR_ELEMS) {
+            const int left = size - e < VECTOR_ELEMS ? (int)(size - e) : VECTOR_ELEMS;
+            sum = ACC(fma)(ACC(load_some)(row + e, left), zero, sum);
+        }
+    }
+    return ACC(sum)(sum + other) == 0;
+}
+
+#undef EXPONENT_SHIFT
+#undef EXPONENT_BIAS
+#undef ROUND_TO_INTEGER

@@ -1,0 +1,212 @@
+/* Attention on the CPU: operands on their way to and from the blocks of a thread. */
+#include <math.h>
+#include <string.h>
+
+#include "core/dtype.h"
+#include "cpu/attention_tasks.h"
+
+#define LOG2_E 1.4426950408889634
+#define LN_2 0.6931471805599453
+
+static int64_t least_of(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+static int64_t largest_of(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+int64_t tgi_attention_find_row(const tgi_attention_run *run, const tgi_attention_item *item,
+                               int64_t c, int64_t *entry, int64_t *row)
+{
+    const tg_attention *a = run->attention;
+    const int64_t place = item->first + c;
+    *row = place % item->queries;
+    *entry = item->batch;
+    if (a->has_query_offsets) {
+        *row += a->query_offsets[item->batch];
+        *entry = 0;
+    }
+    return item->kv_head * run->group + place / item->queries;
+}
+
+/* Sets the keys that query `c` sees, low .. high - 1, and its slope and place. */
+static void find_keys(const tgi_attention_run *run, const tgi_attention_item *item,
+                      const tgi_attention_room *room, int64_t c)
+{
+    const tg_attention *a = run->attention;
+    const int is_fp64 = tgi_attention_is_fp64(run);
+    const int64_t i = (item->first + c) % item->queries;
+    const int64_t head = item->kv_head * run->group + (item->first + c) / item->queries;
+    const int64_t place = a->causal == TG_CAUSAL_BOTTOM_RIGHT ? i + item->keys - item->queries : i;
+    int64_t low = 0, high = item->keys;
+    if (a->causal != TG_CAUSAL_NONE)
+        high = least_of(high, place + 1);
+    if (a->keys_after >= 0)
+        high = least_of(high, place + a->keys_after + 1);
+    if (a->keys_before >= 0)
+        low = largest_of(low, place - a->keys_before);
+    ((int64_t *)room->lows)[c] = low;
+    ((int64_t *)room->highs)[c] = largest_of(high, low);
+    ((int64_t *)room->places)[c] = place;
+    if (a->has_slopes)
+        tgi_attention_write(room->slopes, c, is_fp64,
+                            tgi_attention_read(a->slopes, head, is_fp64) * LOG2_E);
+}
+
+void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attention_item *item,
+                                const tgi_attention_room *room)
+{
+    const tg_attention *a = run->attention;
+    const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
+    memset(room->queries, 0, (size_t)(run->panel_count * a->head_size * cols * bytes));
+    for (int64_t c = 0; c < item->count;) {
+        /* A run of queries lies in one head and one panel. */
+        int64_t entry, row;
+        const int64_t head = tgi_attention_find_row(run, item, c, &entry, &row);
+        int64_t count = least_of(item->count - c, cols - c % cols);
+        count = least_of(count, item->queries - (item->first + c) % item->queries);
+        const tgi_copy copy = {
+            .target = room->queries + (c / cols * a->head_size * cols + c % cols) * bytes,
+            .target_stride = cols,
+            .source = tgi_attention_at(&a->q, tgi_type_bytes(a->type), entry, head, row, 0),
+            .outer = a->head_size,
+            .inner = count,
+            .padded = count,
+            .outer_stride = a->q.element_stride,
+            .inner_stride = a->q.row_stride};
+        run->kernels->widen(&copy);
+        c += count;
+    }
+    for (int64_t c = 0; c < item->count; c++)
+        find_keys(run, item, room, c);
+    /* Columns without a query see no key. */
+    for (int64_t c = item->count; c < run->panel_count * cols; c++) {
+        ((int64_t *)room->lows)[c] = ((int64_t *)room->highs)[c] = 0;
+        ((int64_t *)room->places)[c] = 0;
+        tgi_attention_write(room->slopes, c, tgi_attention_is_fp64(run), 0.0);
+    }
+}
+
+tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
+                                           const tgi_attention_item *item, const tg_heads *heads,
+                                           int64_t size, int64_t first, int64_t count, void *room)
+{
+    const tg_attention *a = run->attention;
+    const int64_t bytes = tgi_type_bytes(a->type);
+    const int is_converted = bytes != run->tiles->accum_bytes;
+    const int64_t row = first + (a->has_key_offsets ? a->key_offsets[item->batch] : 0);
+    const int64_t entry = a->has_key_offsets ? 0 : item->batch;
+    if (!is_converted && a->page_rows == 0 && heads->element_stride == 1)
+        return (tgi_attention_rows){tgi_attention_at(heads, bytes, entry, item->kv_head, row, 0),
+                                    heads->row_stride};
+    for (int64_t j = 0; j < count;) {
+        int64_t from_entry = entry, from_row = row + j, run_rows = count - j;
+        if (a->page_rows > 0) {
+            const int64_t page = (first + j) / a->page_rows;
+            from_row = (first + j) % a->page_rows;
+            from_entry = a->pages[item->batch * a->pages_stride + page];
+            run_rows = least_of(run_rows, a->page_rows - from_row);
+        }
+        const tgi_copy copy = {
+            .target = (char *)room + j * size * run->tiles->accum_bytes,
+            .target_stride = size,
+            .source = tgi_attention_at(heads, bytes, from_entry, item->kv_head, from_row, 0),
+            .outer = run_rows,
+            .inner = size,
+            .padded = size,
+            .outer_stride = heads->row_stride,
+            .inner_stride = heads->element_stride};
+        run->kernels->widen(&copy);
+        j += run_rows;
+    }
+    return (tgi_attention_rows){room, size};
+}
+
+void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_item *item,
+                             const tgi_attention_room *room, int64_t panel, int64_t first,
+                             int64_t count)
+{
+    const tg_attention *a = run->attention;
+    const int is_fp64 = tgi_attention_is_fp64(run);
+    const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
+    const int64_t used = tgi_attention_count_cols(run, item, panel);
+    for (int64_t c = 0; c < used; c++) {
+        int64_t entry, row;
+        const int is_query = panel * cols + c < item->count;
+        const int64_t head =
+            tgi_attention_find_row(run, item, is_query ? panel * cols + c : 0, &entry, &row);
+        const char *at = tgi_attention_at(&a->bias, bytes, entry, head, row, first);
+        for (int64_t j = 0; j < count; j++) {
+            const double value =
+                tgi_attention_read(at, j * a->bias.element_stride, is_fp64) * LOG2_E;
+            tgi_attention_write(room->bias, j * cols + c, is_fp64, value);
+        }
+    }
+}
+
+/* Writes a row of D of another type than the sums', or with elements apart. */
+static void store_row(const tg_attention *a, char *d, const void *sums, int64_t cols, int is_fp64)
+{
+    for (int64_t e = 0; e < a->v_head_size; e++) {
+        const int64_t at = e * a->d.element_stride;
+        if (is_fp64)
+            ((double *)d)[at] = ((const double *)sums)[e * cols];
+        else if (a->type == TG_TYPE_FP32)
+            ((float *)d)[at] = ((const float *)sums)[e * cols];
+        else if (a->type == TG_TYPE_BF16)
+            ((uint16_t *)d)[at] = tgi_bf16_from_fp32(((const float *)sums)[e * cols]);
+        else
+            ((uint16_t *)d)[at] = tgi_fp16_from_fp32(((const float *)sums)[e * cols]);
+    }
+}
+
+/* Writes the log-sum-exp of a query: the natural logarithm of what the state holds base 2. */
+static void store_log_sum(const tgi_attention_run *run, char *at, const void *state, int64_t c)
+{
+    const tg_attention *a = run->attention;
+    const int is_fp64 = tgi_attention_is_fp64(run);
+    const int64_t cols = run->tiles->cols;
+    const double sum = tgi_attention_read(state, a->v_head_size * cols + c, is_fp64);
+    const double largest = tgi_attention_read(state, (a->v_head_size + 1) * cols + c, is_fp64);
+    tgi_attention_write(at, 0, is_fp64, sum == 0.0 ? -INFINITY : largest * LN_2 + log(sum));
+}
+
+void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
+                         int64_t panel, char *state)
+{
+    const tg_attention *a = run->attention;
+    const int is_fp64 = tgi_attention_is_fp64(run);
+    const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
+    const int64_t d_bytes = tgi_type_bytes(a->type);
+    const int64_t left = least_of(item->count - panel * cols, cols);
+    const tgi_attention_state whole = {state, a->v_head_size, cols,
+                                       tgi_attention_count_cols(run, item, panel)};
+    run->isa->divide(&whole);
+    for (int64_t c = 0; c < left;) {
+        int64_t entry, row, count = 1;
+        const int64_t head = tgi_attention_find_row(run, item, panel * cols + c, &entry, &row);
+        char *d = tgi_attention_at(&a->d, d_bytes, entry, head, row, 0);
+        if (d_bytes == bytes && a->d.element_stride == 1 && a->d.row_stride > 0) {
+            count = least_of(left - c,
+                             item->queries - (item->first + panel * cols + c) % item->queries);
+            const tgi_copy copy = {.target = d,
+                                   .target_stride = a->d.row_stride,
+                                   .source = state + c * bytes,
+                                   .outer = count,
+                                   .inner = a->v_head_size,
+                                   .padded = a->v_head_size,
+                                   .outer_stride = 1,
+                                   .inner_stride = cols};
+            run->sum_kernels->widen(&copy);
+        } else {
+            store_row(a, d, state + c * bytes, cols, is_fp64);
+        }
+        for (int64_t i = 0; i < count && a->has_log_sum_exp; i++)
+            store_log_sum(run, tgi_attention_at(&a->log_sum_exp, bytes, entry, head, row + i, 0),
+                          state, c + i);
+        c += count;
+    }
+}

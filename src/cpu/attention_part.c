@@ -1,0 +1,199 @@
+/* Attention on the CPU: blocks of keys, from products to sums. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu/attention_tasks.h"
+
+#define LOG2_E 1.4426950408889634
+
+/* Computes D = A B, or adds A B to D, for `rows` rows of D by tiles. The rows of B and D have a
+ * panel's length. */
+static void multiply(const tgi_attention_run *run, int64_t rows, int64_t k, tgi_attention_rows a,
+                     tgi_a_order order, const char *b, char *d, int64_t used, int adds)
+{
+    const tgi_tile_set *tiles = run->tiles;
+    const int64_t cols = tiles->cols, whole = rows / tiles->rows, rest = rows % tiles->rows;
+    const int64_t step = order == TGI_A_ALONG_K ? tiles->rows * a.stride : tiles->rows;
+    const double beta = adds ? 1.0 : 0.0;
+    tgi_tile tile = {.k = k,
+                     .tile_count = whole,
+                     .a_step = step,
+                     .a_stride = a.stride,
+                     .b_row = cols,
+                     .c_row = cols,
+                     .d_row = cols,
+                     .cols = (int)used,
+                     .is_plain = !adds};
+    if (whole > 0)
+        tiles->functions[tiles->rows - 1][order](&tile, a.data, b, d, d, 1.0, beta);
+    if (rest == 0)
+        return;
+    tile.tile_count = 1;
+    d += whole * tiles->rows * cols * tiles->accum_bytes;
+    tiles->functions[rest - 1][order](
+        &tile, (const char *)a.data + whole * step * tiles->accum_bytes, b, d, d, 1.0, beta);
+}
+
+/* Adds weights times V key by key, in the order of the tiles, for the keys that each query sees: a
+ * hidden key may hold Inf or NaN, which a weight of zero would not remove. */
+static void add_seen(const tgi_attention_run *run, const tgi_attention_room *room,
+                     tgi_attention_rows values, char *state, int64_t used)
+{
+    const int is_fp64 = tgi_attention_is_fp64(run);
+    const int64_t cols = run->tiles->cols;
+    for (int64_t c = 0; c < used; c++) {
+        const int64_t low = (int64_t)tgi_attention_read(room->low, c, is_fp64);
+        const int64_t high = (int64_t)tgi_attention_read(room->high, c, is_fp64);
+        for (int64_t e = 0; e < run->attention->v_head_size; e++) {
+            double sum = 0.0;
+            for (int64_t j = low; j < high; j++) {
+                const double weight = tgi_attention_read(room->scores, j * cols + c, is_fp64);
+                const double value =
+                    tgi_attention_read(values.data, j * values.stride + e, is_fp64);
+                if (!is_fp64)
+                    sum = run->tiles->has_fma
+                              ? (double)fmaf((float)weight, (float)value, (float)sum)
+                              : (double)((float)(weight * value) + (float)sum);
+                else
+                    sum = run->tiles->has_fma ? fma(weight, value, sum) : weight * value + sum;
+            }
+            const double before = tgi_attention_read(state, e * cols + c, is_fp64);
+            tgi_attention_write(state, e * cols + c, is_fp64, before + sum);
+        }
+    }
+}
+
+/* Sets the keys of the block that each column sees. Returns 1 if a query does not see all. */
+static int find_edges(const tgi_attention_run *run, const tgi_attention_item *item,
+                      const tgi_attention_room *room, int64_t panel, int64_t first, int64_t count)
+{
+    const int is_fp64 = tgi_attention_is_fp64(run);
+    const int64_t cols = run->tiles->cols;
+    int is_edge = 0;
+    for (int64_t c = 0; c < cols; c++) {
+        const int64_t at = panel * cols + c;
+        int64_t low = ((int64_t *)room->lows)[at] - first;
+        int64_t high = ((int64_t *)room->highs)[at] - first;
+        low = low < 0 ? 0 : low > count ? count : low;
+        high = high < low ? low : high > count ? count : high;
+        is_edge |= at < item->count && (low > 0 || high < count);
+        tgi_attention_write(room->low, c, is_fp64, (double)low);
+        tgi_attention_write(room->high, c, is_fp64, (double)high);
+        tgi_attention_write(room->place, c, is_fp64,
+                            (double)(((int64_t *)room->places)[at] - first));
+    }
+    return is_edge;
+}
+
+/* A block of keys with its V. */
+typedef struct keys_block {
+    int64_t first, length;
+    tgi_attention_rows keys, values; /* loaded when a panel first sees the block */
+    int is_finite;                   /* 1 if all of V is; -1: not known */
+} keys_block;
+
+/* Returns 1 if the block's V holds no Inf or NaN. */
+static int check_finite(const tgi_attention_run *run, keys_block *keys)
+{
+    if (keys->is_finite < 0)
+        keys->is_finite = run->isa->is_finite(keys->values.data, keys->values.stride, keys->length,
+                                              run->attention->v_head_size);
+    return keys->is_finite;
+}
+
+/* Adds the first `count` keys of a block to a panel. */
+static void add_block(const tgi_attention_run *run, const tgi_attention_item *item,
+                      const tgi_attention_room *room, int64_t panel, keys_block *keys,
+                      int64_t count)
+{
+    const int64_t first = keys->first;
+    const tg_attention *a = run->attention;
+    const int64_t cols = run->tiles->cols, bytes = run->tiles->accum_bytes;
+    const tgi_attention_state state = {room->parts + panel * run->state_bytes, a->v_head_size, cols,
+                                       tgi_attention_count_cols(run, item, panel)};
+    const char *queries = room->queries + panel * a->head_size * cols * bytes;
+    const int is_edge = find_edges(run, item, room, panel, first, count);
+    multiply(run, count, a->head_size, keys->keys, TGI_A_ALONG_K, queries, room->scores, state.cols,
+             0);
+    if (a->has_bias)
+        tgi_attention_load_bias(run, item, room, panel, first, count);
+    const tgi_attention_block block = {
+        .keys = count,
+        .scores = room->scores,
+        .scale = a->scale * LOG2_E,
+        .cap = a->soft_cap * LOG2_E,
+        .cap_inverse = a->soft_cap > 0.0 ? 1.0 / (a->soft_cap * LOG2_E) : 0.0,
+        .bias = a->has_bias ? room->bias : NULL,
+        .slopes = a->has_slopes ? room->slopes + panel * cols * bytes : NULL,
+        .places = room->place,
+        .low = is_edge ? room->low : NULL,
+        .high = is_edge ? room->high : NULL};
+    run->isa->weigh(&block, &state);
+    if (is_edge && !check_finite(run, keys))
+        add_seen(run, room, keys->values, state.rows, state.cols);
+    else
+        multiply(run, a->v_head_size, count, keys->values, TGI_A_ALONG_ROWS, room->scores,
+                 state.rows, state.cols, 1);
+}
+
+/* Sets the range of keys that some query of the panel sees. */
+static void find_panel_keys(const tgi_attention_run *run, const tgi_attention_item *item,
+                            const tgi_attention_room *room, int64_t panel, int64_t *low,
+                            int64_t *high)
+{
+    const int64_t cols = run->tiles->cols;
+    *low = INT64_MAX;
+    *high = 0;
+    for (int64_t c = panel * cols; c < (panel + 1) * cols && c < item->count; c++) {
+        const int64_t from = ((int64_t *)room->lows)[c], to = ((int64_t *)room->highs)[c];
+        if (from == to)
+            continue;
+        *low = from < *low ? from : *low;
+        *high = to > *high ? to : *high;
+    }
+}
+
+void tgi_attention_clear(const tgi_attention_run *run, char *state)
+{
+    const int64_t cols = run->tiles->cols, sums = (run->attention->v_head_size + 1) * cols;
+    memset(state, 0, (size_t)(sums * run->tiles->accum_bytes));
+    for (int64_t c = 0; c < cols; c++)
+        tgi_attention_write(state, sums + c, tgi_attention_is_fp64(run), -INFINITY);
+}
+
+/* Adds a block of keys to all panels that see some of them. */
+static void add_block_to_all(const tgi_attention_run *run, const tgi_attention_item *item,
+                             const tgi_attention_room *room, keys_block *keys)
+{
+    const tg_attention *a = run->attention;
+    for (int64_t panel = 0; panel < run->panel_count; panel++) {
+        int64_t low, high;
+        find_panel_keys(run, item, room, panel, &low, &high);
+        if (high <= keys->first || low >= keys->first + keys->length)
+            continue;
+        if (!keys->keys.data) {
+            keys->keys = tgi_attention_load_rows(run, item, &a->k, a->head_size, keys->first,
+                                                 keys->length, room->keys);
+            keys->values = tgi_attention_load_rows(run, item, &a->v, a->v_head_size, keys->first,
+                                                   keys->length, room->values);
+        }
+        const int64_t seen = high - keys->first;
+        add_block(run, item, room, panel, keys, seen < keys->length ? seen : keys->length);
+    }
+}
+
+void tgi_attention_add_part(const tgi_attention_run *run, const tgi_attention_item *item,
+                            int64_t part, const tgi_attention_room *room)
+{
+    const int64_t start = part * TGI_ATTENTION_PART;
+    for (int64_t panel = 0; panel < run->panel_count; panel++)
+        tgi_attention_clear(run, room->parts + panel * run->state_bytes);
+    for (int64_t first = start; first < start + TGI_ATTENTION_PART && first < item->keys;
+         first += TGI_ATTENTION_BLOCK) {
+        const int64_t left = item->keys - first;
+        keys_block keys = {.first = first,
+                           .length = left < TGI_ATTENTION_BLOCK ? left : TGI_ATTENTION_BLOCK,
+                           .is_finite = -1};
+        add_block_to_all(run, item, room, &keys);
+    }
+}

@@ -1,0 +1,221 @@
+/* Attention on the CPU: how it is shared out among threads. A task is a tile of queries of one head
+ * of keys; where these are few, it is one part of the keys, and states are merged afterwards. */
+#include "cpu/attention_tasks.h"
+
+#include <stdio.h>
+
+#include "core/dtype.h"
+#include "threads/threads.h"
+
+#define QUERY_TILE 48      /* queries whose blocks of K and V are converted once */
+#define TASKS_PER_THREAD 4 /* with fewer tiles than this, parts of the keys are tasks */
+#define STATES_BYTES_MAX ((int64_t)256 << 20)
+
+static const tgi_attention_isa *select_isa(tgi_isa isa, tg_type type)
+{
+    const int is_fp64 = type == TG_TYPE_FP64;
+#if defined(__x86_64__)
+    if (isa == TGI_ISA_avx2)
+        return &tgi_attention_avx2[is_fp64];
+    if (isa == TGI_ISA_avx512)
+        return &tgi_attention_avx512[is_fp64];
+#endif
+    (void)isa;
+    return &tgi_attention_generic[is_fp64];
+}
+
+/* Fills what the problem and the choice give; addresses stay NULL. */
+static tgi_attention_run open_run(const tg_attention *a, const tgi_attention_choice *choice)
+{
+    const tg_type sum_type = tgi_attention_sum_type(a);
+    tgi_attention_run run = {.attention = a,
+                             .choice = choice,
+                             .kernels = tgi_cpu_select_type(choice->isa, a->type),
+                             .sum_kernels = tgi_cpu_select_type(choice->isa, sum_type),
+                             .isa = select_isa(choice->isa, a->type),
+                             .group = a->head_count / a->kv_head_count};
+    run.tiles = run.sum_kernels->tiles;
+    const int64_t cols = run.tiles->cols, bytes = run.tiles->accum_bytes;
+    const int64_t rows = run.group * a->m;
+    const int64_t tile = choice->query_tile < rows ? choice->query_tile : rows;
+    run.panel_count = tile > 0 ? tgi_divide_up(tile, cols) : 1;
+    run.tile_count = tgi_divide_up(rows, run.panel_count * cols);
+    run.part_count = a->n > 0 ? tgi_divide_up(a->n, TGI_ATTENTION_PART) : 1;
+    run.state_bytes =
+        tgi_attention_round_bytes((a->v_head_size + TGI_ATTENTION_STATE_EXTRA) * cols * bytes);
+    return run;
+}
+
+/* Returns the room of a thread; with `base` NULL its size is *bytes all the same. */
+static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base, int64_t *bytes)
+{
+    const tg_attention *a = run->attention;
+    const int64_t elem = run->tiles->accum_bytes, cols = run->tiles->cols;
+    const int64_t panels = run->panel_count;
+    tgi_attention_room room;
+    const struct {
+        char **place;
+        int64_t bytes;
+    } blocks[] = {{&room.queries, panels * a->head_size * cols * elem},
+                  {&room.parts, panels * run->state_bytes},
+                  {&room.totals, panels * run->state_bytes},
+                  {&room.scores, TGI_ATTENTION_BLOCK * cols * elem},
+                  {&room.bias, a->has_bias ? TGI_ATTENTION_BLOCK * cols * elem : 0},
+                  {&room.keys, TGI_ATTENTION_BLOCK * a->head_size * elem},
+                  {&room.values, TGI_ATTENTION_BLOCK * a->v_head_size * elem},
+                  {&room.lows, panels * cols * (int64_t)sizeof(int64_t)},
+                  {&room.highs, panels * cols * (int64_t)sizeof(int64_t)},
+                  {&room.places, panels * cols * (int64_t)sizeof(int64_t)},
+                  {&room.slopes, panels * cols * elem},
+                  {&room.low, cols * elem},
+                  {&room.high, cols * elem},
+                  {&room.place, cols * elem}};
+    *bytes = 0;
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+        *blocks[i].place = base ? base + *bytes : NULL;
+        *bytes += tgi_attention_round_bytes(blocks[i].bytes);
+    }
+    return room;
+}
+
+static int64_t count_items(const tgi_attention_run *run)
+{
+    return run->attention->batch_count * run->attention->kv_head_count * run->tile_count;
+}
+
+static void choose(const tgi_machine *machine, const tg_attention *a, tgi_attention_choice *choice)
+{
+    choice->isa = machine->isa;
+#if defined(__x86_64__)
+    if (choice->isa == TGI_ISA_avx512_bf16)
+        choice->isa = TGI_ISA_avx512; /* weights stay FP32 */
+#endif
+    choice->query_tile = QUERY_TILE;
+    snprintf(choice->kernel, sizeof choice->kernel, "cpu_attention_%s_%s",
+             tgi_kernels_isa_name(choice->isa), tg_get_type_name(a->type));
+    tgi_attention_run run = open_run(a, choice);
+    lay_out_room(&run, NULL, &run.room_bytes);
+    const int64_t items = count_items(&run);
+    const int64_t states_bytes = tgi_checked_multiply(tgi_checked_multiply(items, run.part_count),
+                                                      run.panel_count * run.state_bytes);
+    choice->is_split = run.part_count > 1 && machine->thread_count > 1 &&
+                       items < TASKS_PER_THREAD * machine->thread_count &&
+                       states_bytes <= STATES_BYTES_MAX;
+    const int64_t tasks = choice->is_split ? items * run.part_count : items;
+    choice->thread_count =
+        tasks < machine->thread_count ? (int)(tasks > 0 ? tasks : 1) : machine->thread_count;
+    choice->workspace_bytes =
+        run.room_bytes * choice->thread_count + (choice->is_split ? states_bytes : 0);
+}
+
+/* Returns 0 if the batch entry has no such tile of queries. */
+static int find_item(const tgi_attention_run *run, int64_t index, tgi_attention_item *item)
+{
+    const tg_attention *a = run->attention;
+    /* The last tiles come first: under a causal mask they take longest. */
+    const int64_t tile = run->tile_count - 1 - index % run->tile_count;
+    const int64_t cols = run->panel_count * run->tiles->cols;
+    item->kv_head = index / run->tile_count % a->kv_head_count;
+    item->batch = index / run->tile_count / a->kv_head_count;
+    item->queries = tgi_attention_count_queries(a, item->batch);
+    item->keys = tgi_attention_count_keys(a, item->batch);
+    item->first = tile * cols;
+    const int64_t left = run->group * item->queries - item->first;
+    item->count = left < cols ? left : cols;
+    return item->count > 0;
+}
+
+static tgi_attention_room find_room(const tgi_attention_run *run, int thread)
+{
+    int64_t bytes;
+    return lay_out_room(run, run->rooms + thread * run->room_bytes, &bytes);
+}
+
+/* Merges a part, in the order of the parts, into the totals. */
+static void merge_part(const tgi_attention_run *run, const tgi_attention_item *item,
+                       const tgi_attention_room *room, const char *states)
+{
+    for (int64_t panel = 0; panel < run->panel_count; panel++) {
+        const tgi_attention_state total = {room->totals + panel * run->state_bytes,
+                                           run->attention->v_head_size, run->tiles->cols,
+                                           tgi_attention_count_cols(run, item, panel)};
+        run->isa->merge(&total, states + panel * run->state_bytes);
+    }
+}
+
+static int64_t count_parts(const tgi_attention_item *item)
+{
+    return tgi_divide_up(item->keys, TGI_ATTENTION_PART);
+}
+
+/* Merges the states of all parts and stores the item. With `states` NULL it forms them first. */
+static void finish_item(const tgi_attention_run *run, const tgi_attention_item *item,
+                        const tgi_attention_room *room, const char *states)
+{
+    for (int64_t panel = 0; panel < run->panel_count; panel++)
+        tgi_attention_clear(run, room->totals + panel * run->state_bytes);
+    for (int64_t part = 0; part < count_parts(item); part++) {
+        if (!states)
+            tgi_attention_add_part(run, item, part, room);
+        merge_part(run, item, room,
+                   states ? states + part * run->panel_count * run->state_bytes : room->parts);
+    }
+    for (int64_t panel = 0; panel < run->panel_count; panel++) {
+        if (panel * run->tiles->cols < item->count)
+            tgi_attention_store(run, item, panel, room->totals + panel * run->state_bytes);
+    }
+}
+
+static void run_item(void *state, int64_t index, int thread)
+{
+    const tgi_attention_run *run = state;
+    const tgi_attention_room room = find_room(run, thread);
+    tgi_attention_item item;
+    if (!find_item(run, index, &item))
+        return;
+    tgi_attention_load_queries(run, &item, &room);
+    finish_item(run, &item, &room, NULL);
+}
+
+static void run_part(void *state, int64_t index, int thread)
+{
+    const tgi_attention_run *run = state;
+    const int64_t part = index % run->part_count;
+    tgi_attention_room room = find_room(run, thread);
+    tgi_attention_item item;
+    if (!find_item(run, index / run->part_count, &item) || part >= count_parts(&item))
+        return;
+    tgi_attention_load_queries(run, &item, &room);
+    room.parts = run->states + index * run->panel_count * run->state_bytes;
+    tgi_attention_add_part(run, &item, part, &room);
+}
+
+static void merge_item(void *state, int64_t index, int thread)
+{
+    const tgi_attention_run *run = state;
+    const tgi_attention_room room = find_room(run, thread);
+    tgi_attention_item item;
+    if (find_item(run, index, &item))
+        finish_item(run, &item, &room,
+                    run->states + index * run->part_count * run->panel_count * run->state_bytes);
+}
+
+static tg_status launch(const tgi_attention_call *call)
+{
+    const tgi_attention_choice *choice = call->choice;
+    tgi_attention_run run = open_run(call->attention, choice);
+    lay_out_room(&run, NULL, &run.room_bytes);
+    run.rooms = call->workspace;
+    run.states = run.rooms + run.room_bytes * choice->thread_count;
+    const int64_t items = count_items(&run);
+    if (!choice->is_split) {
+        tgi_threads_run(run_item, &run, items, choice->thread_count);
+        return TG_STATUS_OK;
+    }
+    tgi_threads_run(run_part, &run, items * run.part_count, choice->thread_count);
+    tgi_threads_run(merge_item, &run, items, choice->thread_count);
+    return TG_STATUS_OK;
+}
+
+const tgi_attention_backend tgi_attention_cpu = {
+    .device = "cpu", .choose = choose, .launch = launch};

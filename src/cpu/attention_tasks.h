@@ -1,0 +1,129 @@
+/* The files of attention on the CPU share these declarations. */
+#ifndef TGI_CPU_ATTENTION_TASKS_H
+#define TGI_CPU_ATTENTION_TASKS_H
+
+#include "cpu/attention_isa.h"
+#include "cpu/cpu.h"
+#include "plan/attention_backend.h"
+
+/* Keys are summed in blocks, whose scores stay in L1 or L2, and in parts, whose states are merged
+ * in order. Both begin at multiples of their length, so that a row's bits depend on its keys
+ * alone. */
+#define TGI_ATTENTION_BLOCK 240 /* tiles of 4, 6 and 8 rows divide it */
+#define TGI_ATTENTION_PART (4 * TGI_ATTENTION_BLOCK)
+
+/* Addresses of a thread's blocks, as accumulators; a panel is `cols` queries. */
+typedef struct tgi_attention_room {
+    char *queries; /* panels x head_size x cols: Q^T */
+    char *parts;   /* panels x states: the part of the keys at hand */
+    char *totals;  /* panels x states: all keys so far */
+    char *scores;  /* BLOCK x cols */
+    char *bias;    /* BLOCK x cols */
+    char *keys;    /* BLOCK x head_size, converted */
+    char *values;  /* BLOCK x v_head_size, converted */
+    char *lows, *highs, *slopes, *places, *low, *high, *place; /* panels x cols, or cols */
+} tgi_attention_room;
+
+/* One execution. */
+typedef struct tgi_attention_run {
+    const tg_attention *attention;
+    const tgi_attention_choice *choice;
+    const tgi_isa_kernels *kernels, *sum_kernels; /* for the inputs' and for the sums' type */
+    const tgi_attention_isa *isa;
+    const tgi_tile_set *tiles;
+    int64_t group;       /* query heads that share keys */
+    int64_t tile_count;  /* tiles of queries of a head of keys */
+    int64_t part_count;  /* parts of n keys */
+    int64_t panel_count; /* panels of a tile */
+    int64_t state_bytes, room_bytes;
+    char *rooms;  /* one for each thread */
+    char *states; /* where the parts are tasks: item x part x panel */
+} tgi_attention_run;
+
+/* A tile of queries of one head of keys, in one batch entry. Query `c` of the tile is row
+ * (first + c) % queries of the head (first + c) / queries of the group. */
+typedef struct tgi_attention_item {
+    int64_t batch, kv_head, first, count; /* count of queries, of all heads of the group */
+    int64_t queries, keys;                /* lengths of the batch entry */
+} tgi_attention_item;
+
+static inline int64_t tgi_attention_round_bytes(int64_t bytes)
+{
+    return tgi_round_up(bytes, TGI_ALIGN_BYTES);
+}
+
+/* Returns element (entry, head, row, element) of a tensor. */
+static inline char *tgi_attention_at(const tg_heads *heads, int64_t bytes, int64_t entry,
+                                     int64_t head, int64_t row, int64_t element)
+{
+    return (char *)heads->data + (entry * heads->batch_stride + head * heads->head_stride +
+                                  row * heads->row_stride + element * heads->element_stride) *
+                                     bytes;
+}
+
+/* Returns the query head, and sets *row to the row of its tensor, of query `c` of the item; *entry
+ * is the batch entry of that row. */
+int64_t tgi_attention_find_row(const tgi_attention_run *run, const tgi_attention_item *item,
+                               int64_t c, int64_t *entry, int64_t *row);
+
+/* Copies Q^T of the item into the room, and finds the keys that each query sees. */
+void tgi_attention_load_queries(const tgi_attention_run *run, const tgi_attention_item *item,
+                                const tgi_attention_room *room);
+
+/* A block of rows of K or V as the tiles read it: row j at data + j * stride elements. */
+typedef struct tgi_attention_rows {
+    const void *data;
+    int64_t stride;
+} tgi_attention_rows;
+
+/* Returns rows first .. first + count - 1 of K (or V), in place where their type and strides allow
+ * it, or else converted into `room`. */
+tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
+                                           const tgi_attention_item *item, const tg_heads *heads,
+                                           int64_t size, int64_t first, int64_t count, void *room);
+
+/* Fills the room's block of the bias, base 2, for a panel and keys first .. first + count - 1. */
+void tgi_attention_load_bias(const tgi_attention_run *run, const tgi_attention_item *item,
+                             const tgi_attention_room *room, int64_t panel, int64_t first,
+                             int64_t count);
+
+/* Divides a panel's state and writes its rows of D and log_sum_exp. */
+void tgi_attention_store(const tgi_attention_run *run, const tgi_attention_item *item,
+                         int64_t panel, char *state);
+
+/* Sets a panel's state to that of no keys. */
+void tgi_attention_clear(const tgi_attention_run *run, char *state);
+
+/* Forms the states of a part of the keys, all panels of the item, in room->parts. */
+void tgi_attention_add_part(const tgi_attention_run *run, const tgi_attention_item *item,
+                            int64_t part, const tgi_attention_room *room);
+
+/* Accumulators: one type at run time. */
+static inline double tgi_attention_read(const void *accums, int64_t index, int is_fp64)
+{
+    return is_fp64 ? ((const double *)accums)[index] : (double)((const float *)accums)[index];
+}
+
+static inline void tgi_attention_write(void *accums, int64_t index, int is_fp64, double value)
+{
+    if (is_fp64)
+        ((double *)accums)[index] = value;
+    else
+        ((float *)accums)[index] = (float)value;
+}
+
+static inline int tgi_attention_is_fp64(const tgi_attention_run *run)
+{
+    return run->attention->type == TG_TYPE_FP64;
+}
+
+/* Returns the columns of a panel that hold queries, rounded up to vectors; 0: none. */
+static inline int64_t tgi_attention_count_cols(const tgi_attention_run *run,
+                                               const tgi_attention_item *item, int64_t panel)
+{
+    const int64_t left = item->count - panel * run->tiles->cols;
+    const int64_t cols = left < run->tiles->cols ? left : run->tiles->cols;
+    return cols > 0 ? tgi_round_up(cols, run->tiles->vector_elems) : 0;
+}
+
+#endif

@@ -1,0 +1,149 @@
+/*
+ * Attention refuses these, and names the argument. Its text is read back.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "attention/oracle.h"
+#include "check/check.h"
+
+static tg_attention make_small(void)
+{
+    tg_attention a;
+    assert_int_equal(tg_init_attention(&a, sizeof a, TG_TYPE_FP32, 2, 4, 2, 5, 7, 8), TG_STATUS_OK);
+    return a;
+}
+
+/* Fails unless the attention is refused with this status and a detail that begins so. */
+static void expect_refusal(const tg_attention *a, tg_status status, const char *start)
+{
+    tg_attention_plan *plan;
+    assert_int_equal(tg_create_attention_plan(NULL, a, &plan), status);
+    assert_null(plan);
+    if (strncmp(tg_get_error_detail(), start, strlen(start)) != 0)
+        fail_msg("\"%s\" does not begin with \"%s\"", tg_get_error_detail(), start);
+}
+
+#define REFUSE(member, value, status, start)                                                       \
+    do {                                                                                           \
+        tg_attention changed = make_small();                                                       \
+        changed.member = (value);                                                                  \
+        expect_refusal(&changed, TG_STATUS_##status, start);                                       \
+    } while (0)
+
+static void test_plan_refusals(void **state)
+{
+    (void)state;
+    REFUSE(batch_count, -1, INVALID_ARGUMENT, "batch_count = -1; pass 0 or more");
+    REFUSE(kv_head_count, 3, INVALID_ARGUMENT, "kv_head_count = 3 does not divide head_count = 4");
+    REFUSE(head_size, 0, INVALID_ARGUMENT, "head_size = 0; pass 1 or more");
+    REFUSE(m, INT64_MAX, SIZE_OVERFLOW, "m = 9223372036854775807 is above");
+    REFUSE(keys_before, -2, INVALID_ARGUMENT, "keys_before = -2");
+    REFUSE(scale, NAN, INVALID_ARGUMENT, "scale = nan");
+    REFUSE(soft_cap, -1.0, INVALID_ARGUMENT, "soft_cap = -1");
+    REFUSE(type, TG_TYPE_FP8_E4M3, UNSUPPORTED, "type = 4 has no attention");
+    REFUSE(causal, (tg_causal)7, INVALID_ARGUMENT, "causal = 7");
+    REFUSE(d.row_stride, 3, OVERLAP, "d has a stride of 3 elements");
+    REFUSE(k.row_stride, INT64_MIN, SIZE_OVERFLOW, "k: 7 entries with row_stride");
+    REFUSE(struct_bytes, 8, INVALID_ARGUMENT, "struct_bytes = 8 is not a size of a tg_attention");
+    tg_attention paged = make_small();
+    paged.page_rows = 4;
+    expect_refusal(&paged, TG_STATUS_INVALID_ARGUMENT, "pages_stride = 0; pass 2 or more");
+}
+
+static void expect_execution(const tg_attention *a, tg_status status, const char *start)
+{
+    assert_int_equal(tg_attend(NULL, a), status);
+    if (strncmp(tg_get_error_detail(), start, strlen(start)) != 0)
+        fail_msg("\"%s\" does not begin with \"%s\"", tg_get_error_detail(), start);
+}
+
+static void test_execution_refusals(void **state)
+{
+    (void)state;
+    static float memory[4096];
+    static const int32_t lengths[] = {7, 8}, offsets[] = {0, 5, 3}, pages[] = {0, 1, 2, -1};
+    tg_attention a = make_small();
+    a.q.data = memory, a.k.data = memory + 512, a.v.data = memory + 1024;
+    expect_execution(&a, TG_STATUS_INVALID_ARGUMENT, "d = NULL, but this attention uses it");
+    a.d.data = memory + 319; /* the last element of q */
+    expect_execution(&a, TG_STATUS_OVERLAP, "d at ");
+    a.d.data = memory + 2048;
+    a.has_key_lengths = 1, a.key_lengths = lengths;
+    expect_execution(&a, TG_STATUS_INVALID_ARGUMENT, "key_lengths[1] = 8; pass 0 .. 7");
+    a.has_key_lengths = 0;
+    a.has_query_offsets = 1, a.query_offsets = offsets;
+    expect_execution(&a, TG_STATUS_INVALID_ARGUMENT, "query_offsets[1 .. 2] = 5, 3");
+    a.has_query_offsets = 0;
+    a.page_rows = 4, a.page_count = 3, a.pages_stride = 2, a.pages = pages;
+    expect_execution(&a, TG_STATUS_INVALID_ARGUMENT, "pages[1] of batch entry 1 = -1; pass 0 .. 2");
+    for (int i = 0; i < 4096; i++)
+        assert_true(memory[i] == 0.0f);
+}
+
+static void test_workspace(void **state)
+{
+    (void)state;
+    static float memory[4096];
+    static _Alignas(64) char little[64];
+    tg_attention a = make_small();
+    tg_attention_plan *plan;
+    a.q.data = memory, a.k.data = memory + 512, a.v.data = memory + 1024, a.d.data = memory + 2048;
+    assert_int_equal(tg_create_attention_plan(NULL, &a, &plan), TG_STATUS_OK);
+    assert_true(tg_get_attention_workspace_bytes(plan) > 64);
+    assert_non_null(strstr(tg_get_attention_kernel(plan), "cpu_attention_"));
+    assert_int_equal(tg_execute_attention(plan, &a, little, 64, NULL),
+                     TG_STATUS_WORKSPACE_TOO_SMALL);
+    assert_int_equal(tg_execute_attention(plan, &a, little + 1, INT64_MAX, NULL),
+                     TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_execute_attention(plan, &a, NULL, 0, NULL), TG_STATUS_OK);
+    tg_destroy_attention_plan(plan);
+    tg_destroy_attention_plan(NULL);
+}
+
+/* A drawn attention is read back from its text as it was. */
+static void test_text(void **state)
+{
+    (void)state;
+    uint64_t random = 6;
+    for (int i = 0; i < 300; i++) {
+        const tg_attention drawn = draw_attention(&random);
+        attention_case c;
+        tg_attention read;
+        char text[1024], again[1024];
+        case_open(&c, &drawn, FILL_UNIFORM_HEADS, i % 2, &random);
+        assert_int_equal(tg_format_attention(&c.attention, text, sizeof text), TG_STATUS_OK);
+        assert_int_equal(tg_parse_attention(text, &read, sizeof read), TG_STATUS_OK);
+        assert_int_equal(tg_format_attention(&read, again, sizeof again), TG_STATUS_OK);
+        assert_string_equal(text, again);
+        assert_true(read.scale == c.attention.scale && read.n == c.attention.n);
+        assert_int_equal(read.k.row_stride, c.attention.k.row_stride);
+        assert_int_equal(read.d.head_stride, c.attention.d.head_stride);
+        case_close(&c);
+    }
+    static const char *const wrong[] = {
+        "", "1,2,3", "1,1,1,1,1,1:what", "1,1,1,1,1,x", "1,1,1,1,1,1:dv=", "1,1,1,1,1,1:qz=3"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        tg_attention read;
+        assert_int_equal(tg_parse_attention(wrong[i], &read, sizeof read),
+                         TG_STATUS_INVALID_ARGUMENT);
+    }
+    char little[4];
+    const tg_attention a = make_small();
+    assert_int_equal(tg_format_attention(&a, little, sizeof little), TG_STATUS_INVALID_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plan_refusals), cmocka_unit_test(test_execution_refusals),
+        cmocka_unit_test(test_workspace), cmocka_unit_test(test_text)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,313 @@
+/* Distributed products on the ranks that mpirun starts.
+ * usage: test_distributed products|wide|layouts|faults|memory|dies */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "distributed_case.h"
+
+static int rank, rank_count, failures;
+static tg_context *context;
+
+static void expect(int is_true, const char *what, int64_t number)
+{
+    if (is_true)
+        return;
+    failures++;
+    fprintf(stderr, "rank %d: %s (%lld): %s\n", rank, what, (long long)number,
+            tg_dist_get_error_detail());
+}
+
+static void draw_types(uint64_t *state, tg_type *a, tg_type *b, tg_type *d)
+{
+    static const tg_type types[][3] = {{TG_TYPE_FP32, TG_TYPE_FP32, TG_TYPE_FP32},
+                                       {TG_TYPE_FP64, TG_TYPE_FP64, TG_TYPE_FP64},
+                                       {TG_TYPE_BF16, TG_TYPE_BF16, TG_TYPE_BF16},
+                                       {TG_TYPE_FP16, TG_TYPE_FP16, TG_TYPE_FP16},
+                                       {TG_TYPE_BF16, TG_TYPE_BF16, TG_TYPE_FP32},
+                                       {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2, TG_TYPE_BF16},
+                                       {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2},
+                                       {TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3}};
+    const tg_type *chosen = types[draw_number(state, 0, 7)];
+    *a = chosen[0];
+    *b = chosen[1];
+    *d = chosen[2];
+}
+
+/* Draws a product; all ranks draw the same one. */
+static distributed_case draw_case(uint64_t *state, int64_t k_most)
+{
+    static const double factors[] = {0, 1, -1, 0.5, 1};
+    const int64_t m = draw_number(state, 0, 41), n = draw_number(state, 0, 37);
+    const int64_t k = draw_number(state, 0, k_most);
+    distributed_case made = {.rank = rank};
+    do
+        made.grid_rows = (int)draw_number(state, 1, rank_count);
+    while (rank_count % made.grid_rows);
+    made.grid_cols = rank_count / made.grid_rows;
+    tg_type a, b, d;
+    draw_types(state, &a, &b, &d);
+    tg_dist_problem problem = {.struct_bytes = sizeof problem,
+                               .op_a = (tg_operation)draw_number(state, 0, 1),
+                               .op_b = (tg_operation)draw_number(state, 0, 1),
+                               .alpha = factors[draw_number(state, 0, 4)],
+                               .beta = factors[draw_number(state, 0, 4)]};
+    made.a = draw_layout(state, a, problem.op_a ? k : m, problem.op_a ? m : k, &made);
+    made.b = draw_layout(state, b, problem.op_b ? n : k, problem.op_b ? k : n, &made);
+    made.d = draw_layout(state, d, m, n, &made);
+    made.problem = problem;
+    return made;
+}
+
+static void run_case(distributed_case *made, int is_in_place, int64_t number)
+{
+    tg_dist_grid *grid = NULL;
+    tg_dist_counts counts = {.struct_bytes = sizeof counts}, predicted = counts;
+    made->problem.a = &made->a;
+    made->problem.b = &made->b;
+    made->problem.d = &made->d;
+    make_case_operands(made);
+    if (is_in_place)
+        memcpy(made->local_d, made->local_c, (size_t)made->bytes_d);
+    expect(tg_dist_create_grid(MPI_COMM_WORLD, made->grid_rows, made->grid_cols, &grid) == 0,
+           "grid", number);
+    expect(tg_dist_multiply(grid, context, &made->problem, made->local_a, made->local_b,
+                            is_in_place ? made->local_d : made->local_c, made->local_d,
+                            &counts) == TG_STATUS_OK,
+           "multiply", number);
+    expect(is_case_right(made), "result", number);
+    expect(tg_dist_predict_counts(grid, &made->problem, rank / made->grid_cols,
+                                  rank % made->grid_cols, &predicted) == TG_STATUS_OK,
+           "prediction", number);
+    expect(counts.bytes_sent == predicted.bytes_sent, "bytes sent", counts.bytes_sent);
+    expect(counts.bytes_received == predicted.bytes_received, "bytes received",
+           counts.bytes_received);
+    int64_t mine[2] = {counts.bytes_sent, counts.bytes_received}, all[2];
+    MPI_Allreduce(mine, all, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    expect(all[0] == all[1], "all that is sent is received", number);
+    tg_dist_destroy_grid(grid);
+    free_case(made);
+}
+
+static void test_products(void)
+{
+    for (int64_t i = 0; i < 300; i++) {
+        uint64_t state = (uint64_t)i;
+        distributed_case made = draw_case(&state, 90);
+        run_case(&made, (int)(i % 2), i);
+    }
+}
+
+/* Panels of several owners and of more than one step, and several stripes of D. */
+static void test_wide(void)
+{
+    for (int64_t i = 0; i < 12; i++) {
+        uint64_t state = (uint64_t)i + 1000;
+        distributed_case made = draw_case(&state, 1500);
+        const int64_t k = made.problem.op_a ? made.a.row_count : made.a.col_count;
+        made.problem.alpha = 1;
+        made.a.row_block = made.d.row_block;
+        made.a.row_source = made.d.row_source;
+        made.a.col_block = 130;
+        made.a.local_leading_dimension = made.b.local_leading_dimension = 0;
+        made.b.row_block = 200;
+        made.problem.op_b = TG_OPERATION_NONE;
+        made.b.row_count = k;
+        made.b.col_count = made.d.col_count = i < 6 ? 1100 : made.d.col_count;
+        made.d.local_leading_dimension = 0;
+        made.b.col_block = made.d.col_block;
+        made.b.col_source = made.d.col_source;
+        if (i < 6) {
+            made.d.row_count = 3;
+            *(made.problem.op_a ? &made.a.col_count : &made.a.row_count) = 3;
+        }
+        run_case(&made, 0, i);
+    }
+}
+
+typedef struct moved_state {
+    const tg_dist_layout *layout;
+    const void *data;
+    int is_transposed;
+} moved_state;
+
+static int is_moved(void *user, int64_t i, int64_t j, int64_t place)
+{
+    const moved_state *state = user;
+    const tg_type type = state->layout->type;
+    return check_get_element(type, state->data, place) ==
+           get_case_element(type, 'a', state->is_transposed ? j : i, state->is_transposed ? i : j);
+}
+
+static void test_layouts(void)
+{
+    for (int64_t i = 0; i < 200; i++) {
+        uint64_t state = (uint64_t)i;
+        distributed_case made = draw_case(&state, 60);
+        const int is_transposed = (int)(i % 2);
+        const tg_operation op = is_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
+        const tg_dist_layout to =
+            draw_layout(&state, made.a.type, is_transposed ? made.a.col_count : made.a.row_count,
+                        is_transposed ? made.a.row_count : made.a.col_count, &made);
+        int64_t bytes, rows, cols;
+        tg_dist_grid *grid = NULL;
+        void *source = make_local(&made.a, &made, 'a', &bytes);
+        void *target = make_local(&to, &made, 0, &bytes);
+        moved_state moved = {&to, target, is_transposed};
+        tg_dist_create_grid(MPI_COMM_WORLD, made.grid_rows, made.grid_cols, &grid);
+        expect(tg_dist_redistribute(grid, op, &made.a, source, &to, target, NULL) == TG_STATUS_OK,
+               "redistribute", i);
+        expect(visit_local(&to, &made, is_moved, &moved), "elements", i);
+        expect(tg_dist_get_local_size(&to, grid, rank / made.grid_cols, rank % made.grid_cols,
+                                      &rows, &cols) == TG_STATUS_OK,
+               "local size", i);
+        tg_dist_destroy_grid(grid);
+        free(source);
+        free(target);
+    }
+}
+
+/* A product of 500 x 500 on a grid of 2 x 2, whose A must be converted. */
+static distributed_case make_square(void)
+{
+    distributed_case made = {.rank = rank, .grid_rows = 2, .grid_cols = 2};
+    made.a = (tg_dist_layout){.struct_bytes = sizeof made.a,
+                              .type = TG_TYPE_FP64,
+                              .row_count = 500,
+                              .col_count = 500,
+                              .row_block = 64,
+                              .col_block = 64};
+    made.b = made.d = made.a;
+    made.problem = (tg_dist_problem){.struct_bytes = sizeof made.problem, .alpha = 1};
+    make_case_operands(&made);
+    return made;
+}
+
+static void expect_failure(tg_status got, tg_status expected, int failing_rank, const char *word)
+{
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "rank %d failed", failing_rank);
+    expect(got == expected, "status", got);
+    expect(strstr(tg_dist_get_error_detail(), word) != NULL, word, failing_rank);
+    if (failing_rank >= 0 && failing_rank != rank)
+        expect(strstr(tg_dist_get_error_detail(), prefix) != NULL, prefix, failing_rank);
+}
+
+static void test_faults(void)
+{
+    distributed_case made = make_square();
+    tg_dist_problem problem = made.problem;
+    tg_dist_grid *grid = NULL;
+    expect_failure(tg_dist_create_grid(MPI_COMM_WORLD, 3, 2, &grid), TG_STATUS_INVALID_ARGUMENT, -1,
+                   "row_count = 3");
+    expect_failure(tg_dist_create_grid(MPI_COMM_WORLD, rank == 1 ? 4 : 2, rank == 1 ? 1 : 2, &grid),
+                   TG_STATUS_INVALID_ARGUMENT, -1, "row_count");
+    expect(tg_dist_create_grid(MPI_COMM_WORLD, 2, 2, &grid) == TG_STATUS_OK, "grid", 0);
+    problem.a = &made.a;
+    problem.b = &made.b;
+    problem.d = &made.d;
+#define MULTIPLY(d)                                                                                \
+    tg_dist_multiply(grid, context, &problem, made.local_a, made.local_b, NULL, d, NULL)
+    expect_failure(MULTIPLY(rank == 2 ? NULL : made.local_d), TG_STATUS_INVALID_ARGUMENT, 2,
+                   "d is NULL");
+    made.b.row_block = rank == 1 ? 0 : 64;
+    expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 1, "row_block of b is 0");
+    made.b.row_block = rank == 1 ? 32 : 64;
+    expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, -1, "not the same on all");
+    made.b.row_block = 64;
+    made.d.local_leading_dimension = rank == 3 ? 7 : 0;
+    expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 3,
+                   "local_leading_dimension of d is 7");
+    made.d.local_leading_dimension = 0;
+    problem.alpha = rank ? 1 : 2;
+    expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, -1, "alpha");
+    problem.alpha = 1;
+    problem.struct_bytes = rank == 3 ? 8 : sizeof problem;
+    expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 3, "struct_bytes");
+    problem.struct_bytes = sizeof problem;
+    expect(MULTIPLY(made.local_d) == TG_STATUS_OK, "the grid works after failures", 0);
+    expect(is_case_right(&made), "result", 0);
+#undef MULTIPLY
+    tg_dist_destroy_grid(grid);
+    free_case(&made);
+}
+
+/* Returns the address space that this process has taken, in bytes. */
+static rlim_t measure_address_space(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    expect(file && fscanf(file, "%lu", &pages) == 1, "/proc/self/statm", 0);
+    if (file)
+        fclose(file);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+/* One rank lacks the 128 MB of an operand that must be converted. The matrices are never read, as
+ * the call fails before. */
+static void test_memory(void)
+{
+    distributed_case made = make_square();
+    tg_dist_problem problem = made.problem;
+    tg_dist_grid *grid = NULL;
+    problem.a = &made.a;
+    problem.b = &made.b;
+    problem.d = &made.d;
+    made.a.row_count = made.a.col_count = made.b.row_count = made.b.col_count = 8000;
+    made.d.row_count = made.d.col_count = 8000;
+    expect(tg_dist_create_grid(MPI_COMM_WORLD, 2, 2, &grid) == TG_STATUS_OK, "grid", 0);
+    if (rank == 1) {
+        const rlim_t most = measure_address_space() + ((rlim_t)64 << 20);
+        struct rlimit limit = {most, most};
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    expect_failure(tg_dist_multiply(grid, context, &problem, made.local_a, made.local_b, NULL,
+                                    made.local_d, NULL),
+                   TG_STATUS_OUT_OF_MEMORY, 1, "bytes");
+    tg_dist_destroy_grid(grid);
+    free_case(&made);
+}
+
+/* The others wait for a rank that is gone. mpirun ends them. */
+static void test_dies(void)
+{
+    distributed_case made = make_square();
+    tg_dist_grid *grid = NULL;
+    tg_dist_create_grid(MPI_COMM_WORLD, 2, 2, &grid);
+    if (rank == 1)
+        raise(SIGKILL);
+    made.problem.a = &made.a;
+    made.problem.b = &made.b;
+    made.problem.d = &made.d;
+    tg_dist_multiply(grid, context, &made.problem, made.local_a, made.local_b, NULL, made.local_d,
+                     NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } tests[] = {{"products", test_products}, {"wide", test_wide},     {"layouts", test_layouts},
+                 {"faults", test_faults},     {"memory", test_memory}, {"dies", test_dies}};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
+    tg_context_options options = {
+        .struct_bytes = sizeof options, .device = "cpu", .thread_count = 1};
+    expect(tg_create_context(&options, &context) == TG_STATUS_OK, "context", 0);
+    int run_count = 0;
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
+        if (argc == 2 && strcmp(argv[1], tests[i].name) == 0) {
+            tests[i].run();
+            run_count++;
+        }
+    }
+    expect(run_count == 1, "usage: test_distributed products|wide|layouts|faults|memory|dies", 0);
+    tg_destroy_context(context);
+    MPI_Finalize();
+    return failures != 0;
+}
