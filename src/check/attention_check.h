@@ -14,7 +14,7 @@ typedef struct check_place {
     int64_t entry, row;
 } check_place;
 
-/* Find query i and key j of batch entry `batch`. */
+/* Return where query i and key j of batch entry `batch` lie. */
 check_place check_find_query(const tg_attention *attention, int64_t batch, int64_t i);
 check_place check_find_key(const tg_attention *attention, int64_t batch, int64_t j);
 

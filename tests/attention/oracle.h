@@ -1,6 +1,6 @@
 /*
- * Draws attentions with hostile lengths, strides and lists, and compares their outputs, and what lies
- * beside them, with what they must be.
+ * Draws attentions with hostile lengths, strides and lists, and compares their outputs, and what
+ * lies beside them, with what they must be.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
     if (code != CLI_EXIT_OK)
         return 0;
     tg_matrix *view = &array.view;
-    int64_t m = view->row_count, n = view->col_count, count = array.batch_count;
+    int64_t m = view->row_count, n = view->col_count;
+    int64_t count = array.group_count * array.batch_count;
     int64_t elem_bytes =
         array.integer.elem_bytes ? array.integer.elem_bytes : tg_get_type_bytes(view->type);
     int64_t data_bytes = m * n * count * elem_bytes;
