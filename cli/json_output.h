@@ -34,6 +34,9 @@ json_t *cli_keep_whole_json(json_t *value, int is_whole);
  * NULL when out of memory. */
 json_t *cli_make_text_json(const char *text);
 
+/* Returns a number as JSON, which has no NaN and no Inf: null stands for them. */
+json_t *cli_make_real_json(double value);
+
 /* Returns the text of `root`, which it releases; NULL stands for out of memory on both sides. The
  * caller frees the text. */
 char *cli_format_json(json_t *root);

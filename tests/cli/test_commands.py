@@ -15,7 +15,8 @@ import tempfile
 import unittest
 
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
-COMMANDS = ("multiply", "bench", "explain", "simulate", "profile", "report", "kernels", "info")
+COMMANDS = ("multiply", "attention", "bench", "explain", "simulate", "profile", "report", "kernels",
+            "info")
 TILEGEMM, SOURCE, MANUAL = "tilegemm", ".", "."
 
 
