@@ -93,7 +93,7 @@ static const char doc[] =
     "Examples:\n"
     "  tilegemm attention q.npy k.npy v.npy -o d.npy --causal --check\n"
     "  tilegemm attention q.npy k.npy v.npy -o d.npy --causal-top-left --before 128\n"
-    "  tilegemm attention x.npz:q x.npz:k x.npz:v -o d.npy --slopes x.npz:slopes --json\n\n"
+    "  tilegemm attention x.npz:q x.npz:k x.npz:v -o d.npy --slopes slopes.npy\n\n"
     "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 wrong usage or "
     "input, 3 no such device or file, or an input that is no readable file.";
 
