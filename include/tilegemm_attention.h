@@ -132,7 +132,7 @@ TG_API int64_t tg_get_attention_workspace_bytes(const tg_attention_plan *plan);
 
 /* Runs the plan on the pointers of `attention`, whose other members must be those of the plan.
  * `workspace` has `workspace_bytes` bytes, aligned to 64, or is NULL: the context's own. `stream`
- * is NULL on the CPU. An output must lie outside the address range of every input. Errors:
+ * is NULL on the CPU. An output must share no byte with another operand. Errors:
  * INVALID_ARGUMENT (a needed pointer is NULL, or a list's value is out of range), OVERLAP,
  * WORKSPACE_TOO_SMALL, OUT_OF_MEMORY; then D is untouched. */
 TG_API tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,

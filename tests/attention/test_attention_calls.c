@@ -88,6 +88,39 @@ static void test_execution_refusals(void **state)
         assert_true(memory[i] == 0.0f);
 }
 
+/* D may lie in the gaps of an input, and is then what it is elsewhere; one element further on it
+ * shares memory. */
+static void test_gaps(void **state)
+{
+    (void)state;
+    static float memory[4096], expected[320];
+    static int32_t lengths[] = {7, 3};
+    tg_attention a = make_small();
+    for (int i = 0; i < 1024; i++)
+        memory[i] = (float)(i % 17) / 8 - 1;
+    a.q.data = memory, a.k.data = memory + 1024, a.v.data = memory + 1536, a.d.data = expected;
+    a.q.row_stride = 17; /* rows of 8 elements, then 9 of no use */
+    a.q.head_stride = 5 * 17, a.q.batch_stride = 4 * 5 * 17;
+    a.has_key_lengths = 1, a.key_lengths = lengths;
+    assert_int_equal(tg_attend(NULL, &a), TG_STATUS_OK);
+    a.d = a.q;
+    a.d.data = memory + 8;
+    assert_int_equal(tg_attend(NULL, &a), TG_STATUS_OK);
+    for (int i = 0; i < 40; i++) /* all rows of all heads */
+        assert_memory_equal(memory + 17 * i + 8, expected + 8 * i, 8 * sizeof(float));
+    a.d.data = memory + 9;
+    assert_int_equal(tg_attend(NULL, &a), TG_STATUS_OK);
+    a.d.data = memory + 10; /* its last element is the first of the next row of Q */
+    expect_execution(&a, TG_STATUS_OVERLAP, "d at ");
+    assert_non_null(strstr(tg_get_error_detail(), "shares memory with q at "));
+    a.d.data = memory + 7;
+    expect_execution(&a, TG_STATUS_OVERLAP, "d at ");
+    a.d.data = (float *)lengths + 1;
+    expect_execution(&a, TG_STATUS_OVERLAP, "d at ");
+    assert_non_null(strstr(tg_get_error_detail(), "shares memory with key_lengths at "));
+    assert_true(lengths[0] == 7 && lengths[1] == 3);
+}
+
 static void test_workspace(void **state)
 {
     (void)state;
@@ -144,6 +177,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plan_refusals), cmocka_unit_test(test_execution_refusals),
-        cmocka_unit_test(test_workspace), cmocka_unit_test(test_text)};
+        cmocka_unit_test(test_gaps), cmocka_unit_test(test_workspace), cmocka_unit_test(test_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

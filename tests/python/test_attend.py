@@ -171,7 +171,7 @@ Q, K, V = make(2, 4, 5, 8), make(2, 2, 6, 8), make(2, 2, 6, 8)
     ({"k": K.astype("float64")}, TypeError, "k has type float64; convert it to float32, the type"),
     ({"v": [[1, 2]]}, TypeError, "v is a <class 'list'>"),
     ({"out": make(4, 5, 8)}, ValueError, r"out has shape \(4, 5, 8\)"),
-    ({"out": Q}, ValueError, "d at .* overlaps"),
+    ({"out": Q}, ValueError, "d at .* shares memory with q"),
     ({"causal": "left"}, ValueError, "causal = 'left'; pass False"),
     ({"scale": "x"}, TypeError, "scale = 'x' is no number"),
     ({"scale": numpy.inf}, ValueError, "scale = inf"),
