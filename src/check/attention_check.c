@@ -25,6 +25,7 @@ typedef struct checked_row {
     int64_t low, high; /* keys that the row sees: low .. high - 1 */
     checked_score *scores;
     double *query;
+    double max_error; /* the largest of the rows so far */
 } checked_row;
 
 static tg_type sum_type(const tg_attention *a)
@@ -139,7 +140,7 @@ static double find_share(double got, long double exact, double bound)
 
 /* Compares the elements of D. The scores are weights by now, and the error of a weight is `error`
  * times itself. */
-static double compare_elements(const checked_row *row, double error)
+static double compare_elements(checked_row *row, double error)
 {
     const tg_attention *a = row->attention;
     const int64_t kv_head = find_kv_head(a, row->head);
@@ -156,7 +157,9 @@ static double compare_elements(const checked_row *row, double error)
         }
         const double bound = error * magnitude + row->units.output * fabs((double)exact) +
                              (double)a->n * row->units.missing * most + row->units.least;
-        worst = fmax(worst, find_share(get(a->type, &a->d, query, row->head, e), exact, bound));
+        const double got = get(a->type, &a->d, query, row->head, e);
+        worst = fmax(worst, find_share(got, exact, bound));
+        row->max_error = fmax(row->max_error, find_share(got, exact, magnitude));
     }
     return worst;
 }
@@ -247,6 +250,7 @@ int check_compare_attention(const tg_attention *a, double flop_limit,
     }
     for (int64_t i = 0; i < sample_count && is_done; i++)
         judge_row(&row, sample ? sample[i] : i, result);
+    result->max_error = row.max_error;
     free(sample);
     free(row.query);
     free(row.scores);

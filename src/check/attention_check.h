@@ -35,7 +35,8 @@ typedef struct check_attention_result {
     /* The largest |error| / bound; <= 1 if the outputs are right, Inf where NaN, Inf or zeros are
      * not as they must be. */
     double worst_share;
-    int64_t row_count;                    /* rows of D that were compared */
+    double max_error;  /* the largest |d - exact| / (weights times |V|); Inf as for worst_share */
+    int64_t row_count; /* rows of D that were compared */
     int64_t bad_batch, bad_head, bad_row; /* first row out of bounds, -1 if none */
 } check_attention_result;
 
