@@ -11,15 +11,7 @@
 /* Counts the operations of the keys that are seen. */
 static double get_gflop_per_s(const cli_attention_result *result)
 {
-    const tg_attention *a = &result->attention;
-    double pair_count = 0;
-    for (int64_t i = 0; i < a->m && a->batch_count > 0; i++) {
-        int64_t low, high;
-        check_find_keys(a, 0, i, &low, &high);
-        pair_count += (double)(high - low);
-    }
-    const double flop_count = 2.0 * (double)a->batch_count * (double)a->head_count * pair_count *
-                              (double)(a->head_size + a->v_head_size);
+    const double flop_count = check_count_attention_flops(&result->attention);
     return result->time_s > 0 ? 1e-9 * flop_count / result->time_s : 0;
 }
 

@@ -149,22 +149,9 @@ static int verify(bench_contender *contender)
     return CLI_EXIT_OK;
 }
 
-/* Returns the operations of the products for the keys that queries see. */
-static double count_flops(const tg_attention *a)
-{
-    double pair_count = 0;
-    for (int64_t i = 0; i < a->m; i++) { /* entries of the batch are alike */
-        int64_t low, high;
-        check_find_keys(a, 0, i, &low, &high);
-        pair_count += (double)(high - low);
-    }
-    return 2.0 * (double)a->batch_count * (double)a->head_count * pair_count *
-           (double)(a->head_size + a->v_head_size);
-}
-
 int cli_make_attention_contender(tg_context *context, bench_result *result)
 {
-    result->flop_count = count_flops(&result->shape->attention);
+    result->flop_count = check_count_attention_flops(&result->shape->attention);
     result->contenders = calloc(1, sizeof *result->contenders);
     bench_attention *made = calloc(1, sizeof *made);
     if (!result->contenders || !made) {

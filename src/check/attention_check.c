@@ -81,6 +81,23 @@ void check_find_keys(const tg_attention *a, int64_t batch, int64_t i, int64_t *l
         *high = *low;
 }
 
+double check_count_attention_flops(const tg_attention *a)
+{
+    const int is_uniform = !a->has_query_offsets && !a->has_key_offsets && !a->has_key_lengths;
+    const int64_t counted = is_uniform && a->batch_count > 1 ? 1 : a->batch_count;
+    double pair_count = 0;
+    for (int64_t batch = 0; batch < counted; batch++) {
+        for (int64_t i = 0; i < check_count_queries(a, batch); i++) {
+            int64_t low, high;
+            check_find_keys(a, batch, i, &low, &high);
+            pair_count += (double)(high - low);
+        }
+    }
+    if (is_uniform)
+        pair_count *= (double)a->batch_count;
+    return 2.0 * (double)a->head_count * pair_count * (double)(a->head_size + a->v_head_size);
+}
+
 int64_t check_find_element(const tg_heads *h, check_place place, int64_t head, int64_t e)
 {
     return place.entry * h->batch_stride + head * h->head_stride + place.row * h->row_stride +

@@ -27,6 +27,10 @@ int64_t check_count_keys(const tg_attention *attention, int64_t batch);
 void check_find_keys(const tg_attention *attention, int64_t batch, int64_t i, int64_t *low,
                      int64_t *high);
 
+/* Returns the operations of both products for the keys that queries see: two for each element of K
+ * and V. */
+double check_count_attention_flops(const tg_attention *attention);
+
 /* Returns the offset of an element in elements. */
 int64_t check_find_element(const tg_heads *heads, check_place place, int64_t head, int64_t e);
 
