@@ -146,7 +146,9 @@ static int execute(attention_job *job)
 static int run_attention(attention_job *job)
 {
     cli_attention_result *result = &job->result;
-    const tg_status status = tg_create_attention_plan(job->context, &result->attention, &job->plan);
+    tg_status status = tg_create_attention_plan(job->context, &result->attention, &job->plan);
+    if (status == TG_STATUS_OK)
+        status = tg_format_attention(&result->attention, result->text, sizeof result->text);
     if (status != TG_STATUS_OK)
         return fail_status(job, status);
     result->kernel = tg_get_attention_kernel(job->plan);

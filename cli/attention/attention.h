@@ -41,6 +41,7 @@ int cli_parse_attention(int argc, char **argv, cli_attention_options *options);
 /* The outcome of a run. */
 typedef struct cli_attention_result {
     tg_attention attention;
+    char text[1024];  /* the attention as text */
     int64_t sizes[4]; /* sizes of D's array, which has the dimensions of Q's */
     int dim_count;
     tg_device_info device;

@@ -15,11 +15,6 @@ static double get_gflop_per_s(const cli_attention_result *result)
     return result->time_s > 0 ? 1e-9 * flop_count / result->time_s : 0;
 }
 
-static const char *format_problem(const cli_attention_result *result, char text[1024])
-{
-    return tg_format_attention(&result->attention, text, 1024) == TG_STATUS_OK ? text : "?";
-}
-
 static double count_rows(const tg_attention *a)
 {
     return (double)a->batch_count * (double)a->head_count * (double)a->m;
@@ -28,12 +23,10 @@ static double count_rows(const tg_attention *a)
 void cli_print_attention(const cli_attention_options *options, const cli_attention_result *result)
 {
     const check_attention_result *check = &result->check;
-    char text[1024];
     printf("%s: %s, %s; %s, %s, %d thread%s, %.4g ms, %.4g GFLOP/s\n", options->output_path,
-           format_problem(result, text), tg_get_type_name(result->attention.type),
-           result->device.device, result->kernel, result->device.thread_count,
-           result->device.thread_count == 1 ? "" : "s", 1e3 * result->time_s,
-           get_gflop_per_s(result));
+           result->text, tg_get_type_name(result->attention.type), result->device.device,
+           result->kernel, result->device.thread_count, result->device.thread_count == 1 ? "" : "s",
+           1e3 * result->time_s, get_gflop_per_s(result));
     if (result->has_check)
         printf("check: %s, %lld of %.0f rows compared with FP64; worst element at %.3g of its "
                "bound\n",
@@ -56,13 +49,12 @@ static json_t *make_check(const cli_attention_result *result)
 char *cli_format_attention(const cli_attention_options *options, const cli_attention_result *result)
 {
     const tg_attention *a = &result->attention;
-    char text[1024];
     return cli_format_json(json_pack(
         "{s:o, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:o, "
         "s:o, s:o}",
         "output", cli_make_text_json(options->output_path), "written", result->is_written,
-        "attention", format_problem(result, text), "batch_count", (json_int_t)a->batch_count,
-        "head_count", (json_int_t)a->head_count, "kv_head_count", (json_int_t)a->kv_head_count, "m",
+        "attention", result->text, "batch_count", (json_int_t)a->batch_count, "head_count",
+        (json_int_t)a->head_count, "kv_head_count", (json_int_t)a->kv_head_count, "m",
         (json_int_t)a->m, "n", (json_int_t)a->n, "head_size", (json_int_t)a->head_size,
         "v_head_size", (json_int_t)a->v_head_size, "type", tg_get_type_name(a->type), "device",
         result->device.device, "kernel", result->kernel, "threads", result->device.thread_count,
