@@ -179,7 +179,8 @@ class LanguageTest(unittest.TestCase):
 
     def test_fragments_behind_code(self):
         for comment in ("of D", "that a block takes", "those of B", "whose sums wait", "what it is",
-                        "which is read", "the same for B", "as above", "likewise"):
+                        "which is read", "the same for B", "as above", "likewise",
+                        "else a thread reads too early"):
             for path, text in (("src/core/a.h", f"int a;\nint b; /* {comment} */\n"),
                                ("page/a.js", f"let a;\nlet b; // {comment}\n")):
                 self.assertIn(f"{path}:2: a comment that begins", self.find_faults(path, text))

@@ -17,7 +17,7 @@ FRAGMENT = re.compile(
     r"(Of|The same(?= (of|for|at|as|in|on|by|with|to|but|and)\b|[,.:])|As above|As|Likewise|Alike|"
     r"Else|So many|Those|That of|What|Where|How|Which|Whether|Whose|[01] (where|if|when))(?![\w-])")
 # A comment behind code that begins so completes the name before it.
-BEHIND = re.compile(r"(of|that|those|whose|which|what|the same|as above|likewise)(?![\w-])")
+BEHIND = re.compile(r"(of|that|those|whose|which|what|the same|as above|likewise|else)(?![\w-])")
 # A comment of a function needs a verb. A word that ends in s, ed or n't counts as one, so that the
 # check is never wrong about a sentence; it misses those whose nouns are in the plural.
 VERBS = set("are be been can cannot come do does get give go has have is keep lie may might must "

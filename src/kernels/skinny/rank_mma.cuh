@@ -251,7 +251,7 @@ struct tgi_rank_mma {
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < parts; i++)
-                /* Opaque, or sums would be looked up in memory. */
+                /* The compiler must not see the index, or total.value goes to local memory. */
                 if (tgi_make_opaque(turn - behind) == i)
                     add_part(total.value[i], first + i * 16);
         }

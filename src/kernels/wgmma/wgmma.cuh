@@ -210,7 +210,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             tile.row = row;
             tgi_finish_partial_tiles<Shape>(args, tile, group, memory.stages, part, sum[0], repair);
         }
-        deferred = {}; /* else its registers would be taken till here */
+        deferred = {}; /* its old value would occupy registers up to here */
     }
     /* Without this wait the block could end while TMA still reads its shared memory. */
     if (threadIdx.x % TGI_WARPGROUP == 0)
