@@ -214,6 +214,18 @@ class LanguageTest(unittest.TestCase):
         style.check_names("src/core/a.c", text, faults)
         self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1])
 
+    def test_glossary(self):
+        head = "| word | meaning |\n|---|---|\n"
+        for first, second in (("rank", "rank"), ("m, n, k", "queries, n"),
+                              ("rank (of MPI)", "rank (of MPI)"), ("rank", "rank (of MPI)"),
+                              ("rank (of MPI)", "rank")):
+            text = head + f"| {first} | one |\n\n" + head + f"| {second} | two |\n"
+            self.assertIn("docs/glossary.md:7: a second row of '",
+                          self.find_faults("docs/glossary.md", text))
+            self.assertEqual(self.find_faults("docs/a.md", text), "")
+        self.assertEqual(self.find_faults("docs/glossary.md", head + "| rank (of MPI) | one |\n"
+                                          "| rank (family) | two |\n| \\|A\\|, B | m |\n"), "")
+
     def test_width_of_documents(self):
         wide = "x" * 121 + "\n"
         for path in ("README.md", "docs/a.md"):
