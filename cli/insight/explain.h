@@ -5,6 +5,7 @@
 #define TG_CLI_EXPLAIN_H
 
 #include "cli.h"
+#include "tilegemm_attention.h"
 #include "tilegemm_lab.h"
 
 #include <jansson.h>
@@ -83,6 +84,9 @@ int cli_is_named(const tg_kernel_info *info, const char *kernel);
 int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
                            const explain_case *cases, int case_count, const char *kernel,
                            int has_json);
+
+/* Shows what the attention of the query's text computes and moves. Returns a cli_exit. */
+int cli_explain_attention(const cli_query *query);
 
 /* Returns what `explain --device cpu --json` prints; NULL when out of memory, or after an error
  * line with *exit_code set. */
