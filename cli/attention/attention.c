@@ -7,8 +7,8 @@
  * SPDX-License-Identifier: MIT
  */
 #include "attention/attention.h"
-#include "files/array_output.h"
 #include "files/element_type.h"
+#include "files/run_summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ typedef struct attention_job {
     tg_context *context;
     tg_attention_plan *plan;
     cli_attention_result result;
-    char *summary; /* JSON, or NULL */
+    cli_run_summary summary;
     cli_memory memory;
     cli_progress progress;
     cli_file_error error;
@@ -58,13 +58,6 @@ static int load_inputs(attention_job *job, tg_type *type)
     return code;
 }
 
-static int fail_status(attention_job *job, tg_status status)
-{
-    const char *detail = tg_get_error_detail();
-    return cli_fail_file(&job->error, cli_exit_code(status), "%s",
-                         detail[0] ? detail : tg_get_status_text(status));
-}
-
 static int check_output(attention_job *job)
 {
     cli_attention_result *result = &job->result;
@@ -85,50 +78,16 @@ static int check_output(attention_job *job)
                          job->options.output_path);
 }
 
-/* Makes job->summary if JSON is asked for. */
-static int format_summary(attention_job *job)
+static char *format_job(const void *run)
 {
-    free(job->summary);
-    job->summary = NULL;
-    if (job->options.is_json)
-        job->summary = cli_format_attention(&job->options, &job->result);
-    return job->summary || !job->options.is_json
-               ? CLI_EXIT_OK
-               : cli_fail_file(&job->error, CLI_EXIT_WRONG,
-                               "out of memory for the JSON text; D is not written");
+    const attention_job *job = run;
+    return cli_format_attention(&job->options, &job->result);
 }
 
-static int write_output(attention_job *job)
+static void print_job(const void *run)
 {
-    const tg_attention *a = &job->result.attention;
-    const tg_matrix d = tg_make_matrix(a->type, a->d.data, a->m, a->v_head_size);
-    int code = cli_write_array_output(&job->output, &d, &job->progress, &job->error);
-    /* The summary is made before the file gets its name, because lack of memory for it fails the
-     * command. */
-    job->result.is_written = code == CLI_EXIT_OK;
-    if (code == CLI_EXIT_OK)
-        code = format_summary(job);
-    if (code == CLI_EXIT_OK)
-        code = cli_commit_array_output(&job->output, &job->error);
-    job->result.is_written = code == CLI_EXIT_OK;
-    return code;
-}
-
-/* Prints the summary of a written output, or of a check that found D wrong. Returns a cli_exit. */
-static int print_summary(attention_job *job)
-{
-    int code = CLI_EXIT_OK;
-    if (job->options.is_quiet)
-        return code;
-    if (!job->options.is_json) {
-        cli_print_attention(&job->options, &job->result);
-        return code;
-    }
-    if (!job->result.is_written)
-        code = format_summary(job);
-    if (code == CLI_EXIT_OK)
-        puts(job->summary);
-    return code;
+    const attention_job *job = run;
+    cli_print_attention(&job->options, &job->result);
 }
 
 static int execute(attention_job *job)
@@ -138,7 +97,7 @@ static int execute(attention_job *job)
     const double start_s = cli_read_clock();
     const tg_status status = tg_execute_attention(job->plan, a, NULL, 0, NULL);
     job->result.time_s = cli_read_clock() - start_s;
-    return status == TG_STATUS_OK ? CLI_EXIT_OK : fail_status(job, status);
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_fail_status(&job->error, status);
 }
 
 /* Takes the run from loaded inputs to the written output. The plan comes first, because it bounds
@@ -150,18 +109,21 @@ static int run_attention(attention_job *job)
     if (status == TG_STATUS_OK)
         status = tg_format_attention(&result->attention, result->text, sizeof result->text);
     if (status != TG_STATUS_OK)
-        return fail_status(job, status);
+        return cli_fail_status(&job->error, status);
     result->kernel = tg_get_attention_kernel(job->plan);
-    int code = cli_open_array_output(&job->output, result->attention.type, result->sizes,
-                                     result->dim_count, &job->memory, &job->error);
+    const tg_attention *a = &result->attention;
+    int code = cli_open_array_output(&job->output, a->type, result->sizes, result->dim_count,
+                                     &job->memory, &job->error);
     if (code == CLI_EXIT_OK)
         code = execute(job);
     if (code == CLI_EXIT_OK && job->options.is_checked)
         code = check_output(job);
+    const tg_matrix d = tg_make_matrix(a->type, a->d.data, a->m, a->v_head_size);
     if (code == CLI_EXIT_OK)
-        code = write_output(job);
+        code =
+            cli_finish_array_output(&job->output, &d, &job->summary, &job->progress, &job->error);
     if (code == CLI_EXIT_OK || result->has_check) {
-        const int summary_code = print_summary(job);
+        const int summary_code = cli_print_run_summary(&job->summary, &job->error);
         code = code == CLI_EXIT_OK ? summary_code : code;
     }
     return code;
@@ -192,11 +154,17 @@ int cli_run_attention(int argc, char **argv)
     if (code != CLI_EXIT_OK)
         return code;
     job.progress = cli_make_progress(job.options.is_quiet);
+    job.summary = (cli_run_summary){.is_json = job.options.is_json,
+                                    .is_quiet = job.options.is_quiet,
+                                    .run = &job,
+                                    .is_written = &job.result.is_written,
+                                    .format = format_job,
+                                    .print = print_job};
     code = run_job(&job);
     if (job.error.text[0])
         cli_print_error("%s", job.error.text);
     cli_discard_array_output(&job.output);
-    free(job.summary);
+    cli_free_run_summary(&job.summary);
     for (int i = 0; i < CLI_ATTENTION_FILE_COUNT; i++)
         cli_close_matrix(&job.files[i]);
     tg_destroy_attention_plan(job.plan);

@@ -9,9 +9,9 @@
  */
 #include "multiply/multiply.h"
 #include "check.h"
-#include "files/array_output.h"
 #include "files/element_type.h"
 #include "files/matrix_convert.h"
+#include "files/run_summary.h"
 #include "multiply/multiply_device.h"
 #include "multiply/multiply_panels.h"
 
@@ -32,7 +32,7 @@ typedef struct multiply_job {
     tg_context *context;
     tg_problem problem;
     cli_multiply_result result;
-    char *summary; /* JSON, or NULL */
+    cli_run_summary summary;
     cli_memory memory;
     cli_progress progress;
     cli_file_error error;
@@ -179,31 +179,16 @@ static int check_output(multiply_job *job)
                          job->options.output_path);
 }
 
-/* Makes job->summary if JSON is asked for. */
-static int format_summary(multiply_job *job)
+static char *format_job(const void *run)
 {
-    free(job->summary);
-    job->summary = NULL;
-    if (job->options.is_json)
-        job->summary = cli_format_multiply(&job->options, &job->result);
-    return job->summary || !job->options.is_json
-               ? CLI_EXIT_OK
-               : cli_fail_file(&job->error, CLI_EXIT_WRONG,
-                               "out of memory for the JSON text; D is not written");
+    const multiply_job *job = run;
+    return cli_format_multiply(&job->options, &job->result);
 }
 
-static int write_output(multiply_job *job)
+static void print_job(const void *run)
 {
-    int code = cli_write_array_output(&job->output, &job->problem.d, &job->progress, &job->error);
-    /* The summary is made before the file gets its name, because lack of memory for it fails the
-     * command. */
-    job->result.is_written = code == CLI_EXIT_OK;
-    if (code == CLI_EXIT_OK)
-        code = format_summary(job);
-    if (code == CLI_EXIT_OK)
-        code = cli_commit_array_output(&job->output, &job->error);
-    job->result.is_written = code == CLI_EXIT_OK;
-    return code;
+    const multiply_job *job = run;
+    cli_print_multiply(&job->options, &job->result);
 }
 
 /* Times the product alone, on a GPU without the copies. */
@@ -218,23 +203,6 @@ static tg_status execute_plan(multiply_job *job, const tg_plan *plan)
                            cli_choose_panel_rows(&job->problem, &job->progress), &job->progress);
     result->time_s = cli_read_clock() - start_s;
     return status;
-}
-
-/* Prints the summary of a written output, or of a check that found D wrong. Returns a cli_exit. */
-static int print_summary(multiply_job *job)
-{
-    int code = CLI_EXIT_OK;
-    if (job->options.is_quiet)
-        return code;
-    if (!job->options.is_json) {
-        cli_print_multiply(&job->options, &job->result);
-        return code;
-    }
-    if (!job->result.is_written)
-        code = format_summary(job);
-    if (code == CLI_EXIT_OK)
-        puts(job->summary);
-    return code;
 }
 
 /* Takes the run from loaded inputs to the written output. */
@@ -256,17 +224,15 @@ static int run_problem(multiply_job *job)
         status = execute_plan(job, plan);
         cli_end_progress(&job->progress);
     }
-    if (status != TG_STATUS_OK) {
-        const char *detail = tg_get_error_detail();
-        code = cli_fail_file(&job->error, cli_exit_code(status), "%s",
-                             detail[0] ? detail : tg_get_status_text(status));
-    }
+    if (status != TG_STATUS_OK)
+        code = cli_fail_status(&job->error, status);
     if (code == CLI_EXIT_OK && job->options.is_checked)
         code = check_output(job);
     if (code == CLI_EXIT_OK)
-        code = write_output(job);
+        code = cli_finish_array_output(&job->output, &job->problem.d, &job->summary, &job->progress,
+                                       &job->error);
     if (code == CLI_EXIT_OK || result->round_count) {
-        int summary_code = print_summary(job);
+        int summary_code = cli_print_run_summary(&job->summary, &job->error);
         code = code == CLI_EXIT_OK ? summary_code : code;
     }
     tg_destroy_plan(plan); /* the name of the kernel lives as long as its plan */
@@ -301,11 +267,17 @@ int cli_run_multiply(int argc, char **argv)
     job.files.has_c = job.options.c_path && job.options.beta != 0;
     job.files.has_bias = job.options.bias_path != NULL;
     job.progress = cli_make_progress(job.options.is_quiet);
+    job.summary = (cli_run_summary){.is_json = job.options.is_json,
+                                    .is_quiet = job.options.is_quiet,
+                                    .run = &job,
+                                    .is_written = &job.result.is_written,
+                                    .format = format_job,
+                                    .print = print_job};
     code = run_job(&job);
     if (job.error.text[0])
         cli_print_error("%s", job.error.text);
     cli_discard_array_output(&job.output);
-    free(job.summary);
+    cli_free_run_summary(&job.summary);
     cli_close_matrix(&job.files.a);
     cli_close_matrix(&job.files.b);
     cli_close_matrix(&job.files.c);
