@@ -198,9 +198,9 @@ int cli_is_measured(const bench_contender *contender);
 int cli_judge_result(const bench_result *result);
 int cli_judge_run(const bench_options *options, const bench_result *results, int result_count);
 
-/* The measured rungs of a GPU's ladder; sequential is the CPU's loop. NULL if a rung was not
- * measured, but coalesced and tiled always are. Edges stands for tiled if no tile divides the
- * sizes. */
+/* The measured rungs of a GPU's ladder; `sequential` is the CPU's loop. A rung that was not
+ * measured is NULL; coalesced and tiled always are measured. Rung edges takes the place of tiled if
+ * no tile divides the sizes. */
 typedef struct bench_tiling {
     const bench_contender *sequential, *naive, *coalesced, *tiled;
     double speedup, saved_s; /* gain of tiled over coalesced */

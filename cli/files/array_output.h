@@ -27,8 +27,8 @@ int cli_name_array_output(const char *path, cli_array_output *output, cli_file_e
 int cli_open_array_output(cli_array_output *output, tg_type type, const int64_t *sizes,
                           int dim_count, cli_memory *memory, cli_file_error *error);
 
-/* Writes the elements of a .mtx file, of which `d` is the view; the elements of a .npy file are
- * there. Returns a cli_exit. */
+/* Writes the elements of `d` to a .mtx file. Does nothing for a .npy file, which is mapped, so that
+ * its elements are written already. Returns a cli_exit. */
 int cli_write_array_output(cli_array_output *output, const tg_matrix *d, cli_progress *progress,
                            cli_file_error *error);
 

@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-/* The counts of an attention. Entries of lists count with the largest lengths. */
+/* The counts of an attention. Lists of offsets and lengths are ignored: every batch entry counts
+ * with m queries and n keys. */
 typedef struct attention_counts {
     double flops, exponential_count;
     double operand_bytes; /* Q, K, V and D, each element once */

@@ -155,8 +155,8 @@ static double find_share(double got, long double exact, double bound)
     return error == 0 ? 0 : error / bound;
 }
 
-/* Compares the elements of D. The scores are weights by now, and the error of a weight is `error`
- * times itself. */
+/* Compares the elements of D. The weights have taken the scores' place, and the error of a weight
+ * is at most `error` times the weight. */
 static double compare_elements(checked_row *row, double error)
 {
     const tg_attention *a = row->attention;

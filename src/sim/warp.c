@@ -102,7 +102,7 @@ void tgi_sim_store_shared(uint32_t shared, const void *value, int size_bytes)
     memcpy((void *)place, value, (size_t)size_bytes);
 }
 
-/* Returns number `index` of the 16 bits of a lane's words. */
+/* Returns 16-bit number `index` of a lane's words as FP32. */
 static float decode(const uint32_t *words, int index, tg_type type)
 {
     const uint16_t bits = (uint16_t)(words[index / 2] >> index % 2 * 16);

@@ -113,7 +113,7 @@ static tg_status multiply_batch(tg_context *context)
     return tg_multiply_on_stream(context, &problem, NULL);
 }
 
-/* Has all of an epilogue, and a D whose elements lie apart. */
+/* Multiplies with every part of an epilogue, and with a D whose elements are not contiguous. */
 static tg_status multiply_with_epilogue(tg_context *context)
 {
     tg_problem problem = make_problem(TG_TYPE_FP32, 90, 80, 70);
@@ -168,7 +168,7 @@ static tg_status run_rows(tg_context *context)
     return TG_STATUS_OK;
 }
 
-/* Makes a plan of each type, whose rows are chosen among all. */
+/* Makes a plan of each type; every kernel row is a candidate. */
 static tg_status run_types(tg_context *context)
 {
     tg_status status = TG_STATUS_OK;
