@@ -127,8 +127,8 @@ static void describe_feeds(multiply_work *work, const void *a, const void *b)
                               .element = MPI_DATATYPE_NULL};
 }
 
-/* Returns the end of the panel that starts at step k: one rank has all of its A, one all of its
- * B. */
+/* Returns the end of the panel that starts at step k. All steps of a panel have one owner of op(A)
+ * in each row of the grid and one of op(B) in each column. */
 static int64_t find_panel_end(const multiply_work *work, int64_t k)
 {
     int64_t width = work->form.k - k;

@@ -63,7 +63,7 @@ void cli_print_explanation(const explain_case *shown, const tg_explanation *expl
 void cli_print_explanations(const explain_case *shown, const tg_explanation *list, int count);
 void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int count);
 
-/* Return as JSON what these print; NULL when out of memory. */
+/* Return as JSON what the functions above print; NULL when out of memory. */
 json_t *cli_make_explanation_json(const explain_case *shown, const tg_explanation *explanation);
 json_t *cli_make_explanations_json(const explain_case *shown, const tg_explanation *list,
                                    int count);

@@ -1,7 +1,8 @@
 /*
  * Kernels in place of PyTorch's own mm, bmm and their out= forms, and operators by which Python
- * replaces addmm and baddbmm, whose schemas have numbers that the C interface does not pass. What
- * is not chosen, and what the library refuses, goes to PyTorch's own kernel.
+ * replaces addmm and baddbmm: PyTorch's C interface does not pass the numbers beta and alpha of
+ * their schemas. Types that were not chosen, and products that the library refuses, go to PyTorch's
+ * own kernel.
  */
 #include "torch_shims.h"
 

@@ -181,7 +181,7 @@ static tg_status run_types(tg_context *context)
     return status;
 }
 
-/* Is refused for a reason that each family has. */
+/* Asks for plans that are refused: one for a size, one with the reason of each family. */
 static tg_status be_refused(tg_context *context)
 {
     tg_plan *plan;
