@@ -135,7 +135,10 @@ int cli_make_attention(const cli_attention_options *options, const cli_matrix_fi
     a->q = get_heads(&files[CLI_ATTENTION_Q], q.sizes);
     a->k = get_heads(&files[CLI_ATTENTION_K], k_counts);
     a->v = get_heads(&files[CLI_ATTENTION_V], v_counts);
-    a->d = (tg_heads){NULL, a->head_count * a->m * v_head_size, a->m * v_head_size, v_head_size, 1};
+    /* The plan refuses sizes whose product overflows. */
+    const uint64_t head_stride = (uint64_t)a->m * (uint64_t)v_head_size;
+    a->d = (tg_heads){NULL, (int64_t)((uint64_t)a->head_count * head_stride), (int64_t)head_stride,
+                      v_head_size, 1};
     a->causal = options->causal;
     a->scale = options->has_scale ? options->scale : a->scale;
     a->soft_cap = options->soft_cap;

@@ -117,7 +117,7 @@ int cli_convert_array(cli_array *array, tg_type type, cli_progress *progress, vo
     const int64_t m = array->view.row_count, n = array->view.col_count;
     const int64_t batch_count = array->batch_count, count = array->group_count * batch_count;
     int64_t bytes;
-    if (__builtin_mul_overflow(m, n, &bytes) || __builtin_mul_overflow(bytes, count, &bytes) ||
+    if (__builtin_mul_overflow(count, m, &bytes) || __builtin_mul_overflow(bytes, n, &bytes) ||
         __builtin_mul_overflow(bytes, tg_get_type_bytes(type), &bytes))
         return cli_fail_file(error, CLI_EXIT_USAGE, "%lld x %lld %s needs more than 2^63 - 1 bytes",
                              (long long)m, (long long)n, tg_get_type_name(type));
@@ -144,8 +144,9 @@ int cli_convert_array(cli_array *array, tg_type type, cli_progress *progress, vo
     }
     *owned = data;
     array->view = tg_make_matrix(type, data, m, n);
-    array->view.batch_stride = array->dim_count >= 3 ? m * n : 0;
-    array->group_stride = array->dim_count == 4 ? batch_count * m * n : 0;
+    const int64_t matrix_elems = bytes > 0 ? m * n : 0; /* sizes of an empty array may be any */
+    array->view.batch_stride = array->dim_count >= 3 ? matrix_elems : 0;
+    array->group_stride = array->dim_count == 4 ? batch_count * matrix_elems : 0;
     array->integer = (cli_integer){0, 0};
     return CLI_EXIT_OK;
 }

@@ -137,10 +137,10 @@ static void unmap(cli_matrix_file *file)
 /* Returns the bytes of the array's elements in `type`; INT64_MAX if 63 bits do not hold them. */
 static int64_t get_array_bytes(const cli_array *array, tg_type type)
 {
-    int64_t bytes;
-    if (__builtin_mul_overflow(array->view.row_count, array->view.col_count, &bytes) ||
-        __builtin_mul_overflow(bytes, array->batch_count, &bytes) ||
-        __builtin_mul_overflow(bytes, array->group_count, &bytes) ||
+    /* The sizes of an empty array may be any; in the order of the file their product is 0. */
+    int64_t bytes = array->group_count * array->batch_count;
+    if (__builtin_mul_overflow(bytes, array->view.row_count, &bytes) ||
+        __builtin_mul_overflow(bytes, array->view.col_count, &bytes) ||
         __builtin_mul_overflow(bytes, tg_get_type_bytes(type), &bytes))
         return INT64_MAX;
     return bytes;

@@ -288,6 +288,12 @@ static int check_shape(const npy_header *header, cli_file_error *error)
                          header->dim_count == 0 ? "1, 1" : "-1, *a.shape[-2:]");
 }
 
+/* Returns x y. Only the strides of an array without elements, which lead nowhere, overflow. */
+static int64_t multiply_stride(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x * (uint64_t)y);
+}
+
 /* Fills in sizes and strides. */
 static void set_view(const npy_header *header, const char *data, cli_array *array)
 {
@@ -298,13 +304,14 @@ static void set_view(const npy_header *header, const char *data, cli_array *arra
     array->dim_count = dims;
     array->group_count = dims == 4 ? size[0] : 1;
     array->batch_count = dims >= 3 ? size[dims - 3] : 1;
-    array->view.batch_stride = dims >= 3 ? rows * cols : 0;
-    array->group_stride = dims == 4 ? array->batch_count * rows * cols : 0;
+    array->view.batch_stride = dims >= 3 ? multiply_stride(rows, cols) : 0;
+    array->group_stride =
+        dims == 4 ? multiply_stride(array->batch_count, array->view.batch_stride) : 0;
     if (header->is_fortran && dims > 1) {
         array->group_stride = dims == 4;
         array->view.batch_stride = dims >= 3 ? array->group_count : 0;
-        array->view.row_stride = array->group_count * array->batch_count;
-        array->view.col_stride = array->view.row_stride * rows;
+        array->view.row_stride = multiply_stride(array->group_count, array->batch_count);
+        array->view.col_stride = multiply_stride(array->view.row_stride, rows);
     }
 }
 

@@ -8,7 +8,7 @@ import json
 import numpy as np
 
 from multiply_case import (PROGRAMS, UNIT, MultiplyCase, list_temporary_files, load_bf16, run_tests,
-                           save_bf16, to_bf16)
+                           save_bf16, to_bf16, write_npy)
 
 
 def attend(q, k, v, mask=None, scale=None, cap=0.0, bias=0.0):
@@ -185,6 +185,9 @@ class Attention(MultiplyCase):
                  "--before=-1"),
                 (3, None, "none.npy", "one.npy")):
             self.refuse(code, message, "q.npy", *words, *out)
+        write_npy("huge.npy", "<f4", "(0, 1, 1099511627776, 1099511627776)", b"")
+        self.refuse(2, "m = 1099511627776 is above the limit; pass 2147483647 or less", "huge.npy",
+                    "huge.npy", "huge.npy", *out)
         for words in (("q.npy", "k.npy", *out), ("q.npy", "k.npy", "v.npy"),
                       ("q.npy", "k.npy", "v.npy", "v.npy", *out),
                       (*self.QKV, "--json", "--quiet")):
