@@ -41,8 +41,7 @@ json_t *cli_make_real_json(double value);
  * caller frees the text. */
 char *cli_format_json(json_t *root);
 
-/* Returns the text of `root` on one line, for a program that reads it, and releases `root`
- * likewise. */
+/* Returns the text of `root` on one line, for a program that reads it. Releases `root`. */
 char *cli_pack_json(json_t *root);
 
 /* Prints `root` to standard output and releases it, for commands whose --json takes no file. NULL

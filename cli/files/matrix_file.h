@@ -38,7 +38,7 @@ int cli_find_format(const char *path, cli_file_format *format, cli_file_error *e
  * Returns a cli_exit. */
 int cli_open_array(const char *path, cli_matrix_file *file, cli_file_error *error);
 
-/* Opens an array of at most three dimensions likewise; one of four is refused. */
+/* Does the same, and refuses an array of four dimensions. */
 int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *error);
 
 /* Makes file->array.view a view of elements of `type`; a copy is charged to `memory`. Bytes are

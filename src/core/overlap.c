@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define STEPS_MAX (2 * TGI_OVERLAP_DIMS_MAX)
-#define SUMS_TRIED 2048 /* after so many sums of the larger strides the search ends */
+#define SUMS_TRIED 2048 /* sums of the larger strides after which the search ends */
 
 static int64_t find_gcd(int64_t x, int64_t y)
 {

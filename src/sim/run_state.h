@@ -15,7 +15,7 @@ typedef enum thread_state {
     THREAD_ENDED
 } thread_state;
 
-/* A lane brings at most so many words to an instruction of its warp. */
+/* The most words that a lane passes to an instruction of its warp. */
 enum { EXCHANGED_WORDS = 6 };
 
 /* An asynchronous copy from global to shared memory that no thread has waited for. */

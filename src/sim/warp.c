@@ -6,7 +6,7 @@
 #include "sim/hooks.h"
 #include "sim/run_state.h"
 
-enum { UNIT_BYTES = 16 };    /* a lane reads so many by ldmatrix */
+enum { UNIT_BYTES = 16 };    /* read by a lane in ldmatrix */
 enum { UNWRITTEN = 0x7fff }; /* NaN in BF16 and FP16 */
 #define CALLER __builtin_return_address(0)
 

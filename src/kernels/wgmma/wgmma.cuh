@@ -62,8 +62,8 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
         __syncthreads();
 }
 
-/* Waits until the stage at hand is empty and fills it with step `step` of a tile, byte_count bytes
- * for each block. */
+/* Waits until the next stage of the ring is empty and fills it with step `step` of a tile,
+ * byte_count bytes for each block. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_fill_stage(const typename Shape::feed::arguments &problem,
