@@ -5,6 +5,7 @@
 #include "json_output.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,11 @@ static char *format(json_t *root, size_t flags)
         text[bytes] = '\0';
     json_decref(root);
     return text;
+}
+
+json_t *cli_make_real_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
 }
 
 char *cli_format_json(json_t *root)

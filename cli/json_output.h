@@ -34,12 +34,14 @@ json_t *cli_keep_whole_json(json_t *value, int is_whole);
  * NULL when out of memory. */
 json_t *cli_make_text_json(const char *text);
 
+/* Returns a number as JSON, which has no NaN and no Inf: null stands for them. */
+json_t *cli_make_real_json(double value);
+
 /* Returns the text of `root`, which it releases; NULL stands for out of memory on both sides. The
  * caller frees the text. */
 char *cli_format_json(json_t *root);
 
-/* Returns the text of `root` on one line, for a program that reads it, and releases `root`
- * likewise. */
+/* Returns the text of `root` on one line, for a program that reads it. Releases `root`. */
 char *cli_pack_json(json_t *root);
 
 /* Prints `root` to standard output and releases it, for commands whose --json takes no file. NULL

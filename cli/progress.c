@@ -43,7 +43,10 @@ void cli_show_progress(cli_progress *progress, int64_t done, int64_t total)
     if (now_s - progress->start_s < FIRST_SHOWN_S || now_s - progress->shown_s < SHOWN_INTERVAL_S)
         return;
     double share = total > 0 ? (double)done / (double)total : 1;
-    fprintf(stderr, "\r%s: %3.0f %%\033[K", progress->label, 100 * share);
+    fprintf(stderr, "\r%s: %3.0f %%", progress->label, 100 * share);
+    if (share > 0)
+        fprintf(stderr, ", %.0f s left", (now_s - progress->start_s) * (1 - share) / share);
+    fprintf(stderr, "\033[K");
     fflush(stderr);
     progress->shown_s = now_s;
     progress->is_shown = 1;

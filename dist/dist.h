@@ -121,7 +121,7 @@ tg_status tgi_dist_start_panel(tgi_dist_feed *feed, int64_t number, int64_t k, i
 tg_status tgi_dist_await_panel(tgi_dist_feed *feed, int64_t number, int64_t k, int64_t width,
                                const void **data, int64_t *line_stride, int64_t *k_stride);
 
-/* Lets MPI go on with what is under way. */
+/* Calls MPI, so that it progresses the messages under way. */
 void tgi_dist_progress(tgi_dist_feed *feed);
 
 #endif

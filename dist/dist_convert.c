@@ -4,8 +4,8 @@
 
 #include "dist.h"
 
-/* One end of a conversion on this rank: the axes of the matrix there, named by the rows and columns
- * of the source. */
+/* The source or target of a conversion, on this rank. `rows` and `cols` are the axes along
+ * which the rows and columns of the source lie there. */
 typedef struct convert_end {
     tgi_dist_axis rows, cols;
     int my_row_part, my_col_part;   /* my parts of these axes */
@@ -13,7 +13,7 @@ typedef struct convert_end {
     int64_t element_count;
 } convert_end;
 
-/* What goes to, or comes from, another rank. */
+/* The elements that go to, or come from, another rank. */
 typedef struct convert_message {
     char *elements;
     int64_t row_count, col_count;
@@ -54,8 +54,8 @@ static int find_col_part(const tg_dist_grid *grid, int rank, int is_transposed)
     return is_transposed ? rank / grid->col_count : rank % grid->col_count;
 }
 
-/* Sets the sizes of the messages, and returns the elements of all of them, or -1 if one is longer
- * than MPI counts. */
+/* Sets the sizes of the messages. Returns the number of elements of all of them, or -1 if one is
+ * longer than MPI can count. */
 static int64_t measure_messages(const tg_dist_grid *grid, convert_work *work)
 {
     const convert_end *source = &work->source, *target = &work->target;
@@ -153,7 +153,8 @@ static void move_message(const convert_work *work, const convert_message *messag
     }
 }
 
-/* Lists the places in the local matrix of what is shared with `rank`, and moves them. */
+/* If is_out, moves the elements that go to `rank` from the local matrix into its message; else
+ * moves those that came from it into the local matrix. */
 static void move_shared(const tg_dist_grid *grid, const convert_work *work, int rank, char *local,
                         int is_out)
 {

@@ -92,7 +92,8 @@ tg_status tgi_dist_find_form(const tg_dist_grid *grid, const tg_dist_problem *pr
     return TG_STATUS_OK;
 }
 
-/* Adds what a conversion sends and receives on a rank: all that it has, or gets, but what stays. */
+/* Adds the bytes that a rank sends and receives in a conversion of a matrix from one layout to
+ * another. Elements that stay on the rank are not counted. */
 static void count_conversion(const tg_dist_grid *grid, const tg_dist_layout *from, tg_operation op,
                              const tg_dist_layout *to, int grid_row, int grid_col,
                              tg_dist_counts *counts)

@@ -57,22 +57,6 @@ int64_t tgi_dist_list_shared(const tgi_dist_axis *x, int x_part, const tgi_dist_
     return count;
 }
 
-tg_status tgi_dist_check_struct(const void *given, size_t known_bytes, const char *name)
-{
-    if (!given)
-        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "%s is NULL; pass one", name);
-    const size_t bytes = *(const size_t *)given;
-    int is_known = bytes >= known_bytes;
-    for (size_t i = known_bytes; is_known && i < bytes && bytes <= 4096; i++)
-        is_known = ((const char *)given)[i] == 0;
-    if (is_known && bytes <= 4096)
-        return TG_STATUS_OK;
-    return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
-                         "struct_bytes of %s is %zu, or members that this version lacks are set; "
-                         "set it to the size of the struct, %zu here",
-                         name, bytes, known_bytes);
-}
-
 /* Returns INVALID_ARGUMENT if a number is below `least` or above `most`. */
 static tg_status check_range(const char *layout, const char *member, int64_t value, int64_t least,
                              int64_t most)

@@ -16,7 +16,7 @@ typedef struct multiply_work {
     const tg_dist_problem *problem;
     tgi_dist_form form;
     void *made_a, *made_b; /* converted operands */
-    float *sums;           /* of a D that is narrower than they are; else NULL */
+    float *sums;           /* of my part of D if D's type is narrower than FP32; else NULL */
     int64_t rows, cols;    /* of my part of D */
     tgi_dist_feed a, b;
     tg_dist_counts counts;
@@ -78,7 +78,8 @@ static tg_status agree_problem(const tg_dist_grid *grid, const tg_dist_problem *
     return tgi_dist_agree_values(grid, values, 3 * TGI_DIST_LAYOUT_VALUES + 4);
 }
 
-/* Converts an operand that does not fit. Sets *data to the local matrix that does. */
+/* Converts an operand if is_needed. *made is the memory of the converted local matrix; *data is set
+ * to it. */
 static tg_status fit_operand(multiply_work *work, int is_needed, const tg_dist_layout *from,
                              tg_operation op, const tg_dist_layout *to, void **made,
                              const void **data)
@@ -126,8 +127,8 @@ static void describe_feeds(multiply_work *work, const void *a, const void *b)
                               .element = MPI_DATATYPE_NULL};
 }
 
-/* Returns the end of the panel that starts at step k: one rank has all of its A, one all of its
- * B. */
+/* Returns the end of the panel that starts at step k. All steps of a panel have one owner of op(A)
+ * in each row of the grid and one of op(B) in each column. */
 static int64_t find_panel_end(const multiply_work *work, int64_t k)
 {
     int64_t width = work->form.k - k;

@@ -48,7 +48,8 @@ typedef enum tg_causal {
 /* One attention. Fill it with tg_init_attention and change what differs.
  *
  * m, n and head counts are at most 2^31 - 1, head sizes at most 65536. No operand reaches over more
- * than 2^61 bytes. A problem beyond these limits is refused with SIZE_OVERFLOW.
+ * than 2^61 bytes, and batch_count * head_count * m is at most 2^61. A problem beyond these limits
+ * is refused with SIZE_OVERFLOW.
  *
  * The score of query i and key j, in the order of its steps, is
  *     s = scale * (q_i k_j);  s = soft_cap * tanh(s / soft_cap);  s = s + bias - slope * |p - j|
@@ -131,10 +132,10 @@ TG_API const char *tg_get_attention_kernel(const tg_attention_plan *plan);
 TG_API int64_t tg_get_attention_workspace_bytes(const tg_attention_plan *plan);
 
 /* Runs the plan on the pointers of `attention`, whose other members must be those of the plan.
- * `workspace` has `workspace_bytes` bytes, aligned to 64, or is NULL: the context's own. `stream`
- * is NULL on the CPU. An output must lie outside the address range of every input. Errors:
- * INVALID_ARGUMENT (a needed pointer is NULL, or a list's value is out of range), OVERLAP,
- * WORKSPACE_TOO_SMALL, OUT_OF_MEMORY; then D is untouched. */
+ * `workspace` has `workspace_bytes` bytes, aligned to 64 and apart from every operand, or is NULL:
+ * the context's own. `stream` is NULL on the CPU. An output must share no byte with another
+ * operand. Errors: INVALID_ARGUMENT (a needed pointer is NULL, or a list's value is out of range),
+ * OVERLAP, WORKSPACE_TOO_SMALL, OUT_OF_MEMORY; then D is untouched. */
 TG_API tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
                                       void *workspace, int64_t workspace_bytes, void *stream);
 

@@ -60,6 +60,13 @@ typedef struct tg_dist_layout {
                                          of this rank alone; 0: the least possible */
 } tg_dist_layout;
 
+/* Sets all members to a layout whose first block is in row 0 and column 0 of the grid and whose
+ * local matrices are column-major without gaps. `struct_bytes` is sizeof *layout. Errors:
+ * INVALID_ARGUMENT; then *layout is untouched. The sizes are checked when the layout is used. */
+TG_API tg_status tg_dist_init_layout(tg_dist_layout *layout, size_t struct_bytes, tg_type type,
+                                     int64_t row_count, int64_t col_count, int64_t row_block,
+                                     int64_t col_block);
+
 /* Sets *rows and *cols to the size of the local matrix of the rank in that place of the grid; it
  * may be 0. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_dist_get_local_size(const tg_dist_layout *layout, const tg_dist_grid *grid,
@@ -90,6 +97,12 @@ typedef struct tg_dist_problem {
     tg_operation op_a, op_b;
     double alpha, beta; /* alpha = 0: A and B are not read; beta = 0: C is not read */
 } tg_dist_problem;
+
+/* Sets all members to D = A B. The layouts are kept as pointers. Errors: INVALID_ARGUMENT; then
+ * *problem is untouched. */
+TG_API tg_status tg_dist_init_problem(tg_dist_problem *problem, size_t struct_bytes,
+                                      const tg_dist_layout *a, const tg_dist_layout *b,
+                                      const tg_dist_layout *d);
 
 /* Multiplies, with the local matrices of this rank. `context` is one of the CPU (NULL: the default
  * one). `c` is D itself or does not overlap it. An A or B whose layout does not fit D's is first

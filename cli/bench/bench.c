@@ -13,6 +13,7 @@
 
 enum option_key {
     key_device = 0x100,
+    key_attention,
     key_isa,
     key_hot,
     key_cold,
@@ -29,6 +30,10 @@ enum option_key {
 
 static const struct argp_option option_list[] = {
     {"shape", 's', "SPEC", 0, "Measure MxNxK, or a longer text such as 512x512x64:nt:bf16", 0},
+    {"attention", key_attention, "TEXT", 0,
+     "Measure attention on the CPU: B,H,HKV,M,N,D, or a longer text such as "
+     "1,8,8,1024,1024,64:causal",
+     0},
     {"suite", 'S', "NAME|FILE", 0,
      "Measure the shapes of a suite (square, cubes, layouts, odd, skinny, llm, "
      "tokens, cliff, rounded, seeds) or of a file with one shape a line; a suite "
@@ -135,6 +140,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case 's':
         exit_code = cli_add_shape(options, arg, "");
         break;
+    case key_attention:
+        exit_code = cli_add_attention(options, arg);
+        break;
     case 'S':
         exit_code = cli_add_suite(options, arg);
         break;
@@ -218,8 +226,10 @@ static int measure_shape(const bench_options *options, bench_result *result, int
     snprintf(result->device, sizeof result->device, "%s", info.device);
     snprintf(result->isa, sizeof result->isa, "%s", info.isa);
     snprintf(result->bus, sizeof result->bus, "%s", info.bus);
-    exit_code = options->is_simulated ? cli_simulate_result(options, context, result, progress)
-                                      : cli_measure_result(options, context, result, progress);
+    /* The plan of an attention refuses the device. */
+    exit_code = options->is_simulated && !result->shape->is_attention
+                    ? cli_simulate_result(options, context, result, progress)
+                    : cli_measure_result(options, context, result, progress);
     cli_free_contenders(result);
     tg_destroy_context(result->host_context);
     tg_destroy_context(context);
@@ -255,6 +265,14 @@ static int measure_all(const bench_options *options, bench_result *results, int 
     return worst_code == CLI_EXIT_OK ? cli_judge_run(options, results, *result_count) : worst_code;
 }
 
+static int has_products(const bench_options *options)
+{
+    int count = 0;
+    for (int i = 0; i < options->shape_count; i++)
+        count += !options->shapes[i].is_attention;
+    return count > 0;
+}
+
 static int set_defaults(bench_options *options)
 {
     if (options->shape_count == 0) {
@@ -262,6 +280,9 @@ static int set_defaults(bench_options *options)
         if (exit_code != CLI_EXIT_OK)
             return exit_code;
     }
+    int exit_code = cli_check_attentions(options);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
     for (int i = 0; options->kernel_name_count == 0 && i < options->suite_kernel_name_count; i++)
         options->kernel_names[i] = options->suite_kernel_names[i];
     if (options->kernel_name_count == 0)
@@ -271,10 +292,10 @@ static int set_defaults(bench_options *options)
     if (options->kernel_name_count == 0)
         options->kernel_names[options->kernel_name_count++] = "best";
     if (options->peer_name_count == 0)
-        options->peer_names[options->peer_name_count++] = "all";
+        options->peer_names[options->peer_name_count++] = has_products(options) ? "all" : "none";
     if (options->thread_count_count == 0)
         options->thread_count_count = 1; /* 0: the context's own */
-    int exit_code = cli_apply_types(options);
+    exit_code = cli_apply_types(options);
     if (exit_code == CLI_EXIT_OK)
         exit_code = cli_hold_context(options);
     if (exit_code == CLI_EXIT_OK)
@@ -337,6 +358,7 @@ const struct argp cli_argp_bench = {
            "  tilegemm bench --shape 1024x1024x1024 --threads 1,2\n"
            "  tilegemm bench --suite skinny --type fp32,fp64 --json skinny.json\n"
            "  tilegemm bench --shape 2048x2048x2048:bf16 --peer onednn --cold\n"
+           "  tilegemm bench --attention 1,8,8,1024,1024,64:causal\n"
            "  tilegemm bench --device sim --shape 256x256x256 --kernel ladder\n\n"
            "A peer is opened from TILEGEMM_OPENBLAS, TILEGEMM_CUBLAS, ... (a folder or a "
            "file) if that is set.",

@@ -10,6 +10,7 @@
 #include "operand_ring.h"
 #include "peers/peer.h"
 #include "progress.h"
+#include "tilegemm_attention.h"
 #include "tilegemm_sim.h"
 
 #include <jansson.h>
@@ -26,6 +27,8 @@ typedef struct bench_shape {
     char text[BENCH_TEXT_BYTES];   /* text of tg_format_problem */
     char reason[BENCH_TEXT_BYTES]; /* reason that the suite gives; "" for --shape */
     tg_problem problem;
+    int is_attention; /* 1: `attention` stands in the place of `problem` */
+    tg_attention attention;
 } bench_shape;
 
 typedef struct bench_options {
@@ -63,6 +66,9 @@ typedef struct bench_options {
     cli_machine machine; /* read before the measuring, whose own load it must not show */
 } bench_options;
 
+/* An attention with its operands. */
+typedef struct bench_attention bench_attention;
+
 typedef struct bench_contender {
     char name[BENCH_NAME_CAPACITY];
     int is_peer;
@@ -73,6 +79,7 @@ typedef struct bench_contender {
     int is_on_host;                    /* 1: runs on the CPU in a run on a GPU */
     tg_plan *plan;                     /* plan of a kernel */
     tg_plan *pass;                     /* plan of the second pass of "unfused", or NULL */
+    bench_attention *attention;        /* in the place of a plan, or NULL */
     peer_call call;                    /* call of a peer */
     char skip_reason[PEER_TEXT_BYTES]; /* why it was not measured; "" if it was */
 
@@ -109,7 +116,7 @@ typedef struct bench_result {
     char device[16], isa[32], bus[16]; /* the context's; bus is "" on the CPU */
     tg_context *host_context;          /* owned; for rung 0 in a run on a GPU, or NULL */
     double peak_flop_per_s;
-    double flop_count;           /* 2 m n k batch_count */
+    double flop_count;           /* 2 m n k batch_count; of an attention, that of seen keys */
     bench_contender *contenders; /* owned */
     int contender_count;
     int best_kernel, best_peer, baseline; /* indices, -1 if none; the baseline is rung 0 */
@@ -124,6 +131,8 @@ typedef struct bench_result {
 /* Read --shape values and suites into options->shapes (bench_shapes.c). Return a cli_exit. */
 int cli_add_shape(bench_options *options, const char *text, const char *reason);
 int cli_add_suite(bench_options *options, const char *name_or_path);
+int cli_add_attention(bench_options *options, const char *text);
+tg_type cli_get_shape_type(const bench_shape *shape); /* type of A, or of Q */
 /* Gives every shape each of --type, and the --precision. Returns a cli_exit. */
 int cli_apply_types(bench_options *options);
 /* Returns "nn", "nt", "tn", "tt", or "strided" if an operand has no unit stride. */
@@ -147,6 +156,14 @@ bench_contender *cli_add_contender(bench_result *result, const char *name,
  * (bench_unfused.c). The first returns a cli_exit. */
 int cli_add_unfused(tg_context *context, bench_result *result);
 tg_status cli_run_unfused(const bench_contender *contender, const tg_buffers *buffers);
+
+/* Make the contender of an attention with its operands, run it once and judge D; run it; free it
+ * (bench_attention.c). The first returns a cli_exit. cli_check_attentions refuses options that
+ * attentions do not have. */
+int cli_check_attentions(const bench_options *options);
+int cli_make_attention_contender(tg_context *context, bench_result *result);
+tg_status cli_run_attention_contender(const bench_attention *attention);
+void cli_free_bench_attention(bench_attention *attention);
 
 /* Returns 0, with every contender skipped, if operands of needed_bytes leave too little free
  * memory. */
@@ -181,9 +198,9 @@ int cli_is_measured(const bench_contender *contender);
 int cli_judge_result(const bench_result *result);
 int cli_judge_run(const bench_options *options, const bench_result *results, int result_count);
 
-/* The measured rungs of a GPU's ladder; sequential is the CPU's loop. NULL if a rung was not
- * measured, but coalesced and tiled always are. Edges stands for tiled if no tile divides the
- * sizes. */
+/* The measured rungs of a GPU's ladder; `sequential` is the CPU's loop. A rung that was not
+ * measured is NULL; coalesced and tiled always are measured. Rung edges takes the place of tiled if
+ * no tile divides the sizes. */
 typedef struct bench_tiling {
     const bench_contender *sequential, *naive, *coalesced, *tiled;
     double speedup, saved_s; /* gain of tiled over coalesced */

@@ -388,7 +388,7 @@ void cli_free_contenders(bench_result *result)
             cli_release_peer_call(&contender->call);
         tg_destroy_plan(contender->plan);
         tg_destroy_plan(contender->pass);
-        contender->plan = contender->pass = NULL;
+        cli_free_bench_attention(contender->attention);
     }
 }
 

@@ -118,9 +118,24 @@ static json_t *make_head_json(const bench_options *options, int argc, char **arg
     return head;
 }
 
+/* Makes the part that begins every record and summary of an attention. */
+static json_t *make_attention_json(const bench_result *result)
+{
+    const tg_attention *a = &result->shape->attention;
+    return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:i, s:s, s:s}", "shape",
+                     result->shape->text, "reason", "", "batch_count", (json_int_t)a->batch_count,
+                     "head_count", (json_int_t)a->head_count, "kv_head_count",
+                     (json_int_t)a->kv_head_count, "m", (json_int_t)a->m, "n", (json_int_t)a->n,
+                     "head_size", (json_int_t)a->head_size, "v_head_size",
+                     (json_int_t)a->v_head_size, "type", tg_get_type_name(a->type), "threads",
+                     result->thread_count, "device", result->device, "isa", result->isa);
+}
+
 /* Makes the part that begins every record and summary of a shape. */
 static json_t *make_shape_json(const bench_result *result)
 {
+    if (result->shape->is_attention)
+        return make_attention_json(result);
     const tg_problem *problem = &result->shape->problem;
     return json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "shape",
                      result->shape->text, "reason", cli_make_text_json(result->shape->reason), "m",

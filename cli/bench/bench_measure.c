@@ -325,9 +325,30 @@ static int measure_sustained(const bench_options *options, bench_result *result,
     return CLI_EXIT_OK;
 }
 
+/* Measures an attention, whose operands are its contender's. */
+static int measure_attention(const bench_options *options, tg_context *context,
+                             bench_result *result, cli_progress *progress)
+{
+    int exit_code = cli_make_attention_contender(context, result);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = find_peak(context, result->shape->attention.type, result->thread_count,
+                              &result->peak_flop_per_s);
+    if (exit_code == CLI_EXIT_OK && !result->contenders[0].skip_reason[0] &&
+        !calibrate(options, &result->contenders[0], NULL))
+        exit_code = report_failed_call(result, &result->contenders[0]);
+    if (exit_code == CLI_EXIT_OK)
+        exit_code = take_samples(options, result, NULL, progress);
+    if (exit_code == CLI_EXIT_OK && options->sustained_time_s > 0.0)
+        exit_code = measure_sustained(options, result, NULL);
+    choose_best(result);
+    return exit_code;
+}
+
 int cli_measure_result(const bench_options *options, tg_context *context, bench_result *result,
                        cli_progress *progress)
 {
+    if (result->shape->is_attention)
+        return measure_attention(options, context, result, progress);
     const tg_problem *problem = &result->shape->problem;
     result->flop_count = 2.0 * (double)problem->batch_count * (double)problem->d.row_count *
                          (double)problem->d.col_count * (double)cli_get_depth(problem);

@@ -67,20 +67,29 @@ static void copy_reason(char *copy, size_t copy_bytes, const char *reason)
     copy[length] = '\0';
 }
 
+/* Returns the zeroed shape after the last one; the caller counts it. NULL when out of memory. */
+static bench_shape *grow_shapes(bench_options *options)
+{
+    size_t bytes = (size_t)(options->shape_count + 1) * sizeof *options->shapes;
+    bench_shape *grown = realloc(options->shapes, bytes);
+    if (!grown) {
+        cli_print_error("out of memory for %d shapes", options->shape_count + 1);
+        return NULL;
+    }
+    options->shapes = grown;
+    grown[options->shape_count] = (bench_shape){.is_attention = 0};
+    return &grown[options->shape_count];
+}
+
 int cli_add_shape(bench_options *options, const char *text, const char *reason)
 {
     tg_problem problem;
     tg_status status = tg_parse_problem(text, &problem, sizeof problem);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
-    size_t bytes = (size_t)(options->shape_count + 1) * sizeof *options->shapes;
-    bench_shape *grown = realloc(options->shapes, bytes);
-    if (!grown) {
-        cli_print_error("out of memory for %d shapes", options->shape_count + 1);
+    bench_shape *shape = grow_shapes(options);
+    if (!shape)
         return CLI_EXIT_WRONG;
-    }
-    options->shapes = grown;
-    bench_shape *shape = &grown[options->shape_count];
     shape->problem = problem;
     copy_reason(shape->reason, sizeof shape->reason, reason);
     status = tg_format_problem(&problem, shape->text, sizeof shape->text);
@@ -88,6 +97,27 @@ int cli_add_shape(bench_options *options, const char *text, const char *reason)
         return cli_report_status(status);
     options->shape_count++;
     return CLI_EXIT_OK;
+}
+
+int cli_add_attention(bench_options *options, const char *text)
+{
+    bench_shape *shape = grow_shapes(options);
+    if (!shape)
+        return CLI_EXIT_WRONG;
+    tg_attention *attention = &shape->attention;
+    tg_status status = tg_parse_attention(text, attention, sizeof *attention);
+    if (status == TG_STATUS_OK)
+        status = tg_format_attention(attention, shape->text, sizeof shape->text);
+    if (status != TG_STATUS_OK)
+        return cli_report_status(status);
+    shape->is_attention = 1;
+    options->shape_count++;
+    return CLI_EXIT_OK;
+}
+
+tg_type cli_get_shape_type(const bench_shape *shape)
+{
+    return shape->is_attention ? shape->attention.type : shape->problem.a.type;
 }
 
 /* Removes white space at both ends, in place. */
@@ -227,6 +257,8 @@ int cli_apply_types(bench_options *options)
     for (int i = 0; i < shape_count * type_count && exit_code == CLI_EXIT_OK; i++) {
         bench_shape *shape = &typed[i];
         *shape = options->shapes[i % shape_count];
+        if (shape->is_attention)
+            continue;
         if (options->type_count > 0)
             apply_type(shape, options->types[i / shape_count]);
         if (options->has_precision)

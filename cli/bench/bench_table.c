@@ -82,7 +82,7 @@ void cli_print_result(const bench_result *result)
         measured_count += result->contenders[i].sample_count > 0;
     }
     printf("\n%s  %s  %s  %d thread%s", result->shape->text,
-           tg_get_type_name(result->shape->problem.a.type), result->isa, result->thread_count,
+           tg_get_type_name(cli_get_shape_type(result->shape)), result->isa, result->thread_count,
            result->thread_count == 1 ? "" : "s");
     if (result->peak_flop_per_s > 0.0)
         printf("  measured peak %.1f GFLOP/s", result->peak_flop_per_s * 1e-9);
@@ -128,7 +128,7 @@ static void print_ratio(const bench_result *result)
     double spread = fmax(kernel->spread, peer->spread);
     char kernel_time[32], peer_time[32];
     printf("  %5.3fx  %s  %s  %d thread%s: %s %s, %s %s%s\n", result->ratio_to_best_peer,
-           result->shape->text, tg_get_type_name(result->shape->problem.a.type),
+           result->shape->text, tg_get_type_name(cli_get_shape_type(result->shape)),
            result->thread_count, result->thread_count == 1 ? "" : "s", kernel->name,
            format_time(kernel->median_s, kernel_time), peer->name,
            format_time(peer->median_s, peer_time),
@@ -141,12 +141,13 @@ static void print_ratio(const bench_result *result)
 static void print_means(const bench_result *results, int result_count)
 {
     for (int first = 0; first < result_count; first++) {
-        const tg_type type = results[first].shape->problem.a.type;
+        const tg_type type = cli_get_shape_type(results[first].shape);
         const int thread_count = results[first].thread_count;
         double log_sum = 0.0;
         int ratio_count = 0, is_done = 0;
         for (int i = 0; i < result_count; i++) {
-            if (results[i].shape->problem.a.type != type || results[i].thread_count != thread_count)
+            if (cli_get_shape_type(results[i].shape) != type ||
+                results[i].thread_count != thread_count)
                 continue;
             is_done = is_done || i < first;
             if (results[i].ratio_to_best_peer > 0.0) {

@@ -13,6 +13,13 @@ int cli_fail_file(cli_file_error *error, int code, const char *format, ...)
     return code;
 }
 
+int cli_fail_status(cli_file_error *error, tg_status status)
+{
+    const char *detail = tg_get_error_detail();
+    return cli_fail_file(error, cli_exit_code(status), "%s",
+                         detail[0] ? detail : tg_get_status_text(status));
+}
+
 int cli_get_file_exit(int number)
 {
     switch (number) {

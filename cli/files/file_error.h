@@ -19,6 +19,10 @@ typedef struct cli_file_error {
 int cli_fail_file(cli_file_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Writes the library's detail of the last failure, or the text of the status if there is none.
+ * Returns cli_exit_code(status). */
+int cli_fail_status(cli_file_error *error, tg_status status);
+
 /* Returns the exit code for errno `number` of a file: CLI_EXIT_MISSING if the file is not there,
  * CLI_EXIT_WRONG if disk, memory or descriptors ran out, CLI_EXIT_USAGE otherwise. */
 int cli_get_file_exit(int number);

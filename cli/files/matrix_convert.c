@@ -71,13 +71,24 @@ static double load_integer(cli_integer integer, const void *data, int64_t index,
     return is_negative ? -value : value;
 }
 
-/* Converts element (batch, row, col) and stores it at `index`. */
-static int convert_element(const cli_array *array, const int64_t place[3], tg_type type, void *data,
+/* Writes the indices of an element as NumPy takes them: at least a row and a column. */
+static const char *format_place(const int64_t place[4], int dim_count, char text[96])
+{
+    int length = 0;
+    for (int i = dim_count < 3 ? 2 : 4 - dim_count; i < 4; i++)
+        length += snprintf(text + length, 96 - (size_t)length, "%s%lld", length ? ", " : "(",
+                           (long long)place[i]);
+    snprintf(text + length, 96 - (size_t)length, ")");
+    return text;
+}
+
+/* Converts element (group, batch, row, col) and stores it at `index`. */
+static int convert_element(const cli_array *array, const int64_t place[4], tg_type type, void *data,
                            int64_t index, cli_file_error *error)
 {
     const tg_matrix *view = &array->view;
-    const int64_t source =
-        place[0] * view->batch_stride + place[1] * view->row_stride + place[2] * view->col_stride;
+    const int64_t source = place[0] * array->group_stride + place[1] * view->batch_stride +
+                           place[2] * view->row_stride + place[3] * view->col_stride;
     int is_exact = 1;
     const double value = array->integer.elem_bytes
                              ? load_integer(array->integer, view->data, source, &is_exact)
@@ -87,12 +98,8 @@ static int convert_element(const cli_array *array, const int64_t place[3], tg_ty
         is_exact = is_exact && check_get_element(type, data, index) == value;
     if (is_stored && is_exact)
         return CLI_EXIT_OK;
-    char at[80];
-    if (array->dim_count == 3)
-        snprintf(at, sizeof at, "(%lld, %lld, %lld)", (long long)place[0], (long long)place[1],
-                 (long long)place[2]);
-    else
-        snprintf(at, sizeof at, "(%lld, %lld)", (long long)place[1], (long long)place[2]);
+    char at[96];
+    format_place(place, array->dim_count, at);
     if (!is_stored)
         return cli_fail_file(error, CLI_EXIT_USAGE,
                              "element %s = %g is beyond the largest %s, %g; pass a --type with a "
@@ -107,9 +114,10 @@ static int convert_element(const cli_array *array, const int64_t place[3], tg_ty
 int cli_convert_array(cli_array *array, tg_type type, cli_progress *progress, void **owned,
                       cli_file_error *error)
 {
-    const int64_t m = array->view.row_count, n = array->view.col_count, count = array->batch_count;
+    const int64_t m = array->view.row_count, n = array->view.col_count;
+    const int64_t batch_count = array->batch_count, count = array->group_count * batch_count;
     int64_t bytes;
-    if (__builtin_mul_overflow(m, n, &bytes) || __builtin_mul_overflow(bytes, count, &bytes) ||
+    if (__builtin_mul_overflow(count, m, &bytes) || __builtin_mul_overflow(bytes, n, &bytes) ||
         __builtin_mul_overflow(bytes, tg_get_type_bytes(type), &bytes))
         return cli_fail_file(error, CLI_EXIT_USAGE, "%lld x %lld %s needs more than 2^63 - 1 bytes",
                              (long long)m, (long long)n, tg_get_type_name(type));
@@ -121,7 +129,7 @@ int cli_convert_array(cli_array *array, tg_type type, cli_progress *progress, vo
     int64_t unseen_count = 0; /* elements since progress was last shown */
     for (int64_t row = 0; n > 0 && row < count * m; row++) {
         for (int64_t j = 0; j < n; j++) {
-            const int64_t place[3] = {row / m, row % m, j};
+            const int64_t place[4] = {row / m / batch_count, row / m % batch_count, row % m, j};
             const int code = convert_element(array, place, type, data, row * n + j, error);
             if (code != CLI_EXIT_OK) {
                 free(data);
@@ -136,7 +144,9 @@ int cli_convert_array(cli_array *array, tg_type type, cli_progress *progress, vo
     }
     *owned = data;
     array->view = tg_make_matrix(type, data, m, n);
-    array->view.batch_stride = array->dim_count == 3 ? m * n : 0;
+    const int64_t matrix_elems = bytes > 0 ? m * n : 0; /* sizes of an empty array may be any */
+    array->view.batch_stride = array->dim_count >= 3 ? matrix_elems : 0;
+    array->group_stride = array->dim_count == 4 ? batch_count * matrix_elems : 0;
     array->integer = (cli_integer){0, 0};
     return CLI_EXIT_OK;
 }

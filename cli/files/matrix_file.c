@@ -74,7 +74,7 @@ static int map_file(const char *path, cli_matrix_file *file, cli_file_error *err
     return code;
 }
 
-int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *error)
+int cli_open_array(const char *path, cli_matrix_file *file, cli_file_error *error)
 {
     *file = (cli_matrix_file){.path = path};
     if (strcmp(path, "-") == 0)
@@ -101,7 +101,8 @@ int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *err
         name_file(error, path, code);
     } else if (map_bytes >= mtx_bytes && strncasecmp(file->map, CLI_MTX_MAGIC, mtx_bytes) == 0) {
         file->format = CLI_FORMAT_MTX;
-        file->array = (cli_array){.view = {.type = TG_TYPE_FP64}, .dim_count = 2, .batch_count = 1};
+        file->array = (cli_array){
+            .view = {.type = TG_TYPE_FP64}, .dim_count = 2, .group_count = 1, .batch_count = 1};
     } else {
         code = cli_fail_file(error, CLI_EXIT_USAGE,
                              "%s: neither a NumPy .npy or .npz nor a MatrixMarket .mtx file (it "
@@ -111,6 +112,19 @@ int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *err
     if (code != CLI_EXIT_OK)
         cli_close_matrix(file);
     return code;
+}
+
+int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *error)
+{
+    const int code = cli_open_array(path, file, error);
+    if (code != CLI_EXIT_OK || file->array.dim_count <= 3)
+        return code;
+    cli_close_matrix(file);
+    return cli_fail_file(error, CLI_EXIT_USAGE,
+                         "%.400s: the array has 4 dimensions; a vector has 1, a matrix 2 and a "
+                         "batch of matrices 3: reshape it, for example "
+                         "a.reshape(-1, *a.shape[-2:])",
+                         path);
 }
 
 static void unmap(cli_matrix_file *file)
@@ -123,9 +137,10 @@ static void unmap(cli_matrix_file *file)
 /* Returns the bytes of the array's elements in `type`; INT64_MAX if 63 bits do not hold them. */
 static int64_t get_array_bytes(const cli_array *array, tg_type type)
 {
-    int64_t bytes;
-    if (__builtin_mul_overflow(array->view.row_count, array->view.col_count, &bytes) ||
-        __builtin_mul_overflow(bytes, array->batch_count, &bytes) ||
+    /* The sizes of an empty array may be any; in the order of the file their product is 0. */
+    int64_t bytes = array->group_count * array->batch_count;
+    if (__builtin_mul_overflow(bytes, array->view.row_count, &bytes) ||
+        __builtin_mul_overflow(bytes, array->view.col_count, &bytes) ||
         __builtin_mul_overflow(bytes, tg_get_type_bytes(type), &bytes))
         return INT64_MAX;
     return bytes;

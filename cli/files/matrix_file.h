@@ -3,7 +3,7 @@
  * mapped, not copied; a .mtx file is parsed into memory.
  *
  * Opening has two steps, because the other operand decides the element type of a text file:
- * cli_open_matrix reads the header, cli_load_matrix gives the elements in a type.
+ * cli_open_array reads the header, cli_load_matrix gives the elements in a type.
  *
  * Other programs must not shorten a mapped input while the command runs: the operating system then
  * ends the command with SIGBUS, whose handler removes the unfinished output. If others write to the
@@ -36,6 +36,9 @@ int cli_find_format(const char *path, cli_file_format *format, cli_file_error *e
 /* Maps the file and reads its header. The file's content decides its format, not its name;
  * FILE.npz:NAME is the array of that name. On success the caller passes *file to cli_close_matrix.
  * Returns a cli_exit. */
+int cli_open_array(const char *path, cli_matrix_file *file, cli_file_error *error);
+
+/* Does the same, and refuses an array of four dimensions. */
 int cli_open_matrix(const char *path, cli_matrix_file *file, cli_file_error *error);
 
 /* Makes file->array.view a view of elements of `type`; a copy is charged to `memory`. Bytes are

@@ -11,7 +11,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, ".npy views assume lit
 typedef struct npy_header {
     char descr[TEXT_BYTES];
     char shape[TEXT_BYTES]; /* text of the file */
-    int64_t size[3];        /* the first three dimensions */
+    int64_t size[4];        /* the first four dimensions */
     int dim_count;
     int is_fortran;
     int has_descr, has_fortran, has_shape;
@@ -126,7 +126,7 @@ static int parse_shape(npy_text *text, npy_header *header)
             return fail_text(text, "',' or ')'");
         if ((status = parse_dimension(text, &size)) != CLI_EXIT_OK)
             return status;
-        if (header->dim_count < 3)
+        if (header->dim_count < 4)
             header->size[header->dim_count] = size;
         header->dim_count++;
         is_separated = take(text, ',');
@@ -279,13 +279,19 @@ static int find_dict(const unsigned char *bytes, int64_t byte_count, npy_text *t
 
 static int check_shape(const npy_header *header, cli_file_error *error)
 {
-    if (header->dim_count >= 1 && header->dim_count <= 3)
+    if (header->dim_count >= 1 && header->dim_count <= 4)
         return CLI_EXIT_OK;
     return cli_fail_file(error, CLI_EXIT_USAGE,
-                         "the shape %s has %d dimensions; a vector has 1, a matrix 2 and a batch "
-                         "of matrices 3: reshape it, for example a.reshape(%s)",
+                         "the shape %s has %d dimensions; a vector has 1, a matrix 2, a batch of "
+                         "matrices 3 and a batch of heads 4: reshape it, for example a.reshape(%s)",
                          header->shape, header->dim_count,
                          header->dim_count == 0 ? "1, 1" : "-1, *a.shape[-2:]");
+}
+
+/* Returns x y. Only the strides of an array without elements, which lead nowhere, overflow. */
+static int64_t multiply_stride(int64_t x, int64_t y)
+{
+    return (int64_t)((uint64_t)x * (uint64_t)y);
 }
 
 /* Fills in sizes and strides. */
@@ -296,20 +302,24 @@ static void set_view(const npy_header *header, const char *data, cli_array *arra
     const int64_t rows = dims == 1 ? 1 : size[dims - 2], cols = size[dims - 1];
     array->view = tg_make_matrix(array->view.type, data, rows, cols);
     array->dim_count = dims;
-    array->batch_count = dims == 3 ? size[0] : 1;
-    array->view.batch_stride = dims == 3 ? rows * cols : 0;
+    array->group_count = dims == 4 ? size[0] : 1;
+    array->batch_count = dims >= 3 ? size[dims - 3] : 1;
+    array->view.batch_stride = dims >= 3 ? multiply_stride(rows, cols) : 0;
+    array->group_stride =
+        dims == 4 ? multiply_stride(array->batch_count, array->view.batch_stride) : 0;
     if (header->is_fortran && dims > 1) {
-        array->view.batch_stride = dims == 3;
-        array->view.row_stride = array->batch_count;
-        array->view.col_stride = array->batch_count * rows;
+        array->group_stride = dims == 4;
+        array->view.batch_stride = dims >= 3 ? array->group_count : 0;
+        array->view.row_stride = multiply_stride(array->group_count, array->batch_count);
+        array->view.col_stride = multiply_stride(array->view.row_stride, rows);
     }
 }
 
 int cli_parse_npy(const void *bytes, int64_t byte_count, cli_array *array, cli_file_error *error)
 {
     npy_text text = {.error = error};
-    npy_header header = {.dim_count = 0, .size = {1, 1, 1}};
-    *array = (cli_array){.batch_count = 1};
+    npy_header header = {.dim_count = 0, .size = {1, 1, 1, 1}};
+    *array = (cli_array){.group_count = 1, .batch_count = 1};
     int status = find_dict(bytes, byte_count, &text);
     if (status == CLI_EXIT_OK)
         status = parse_dict(&text, &header);
@@ -324,6 +334,7 @@ int cli_parse_npy(const void *bytes, int64_t byte_count, cli_array *array, cli_f
     int64_t data_bytes, file_bytes = byte_count - (text.end - text.start);
     if (__builtin_mul_overflow(header.size[0], header.size[1], &data_bytes) ||
         __builtin_mul_overflow(data_bytes, header.size[2], &data_bytes) ||
+        __builtin_mul_overflow(data_bytes, header.size[3], &data_bytes) ||
         __builtin_mul_overflow(data_bytes, elem_bytes, &data_bytes))
         return cli_fail_file(error, CLI_EXIT_USAGE,
                              "the shape %s needs more than 2^63 - 1 bytes; the header lies",

@@ -21,10 +21,11 @@ typedef struct cli_integer {
 } cli_integer;
 
 /* An array of one dimension is a row. With three dimensions it is a batch of matrices, whose
- * batch_stride the view has. */
+ * batch_stride the view has; with four it is a group of batches. */
 typedef struct cli_array {
     tg_matrix view; /* the type of integers is FP64 */
-    int dim_count;  /* 1, 2 or 3 */
+    int dim_count;  /* 1 to 4 */
+    int64_t group_count, group_stride;
     int64_t batch_count;
     cli_integer integer;
 } cli_array;

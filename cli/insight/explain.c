@@ -281,13 +281,15 @@ static int explain_plan(const explain_options *options, const tg_problem *proble
 const struct argp cli_argp_explain = {
     .options = option_list,
     .parser = parse_option,
-    .args_doc = "MxNxK",
+    .args_doc = "MxNxK|B,H,HKV,M,N,D",
     .doc = "Predict what kernels do to multiply M x K by K x N: memory traffic at each "
            "level, occupancy, bound and time. No GPU is needed.\v"
            "Without --kernel and --tile, the command lists all kernels of a device, or of "
            "a chip that need not be present, with the predicted time of each and why it "
            "lost. The shape is then one that `tilegemm bench` takes. Counts of traffic "
            "are exact (docs/model.md derives them); times are estimates.\n\n"
+           "An attention, whose text has commas, is shown with its operations and bytes, beside a "
+           "score matrix in memory.\n\n"
            "Examples:\n"
            "  tilegemm explain 1000x1200x800\n"
            "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"
@@ -295,7 +297,8 @@ const struct argp cli_argp_explain = {
            "  tilegemm explain 4096x4096x4096 --kernel all --gpu a100\n"
            "  tilegemm explain 512x512x512 --kernel all --gpu t4 --gpu h100\n"
            "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
-           "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json",
+           "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json\n"
+           "  tilegemm explain 1,8,8,1024,1024,64:causal",
 };
 
 int cli_run_explain(int argc, char **argv)
@@ -310,6 +313,10 @@ int cli_run_explain(int argc, char **argv)
                         "or leave one of the two out",
                         options.query.device, options.query.gpus[0]);
         return CLI_EXIT_USAGE;
+    }
+    if (strchr(options.query.shape, ',')) {
+        options.query.tile |= options.is_advice;
+        return cli_explain_attention(&options.query);
     }
     tg_problem problem;
     tg_status status = tg_parse_problem(options.query.shape, &problem, sizeof problem);

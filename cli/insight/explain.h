@@ -5,6 +5,7 @@
 #define TG_CLI_EXPLAIN_H
 
 #include "cli.h"
+#include "tilegemm_attention.h"
 #include "tilegemm_lab.h"
 
 #include <jansson.h>
@@ -62,7 +63,7 @@ void cli_print_explanation(const explain_case *shown, const tg_explanation *expl
 void cli_print_explanations(const explain_case *shown, const tg_explanation *list, int count);
 void cli_print_tiles(const explain_case *shown, const tg_explanation *list, int count);
 
-/* Return as JSON what these print; NULL when out of memory. */
+/* Return as JSON what the functions above print; NULL when out of memory. */
 json_t *cli_make_explanation_json(const explain_case *shown, const tg_explanation *explanation);
 json_t *cli_make_explanations_json(const explain_case *shown, const tg_explanation *list,
                                    int count);
@@ -83,6 +84,9 @@ int cli_is_named(const tg_kernel_info *info, const char *kernel);
 int cli_explain_candidates(const char *shape, const tg_problem *problem, const char *device,
                            const explain_case *cases, int case_count, const char *kernel,
                            int has_json);
+
+/* Shows what the attention of the query's text computes and moves. Returns a cli_exit. */
+int cli_explain_attention(const cli_query *query);
 
 /* Returns what `explain --device cpu --json` prints; NULL when out of memory, or after an error
  * line with *exit_code set. */

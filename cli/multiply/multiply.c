@@ -9,14 +9,12 @@
  */
 #include "multiply/multiply.h"
 #include "check.h"
+#include "files/element_type.h"
 #include "files/matrix_convert.h"
-#include "files/mtx_write.h"
-#include "files/npy_write.h"
+#include "files/run_summary.h"
 #include "multiply/multiply_device.h"
-#include "files/output_file.h"
 #include "multiply/multiply_panels.h"
 
-#include <errno.h>
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +28,11 @@
 typedef struct multiply_job {
     cli_multiply_options options;
     cli_multiply_files files;
-    cli_file_format format; /* format of D */
-    cli_output output;
-    void *d_owned; /* elements of D if it is written as text */
+    cli_array_output output;
     tg_context *context;
     tg_problem problem;
     cli_multiply_result result;
-    char *summary; /* JSON, or NULL */
+    cli_run_summary summary;
     cli_memory memory;
     cli_progress progress;
     cli_file_error error;
@@ -45,7 +41,7 @@ typedef struct multiply_job {
 static int open_inputs(multiply_job *job)
 {
     const cli_multiply_options *options = &job->options;
-    int code = cli_find_format(options->output_path, &job->format, &job->error);
+    int code = cli_name_array_output(options->output_path, &job->output, &job->error);
     if (code == CLI_EXIT_OK)
         code = cli_open_matrix(options->a_path, &job->files.a, &job->error);
     if (code == CLI_EXIT_OK)
@@ -59,47 +55,16 @@ static int open_inputs(multiply_job *job)
     return code;
 }
 
-/* Returns 1 if the file holds bytes. FP8 of either type, and integers, may be written so. */
-static int holds_bytes(const cli_matrix_file *file)
-{
-    const cli_integer integer = file->array.integer;
-    return file->format == CLI_FORMAT_NPY &&
-           (check_is_fp8(file->array.view.type) || (integer.elem_bytes == 1 && !integer.is_signed));
-}
-
-/* Returns 1 if the file has a floating-point type, which text and integers have not. */
-static int has_type(const cli_matrix_file *file)
-{
-    return file->format == CLI_FORMAT_NPY && file->array.integer.elem_bytes == 0;
-}
-
 /* Chooses the type of A and B: --type, else what they hold, else what C holds if both are text or
  * integers, else FP64. */
 static int choose_type(multiply_job *job, tg_type *type)
 {
-    const cli_matrix_file *a = &job->files.a, *b = &job->files.b;
-    if (job->options.has_type) {
-        *type = job->options.type;
-    } else if (holds_bytes(a) || holds_bytes(b)) {
-        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
-                             "%.300s holds elements of one byte; pass --type fp8_e4m3 or --type "
-                             "fp8_e5m2, or --type fp32 for integers",
-                             holds_bytes(a) ? a->path : b->path);
-    } else if (has_type(a) && has_type(b) && a->array.view.type != b->array.view.type) {
-        const tg_type a_type = a->array.view.type, b_type = b->array.view.type;
-        const int is_wide = a_type == TG_TYPE_FP64 || b_type == TG_TYPE_FP64;
-        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
-                             "%.300s holds %s and %.300s holds %s; pass --type %s, in which both "
-                             "are exact",
-                             a->path, tg_get_type_name(a_type), b->path, tg_get_type_name(b_type),
-                             is_wide ? "fp64" : "fp32");
-    } else if (has_type(a)) {
-        *type = a->array.view.type;
-    } else if (has_type(b)) {
-        *type = b->array.view.type;
-    } else {
-        *type = job->files.has_c ? job->files.c.array.view.type : TG_TYPE_FP64;
-    }
+    const cli_matrix_file *const files[] = {&job->files.a, &job->files.b};
+    if (!job->options.has_type)
+        return cli_choose_type(
+            files, 2, job->files.has_c ? job->files.c.array.view.type : TG_TYPE_FP64,
+            "--type fp8_e4m3 or --type fp8_e5m2, or --type fp32 for integers", type, &job->error);
+    *type = job->options.type;
     return CLI_EXIT_OK;
 }
 
@@ -128,7 +93,7 @@ static int choose_output_type(multiply_job *job, tg_type type, tg_type *output_t
                              "--check takes no --activation, after which sums are not linear; "
                              "check the product without it");
     int is_converted = options->has_type || options->has_output_type;
-    if (job->files.has_c && has_type(&job->files.c) &&
+    if (job->files.has_c && cli_has_type(&job->files.c) &&
         job->files.c.array.view.type != *output_type && !is_converted)
         return cli_fail_file(
             &job->error, CLI_EXIT_USAGE,
@@ -176,47 +141,16 @@ static int load_inputs(multiply_job *job)
     return code;
 }
 
-/* Gives D its memory: the mapped output, or a block of its own if the output is text. */
+/* Gives D its memory. */
 static int make_output(multiply_job *job)
 {
-    tg_matrix *d = &job->problem.d;
     const cli_multiply_result *result = &job->result;
-    int64_t bytes;
-    if (result->dim_count != 2 && job->format == CLI_FORMAT_MTX)
-        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
-                             "%.300s would hold an array of %d dimensions, and a .mtx file holds a "
-                             "matrix; end its name with .npy",
-                             job->options.output_path, result->dim_count);
-    if (__builtin_mul_overflow(d->row_count, d->col_count, &bytes) ||
-        __builtin_mul_overflow(bytes, result->batch_count, &bytes) ||
-        __builtin_mul_overflow(bytes, tg_get_type_bytes(d->type), &bytes) ||
-        bytes > INT64_MAX - CLI_NPY_HEADER_BYTES)
-        return cli_fail_file(
-            &job->error, CLI_EXIT_USAGE, "D would be %lld x %lld %s, more than 2^63 - 1 bytes",
-            (long long)d->row_count, (long long)d->col_count, tg_get_type_name(d->type));
-    int code = CLI_EXIT_OK;
-    if (job->format == CLI_FORMAT_MTX)
-        code = cli_reserve_memory(&job->memory, bytes, "D", &job->error);
-    if (code == CLI_EXIT_OK)
-        code = cli_open_output(job->options.output_path, &job->output, &job->error);
-    if (code != CLI_EXIT_OK)
-        return code;
-    if (job->format == CLI_FORMAT_NPY) {
-        code = cli_map_output(&job->output, bytes + CLI_NPY_HEADER_BYTES, &job->error);
-        if (code != CLI_EXIT_OK)
-            return code;
-        cli_format_npy_header(d->type, result->sizes, result->dim_count, job->output.map);
-        d->data = (char *)job->output.map + CLI_NPY_HEADER_BYTES;
-    } else {
-        job->d_owned = malloc(bytes > 0 ? (size_t)bytes : 1);
-        if (!job->d_owned)
-            return cli_fail_file(&job->error, CLI_EXIT_WRONG, "out of memory: D needs %lld bytes",
-                                 (long long)bytes);
-        d->data = job->d_owned;
-    }
+    const int code = cli_open_array_output(&job->output, job->problem.d.type, result->sizes,
+                                           result->dim_count, &job->memory, &job->error);
+    job->problem.d.data = job->output.data;
     if (!job->files.has_c)
-        job->problem.c = *d;
-    return CLI_EXIT_OK;
+        job->problem.c = job->problem.d;
+    return code;
 }
 
 static void show_check(void *state, double share)
@@ -245,38 +179,16 @@ static int check_output(multiply_job *job)
                          job->options.output_path);
 }
 
-/* Makes job->summary if JSON is asked for. */
-static int format_summary(multiply_job *job)
+static char *format_job(const void *run)
 {
-    free(job->summary);
-    job->summary = NULL;
-    if (job->options.is_json)
-        job->summary = cli_format_multiply(&job->options, &job->result);
-    return job->summary || !job->options.is_json
-               ? CLI_EXIT_OK
-               : cli_fail_file(&job->error, CLI_EXIT_WRONG,
-                               "out of memory for the JSON text; D is not written");
+    const multiply_job *job = run;
+    return cli_format_multiply(&job->options, &job->result);
 }
 
-static int write_output(multiply_job *job)
+static void print_job(const void *run)
 {
-    if (job->format == CLI_FORMAT_MTX) {
-        cli_start_progress(&job->progress, "writing");
-        errno = 0;
-        int is_written = cli_write_mtx(job->output.stream, &job->problem.d, &job->progress);
-        int number = errno;
-        cli_end_progress(&job->progress);
-        if (!is_written)
-            return cli_fail_output(&job->output, number, &job->error);
-    }
-    /* The summary is made before the file gets its name, because lack of memory for it fails the
-     * command. */
-    job->result.is_written = 1;
-    int code = format_summary(job);
-    if (code == CLI_EXIT_OK)
-        code = cli_commit_output(&job->output, &job->error);
-    job->result.is_written = code == CLI_EXIT_OK;
-    return code;
+    const multiply_job *job = run;
+    cli_print_multiply(&job->options, &job->result);
 }
 
 /* Times the product alone, on a GPU without the copies. */
@@ -291,23 +203,6 @@ static tg_status execute_plan(multiply_job *job, const tg_plan *plan)
                            cli_choose_panel_rows(&job->problem, &job->progress), &job->progress);
     result->time_s = cli_read_clock() - start_s;
     return status;
-}
-
-/* Prints the summary of a written output, or of a check that found D wrong. Returns a cli_exit. */
-static int print_summary(multiply_job *job)
-{
-    int code = CLI_EXIT_OK;
-    if (job->options.is_quiet)
-        return code;
-    if (!job->options.is_json) {
-        cli_print_multiply(&job->options, &job->result);
-        return code;
-    }
-    if (!job->result.is_written)
-        code = format_summary(job);
-    if (code == CLI_EXIT_OK)
-        puts(job->summary);
-    return code;
 }
 
 /* Takes the run from loaded inputs to the written output. */
@@ -329,17 +224,15 @@ static int run_problem(multiply_job *job)
         status = execute_plan(job, plan);
         cli_end_progress(&job->progress);
     }
-    if (status != TG_STATUS_OK) {
-        const char *detail = tg_get_error_detail();
-        code = cli_fail_file(&job->error, cli_exit_code(status), "%s",
-                             detail[0] ? detail : tg_get_status_text(status));
-    }
+    if (status != TG_STATUS_OK)
+        code = cli_fail_status(&job->error, status);
     if (code == CLI_EXIT_OK && job->options.is_checked)
         code = check_output(job);
     if (code == CLI_EXIT_OK)
-        code = write_output(job);
+        code = cli_finish_array_output(&job->output, &job->problem.d, &job->summary, &job->progress,
+                                       &job->error);
     if (code == CLI_EXIT_OK || result->round_count) {
-        int summary_code = print_summary(job);
+        int summary_code = cli_print_run_summary(&job->summary, &job->error);
         code = code == CLI_EXIT_OK ? summary_code : code;
     }
     tg_destroy_plan(plan); /* the name of the kernel lives as long as its plan */
@@ -374,12 +267,17 @@ int cli_run_multiply(int argc, char **argv)
     job.files.has_c = job.options.c_path && job.options.beta != 0;
     job.files.has_bias = job.options.bias_path != NULL;
     job.progress = cli_make_progress(job.options.is_quiet);
+    job.summary = (cli_run_summary){.is_json = job.options.is_json,
+                                    .is_quiet = job.options.is_quiet,
+                                    .run = &job,
+                                    .is_written = &job.result.is_written,
+                                    .format = format_job,
+                                    .print = print_job};
     code = run_job(&job);
     if (job.error.text[0])
         cli_print_error("%s", job.error.text);
-    cli_discard_output(&job.output);
-    free(job.d_owned);
-    free(job.summary);
+    cli_discard_array_output(&job.output);
+    cli_free_run_summary(&job.summary);
     cli_close_matrix(&job.files.a);
     cli_close_matrix(&job.files.b);
     cli_close_matrix(&job.files.c);

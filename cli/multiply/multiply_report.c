@@ -6,7 +6,6 @@
 #include "multiply/multiply.h"
 #include "json_output.h"
 
-#include <math.h>
 #include <stdio.h>
 
 static double get_gflop_per_s(const cli_multiply_result *result)
@@ -43,23 +42,18 @@ void cli_print_multiply(const cli_multiply_options *options, const cli_multiply_
         print_check(result);
 }
 
-/* JSON has no NaN and no Inf: null stands for them. */
-static json_t *make_real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *make_check(const cli_multiply_result *result)
 {
     const check_freivalds_report *check = &result->check;
     if (!result->round_count)
         return json_null();
-    return json_pack(
-        "{s:s, s:b, s:i, s:o, s:o, s:I, s:I, s:I, s:I}", "method", "freivalds", "ok", check->is_ok,
-        "rounds", result->round_count, "worst_share", make_real(check->worst_share), "max_bound",
-        make_real(check->max_bound), "bad_row", (json_int_t)check->bad_row, "compared_rows",
-        (json_int_t)check->compared_row_count, "skipped_rows", (json_int_t)check->skipped_row_count,
-        "class_elements", (json_int_t)check->class_elem_count);
+    return json_pack("{s:s, s:b, s:i, s:o, s:o, s:I, s:I, s:I, s:I}", "method", "freivalds", "ok",
+                     check->is_ok, "rounds", result->round_count, "worst_share",
+                     cli_make_real_json(check->worst_share), "max_bound",
+                     cli_make_real_json(check->max_bound), "bad_row", (json_int_t)check->bad_row,
+                     "compared_rows", (json_int_t)check->compared_row_count, "skipped_rows",
+                     (json_int_t)check->skipped_row_count, "class_elements",
+                     (json_int_t)check->class_elem_count);
 }
 
 char *cli_format_multiply(const cli_multiply_options *options, const cli_multiply_result *result)
@@ -71,9 +65,10 @@ char *cli_format_multiply(const cli_multiply_options *options, const cli_multipl
         (json_int_t)result->m, "n", (json_int_t)result->n, "k", (json_int_t)result->k,
         "batch_count", (json_int_t)result->batch_count, "type", tg_get_type_name(result->type),
         "output_type", tg_get_type_name(result->output_type), "precision",
-        tg_get_precision_name(options->precision), "alpha", make_real(options->alpha), "beta",
-        make_real(options->beta), "has_bias", options->bias_path != NULL, "activation",
-        tg_get_activation_name(options->activation), "device", result->device.device, "kernel",
-        result->kernel, "threads", result->thread_count, "time_s", make_real(result->time_s),
-        "gflop_per_s", make_real(get_gflop_per_s(result)), "check", make_check(result)));
+        tg_get_precision_name(options->precision), "alpha", cli_make_real_json(options->alpha),
+        "beta", cli_make_real_json(options->beta), "has_bias", options->bias_path != NULL,
+        "activation", tg_get_activation_name(options->activation), "device", result->device.device,
+        "kernel", result->kernel, "threads", result->thread_count, "time_s",
+        cli_make_real_json(result->time_s), "gflop_per_s",
+        cli_make_real_json(get_gflop_per_s(result)), "check", make_check(result)));
 }

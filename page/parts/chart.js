@@ -10,7 +10,7 @@ const MARGIN = {top: 12, right: 16, bottom: 44};
 const TITLE_ROOM = 20; // room left of the labels of the left axis
 const TICK_ROOM = 10;  // room between the labels and the axis
 const MARK_AREA = 9;
-const TEXT_PIXELS = 6.6; // average width of a character
+const TEXT_PIXELS = 7.2; // average width of a character
 
 function makeScale({isLog, domain}, range) {
     return (isLog ? scaleLog() : scaleLinear().nice()).domain(domain).range(range);
@@ -89,17 +89,23 @@ export function legend(app, entries) {
 
 let barChartCount = 0; // pattern names belong to the document, so each chart has its own
 
-const BAR = {height: 18, gap: 26, label: 20};
+const BAR = {height: 18, gap: 6, label: 20};
 const BESIDE_LEAST = 640; // pixels: a wider chart has the names beside the bars
 const NAME_SHARE = 0.45;  // share of the width that names may take there
 
-// Returns where names and bars stand: names beside the bars if there is room, otherwise above.
+// Returns where names and bars stand: names beside the bars if there is room, otherwise above. A
+// bar without a name belongs to the one before it.
 function placeBars(list, width) {
     const room = text => TEXT_PIXELS * Math.max(0, ...list.map(bar => bar[text].length)) + 10;
     const isBeside = width >= BESIDE_LEAST && room('name') < NAME_SHARE * width;
     const left = isBeside ? room('name') : 0;
-    return {left, top: isBeside ? 2 : BAR.label, step: BAR.height + (isBeside ? 6 : BAR.gap),
-            nameY: isBeside ? 2 + BAR.height - 5 : BAR.label - 5,
+    const tops = [];
+    let height = 2;
+    for (const {name} of list) {
+        tops.push(height += !isBeside && name ? BAR.label : 0);
+        height += BAR.height + BAR.gap;
+    }
+    return {left, tops, height, nameY: isBeside ? BAR.height - 5 : -5,
             length: Math.max(60, width - left - room('text'))};
 }
 
@@ -114,20 +120,19 @@ function makeHatches(hatch) {
 // Values start at 0.
 export function bars({label, width, list}) {
     const high = Math.max(...list.map(bar => bar.value).filter(value => value > 0), 0) || 1;
-    const {left, top, step, nameY, length} = placeBars(list, width);
+    const {left, tops, height, nameY, length} = placeBars(list, width);
     const scale = scaleLinear().domain([0, high]).range([0, length]);
     const hatch = `hatch-${barChartCount++}`;
     const rows = list.map((bar, i) => {
         const shown = bar.value > 0 ? Math.max(1, scale(bar.value)) : 0;
         const colour = `var(--series-${bar.series || 1})`;
-        return svg('g', {transform: `translate(0 ${i * step})`}, [
+        return svg('g', {transform: `translate(0 ${tops[i]})`}, [
             svg('text', {y: nameY}, bar.name),
-            svg('rect', {x: left, y: top, width: shown, height: BAR.height, stroke: colour,
+            svg('rect', {x: left, y: 0, width: shown, height: BAR.height, stroke: colour,
                          fill: bar.isHatched ? `url(#${hatch}-${bar.series || 1})` : colour}),
-            svg('text', {x: left + shown + 6, y: top + BAR.height - 5}, bar.text),
+            svg('text', {x: left + shown + 6, y: BAR.height - 5}, bar.text),
         ]);
     });
-    const height = list.length * step + 4;
     return svg('svg', {role: 'img', 'aria-label': label, width, height,
                        viewBox: `0 0 ${width} ${height}`},
         [svg('defs', {}, makeHatches(hatch)), rows]);

@@ -7,6 +7,7 @@ const BOLD = 7.4;   // width of a bold one
 const LINE = 13;    // height of a name
 const NARROW = 480; // pixels of a chart that has no room for figures beside its roofs' names
 const OFFSET = 9;   // from a point to its name
+const STEPS = 40;   // boxes that a slanting line is taken for
 
 const meets = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height &&
     b.y < a.y + a.height;
@@ -23,6 +24,10 @@ function placeName({name, isFirst}, x, y, inner, taken) {
         box.y + LINE <= inner.height && !taken.some(one => meets(box, one))) ?? null;
 }
 
+// Returns boxes along a line from (x, y) to (xEnd, yEnd).
+const coverLine = (x, y, xEnd, yEnd) => Array.from({length: STEPS}, (_, i) => ({
+    x: x + (xEnd - x) * i / STEPS - 2, y: y + (yEnd - y) * i / STEPS - 2, width: 4, height: 4}));
+
 function drawRoof(svg, chart, {peak, ridge, title, figures}, taken) {
     const name = chart.inner.width < NARROW ? title : `${title}: ${figures}`;
     const slope = peak / ridge;
@@ -33,7 +38,9 @@ function drawRoof(svg, chart, {peak, ridge, title, figures}, taken) {
     const width = BOLD * name.length;
     const box = {x: chart.inner.width - width, y: chart.y(peak) - LINE - 4, width, height: LINE};
     taken.push(box, {x: chart.x(ridge), y: chart.y(peak) - 2, height: 4,
-                     width: chart.inner.width});
+                     width: chart.inner.width},
+               ...coverLine(chart.x(start), chart.y(slope * start), chart.x(ridge),
+                            chart.y(peak)));
     chart.add(svg('path', {d: `M${path}`, class: 'roof'}),
               svg('text', {x: chart.inner.width, y: chart.y(peak) - 6, 'text-anchor': 'end',
                            class: 'note roof-name'}, name));
@@ -45,10 +52,11 @@ function drawRoof(svg, chart, {peak, ridge, title, figures}, taken) {
 export function drawRoofline(svg, {label, width, height, roofs, points, low = null}) {
     const rates = points.map(point => point.rate);
     const intensities = points.map(point => point.intensity);
+    const roofLength = width < NARROW ? 200 : 25; // times the ridge, for its name
     const chart = plot({label, width, height,
         x: {label: 'FLOP a byte that threads ask for', isLog: true, format: formatCount,
             domain: [low ?? Math.min(...intensities, 0.5) / 2,
-                     Math.max(...intensities, ...roofs.map(roof => roof.ridge * 25))]},
+                     Math.max(...intensities, ...roofs.map(roof => roof.ridge * roofLength))]},
         y: {label: 'GFLOP/s', isLog: true, format: value => formatCount(value / 1e9),
             domain: [low ? low * roofs[0].peak / roofs[0].ridge
                          : Math.min(...rates, roofs[0].peak) / 2,

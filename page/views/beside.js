@@ -5,7 +5,7 @@ import {formatError, isFused, isOfSize, isPeer, listMeasured, nameOrigin, nameRe
 import {bars} from '../parts/chart.js';
 import {formatCount, formatRate} from '../parts/format.js';
 
-const SHOWN_MOST = 10; // the chart shows at most so many products
+const SHOWN_MOST = 10; // the most products that the chart shows
 
 // GROUPS lists the groups of products that can be shown. The first group that has any is the
 // default.

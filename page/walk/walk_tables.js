@@ -29,7 +29,8 @@ function makeGrid(html, caption, kind, rows, cols, digits, getCell) {
             html('tbody', {}, Array.from({length: rows}, (_, row) => line(row)))]));
 }
 
-// Returns how numbers are written in a table of so many columns: short where there are many.
+// Returns the function that writes the numbers of a table of `cols` columns: short ones if there
+// are many columns.
 const chooseFormat = cols => cols > COLS_WIDE ? value => fitValue(value, NARROW) : formatValue;
 
 const EMPTY = {text: '·', kind: 'empty'};

@@ -245,8 +245,8 @@ static int check_gradient(const tgpy_array *array)
     if (is_recorded <= 0)
         return is_recorded;
     return tgpy_raise(TGPY_OPERAND_ERROR,
-                      "%s requires a gradient, which tilegemm.matmul does not record; use "
-                      "torch.ops.tilegemm.mm of tilegemm.torch, or pass %s.detach()",
+                      "%s requires a gradient, which this call does not record; pass %s.detach(), "
+                      "or multiply by torch.ops.tilegemm.mm of tilegemm.torch",
                       array->name, array->name);
 }
 
@@ -264,6 +264,13 @@ static int borrow_by_interface(tgpy_array *array, tgpy_stream *stream)
     default:
         return tgpy_array_borrow_buffer(array);
     }
+}
+
+void tgpy_array_begin(tgpy_array *array)
+{
+    array->object = array->holder = NULL;
+    array->buffer.owner = NULL;
+    array->is_on_gpu = array->is_read_only = array->device_index = 0;
 }
 
 int tgpy_array_borrow(tgpy_array *array, PyObject *object, const char *name, tgpy_stream *stream)

@@ -45,7 +45,7 @@ static int read_type(tgpy_array *array, PyObject *entries)
     return 0;
 }
 
-/* Orders the array's own stream before `stream`, which becomes the array's if none is known. */
+/* Makes `stream` wait for the array's own stream. If no stream is known, the array's becomes it. */
 static int join_stream(tgpy_array *array, PyObject *entries, tgpy_stream *stream)
 {
     PyObject *entry = PyDict_GetItemString(entries, "stream");

@@ -1,7 +1,7 @@
 /*
- * Borrowing arrays by DLPack: by the table of C functions, which orders nothing and tells the
- * producer's own stream, and by `__dlpack__`, which orders the array before a stream that it is
- * given.
+ * Borrowing arrays by DLPack: by the table of C functions, which tells the producer's current
+ * stream and synchronizes nothing, and by `__dlpack__`, which makes a stream that it is given wait
+ * for the array.
  */
 #include "extension.h"
 

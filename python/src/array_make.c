@@ -17,17 +17,6 @@ PyObject *tgpy_library_call(const char *function, PyObject *arguments)
     return value;
 }
 
-PyObject *tgpy_shape_tuple(int dim_count, const int64_t *shape)
-{
-    PyObject *tuple = PyTuple_New(dim_count);
-    for (int dim = 0; tuple && dim < dim_count; dim++) {
-        PyObject *size = PyLong_FromLongLong(shape[dim]);
-        if (!size || PyTuple_SetItem(tuple, dim, size))
-            Py_CLEAR(tuple);
-    }
-    return tuple;
-}
-
 /* Returns NumPy's dtype of a type, borrowed. */
 static PyObject *find_dtype(tg_type type)
 {

@@ -11,7 +11,7 @@
 
 int tgpy_command_main(int argc, char **argv); /* cli/main.c */
 
-/* jansson compares streams with it in place of stdin. */
+/* The build renames stdin to this in jansson, which compares streams with it. */
 extern FILE *tgpy_no_stream;
 FILE *tgpy_no_stream;
 

@@ -97,6 +97,10 @@ typedef struct tgpy_stream {
  * type speaks no interface. `name` is the argument's. */
 const tgpy_class *tgpy_class_find(PyObject *object, const char *name);
 
+/* Marks an array as not given. Only what says so is set, since an array has places for many
+ * dimensions. */
+void tgpy_array_begin(tgpy_array *array);
+
 /* Borrows the memory of `object`. Work that its library has queued before is ordered before what
  * `stream` gets next. The caller passes *array to tgpy_array_release, after a failure too. */
 int tgpy_array_borrow(tgpy_array *array, PyObject *object, const char *name, tgpy_stream *stream);
@@ -128,6 +132,16 @@ int tgpy_array_finish(const tgpy_array *array, const tgpy_array *like, tg_contex
 
 /* Returns a tuple of sizes, a new reference, or NULL. */
 PyObject *tgpy_shape_tuple(int dim_count, const int64_t *shape);
+
+/* Refuses two arrays for a fault of their shapes. Returns -1. */
+int tgpy_array_refuse_shapes(const tgpy_array *first, const tgpy_array *second, const char *fault);
+
+/* Refuse an array that has not the shape of the result, or does not broadcast to it. */
+int tgpy_array_check_shape(const tgpy_array *array, int dim_count, const int64_t *shape);
+int tgpy_array_check_broadcast(const tgpy_array *array, int dim_count, const int64_t *shape);
+
+/* Refuses an array that is given and is not on the device of `first`. */
+int tgpy_array_check_device(const tgpy_array *first, const tgpy_array *other);
 
 /* Calls a function of the Python module tilegemm._libraries. Returns a new reference or NULL. */
 PyObject *tgpy_library_call(const char *function, PyObject *arguments);
@@ -225,6 +239,8 @@ PyObject *tgpy_matmul(PyObject *module, PyObject *const *values, Py_ssize_t valu
                       PyObject *keyword_names);
 PyObject *tgpy_describe(PyObject *module, PyObject *const *values, Py_ssize_t value_count,
                         PyObject *keyword_names);
+extern const char tgpy_attend_doc[];
+PyObject *tgpy_attend(PyObject *module, PyObject *values, PyObject *keywords);
 int tgpy_plan_add_type(PyObject *module);
 PyObject *tgpy_list_candidates(PyObject *module, PyObject *arguments);
 PyObject *tgpy_open_torch(PyObject *module, PyObject *unused);

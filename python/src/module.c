@@ -17,6 +17,8 @@ static PyMethodDef functions[] = {
      "describe($module, a, b, out=None, *, bias=None, activation=None, alpha=1.0, beta=0.0,"
      " c=None, scale_a=None, scale_b=None, precision=\"default\", batch_invariant=False,"
      " stream=None)\n--\n\nReturn the text of the product that matmul would compute."},
+    {"attention", (PyCFunction)(void (*)(void))tgpy_attend, METH_VARARGS | METH_KEYWORDS,
+     tgpy_attend_doc},
     {"list_candidates", tgpy_list_candidates, METH_VARARGS,
      "list_candidates($module, problem, device, chip, /)\n--\n\n"
      "Return a tuple for each kernel beside a problem."},

@@ -22,13 +22,8 @@ static int check_devices(const tgpy_product *product)
                                   &product->a_scale,
                                   &product->b_scale};
     for (int i = 0; i < 6; i++) {
-        const tgpy_array *other = others[i];
-        if (other->object && (other->is_on_gpu != a->is_on_gpu ||
-                              (a->is_on_gpu && other->device_index != a->device_index)))
-            return tgpy_raise(TGPY_ARGUMENT_ERROR,
-                              "a is on %s %d and %s is on %s %d; move them to one device",
-                              a->is_on_gpu ? "GPU" : "CPU", a->device_index, other->name,
-                              other->is_on_gpu ? "GPU" : "CPU", other->device_index);
+        if (tgpy_array_check_device(a, others[i]))
+            return -1;
     }
     return 0;
 }
@@ -65,21 +60,13 @@ static int borrow_operands(tgpy_product *product, const tgpy_arguments *argument
     return 0;
 }
 
-/* Arrays have places for many dimensions; only what says that they are unused is set. */
-static void begin_array(tgpy_array *array)
-{
-    array->object = array->holder = NULL;
-    array->buffer.owner = NULL;
-    array->is_on_gpu = array->is_read_only = array->device_index = 0;
-}
-
 void tgpy_product_begin(tgpy_product *product)
 {
     for (int i = 0; i < TGPY_OPERAND_COUNT; i++)
-        begin_array(&product->operand[i]);
-    begin_array(&product->bias);
-    begin_array(&product->a_scale);
-    begin_array(&product->b_scale);
+        tgpy_array_begin(&product->operand[i]);
+    tgpy_array_begin(&product->bias);
+    tgpy_array_begin(&product->a_scale);
+    tgpy_array_begin(&product->b_scale);
     product->scalars = NULL;
     product->result = NULL;
     product->stream = (tgpy_stream){0};

@@ -3,30 +3,6 @@
  */
 #include "extension.h"
 
-static int refuse_shapes(const tgpy_array *first, const tgpy_array *second, const char *fault)
-{
-    PyObject *first_shape = tgpy_shape_tuple(first->dim_count, first->shape);
-    PyObject *second_shape = tgpy_shape_tuple(second->dim_count, second->shape);
-    if (first_shape && second_shape)
-        tgpy_raise(TGPY_ARGUMENT_ERROR, "%s has shape %R and %s has %R: %s", first->name,
-                   first_shape, second->name, second_shape, fault);
-    Py_XDECREF(first_shape);
-    Py_XDECREF(second_shape);
-    return -1;
-}
-
-static int refuse_result(const tgpy_array *array, int dim_count, const int64_t *shape)
-{
-    PyObject *own = tgpy_shape_tuple(array->dim_count, array->shape);
-    PyObject *result = tgpy_shape_tuple(dim_count, shape);
-    if (own && result)
-        tgpy_raise(TGPY_ARGUMENT_ERROR, "%s has shape %R, which does not fit the result's, %R",
-                   array->name, own, result);
-    Py_XDECREF(own);
-    Py_XDECREF(result);
-    return -1;
-}
-
 /* Sets matrices A and B and checks their sizes. A vector is a row of A or a column of B. */
 static int describe_matrices(tgpy_product *product)
 {
@@ -53,7 +29,7 @@ static int describe_matrices(tgpy_product *product)
                              .row_stride = b->strides[b_last ? b_last - 1 : 0],
                              .col_stride = b_last ? b->strides[b_last] : 0};
     if (problem->a.col_count != problem->b.row_count)
-        return refuse_shapes(a, b, "the columns of a differ from the rows of b");
+        return tgpy_array_refuse_shapes(a, b, "the columns of a differ from the rows of b");
     return 0;
 }
 
@@ -79,7 +55,7 @@ static int describe_batches(tgpy_product *product)
         const int64_t a_size = find_batch(a, count, i, &loop->stride[TGPY_OPERAND_A]);
         const int64_t b_size = find_batch(b, count, i, &loop->stride[TGPY_OPERAND_B]);
         if (a_size != b_size && a_size != 1 && b_size != 1)
-            return refuse_shapes(a, b, "their batch dimensions do not broadcast");
+            return tgpy_array_refuse_shapes(a, b, "their batch dimensions do not broadcast");
         loop->size = a_size == 1 ? b_size : a_size;
     }
     product->loop_count = count;
@@ -124,24 +100,6 @@ static void describe_result(tgpy_product *product, tgpy_operand operand, int dim
     matrix->col_stride = product->operand[TGPY_OPERAND_B].dim_count > 1 ? strides[dim] : 1;
 }
 
-static int check_result(const tgpy_array *array, int dim_count, const int64_t *shape)
-{
-    int is_equal = array->dim_count == dim_count;
-    for (int dim = 0; dim < dim_count && is_equal; dim++)
-        is_equal = array->shape[dim] == shape[dim];
-    return is_equal ? 0 : refuse_result(array, dim_count, shape);
-}
-
-static int check_broadcast(const tgpy_array *array, int dim_count, const int64_t *shape)
-{
-    int is_fitting = array->dim_count <= dim_count;
-    for (int own = 0; own < array->dim_count && is_fitting; own++) {
-        const int64_t size = shape[own + dim_count - array->dim_count];
-        is_fitting = array->shape[own] == size || array->shape[own] == 1;
-    }
-    return is_fitting ? 0 : refuse_result(array, dim_count, shape);
-}
-
 /* Returns the type of a result that the caller does not give: the operands' own, bfloat16 for FP8,
  * since a result in FP8 needs a scale. */
 static tg_type choose_result_type(tg_type type)
@@ -159,7 +117,7 @@ int tgpy_shape_describe(tgpy_product *product)
     int64_t shape[TGPY_DIM_MAX + 2];
     const int dim_count = list_result_dims(product, shape);
     if (d->object) {
-        if (check_result(d, dim_count, shape))
+        if (tgpy_array_check_shape(d, dim_count, shape))
             return -1;
     } else if (tgpy_array_make(d, a, choose_result_type(a->type), dim_count, shape,
                                &product->stream, &product->result)) {
@@ -171,7 +129,7 @@ int tgpy_shape_describe(tgpy_product *product)
         product->loops[i].stride[TGPY_OPERAND_C] = product->loops[i].stride[TGPY_OPERAND_D];
     if (!product->is_c_read || !c->object)
         return 0;
-    if (check_broadcast(c, dim_count, shape))
+    if (tgpy_array_check_broadcast(c, dim_count, shape))
         return -1;
     describe_result(product, TGPY_OPERAND_C, dim_count, shape, &product->problem.c);
     return 0;

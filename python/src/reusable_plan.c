@@ -65,7 +65,7 @@ static int make_plan(plan_object *self, tgpy_product *product, const tgpy_argume
                : 0;
 }
 
-/* Reads the arguments from a tuple and a dictionary, which go on holding them. */
+/* Reads the arguments from a tuple and a dictionary, which keep them alive. */
 static int read_arguments(tgpy_arguments *arguments, const char *function, PyObject *positional,
                           PyObject *keywords)
 {

@@ -156,8 +156,8 @@ int tgpy_torch_implement(const char *space, const char *key, const tgpy_torch_ro
     return 0;
 }
 
-/* Defines operators that have the rows' signatures, and names with a prefix and a suffix. With
- * `is_implemented` they have the rows' kernels too. */
+/* Defines an operator for each row, with the row's signature and with its name between the prefix
+ * and the suffix. If is_implemented, the operator has the row's kernel too. */
 static int define(const tgpy_torch_row *rows, int count, const char *prefix, const char *suffix,
                   int is_implemented)
 {

@@ -1,7 +1,8 @@
 /*
  * Kernels in place of PyTorch's own mm, bmm and their out= forms, and operators by which Python
- * replaces addmm and baddbmm, whose schemas have numbers that the C interface does not pass. What
- * is not chosen, and what the library refuses, goes to PyTorch's own kernel.
+ * replaces addmm and baddbmm: PyTorch's C interface does not pass the numbers beta and alpha of
+ * their schemas. Types that were not chosen, and products that the library refuses, go to PyTorch's
+ * own kernel.
  */
 #include "torch_shims.h"
 
@@ -31,7 +32,7 @@ static int is_chosen(const tgpy_torch_product *product)
     return product->a.is_multiplied && tgpy_torch_chosen.takes[product->a.type];
 }
 
-/* Begins a product whose shapes PyTorch's words refuse. */
+/* Begins a product. Faults in its shapes are reported in PyTorch's words. */
 static void begin(tgpy_torch_product *product, tgpy_torch_value a, tgpy_torch_value b,
                   int dim_count)
 {
@@ -45,8 +46,8 @@ static void begin(tgpy_torch_product *product, tgpy_torch_value a, tgpy_torch_va
     product->problem.is_batch_invariant = tgpy_torch_chosen.is_batch_invariant;
 }
 
-/* Makes the result, and computes it here where the product is chosen. Returns 1 if it did. The
- * fault stays where no kernel could help. */
+/* Makes the result and computes it if tilegemm takes products of this type. Returns 1 if it did.
+ * Otherwise PyTorch's kernel computes it, unless a fault is left that no kernel could help. */
 static int multiply_here(tgpy_torch_product *product, int dim_count, double beta, double alpha)
 {
     const int64_t sizes[] = {product->problem.batch_count, product->problem.a.row_count,

@@ -50,7 +50,7 @@ enum { TGPY_FAULT_BYTES = 512 };
 /* A product of tensors. `fault` is "" or says why it cannot be computed. */
 typedef struct tgpy_torch_product {
     tgpy_torch_tensor a, b, c, bias, a_scale, b_scale, out;
-    void *bias_place; /* the memory of malloc in which the stack has the bias; NULL without one */
+    void *bias_place; /* holds the bias's handle, to be freed by free(); NULL without a bias */
     int is_result_given;
     tg_problem problem;
     char fault[TGPY_FAULT_BYTES];

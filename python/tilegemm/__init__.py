@@ -7,18 +7,19 @@
            [32., 77.]], dtype=float32)
 
 matmul multiplies arrays of NumPy, CuPy, PyTorch, JAX and whatever else speaks DLPack,
-__cuda_array_interface__ or the buffer protocol, where they are. plan chooses a kernel once for many
-calls. explain lists the kernels for a product and why each lost; bench times them; report makes a
-page of it. tilegemm.torch has operators for torch.compile and replaces PyTorch's own.
+__cuda_array_interface__ or the buffer protocol, where they are. attention computes softmax(scale
+Q K^T + bias) V of such arrays on the CPU. plan chooses a kernel once for many calls. explain lists
+the kernels for a product and why each lost; bench times them; report makes a page of it.
+tilegemm.torch has operators for torch.compile and replaces PyTorch's own.
 """
 
 from ._explain import Candidate, Explanation, explain
 from ._tilegemm import (ArgumentError, DeviceError, Error, OperandTypeError, OutOfMemoryError, Plan,
-                        UnsupportedError, get_version, matmul)
+                        UnsupportedError, attention, get_version, matmul)
 from ._tilegemm import Plan as plan
 from ._run import BenchResult, Report, bench, report
 
 __version__ = get_version()
 __all__ = ["ArgumentError", "BenchResult", "Candidate", "DeviceError", "Error", "Explanation",
-           "OperandTypeError", "OutOfMemoryError", "Plan", "Report", "UnsupportedError", "bench",
-           "explain", "matmul", "plan", "report"]
+           "OperandTypeError", "OutOfMemoryError", "Plan", "Report", "UnsupportedError",
+           "attention", "bench", "explain", "matmul", "plan", "report"]

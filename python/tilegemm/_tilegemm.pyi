@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 from typing_extensions import Buffer
 
@@ -27,6 +27,7 @@ _Activation: TypeAlias = Literal["none", "relu", "gelu_erf", "gelu_tanh", "silu"
 _Precision: TypeAlias = Literal[
     "default", "ieee_fp32", "ieee_fp64", "tf32", "bf16x3", "bf16x6", "bf16x9", "fp16x3"
 ]
+_Causal: TypeAlias = Literal["bottom_right", "top_left"]
 _A = TypeVar("_A", bound=_Array)
 
 class Error(Exception): ...
@@ -52,6 +53,40 @@ def matmul(
     batch_invariant: bool = False,
     stream: _Stream | None = None,
 ) -> _A: ...
+@overload
+def attention(
+    q: _A,
+    k: _Array,
+    v: _Array,
+    out: _Array | None = None,
+    *,
+    causal: bool | _Causal = False,
+    scale: float | None = None,
+    soft_cap: float | None = None,
+    keys_before: SupportsIndex | None = None,
+    keys_after: SupportsIndex | None = None,
+    bias: _Array | None = None,
+    slopes: _Array | None = None,
+    key_lengths: Sequence[SupportsIndex] | None = None,
+    log_sum_exp: Literal[False] = False,
+) -> _A: ...
+@overload
+def attention(
+    q: _A,
+    k: _Array,
+    v: _Array,
+    out: _Array | None = None,
+    *,
+    causal: bool | _Causal = False,
+    scale: float | None = None,
+    soft_cap: float | None = None,
+    keys_before: SupportsIndex | None = None,
+    keys_after: SupportsIndex | None = None,
+    bias: _Array | None = None,
+    slopes: _Array | None = None,
+    key_lengths: Sequence[SupportsIndex] | None = None,
+    log_sum_exp: Literal[True],
+) -> tuple[_A, _A]: ...
 def describe(
     a: _Array,
     b: _Array,

@@ -224,41 +224,16 @@ static void judge(void *state, int64_t row, int64_t col, const check_expected *e
     }
 }
 
-/* Returns one index at random from each of `count` equal parts of 0 .. limit - 1, and both ends. */
-static int64_t *sample_indices(int64_t limit, int64_t count, uint64_t *random)
-{
-    int64_t *items = malloc((size_t)count * sizeof *items);
-    for (int64_t i = 0; items && i < count; i++) {
-        double low = (double)limit / (double)count * (double)i;
-        double width = (double)limit / (double)count;
-        double share = (double)(check_next_random(random) >> 11) * 0x1p-53;
-        int64_t index = (int64_t)(low + share * width);
-        items[i] = index < limit ? index : limit - 1;
-    }
-    if (items) {
-        items[0] = 0;
-        items[count - 1] = limit - 1;
-    }
-    return items;
-}
-
-static int64_t get_sample_count(double flops, double flops_each, int64_t limit)
-{
-    double count = flops / fmax(flops_each, 1);
-    int64_t least = limit < 2 ? limit : 2;
-    return count >= (double)limit ? limit : count < (double)least ? least : (int64_t)count;
-}
-
 /* Compares some whole rows and some whole columns of one batch entry for about `flops`. */
 static int compare_sample(comparison *run, double flops, uint64_t *random)
 {
     const tg_problem *problem = run->problem;
     int64_t m = problem->d.row_count, n = problem->d.col_count;
     double k = fmax((double)get_k(problem), 1);
-    int64_t row_count = get_sample_count(flops / 2, (double)n * k, m);
-    int64_t col_count = get_sample_count(flops / 2, (double)m * k, n);
-    check_indices rows = {sample_indices(m, row_count, random), row_count};
-    check_indices cols = {sample_indices(n, col_count, random), col_count};
+    int64_t row_count = check_count_sample(flops / 2, (double)n * k, m);
+    int64_t col_count = check_count_sample(flops / 2, (double)m * k, n);
+    check_indices rows = {check_sample_indices(m, row_count, random), row_count};
+    check_indices cols = {check_sample_indices(n, col_count, random), col_count};
     int is_done =
         rows.items && cols.items &&
         check_visit_reference(problem, run->batch, rows, (check_indices){NULL, n}, judge, run) &&
@@ -285,7 +260,7 @@ int check_compare(const tg_problem *problem, double flop_limit, check_result *re
     } else {
         uint64_t random = 1;
         int64_t sample_count = batch_count < BATCH_SAMPLE_MAX ? batch_count : BATCH_SAMPLE_MAX;
-        int64_t *batches = sample_indices(batch_count, sample_count, &random);
+        int64_t *batches = check_sample_indices(batch_count, sample_count, &random);
         is_done = batches != NULL;
         for (int64_t i = 0; is_done && i < sample_count; i++) {
             run.batch = batches[i];

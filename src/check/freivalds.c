@@ -31,7 +31,7 @@
 #include <stdlib.h>
 
 #define HOEFFDING_T 10.0
-#define BF16_FLUSH 0x1p-126 /* BF16 instructions may give and take zero below it */
+#define BF16_FLUSH 0x1p-126 /* BF16 instructions may flush smaller numbers to zero */
 #define UNIT_FP64 0x1p-53
 #define WATCH_INTERVAL_ELEMS 0x10000
 #define BOUND_HEADROOM 1e-9 /* share of a bound that its own computation may lose */

@@ -49,6 +49,14 @@ double check_bound_alignment(const tg_problem *problem, double gamma, double ste
 /* Returns the offset in elements of (row, col) of batch entry `batch`. */
 int64_t check_get_offset(const tg_matrix *view, int64_t batch, int64_t row, int64_t col);
 
+/* Returns how many of `limit` items, each of `flops_each`, are compared for about `flops`: all if
+ * they suffice, and at least the first and the last. */
+int64_t check_count_sample(double flops, double flops_each, int64_t limit);
+
+/* Returns one index at random from each of `count` equal parts of 0 .. limit - 1, and both ends;
+ * NULL when out of memory. The caller frees it. */
+int64_t *check_sample_indices(int64_t limit, int64_t count, uint64_t *random);
+
 /* Calls `visit` for every element of rows x cols of batch entry `batch`. FP64 inputs are summed in
  * long double, the others in double. Returns 0 when out of memory. */
 int check_visit_reference(const tg_problem *problem, int64_t batch, check_indices rows,

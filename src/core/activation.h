@@ -54,7 +54,8 @@
 
 /* Powers of e are powers of 2: SILU is x / (1 + 2^-z) with z = x log2(e), GELU_TANH that with
  * z = x (A + B x^2), where A = 2 sqrt(2/pi) log2(e) and B = 0.044715 A. A constant is the sum of
- * the nearest number and a tail. HALF_A has 21 bits: sums with it are taken apart exactly. */
+ * the nearest number and a tail. HALF_A has 21 bits, so that a
+ * sum with it can be split into its value and its rounding error exactly. */
 #define TGI_LOG2E_FP32 0x1.715476p+0f
 #define TGI_LOG2E_TAIL_FP32 0x1.4ae0cp-26f
 #define TGI_GELU_A_NARROW 0x1.26aec2p+1f

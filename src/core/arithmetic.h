@@ -105,7 +105,8 @@ TGI_INLINE float tgi_limit_below_fp32(float x, float limit)
 #elif defined(__CUDA_ARCH__)
     return x < limit ? limit : x;
 #else
-    /* A sum with this takes -Inf to the largest bits and negative NaNs past them, to 0 and on. */
+    /* Adding past_inf makes the bits of -Inf the largest unsigned value. Those of negative NaNs
+     * wrap around to small ones, so that the minimum keeps them. */
     const uint32_t past_inf = 0x7fffffu;
     uint32_t bits = tgi_bits_from_fp32(x) + past_inf, most = tgi_bits_from_fp32(limit) + past_inf;
     return tgi_fp32_from_bits(tgi_lesser_bits(bits, most) - past_inf);

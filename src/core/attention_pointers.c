@@ -1,12 +1,15 @@
 /* The last checks of an attention, which need its pointers. */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "core/attention_problem.h"
 #include "core/checked.h"
+#include "core/overlap.h"
 #include "core/status.h"
+#include "core/types.h"
 
 typedef long long ll; /* for printf */
+
+#define LIST_MAX (INT64_C(1) << 56) /* elements */
 
 static tg_status fail_missing(const char *name)
 {
@@ -80,11 +83,6 @@ static tg_status check_lists(const tg_attention *a)
     return status;
 }
 
-/* The addresses of a tensor, low .. high - 1; equal if it has none. */
-typedef struct address_range {
-    uintptr_t low, high;
-} address_range;
-
 /* Returns the rows of all batch entries of a tensor with offsets, or those of one entry. */
 static int64_t count_rows(const tg_attention *a, const tgi_attention_tensor *t, int is_keys)
 {
@@ -92,52 +90,104 @@ static int64_t count_rows(const tg_attention *a, const tgi_attention_tensor *t, 
                            : (is_keys ? a->key_offsets : a->query_offsets)[a->batch_count];
 }
 
-/* Returns the addresses of a tensor. */
-static address_range find_range(const tgi_attention_tensor *t)
+/* An operand of a call that holds an element. */
+typedef struct operand_memory {
+    const char *name;
+    const void *data;
+    tgi_span span;
+} operand_memory;
+
+typedef struct memory_list {
+    operand_memory all[TGI_ATTENTION_TENSOR_COUNT + 5]; /* tensors, slopes, four lists */
+    int count;
+} memory_list;
+
+/* Returns 0 for a tensor without an element. */
+static int measure_tensor(const tgi_attention_tensor *t, operand_memory *memory)
 {
     const int64_t strides[] = {t->heads->batch_stride, t->heads->head_stride, t->heads->row_stride,
                                t->heads->element_stride};
-    const uintptr_t data = (uintptr_t)t->heads->data;
-    int64_t low = 0, high = t->element_bytes;
     for (int i = 0; i < 4; i++) {
         if (t->counts[i] <= 0)
-            return (address_range){data, data};
-        const int64_t reach = (t->counts[i] - 1) * strides[i] * t->element_bytes;
-        *(reach < 0 ? &low : &high) += reach;
+            return 0;
     }
-    return (address_range){data + (uintptr_t)low, data + (uintptr_t)high};
+    *memory = (operand_memory){t->name, t->heads->data,
+                               tgi_overlap_measure(4, t->counts, strides, t->element_bytes)};
+    return 1;
+}
+
+static void add_lists(memory_list *list, const tg_attention *a)
+{
+    const int64_t sum_bytes = tgi_type_bytes(tgi_attention_sum_type(a));
+    const int64_t offset_count = a->batch_count + 1, stride = 1;
+    const int64_t page_count = tgi_checked_multiply(a->batch_count, a->pages_stride);
+    const struct {
+        const char *name;
+        int is_used;
+        const void *data;
+        int64_t count, element_bytes;
+    } lists[] = {{"slopes", a->has_slopes, a->slopes, a->head_count, sum_bytes},
+                 {"query_offsets", a->has_query_offsets, a->query_offsets, offset_count, 4},
+                 {"key_offsets", a->has_key_offsets, a->key_offsets, offset_count, 4},
+                 {"key_lengths", a->has_key_lengths, a->key_lengths, a->batch_count, 4},
+                 {"pages", a->page_rows > 0, a->pages, page_count, 4}};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        /* A list that no entry reads may claim any length, but none is longer than an address. */
+        const int64_t count = lists[i].count < LIST_MAX ? lists[i].count : LIST_MAX;
+        if (lists[i].is_used && count > 0)
+            list->all[list->count++] =
+                (operand_memory){lists[i].name, lists[i].data,
+                                 tgi_overlap_measure(1, &count, &stride, lists[i].element_bytes)};
+    }
+}
+
+/* Refuses an output that shares a byte with another operand. */
+static tg_status check_sharing(const operand_memory *output, const memory_list *list)
+{
+    for (int i = 0; i < list->count; i++) {
+        const operand_memory *other = &list->all[i];
+        if (other != output &&
+            tgi_overlap_may_share(output->data, &output->span, other->data, &other->span))
+            return tgi_status_fail(TG_STATUS_OVERLAP,
+                                   "%s at %p shares memory with %s at %p; pass memory of its own",
+                                   output->name, output->data, other->name, other->data);
+    }
+    return TG_STATUS_OK;
+}
+
+/* Lists the tensors, and sets outputs[0 .. *output_count - 1] to the places of the outputs. */
+static tg_status list_tensors(const tg_attention *a, memory_list *list, int outputs[2],
+                              int *output_count)
+{
+    tg_status status = TG_STATUS_OK;
+    for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT && !status; id++) {
+        tgi_attention_tensor t = tgi_attention_get(a, (tgi_attention_tensor_id)id);
+        if (!t.is_used)
+            continue;
+        t.counts[2] = count_rows(a, &t, id == TGI_ATTENTION_K || id == TGI_ATTENTION_V);
+        if (t.is_output)
+            status = tgi_attention_check_distinct(&t);
+        if (status || !measure_tensor(&t, &list->all[list->count]))
+            continue;
+        if (t.is_output)
+            outputs[(*output_count)++] = list->count;
+        list->count++;
+        if (!t.heads->data)
+            status = fail_missing(t.name);
+    }
+    return status;
 }
 
 tg_status tgi_attention_check_pointers(const tg_attention *a)
 {
-    address_range ranges[TGI_ATTENTION_TENSOR_COUNT] = {{0, 0}};
-    tgi_attention_tensor tensors[TGI_ATTENTION_TENSOR_COUNT];
+    memory_list list = {.count = 0};
+    int outputs[2], output_count = 0;
     tg_status status = check_lists(a);
-    if (status)
-        return status;
-    for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT; id++) {
-        tensors[id] = tgi_attention_get(a, (tgi_attention_tensor_id)id);
-        if (!tensors[id].is_used)
-            continue;
-        const int is_keys = id == TGI_ATTENTION_K || id == TGI_ATTENTION_V;
-        tensors[id].counts[2] = count_rows(a, &tensors[id], is_keys);
-        if (tensors[id].is_output && (status = tgi_attention_check_distinct(&tensors[id])))
-            return status;
-        ranges[id] = find_range(&tensors[id]);
-        if (ranges[id].low != ranges[id].high && !tensors[id].heads->data)
-            return fail_missing(tensors[id].name);
-    }
-    for (int out = 0; out < TGI_ATTENTION_TENSOR_COUNT; out++) {
-        for (int other = 0; other < TGI_ATTENTION_TENSOR_COUNT && tensors[out].is_output; other++) {
-            if (other != out && ranges[other].low < ranges[out].high &&
-                ranges[out].low < ranges[other].high && ranges[other].low != ranges[other].high &&
-                ranges[out].low != ranges[out].high)
-                return tgi_status_fail(TG_STATUS_OVERLAP,
-                                       "%s at %p overlaps the addresses of %s; pass memory of its "
-                                       "own",
-                                       tensors[out].name, tensors[out].heads->data,
-                                       tensors[other].name);
-        }
-    }
-    return TG_STATUS_OK;
+    if (!status)
+        status = list_tensors(a, &list, outputs, &output_count);
+    if (!status)
+        add_lists(&list, a);
+    for (int i = 0; i < output_count && !status; i++)
+        status = check_sharing(&list.all[outputs[i]], &list);
+    return status;
 }

@@ -13,6 +13,7 @@ typedef long long ll; /* for printf */
 #define LENGTH_MAX INT32_MAX
 #define HEAD_SIZE_MAX 65536
 #define SPAN_BYTES_LOG2 61
+#define ROWS_MAX (INT64_C(1) << 61)
 
 _Static_assert(offsetof(tg_attention, pages) + sizeof(int32_t *) == sizeof(tg_attention),
                "tg_attention ends with padding");
@@ -108,7 +109,12 @@ static tg_status check_sizes(const tg_attention *a)
     tg_status status = TG_STATUS_OK;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] && !status; i++)
         status = check_range(sizes[i].name, sizes[i].value, sizes[i].least, sizes[i].most);
-    if (status || a->page_rows == 0)
+    if (status)
+        return status;
+    const int64_t rows =
+        tgi_checked_multiply(tgi_checked_multiply(a->batch_count, a->head_count), a->m);
+    if ((status = check_range("batch_count * head_count * m", rows, 0, ROWS_MAX)) ||
+        a->page_rows == 0)
         return status;
     if ((status = check_range("page_count", a->page_count, 0, LENGTH_MAX)))
         return status;

@@ -108,6 +108,12 @@ const char *tgi_kernels_isa_device(tgi_isa isa);
 /* Returns the set of features (arch.h) that rows of the instruction set need. */
 unsigned tgi_kernels_isa_features(tgi_isa isa);
 
+/* Returns 1 if the row's kernel uses the feature. */
+static inline int tgi_kernels_uses(const tgi_kernel *kernel, unsigned feature)
+{
+    return (tgi_kernels_isa_features(kernel->isa) & feature) != 0;
+}
+
 /* Returns 1 if a machine with these features runs rows of the instruction set. */
 int tgi_kernels_isa_runs(tgi_isa isa, unsigned features);
 

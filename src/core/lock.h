@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-/* fork() waits until no thread has an open lock, so that the child finds all of them free and what
- * they guard whole. A thread that has one takes no other, opens none and does not fork. */
+/* fork() takes every open lock first, so that the child finds all of them free and what they guard
+ * whole. A thread that holds one takes no other, opens none and does not fork. */
 typedef struct tgi_lock {
     pthread_mutex_t mutex;
     struct tgi_lock *following; /* in the list of open locks */

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-#define STEPS_MAX 6
-#define SUMS_TRIED 2048 /* after so many sums of the larger strides the search ends */
+#define STEPS_MAX (2 * TGI_OVERLAP_DIMS_MAX)
+#define SUMS_TRIED 2048 /* sums of the larger strides after which the search ends */
 
 static int64_t find_gcd(int64_t x, int64_t y)
 {
@@ -50,11 +50,16 @@ tgi_span tgi_overlap_find_span(const tgi_operand_view *view)
 {
     const int64_t counts[] = {view->row_count, view->col_count, view->batch_count};
     const int64_t strides[] = {view->layout.row, view->layout.col, view->layout.batch};
-    const int64_t element_bytes = tgi_type_bytes(view->type);
-    tgi_steps all[4] = {{1, element_bytes}}; /* the bytes of an element first */
+    return tgi_overlap_measure(3, counts, strides, tgi_type_bytes(view->type));
+}
+
+tgi_span tgi_overlap_measure(int dim_count, const int64_t *counts, const int64_t *strides,
+                             int64_t element_bytes)
+{
+    tgi_steps all[1 + TGI_OVERLAP_DIMS_MAX] = {{1, element_bytes}}; /* bytes of an element first */
     tgi_span span = {.high = element_bytes};
     int count = 1;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < dim_count; i++) {
         if (counts[i] <= 1 || strides[i] == 0)
             continue;
         const int64_t stride = strides[i] * element_bytes, reach = stride * (counts[i] - 1);

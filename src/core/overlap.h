@@ -5,6 +5,8 @@
 
 #include "core/operand_view.h"
 
+enum { TGI_OVERLAP_DIMS_MAX = 4 };
+
 /* Places 0, stride, 2 stride, ... (count - 1) stride, in bytes. */
 typedef struct tgi_steps {
     int64_t stride, count;
@@ -16,7 +18,7 @@ typedef struct tgi_steps {
 typedef struct tgi_span {
     int64_t low, high, run_bytes;
     int step_count;
-    tgi_steps steps[3]; /* strides grow and are longer than a run */
+    tgi_steps steps[TGI_OVERLAP_DIMS_MAX]; /* strides grow and are longer than a run */
 } tgi_span;
 
 /* The distances from x's data pointer to y's at which the address ranges of x and y overlap:
@@ -37,6 +39,11 @@ static inline int tgi_overlap_is_near(const void *x, const void *y, tgi_gap gap)
 {
     return (uint64_t)((uintptr_t)y - (uintptr_t)x) + gap.bias < gap.extent;
 }
+
+/* Returns the span of the elements at all sums of one place of each dimension: `counts` (>= 1)
+ * places, `strides` elements apart. */
+tgi_span tgi_overlap_measure(int dim_count, const int64_t *counts, const int64_t *strides,
+                             int64_t element_bytes);
 
 /* Returns the span of an operand of at least one element. */
 tgi_span tgi_overlap_find_span(const tgi_operand_view *view);

@@ -25,7 +25,7 @@ static tg_status check_operation(const char *name, tg_operation operation)
                            (int)operation);
 }
 
-/* Checks the type of a matrix, the kind of a vector. The types of the epilogue's matrices are
+/* Checks the type of a matrix or the kind of a vector. The types of the epilogue's matrices are
  * compared with D's instead, if they are used. */
 static tg_status check_operand_enum(const tg_problem *p, int id)
 {

@@ -26,7 +26,7 @@ enum {
 };
 extern const char tgi_text_stride_keys[TGI_TEXT_STRIDE_COUNT][3];
 
-/* Keys whose value is a name: these, then the kinds of the vectors. */
+/* Keys whose value is a name: these four, then one for each operand, the kind of its vector. */
 enum {
     TGI_TEXT_NAMED_B_TYPE,
     TGI_TEXT_NAMED_D_TYPE,

@@ -16,8 +16,8 @@ typedef long long ll; /* for printf */
 /* Bytes of a stride at its longest, ":rsa=-9223372036854775808". */
 #define STRIDE_BYTES 25
 
-/* Above the sum of all parts at their longest: sizes 59, words and names 126, batch 26, factors 32
- * each, three strides of each matrix, NUL. */
+/* At least the sum of all parts at their longest: sizes 59, words and names 126, batch 26, factors
+ * 32 each, three strides of each matrix, NUL. */
 enum {
     TEXT_BYTES = 59 + 126 + 26 + 1
 #define TGI_FACTOR(name, value) +32

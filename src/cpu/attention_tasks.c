@@ -1,5 +1,6 @@
 /* Attention on the CPU: how it is shared out among threads. A task is a tile of queries of one head
- * of keys; where these are few, it is one part of the keys, and states are merged afterwards. */
+ * of keys. If there are few such tiles, a task is one part of the keys of a tile, and the states of
+ * the parts are merged afterwards. */
 #include "cpu/attention_tasks.h"
 
 #include <stdio.h>

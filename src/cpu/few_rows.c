@@ -16,7 +16,8 @@ typedef struct skinny_run {
     const tgi_isa_kernels *kernels;
     tgi_skinny_fn *function;
     int64_t chunk_count, strip_count;
-    int64_t a_bytes, strip_bytes; /* a thread's A of a chunk and sums of a strip (used twice) */
+    /* Bytes of a thread's copy of A for a chunk, and of its sums of a strip, which it has twice. */
+    int64_t a_bytes, strip_bytes;
     char *thread_blocks;
     char *chunk_sums; /* chunk_count x m x n sums if k is split */
 } skinny_run;

@@ -101,7 +101,8 @@ static void run_blocks(const tgi_call *call, region_fn *function, int64_t tile, 
 
 static tg_status launch_sequential(const tgi_call *call)
 {
-    /* The blocks only bound the local sums. Each sum is one dot product over all of k. */
+    /* Blocks only limit how many sums are held at a time. Each sum is one dot product over all of
+     * k. */
     run_blocks(call, dot_functions[call->problem->type], TILE, call->problem->k);
     return TG_STATUS_OK;
 }

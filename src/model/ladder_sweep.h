@@ -5,19 +5,20 @@
 #include <stdint.h>
 
 /*
- * The way of a block's threads through a part of a matrix of line_count x col_count elements: one
- * element after another, request_elems of them in a request of a warp, along the lines or down the
- * columns.
+ * The order in which a block's threads access a part of a matrix, line_count x col_count elements:
+ * one element after another, along the lines or down the columns. A request of a warp has
+ * request_elems of them.
  */
 typedef struct tgi_cover {
     int line_count, col_count, request_elems;
-    int lane_elems;    /* over 1: each lane has so many neighbours and asks for them one by one, so
-                     * that request j takes columns j, j + lane_elems, ... of all */
+    /* Over 1: a lane has this many neighbouring columns and accesses one at a time, so that request
+     * j takes columns j, j + lane_elems, ... */
+    int lane_elems;
     int is_by_columns; /* 1: the lanes of a warp run down the columns */
-    /* The elements are those of D, and each of their threads asks for one of its line: all that
-     * are in a line of the part for the same, which stands in the matrix once. */
+    /* 1: the part is one of D, with a thread for each element, and the matrix has one element for
+     * each line of it. All threads of a line access that element. */
     int is_of_line;
-    int sector_elems; /* elements of 32 bytes: 8 or 16 */
+    int sector_elems; /* elements of a sector of 32 bytes: 8 or 16 */
 } tgi_cover;
 
 /* A matrix as lines: element (l, c) lies at l * line_stride + c * col_stride. The columns of a part

@@ -64,7 +64,7 @@ static rung_covers find_covers(const tgi_kernel *kernel, int64_t n, int64_t k)
         covers.a = (tgi_cover){tile, box, tile * box, 1, 0, 0, 0};
         covers.b = (tgi_cover){depth, box, depth * box, 1, 0, 0, 0};
         covers.d = cover_d(kernel, n, lanes);
-    } else if (is_by_units(kernel)) { /* accesses have 16 bytes if rows start at their multiples */
+    } else if (is_by_units(kernel)) { /* by 16 bytes if rows start at multiples of 16 */
         covers.a = (tgi_cover){tile, depth, unit * lanes, k % unit == 0 ? 1 : unit, 0, 0, 0};
         covers.b = (tgi_cover){depth, tile, unit * lanes, n % unit == 0 ? 1 : unit, 0, 0, 0};
         covers.d = cover_d(kernel, n, lanes);

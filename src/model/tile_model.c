@@ -175,7 +175,8 @@ static double find_mma_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const tgi_arch *arch = tgi_arch_find(gpu->capability);
     const int is_tf32 = kernel->math == TGI_MATH_tf32;
-    const int is_fp8 = tgi_type_is_fp8(kernel->type) && kernel->isa == TGI_ISA_sm89;
+    const int is_fp8 =
+        tgi_type_is_fp8(kernel->type) && tgi_kernels_uses(kernel, TGI_FEATURE_FP8_MMA);
     if (kernel->math == TGI_MATH_fma)
         return arch->fp32_lanes;
     const double rate = is_tf32 ? arch->tf32_mma : is_fp8 ? arch->fp8_mma : arch->fp16_mma;
@@ -224,10 +225,10 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
     /* Blocks that share a multiprocessor wait for their stages at different times. */
     const double compute_s =
         fmax(multiply_s + f->mma_stage_s / find_resident(gpu, work), load_s) * ratio;
-    /* Kernels for sm_75, whose copies are not made in the background, hide no wait for them. */
-    const double latency_s =
-        ratio * (kernel->isa == TGI_ISA_sm75 ? multiply_s + f->mma_stage_s + f->mma_latency_s
-                                             : f->mma_latency_s / (kernel->stage_count - 1));
+    /* Kernels whose copies are not made in the background hide no wait for them. */
+    const double latency_s = ratio * (tgi_kernels_uses(kernel, TGI_FEATURE_CP_ASYNC)
+                                          ? f->mma_latency_s / (kernel->stage_count - 1)
+                                          : multiply_s + f->mma_stage_s + f->mma_latency_s);
     const double store_s = find_mma_store_seconds(gpu, kernel, p, work);
     const double rounds = ceil(work->block_k / kernel->tile_depth);
     const double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +

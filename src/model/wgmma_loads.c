@@ -53,7 +53,7 @@ tgi_wgmma_readers tgi_wgmma_count_readers(const tgi_wgmma_case *c)
                                             (p->b.batch == 0 ? entries : 1.0)};
 }
 
-/* Returns the bytes a cycle of TMA, for lines that so many blocks copy at once. */
+/* Returns the bytes a cycle of TMA for lines that reader_count blocks copy at once. */
 static double find_fill_rate(const tgi_figures *f, double reader_count)
 {
     const double less = f->wgmma_fill_shared_less * log2(fmax(1.0, reader_count / 2.0));

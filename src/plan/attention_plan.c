@@ -132,7 +132,8 @@ static tg_status run_with_workspace(const tg_attention_plan *plan, tgi_attention
 static void log_call(const tg_attention_plan *plan, double elapsed_s, tg_status status)
 {
     const tg_attention *a = &plan->attention;
-    /* A stack of 16 KiB has no room for the text beside what writes it. */
+    /* The text is allocated: it and the function that writes it would not fit on a stack of
+     * 16 KiB. */
     char *text = tgi_alloc_object(TEXT_BYTES);
     const double flops = 2.0 * (double)a->batch_count * (double)a->head_count * (double)a->m *
                          (double)a->n * (double)(a->head_size + a->v_head_size);

@@ -53,8 +53,8 @@ static int is_of_kind(const tgi_backend *backend, const tgi_kernel *kernel, tg_t
     return kernel->type == type && tgi_plan_has_row(backend, kernel);
 }
 
-/* Returns 1 if this device has rows of this type: those of other types and devices need not be
- * asked then. Telling why each is none takes longer than choosing. */
+/* Returns 1 if this device has rows of this type. Rows of other types and devices then need no
+ * proposal: finding why each is illegal would take longer than the choice. */
 static int has_kind(const tgi_backend *backend, tg_type type)
 {
     for (int i = 0; i < tgi_kernels_count(); i++) {
@@ -104,7 +104,8 @@ tg_status tgi_plan_choose(const tgi_backend *backend, const tgi_machine *machine
     const tgi_kernel *chosen = choose_among(backend, machine, problem, name, 0, &match_count, best);
     if (!chosen)
         chosen = choose_among(backend, machine, problem, name, 1, &match_count, best);
-    /* A proposal is large, and stacks may be small: the chosen row proposes once more. */
+    /* The chosen row proposes once more: a second proposal beside *best could be too large for a
+     * small stack. */
     if (chosen) {
         tgi_plan_propose(backend, machine, problem, chosen, best);
         return TG_STATUS_OK;

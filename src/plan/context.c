@@ -38,7 +38,8 @@ static tg_status choose_isa(const tg_context_options *options, const char *devic
         return TG_STATUS_OK;
     tgi_isa isa = tgi_kernels_find_isa(name);
     int is_of_device = isa < TGI_ISA_COUNT && strcmp(tgi_kernels_isa_device(isa), device) == 0;
-    /* One variable serves contexts of every device: a name of another one limits nothing here. */
+    /* TILEGEMM_ISA serves contexts of every device. An instruction set of another device limits
+     * nothing here. */
     if (!options->isa && isa < TGI_ISA_COUNT && !is_of_device)
         return TG_STATUS_OK;
     if (!is_of_device) {

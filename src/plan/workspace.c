@@ -84,8 +84,8 @@ static int64_t round_owned(int64_t size_bytes)
     return rounded;
 }
 
-/* Takes a block that belongs to nobody. If none fits, the last one makes room for its
- * successor. */
+/* Takes a block that belongs to nobody. If none is large enough, one of them is freed and a larger
+ * one allocated. */
 static tg_status take_unordered(tgi_workspace_pool *pool, int64_t size_bytes,
                                 tgi_workspace *workspace)
 {

@@ -5,7 +5,7 @@
 #include "kernels/instances.cuh"
 #include "kernels/mma/mma.cuh"
 
-/* A block of any row has its shared memory here, at most what sm_90 gives. */
+/* The shared memory of a block: the most that sm_90 gives, which suffices any row. */
 __shared__ char shared[227 << 10];
 
 #define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \

@@ -15,7 +15,7 @@ typedef enum thread_state {
     THREAD_ENDED
 } thread_state;
 
-/* A lane brings at most so many words to an instruction of its warp. */
+/* The most words that a lane passes to an instruction of its warp. */
 enum { EXCHANGED_WORDS = 6 };
 
 /* An asynchronous copy from global to shared memory that no thread has waited for. */
@@ -99,10 +99,10 @@ typedef struct sim_run {
     uint32_t block_serial, interval;
     int64_t weight;      /* blocks that this block stands for */
     word_history *words; /* history of all shared memory */
-    /* The histories of operands, by element; NULL if only some blocks run, or for the other
-     * kind. */
-    elem_history *elems[TGI_SIM_OPERANDS_MAX]; /* history of outputs */
-    uint8_t *is_read[TGI_SIM_OPERANDS_MAX];    /* one bit an element of inputs */
+    /* The histories of operands, by element. An output has the first, an input the second; the
+     * other is NULL, and both are if only some blocks run. */
+    elem_history *elems[TGI_SIM_OPERANDS_MAX];
+    uint8_t *is_read[TGI_SIM_OPERANDS_MAX]; /* one bit an element */
 
     sim_requests *requests; /* NULL: do not count */
     sim_l2 *l2;             /* NULL: none */

@@ -19,7 +19,11 @@ typedef struct variable_entry {
 TABLE(site_entry, tgi_sim_sites)
 TABLE(variable_entry, tgi_sim_variables)
 
-static int *slots; /* hash table of site + 1 by return address; 0: free */
+/* The hash table of sites by return address; NULL: free. */
+static struct slot {
+    const void *return_address;
+    int site;
+} * slots;
 static size_t slot_count;
 static tgi_sim_range shared;
 
@@ -56,6 +60,52 @@ static void find_shared_range(void)
     }
 }
 
+/* CMake writes sources.def: TGI_SIM_SOURCE(name, file, path) for each source of the kernels. */
+#define TGI_SIM_SOURCE(name, file, path)                                                           \
+    __asm__(".pushsection .rodata\n"                                                               \
+            ".hidden tgi_sim_source_" #name "\n"                                                   \
+            ".globl tgi_sim_source_" #name "\n"                                                    \
+            "tgi_sim_source_" #name ":\n"                                                          \
+            ".incbin \"" path "\"\n"                                                               \
+            ".byte 0\n"                                                                            \
+            ".popsection\n");                                                                      \
+    extern const char tgi_sim_source_##name[] __attribute__((visibility("hidden")));
+#include <sources.def>
+#undef TGI_SIM_SOURCE
+
+static struct {
+    const char *file, *text;
+    const char **lines; /* where each line begins */
+    int line_count;
+} sources[] = {
+#define TGI_SIM_SOURCE(name, file, path) {file, tgi_sim_source_##name, NULL, 0},
+#include <sources.def>
+#undef TGI_SIM_SOURCE
+};
+
+enum { source_count = sizeof sources / sizeof sources[0] };
+
+/* Returns 0 without memory. */
+static int list_lines(void)
+{
+    for (int i = 0; i < source_count; i++) {
+        const char *text = sources[i].text;
+        int count = 1;
+        for (const char *end = text; (end = strchr(end, '\n')); end++)
+            count++;
+        tgi_alloc_free(sources[i].lines); /* an earlier try had no memory for the rest */
+        sources[i].lines = tgi_alloc_object((int64_t)sizeof text * count);
+        sources[i].line_count = count;
+        if (!sources[i].lines)
+            return 0;
+        for (int line = 0; line < count; line++) {
+            sources[i].lines[line] = text;
+            text += strcspn(text, "\n") + 1;
+        }
+    }
+    return 1;
+}
+
 int tgi_sim_open_sites(void)
 {
     const int site_count = tgi_sim_count_sites();
@@ -63,14 +113,14 @@ int tgi_sim_open_sites(void)
         return 1;
     for (slot_count = 64; slot_count < 4 * (size_t)site_count;)
         slot_count *= 2;
-    slots = tgi_alloc_object((int64_t)(slot_count * sizeof *slots));
-    if (!slots)
+    if (!list_lines() || !(slots = tgi_alloc_object((int64_t)(slot_count * sizeof *slots))))
         return 0;
     for (int i = 0; i < site_count; i++) {
-        size_t slot = hash(resolve(&__start_tgi_sim_sites[i].return_address));
-        while (slots[slot])
+        const void *return_address = resolve(&__start_tgi_sim_sites[i].return_address);
+        size_t slot = hash(return_address);
+        while (slots[slot].return_address)
             slot = (slot + 1) & (slot_count - 1);
-        slots[slot] = i + 1;
+        slots[slot] = (struct slot){return_address, i};
     }
     find_shared_range();
     return 1;
@@ -78,12 +128,10 @@ int tgi_sim_open_sites(void)
 
 int tgi_sim_find_site(const void *return_address)
 {
-    for (size_t slot = hash(return_address); slots[slot]; slot = (slot + 1) & (slot_count - 1)) {
-        int site = slots[slot] - 1;
-        if (resolve(&__start_tgi_sim_sites[site].return_address) == return_address)
-            return site;
-    }
-    return -1;
+    size_t slot = hash(return_address);
+    while (slots[slot].return_address && slots[slot].return_address != return_address)
+        slot = (slot + 1) & (slot_count - 1);
+    return slots[slot].return_address ? slots[slot].site : -1;
 }
 
 int tgi_sim_get_line(int site)
@@ -116,40 +164,13 @@ int tgi_sim_find_variable(uintptr_t address, tgi_sim_range *variable)
     return 0;
 }
 
-/* CMake writes sources.def: TGI_SIM_SOURCE(name, file, path) for each source of the kernels. */
-#define TGI_SIM_SOURCE(name, file, path)                                                           \
-    __asm__(".pushsection .rodata\n"                                                               \
-            ".hidden tgi_sim_source_" #name "\n"                                                   \
-            ".globl tgi_sim_source_" #name "\n"                                                    \
-            "tgi_sim_source_" #name ":\n"                                                          \
-            ".incbin \"" path "\"\n"                                                               \
-            ".byte 0\n"                                                                            \
-            ".popsection\n");                                                                      \
-    extern const char tgi_sim_source_##name[] __attribute__((visibility("hidden")));
-#include <sources.def>
-#undef TGI_SIM_SOURCE
-
-static const struct {
-    const char *file, *text;
-} sources[] = {
-#define TGI_SIM_SOURCE(name, file, path) {file, tgi_sim_source_##name},
-#include <sources.def>
-#undef TGI_SIM_SOURCE
-};
-
 const char *tgi_sim_get_source(const char *file, int line, int *length)
 {
     *length = 0;
-    for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
-        if (strcmp(sources[i].file, file) != 0)
+    for (int i = 0; i < source_count; i++) {
+        if (strcmp(sources[i].file, file) != 0 || line < 1 || line > sources[i].line_count)
             continue;
-        const char *text = sources[i].text;
-        for (int before = 1; text && before < line; before++) {
-            text = strchr(text, '\n');
-            text = text ? text + 1 : NULL;
-        }
-        if (!text)
-            return "";
+        const char *text = sources[i].lines[line - 1];
         *length = (int)strcspn(text, "\n");
         return text;
     }

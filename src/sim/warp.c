@@ -6,7 +6,7 @@
 #include "sim/hooks.h"
 #include "sim/run_state.h"
 
-enum { UNIT_BYTES = 16 };    /* a lane reads so many by ldmatrix */
+enum { UNIT_BYTES = 16 };    /* read by a lane in ldmatrix */
 enum { UNWRITTEN = 0x7fff }; /* NaN in BF16 and FP16 */
 #define CALLER __builtin_return_address(0)
 
@@ -102,7 +102,7 @@ void tgi_sim_store_shared(uint32_t shared, const void *value, int size_bytes)
     memcpy((void *)place, value, (size_t)size_bytes);
 }
 
-/* Returns number `index` of the 16 bits of a lane's words. */
+/* Returns 16-bit number `index` of a lane's words as FP32. */
 static float decode(const uint32_t *words, int index, tg_type type)
 {
     const uint16_t bits = (uint16_t)(words[index / 2] >> index % 2 * 16);

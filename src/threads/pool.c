@@ -20,8 +20,8 @@
 #include "core/float_control.h"
 #include "threads/threads.h"
 
-/* A thread that waits looks so often, with a pause instruction between, before it sleeps: for 50 to
- * 200 microseconds, about what it takes to wake it. */
+/* A waiting thread polls this many times, with a pause instruction between, before it sleeps. That
+ * takes 50 to 200 microseconds, about as long as waking a thread. */
 #define SPIN_COUNT 4000
 /* Least stack of a worker. The program's thread-local data takes a part of each thread's stack. */
 #define STACK_BYTES ((size_t)256 << 10)
@@ -253,7 +253,7 @@ void tgi_threads_run(tgi_threads_task *task, void *state, int64_t count, int thr
     thread_count = count < thread_count ? (int)count : thread_count;
     int taken_count = 1, cancel_state = 0;
     if (thread_count > 1) {
-        /* Workers use the caller's stack, and the caller passes cancellation points. */
+        /* A cancellation would unwind the caller's stack, which workers use. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
         /* Every other caller keeps a processor busy, whether it has the pool or not. */
         const int others = atomic_fetch_add(&pool.caller_count, 1);

@@ -223,7 +223,7 @@ static void check_commands(const char *const calls[][WORD_COUNT_MAX], size_t cal
     }
 }
 
-static void test_multiply(void **state)
+static void test_files(void **state)
 {
     (void)state;
     static const char *const calls[][WORD_COUNT_MAX] = {
@@ -232,6 +232,7 @@ static void test_multiply(void **state)
         {"multiply", "odd.npy", "a.npy", "-o", "d.npy", "--type", "bf16", "--transpose-a",
          "--transpose-b"},
         {"multiply", "s.mtx", "c.mtx", "-o", "d.mtx", "--check"},
+        {"attention", "s.mtx", "s.mtx", "c.mtx", "-o", "d.npy", "--bias", "s.mtx", "--json"},
     };
     check_commands(calls, sizeof calls / sizeof calls[0]);
 }
@@ -244,6 +245,8 @@ static void test_bench(void **state)
          "openblas", "--rounds", "1", "--min-time", "0", "--threads", "1", "--json", "run.json"},
         {"bench", "--shape", "5x6x7:beta=1:bias=col", "--shape", "400x400x200", "--peer", "none",
          "--rounds", "1", "--min-time", "0", "--threads", "1"},
+        {"bench", "--attention", "1,2,1,5,6,7:bias:slopes", "--rounds", "1", "--min-time", "0",
+         "--threads", "1", "--json", "run.json"},
         {"bench", "--device", "sim", "--shape", "9x8x7", "--kernel", "cuda_edges_sm75_fp32_8x8x8"}};
     check_commands(calls, sizeof calls / sizeof calls[0]);
 }
@@ -318,8 +321,7 @@ static void test_broken_commands_are_caught(void **state)
     }
 }
 
-/* Writes a .npy file of small whole numbers. Its data start `shift` bytes after a multiple of
- * 64. */
+/* Writes a .npy file of small whole numbers, which start `shift` bytes after a multiple of 64. */
 static void write_npy(const char *path, tg_type type, int64_t m, int64_t n, size_t shift)
 {
     char file[1 << 14] = "\x93NUMPY\x01";
@@ -381,7 +383,7 @@ int __wrap_main(int argc, char **argv)
         return 2;
     write_inputs();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_multiply),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_bench),
         cmocka_unit_test(test_lists_and_instruments),
         cmocka_unit_test(test_broken_commands_are_caught),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/attention_check.h"
 #include "check/check.h"
 
 #define POISON 0xff
@@ -20,142 +21,6 @@ static tg_type type_of(const tg_attention *a, int id)
     return is_sum ? tgi_attention_sum_type(a) : a->type;
 }
 
-static int64_t find_offset(const tg_heads *h, int64_t b, int64_t head, int64_t row, int64_t e)
-{
-    return b * h->batch_stride + head * h->head_stride + row * h->row_stride +
-           e * h->element_stride;
-}
-
-static double get(const tg_attention *a, int id, const tg_heads *h, int64_t b, int64_t head,
-                  int64_t row, int64_t e)
-{
-    return check_get_element(type_of(a, id), h->data, find_offset(h, b, head, row, e));
-}
-
-/* A query or key of a batch entry lies at this row of its tensor. */
-typedef struct place {
-    int64_t entry, row;
-} place;
-
-static place find_query(const tg_attention *a, int64_t b, int64_t i)
-{
-    return a->has_query_offsets ? (place){0, a->query_offsets[b] + i} : (place){b, i};
-}
-
-static place find_key(const tg_attention *a, int64_t b, int64_t j)
-{
-    if (a->page_rows > 0)
-        return (place){a->pages[b * a->pages_stride + j / a->page_rows], j % a->page_rows};
-    return a->has_key_offsets ? (place){0, a->key_offsets[b] + j} : (place){b, j};
-}
-
-static int is_seen(const tg_attention *a, int64_t b, int64_t i, int64_t j, double *distance)
-{
-    const int64_t shift = a->causal == TG_CAUSAL_BOTTOM_RIGHT
-                              ? tgi_attention_count_keys(a, b) - tgi_attention_count_queries(a, b)
-                              : 0;
-    const int64_t p = i + shift;
-    *distance = (double)llabs(p - j);
-    return (a->causal == TG_CAUSAL_NONE || j <= p) &&
-           (a->keys_before < 0 || j >= p - a->keys_before) &&
-           (a->keys_after < 0 || j <= p + a->keys_after);
-}
-
-typedef struct score {
-    long double value;
-    double size; /* the sum of magnitudes of its bound */
-} score;
-
-static score find_score(const tg_attention *a, int64_t b, int64_t h, int64_t i, int64_t j,
-                        double distance)
-{
-    const int64_t kv_head = h / (a->head_count / a->kv_head_count);
-    const place q = find_query(a, b, i), k = find_key(a, b, j);
-    score s = {0, 0};
-    for (int64_t e = 0; e < a->head_size; e++) {
-        const double product = get(a, TGI_ATTENTION_Q, &a->q, q.entry, h, q.row, e) *
-                               get(a, TGI_ATTENTION_K, &a->k, k.entry, kv_head, k.row, e);
-        s.value += product;
-        s.size += fabs(product);
-    }
-    s.value *= a->scale;
-    s.size = s.size * fabs(a->scale) + a->soft_cap;
-    if (a->soft_cap > 0)
-        s.value = a->soft_cap * tanhl(s.value / a->soft_cap);
-    if (a->has_bias) {
-        const double bias = get(a, TGI_ATTENTION_BIAS, &a->bias, q.entry, h, q.row, j);
-        s.value += bias;
-        s.size += isfinite(bias) ? fabs(bias) : 0;
-    }
-    if (a->has_slopes) {
-        const double fall = check_get_element(tgi_attention_sum_type(a), a->slopes, h) * distance;
-        s.value -= fall;
-        s.size += fabs(fall);
-    }
-    return s;
-}
-
-/* Returns |got - exact| / bound, Inf where NaN or Inf differ. */
-static double share(double got, long double exact, double bound)
-{
-    if (isnan(exact) || isinf(exact)) /* an infinite sum may become NaN on the way */
-        return isnan(got) || (isinf(exact) && got == (double)exact) ? 0 : INFINITY;
-    if (!isfinite(got))
-        return INFINITY;
-    const double error = fabs((double)(got - exact));
-    return error == 0 ? 0 : error / bound;
-}
-
-/* Compares a row of D and its log-sum-exp. `scores` is room for n. */
-static double compare_row(const tg_attention *a, int64_t b, int64_t h, int64_t i, score *scores)
-{
-    const int is_fp64 = a->type == TG_TYPE_FP64;
-    const double u = is_fp64 ? 0x1p-53 : 0x1p-24, tiny = is_fp64 ? 0x1p-1021 : 0x1p-125;
-    const double u_d = a->type == TG_TYPE_BF16 ? 0x1p-8 : a->type == TG_TYPE_FP16 ? 0x1p-11 : u;
-    const double least = a->type == TG_TYPE_FP16 ? 0x1p-24 : a->type == TG_TYPE_FP64 ? 0 : 0x1p-133;
-    const int64_t keys = tgi_attention_count_keys(a, b),
-                  kv_head = h / (a->head_count / a->kv_head_count);
-    const place q = find_query(a, b, i);
-    long double largest = -INFINITY, sum = 0;
-    double t = 0, distance, worst = 0;
-    for (int64_t j = 0; j < keys; j++) {
-        scores[j].value = -INFINITY;
-        scores[j].size = -1; /* hidden */
-        if (!is_seen(a, b, i, j, &distance))
-            continue;
-        scores[j] = find_score(a, b, h, i, j, distance);
-        largest = fmaxl(largest, scores[j].value);
-        t = fmax(t, (double)(a->head_size + 16) * u * scores[j].size);
-    }
-    for (int64_t j = 0; j < keys; j++)
-        sum += isinf(largest) ? 0 : expl(scores[j].value - largest);
-    const double g = (2 * fmin((double)a->n, 240) + 4 * (double)a->n / 240 + 40) * u;
-    for (int64_t e = 0; e < a->v_head_size; e++) {
-        long double exact = 0;
-        double magnitude = 0, most = 0;
-        for (int64_t j = 0; j < keys; j++) {
-            const place k = find_key(a, b, j);
-            if (scores[j].size < 0)
-                continue;
-            const double v = get(a, TGI_ATTENTION_V, &a->v, k.entry, kv_head, k.row, e);
-            const long double weight = sum > 0 ? expl(scores[j].value - largest) / sum : 0;
-            exact += weight * v;
-            magnitude += (double)weight * fabs(v);
-            most = fmax(most, fabs(v));
-        }
-        const double bound = (2 * expm1(t) + g) * magnitude + u_d * fabs((double)exact) +
-                             (double)a->n * tiny * most + least;
-        worst =
-            fmax(worst, share(get(a, TGI_ATTENTION_D, &a->d, q.entry, h, q.row, e), exact, bound));
-    }
-    if (a->has_log_sum_exp) {
-        const double got = get(a, TGI_ATTENTION_LOG_SUM_EXP, &a->log_sum_exp, q.entry, h, q.row, 0);
-        const long double exact = sum > 0 ? largest + logl(sum) : -INFINITY;
-        worst = fmax(worst, share(got, exact, t + g + 8 * u * fabs((double)exact)));
-    }
-    return worst;
-}
-
 /* Returns 1 if every byte of an output that is in no element of it is poison. */
 static int is_unharmed(const attention_case *c, int id)
 {
@@ -168,9 +33,9 @@ static int is_unharmed(const attention_case *c, int id)
         for (int64_t h = 0; h < t.counts[1]; h++)
             for (int64_t i = 0; i < tgi_attention_count_queries(a, b); i++)
                 for (int64_t e = 0; e < t.counts[3]; e++) {
-                    const place q = find_query(a, b, i);
-                    const char *at = (const char *)t.heads->data +
-                                     find_offset(t.heads, q.entry, h, q.row, e) * bytes;
+                    const char *at =
+                        (const char *)t.heads->data +
+                        check_find_element(t.heads, check_find_query(a, b, i), h, e) * bytes;
                     memset(is_element + (at - c->memory[id]), 1, (size_t)bytes);
                 }
     for (int64_t i = 0; i < c->bytes[id] && is_ok; i++)
@@ -181,18 +46,12 @@ static int is_unharmed(const attention_case *c, int id)
 
 double case_compare(const attention_case *c)
 {
-    const tg_attention *a = &c->attention;
-    score *scores = malloc(sizeof *scores * (size_t)(a->n + 1));
-    double worst = 0;
-    for (int64_t b = 0; b < a->batch_count; b++)
-        for (int64_t h = 0; h < a->head_count; h++)
-            for (int64_t i = 0; i < tgi_attention_count_queries(a, b); i++)
-                worst = fmax(worst, compare_row(a, b, h, i, scores));
-    free(scores);
-    if (!is_unharmed(c, TGI_ATTENTION_D) ||
-        (a->has_log_sum_exp && !is_unharmed(c, TGI_ATTENTION_LOG_SUM_EXP)))
+    check_attention_result result;
+    if (!check_compare_attention(&c->attention, INFINITY, &result) ||
+        !is_unharmed(c, TGI_ATTENTION_D) ||
+        (c->attention.has_log_sum_exp && !is_unharmed(c, TGI_ATTENTION_LOG_SUM_EXP)))
         return INFINITY;
-    return worst;
+    return result.worst_share;
 }
 
 void case_poison(attention_case *c)
@@ -257,9 +116,10 @@ static void fill_tensor(attention_case *c, int id, attention_fill fill, uint64_t
         for (int64_t h = 0; h < t.counts[1]; h++)
             for (int64_t i = 0; i < rows; i++)
                 for (int64_t e = 0; e < t.counts[3]; e++) {
-                    const place p = is_keys ? find_key(a, b, i) : find_query(a, b, i);
+                    const check_place place =
+                        is_keys ? check_find_key(a, b, i) : check_find_query(a, b, i);
                     check_set_element(type_of(a, id), t.heads->data,
-                                      find_offset(t.heads, p.entry, h, p.row, e),
+                                      check_find_element(t.heads, place, h, e),
                                       draw_value(id, fill, random));
                 }
     }

@@ -1,6 +1,6 @@
 /*
- * Draws attentions with hostile lengths, strides and lists, and compares their outputs with FP64
- * (long double for FP64), by the bound of tilegemm_attention.h.
+ * Draws attentions with hostile lengths, strides and lists, and compares their outputs, and what
+ * lies beside them, with what they must be.
  *
  * SPDX-License-Identifier: MIT
  */

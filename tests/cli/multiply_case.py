@@ -1,4 +1,4 @@
-"""The tests of the command multiply share files, calls, and the bound of a result."""
+"""The tests of the commands on files share files, calls, and the bound of a product."""
 import os
 import shutil
 import subprocess
@@ -35,6 +35,7 @@ def load_bf16(path):
 
 
 class MultiplyCase(unittest.TestCase):
+    COMMAND = "multiply"
     maxDiff = None
 
     def setUp(self):
@@ -51,7 +52,7 @@ class MultiplyCase(unittest.TestCase):
         return self.random.uniform(-1, 1, shape).astype(dtype)
 
     def call(self, *words, program=None, **options):
-        words = [program or PROGRAMS["right"], "multiply", *words]
+        words = [program or PROGRAMS["right"], self.COMMAND, *words]
         return subprocess.run(words, capture_output=True, text=True, timeout=120, **options)
 
     def multiply(self, *words):
@@ -67,7 +68,7 @@ class MultiplyCase(unittest.TestCase):
         done = self.call(*words, **options)
         self.assertEqual(done.returncode, code, done.stderr)
         if message is not None:
-            self.assertEqual(done.stderr, f"tilegemm multiply: {message}\n")
+            self.assertEqual(done.stderr, f"tilegemm {self.COMMAND}: {message}\n")
         self.assertEqual(done.stdout, "")
         self.assertEqual(sorted(os.listdir(".")), before)
         return done
@@ -78,8 +79,8 @@ class MultiplyCase(unittest.TestCase):
             self.skipTest("root may do anything, and setpriv is not there to be someone else")
         os.chmod(".", 0o777)
         front = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
-        done = subprocess.run([*front, PROGRAMS["right"], "multiply", *words], capture_output=True,
-                              text=True, timeout=60)
+        done = subprocess.run([*front, PROGRAMS["right"], self.COMMAND, *words],
+                              capture_output=True, text=True, timeout=60)
         if done.returncode in (126, 127):  # the command or its library did not start
             self.skipTest("the command is not in a folder that others may read")
         return done

@@ -15,7 +15,8 @@ import tempfile
 import unittest
 
 ISA_NAMES = ("generic", "avx2", "avx512", "avx512_bf16")
-COMMANDS = ("multiply", "bench", "explain", "simulate", "profile", "report", "kernels", "info")
+COMMANDS = ("multiply", "attention", "bench", "explain", "simulate", "profile", "report", "kernels",
+            "info")
 TILEGEMM, SOURCE, MANUAL = "tilegemm", ".", "."
 
 
@@ -86,8 +87,10 @@ class Front(unittest.TestCase):
                         self.refuse(3, *words, TILEGEMM_ISA=isa)
 
     def assert_unwritten(self, done, reason):
+        """A text longer than the stream's buffer fails before its end, where the reason is gone."""
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, f"standard output: {reason}\n$")
+        self.assertRegex(done.stderr,
+                         f"standard output: ({reason}|an earlier part of it was lost)\n$")
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     def test_full_disk(self):

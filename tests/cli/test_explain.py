@@ -331,6 +331,31 @@ class Explain(unittest.TestCase):
                 (3, "cpu", ["8x8x8", "--device", "nothing"])):
             self.refuse(code, text, *words)
 
+    def test_attention(self):
+        for text, pairs, operands, scores in (
+                ("2,4,2,30,50,16", 2 * 4 * 1500, 2 * (120 + 100) * 32 * 4, 2 * 4 * 1500 * 4),
+                ("1,2,1,30,50,16:causal:bf16:dv=8", 2 * 1065, (60 + 50) * 24 * 2, 2 * 1500 * 4),
+                ("1,1,1,30,50,16:fp64:before=3:after=0", 114, 80 * 32 * 8, 1500 * 8),
+                ("2,1,1,30,50,16:qoffsets:koffsets", 3000, 2 * 80 * 32 * 4, 3000 * 4),
+                ("1,1,1,0,0,1", 0, 0, 0)):
+            shown = self.read(text)
+            sizes = 24 if "dv=8" in text else 32
+            self.assertEqual((shown["flops"], shown["exponentials"], shown["operand_bytes"],
+                              shown["score_bytes"]), (2 * pairs * sizes, pairs, operands, scores))
+            self.assertRegex(shown["kernel"], "^cpu_attention_")
+            self.assertGreater(shown["workspace_bytes"], 0)
+            self.assertIn(f"  kernel         {shown['kernel']}\n", self.print(text))
+
+    def test_attention_refusals(self):
+        text = "1,2,2,9,9,8"
+        self.refuse(2, "no part of an attention", "1,2")
+        self.refuse(2, "does not divide head_count = 3", "1,3,2,9,9,8")
+        self.refuse(2, "--gpu is not for an attention", text, "--gpu", "t4")
+        self.refuse(2, "--kernel is not for an attention", text, "--kernel", "edges")
+        for tile in ("8", "auto"):
+            self.refuse(2, "--tile is not for an attention", text, "--tile", tile)
+        self.refuse(2, "device sim has no attention", text, "--device", "sim")
+
 
 if __name__ == "__main__":
     TILEGEMM = os.path.abspath(sys.argv.pop(1))

@@ -16,7 +16,8 @@ import tempfile
 import unittest
 
 TILEGEMM, SOURCE = "tilegemm", "."
-COMMANDS = ("multiply", "bench", "explain", "simulate", "profile", "report", "kernels", "info")
+COMMANDS = ("multiply", "attention", "bench", "explain", "simulate", "profile", "report", "kernels",
+            "info")
 FILES = {
     "a.mtx": "%%MatrixMarket matrix array real general\n2 3\n1\n4\n2\n5\n3\n6\n",
     "b.mtx": "%%MatrixMarket matrix array real general\n3 2\n1\n0\n1\n0\n1\n1\n",
@@ -28,6 +29,9 @@ PRODUCT = "multiply a.mtx b.mtx -o d.mtx"
 MULTIPLY = (PRODUCT, PRODUCT + " --check", PRODUCT + " --type bf16 --output-type fp32",
             PRODUCT + " --json", PRODUCT + " --json --check --alpha -2 --c c.mtx --beta 0.5",
             PRODUCT + " --quiet --check")
+ATTENTION = "attention a.mtx a.mtx a.mtx -o d.mtx --threads 1"
+ATTENTIONS = (ATTENTION, ATTENTION + " --causal --check", ATTENTION + " --json --check --type bf16",
+              ATTENTION + " --quiet --check")
 MISTAKES = (
     "", "divide", "--colour",
     "multiply", "multiply a.mtx b.mtx", "multiply a.mtx b.mtx a.mtx -o d.mtx",
@@ -38,6 +42,8 @@ MISTAKES = (
     PRODUCT + " --type int8", PRODUCT + " --output-type fp16", PRODUCT + " --precision tf16",
     PRODUCT + " --threads 0", PRODUCT + " --alpha one", PRODUCT + " --beta 2",
     PRODUCT + " --device abacus",
+    "attention", "attention a.mtx a.mtx -o d.mtx", "attention a.mtx b.mtx b.mtx -o d.mtx",
+    ATTENTION + " --before -1", ATTENTION + " --type fp8_e4m3", ATTENTION + " --bias b.mtx",
     "bench 8x8x8", "bench --shape 8x8", "bench --shape 8x8x8:fp8", "bench --shape 8x8x8:size=2",
     "bench --shape 8x9x10:lda=9", "bench --suite none", "bench --suite ./suite.txt",
     "bench --shape 8x8x8 --kernel cpu_none", "bench --shape 8x8x8 --peer none --type int8",
@@ -62,6 +68,7 @@ def hide_measured(text):
     text = re.sub(r"\S+ (ms|GFLOP/s)\b", r"# \1", text)
     text = re.sub(r"worst row at \S+ of its bound, largest bound [^;]+;",
                   "worst row at # of its bound, largest bound #;", text)
+    text = re.sub(r"worst element at \S+ of", "worst element at # of", text)
     return re.sub(r'("(?:time_s|gflop_per_s|worst_share|max_bound)": )[^,\n]+', r"\1#", text)
 
 
@@ -95,6 +102,7 @@ TRANSCRIPTS = {
     "kernels": (["kernels --isa generic"], keep_generic_rows),
     "kernels_json": (["kernels --isa generic --json"], keep_generic_objects),
     "multiply": (MULTIPLY, hide_measured),
+    "attention": (ATTENTIONS, hide_measured),
     "info": (["info"], hide_machine),
     "info_json": (["info --json"], hide_machine),
     "mistakes": (MISTAKES, hide_nothing),

@@ -258,8 +258,10 @@ static void test_convert(void **state)
 {
     (void)state;
     double elems[] = {1, 2, 3, 4, 5, 6};
-    cli_array array = {
-        .view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3), .dim_count = 2, .batch_count = 1};
+    cli_array array = {.view = tg_make_matrix(TG_TYPE_FP64, elems, 2, 3),
+                       .dim_count = 2,
+                       .group_count = 1,
+                       .batch_count = 1};
     array.view.row_stride = 1; /* column-major */
     array.view.col_stride = 2;
     void *owned = NULL;
@@ -283,6 +285,7 @@ static void test_convert_progress(void **state)
     for (int is_terminal = 0; is_terminal <= 1; is_terminal++) {
         cli_array array = {.view = tg_make_matrix(TG_TYPE_FP32, elems, 256, 257),
                            .dim_count = 2,
+                           .group_count = 1,
                            .batch_count = 1};
         cli_progress progress = {.label = "converting", .is_terminal = is_terminal};
         void *owned = NULL;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "files/matrix_convert.h"
 #include "files/matrix_file.h"
 #include "files/npy_read.h"
 #include "files/npy_write.h"
@@ -103,11 +104,51 @@ static void test_text_variants(void **state)
 
 #define DICT(descr, shape) "{'descr': " descr ", 'fortran_order': False, 'shape': " shape "}"
 
+/* Four dimensions in C and in Fortran order; the elements are their places in the file. */
+static void test_four_dimensions(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {DICT("'<f4'", "(2, 3, 4, 5)"),
+                                        "{'descr': '<f4', 'fortran_order': True, 'shape': "
+                                        "(2, 3, 4, 5)}"};
+    for (int is_fortran = 0; is_fortran <= 1; is_fortran++) {
+        int64_t byte_count;
+        cli_array array;
+        cli_file_error error = {""};
+        float elems[120];
+        void *owned = NULL;
+        char *file = make_file(1, texts[is_fortran], sizeof elems, &byte_count);
+        assert_int_equal(cli_parse_npy(file, byte_count, &array, &error), CLI_EXIT_OK);
+        assert_int_equal(array.group_count, 2);
+        assert_int_equal(array.batch_count, 3);
+        for (int i = 0; i < 120; i++)
+            elems[i] = (float)i;
+        array.view.data = elems;
+        assert_int_equal(cli_convert_array(&array, TG_TYPE_FP64, NULL, &owned, &error),
+                         CLI_EXIT_OK);
+        for (int i = 0; i < 120; i++) {
+            const int place[] = {i / 60, i / 20 % 3, i / 5 % 4, i % 5};
+            const int expected =
+                is_fortran ? place[0] + 2 * (place[1] + 3 * (place[2] + 4 * place[3])) : i;
+            assert_true(((const double *)owned)[i] == expected);
+        }
+        assert_int_equal(array.group_stride, 60);
+        elems[119] = 1e6F;
+        array.view.data = elems;
+        array.view.type = TG_TYPE_FP32;
+        free(owned);
+        assert_int_equal(cli_convert_array(&array, TG_TYPE_FP16, NULL, &owned, &error),
+                         CLI_EXIT_USAGE);
+        assert_non_null(strstr(error.text, "element (1, 2, 3, 4) = 1e+06"));
+        free(file);
+    }
+}
+
 static void test_shapes_refused(void **state)
 {
     (void)state;
     refuses(1, DICT("'<f4'", "()"), 4, "reshape(1, 1)");
-    refuses(1, DICT("'<f4'", "(2, 3, 4, 1)"), 96, "(2, 3, 4, 1)");
+    refuses(1, DICT("'<f4'", "(2, 3, 4, 1, 1)"), 96, "(2, 3, 4, 1, 1)");
     refuses(1, DICT("'<f4'", "(3)"), 12, "shape such as");
     refuses(1, DICT("'<f4'", "3"), 12, "parentheses");
     refuses(1, DICT("'<f4'", "(-1, 4)"), 16, "at least 0");
@@ -253,11 +294,17 @@ static void test_alignment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_versions_orders_types), cmocka_unit_test(test_text_variants),
-        cmocka_unit_test(test_shapes_refused),        cmocka_unit_test(test_types_refused),
-        cmocka_unit_test(test_dicts_refused),         cmocka_unit_test(test_data_size),
-        cmocka_unit_test(test_every_truncation),      cmocka_unit_test(test_lying_header_length),
-        cmocka_unit_test(test_written_header),        cmocka_unit_test(test_alignment),
+        cmocka_unit_test(test_versions_orders_types),
+        cmocka_unit_test(test_text_variants),
+        cmocka_unit_test(test_four_dimensions),
+        cmocka_unit_test(test_shapes_refused),
+        cmocka_unit_test(test_types_refused),
+        cmocka_unit_test(test_dicts_refused),
+        cmocka_unit_test(test_data_size),
+        cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_lying_header_length),
+        cmocka_unit_test(test_written_header),
+        cmocka_unit_test(test_alignment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

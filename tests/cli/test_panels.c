@@ -1,5 +1,6 @@
 /*
- * A multiplication in panels of rows gives the bits of one in one piece.
+ * A multiplication in panels of rows gives the bits of one in one piece. Its progress line has the
+ * time that is left.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -7,8 +8,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "multiply/multiply_panels.h"
@@ -76,11 +79,36 @@ static void test_choice(void **state)
     assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1);
 }
 
+/* A quarter is done after 10 seconds. */
+static void test_time_left(void **state)
+{
+    (void)state;
+    char text[128] = "";
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const int stderr_copy = dup(STDERR_FILENO);
+    const double start_s = cli_read_clock() - 10;
+    cli_progress progress = {
+        .label = "multiplying", .is_terminal = 1, .start_s = start_s, .shown_s = start_s};
+    dup2(fileno(file), STDERR_FILENO);
+    cli_show_progress(&progress, 1, 4);
+    dup2(stderr_copy, STDERR_FILENO);
+    close(stderr_copy);
+    rewind(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    int percent, left_s; /* a busy machine may lengthen the 10 seconds */
+    assert_int_equal(sscanf(text, "\rmultiplying: %d %%, %d s left", &percent, &left_s), 2);
+    assert_int_equal(percent, 25);
+    assert_in_range(left_s, 30, 300);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_time_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,13 @@
 /*
- * This file is linked with --wrap=tg_execute_plan into the command. It makes the first element of
- * every FP32 D wrong. If WRONG_EXECUTE_CALLS is set, every call after so many fails; if
- * WRONG_EXECUTE_IDLE is set, every call after so many does nothing. It shows that bench catches a
- * wrong kernel, one that fails late, and one that computes nothing.
+ * This file is linked with --wrap=tg_execute_plan and --wrap=tg_execute_attention into the command.
+ * It makes the first element of every FP32 D wrong. If WRONG_EXECUTE_CALLS is set, every product
+ * after so many fails; if WRONG_EXECUTE_IDLE is set, every product after so many does nothing. It
+ * shows that --check and bench catch a wrong kernel, one that fails late, and one that computes
+ * nothing.
  */
 #include <stdlib.h>
 
-#include "tilegemm.h"
+#include "tilegemm_attention.h"
 
 tg_status __real_tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers);
 tg_status __wrap_tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers);
@@ -22,5 +23,19 @@ tg_status __wrap_tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
                                           : TG_STATUS_OUT_OF_MEMORY;
     tg_status status = __real_tg_execute_plan(plan, buffers);
     ((float *)buffers->d)[0] += 1.0F;
+    return status;
+}
+
+tg_status __real_tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
+                                      void *workspace, int64_t workspace_bytes, void *stream);
+tg_status __wrap_tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
+                                      void *workspace, int64_t workspace_bytes, void *stream);
+
+tg_status __wrap_tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
+                                      void *workspace, int64_t workspace_bytes, void *stream)
+{
+    tg_status status =
+        __real_tg_execute_attention(plan, attention, workspace, workspace_bytes, stream);
+    ((float *)attention->d.data)[0] += 1.0F;
     return status;
 }

@@ -18,8 +18,9 @@
 
 #define CASE_COUNT 100000
 #define STRIDE_MAX 60
-#define COUNT_MAX 7
-#define REACH_BYTES (3 * (COUNT_MAX - 1) * STRIDE_MAX * 8) /* to either side of an operand's data */
+#define COUNT_MAX 5
+#define DIMS TGI_OVERLAP_DIMS_MAX
+#define REACH_BYTES (DIMS * (COUNT_MAX - 1) * STRIDE_MAX * 8) /* to either side of the data */
 #define PLACE_MAX 400
 #define MEMORY_BYTES (2 * REACH_BYTES + PLACE_MAX + 8)
 
@@ -32,11 +33,15 @@ static int64_t draw(int64_t count)
     return (int64_t)((state >> 33) % (uint64_t)count);
 }
 
+typedef struct lattice {
+    int64_t counts[DIMS], strides[DIMS], element_bytes;
+} lattice;
+
 /* Draws the strides of two operands. Half of them are those of blocks of one matrix: they repeat or
  * nest. */
-static void draw_strides(int64_t strides[6])
+static void draw_strides(int64_t strides[2 * DIMS])
 {
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 2 * DIMS; i++) {
         int64_t stride = draw(2) ? draw(5) : draw(STRIDE_MAX + 1);
         if (i > 0 && draw(2)) {
             const int64_t earlier = llabs(strides[draw(i)]) * (1 + draw(3));
@@ -46,33 +51,35 @@ static void draw_strides(int64_t strides[6])
     }
 }
 
-static tgi_operand_view draw_view(const int64_t strides[3])
+static lattice draw_lattice(const int64_t strides[DIMS])
 {
-    static const tg_type types[] = {TG_TYPE_FP8_E4M3, TG_TYPE_BF16, TG_TYPE_FP32, TG_TYPE_FP64};
-    return (tgi_operand_view){1 + draw(COUNT_MAX),
-                              1 + draw(COUNT_MAX),
-                              1 + draw(COUNT_MAX),
-                              {strides[0], strides[1], strides[2]},
-                              types[draw(4)]};
+    lattice drawn = {.element_bytes = INT64_C(1) << draw(4)};
+    memcpy(drawn.strides, strides, sizeof drawn.strides);
+    for (int i = 0; i < DIMS; i++)
+        drawn.counts[i] = 1 + draw(COUNT_MAX);
+    return drawn;
+}
+
+static tgi_span measure(const lattice *l)
+{
+    return tgi_overlap_measure(DIMS, l->counts, l->strides, l->element_bytes);
 }
 
 /* Sets the bytes of an operand whose data begin at `place` to `value`. Returns 1 if one of them was
  * set before. */
-static int mark(const tgi_operand_view *view, int64_t place, unsigned char value)
+static int mark(const lattice *l, int64_t place, unsigned char value)
 {
-    const int64_t element_bytes = tgi_type_bytes(view->type);
+    const int64_t total = l->counts[0] * l->counts[1] * l->counts[2] * l->counts[3];
     int found = 0;
-    for (int64_t batch = 0; batch < view->batch_count; batch++) {
-        for (int64_t i = 0; i < view->row_count; i++) {
-            for (int64_t j = 0; j < view->col_count; j++) {
-                const int64_t at =
-                    place + element_bytes * (batch * view->layout.batch + i * view->layout.row +
-                                             j * view->layout.col);
-                for (int64_t byte = at; byte < at + element_bytes; byte++)
-                    found |= memory[byte];
-                memset(memory + at, value, (size_t)element_bytes);
-            }
+    for (int64_t index = 0; index < total; index++) {
+        int64_t at = place, rest = index;
+        for (int i = 0; i < DIMS; i++) {
+            at += rest % l->counts[i] * l->strides[i] * l->element_bytes;
+            rest /= l->counts[i];
         }
+        for (int64_t byte = at; byte < at + l->element_bytes; byte++)
+            found |= memory[byte];
+        memset(memory + at, value, (size_t)l->element_bytes);
     }
     return found;
 }
@@ -82,10 +89,10 @@ static void test_small(void **state)
     (void)state;
     int sharing_count = 0, between_count = 0;
     for (int i = 0; i < CASE_COUNT; i++) {
-        int64_t strides[6];
+        int64_t strides[2 * DIMS];
         draw_strides(strides);
-        const tgi_operand_view x = draw_view(strides), y = draw_view(strides + 3);
-        const tgi_span x_span = tgi_overlap_find_span(&x), y_span = tgi_overlap_find_span(&y);
+        const lattice x = draw_lattice(strides), y = draw_lattice(strides + DIMS);
+        const tgi_span x_span = measure(&x), y_span = measure(&y);
         const int64_t x_place = REACH_BYTES, y_place = REACH_BYTES + draw(PLACE_MAX);
         mark(&x, x_place, 1);
         const int is_shared = mark(&y, y_place, 0);

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POISON = 0xa5 };
-
 int64_t draw_number(uint64_t *state, int64_t least, int64_t most)
 {
     return least + (int64_t)(check_next_random(state) % (uint64_t)(most - least + 1));

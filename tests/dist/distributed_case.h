@@ -6,6 +6,8 @@
 #include "check.h"
 #include "tilegemm_mpi.h"
 
+enum { POISON = 0xa5 }; /* a byte of memory that is not written */
+
 typedef struct distributed_case {
     tg_dist_layout a, b, d;
     tg_dist_problem problem;

@@ -1,5 +1,5 @@
 /* Distributed products on the ranks that mpirun starts.
- * usage: test_distributed products|wide|layouts|faults|memory|dies */
+ * usage: test_distributed products|wide|layouts|structs|faults|memory|dies */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static void run_case(distributed_case *made, int is_in_place, int64_t number)
 
 static void test_products(void)
 {
-    for (int64_t i = 0; i < 300; i++) {
+    for (int64_t i = 0; i < 100; i++) {
         uint64_t state = (uint64_t)i;
         distributed_case made = draw_case(&state, 90);
         run_case(&made, (int)(i % 2), i);
@@ -144,7 +144,7 @@ static int is_moved(void *user, int64_t i, int64_t j, int64_t place)
 
 static void test_layouts(void)
 {
-    for (int64_t i = 0; i < 200; i++) {
+    for (int64_t i = 0; i < 60; i++) {
         uint64_t state = (uint64_t)i;
         distributed_case made = draw_case(&state, 60);
         const int is_transposed = (int)(i % 2);
@@ -235,6 +235,33 @@ static void test_faults(void)
     free_case(&made);
 }
 
+/* The constructors set every byte of this version's struct and of a later one's. */
+static void test_structs(void)
+{
+    struct {
+        tg_dist_layout known;
+        int64_t later;
+    } layout;
+    tg_dist_problem problem;
+    memset(&layout, POISON, sizeof layout);
+    expect(tg_dist_init_layout(&layout.known, sizeof layout, TG_TYPE_BF16, 5, 6, 2, 3) ==
+               TG_STATUS_OK,
+           "layout of a later version", 0);
+    expect(layout.later == 0 && layout.known.struct_bytes == sizeof layout &&
+               layout.known.row_count == 5 && layout.known.col_block == 3 &&
+               layout.known.row_source == 0 && layout.known.local_leading_dimension == 0,
+           "members of the layout", 0);
+    expect(tg_dist_init_problem(&problem, sizeof problem, &layout.known, NULL, NULL) ==
+                   TG_STATUS_OK &&
+               problem.a == &layout.known && problem.alpha == 1 && problem.beta == 0,
+           "members of the problem", 0);
+    expect_failure(tg_dist_init_layout(&layout.known, sizeof(void *), TG_TYPE_BF16, 9, 6, 2, 3),
+                   TG_STATUS_INVALID_ARGUMENT, -1, "struct_bytes = 8 for layout");
+    expect(layout.known.row_count == 5, "a refused struct is untouched", 0);
+    expect_failure(tg_dist_init_problem(NULL, sizeof problem, NULL, NULL, NULL),
+                   TG_STATUS_INVALID_ARGUMENT, -1, "problem is NULL");
+}
+
 /* Returns the address space that this process has taken, in bytes. */
 static rlim_t measure_address_space(void)
 {
@@ -292,7 +319,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } tests[] = {{"products", test_products}, {"wide", test_wide},     {"layouts", test_layouts},
-                 {"faults", test_faults},     {"memory", test_memory}, {"dies", test_dies}};
+                 {"structs", test_structs},   {"faults", test_faults}, {"memory", test_memory},
+                 {"dies", test_dies}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
@@ -306,7 +334,7 @@ int main(int argc, char **argv)
             run_count++;
         }
     }
-    expect(run_count == 1, "usage: test_distributed products|wide|layouts|faults|memory|dies", 0);
+    expect(run_count == 1, "usage: see the first lines of test_distributed.c", 0);
     tg_destroy_context(context);
     MPI_Finalize();
     return failures != 0;

@@ -30,10 +30,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t byte_count)
     if (code != CLI_EXIT_OK)
         return 0;
     tg_matrix *view = &array.view;
-    int64_t m = view->row_count, n = view->col_count, count = array.batch_count;
+    int64_t m = view->row_count, n = view->col_count;
+    int64_t count = array.group_count * array.batch_count;
     int64_t elem_bytes =
         array.integer.elem_bytes ? array.integer.elem_bytes : tg_get_type_bytes(view->type);
-    int64_t data_bytes = m * n * count * elem_bytes;
+    int64_t data_bytes = count * m * n * elem_bytes; /* in the order of the file */
     require(m >= 0 && n >= 0 && count >= 0 && data_bytes <= (int64_t)byte_count);
     require((const uint8_t *)view->data + data_bytes == bytes + byte_count);
     require(view->col_stride == 1 || view->col_stride == count * m || n <= 1);

@@ -103,7 +103,7 @@ static double draw_tiny(tg_type type, uint64_t *random)
     return smallest_normal[type] * check_next_uniform(random);
 }
 
-/* Two factors of about this size overflow the sum's or D's type now and then. */
+/* Returns a magnitude of A and B at which some products overflow the type of the sums or of D. */
 static double get_large_scale(tg_type type)
 {
     static const double scales[] = {0x1p63, 0x1p511, 0x1p63, 0x1p8, 0x1p8, 0x1p8};

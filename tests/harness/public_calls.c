@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tilegemm_attention.h"
 #include "tilegemm_sim.h"
 
 #define SIZE_MAX_ELEMS (300 * 300)
@@ -112,7 +113,7 @@ static tg_status multiply_batch(tg_context *context)
     return tg_multiply_on_stream(context, &problem, NULL);
 }
 
-/* Has all of an epilogue, and a D whose elements lie apart. */
+/* Multiplies with every part of an epilogue, and with a D whose elements are not contiguous. */
 static tg_status multiply_with_epilogue(tg_context *context)
 {
     tg_problem problem = make_problem(TG_TYPE_FP32, 90, 80, 70);
@@ -167,7 +168,7 @@ static tg_status run_rows(tg_context *context)
     return TG_STATUS_OK;
 }
 
-/* Makes a plan of each type, whose rows are chosen among all. */
+/* Makes a plan of each type; every kernel row is a candidate. */
 static tg_status run_types(tg_context *context)
 {
     tg_status status = TG_STATUS_OK;
@@ -180,7 +181,7 @@ static tg_status run_types(tg_context *context)
     return status;
 }
 
-/* Is refused for a reason that each family has. */
+/* Asks for plans that are refused: one for a size, one with the reason of each family. */
 static tg_status be_refused(tg_context *context)
 {
     tg_plan *plan;
@@ -210,6 +211,49 @@ static tg_status inspect(tg_context *context)
         (status = tg_count_devices("cpu", &count)) || (status = tg_activate_device(context)))
         return status;
     return tg_get_device_info(context, &device, sizeof device);
+}
+
+/* Attends from m queries to n keys, with four heads over two and the log-sum-exp stored. */
+static tg_status attend_to(tg_context *context, int64_t m, int64_t n, int has_plan)
+{
+    tg_attention attention;
+    tg_attention_plan *plan;
+    tg_status status =
+        tg_init_attention(&attention, sizeof attention, TG_TYPE_FP32, 2, 4, 2, m, n, 32);
+    attention.causal = TG_CAUSAL_BOTTOM_RIGHT;
+    attention.has_log_sum_exp = 1;
+    attention.q.data = a;
+    attention.k.data = attention.v.data = b;
+    attention.d.data = d;
+    attention.log_sum_exp = (tg_heads){d + 2 * 4 * m * 32, 4 * m, m, 1, 0};
+    if (status || !has_plan)
+        return status ? status : tg_attend(context, &attention);
+    if ((status = tg_create_attention_plan(context, &attention, &plan)))
+        return status;
+    status = tg_execute_attention(plan, &attention, NULL, 0, NULL);
+    tg_destroy_attention_plan(plan);
+    return status;
+}
+
+static tg_status attend(tg_context *context)
+{
+    return attend_to(context, 70, 60, 0);
+}
+
+/* Shares out the keys among threads. */
+static tg_status attend_from_one_row(tg_context *context)
+{
+    return attend_to(context, 1, 700, 1);
+}
+
+static tg_status read_attention(tg_context *context)
+{
+    tg_attention attention;
+    char text[1024];
+    (void)context;
+    const tg_status status =
+        tg_parse_attention("2,8,4,100,300,64:bf16:causal:cap=30:lse", &attention, sizeof attention);
+    return status ? status : tg_format_attention(&attention, text, sizeof text);
 }
 
 static tg_status measure_peak(tg_context *context)
@@ -317,6 +361,9 @@ const public_call public_calls[] = {
     {"run_types", run_types, 0},
     {"be_refused", be_refused, 0},
     {"inspect", inspect, 0},
+    {"attend", attend, 0},
+    {"attend_from_one_row", attend_from_one_row, 0},
+    {"read_attention", read_attention, 0},
     {"measure_peak", measure_peak, 0},
     {"time_calls", time_calls, 0},
     {"copy_memory", copy_memory, 0},

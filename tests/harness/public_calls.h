@@ -9,7 +9,8 @@
 
 #include "tilegemm_lab.h"
 
-/* A call on a context of the CPU with two threads, or NULL for the default context. */
+/* A call by name. `run` takes a context of the CPU with two threads, or NULL for the default
+ * context. */
 typedef struct public_call {
     const char *name;
     tg_status (*run)(tg_context *context);

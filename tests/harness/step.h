@@ -1,6 +1,6 @@
 /*
- * Reads the step of a test with many cases, the environment variable TG_TEST_STEP. The test runs
- * one case of each step, and every case without the variable.
+ * Reads the step of a test with many cases, the environment variable TG_TEST_STEP. With
+ * TG_TEST_STEP=10 the test runs every tenth case, without the variable every case.
  *
  * SPDX-License-Identifier: MIT
  */

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs a build into a fresh prefix, removes and restores it, moves it, and builds
 # tests/install/program there through find_package(tilegemm) and through pkg-config, each against
-# the shared and the static library.
-# usage: run_install.sh BUILD_DIR WORK_DIR CMAKE CC VERSION
+# the shared and the static library, and a distributed product where the build has that part.
+# usage: run_install.sh BUILD_DIR WORK_DIR CMAKE CC VERSION [MPICC]
 set -eu
-build_dir=$1 work_dir=$2 cmake=$3 cc=$4 version=$5
+build_dir=$1 work_dir=$2 cmake=$3 cc=$4 version=$5 mpicc=${6-}
 soname=libtilegemm.so.${version%%.*}
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 program_dir=$(cd "$(dirname "$0")/program" && pwd)
@@ -52,7 +52,7 @@ foreign=$(readelf -d "$lib_dir/libtilegemm.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/
 # check_program PROGRAM COUNT fails unless the program needs the shared library COUNT times at run
 # time, 0 or 1.
 check_program() {
-    needs=$(readelf -d "$1" | grep -c 'NEEDED.*libtilegemm' || true)
+    needs=$(readelf -d "$1" | grep -c 'NEEDED.*libtilegemm\.' || true)
     [ "$needs" = "$2" ] || fail "$1 needs libtilegemm.so $needs times, expected $2"
     output=$(LD_LIBRARY_PATH=$lib_dir "$1") || fail "$1 failed"
     [ "$output" = "$version 1" ] || fail "$1 printed '$output', expected '$version 1'"
@@ -76,3 +76,9 @@ static_libs=$(pkg-config --static --libs tilegemm | sed 's/-ltilegemm/-l:libtile
 "$cc" "$program_dir/product.c" $(pkg-config --cflags tilegemm) $static_libs -o pkg_config_static
 check_program "$work_dir/pkg_config_static" 0
 [ "$(pkg-config --modversion tilegemm)" = "$version" ] || fail "pkg-config names another version"
+
+[ -n "$mpicc" ] || exit 0
+check_program "$work_dir/outside/with_tilegemm_mpi" 1
+# shellcheck disable=SC2046  # the flags are words
+"$mpicc" "$program_dir/distributed.c" $(pkg-config --cflags --libs tilegemm_mpi) -o pkg_config_mpi
+check_program "$work_dir/pkg_config_mpi" 1

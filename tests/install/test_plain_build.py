@@ -23,6 +23,7 @@ LEFT_OUT = ("command: left out, it needs libjansson-dev",
             "tests: left out, it needs libcmocka-dev, python3, python3-numpy",
             "CUDA backend: left out, it needs NVIDIA's CUDA toolkit",
             "simulator: left out, it needs g++, mawk",
+            "distributed products: left out, it needs libopenmpi-dev",
             "page of reports: left out, it needs esbuild, clang, lld, wasi-libc")
 
 
@@ -66,7 +67,8 @@ class PlainBuildTest(unittest.TestCase):
     def test_parts_asked_for_are_errors(self):
         for option, package in (("TG_BUILD_CLI", "libjansson-dev"),
                                 ("TG_BUILD_TESTS", "libcmocka-dev"), ("TG_CUDA", "nvcc"),
-                                ("TG_SIM", "g++"), ("TG_PAGE", "esbuild")):
+                                ("TG_SIM", "g++"), ("TG_PAGE", "esbuild"),
+                                ("TG_MPI", "libopenmpi-dev")):
             result = self.configure(f"-D{option}=ON")
             self.assertNotEqual(result.returncode, 0, option)
             text = " ".join(result.stdout.split())

@@ -2,7 +2,8 @@
  * Runs the kernels of family mma on the processor, each row of the kernel table on random problems:
  * every layout, edges, lines that begin anywhere, gaps, batches, split-K and the epilogue. Compares
  * D, or the partial sums, with FP64, and fails if a byte beside D changes, if a copy leaves its
- * operand, or if accesses to shared memory meet in a bank.
+ * operand, or if accesses to shared memory meet in a bank. Some cases are cut in two problems that
+ * one launch multiplies.
  *
  * usage: test_mma_body [CASES]
  *
@@ -16,6 +17,7 @@
 #include "kernels/instances.cuh"
 #include "core/types.h"
 #include "kernels/mma/mma.cuh"
+#include "host_cuda/host_matrix.h"
 
 namespace
 {
@@ -26,17 +28,61 @@ struct kernel_row {
     const char *name;
     tg_type type, b_type;
     int rows, cols, depth, stages, threads;
-    kernel_body *body[2][2]; /* by whether A's and B's lines run along k */
+    kernel_body *body[2][2][2]; /* by whether it has a list; if A's and B's lines run along k */
 };
 
 tgi_gemm_args args;
 
+/* A list of problems is one more schedule: units of the second follow those of the first. */
+struct problem_list {
+    tgi_gemm_args problems[2];
+} list;
+
+template <int Rows, int Cols> struct list_schedule {
+    const tgi_block_schedule<Rows, Cols> first, second;
+
+    explicit list_schedule(const problem_list &given)
+        : first(given.problems[0]), second(given.problems[1])
+    {
+    }
+
+    unsigned begin() const
+    {
+        return first.begin();
+    }
+    unsigned end() const
+    {
+        return first.end() + second.end();
+    }
+
+    unsigned next(unsigned unit) const
+    {
+        return first.next(unit);
+    }
+
+    tgi_block_tile tile(unsigned unit) const
+    {
+        return unit < first.end() ? first.tile(unit) : second.tile(unit - first.end());
+    }
+
+    static const tgi_gemm_args &problem(const problem_list &given, unsigned unit)
+    {
+        const tgi_block_schedule<Rows, Cols> ahead(given.problems[0]);
+        return given.problems[unit >= ahead.end()];
+    }
+};
+
 template <class Math, int Rows, int Cols, int Depth, int Thread_rows, int Thread_cols, int Stages,
-          int Threads, int A_along_k, int B_along_k>
+          int Threads, int Has_list, int A_along_k, int B_along_k>
 void run_body(void)
 {
-    tgi_mma<Math, Rows, Cols, Depth, 8 * Thread_rows, 4 * Thread_cols, Stages, Threads, A_along_k,
-            B_along_k>::multiply(args, 0);
+    typedef tgi_mma<Math, Rows, Cols, Depth, 8 * Thread_rows, 4 * Thread_cols, Stages, Threads,
+                    A_along_k, B_along_k>
+        body;
+    if constexpr (Has_list)
+        body::template multiply<list_schedule<Rows, Cols>>(list, 0);
+    else
+        body::multiply(args, 0);
 }
 
 template <class Math, int Rows, int Cols, int Depth, int Thread_rows, int Thread_cols, int Stages,
@@ -44,19 +90,20 @@ template <class Math, int Rows, int Cols, int Depth, int Thread_rows, int Thread
 constexpr kernel_row make_row(const char *name, tg_type type, tg_type b_type)
 {
     constexpr int first = sizeof(typename Math::elem) == 1; /* FP8 has A along k */
-    return {
-        name,
-        type,
-        b_type,
-        Rows,
-        Cols,
-        Depth,
-        Stages,
-        Threads,
-        {{run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, first, 0>,
-          run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, first, 1>},
-         {run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 1, 0>,
-          run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, 1, 1>}}};
+    return {name,
+            type,
+            b_type,
+            Rows,
+            Cols,
+            Depth,
+            Stages,
+            Threads,
+#define BODY(has_list, a, b)                                                                       \
+    run_body<Math, Rows, Cols, Depth, Thread_rows, Thread_cols, Stages, Threads, has_list, a, b>
+            {{{BODY(0, first, 0), BODY(0, first, 1)}, {BODY(0, 1, 0), BODY(0, 1, 1)}},
+             {{BODY(1, first, 0), BODY(1, first, 1)}, {BODY(1, 1, 0), BODY(1, 1, 1)}}}
+#undef BODY
+    };
 }
 
 /* The rows of the table, and the math of each. B of FP8 is of the other type. */
@@ -101,62 +148,6 @@ const kernel_row kernel_rows[] = {
 #include "core/kernels.def"
 };
 
-uint64_t random_state = 20261125;
-
-int draw(int limit)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<int>((random_state >> 33) % static_cast<unsigned>(limit));
-}
-
-/* A matrix with guard elements round it. */
-struct matrix {
-    enum { GUARD = 16 };
-    tg_type type;
-    std::vector<char> bytes;
-
-    int64_t elem_bytes() const
-    {
-        return tgi_type_bytes(type);
-    }
-
-    char *data(int64_t index = 0)
-    {
-        return bytes.data() + (GUARD + index) * elem_bytes();
-    }
-
-    double read(int64_t index)
-    {
-        uint32_t bits = 0;
-        memcpy(&bits, data(index), elem_bytes());
-        const uint16_t half = static_cast<uint16_t>(bits);
-        const uint8_t byte = static_cast<uint8_t>(bits);
-        return type == TG_TYPE_FP32       ? __uint_as_float(bits)
-               : type == TG_TYPE_BF16     ? tgi_fp32_from_bf16(half)
-               : type == TG_TYPE_FP16     ? tgi_fp32_from_fp16(half)
-               : type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(byte)
-                                          : tgi_fp32_from_e5m2(byte);
-    }
-
-    void write(int64_t index, float value)
-    {
-        const uint32_t bits = type == TG_TYPE_FP32       ? __float_as_uint(value)
-                              : type == TG_TYPE_BF16     ? tgi_bf16_from_fp32(value)
-                              : type == TG_TYPE_FP16     ? tgi_fp16_from_fp32(value)
-                              : type == TG_TYPE_FP8_E4M3 ? tgi_e4m3_from_fp32(value)
-                                                         : tgi_e5m2_from_fp32(value);
-        memcpy(data(index), &bits, elem_bytes());
-    }
-
-    void fill(tg_type given, int64_t elem_count)
-    {
-        type = given;
-        bytes.assign((elem_count + 2 * GUARD) * elem_bytes(), '\xff');
-        for (int64_t i = 0; i < elem_count; i++)
-            write(i, static_cast<float>(draw(2001) - 1000) / 1000.0f);
-    }
-};
-
 struct problem_case {
     matrix a, b, c, d, bias;
     std::vector<float> parts;
@@ -165,6 +156,7 @@ struct problem_case {
 };
 
 problem_case now;
+long list_count; /* cases that were cut in two problems */
 
 /* Draws a layout of count x k elements, entries along k if along_k. Returns how many elements all
  * batch entries take, up to the last one. `alignment`: what strides are multiples of, elements. */
@@ -271,17 +263,44 @@ void draw_case(const kernel_row &row)
     args.workspace = now.parts.data();
 }
 
+int64_t count_tiles(const kernel_row &row, const tgi_problem &p)
+{
+    return (p.m + row.rows - 1) / row.rows * ((p.n + row.cols - 1) / row.cols) * p.batch_count;
+}
+
+/* Cuts the problem in two: the upper rows of D, and those below. The cut leaves vectors aligned. */
+void cut_problem(int64_t rows)
+{
+    tgi_gemm_args &below = list.problems[1];
+    const tgi_problem &p = args.problem;
+    list = {{args, args}};
+    list.problems[0].problem.m = rows;
+    below.problem.m = p.m - rows;
+    below.a = now.a.data(now.a_start + rows * p.a.row);
+    below.c = now.c.data(now.d_start + rows * p.d.row);
+    below.d = now.d.data(now.d_start + rows * p.d.row);
+    if (p.epilogue.bias == TG_BIAS_ROW)
+        below.bias = now.bias.data(rows);
+}
+
 void run_case(const kernel_row &row)
 {
     const tgi_problem &p = args.problem;
-    const int64_t tiles = (p.m + row.rows - 1) / row.rows * ((p.n + row.cols - 1) / row.cols);
+    const int has_list = args.k_part_count == 1 && p.m > 16 && draw(2);
+    int64_t tiles = count_tiles(row, p);
+    if (has_list) {
+        cut_problem(16 * (1 + draw(static_cast<int>(p.m - 1) / 16)));
+        tiles =
+            count_tiles(row, list.problems[0].problem) + count_tiles(row, list.problems[1].problem);
+        list_count++;
+    }
     /* Some blocks have several tiles. */
-    const int64_t width = draw(2) ? tiles * p.batch_count : (tiles * p.batch_count + 1) / 2;
+    const int64_t width = draw(2) ? tiles : (tiles + 1) / 2;
     host_grid_size = {static_cast<unsigned>(width), static_cast<unsigned>(args.k_part_count), 1};
     for (unsigned y = 0; y < host_grid_size.y; y++)
         for (unsigned x = 0; x < host_grid_size.x; x++) {
             host_block_index = {x, y, 0};
-            host_run_block(row.body[now.along_k[0]][now.along_k[1]], row.threads,
+            host_run_block(row.body[has_list][now.along_k[0]][now.along_k[1]], row.threads,
                            TGI_MMA_SHARED_BYTES(row.rows, row.cols, row.depth,
                                                 tgi_type_bytes(row.type), row.stages, row.threads));
         }
@@ -371,11 +390,12 @@ void host_check_global(const void *global, int bytes)
 
 int main(int argc, char **argv)
 {
-    const int case_count = argc > 1 ? atoi(argv[1]) : 12;
+    const int case_count = argc > 1 ? atoi(argv[1]) : 8;
     int is_right = 1;
     for (const kernel_row &row : kernel_rows)
         is_right &= run_row(row, case_count);
-    printf("%ld units read, %ld copied, %ld bank conflicts\n", host_read_count, host_copy_count,
-           host_conflict_count);
-    return !(is_right && host_read_count > 0 && host_copy_count > 0 && host_conflict_count == 0);
+    printf("%ld units read, %ld copied, %ld bank conflicts, %ld lists\n", host_read_count,
+           host_copy_count, host_conflict_count, list_count);
+    return !(is_right && list_count > 0 && host_read_count > 0 && host_copy_count > 0 &&
+             host_conflict_count == 0);
 }

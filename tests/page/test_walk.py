@@ -330,7 +330,7 @@ class Walk(PictureCase):
 
     def test_marked_line(self):
         for kernel, at, text in (("edges", 0, "load<T>"), ("edges", 1, "has yet to write"),
-                                 ("edges", 2, "compute<T>"), ("edges", 3, "still reads"),
+                                 ("edges", 2, "compute<T>"), ("edges", 3, "still read"),
                                  ("naive", 0, "sum +="), ("buffered", 0, "copy_async_wait"),
                                  ("buffered", 1, "__syncthreads"), ("warp_tile", 2, "compute<T>")):
             self.link(m=64, n=64, k=64, kernel=kernel, at=at)

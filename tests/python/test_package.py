@@ -133,7 +133,7 @@ def test_import_opens_no_driver_and_imports_no_library():
 def test_examples():
     for module in (tilegemm, tilegemm._explain, tilegemm._run, tilegemm._tilegemm):
         assert doctest.testmod(module).failed == 0
-    for text in (tilegemm.matmul.__doc__, tilegemm.Plan.__doc__):
+    for text in (tilegemm.matmul.__doc__, tilegemm.attention.__doc__, tilegemm.Plan.__doc__):
         runner = doctest.DocTestRunner()
         runner.run(doctest.DocTestParser().get_doctest(text, {}, "doc", None, 0))
         assert runner.failures == 0 and runner.tries > 0

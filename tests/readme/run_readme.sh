@@ -32,7 +32,7 @@ diff expected.txt output.txt || fail "the program of README.md prints something 
 mkdir build
 ln -s "$build_dir/tilegemm" build/tilegemm
 
-# Writes a.npy and b.npy, which the page multiplies: a text matrix times the identity.
+# Writes the files of the page's commands: a text matrix times the identity.
 # $1 file, $2 rows, $3 columns
 make_npy() {
     awk -v rows="$2" -v cols="$3" 'BEGIN {
@@ -47,6 +47,9 @@ make_npy() {
 }
 make_npy a.npy 7 5
 make_npy b.npy 5 6
+make_npy q.npy 3 5
+make_npy k.npy 4 5
+make_npy v.npy 4 6
 
 print_blocks sh | sed 's/ *#.*//' >commands.txt
 grep -q '^build/tilegemm multiply ' commands.txt || fail "README.md shows no tilegemm multiply"

@@ -179,7 +179,8 @@ class LanguageTest(unittest.TestCase):
 
     def test_fragments_behind_code(self):
         for comment in ("of D", "that a block takes", "those of B", "whose sums wait", "what it is",
-                        "which is read", "the same for B", "as above", "likewise"):
+                        "which is read", "the same for B", "as above", "likewise",
+                        "else a thread reads too early"):
             for path, text in (("src/core/a.h", f"int a;\nint b; /* {comment} */\n"),
                                ("page/a.js", f"let a;\nlet b; // {comment}\n")):
                 self.assertIn(f"{path}:2: a comment that begins", self.find_faults(path, text))
@@ -212,6 +213,18 @@ class LanguageTest(unittest.TestCase):
             "TGI_CUDA_ROW(loose, TGI_FAMILY_cuda_loose, TGI_IMAGE_loose)\n"
         style.check_names("src/core/a.c", text, faults)
         self.assertEqual([fault[1] for fault in faults], [1, 1, 1, 1])
+
+    def test_glossary(self):
+        head = "| word | meaning |\n|---|---|\n"
+        for first, second in (("rank", "rank"), ("m, n, k", "queries, n"),
+                              ("rank (of MPI)", "rank (of MPI)"), ("rank", "rank (of MPI)"),
+                              ("rank (of MPI)", "rank")):
+            text = head + f"| {first} | one |\n\n" + head + f"| {second} | two |\n"
+            self.assertIn("docs/glossary.md:7: a second row of '",
+                          self.find_faults("docs/glossary.md", text))
+            self.assertEqual(self.find_faults("docs/a.md", text), "")
+        self.assertEqual(self.find_faults("docs/glossary.md", head + "| rank (of MPI) | one |\n"
+                                          "| rank (family) | two |\n| \\|A\\|, B | m |\n"), "")
 
     def test_width_of_documents(self):
         wide = "x" * 121 + "\n"

@@ -9,6 +9,7 @@ COMMENTED = ("src/", "cli/", "include/", "page/", "python/", "tests/")
 COMMENTED_SUFFIXES = (".c", ".h", ".cu", ".cuh", ".def", ".js")
 HASH_COMMENTED = re.compile(r"Makefile|(?:.*/)?CMakeLists\.txt|.*\.(?:cmake|py)|tools/.*")
 DOCUMENT = re.compile(r"README\.md|CHANGELOG\.md|CONTRIBUTING\.md|docs/[^/]+\.md")
+GLOSSARY = "docs/glossary.md"
 DOCUMENT_WIDTH_MAX, TABLE_WIDTH_MAX = 120, 160
 WIDE_DOCUMENTS = ("docs/benchmarks.md",)  # a tool writes it from long lists of results
 
@@ -17,7 +18,7 @@ FRAGMENT = re.compile(
     r"(Of|The same(?= (of|for|at|as|in|on|by|with|to|but|and)\b|[,.:])|As above|As|Likewise|Alike|"
     r"Else|So many|Those|That of|What|Where|How|Which|Whether|Whose|[01] (where|if|when))(?![\w-])")
 # A comment behind code that begins so completes the name before it.
-BEHIND = re.compile(r"(of|that|those|whose|which|what|the same|as above|likewise)(?![\w-])")
+BEHIND = re.compile(r"(of|that|those|whose|which|what|the same|as above|likewise|else)(?![\w-])")
 # A comment of a function needs a verb. A word that ends in s, ed or n't counts as one, so that the
 # check is never wrong about a sentence; it misses those whose nouns are in the plural.
 VERBS = set("are be been can cannot come do does get give go has have is keep lie may might must "
@@ -96,9 +97,27 @@ def check_words(path, line, text, faults):
         faults.append((path, line, f"'{found.group()}' is a word of our own; write '{field}'"))
 
 
+def check_glossary(path, text, faults):
+    """Refuses a second row of a word, unless both rows name its field, as in "rank (of MPI)"."""
+    if path != GLOSSARY:
+        return
+    rows = {}  # a word without its field -> the names that rows have had for it
+    for line, words in enumerate(text.split("\n"), 1):
+        if not re.match(r"\| (?!word \|)", words):
+            continue
+        for name in re.split(r"(?<!\\)\|", words)[1].strip().split(", "):
+            word = re.sub(r" \(.*", "", name)
+            names = rows.setdefault(word, set())
+            if name in names or names and word in {name, *names}:
+                faults.append((path, line, f"a second row of '{word}'; name the field of each in "
+                                           "parentheses"))
+            names.add(name)
+
+
 def check_document(path, text, faults):
     if not DOCUMENT.fullmatch(path):
         return
+    check_glossary(path, text, faults)
     is_code = False
     for line, words in enumerate(text.split("\n"), 1):
         if words.startswith("```"):

@@ -1,5 +1,31 @@
 """Text of the pages that the scripts of this folder write: tables, times, bytes."""
 
+import pathlib
+import sys
+
+
+def read_processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return "unknown processor"
+
+
+def write_table(page, name, contents, is_check):
+    """Puts `contents` between the page's comments of that name. With is_check nothing is written.
+    Returns 1 if the page differs."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    text = page.read_text(encoding="utf-8")
+    before, rest = text.split(begin)
+    wanted = before + begin + "\n" + contents + end + rest.split(end)[1]
+    if not is_check:
+        page.write_text(wanted, encoding="utf-8")
+    elif text != wanted:
+        print(f"docs/{page.name} is not what bench/results says; run the script with --pages",
+              file=sys.stderr)
+        return 1
+    return 0
+
 
 def table(header, rows):
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]

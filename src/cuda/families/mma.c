@@ -18,7 +18,8 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
  * stage apart (kernels/mma/mma_math.cuh). */
 static int count_held_sums(const tgi_kernel *kernel)
 {
-    const int is_promoted = tgi_type_is_fp8(kernel->type) && kernel->isa == TGI_ISA_sm89;
+    const int is_promoted =
+        tgi_type_is_fp8(kernel->type) && tgi_kernels_uses(kernel, TGI_FEATURE_FP8_MMA);
     return kernel->thread_rows * kernel->thread_cols * (1 + is_promoted);
 }
 

@@ -55,7 +55,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     if (prepared->is_repacked[0] || prepared->is_repacked[1])
         tgi_repack_prepare(machine->gpu.sm_count, tgi_type_bytes(p->type), &prepared->repack);
     tgi_cuda_kernel *multiply = &prepared->tile.multiply;
-    /* A block more than run together would wait for the others to end. */
+    /* Blocks beyond those that run at once would wait for others to end. */
     const int64_t tile_count = tgi_divide_up(p->m, kernel->tile_rows) *
                                tgi_divide_up(p->n, kernel->tile_cols) * p->batch_count;
     const int64_t most =

@@ -35,7 +35,7 @@ void tgi_operand_describe(const tgi_problem *problem, int is_b, int can_be_acros
  * the strides. */
 void tgi_operand_describe_unaligned(tgi_operand *operand);
 
-/* Returns 1 if TMA can go from batch entry to batch entry. */
+/* Returns 1 if the batch stride suits a tensor map. */
 int tgi_operand_is_batch_fit(const tgi_operand *operand);
 
 /* Returns the bytes of workspace that the operand takes, a multiple of 256; 0 if it is not

@@ -40,8 +40,8 @@ template <typename T, int Lines, int Units> struct tgi_lines {
         return tgi_shared_address(elem + find_place(line, unit));
     }
 
-    /* Copies Count lines from first_line on, which all begin alike. IsWhole = 1: all that is
-     * copied exists. */
+    /* Copies Count lines from first_line on, which all have the same offset from a unit.
+     * IsWhole = 1: all that is copied exists. */
     template <int IsWhole, int Count>
     __device__ __forceinline__ void copy_units(const tgi_line_source<T> &source, int first_line)
     {

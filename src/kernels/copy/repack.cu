@@ -148,7 +148,7 @@ transpose_tile(const tgi_repack_job &job, int64_t task,
         if (line < job.line_count && elem < job.elem_count)
             tile[along][i] = source[line * job.line_stride + elem * job.elem_stride];
     }
-    __syncthreads(); /* else a thread would read elements that others have yet to write */
+    __syncthreads(); /* a thread must not read elements that others have yet to write */
 #pragma unroll 8
     for (int i = slow; i < TGI_REPACK_TILE; i += step) {
         const int64_t line = first_line + i, elem = first_elem + along;
@@ -157,7 +157,7 @@ transpose_tile(const tgi_repack_job &job, int64_t task,
                                   (batch * job.line_count + line) * job.pitch_bytes)[elem] =
                 elem < job.elem_count ? tile[i][along] : 0;
     }
-    __syncthreads(); /* else the next tile would overwrite elements not yet read */
+    __syncthreads(); /* the next tile must not overwrite elements that are still read */
 }
 
 static __device__ __forceinline__ int64_t count_tasks(const tgi_repack_job &job, int in_lines)

@@ -117,7 +117,7 @@ static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
     range.least = __reduce_min_sync(~0u, range.least);
     if (threadIdx.x % 32 == 0)
         ranges[threadIdx.x / 32] = range;
-    __syncthreads(); /* else thread 0 would read ranges that other warps have yet to write */
+    __syncthreads(); /* thread 0 must not read ranges that other warps have yet to write */
     if (threadIdx.x == 0) {
         for (int i = 1; i < TGI_SLICE_THREADS / 32; i++) {
             range.largest = max(range.largest, ranges[i].largest);
@@ -126,7 +126,7 @@ static __device__ __forceinline__ void write_range(const tgi_slice_job &job,
         range.least += range.least != UINT32_MAX;
         job.ranges[place.entry] = range;
     }
-    __syncthreads(); /* else the next task's ranges would overwrite some not yet read */
+    __syncthreads(); /* the next task must not overwrite ranges that are still read */
 }
 
 /* Returns the power of two that brings the line's largest magnitude to the top of FP16's range, and

@@ -1,8 +1,9 @@
 /*
- * Lines that begin at any byte, moved to where matrix instructions take them. TMA reads from
- * multiples of 16 bytes alone. Every eighth line begins alike between two such units, so a box has
- * those, and brings each from the unit that it begins in to a slot: 64 lines of 128 bytes and a
- * unit more, those of one kind together. Relayout warps shift them into a box of the stage.
+ * Moves lines that begin at any byte to the places where matrix instructions read them. TMA reads
+ * from multiples of 16 bytes alone. Every eighth line has the same offset from such a unit: these
+ * lines are of one kind, and a TMA box copies them to a slot, each from the unit in which it
+ * begins. A slot has 64 lines of 144 bytes, those of one kind together. Relayout warps shift 128
+ * bytes of each into a box of the stage.
  */
 #ifndef TGI_UNALIGNED_RELAYOUT_CUH
 #define TGI_UNALIGNED_RELAYOUT_CUH
@@ -16,9 +17,9 @@
 
 #define TGI_UNALIGNED_KIND_BYTES (TGI_UNALIGNED_SLOT_BYTES / TGI_UNALIGNED_KINDS)
 
-/* A lane's two lines of a slot: `line` and that 32 away, which begin alike. Neighbouring lanes have
- * lines of different kinds and of different places in their boxes, so that what they read and what
- * they write lies in different banks. */
+/* A lane's two lines of a slot: `line` and the one 32 away, which is of the same kind. Neighbouring
+ * lanes have lines of different kinds and of different places in their boxes, so that neither their
+ * reads nor their writes have bank conflicts. */
 struct tgi_unaligned_line {
     int line, shift; /* line 0..63; bytes from the unit that it begins in to the line */
 

@@ -42,7 +42,7 @@ struct tgi_store_rows {
     int count, bytes;
 };
 
-/* A staged TMA box, or 0, and the last unit of its lines. */
+/* A staged TMA box (its address in shared memory, 0: none) and the last unit of its lines. */
 struct tgi_store_box {
     uint32_t box;
     int last_unit;
@@ -61,10 +61,10 @@ static __device__ __forceinline__ tgi_store_rows tgi_find_lines(const tgi_store_
     return lines;
 }
 
-/* Eight lanes share a line of a box and a warp has sixteen lines, those that it has staged where
- * they are rows. A thread has a unit of four of them, eight lines apart or so. Elements of two
- * bytes or more (FP32 is stored as pairs of halves) begin alike between two units in lines so far
- * apart: ElemBytes, 1 or 2, of them are stored at once. */
+/* Eight lanes store one line of a box; a warp stores 16 lines, which it has staged itself if they
+ * are rows. A thread stores one unit in each of four lines, four lines apart. Lines eight apart
+ * have the same offset from a unit of memory if elements have two bytes or more (FP32 is stored as
+ * pairs of halves). ElemBytes, 1 or 2, is the number of such lines that are stored together. */
 #define TGI_OWN_STEP 8
 
 /* Stores the ends of ElemBytes lines, from `data` on, by elements: `head` bytes before the units,
@@ -93,11 +93,11 @@ static __device__ __forceinline__ void tgi_store_ends(char *data, int64_t pitch,
     }
 }
 
-/* Stores the first `bytes`, at most 128, of a box's line `line` and, of elements of two bytes, of
- * the line eight after it. Units are those that begin in this box or, where there is a box `before`
- * it, in that one; the ends go by themselves. If has_after, the store of the next box brings the
- * last bytes. All that is needed is read before something is stored: each read by itself would be
- * waited for. */
+/* Stores the first `bytes`, at most 128, of a box's line `line` and, if ElemBytes is 2, of the line
+ * eight after it. A thread stores a unit that begins in this box or in the box `before` it, if
+ * there is one. The bytes at the ends, which fill no unit, are stored by elements. If has_after,
+ * the store of the next box writes the last bytes. A thread reads all its words before it stores
+ * one, so that it waits for shared memory once. */
 template <int ElemBytes>
 static __device__ __forceinline__ void tgi_store_own(const tgi_store_rows &lines, int line,
                                                      int bytes, tgi_store_box before, uint32_t box,

@@ -118,14 +118,14 @@ static __device__ void multiply(ring<T> &stages, const tgi_tensor_map *a, const 
         for (int step = 0; step < STAGES && step < step_count; step++)
             load<T>(stages.tile[step], &stages.full[step], a, b, step * TILE_K);
     }
-    __syncthreads(); /* else a thread waits at a barrier that is not yet made */
+    __syncthreads(); /* no thread may wait at a barrier that is not yet initialized */
     int step = 0;
     do { /* at least once: ptxas delays products where a path leaves them out */
         int turn = step % STAGES, before = (step + STAGES - 1) % STAGES;
         tgi_barrier_wait(tgi_shared_address(&stages.full[turn]), step / STAGES % 2);
         compute<T>(stages.tile[turn], sum);
         tgi_wgmma_wait<1>(); /* for the products of the step before */
-        __syncthreads();     /* else a copy overwrites what the other warpgroup still multiplies */
+        __syncthreads();     /* a copy must not overwrite what the other warpgroup multiplies */
         if (is_first && step > 0 && step - 1 + STAGES < step_count)
             load<T>(stages.tile[before], &stages.full[before], a, b, (step - 1 + STAGES) * TILE_K);
     } while (++step < step_count);

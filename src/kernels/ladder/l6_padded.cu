@@ -54,9 +54,9 @@ static __device__ void multiply(const float *a, const float *b, float *d, int m,
     float sum = 0.0f;
     for (int k0 = 0; k0 < k; k0 += T) {
         load<T>(tile, a, b, m, n, k, k0);
-        __syncthreads(); /* else a thread reads an element that another has yet to write */
+        __syncthreads(); /* a thread must not read an element that another has yet to write */
         sum = compute<T>(tile, sum);
-        __syncthreads(); /* else the next load overwrites an element that another still reads */
+        __syncthreads(); /* the next load must not overwrite an element that is still read */
     }
     store<T>(d, m, n, sum);
 }

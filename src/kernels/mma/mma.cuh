@@ -181,9 +181,9 @@ struct tgi_mma {
 
     /* Forms the block's tiles one after another. The first stages of a tile are under way while the
      * sums of the tile before leave through the last stage. */
-    static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, uint32_t shared)
+    template <class Schedule = tgi_block_schedule<Rows, Cols>, class Args>
+    static __device__ __forceinline__ void multiply(const Args &given, uint32_t shared)
     {
-        typedef tgi_block_schedule<Rows, Cols> Schedule;
         const Schedule schedule(given);
         const int warp = static_cast<int>(threadIdx.x) / 32;
         const int row = warp / (Cols / Warp_cols) * Warp_rows;

@@ -5,7 +5,7 @@
 #ifndef TGI_MMA_SHAPE_H
 #define TGI_MMA_SHAPE_H
 
-/* Registers of a thread that holds so many sums. */
+/* Registers of a thread, by the number of sums that it holds. */
 #define TGI_MMA_REGISTERS(sums) ((sums) > 32 ? 255 : (sums) > 16 ? 168 : 128)
 
 /* Blocks that share the 65536 registers of a multiprocessor. */

@@ -146,8 +146,9 @@ static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, uint32
         data[i] = tgi_read_shared_2(unit + 2 * i);
 }
 
-/* Stores sums as numbers of Type, 16 rows at a time, to a D whose rows are contiguous. Rows pass
- * through one box and then through the other, of the two that the warp shares with three more. */
+/* Stores sums as numbers of Type, 16 rows at a time, to a D whose rows are contiguous. Four
+ * warps share two boxes, of which each warp has 16 lines. A warp stages 16 rows in one box and the
+ * next 16 in the other. */
 template <tg_type Type, int Parts, int Count>
 static __device__ __forceinline__ void
 tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,

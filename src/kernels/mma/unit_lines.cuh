@@ -1,18 +1,19 @@
 /*
  * Lines of units of 16 bytes in shared memory, one behind another. The units of a line are permuted
- * by its number, so that neither accesses to the same unit of eight lines nor those to eight units
- * in a row meet a bank twice.
+ * by the line's number, so that an access to the same unit of eight lines has no bank conflicts,
+ * and neither has one to eight consecutive units of a line.
  */
 #ifndef TGI_UNIT_LINES_CUH
 #define TGI_UNIT_LINES_CUH
 
 #include <cuda_runtime.h>
 
-/* Step: accesses take so many units in a row of each of 8 / Step lines. */
+/* Units is the number of units in a line. An access reads Step consecutive units of each of
+ * 8 / Step lines. */
 template <int Units, int Step = 1> struct tgi_unit_lines {
     static constexpr int units = Units, bytes = Units * 16;
-    /* Units of a line that change places, and lines that have the same order of units because they
-     * share 128 bytes. */
+    /* span: units that are permuted among each other; alike: neighbouring lines that have the same
+     * permutation, because they share 128 bytes. */
     static constexpr int span = Units < 8 ? Units : 8, alike = 8 / span;
 
     /* Returns the permutation of a line: its units are found at their number XOR this. */

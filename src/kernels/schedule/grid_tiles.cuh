@@ -75,8 +75,8 @@ template <int Rows, int Cols> struct tgi_block_schedule {
     }
 };
 
-/* One tile a block, of one batch entry after another. The grid has tiles along x, split-K parts
- * along y and batch entries along z. */
+/* A block forms the same tile of one batch entry after another. The grid has tiles along x, split-K
+ * parts along y and batch entries, at most as many as the problem has, along z. */
 template <int Rows, int Cols> struct tgi_batch_schedule {
     const tgi_gemm_args &args;
     tgi_block_tile first;
@@ -121,8 +121,8 @@ template <int Rows, int Cols> struct tgi_batch_schedule {
     }
 };
 
-/* One tile a block, of one split-K part after another. The grid has tiles across D along x, tiles
- * down D along y, and the parts of all batch entries along z. */
+/* A block forms the same tile of one split-K part after another. The grid has tiles across D along
+ * x, tiles down D along y, and the parts of all batch entries along z. */
 template <int Rows, int Cols> struct tgi_part_schedule {
     const tgi_gemm_args &args;
     tgi_block_tile first;

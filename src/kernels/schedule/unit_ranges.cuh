@@ -8,9 +8,9 @@
 
 #include "kernels/schedule/tile.cuh"
 
-/* IsDealt = 1: whole tiles are dealt out in turn, where k is whole. All blocks then read the same
- * lines of B at a time, each the columns next to those of another: memory is slower where they are
- * far apart. */
+/* IsDealt = 1: whole tiles are dealt to the blocks in turn if k is not split. All blocks then read
+ * the same lines of B at a time, in neighbouring columns. Memory is slower if the columns that are
+ * read at once lie far apart. */
 template <int IsDealt> struct tgi_range_schedule {
     int64_t col_blocks, tile_units, unit_count;
     int is_dealt;

@@ -159,7 +159,8 @@ static __device__ __forceinline__ void advance_stream(tgi_stream &stream)
     tgi_copy_async_commit();
 }
 
-/* Reads the factors of one k. A thread's rows and columns come in fours, a warp's lanes apart. */
+/* Reads the factors of one k. A thread's rows come in groups of four, 4 lane_rows apart, and its
+ * columns in groups of four, 4 lane_cols apart. */
 template <typename Shape, int ThreadRows, int ThreadCols>
 static __device__ __forceinline__ void read_step(float a[ThreadRows], float b[ThreadCols],
                                                  uint32_t a_shared, uint32_t b_shared, int k)

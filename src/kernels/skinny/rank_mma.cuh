@@ -4,12 +4,12 @@
  * the sums of missing rows are not stored, whatever they are.
  *
  * Lines are copied as they lie, in units of 16 bytes, from the unit that holds the first wanted
- * element, and are never shifted. Lines of B that are as many apart as a unit has elements begin
- * alike, whatever the pitch. There are as many warps, and each multiplies the lines of one kind, 16
- * of a stage. All sums of a warp then lie the same few columns before the tile, which matters only
- * when the warps' sums are added. TMA, which wants lines at multiples of 16 bytes, can bring them
- * too: each kind of lines has a map. A lies along k, in units; the warps' k, elements apart, are
- * looked up one by one.
+ * element, and are never shifted. Lines of B whose distance is the number of elements in a unit
+ * have the same offset from a unit, whatever the pitch: they are of one kind. There is a warp for
+ * each kind, and it multiplies 16 lines of a stage. All sums of a warp are therefore shifted by the
+ * same few columns, which matters only when the warps' sums are added. TMA reads only lines at
+ * multiples of 16 bytes, so each kind has a map of its own. A lies along k, in units; a warp reads
+ * its k of A element by element.
  */
 #ifndef TGI_RANK_MMA_CUH
 #define TGI_RANK_MMA_CUH
@@ -251,7 +251,7 @@ struct tgi_rank_mma {
             __syncthreads();
 #pragma unroll
             for (int i = 0; i < parts; i++)
-                /* Opaque, or sums would be looked up in memory. */
+                /* The compiler must not see the index, or total.value goes to local memory. */
                 if (tgi_make_opaque(turn - behind) == i)
                     add_part(total.value[i], first + i * 16);
         }

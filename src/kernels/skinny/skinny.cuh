@@ -1,13 +1,13 @@
 /*
  * Families dot and rank: D has few rows, so that the time is that of reading B once. A block
- * streams B in stages of lines, so many that the memory system is never idle. A's slice of each
- * stage comes along.
+ * streams B in stages of lines, so many that the memory system is never idle. A stage also
+ * has the same steps of k of A.
  *
  *   dot:  a line runs along k, one for each of the tile's columns.
  *   rank: a line runs along n, one for each of the stage's k.
  *
- * How a stage lies and what is done with it is the body's affair: fma.cuh has multiply-adds of FP32
- * or FP64, dot_mma.cuh and rank_mma.cuh have matrix instructions on narrower types. A body has
+ * The body decides the layout of a stage and how it is multiplied: fma.cuh has multiply-adds of
+ * FP32 or FP64, dot_mma.cuh and rank_mma.cuh have matrix instructions on narrower types. A body has
  *
  *     elem, sum              types of B's elements and of sums
  *     arguments              the kernel's argument: tgi_gemm_args, or what holds them
@@ -187,9 +187,9 @@ template <typename Body> struct tgi_skinny_kernel {
             if (step >= 0) {
                 tgi_copy_async_wait<Body::stages - 2>();
                 Body::wait(given, all.stages[read], parity);
-                /* Without this barrier a warp would read what others' copies have yet to bring,
-                 * refill the stage that others still read, and put sums where those of the tile
-                 * before have yet to be stored. */
+                /* Without this barrier a warp would read elements that others' copies have yet to
+                 * write, refill the stage that others still read, and put sums where those of the
+                 * tile before have yet to be stored. */
                 __syncthreads();
             }
             if (filling.k < filling.last) {

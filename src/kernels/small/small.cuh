@@ -1,8 +1,8 @@
 /*
  * Family small: problems so small that waiting for memory is most of the time. A block forms a
- * small tile of D, so that many blocks run. Its warps share out k in slices and work alone, each
- * with its own ring of buffers: every load is issued before the first product, and no warp waits
- * for another. At the end the warps' sums are added in order.
+ * small tile of D, so that many blocks run. Its warps share out k in steps of 64 bytes and work
+ * alone, each with its own ring of stages: every load is issued before the first product, and no
+ * warp waits for another. At the end the warps' sums are added in order.
  */
 #ifndef TGI_SMALL_CUH
 #define TGI_SMALL_CUH
@@ -26,7 +26,8 @@ static __device__ TGI_SMALL_STORE void tgi_small_store(const tgi_gemm_args &args
     tgi_store_tile<T, Rows, Cols, Cols, Parts, Threads>(args, tile, sums);
 }
 
-/* Rows x Cols: the block's tile; Lane_rows x Lane_cols: a lane's. A slice is 64 bytes of k. */
+/* Rows x Cols: the block's tile; Lane_rows x Lane_cols: a lane's. A warp's step is 64 bytes
+ * of k; `slice` is its elements. */
 template <typename T, int Rows, int Cols, int Lane_rows, int Lane_cols, int Stages, int Threads,
           int A_along_k, int B_along_k>
 struct tgi_small {
@@ -34,10 +35,10 @@ struct tgi_small {
     static constexpr int warps = Threads / 32;
     static constexpr int groups_down = Rows / Lane_rows, groups_across = Cols / Lane_cols;
     static constexpr int groups = groups_down * groups_across; /* lanes that cover the tile */
-    static constexpr int k_lanes = 32 / groups;                /* lanes that share out a slice */
+    static constexpr int k_lanes = 32 / groups;                /* lanes that share out a step */
     static constexpr int lane_sums = Lane_rows * Lane_cols;
 
-    /* An operand's slice, Count rows of A or columns of B: lines along k, padded by 16 bytes so
+    /* An operand in a stage, Count rows of A or columns of B: lines along k, padded by 16 bytes so
      * that eight neighbouring lines lie in different banks, or lines across, one for each k. */
     template <int Count, int Along_k> struct operand {
         static constexpr int lines = Along_k ? Count : slice, elems = Along_k ? slice : Count;
@@ -137,7 +138,7 @@ struct tgi_small {
         }
     }
 
-    /* Adds the warp's slices of the tile's part of k: slice `warp`, `warp` + warps and so on. */
+    /* Adds the warp's steps of the tile's part of k: step `warp`, `warp` + warps and so on. */
     static __device__ __forceinline__ void add_slices(const tgi_gemm_args &args,
                                                       const tgi_block_tile &tile,
                                                       shared_slice *ring, T (&sums)[lane_sums])
@@ -159,7 +160,7 @@ struct tgi_small {
                 /* Without this barrier a lane would read what other lanes have yet to copy. */
                 __syncwarp();
                 add_slice(ring[stage], sums);
-                /* Without this barrier a lane would refill the slice while others still read it. */
+                /* Without this barrier a lane would refill the stage while others still read it. */
                 __syncwarp();
             }
             if (k + filled < last) {
@@ -191,14 +192,14 @@ struct tgi_small {
             const tgi_block_tile tile = schedule.tile(unit);
             T sums[lane_sums] = {};
             add_slices(args, tile, ring, sums);
-            /* Without this barrier the sums would overwrite slices that slower warps still read. */
+            /* Without this barrier the sums would overwrite stages that slower warps still read. */
             __syncthreads();
             gather(sums, tile_sums + warp * Rows * Cols);
             /* Without this barrier elements would be stored before the other warps have put
              * theirs. */
             __syncthreads();
             tgi_small_store<T, Rows, Cols, warps, Threads>(args, tile, tile_sums);
-            /* Without this barrier the next unit's slices would overwrite sums not yet stored. */
+            /* Without this barrier the next unit's stages would overwrite sums not yet stored. */
             __syncthreads();
         }
     }

@@ -5,8 +5,8 @@
 #ifndef TGI_SMALL_SHAPE_H
 #define TGI_SMALL_SHAPE_H
 
-/* Shared memory holds slices of 64 bytes of k, one for each warp and stage, with lines padded to 80
- * bytes. */
+/* Each warp has a ring of stages in shared memory. A stage holds 64 bytes of k, in lines padded to
+ * 80 bytes. */
 #define TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, elem_bytes)                              \
     ((depth) * (elem_bytes) / 64 * (stages)*80 * ((rows) + (cols)))
 

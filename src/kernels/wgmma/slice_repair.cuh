@@ -110,7 +110,7 @@ static __device__ __noinline__ void tgi_repair_part(const tgi_wgmma_args &args, 
         args, a_block, tgi_find_range(args.b_slices, args.b.has_batch ? batch : 0, first_col));
     if (doubt == 0.0f)
         return;
-    __syncwarp(); /* else lanes would read sums that others have yet to write */
+    __syncwarp(); /* a lane must not read sums that others have yet to write */
     if (!tgi_has_doubtful(p, first_row, first_col, part, doubt))
         return;
     const int k = static_cast<int>(p.k), last_row = static_cast<int>(p.m) - 1;

@@ -62,8 +62,8 @@ static __device__ __forceinline__ void tgi_setup(const typename Shape::feed::arg
         __syncthreads();
 }
 
-/* Waits until the stage at hand is empty and fills it with step `step` of a tile, byte_count bytes
- * for each block. */
+/* Waits until the next stage of the ring is empty and fills it with step `step` of a tile,
+ * byte_count bytes for each block. */
 template <class Shape>
 static __device__ __forceinline__ void
 tgi_fill_stage(const typename Shape::feed::arguments &problem,
@@ -210,7 +210,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
             tile.row = row;
             tgi_finish_partial_tiles<Shape>(args, tile, group, memory.stages, part, sum[0], repair);
         }
-        deferred = {}; /* else its registers would be taken till here */
+        deferred = {}; /* its old value would occupy registers up to here */
     }
     /* Without this wait the block could end while TMA still reads its shared memory. */
     if (threadIdx.x % TGI_WARPGROUP == 0)

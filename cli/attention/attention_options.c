@@ -1,0 +1,208 @@
+/*
+ * Reads the command line of tilegemm attention.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include "attention/attention.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <float.h>
+#include <limits.h>
+
+#define THREAD_COUNT_MAX 1024
+
+enum option_key {
+    KEY_CAUSAL = 0x100,
+    KEY_CAUSAL_TOP_LEFT,
+    KEY_SCALE,
+    KEY_BEFORE,
+    KEY_AFTER,
+    KEY_SOFT_CAP,
+    KEY_BIAS,
+    KEY_SLOPES,
+    KEY_TYPE,
+    KEY_DEVICE,
+    KEY_CHECK,
+    KEY_JSON
+};
+
+static const struct argp_option options_table[] = {
+    {.name = "output", .key = 'o', .arg = "D", .doc = "File to write, .npy or .mtx (required)"},
+    {.name = "causal",
+     .key = KEY_CAUSAL,
+     .doc = "Hide later keys, where the last query stands beside the last key"},
+    {.name = "causal-top-left",
+     .key = KEY_CAUSAL_TOP_LEFT,
+     .doc = "Hide later keys, where the first query stands beside the first key"},
+    {.name = "scale",
+     .key = KEY_SCALE,
+     .arg = "X",
+     .doc = "Factor of Q K^T (default 1 / sqrt(head size))"},
+    {.name = "before",
+     .key = KEY_BEFORE,
+     .arg = "N",
+     .doc = "Hide keys more than N before the query's place (default: none)"},
+    {.name = "after",
+     .key = KEY_AFTER,
+     .arg = "N",
+     .doc = "Hide keys more than N after the query's place (default: none)"},
+    {.name = "soft-cap",
+     .key = KEY_SOFT_CAP,
+     .arg = "X",
+     .doc = "Score s becomes X tanh(s / X) (default: no cap)"},
+    {.name = "bias",
+     .key = KEY_BIAS,
+     .arg = "FILE",
+     .doc = "Add to the scores; a dimension of 1 serves all"},
+    {.name = "slopes",
+     .key = KEY_SLOPES,
+     .arg = "FILE",
+     .doc = "ALiBi: a vector with a factor for each head of Q"},
+    {.name = "type",
+     .key = KEY_TYPE,
+     .arg = "TYPE",
+     .doc = "Convert Q, K and V to fp32, fp64, bf16 or fp16 (default: what they hold; fp64 if all "
+            "are .mtx)"},
+    {.name = "threads", .key = 't', .arg = "N", .doc = "CPU threads, 1 to 1024 (default: all)"},
+    {.name = "device",
+     .key = KEY_DEVICE,
+     .arg = "NAME",
+     .doc = "cpu, which alone has attention (default: TILEGEMM_DEVICE, else cpu)"},
+    {.name = "check",
+     .key = KEY_CHECK,
+     .doc = "Compare D with FP64 before it is written; a wrong D is not written"},
+    {.name = "json", .key = KEY_JSON, .doc = "Print the summary as JSON"},
+    {.name = "quiet", .key = 'q', .doc = "Print nothing but errors"},
+    {0},
+};
+
+static const char doc[] =
+    "Compute D = softmax(scale Q K^T + bias) V from arrays in files.\v"
+    "Arrays are [batch][head][row][element]; those of three dimensions have one batch entry, those "
+    "of two one head too. K and V may have fewer heads than Q, which share them, and a batch of "
+    "one, which serves all. D has the dimensions of Q.\n\n"
+    "Files are those of tilegemm multiply. The bias has the dimensions of the scores, "
+    "[batch][head][query][key], of which leading ones may be left out. The bias and the slopes are "
+    "converted to the type of the sums, fp64 if Q is fp64 and fp32 otherwise.\n\n"
+    "--check computes rows of D from their definition in FP64 (long double for fp64): all rows of "
+    "small arrays, else a sample that says how many it has. An element must keep the bound of "
+    "tilegemm_attention.h.\n\n"
+    "D is written under a temporary name and renamed at the end: it may be one of the inputs, and "
+    "a failure leaves the file that was there.\n\n"
+    "Examples:\n"
+    "  tilegemm attention q.npy k.npy v.npy -o d.npy --causal --check\n"
+    "  tilegemm attention q.npy k.npy v.npy -o d.npy --causal-top-left --before 128\n"
+    "  tilegemm attention x.npz:q x.npz:k x.npz:v -o d.npy --slopes slopes.npy\n\n"
+    "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 wrong usage or "
+    "input, 3 no such device or file, or an input that is no readable file.";
+
+static error_t parse_path(char *arg, struct argp_state *state, cli_attention_options *options)
+{
+    if (state->arg_num > CLI_ATTENTION_V)
+        argp_error(state, "'%s' is one file too many; pass three, Q, K and V", arg);
+    else
+        options->paths[state->arg_num] = arg;
+    return 0;
+}
+
+static void check_options(struct argp_state *state, const cli_attention_options *options)
+{
+    if (!options->paths[CLI_ATTENTION_V])
+        argp_error(state, "pass three files, Q, K and V");
+    if (!options->output_path)
+        argp_error(state, "pass the file to write: -o D.npy or -o D.mtx");
+    if (options->is_json && options->is_quiet)
+        argp_error(state, "--json and --quiet exclude each other; pass one");
+}
+
+static int parse_type(const char *text, cli_attention_options *options)
+{
+    options->has_type = 1;
+    if (!cli_parse_type("--type", text, &options->type))
+        return 0;
+    if (options->type <= TG_TYPE_FP16)
+        return 1;
+    cli_print_error("--type = %s has no attention; pass fp32, fp64, bf16 or fp16", text);
+    return 0;
+}
+
+/* Reads the options whose value may be wrong. */
+static error_t parse_value(int key, const char *arg, cli_attention_options *options)
+{
+    int is_valid = 1;
+    switch (key) {
+    case KEY_SCALE:
+        options->has_scale = 1;
+        is_valid = cli_parse_double("--scale", arg, -DBL_MAX, DBL_MAX, &options->scale);
+        break;
+    case KEY_SOFT_CAP:
+        is_valid = cli_parse_double("--soft-cap", arg, 0, DBL_MAX, &options->soft_cap);
+        break;
+    case KEY_BEFORE:
+        is_valid = cli_parse_int("--before", arg, 0, INT_MAX, &options->keys_before);
+        break;
+    case KEY_AFTER:
+        is_valid = cli_parse_int("--after", arg, 0, INT_MAX, &options->keys_after);
+        break;
+    case KEY_TYPE:
+        is_valid = parse_type(arg, options);
+        break;
+    case 't':
+        is_valid = cli_parse_int("--threads", arg, 1, THREAD_COUNT_MAX, &options->thread_count);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    return is_valid ? 0 : EINVAL;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    cli_attention_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_ARG:
+        return parse_path(arg, state, options);
+    case ARGP_KEY_END:
+        check_options(state, options);
+        return 0;
+    case 'o':
+        options->output_path = arg;
+        return 0;
+    case 'q':
+        options->is_quiet = 1;
+        return 0;
+    case KEY_CAUSAL:
+        options->causal = TG_CAUSAL_BOTTOM_RIGHT;
+        return 0;
+    case KEY_CAUSAL_TOP_LEFT:
+        options->causal = TG_CAUSAL_TOP_LEFT;
+        return 0;
+    case KEY_BIAS:
+        options->paths[CLI_ATTENTION_BIAS] = arg;
+        return 0;
+    case KEY_SLOPES:
+        options->paths[CLI_ATTENTION_SLOPES] = arg;
+        return 0;
+    case KEY_DEVICE:
+        options->device = arg;
+        return 0;
+    case KEY_CHECK:
+        options->is_checked = 1;
+        return 0;
+    case KEY_JSON:
+        options->is_json = 1;
+        return 0;
+    default:
+        return parse_value(key, arg, options);
+    }
+}
+
+const struct argp cli_argp_attention = {
+    .options = options_table, .parser = parse_option, .args_doc = "Q K V -o D", .doc = doc};
+
+int cli_parse_attention(int argc, char **argv, cli_attention_options *options)
+{
+    *options = (cli_attention_options){.keys_before = -1, .keys_after = -1};
+    return cli_parse_words(argc, argv, &cli_argp_attention, options);
+}
