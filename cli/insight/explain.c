@@ -38,7 +38,7 @@ static const struct argp_option option_list[] = {
      "shows from which one on they are not legal, and recommends one",
      0},
     {"gpu", CLI_KEY_GPU, "NAME|FILE", 0,
-     "Chip to predict for, present or not: t4, a40, l4, a100, rtx3090, "
+     "Chip to predict for, present or not: t4, a10, a40, l4, l40s, a100, rtx3090, "
      "rtx4090, h100, h100_pcie, h200, b200, rtx5090, or a JSON file with the keys that --json "
      "prints under gpu (default with --kernel or --tile: the GPU here, else h200); given up to 4 "
      "times, the predicted times stand side by side",
