@@ -241,7 +241,7 @@ static tg_status attend(tg_context *context)
 }
 
 /* Shares out the keys among threads. */
-static tg_status attend_from_one_row(tg_context *context)
+static tg_status attend_one_row(tg_context *context)
 {
     return attend_to(context, 1, 700, 1);
 }
@@ -254,6 +254,23 @@ static tg_status read_attention(tg_context *context)
     const tg_status status =
         tg_parse_attention("2,8,4,100,300,64:bf16:causal:cap=30:lse", &attention, sizeof attention);
     return status ? status : tg_format_attention(&attention, text, sizeof text);
+}
+
+/* Calls functions that only a GPU has. */
+static tg_status ask_for_gpu(tg_context *context)
+{
+    tg_chip chip;
+    tg_plan *plan;
+    tg_buffers buffers;
+    tg_problem problem = make_problem(TG_TYPE_FP32, 5, 6, 7);
+    tg_status status = tg_describe_chip(context, &chip);
+    if (status != TG_STATUS_UNSUPPORTED ||
+        (status = tg_create_plan(context, &problem, NULL, &plan)))
+        return status;
+    tg_init_buffers(&buffers, sizeof buffers, &problem);
+    status = tg_time_bare_launch(plan, &buffers, 1, &(double){0.0});
+    tg_destroy_plan(plan);
+    return status == TG_STATUS_UNSUPPORTED ? TG_STATUS_OK : status;
 }
 
 static tg_status measure_peak(tg_context *context)
@@ -362,8 +379,9 @@ const public_call public_calls[] = {
     {"be_refused", be_refused, 0},
     {"inspect", inspect, 0},
     {"attend", attend, 0},
-    {"attend_from_one_row", attend_from_one_row, 0},
+    {"attend_one_row", attend_one_row, 0},
     {"read_attention", read_attention, 0},
+    {"ask_for_gpu", ask_for_gpu, 0},
     {"measure_peak", measure_peak, 0},
     {"time_calls", time_calls, 0},
     {"copy_memory", copy_memory, 0},

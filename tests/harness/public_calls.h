@@ -1,6 +1,6 @@
 /*
- * One list of calls that covers every public function, for tests that run all of them under one
- * strain: failing allocations, a small stack.
+ * One list of calls that covers every public function but those that only read a value or a name.
+ * Tests run all of them under one strain: failing allocations, a small stack.
  *
  * SPDX-License-Identifier: MIT
  */
