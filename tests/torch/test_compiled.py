@@ -42,7 +42,11 @@ def test_override_and_autocast(device):
 
     own = function(x)
     with tilegemm.torch.enable(bf16=True):
-        torch.testing.assert_close(torch.compile(function, fullgraph=True)(x), own)
+        compiled = torch.compile(function, fullgraph=True)
+        torch.testing.assert_close(compiled(x), own)
+        with torch.profiler.profile() as profile:
+            compiled(x)
+        assert any("tilegemm::_addmm" in event.name for event in profile.events())
         with torch.autocast(device, dtype=torch.bfloat16):
             assert layer(x).dtype == torch.bfloat16
 
