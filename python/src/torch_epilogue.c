@@ -34,17 +34,6 @@ void tgpy_torch_set_out(tgpy_torch_product *product, int dim_count)
     problem->c = problem->d;
 }
 
-/* Returns 1 if the addend is one row for all of D, without gaps: a bias. */
-static int is_bias(const tgpy_torch_tensor *c, int64_t col_count)
-{
-    const int64_t last = c->dim_count - 1;
-    for (int64_t dim = 0; dim < last; dim++) {
-        if (c->sizes[dim] != 1)
-            return 0;
-    }
-    return last >= 0 && c->sizes[last] == col_count && (col_count < 2 || c->strides[last] == 1);
-}
-
 /* Returns the stride of the addend along a dimension of D, `from_last` from its last: 0 where the
  * addend broadcasts. Sets the fault if its size does not fit. */
 static int64_t find_stride(tgpy_torch_product *product, int from_last, int64_t size)
@@ -71,20 +60,23 @@ void tgpy_torch_set_addend(tgpy_torch_product *product, double beta, double alph
         tgpy_torch_fail(product, "the addend's type and device are not the result's");
         return;
     }
-    if (beta == 1 && is_bias(c, problem->d.col_count)) {
-        problem->bias = TG_BIAS_COL;
-        problem->bias_data = c->data;
-        return;
-    }
     const int batch_dims = product->out.dim_count == 3;
     if (c->dim_count > product->out.dim_count)
         tgpy_torch_fail(product, "the addend has more dimensions than the result");
+    const int64_t col_stride = find_stride(product, 0, problem->d.col_count);
+    const int64_t row_stride = find_stride(product, 1, problem->d.row_count);
+    const int64_t batch_stride = batch_dims ? find_stride(product, 2, problem->batch_count) : 0;
+    if (beta == 1 && batch_stride == 0 && row_stride == 0 && col_stride == 1) {
+        problem->bias = TG_BIAS_COL; /* one row for all of D */
+        problem->bias_data = c->data;
+        return;
+    }
     problem->beta = beta;
     problem->c.data = c->data;
     problem->c.type = c->type;
-    problem->c.col_stride = find_stride(product, 0, problem->d.col_count);
-    problem->c.row_stride = find_stride(product, 1, problem->d.row_count);
-    problem->c.batch_stride = batch_dims ? find_stride(product, 2, problem->batch_count) : 0;
+    problem->c.col_stride = col_stride;
+    problem->c.row_stride = row_stride;
+    problem->c.batch_stride = batch_stride;
 }
 
 void tgpy_torch_set_bias(tgpy_torch_product *product)

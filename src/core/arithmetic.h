@@ -17,6 +17,10 @@
 
 #include "core/dtype.h"
 
+#if defined(__CUDA_ARCH__)
+#include "core/arithmetic_ptx.h"
+#endif
+
 #ifndef TGI_EPILOGUE_HAS_FMA
 #if defined(__FMA__) || defined(__AVX512F__) || defined(__CUDACC__) || defined(__aarch64__)
 #define TGI_EPILOGUE_HAS_FMA 1
@@ -99,9 +103,7 @@ TGI_INLINE uint32_t tgi_lesser_bits(uint32_t bits, uint32_t limit)
 TGI_INLINE float tgi_limit_below_fp32(float x, float limit)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    float larger;
-    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(x), "f"(limit)); /* +0 is above -0 */
-    return larger;
+    return tgi_ptx_max_nan(x, limit);
 #elif defined(__CUDA_ARCH__)
     return x < limit ? limit : x;
 #else
@@ -134,8 +136,7 @@ TGI_INLINE float tgi_scale_by_bits_fp32(float m, float shifted)
 TGI_INLINE float tgi_exp2_fp32(float w, float tail)
 {
 #if defined(__CUDA_ARCH__)
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(w));
+    const float power = tgi_ptx_exp2(w);
     return fmaf(power, tail * TGI_LN2_FP32, power);
 #else
     float shifted = w + 0x1.8p+23f;
@@ -154,9 +155,7 @@ TGI_INLINE float tgi_exp2_fp32(float w, float tail)
 TGI_INLINE float tgi_exp2_narrow(float w)
 {
 #if defined(__CUDA_ARCH__)
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(w));
-    return power;
+    return tgi_ptx_exp2(w);
 #else
     float low = tgi_limit_below_fp32(w, -127.0f);
     float shifted = low + 0x1.8p+23f;
@@ -172,9 +171,7 @@ TGI_INLINE float tgi_exp2_narrow(float w)
 TGI_INLINE float tgi_divide_fp32(float x, float y)
 {
 #if defined(__CUDA_ARCH__)
-    float reciprocal;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(y));
-    return x * reciprocal;
+    return x * tgi_ptx_reciprocal(y);
 #else
     return x / y;
 #endif

@@ -42,7 +42,15 @@ def test_override_and_autocast(device):
 
     own = function(x)
     with tilegemm.torch.enable(bf16=True):
-        torch.testing.assert_close(torch.compile(function, fullgraph=True)(x), own)
+        compiled = torch.compile(function, fullgraph=True)
+        torch.testing.assert_close(compiled(x), own)
+        with torch.profiler.profile() as profile:
+            compiled(x)
+        # On a GPU inductor adds the bias in a kernel of its own, and what is left is an mm: there
+        # the names of the kernels themselves, the table's rows, tell whose they are.
+        wanted = "tilegemm::_addmm" if device == "cpu" else "cuda_"
+        names = {event.name for event in profile.events()}
+        assert any(name.startswith(wanted) for name in names), names
         with torch.autocast(device, dtype=torch.bfloat16):
             assert layer(x).dtype == torch.bfloat16
 

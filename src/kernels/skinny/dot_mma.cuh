@@ -18,8 +18,8 @@
 #include "kernels/copy/shifted_unit.cuh"
 
 template <tg_type Type, int Rows, int Cols, int Depth, int Threads> struct tgi_dot_mma {
-    static constexpr int is_fp8 = tgi_narrow_bytes(Type) == 1;
-    typedef typename tgi_narrow<tgi_narrow_bytes(Type)>::elem elem;
+    static constexpr int is_fp8 = tgi_narrow_is_fp8(Type);
+    typedef typename tgi_narrow<is_fp8>::elem elem;
     typedef float sum;
     typedef tgi_gemm_args arguments;
     typedef tgi_skinny_cursor<tgi_dot_mma> cursor;

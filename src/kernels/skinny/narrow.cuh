@@ -7,17 +7,16 @@
 
 #include "kernels/skinny/skinny.cuh"
 
-template <int Elem_bytes> struct tgi_narrow;
+template <int IsFp8> struct tgi_narrow {
+    typedef uint16_t elem;
+};
 template <> struct tgi_narrow<1> {
     typedef uint8_t elem;
 };
-template <> struct tgi_narrow<2> {
-    typedef uint16_t elem;
-};
 
-static constexpr int tgi_narrow_bytes(tg_type type)
+static constexpr int tgi_narrow_is_fp8(tg_type type)
 {
-    return type == TG_TYPE_BF16 || type == TG_TYPE_FP16 ? 2 : 1;
+    return type == TG_TYPE_FP8_E4M3 || type == TG_TYPE_FP8_E5M2;
 }
 
 /* Converts the two FP8 numbers in the lower half of a word to two FP16 numbers. */

@@ -26,8 +26,8 @@
 /* Rows x Cols: the block's tile. */
 template <tg_type Type, int Rows, int Cols, int Depth, int Stages, int Threads>
 struct tgi_rank_mma {
-    static constexpr int is_fp8 = tgi_narrow_bytes(Type) == 1;
-    typedef typename tgi_narrow<tgi_narrow_bytes(Type)>::elem elem;
+    static constexpr int is_fp8 = tgi_narrow_is_fp8(Type);
+    typedef typename tgi_narrow<is_fp8>::elem elem;
     typedef float sum;
     typedef tgi_rank_args arguments;
     typedef tgi_skinny_cursor<tgi_rank_mma> cursor;

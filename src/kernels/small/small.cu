@@ -14,8 +14,8 @@
     {                                                                                              \
         typedef tgi_small<elem, rows, cols, thread_rows, thread_cols, stages, threads, 1, 1>       \
             largest;                                                                               \
-        static_assert((depth) == largest::warps * largest::slice &&                                \
-                          largest::warps * stages * sizeof(largest::shared_slice) ==               \
+        static_assert((depth) == largest::warps * largest::step_elems &&                           \
+                          largest::warps * stages * sizeof(largest::shared_step) ==                \
                               TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, sizeof(elem)),     \
                       "the row's tile is the kernel's");                                           \
         extern __shared__ __align__(128) char shared[];                                            \

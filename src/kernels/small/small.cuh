@@ -27,11 +27,11 @@ static __device__ TGI_SMALL_STORE void tgi_small_store(const tgi_gemm_args &args
 }
 
 /* Rows x Cols: the block's tile; Lane_rows x Lane_cols: a lane's. A warp's step is 64 bytes
- * of k; `slice` is its elements. */
+ * of k; step_elems is its elements. */
 template <typename T, int Rows, int Cols, int Lane_rows, int Lane_cols, int Stages, int Threads,
           int A_along_k, int B_along_k>
 struct tgi_small {
-    static constexpr int width = tgi_vector<T>::count, slice = 64 / sizeof(T);
+    static constexpr int width = tgi_vector<T>::count, step_elems = 64 / sizeof(T);
     static constexpr int warps = Threads / 32;
     static constexpr int groups_down = Rows / Lane_rows, groups_across = Cols / Lane_cols;
     static constexpr int groups = groups_down * groups_across; /* lanes that cover the tile */
@@ -41,7 +41,8 @@ struct tgi_small {
     /* An operand in a stage, Count rows of A or columns of B: lines along k, padded by 16 bytes so
      * that eight neighbouring lines lie in different banks, or lines across, one for each k. */
     template <int Count, int Along_k> struct operand {
-        static constexpr int lines = Along_k ? Count : slice, elems = Along_k ? slice : Count;
+        static constexpr int lines = Along_k ? Count : step_elems,
+                             elems = Along_k ? step_elems : Count;
         static constexpr int pitch = elems + width;
         alignas(16) T elem[lines * pitch];
 
@@ -95,18 +96,17 @@ struct tgi_small {
         }
     };
 
-    struct shared_slice {
+    struct shared_step {
         operand<Rows, A_along_k> a;
         operand<Cols, B_along_k> b;
     };
 
-    static __device__ __forceinline__ void add_slice(const shared_slice &source,
-                                                     T (&sums)[lane_sums])
+    static __device__ __forceinline__ void add_step(const shared_step &source, T (&sums)[lane_sums])
     {
         const int lane = threadIdx.x % 32, group = lane % groups;
 #pragma unroll 1
-        for (int step = 0; step < slice; step += k_lanes * width) {
-            const int k = step + lane / groups * width;
+        for (int first = 0; first < step_elems; first += k_lanes * width) {
+            const int k = first + lane / groups * width;
             T a[Lane_rows][width], b[Lane_cols][width];
             source.a.template read<Lane_rows>(group / groups_across, k, a);
             source.b.template read<Lane_cols>(group % groups_across, k, b);
@@ -139,15 +139,15 @@ struct tgi_small {
     }
 
     /* Adds the warp's steps of the tile's part of k: step `warp`, `warp` + warps and so on. */
-    static __device__ __forceinline__ void add_slices(const tgi_gemm_args &args,
-                                                      const tgi_block_tile &tile,
-                                                      shared_slice *ring, T (&sums)[lane_sums])
+    static __device__ __forceinline__ void add_steps(const tgi_gemm_args &args,
+                                                     const tgi_block_tile &tile, shared_step *ring,
+                                                     T (&sums)[lane_sums])
     {
         const tgi_problem &p = args.problem;
-        const int stride = warps * slice;
+        const int stride = warps * step_elems;
         const int64_t first = tgi_find_first_k(args, tile.k_part);
         const int64_t last = min(p.k, first + args.k_part_elems);
-        int64_t k = first + threadIdx.x / 32 * slice;
+        int64_t k = first + threadIdx.x / 32 * step_elems;
         const T *a = tgi_find_a<T>(args, tile, k), *b = tgi_find_b<T>(args, tile, k);
         const int rows = tgi_clamp_count(p.m - tile.row, Rows);
         const int cols = tgi_clamp_count(p.n - tile.col, Cols);
@@ -159,12 +159,12 @@ struct tgi_small {
                 tgi_copy_async_wait<Stages - 1>();
                 /* Without this barrier a lane would read what other lanes have yet to copy. */
                 __syncwarp();
-                add_slice(ring[stage], sums);
+                add_step(ring[stage], sums);
                 /* Without this barrier a lane would refill the stage while others still read it. */
                 __syncwarp();
             }
             if (k + filled < last) {
-                const int k_left = tgi_clamp_count(last - k - filled, slice);
+                const int k_left = tgi_clamp_count(last - k - filled, step_elems);
                 ring[stage].a.load(a, p.a.row, p.a.col, rows, k_left, args.a_vector_elems);
                 ring[stage].b.load(b, p.b.col, p.b.row, cols, k_left, args.b_vector_elems);
                 a += stride * p.a.col;
@@ -177,13 +177,13 @@ struct tgi_small {
 
     static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, void *shared)
     {
-        static_assert(groups * k_lanes == 32 && slice % (k_lanes * width) == 0 &&
+        static_assert(groups * k_lanes == 32 && step_elems % (k_lanes * width) == 0 &&
                           Lane_rows % k_lanes == 0,
                       "lanes cover the tile and share out k");
-        static_assert(Rows * Cols * sizeof(T) <= Stages * sizeof(shared_slice),
-                      "the sums reuse the slices");
+        static_assert(Rows * Cols * sizeof(T) <= Stages * sizeof(shared_step),
+                      "the sums reuse the stages");
         const int warp = threadIdx.x / 32;
-        shared_slice *ring = static_cast<shared_slice *>(shared) + warp * Stages;
+        shared_step *ring = static_cast<shared_step *>(shared) + warp * Stages;
         T *tile_sums = static_cast<T *>(shared);
         const tgi_part_schedule<Rows, Cols> schedule(given);
         const unsigned end = schedule.end();
@@ -191,7 +191,7 @@ struct tgi_small {
             const tgi_gemm_args &args = schedule.problem(given, unit);
             const tgi_block_tile tile = schedule.tile(unit);
             T sums[lane_sums] = {};
-            add_slices(args, tile, ring, sums);
+            add_steps(args, tile, ring, sums);
             /* Without this barrier the sums would overwrite stages that slower warps still read. */
             __syncthreads();
             gather(sums, tile_sums + warp * Rows * Cols);
