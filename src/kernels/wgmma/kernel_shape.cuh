@@ -77,11 +77,11 @@ struct tgi_wgmma_shape {
 };
 
 /* Addresses in shared memory: stages, then slots of lines that a relayout warp moves, then what
- * each warpgroup stages of D, then the barriers. */
+ * each warpgroup stages of D, then its terms, then the barriers. */
 template <class Shape> struct tgi_wgmma_memory {
     static constexpr int slot_count = Shape::feed::slot_count;
 
-    uint32_t stages, slots, parts;
+    uint32_t stages, slots, parts, terms;
     uint32_t full, empty;           /* barriers of each stage */
     uint32_t sent;                  /* barrier of partial tiles from the cluster */
     uint32_t slot_full, slot_empty; /* barriers of each slot */
@@ -91,14 +91,15 @@ template <class Shape> struct tgi_wgmma_memory {
         stages = (tgi_shared_address(shared) + 1023) & ~1023u;
         slots = stages + Shape::stages * Shape::stage_bytes;
         parts = slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
-        full = parts + Shape::group_count * TGI_FRAGMENT_BYTES;
+        terms = parts + Shape::group_count * TGI_FRAGMENT_BYTES;
+        full = terms + Shape::group_count * TGI_TERM_BYTES;
         empty = full + Shape::stages * 8;
         sent = empty + Shape::stages * 8;
         slot_full = sent + 8;
         slot_empty = slot_full + slot_count * 8;
         static_assert(1024 + Shape::stages * (Shape::stage_bytes + 16) +
                               slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16) +
-                              Shape::group_count * TGI_FRAGMENT_BYTES + 8 ==
+                              Shape::group_count * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 ==
                           Shape::shared_bytes,
                       "the host counts what lies here, and what aligns it");
     }

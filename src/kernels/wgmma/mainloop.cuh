@@ -6,6 +6,7 @@
 #ifndef TGI_MAINLOOP_CUH
 #define TGI_MAINLOOP_CUH
 
+#include "kernels/epilogue/fragment_store.cuh"
 #include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/opaque.cuh"
@@ -19,6 +20,11 @@ template <class Shape> struct tgi_consumer {
     const tgi_wgmma_args &args;
     const tgi_wgmma_memory<Shape> &memory;
     int rank, group;
+
+    __device__ __forceinline__ tgi_fragment_memory find_fragment_memory(void) const
+    {
+        return {memory.parts + group * TGI_FRAGMENT_BYTES, memory.terms + group * TGI_TERM_BYTES};
+    }
 };
 
 /* A stage, 0: none, its barriers, and the parity of the phase in which it is filled. */

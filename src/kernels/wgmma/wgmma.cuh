@@ -171,11 +171,13 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
         const tgi_consumer<Shape> at = {args, memory, rank, group};
         tgi_cluster_tile tile = schedule.tile(i);
+        tgi_fragment_terms terms = {};
         if (!feed::is_sliced && !args.gemm.is_sum_alone && args.work.cluster_parts == 1 &&
             tile.split < 0) {
             tgi_cluster_tile own = tile;
             own.row += group * TGI_BLOCK_LINES;
-            tgi_fetch_for_epilogue(args.gemm, own, Shape::cols);
+            tgi_fetch_c(args.gemm, own, Shape::cols);
+            terms.read(args.gemm, own);
         }
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
@@ -208,7 +210,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
                 tgi_store_tile_lines(args.gemm, tile, sum[0], part);
         } else {
             tile.row = row;
-            tgi_finish_partial_tiles<Shape>(args, tile, group, memory.stages, part, sum[0], repair);
+            tgi_finish_fragments<Shape>(at, tile, terms, sum[0], repair);
         }
         deferred = {}; /* its old value would occupy registers up to here */
     }
