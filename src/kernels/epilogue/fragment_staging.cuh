@@ -60,7 +60,7 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_bytes(uint32_t box, const float (&sum)[Count],
                                                      tg_type type)
 {
-    const int lane = tgi_reread_thread() % 32, line = tgi_reread_thread() / 32 % 4 * 16 + lane / 4;
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t++)
 #pragma unroll
@@ -72,39 +72,21 @@ static __device__ __forceinline__ void tgi_put_bytes(uint32_t box, const float (
         }
 }
 
-/* Puts Cols columns of sums, from column 8 * first on, into boxes of 32 columns as FP32, from
- * column 8 * place of the boxes on. */
+/* Puts Cols columns of sums, from column 8 * first on, into boxes of 32 columns as FP32. */
 template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&sum)[Count],
-                                                    int first, int place = 0)
+                                                    int first)
 {
-    const int lane = tgi_reread_thread() % 32, line = tgi_reread_thread() / 32 % 4 * 16 + lane / 4;
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const int i = 4 * (first + t) + 2 * h;
-            const uint32_t unit = tgi_find_unit(box + t / 4 * TGI_BOX_BYTES, line + 8 * h,
-                                                (t % 4 + place) * 2 + lane % 4 / 2);
+            const uint32_t unit =
+                tgi_find_unit(box + t / 4 * TGI_BOX_BYTES, line + 8 * h, t % 4 * 2 + lane % 4 / 2);
             tgi_write_shared_8(unit + lane % 2 * 8, sum[i], sum[i + 1]);
         }
-}
-
-/* Takes Cols columns of sums that tgi_put_fp32 has put into one box, from column 8 * place on. */
-template <int Cols>
-static __device__ __forceinline__ void tgi_take_fp32(uint32_t box, float (&sum)[Cols / 2],
-                                                     int place)
-{
-    const int lane = tgi_reread_thread() % 32, line = tgi_reread_thread() / 32 % 4 * 16 + lane / 4;
-#pragma unroll
-    for (int i = 0; i < Cols / 2; i += 2) {
-        float pair[2];
-        const uint32_t unit =
-            tgi_find_unit(box, line + i / 2 % 2 * 8, (i / 4 + place) * 2 + lane % 4 / 2);
-        tgi_read_shared_8(unit + lane % 2 * 8, pair);
-        sum[i] = pair[0];
-        sum[i + 1] = pair[1];
-    }
 }
 
 /* Puts Cols columns of sums into one box as 16-bit numbers, transposed. Lines of the box are
@@ -113,8 +95,7 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void
 tgi_put_transposed_16bit(uint32_t box, const float (&sum)[Count], tg_type type)
 {
-    const int lane = tgi_reread_thread() % 32,
-              unit = tgi_reread_thread() / 32 % 4 * 2 + lane / 8 % 2;
+    const int lane = tgi_thread() % 32, unit = tgi_thread() / 32 % 4 * 2 + lane / 8 % 2;
     uint32_t pair[Cols / 4];
     tgi_pack_sums(sum, 0, type, pair);
 #pragma unroll
@@ -129,7 +110,7 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_transposed_fp32(uint32_t box,
                                                                const float (&sum)[Count])
 {
-    const int lane = tgi_reread_thread() % 32, warp = tgi_reread_thread() / 32 % 4;
+    const int lane = tgi_thread() % 32, warp = tgi_thread() / 32 % 4;
     box += warp / 2 * TGI_BOX_BYTES + lane / 4 % 4 * 4;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t++)

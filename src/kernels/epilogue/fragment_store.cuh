@@ -8,8 +8,8 @@
 
 #include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/tma.cuh"
-#include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/line_store.cuh"
+#include "kernels/epilogue/warpgroup_epilogue.cuh"
 
 /* Shared memory of a warpgroup: what it stages of D, two boxes, and terms of the columns. */
 struct tgi_fragment_memory {
@@ -197,16 +197,16 @@ static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm,
                                                       int batch, int cols, uint32_t box,
                                                       uint32_t term_memory, int barrier)
 {
-    constexpr int step = 16;
+    constexpr int step = 32;
     tgi_cluster_tile tile = {};
     tile.row = row;
     tile.batch = batch;
 #pragma unroll 1
     for (int first = 0; first < cols; first += step) {
-        const uint32_t own = box + first / 32 * TGI_BOX_BYTES;
+        const uint32_t own = box + first / step * TGI_BOX_BYTES;
         float sum[step / 2];
         tgi_fragment_terms terms;
-        tgi_fragment_c<step / 2> c = {};
+        tgi_fragment_c<step / 2, step / 4> c = {};
         tile.col = col + first;
         terms.read(gemm, tile);
         if (tgi_uses_c(gemm))
@@ -215,10 +215,10 @@ static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm,
          * still read. */
         tgi_named_barrier_sync(barrier, 128);
         tgi_share_terms<step>(gemm, terms, 0, term_memory, barrier);
-        tgi_take_fp32<step>(own, sum, first % 32 / 8);
-        tgi_apply_linear(gemm, terms, c, term_memory, sum);
+        tgi_take_fp32<step>(own, sum);
+        tgi_apply_terms(gemm, terms, tile, c, term_memory, sum);
         tgi_activate(gemm, sum);
-        tgi_put_fp32<step>(own, sum, 0, first % 32 / 8);
+        tgi_put_fp32<step>(own, sum, 0);
     }
 }
 
@@ -276,16 +276,8 @@ static __device__ __forceinline__ void
 tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
                     const tgi_fragment_memory &memory, int barrier, const Repair &repair)
 {
-    if (!Repair::is_on && !args.gemm.is_sum_alone) {
-        tgi_fragment_terms terms;
-        tgi_fragment_c<Count> c = {};
-        terms.read(args.gemm, tile);
-        if (tgi_uses_c(args.gemm))
-            c.read(args.gemm, tile);
-        tgi_share_terms<2 * Count>(args.gemm, terms, 0, memory.terms, barrier);
-        tgi_apply_linear(args.gemm, terms, c, memory.terms, sum);
-        tgi_activate(args.gemm, sum);
-    }
+    if (!Repair::is_on && !args.gemm.is_sum_alone)
+        tgi_apply_epilogue(args.gemm, tile, sum);
     tgi_store_fragment(args, tile, sum, {0, 0, 0}, memory, barrier, repair);
 }
 

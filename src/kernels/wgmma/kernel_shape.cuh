@@ -61,6 +61,9 @@ struct tgi_wgmma_shape {
     static constexpr int consumer_registers = Feed::relayout_warps > 0 ? 200 : 232;
     static_assert(producer_registers + 2 * consumer_registers == 3 * 168,
                   "a warpgroup that asks for more than there are waits for ever");
+    /* 1: the epilogue reads its terms ahead. Relayout warps have the registers that it needs, and
+     * slices have their epilogue apart. */
+    static constexpr int reads_ahead = !Feed::is_sliced && Feed::relayout_warps == 0;
     /* Columns of one instruction: promoted sums need registers for the sums of an instruction. */
     static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;

@@ -6,6 +6,7 @@
 #define TGI_WGMMA_SHAPE_H
 
 #include "kernels/epilogue/fragment_output.h"
+#include "kernels/epilogue/warpgroup_terms.h"
 
 /* A step of k is 128 bytes of each line, or a chunk of its slices. Shared memory holds stages of A
  * and B, what each warpgroup that multiplies (all but one) stages of D and its terms, the alignment
