@@ -19,11 +19,12 @@ import unittest
 
 CHIP = "sm_90a"
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
-# their kernels and chips. They may lessen, not grow. Family mma spills ahead of its products, around
-# the calls of copies by elements, and the two of src/kernels/wgmma spill around the epilogue.
+# their kernels and chips. They may lessen, not grow. Family mma spills ahead of its products,
+# around the calls of copies by elements. Rows of src/kernels/wgmma spill around the epilogue.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_batch_sm80_fp32_4x4x4": (8, 12, 8),
-                **{f"cuda_loose_sm90a_{kind}_128x256x64": (72, 72, 72) for kind in ("bf16", "fp16")},
+                **{f"cuda_loose_sm90a_{kind}_128x256x64": (72, 72, 72)
+                   for kind in ("bf16", "fp16")},
                 **{f"cuda_wgmma_sm90a_{kind}_128x256x128": (40, 40, 40)
                    for kind in ("fp8_e4m3", "fp8_e5m2")},
                 "cuda_batch_sm80_fp64_4x4x2": (48, 48, 68),

@@ -211,8 +211,8 @@ static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm,
         terms.read(gemm, tile);
         if (tgi_uses_c(gemm))
             c.read(gemm, tile);
-        /* Else lanes would read sums that others have yet to repair, or write terms that others
-         * still read. */
+        /* Without this barrier lanes would read sums that others have yet to repair, or write
+         * terms that others still read. */
         tgi_named_barrier_sync(barrier, 128);
         tgi_share_terms<step>(gemm, terms, 0, term_memory, barrier);
         tgi_take_fp32<step>(own, sum);

@@ -154,7 +154,8 @@ template <int Count, int Words> struct tgi_fragment_c {
         }
     }
 
-    template <tg_type Type> __device__ __forceinline__ void decode(int i, float &low, float &high) const
+    template <tg_type Type>
+    __device__ __forceinline__ void decode(int i, float &low, float &high) const
     {
         if (Type == TG_TYPE_FP32) {
             low = __uint_as_float(word[2 * i]);
@@ -285,8 +286,8 @@ static __device__ __forceinline__ void tgi_add_bias(const tgi_gemm_args &gemm,
 template <int Count, int Words>
 static __device__ __forceinline__ void
 tgi_apply_terms(const tgi_gemm_args &gemm, const tgi_fragment_terms &terms,
-                 const tgi_cluster_tile &tile, tgi_fragment_c<Count, Words> &c, uint32_t memory,
-                 float (&sum)[Count])
+                const tgi_cluster_tile &tile, tgi_fragment_c<Count, Words> &c, uint32_t memory,
+                float (&sum)[Count])
 {
     const uint32_t own = memory + tgi_reread_thread() % 4 * 8;
     tgi_scale_fragment(gemm, terms, own + TGI_TERM_BYTES / 2, sum);

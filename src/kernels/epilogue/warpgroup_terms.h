@@ -5,6 +5,7 @@
 #ifndef TGI_WARPGROUP_TERMS_H
 #define TGI_WARPGROUP_TERMS_H
 
-#define TGI_TERM_BYTES 512 /* of 64 columns of D */
+/* Bytes of the terms of 64 columns of D. */
+#define TGI_TERM_BYTES 512
 
 #endif

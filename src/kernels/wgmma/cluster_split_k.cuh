@@ -163,7 +163,7 @@ tgi_finish_fragments(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile
             repair.find_rows(place);
         if (Shape::may_defer && is_kept) {
             tgi_keep_fragment(fragment, index, sum);
-            /* Else terms would be overwritten that others still read. */
+            /* Without this barrier terms would be overwritten that others still read. */
             tgi_named_barrier_sync(at.group + 1, TGI_WARPGROUP);
         } else {
             tgi_store_fragment(args, place, fragment, turn, memory, at.group + 1, repair);

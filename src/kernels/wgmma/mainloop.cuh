@@ -65,12 +65,12 @@ template <class Shape> struct tgi_stage_release {
 };
 
 /* The turns of two warpgroups at the end of a tile. The second one waits before the last steps,
- * as many as there are stages, until the first has multiplied them. So the tensor cores are busy
- * while the first warpgroup finishes its rows, and while the second does, since the first is as far
+ * as many as there are stages, until the first has multiplied them. Tensor cores are busy while
+ * the first warpgroup finishes its rows, and while the second does, since the first is as far
  * ahead in the next tile. */
 template <class Shape> struct tgi_turn {
     static constexpr int barrier = 3; /* its named barrier, after those of the warpgroups */
-    int step;                         /* that before which this warpgroup waits */
+    int step;                         /* the step before which this warpgroup waits */
 
     __device__ __forceinline__ tgi_turn(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile)
         : step(Shape::group_count == 2 && at.has_turns && at.group == 1
@@ -79,8 +79,8 @@ template <class Shape> struct tgi_turn {
     {
     }
 
-    /* Waits if this is the step. Else all stages before it must have been given back, or the first
-     * warpgroup would wait for them. */
+    /* Waits if this is the step. The caller has then given back all stages before it: the first
+     * warpgroup would wait for a stage that it kept. */
     __device__ __forceinline__ void wait(int now)
     {
         if (Shape::group_count == 1 || now < step)
