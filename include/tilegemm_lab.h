@@ -219,6 +219,38 @@ TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, v
 TG_API tg_status tg_time_bare_launch(const tg_plan *plan, const tg_buffers *buffers, int64_t count,
                                      double *elapsed_s);
 
+/* Limits of the panels of a product. */
+typedef struct tg_panel_limits {
+    int64_t memory_bytes; /* for the elements of A, B, C and D at once; 0: no limit */
+    double flop_count;    /* a panel takes about as many at most; 0: no limit */
+    int buffer_count;     /* 1, or 2: the next panel's operands lie beside those in use */
+} tg_panel_limits;
+
+/* A product cut into panels of D, where memory does not hold it at once. A panel has rows and
+ * columns of one batch entry and all of k, or several whole entries. Of an entry that is cut, one
+ * operand's panel is held while those of the other stream past it. */
+typedef struct tg_panels {
+    int64_t batch_count, row_count, col_count; /* sizes of a panel; the last ones may be smaller */
+    int64_t row_panel_count, col_panel_count;  /* panels of a batch entry */
+    int64_t panel_count;                       /* panels in all; 0 if D is empty */
+    int is_b_held;                             /* 1: columns of op(B); 0: rows of op(A) */
+    double memory_bytes;                       /* the panels in use take as many at most */
+    /* Bytes of A, B and C, and of D, in all panels. A matrix that serves a batch counts for each of
+     * its entries. */
+    double read_bytes, written_bytes;
+} tg_panels;
+
+/* Chooses the panels that read the fewest bytes. Data pointers are not looked at. Errors:
+ * INVALID_ARGUMENT (also a limit below what one element of D needs), and those of
+ * tg_create_plan. */
+TG_API tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *limits,
+                                  tg_panels *panels);
+
+/* Sets *panel to the problem of panel `index` (0 .. panel_count - 1), in the order in which fewest
+ * bytes are read. Errors: INVALID_ARGUMENT. */
+TG_API tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,
+                              tg_problem *panel);
+
 /* Convert an element of a 16-bit or an FP8 type to FP32 and back, for filling and reading
  * matrices. The bits of an FP8 type are the low 8. Numbers are rounded to the nearest, ties to
  * even; NaN stays NaN, and FP8 saturates. */

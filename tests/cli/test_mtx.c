@@ -303,7 +303,7 @@ static void test_memory(void **state)
     (void)state;
     cli_memory memory = {.left_bytes = 100};
     cli_file_error error = {""};
-    assert_true(cli_read_memory().left_bytes > 0);
+    assert_true(cli_read_memory(0).left_bytes > 0);
     assert_int_equal(cli_reserve_memory(&memory, 60, "A", &error), CLI_EXIT_OK);
     assert_int_equal(cli_reserve_memory(&memory, 41, "B", &error), CLI_EXIT_WRONG);
     assert_non_null(strstr(error.text, "B needs 41 bytes, 40 are available"));

@@ -17,27 +17,37 @@
 #include "multiply/multiply_panels.h"
 #include "check.h"
 
-static void compare_panels(const char *text, int64_t panel_rows)
+static void compare_panels(const char *text, tg_panel_limits limits)
 {
     check_operands operands;
     tg_problem problem;
     tg_context *context;
     tg_plan *plan;
+    tg_panels panels, whole_panels;
+    cli_partial partial = {NULL};
+    int number;
+    const tg_panel_limits no_limits = {.buffer_count = 1};
     assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(check_make_operands(&problem, 3, &operands), 1);
     assert_int_equal(tg_create_context(NULL, &context), TG_STATUS_OK);
     assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), TG_STATUS_OK);
-    size_t d_bytes =
-        (size_t)(problem.d.row_count * problem.d.col_count * tg_get_type_bytes(problem.d.type));
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    assert_int_equal(tg_choose_panels(&problem, &no_limits, &whole_panels), TG_STATUS_OK);
+    assert_true(panels.panel_count > 1);
+    size_t d_bytes = (size_t)(problem.batch_count * problem.d.row_count * problem.d.col_count *
+                              tg_get_type_bytes(problem.d.type));
     void *whole = malloc(d_bytes);
     assert_non_null(whole);
-    assert_int_equal(cli_execute_panels(context, plan, &problem, problem.d.row_count, NULL),
-                     TG_STATUS_OK);
+    assert_int_equal(
+        cli_execute_panels(context, plan, &problem, &whole_panels, &partial, NULL, &number),
+        TG_STATUS_OK);
     memcpy(whole, problem.d.data, d_bytes);
     memset(problem.d.data, 0xff, d_bytes);
-    assert_int_equal(cli_execute_panels(context, plan, &problem, panel_rows, NULL), TG_STATUS_OK);
+    if (cli_execute_panels(context, plan, &problem, &panels, &partial, NULL, &number))
+        fail_msg("%s: %s", text, tg_get_error_detail());
     if (memcmp(whole, problem.d.data, d_bytes) != 0)
-        fail_msg("%s: panels of %d rows give other bits", text, (int)panel_rows);
+        fail_msg("%s: %lld panels of %d x %d give other bits", text, (long long)panels.panel_count,
+                 (int)panels.row_count, (int)panels.col_count);
     free(whole);
     tg_destroy_plan(plan);
     tg_destroy_context(context);
@@ -52,31 +62,49 @@ static void test_same_bits(void **state)
                                   "300x200x700:fp64:tn",
                                   "300x200x700:bf16",
                                   "300x200x700:nt:fp16:d=fp32",
-                                  "300x200x700:alpha=2:beta=-1"};
+                                  "300x200x700:fp8_e4m3:d=bf16:sa=vector:sb=vector",
+                                  "300x200x700:alpha=2:beta=-1:bias=col",
+                                  "300x200x700:dcol:bias=row:act=relu",
+                                  "7x3000x300:fp64",
+                                  "1x9000x100:nt",
+                                  "40x30x70:batch=20:beta=1"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        compare_panels(texts[i], 150);
-        compare_panels(texts[i], 101);
+        compare_panels(texts[i], (tg_panel_limits){0, 1e6, 1});
+        compare_panels(texts[i], (tg_panel_limits){20000, 0, 1});
+        compare_panels(texts[i], (tg_panel_limits){60000, 1e6, 2});
     }
+}
+
+static void choose(const char *text, int64_t memory_bytes, int is_terminal, tg_panels *panels,
+                   int expected_out_of_core)
+{
+    tg_problem problem;
+    int is_out_of_core;
+    assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
+    assert_int_equal(
+        cli_choose_panels(&problem, memory_bytes, is_terminal, panels, &is_out_of_core),
+        TG_STATUS_OK);
+    assert_int_equal(is_out_of_core, expected_out_of_core);
 }
 
 static void test_choice(void **state)
 {
     (void)state;
-    tg_problem problem;
-    cli_progress terminal = {.is_terminal = 1}, pipe = {.is_terminal = 0};
-    assert_int_equal(tg_parse_problem("8192x8192x8192", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &pipe), 8192);
-    int64_t rows = cli_choose_panel_rows(&problem, &terminal);
-    assert_true(rows >= 400 && rows <= 1000);
-    assert_int_equal(tg_parse_problem("1000x8192x8192", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1000);
-    assert_int_equal(tg_parse_problem("1000x16384x16384", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 200);
-    assert_int_equal(cli_choose_panel_rows(&problem, &pipe), 1000);
-    assert_int_equal(tg_parse_problem("200x65536x65536", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 200);
-    assert_int_equal(tg_parse_problem("0x8x8", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1);
+    const int64_t gib = INT64_C(1) << 30;
+    tg_panels panels;
+    choose("8192x8192x8192", gib, 0, &panels, 0);
+    assert_int_equal(panels.panel_count, 1);
+    choose("8192x8192x8192", gib, 1, &panels, 0);
+    assert_int_equal(panels.col_count, 8192);
+    assert_in_range(panels.row_count, 400, 1000);
+    choose("1000x16384x16384", 2 * gib, 1, &panels, 0);
+    assert_in_range(panels.panel_count, 5, 10);
+    choose("200x300x400", gib, 1, &panels, 0);
+    assert_int_equal(panels.panel_count, 1);
+    choose("8192x8192x8192", gib / 4, 0, &panels, 1);
+    assert_true(panels.panel_count > 1 && panels.memory_bytes <= (double)gib / 4);
+    choose("0x8x8", 1, 1, &panels, 0);
+    assert_int_equal(panels.panel_count, 0);
 }
 
 /* A quarter is done after 10 seconds. */
