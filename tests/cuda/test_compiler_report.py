@@ -28,7 +28,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 **{f"cuda_wgmma_sm90a_{kind}_128x256x128": (40, 40, 40)
                    for kind in ("fp8_e4m3", "fp8_e5m2")},
                 "cuda_batch_sm80_fp64_4x4x2": (48, 48, 68),
-                "cuda_dmma_sm90a_fp64_128x128x32": (64, 84, 196),
+                "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
                 "cuda_mma_sm80_bf16_128x256x64": (216, 228, 280),
