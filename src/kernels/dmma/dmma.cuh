@@ -38,8 +38,8 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
         return static_cast<int>(threadIdx.x) % (elems / 2) * 2;
     }
 
-    /* What this thread copies of a stage: both elements of so many accesses at once, or the first
-     * and the second alone. Places of rows and columns outside D keep what they had, because their
+    /* This thread's copies of a stage: both elements of so many accesses at once, or the first and
+     * the second alone. Places of rows and columns outside D keep their old content, because their
      * sums are not stored. */
     struct reach {
         int pair_count, first_count, second_count;
@@ -49,8 +49,8 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
         {
             const int entries = tgi_clamp_count(left, Count);
             const int elems_left = Along_k ? 2 : entries - first_elem();
-            const int inside = Along_k ? (entries - first_line() + line_step - 1) / line_step
-                                       : access_count;
+            const int inside =
+                Along_k ? (entries - first_line() + line_step - 1) / line_step : access_count;
             const bool is_pair = vector_elems == 2 && elems_left >= 2;
             pair_count = is_pair ? inside : 0;
             first_count = !is_pair && elems_left >= 1 ? inside : 0;
