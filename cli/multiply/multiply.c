@@ -23,6 +23,10 @@
 #define CHECK_ROUND_COUNT 20 /* a wrong row passes with probability 1e-6 */
 #define CHECK_SEED UINT64_C(0x7469)
 #define PROGRESS_STEP_COUNT 1000
+/* A panel of a D that outlives its run takes twenty seconds on a small machine, and some on a GPU.
+ * It is written to the disk before the next one. */
+#define STAYING_FLOPS 1e12
+#define STAYING_FLOPS_GPU 1e14
 
 /* Everything that one run owns. */
 typedef struct multiply_job {
@@ -35,6 +39,7 @@ typedef struct multiply_job {
     cli_run_summary summary;
     cli_memory memory;
     int64_t memory_bytes; /* for the operands at once */
+    int64_t device_bytes; /* for the operands on a GPU */
     tg_panels panels;
     cli_partial partial;
     cli_progress progress;
@@ -130,6 +135,8 @@ static int load_inputs(multiply_job *job)
         code = check_factor(job, "--beta", job->options.beta, result->type);
     job->memory = cli_read_memory(job->options.memory_bytes);
     job->memory_bytes = job->memory.left_bytes;
+    job->device_bytes =
+        job->options.device_bytes ? job->options.device_bytes : result->device.memory_bytes / 4 * 3;
     if (code == CLI_EXIT_OK)
         code =
             cli_load_matrix(&job->files.a, result->type, &job->memory, &job->progress, &job->error);
@@ -166,11 +173,11 @@ static int make_output(multiply_job *job)
     char facts[CLI_FACTS_BYTES] = "";
     cli_write_facts(&job->options, &job->files, result, facts, sizeof facts);
     int code = CLI_EXIT_OK, is_out_of_core = 0;
-    if (!is_on_device && job->output.format == CLI_FORMAT_NPY)
+    if (job->output.format == CLI_FORMAT_NPY)
         code = cli_find_partial(facts, &job->output, &job->partial, &job->panels, &job->error);
     if (code == CLI_EXIT_OK && !job->partial.journal) {
-        tg_status status = cli_choose_panels(
-            &job->problem, is_on_device ? INT64_MAX : job->memory_bytes,
+        const tg_status status = cli_choose_panels(
+            &job->problem, job->memory_bytes, is_on_device ? STAYING_FLOPS_GPU : STAYING_FLOPS,
             !is_on_device && job->progress.is_terminal, &job->panels, &is_out_of_core);
         code = status == TG_STATUS_OK ? open_output(job, facts, is_out_of_core)
                                       : cli_fail_status(&job->error, status);
@@ -237,18 +244,24 @@ static void tell_partial(multiply_job *job)
              job->output.file.target);
 }
 
-/* Times the product alone, on a GPU without the copies. */
-static int execute_plan(multiply_job *job, const tg_plan *plan)
+/* Forms one panel and times it, on a GPU without the copies. */
+static tg_status execute_panel(void *state, const tg_problem *panel)
 {
+    multiply_job *job = state;
     cli_multiply_result *result = &job->result;
     if (result->device.sm_count > 0)
-        return fail_unless_ok(
-            job, cli_execute_on_device(job->context, plan, &job->problem, &result->time_s));
+        return cli_execute_on_device(job->context, panel, job->device_bytes, &result->time_s);
+    const double start_s = cli_read_clock();
+    const tg_status status = cli_execute_panel(job->context, result->kernel, panel);
+    result->time_s += cli_read_clock() - start_s;
+    return status;
+}
+
+static int execute_panels(multiply_job *job)
+{
     int number;
-    double start_s = cli_read_clock();
-    tg_status status = cli_execute_panels(job->context, plan, &job->problem, &job->panels,
-                                          &job->partial, &job->progress, &number);
-    result->time_s = cli_read_clock() - start_s;
+    const tg_status status = cli_execute_panels(&job->problem, &job->panels, execute_panel, job,
+                                                &job->partial, &job->progress, &number);
     const int code = number ? cli_fail_output(&job->output.file, number, &job->error)
                             : fail_unless_ok(job, status);
     if (code != CLI_EXIT_OK && job->partial.journal)
@@ -280,7 +293,7 @@ static int run_problem(multiply_job *job)
         job->progress.gflop_count = cli_count_gflop(result);
         job->progress.start_share =
             (double)result->resumed_count / (double)(result->panel_count + !result->panel_count);
-        code = execute_plan(job, plan);
+        code = execute_panels(job);
         cli_end_progress(&job->progress);
     }
     if (code == CLI_EXIT_OK && job->options.is_checked)

@@ -20,6 +20,7 @@ typedef struct cli_multiply_options {
     tg_type type, output_type; /* types of A and B, and of D; valid if has_ is 1 */
     tg_precision precision;
     tg_activation activation;
+    int64_t device_bytes; /* limit of --device-memory; 0: none is given */
     int64_t memory_bytes; /* limit of --memory; 0: none is given */
     int thread_count;     /* 0: the library's default */
     int is_a_transposed, is_b_transposed;

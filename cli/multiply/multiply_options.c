@@ -25,6 +25,7 @@ enum option_key {
     KEY_PRECISION,
     KEY_DEVICE,
     KEY_MEMORY,
+    KEY_DEVICE_MEMORY,
     KEY_CHECK,
     KEY_JSON
 };
@@ -74,6 +75,11 @@ static const struct argp_option options_table[] = {
      .arg = "SIZE",
      .doc = "Memory for the matrices, in bytes or as 8G or 512M (default: what is available). "
             "Larger matrices are multiplied in panels, and an interrupted run goes on"},
+    {.name = "device-memory",
+     .key = KEY_DEVICE_MEMORY,
+     .arg = "SIZE",
+     .doc = "Memory for the matrices on a GPU (default: three quarters of it). Larger ones are "
+            "copied in panels"},
     {.name = "check",
      .key = KEY_CHECK,
      .doc = "Verify D by Freivalds' method before it is written; a wrong D is not written"},
@@ -181,6 +187,9 @@ static error_t parse_value(int key, const char *arg, cli_multiply_options *optio
         break;
     case KEY_MEMORY:
         is_valid = cli_parse_bytes("--memory", arg, &options->memory_bytes);
+        break;
+    case KEY_DEVICE_MEMORY:
+        is_valid = cli_parse_bytes("--device-memory", arg, &options->device_bytes);
         break;
     case 't':
         is_valid = cli_parse_int("--threads", arg, 1, THREAD_COUNT_MAX, &options->thread_count);
