@@ -234,9 +234,13 @@ static int fail_unless_ok(multiply_job *job, tg_status status)
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_fail_status(&job->error, status);
 }
 
-/* Adds to the error where the panels are that are done. */
+/* Adds to the error where the panels are that are done. Nothing stays if none is. */
 static void tell_partial(multiply_job *job)
 {
+    if (cli_count_done(&job->partial) == 0) {
+        cli_give_up_output(&job->output.file);
+        return;
+    }
     const size_t length = strlen(job->error.text);
     snprintf(job->error.text + length, sizeof job->error.text - length,
              "; %lld of %lld panels are in %.300s.partial, and the same command goes on from there",

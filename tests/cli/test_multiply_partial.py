@@ -129,6 +129,13 @@ class Partial(MultiplyCase):
                                       r"command goes on from there\n$")
         self.assertEqual(self.go_on()[1], 6)
 
+    def test_failure_at_once(self):
+        """Nothing stays of a run that has done nothing."""
+        done = self.call(*WORDS, program=PROGRAMS["wrong"],
+                         env={**os.environ, "WRONG_EXECUTE_CALLS": "0"})
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(sorted(os.listdir(".")), ["a.npy", "b.npy"])
+
     def test_other_runs(self):
         self.interrupt(3)
         start = f"{PARTIAL} is of an interrupted run with another product: "
