@@ -6,6 +6,7 @@
 #include "json_output.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 typedef struct explain_options {
     cli_query query; /* tile 0: every row of the table */
     int is_advice;
+    int64_t memory_bytes; /* 0: no panels are asked for */
 } explain_options;
 
 static const char default_chip[] = "h200";
@@ -25,6 +27,8 @@ typedef struct explain_chip {
     tg_explanation list[EXPLAIN_CAPACITY];
     int count;
 } explain_chip;
+
+enum { KEY_MEMORY = CLI_KEY_OWN };
 
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAME", 0,
@@ -47,6 +51,10 @@ static const struct argp_option option_list[] = {
      "Device of this machine to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a "
      "kernel of the ladder, the GPU to predict for",
      0},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+     "Show the panels of D in which this memory (8G, 512M) forms a larger product, what they read "
+     "and write, and whether copies or products bound them; --gpu once at most",
+     0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
 };
@@ -59,8 +67,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->is_advice = strcmp(arg, "auto") == 0;
         options->query.tile = 0;
         return options->is_advice ? 0 : cli_take_query_option(key, arg, state, &options->query);
+    case KEY_MEMORY:
+        return cli_parse_bytes("--memory", arg, &options->memory_bytes) ? 0 : EINVAL;
     case ARGP_KEY_END:
         cli_require_shape(state, &options->query);
+        if (options->memory_bytes &&
+            (options->query.kernel || options->query.tile || options->is_advice ||
+             options->query.gpu_count > 1 || strchr(options->query.shape, ',')))
+            argp_error(state, "--memory shows the panels of a product on one device; leave out "
+                              "--kernel, --tile and a second --gpu");
         return 0;
     default:
         return cli_take_query_option(key, arg, state, &options->query);
@@ -272,6 +287,10 @@ static int explain_plan(const explain_options *options, const tg_problem *proble
                                                                           : problem->a.row_count};
         exit_code = cli_find_chip(query->gpus[c], NULL, &cases[c]);
     }
+    if (exit_code == CLI_EXIT_OK && options->memory_bytes)
+        return cli_explain_panels(query->shape, problem, query->device,
+                                  case_count > 0 ? cases : NULL, options->memory_bytes,
+                                  query->has_json);
     return exit_code == CLI_EXIT_OK
                ? cli_explain_candidates(query->shape, problem, query->device, cases, case_count,
                                         query->kernel, query->has_json)
@@ -297,6 +316,7 @@ const struct argp cli_argp_explain = {
            "  tilegemm explain 4096x4096x4096 --kernel all --gpu a100\n"
            "  tilegemm explain 512x512x512 --kernel all --gpu t4 --gpu h100\n"
            "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
+           "  tilegemm explain 65536x65536x65536 --gpu h100 --memory 8G\n"
            "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json\n"
            "  tilegemm explain 1,8,8,1024,1024,64:causal",
 };

@@ -85,6 +85,12 @@ int cli_explain_candidates(const char *shape, const tg_problem *problem, const c
                            const explain_case *cases, int case_count, const char *kernel,
                            int has_json);
 
+/* Shows the panels in which `memory_bytes` form the problem, and the rate of copies at which they
+ * take as long as the products, on a device (NULL: the default one) or on a chip (`shown`). Returns
+ * a cli_exit. */
+int cli_explain_panels(const char *shape, const tg_problem *problem, const char *device,
+                       const explain_case *shown, int64_t memory_bytes, int has_json);
+
 /* Shows what the attention of the query's text computes and moves. Returns a cli_exit. */
 int cli_explain_attention(const cli_query *query);
 

@@ -41,6 +41,29 @@ class Explain(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (code, ""), words)
         self.assertIn(text, done.stderr)
 
+    def test_panels(self):
+        words = ("65536x65536x65536", "--gpu", "h100", "--memory", "8G")
+        found = self.read(*words)
+        self.assertEqual((found["device"], found["memory_limit_bytes"]), ("h100", 1 << 33))
+        self.assertLessEqual(found["memory_bytes"], 1 << 33)
+        rows, cols = -(-65536 // found["row_count"]), -(-65536 // found["col_count"])
+        self.assertEqual(found["panel_count"], rows * cols)
+        side = 65536 ** 2 * 4
+        self.assertAlmostEqual(found["read_bytes"] / side,
+                               1 + (cols if found["held"] == "b" else rows), places=6)
+        self.assertAlmostEqual(found["written_bytes"] / side, 1, places=6)
+        self.assertGreater(found["predicted_s"], 1)
+        self.assertAlmostEqual(found["balance_bytes_per_s"] * found["predicted_s"] / 1e9,
+                               (found["read_bytes"] + found["written_bytes"]) / 1e9, places=3)
+        text = self.print(*words)
+        self.assertIn(f"{found['panel_count']} panels of {found['row_count']} x", text)
+        self.assertIn("GB/s, above it products", text)
+        self.assertEqual(self.read("9x8x7:batch=5", "--memory", "1M")["panel_count"], 1)
+        self.refuse(2, "is less than the 60 that one row", "9x8x7", "--memory", "50")
+        self.refuse(2, "--memory = '8X' is not a size", "9x8x7", "--memory", "8X")
+        for more in (["--kernel", "edges"], ["--tile", "16"], ["--gpu", "t4"]):
+            self.refuse(2, "--memory shows the panels of a product on one device", *words, *more)
+
     def test_known_figures(self):
         found = self.read("55x43x48", "--kernel", "edges", "--tile", "16")
         self.assertEqual((found["global_read_bytes"], found["global_write_bytes"]), (64704, 9460))
