@@ -187,7 +187,9 @@ int cli_keep_temporary_file(const char *target)
         errno = ENAMETOOLONG;
         return -1;
     }
-    if (rename(armed_path, path) != 0)
+    /* Another run may have got that name since this one looked. Not every file system can tell. */
+    if (renameat2(AT_FDCWD, armed_path, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
+        ((errno != EINVAL && errno != ENOSYS) || rename(armed_path, path) != 0))
         return -1;
     hold_kept(path);
     return 0;

@@ -151,7 +151,7 @@ static void test_choice(void **state)
     assert_int_equal(panels.panel_count, 0);
 }
 
-/* A quarter is done after 10 seconds. */
+/* A quarter of 100 GFLOP is done after 10 seconds, a twentieth of it before them. */
 static void test_time_left(void **state)
 {
     (void)state;
@@ -160,8 +160,12 @@ static void test_time_left(void **state)
     assert_non_null(file);
     const int stderr_copy = dup(STDERR_FILENO);
     const double start_s = cli_read_clock() - 10;
-    cli_progress progress = {
-        .label = "multiplying", .is_terminal = 1, .start_s = start_s, .shown_s = start_s};
+    cli_progress progress = {.label = "multiplying",
+                             .is_terminal = 1,
+                             .start_s = start_s,
+                             .shown_s = start_s,
+                             .start_share = 0.05,
+                             .gflop_count = 100};
     dup2(fileno(file), STDERR_FILENO);
     cli_show_progress(&progress, 1, 4);
     dup2(stderr_copy, STDERR_FILENO);
@@ -170,9 +174,13 @@ static void test_time_left(void **state)
     assert_non_null(fgets(text, sizeof text, file));
     fclose(file);
     int percent, left_s; /* a busy machine may lengthen the 10 seconds */
-    assert_int_equal(sscanf(text, "\rmultiplying: %d %%, %d s left", &percent, &left_s), 2);
+    double gflop_per_s;
+    assert_int_equal(sscanf(text, "\rmultiplying: %d %%, %lf GFLOP/s, %d s left", &percent,
+                            &gflop_per_s, &left_s),
+                     3);
     assert_int_equal(percent, 25);
-    assert_in_range(left_s, 30, 300);
+    assert_in_range((int)(100 * gflop_per_s), 20, 201);
+    assert_in_range(left_s, 37, 375);
 }
 
 int main(void)
