@@ -10,7 +10,7 @@
 #ifndef TILEGEMM_LAB_H
 #define TILEGEMM_LAB_H
 
-#include "tilegemm.h"
+#include "tilegemm_attention.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,6 +35,11 @@ TG_API int tg_get_kernel_count(void);
 /* Fills *info with row `index` (0 .. count - 1) as `context` (NULL: the default) sees it. Errors:
  * INVALID_ARGUMENT, and those of the default context. */
 TG_API tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info);
+
+/* Do the same for the rungs of attention, which the simulator alone runs: their device is "sim",
+ * the tile is the queries of a block and the largest head, ladder_rung counts from 1. */
+TG_API int tg_get_attention_rung_count(void);
+TG_API tg_status tg_get_attention_rung(const tg_context *context, int index, tg_kernel_info *info);
 
 /* The reasons why a row does not run a problem. A later value means that the row came nearer to
  * taking it. */
@@ -195,6 +200,16 @@ typedef struct tg_explanation {
  * count over 63 bits). */
 TG_API tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m,
                                    int64_t n, int64_t k, tg_explanation *explanation);
+
+/* Explains a rung of attention on a chip: attention_naive, attention_tiled, attention_mma, or a row
+ * of these families with its type and largest head. It takes tensors without gaps and a causal mask
+ * or none; data are ignored. In the counts tile_rows are the queries of a block, tile_cols the
+ * largest head, tile_depth the keys of a step; naive_read_elems is what attention_naive reads;
+ * useful_flops counts the pairs that the mask lets through. Times are those of a roofline. Errors:
+ * INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED (an attention that the rung does not take), and those
+ * of tg_create_attention_plan. */
+TG_API tg_status tg_explain_attention(const tg_chip *chip, const char *kernel,
+                                      const tg_attention *attention, tg_explanation *explanation);
 
 /* Measures the peak of `thread_count` CPU threads with a loop of independent FMAs on registers, in
  * the context's (NULL: the default's) best instruction set for `type` (BF16 counts its dot-product

@@ -21,13 +21,6 @@ typedef struct explain_options {
 static const char default_chip[] = "h200";
 static const char default_advice[] = "edges", example[] = "1000x1200x800";
 
-/* The kernels of one chip. */
-typedef struct explain_chip {
-    explain_case shown;
-    tg_explanation list[EXPLAIN_CAPACITY];
-    int count;
-} explain_chip;
-
 enum { KEY_MEMORY = CLI_KEY_OWN };
 
 static const struct argp_option option_list[] = {
@@ -179,60 +172,6 @@ static int explain_tiles(const explain_case *shown, const explain_options *optio
     return *count > 0 ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-static json_t *make_chip_json(const explain_options *options, const explain_chip *chip)
-{
-    return options->is_advice ? cli_make_tiles_json(&chip->shown, chip->list, chip->count)
-           : chip->count == 1 ? cli_make_explanation_json(&chip->shown, &chip->list[0])
-                              : cli_make_explanations_json(&chip->shown, chip->list, chip->count);
-}
-
-static void print_chip(const explain_options *options, const explain_chip *chip)
-{
-    if (options->is_advice)
-        cli_print_tiles(&chip->shown, chip->list, chip->count);
-    else if (chip->count == 1)
-        cli_print_explanation(&chip->shown, &chip->list[0]);
-    else
-        cli_print_explanations(&chip->shown, chip->list, chip->count);
-}
-
-/* Prints the predicted times of chips side by side. All have the same kernels, for a kernel that is
- * not legal on a chip is explained too. */
-static void print_chips(const explain_chip *chips, int chip_count)
-{
-    explain_case cases[CLI_GPU_MOST];
-    explain_row rows[EXPLAIN_CAPACITY];
-    for (int i = 0; i < chips[0].count; i++) {
-        rows[i] =
-            (explain_row){.kernel = chips[0].list[i].kernel, .traffic = &chips[0].list[i].traffic};
-        for (int c = 0; c < chip_count; c++) {
-            const tg_prediction *prediction = &chips[c].list[i].prediction;
-            rows[i].predicted_s[c] = prediction->is_legal ? prediction->predicted_s : 0.0;
-        }
-    }
-    for (int c = 0; c < chip_count; c++)
-        cases[c] = chips[c].shown;
-    cli_print_side_by_side(cases, chip_count, "counted by the model", rows, chips[0].count);
-}
-
-static int show_chips(const explain_options *options, const explain_chip *chips, int chip_count)
-{
-    if (options->query.has_json && chip_count == 1)
-        return cli_print_json(make_chip_json(options, chips));
-    if (options->query.has_json) {
-        json_t *list = json_array();
-        int is_whole = list != NULL;
-        for (int c = 0; c < chip_count; c++)
-            is_whole = cli_append_json(list, make_chip_json(options, &chips[c])) && is_whole;
-        return cli_print_json(json_pack("{s:o}", "gpus", cli_keep_whole_json(list, is_whole)));
-    }
-    if (chip_count == 1)
-        print_chip(options, chips);
-    else
-        print_chips(chips, chip_count);
-    return CLI_EXIT_OK;
-}
-
 /* Explains kernels of the ladder on chips. */
 static int explain_ladder(const explain_options *options, const tg_problem *problem)
 {
@@ -255,7 +194,9 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
                             ? explain_tiles(&chip->shown, options, chip->list, &chip->count)
                             : explain_kernels(&chip->shown, options, chip->list, &chip->count);
     }
-    return exit_code == CLI_EXIT_OK ? show_chips(options, chips, chip_count) : exit_code;
+    return exit_code == CLI_EXIT_OK
+               ? cli_show_explained(chips, chip_count, options->is_advice, options->query.has_json)
+               : exit_code;
 }
 
 /* Returns the device of the kernels that --kernel names outside the ladder of GPUs; NULL if it
@@ -308,7 +249,8 @@ const struct argp cli_argp_explain = {
            "lost. The shape is then one that `tilegemm bench` takes. Counts of traffic "
            "are exact (docs/model.md derives them); times are estimates.\n\n"
            "An attention, whose text has commas, is shown with its operations and bytes, beside a "
-           "score matrix in memory.\n\n"
+           "score matrix in memory; with --kernel attention_naive, attention_tiled, attention_mma "
+           "or all, or with --gpu, what these rungs do on a chip.\n\n"
            "Examples:\n"
            "  tilegemm explain 1000x1200x800\n"
            "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"
@@ -318,7 +260,8 @@ const struct argp cli_argp_explain = {
            "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
            "  tilegemm explain 65536x65536x65536 --gpu h100 --memory 8G\n"
            "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json\n"
-           "  tilegemm explain 1,8,8,1024,1024,64:causal",
+           "  tilegemm explain 1,8,8,1024,1024,64:causal\n"
+           "  tilegemm explain 1,8,8,1024,1024,64 --kernel all --gpu a100 --gpu h100",
 };
 
 int cli_run_explain(int argc, char **argv)

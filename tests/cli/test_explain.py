@@ -373,8 +373,8 @@ class Explain(unittest.TestCase):
         text = "1,2,2,9,9,8"
         self.refuse(2, "no part of an attention", "1,2")
         self.refuse(2, "does not divide head_count = 3", "1,3,2,9,9,8")
-        self.refuse(2, "--gpu is not for an attention", text, "--gpu", "t4")
-        self.refuse(2, "--kernel is not for an attention", text, "--kernel", "edges")
+        self.refuse(3, "is no rung of attention", text, "--kernel", "edges")
+        self.refuse(2, "multiplies bf16 or fp16", text, "--kernel", "attention_mma")
         for tile in ("8", "auto"):
             self.refuse(2, "--tile is not for an attention", text, "--tile", tile)
         self.refuse(2, "device sim has no attention", text, "--device", "sim")
