@@ -228,7 +228,7 @@ static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
     *add = (tgi_cuda_kernel){.image = "wgmma_add",
                              .grid = {(unsigned)fragments, 1, 1},
                              .block = {ADD_THREADS, 1, 1},
-                             .shared_bytes = 1024 + TGI_FRAGMENT_BYTES + TGI_TERM_BYTES,
+                             .shared_bytes = 1024 + TGI_FRAGMENT_BYTES,
                              .is_early = 1};
     snprintf(add->symbol, TGI_CUDA_SYMBOL_BYTES, "tgi_wgmma_add_%d", cols);
 }

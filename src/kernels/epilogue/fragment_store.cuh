@@ -8,13 +8,8 @@
 
 #include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/tma.cuh"
+#include "kernels/epilogue/fragment_epilogue.cuh"
 #include "kernels/epilogue/line_store.cuh"
-#include "kernels/epilogue/warpgroup_epilogue.cuh"
-
-/* Shared memory of a warpgroup: what it stages of D, two boxes, and terms of the columns. */
-struct tgi_fragment_memory {
-    uint32_t parts, terms;
-};
 
 /* The place of a store among those of a warpgroup. has_before and has_after are 1 if the store
  * before, or after, has the same rows and neighbouring columns. */
@@ -39,7 +34,10 @@ struct tgi_no_repair {
     }
 };
 
-/* Threads store staged FP32 sums of `cols` columns to a D of any type, strides and alignment. */
+/* Threads store staged FP32 sums of `cols` columns to a D of any type, strides and alignment. With
+ * IsSliced they also apply the epilogue, element by element, because products of slices leave few
+ * registers for it. */
+template <int IsSliced>
 static __device__ __forceinline__ void
 tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int cols, uint32_t part)
 {
@@ -49,7 +47,7 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
     const int is_down = target.row == 1 && target.col != 1;
 #pragma unroll 1
     for (int first = 0; first < 32; first += 4) {
-        float value[4];
+        float value[4], c[4];
         int row_of[4], col_of[4]; /* in the staged columns */
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -57,12 +55,19 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
             row_of[i] = is_down ? place : line;
             col_of[i] = is_down ? line : place;
             value[i] = tgi_read_shared_4(tgi_find_sum(part, row_of[i], col_of[i]));
+            if (IsSliced && row_of[i] < target.rows && col_of[i] < target.cols)
+                c[i] = tgi_read_c_fp32(gemm, batch, row + row_of[i], col + col_of[i]);
         }
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (row_of[i] < target.rows && col_of[i] < target.cols)
+        for (int i = 0; i < 4; i++) {
+            if (row_of[i] >= target.rows || col_of[i] >= target.cols)
+                continue;
+            if (IsSliced && !gemm.is_sum_alone)
+                tgi_write_d_fp32(gemm, batch, row + row_of[i], col + col_of[i], value[i], c[i]);
+            else
                 tgi_write_element(target.data, row_of[i] * target.row + col_of[i] * target.col,
                                   target.type, value[i]);
+        }
     }
 }
 
@@ -75,7 +80,7 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_gemm_args &gemm,
 {
     const tgi_store_target target = tgi_find_target(gemm, row, col, batch, cols);
     if (!d.is_lined)
-        tgi_store_elements(gemm, row, col, batch, cols, part);
+        tgi_store_elements<0>(gemm, row, col, batch, cols, part);
     else if (tgi_is_fp8(target.type))
         tgi_store_lines<1>(tgi_find_lines(target, 0), {before, cols / 16 - 1}, part, has_after);
     else
@@ -191,54 +196,23 @@ static __device__ __forceinline__ void tgi_put_part(const tgi_gemm_args &gemm,
     }
 }
 
-/* Applies the epilogue to `cols` columns of staged FP32 sums, few at a time. It is a call, by
- * values: in line it would take the registers of sums that wait. */
-static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm, int row, int col,
-                                                      int batch, int cols, uint32_t box,
-                                                      uint32_t term_memory, int barrier)
-{
-    constexpr int step = 32;
-    tgi_cluster_tile tile = {};
-    tile.row = row;
-    tile.batch = batch;
-#pragma unroll 1
-    for (int first = 0; first < cols; first += step) {
-        const uint32_t own = box + first / step * TGI_BOX_BYTES;
-        float sum[step / 2];
-        tgi_fragment_terms terms;
-        tgi_fragment_c<step / 2, step / 4> c = {};
-        tile.col = col + first;
-        terms.read(gemm, tile);
-        if (tgi_uses_c(gemm))
-            c.read(gemm, tile);
-        /* Without this barrier lanes would read sums that others have yet to repair, or write
-         * terms that others still read. */
-        tgi_named_barrier_sync(barrier, 128);
-        tgi_share_terms<step>(gemm, terms, 0, term_memory, barrier);
-        tgi_take_fp32<step>(own, sum);
-        tgi_apply_terms(gemm, terms, tile, c, term_memory, sum);
-        tgi_activate(gemm, sum);
-        tgi_put_fp32<step>(own, sum, 0);
-    }
-}
-
 /* Stores 64 rows of the columns that are stored together, to any D. Earlier stores may still read
- * shared memory. The sums are overwritten. Those of slices are repaired where they are staged, and
- * have their epilogue after that; those of others are finished. */
+ * shared memory. The sums are overwritten. */
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
-                   tgi_store_turn turn, const tgi_fragment_memory &memory, int barrier,
-                   const Repair &repair)
+tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
+                tgi_store_turn turn, uint32_t parts, int barrier, const Repair &repair)
 {
-    constexpr int IsSliced = Repair::is_on, MayTranspose = !IsSliced;
-    const uint32_t parts = memory.parts;
+    /* Sums of slices have few registers: the epilogue is applied when they are stored. */
+    constexpr int IsSliced = Repair::is_on, MayTranspose = !Repair::is_on;
     const int is_transposed = MayTranspose && args.d.is_transposed;
     const int is_leader = tgi_thread() % 128 == 0;
     /* Shared memory has room for two boxes: one is staged while the other is stored. */
     const int has_two = args.d.is_lined && tgi_find_d_type(args.gemm.problem) != TG_TYPE_FP32;
     const uint32_t other = parts + (~turn.index & 1) * TGI_BOX_BYTES;
     const uint32_t part = parts + has_two * (turn.index & 1) * TGI_BOX_BYTES;
+    if (!IsSliced && !args.gemm.is_sum_alone)
+        tgi_apply_epilogue(args.gemm, tile, sum);
     if (is_leader && has_two && turn.index > 0)
         tgi_tma_store_wait<1>();
     else if (is_leader)
@@ -247,9 +221,6 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[
     tgi_named_barrier_sync(barrier, 128);
     tgi_put_part<MayTranspose, 2 * Count>(args.gemm, args.d, sum, part);
     repair.apply(tile, part);
-    if (IsSliced && !args.gemm.is_sum_alone)
-        tgi_finish_staged(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part, memory.terms,
-                          barrier);
     if (args.d.is_tma_stored)
         tgi_fence_async_proxy();
     /* Without the barrier a box would be stored that other warps still write. */
@@ -258,8 +229,8 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[
     const int are_beside = has_two && !is_transposed;
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
-    if (IsSliced && !args.d.is_tma_stored)
-        tgi_store_elements(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part);
+    if (IsSliced && !(args.gemm.is_sum_alone && args.d.is_tma_stored))
+        tgi_store_elements<1>(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part);
     else if (!args.d.is_tma_stored)
         tgi_store_part(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
                        are_beside && turn.has_before && tile.col <= wide ? other : 0, part,
@@ -268,17 +239,6 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[
         tgi_store_transposed_boxes(args, tile, part);
     else
         tgi_store_boxes<2 * Count>(args, tile, part);
-}
-
-/* Finishes and stores one fragment alone. */
-template <class Args, class Repair, int Count>
-static __device__ __forceinline__ void
-tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
-                    const tgi_fragment_memory &memory, int barrier, const Repair &repair)
-{
-    if (!Repair::is_on && !args.gemm.is_sum_alone)
-        tgi_apply_epilogue(args.gemm, tile, sum);
-    tgi_store_fragment(args, tile, sum, {0, 0, 0}, memory, barrier, repair);
 }
 
 #endif

@@ -47,9 +47,7 @@ struct tgi_feed_transposed : tgi_feed_tma {
     {
         const tgi_stage_release<Shape> release(at.args, at.rank);
         int step = tile.step;
-        tgi_turn<Shape> turn(at, tile);
         do {
-            turn.wait(step);
             const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
             tgi_barrier_wait(stage.full, stage.parity);
             tgi_transposed_rows rows;

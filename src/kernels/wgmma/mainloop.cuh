@@ -6,7 +6,6 @@
 #ifndef TGI_MAINLOOP_CUH
 #define TGI_MAINLOOP_CUH
 
-#include "kernels/epilogue/fragment_store.cuh"
 #include "kernels/ptx/barrier.cuh"
 #include "kernels/ptx/launch.cuh"
 #include "kernels/ptx/opaque.cuh"
@@ -20,12 +19,6 @@ template <class Shape> struct tgi_consumer {
     const tgi_wgmma_args &args;
     const tgi_wgmma_memory<Shape> &memory;
     int rank, group;
-    int has_turns; /* 1: the two warpgroups end the tile one after the other */
-
-    __device__ __forceinline__ tgi_fragment_memory find_fragment_memory(void) const
-    {
-        return {memory.parts + group * TGI_FRAGMENT_BYTES, memory.terms + group * TGI_TERM_BYTES};
-    }
 };
 
 /* A stage, 0: none, its barriers, and the parity of the phase in which it is filled. */
@@ -61,40 +54,6 @@ template <class Shape> struct tgi_stage_release {
         } else if (thread == 0) {
             tgi_barrier_arrive(empty);
         }
-    }
-};
-
-/* The turns of two warpgroups at the end of a tile. The second one waits before the last steps,
- * as many as there are stages, until the first has multiplied them. Tensor cores are busy while
- * the first warpgroup finishes its rows, and while the second does, since the first is as far
- * ahead in the next tile. */
-template <class Shape> struct tgi_turn {
-    static constexpr int barrier = 3; /* its named barrier, after those of the warpgroups */
-    int step;                         /* the step before which this warpgroup waits */
-
-    __device__ __forceinline__ tgi_turn(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile)
-        : step(Shape::group_count == 2 && at.has_turns && at.group == 1
-                   ? tile.step_end - Shape::stages
-                   : INT32_MAX)
-    {
-    }
-
-    /* Waits if this is the step. The caller has then given back all stages before it: the first
-     * warpgroup would wait for a stage that it kept. */
-    __device__ __forceinline__ void wait(int now)
-    {
-        if (Shape::group_count == 1 || now < step)
-            return;
-        tgi_named_barrier_sync(barrier, 2 * TGI_WARPGROUP);
-        step = INT32_MAX;
-    }
-
-    /* Ends the first warpgroup's turn. It hardly waits: its last stage was filled when the second
-     * one had given all but these stages back. */
-    static __device__ __forceinline__ void end(const tgi_consumer<Shape> &at)
-    {
-        if (Shape::group_count == 2 && at.has_turns && at.group == 0)
-            tgi_named_barrier_sync(barrier, 2 * TGI_WARPGROUP);
     }
 };
 
@@ -149,16 +108,9 @@ tgi_add_steps(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
     const int whole_end = min(tile.step_end, args.work.step_count - tgi_is_short(args));
     uint32_t used = 0; /* the barrier of the stage that is being multiplied; 0: none */
     int step = tile.step;
-    tgi_turn<Shape> turn(at, tile);
 #pragma unroll 1
     while (step < whole_end || deferred.left > 0) {
         if (step < whole_end) {
-            if (Shape::group_count == 2 && step >= turn.step) {
-                tgi_wgmma_wait<0>();
-                release(used);
-                used = 0;
-                turn.wait(step);
-            }
             const tgi_wgmma_stage stage = tgi_find_stage<Shape>(memory, ring);
             tgi_barrier_wait(stage.full, stage.parity);
             tgi_multiply_stage<Shape, 1>(stage.data, at.group, 0, 0, sum);
@@ -289,9 +241,7 @@ tgi_sum_promoted(const tgi_consumer<Shape> &at, const tgi_cluster_tile &tile,
 {
     const tgi_stage_release<Shape> release(at.args, at.rank);
     int step = tile.step;
-    tgi_turn<Shape> turn(at, tile);
     do {
-        turn.wait(step);
         const tgi_wgmma_stage stage = tgi_find_stage<Shape>(at.memory, ring);
         runs.begin_step(at, tile, step, sum);
         tgi_barrier_wait(stage.full, stage.parity);

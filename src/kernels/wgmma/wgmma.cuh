@@ -129,13 +129,14 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
 
-/* Returns 1 for whole tiles of the kinds that are met most, whose stores have code of their own:
- * D's rows are lines, FP32 where the operands are, else of 16 bits. */
+/* Returns 1 for whole tiles of the kinds that are met most, which have code of their own: D is the
+ * sum, its rows are lines, FP32 where the operands are, else of 16 bits. */
 static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &args, int is_wide)
 {
     const tg_type type = tgi_find_d_type(args.gemm.problem);
-    return (args.d.is_tma_stored || (args.d.is_lined && !is_wide)) && !args.d.is_transposed &&
-           args.work.cluster_parts == 1 && (type == TG_TYPE_FP32) == is_wide && !tgi_is_fp8(type);
+    return args.gemm.is_sum_alone && (args.d.is_tma_stored || (args.d.is_lined && !is_wide)) &&
+           !args.d.is_transposed && args.work.cluster_parts == 1 &&
+           (type == TG_TYPE_FP32) == is_wide && !tgi_is_fp8(type);
 }
 
 /* Sends the sums of a tile whose k the cluster shares out to the blocks that add them, and waits
@@ -168,24 +169,17 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
     typename Shape::deferred deferred;
     for (int i = schedule.begin(); i < schedule.end(); i = schedule.next(i)) {
         const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
+        const tgi_consumer<Shape> at = {args, memory, rank, group};
         tgi_cluster_tile tile = schedule.tile(i);
-        const int has_epilogue =
-            !args.gemm.is_sum_alone && args.work.cluster_parts == 1 && tile.split < 0;
-        /* A sum alone is stored too soon for turns to pay. */
-        const int has_turns = has_epilogue && tile.step_end - tile.step > Shape::stages;
-        const tgi_consumer<Shape> at = {args, memory, rank, group, has_turns};
-        tgi_fragment_terms terms = {};
-        if (!feed::is_sliced && has_epilogue) {
+        if (!feed::is_sliced && !args.gemm.is_sum_alone && args.work.cluster_parts == 1 &&
+            tile.split < 0) {
             tgi_cluster_tile own = tile;
             own.row += group * TGI_BLOCK_LINES;
             tgi_fetch_for_epilogue(args.gemm, own, Shape::cols);
-            if (Shape::reads_ahead)
-                terms.read(args.gemm, own);
         }
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
         feed::template sum<Shape>(at, tile, ring, repair, deferred, sum);
-        tgi_turn<Shape>::end(at);
         tgi_pin_sums(sum[0]);
         if (feed::is_sliced) /* sums of slices leave no registers for the tile */
             tile = schedule.tile(tgi_make_opaque(i));
@@ -198,29 +192,23 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         if (tile.split >= 0) {
             tgi_write_partial_tiles<Shape::cols>(args, tile.split, tile.part, group,
                                                  Shape::group_count, sum[0]);
-        } else {
-            const int is_plain = tgi_is_plain_store(args, Shape::is_wide);
+        } else if (tgi_is_plain_store(args, Shape::is_wide)) {
             /* Few steps would not hide it. */
-            const int is_later = Shape::may_defer && is_plain && args.d.is_tma_stored &&
+            const int is_later = Shape::may_defer && args.d.is_tma_stored &&
                                  schedule.next(i) < schedule.end() &&
                                  tgi_is_same_problem(schedule, given, i, schedule.next(i)) &&
                                  args.work.step_count >= deferred.part_count;
-            if (!is_plain || !args.gemm.is_sum_alone) {
-                tgi_cluster_tile base = tile;
-                base.row = row;
-                tgi_finish_fragments<Shape>(at, base, terms, sum[0], repair, is_later);
-            }
             if (is_later) {
                 deferred.begin(tile, sum[0], tgi_find_d_type(args.gemm.problem));
                 continue;
             }
-            if (is_plain && args.gemm.is_sum_alone) {
-                if (Shape::is_wide || args.d.is_tma_stored)
-                    tgi_store_tile_boxes<Shape::is_wide>(args, tile, sum[0], part, group + 1,
-                                                         repair);
-                else
-                    tgi_store_tile_lines(args.gemm, tile, sum[0], part);
-            }
+            if (Shape::is_wide || args.d.is_tma_stored)
+                tgi_store_tile_boxes<Shape::is_wide>(args, tile, sum[0], part, group + 1, repair);
+            else
+                tgi_store_tile_lines(args.gemm, tile, sum[0], part);
+        } else {
+            tile.row = row;
+            tgi_finish_partial_tiles<Shape>(args, tile, group, memory.stages, part, sum[0], repair);
         }
         deferred = {}; /* its old value would occupy registers up to here */
     }

@@ -25,14 +25,14 @@ static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &ar
     tile.row += index / col_count * 64;
     tile.col += index % col_count * Cols;
     const uint32_t part = (tgi_shared_address(shared) + 1023) & ~1023u;
-    const tgi_fragment_memory memory = {part, part + TGI_FRAGMENT_BYTES};
+    const tgi_store_turn alone = {0, 0, 0};
     if (Cols == 64 && args.slice_count > 0) {
         tgi_slice_repair repair(args);
         if (args.b_slices.ranges)
             repair.find_rows(tile);
-        tgi_finish_fragment(args, tile, sum, memory, 1, repair);
+        tgi_finish_part(args, tile, sum, alone, part, 1, repair);
     } else {
-        tgi_finish_fragment(args, tile, sum, memory, 1, tgi_no_repair(args));
+        tgi_finish_part(args, tile, sum, alone, part, 1, tgi_no_repair(args));
     }
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();

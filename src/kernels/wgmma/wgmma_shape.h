@@ -6,12 +6,11 @@
 #define TGI_WGMMA_SHAPE_H
 
 #include "kernels/epilogue/fragment_output.h"
-#include "kernels/epilogue/warpgroup_terms.h"
 
 /* A step of k is 128 bytes of each line, or a chunk of its slices. Shared memory holds stages of A
- * and B, what each warpgroup that multiplies (all but one) stages of D and its terms, the alignment
- * of the first stage, and two barriers a stage. Lines of B across k come in whole boxes of 64. They
- * leave room for a stage less where they have more lines than the tile. */
+ * and B, what each warpgroup that multiplies (all but one) stages of D, the alignment of the first
+ * stage, and two barriers a stage. Lines of B across k come in whole boxes of 64, which leave room
+ * for a stage less where they have more lines than the tile. */
 #define TGI_WGMMA_STEP_BYTES 128
 #define TGI_WGMMA_PRODUCT_BYTES 32 /* bytes of k that an instruction multiplies */
 #define TGI_WGMMA_STEP_PRODUCTS (TGI_WGMMA_STEP_BYTES / TGI_WGMMA_PRODUCT_BYTES)
@@ -22,6 +21,6 @@
     (1024 + 8 +                                                                                    \
      TGI_WGMMA_STAGES(stages, cols, is_across) *                                                   \
          ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes) + 16) +            \
-     ((threads) / 128 - 1) * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES))
+     ((threads) / 128 - 1) * TGI_FRAGMENT_BYTES)
 
 #endif
