@@ -203,6 +203,24 @@ int cli_parse_int(const char *option, const char *text, int low, int high, int *
     return 1;
 }
 
+int cli_parse_bytes(const char *option, const char *text, int64_t *bytes)
+{
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    const double number = strtod(text, &end);
+    const char *unit = end != text && *end ? strchr(units, *end) : NULL;
+    const double value = number * (unit ? (double)(INT64_C(1024) << 10 * (unit - units)) : 1);
+    if (end == text || (unit ? end[1] : *end) || !(value >= 1 && value < 0x1p62)) {
+        cli_print_error(
+            "%s = '%s' is not a size of 1 byte or more; pass bytes, or a number with K, "
+            "M, G or T (1024, 1024^2, ...): 8G",
+            option, text);
+        return 0;
+    }
+    *bytes = (int64_t)value;
+    return 1;
+}
+
 int cli_parse_double(const char *option, const char *text, double low, double high, double *value)
 {
     char *end = NULL;

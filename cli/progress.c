@@ -32,6 +32,7 @@ void cli_start_progress(cli_progress *progress, const char *label)
         return;
     cli_end_progress(progress);
     progress->label = label;
+    progress->start_share = progress->gflop_count = 0;
     progress->start_s = progress->shown_s = cli_read_clock();
 }
 
@@ -44,8 +45,11 @@ void cli_show_progress(cli_progress *progress, int64_t done, int64_t total)
         return;
     double share = total > 0 ? (double)done / (double)total : 1;
     fprintf(stderr, "\r%s: %3.0f %%", progress->label, 100 * share);
-    if (share > 0)
-        fprintf(stderr, ", %.0f s left", (now_s - progress->start_s) * (1 - share) / share);
+    const double share_per_s = (share - progress->start_share) / (now_s - progress->start_s);
+    if (share_per_s > 0 && progress->gflop_count > 0)
+        fprintf(stderr, ", %.4g GFLOP/s", share_per_s * progress->gflop_count);
+    if (share_per_s > 0)
+        fprintf(stderr, ", %.0f s left", (1 - share) / share_per_s);
     fprintf(stderr, "\033[K");
     fflush(stderr);
     progress->shown_s = now_s;

@@ -15,6 +15,8 @@
 typedef struct cli_progress {
     const char *label; /* "reading A.mtx"; not owned */
     double start_s, shown_s;
+    double start_share; /* share that was done before the start */
+    double gflop_count; /* operations of the whole work; 0: no rate is shown */
     int is_terminal, is_shown;
 } cli_progress;
 
@@ -27,9 +29,9 @@ cli_progress cli_make_progress(int is_quiet);
 /* Begins new work, and wipes the line of the work before. */
 void cli_start_progress(cli_progress *progress, const char *label);
 
-/* Shows `done` of `total` (0 <= done <= total) and the seconds that the rest takes at the rate so
- * far, a few times a second at most. This function, cli_start_progress and cli_end_progress allow a
- * NULL progress. */
+/* Shows `done` of `total` (0 <= done <= total), the rate so far and the seconds that the rest takes
+ * at that rate, a few times a second at most. This function, cli_start_progress and
+ * cli_end_progress allow a NULL progress. */
 void cli_show_progress(cli_progress *progress, int64_t done, int64_t total);
 
 /* Wipes the line. */

@@ -41,7 +41,8 @@ function(tg_add_page page)
     set(folder "${CMAKE_CURRENT_BINARY_DIR}/page")
     file(MAKE_DIRECTORY "${folder}")
     # The planner with the planning half of the families of GPU kernels.
-    set(c_sources page/model.c cli/fields.c src/core/arch.c src/core/problem_arguments.c
+    set(c_sources page/model.c cli/fields.c src/core/arch.c src/core/attention_problem.c
+        src/core/problem_arguments.c
         src/core/kernels.c src/core/overlap.c src/core/problem.c src/core/refusal.c
         src/core/status.c src/core/structs.c src/core/types.c src/core/validate.c
         src/plan/proposal.c src/plan/candidates.c src/plan/refused_problem.c)

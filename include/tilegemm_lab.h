@@ -10,7 +10,7 @@
 #ifndef TILEGEMM_LAB_H
 #define TILEGEMM_LAB_H
 
-#include "tilegemm.h"
+#include "tilegemm_attention.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,6 +35,11 @@ TG_API int tg_get_kernel_count(void);
 /* Fills *info with row `index` (0 .. count - 1) as `context` (NULL: the default) sees it. Errors:
  * INVALID_ARGUMENT, and those of the default context. */
 TG_API tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_info *info);
+
+/* Do the same for the rungs of attention, which the simulator alone runs: their device is "sim",
+ * the tile is the queries of a block and the largest head, ladder_rung counts from 1. */
+TG_API int tg_get_attention_rung_count(void);
+TG_API tg_status tg_get_attention_rung(const tg_context *context, int index, tg_kernel_info *info);
 
 /* The reasons why a row does not run a problem. A later value means that the row came nearer to
  * taking it. */
@@ -196,6 +201,16 @@ typedef struct tg_explanation {
 TG_API tg_status tg_explain_kernel(const tg_chip *chip, const char *kernel, int tile, int64_t m,
                                    int64_t n, int64_t k, tg_explanation *explanation);
 
+/* Explains a rung of attention on a chip: attention_naive, attention_tiled, attention_mma, or a row
+ * of these families with its type and largest head. It takes tensors without gaps and a causal mask
+ * or none; data are ignored. In the counts tile_rows are the queries of a block, tile_cols the
+ * largest head, tile_depth the keys of a step; naive_read_elems is what attention_naive reads;
+ * useful_flops counts the pairs that the mask lets through. Times are those of a roofline. Errors:
+ * INVALID_ARGUMENT, UNKNOWN_NAME, UNSUPPORTED (an attention that the rung does not take), and those
+ * of tg_create_attention_plan. */
+TG_API tg_status tg_explain_attention(const tg_chip *chip, const char *kernel,
+                                      const tg_attention *attention, tg_explanation *explanation);
+
 /* Measures the peak of `thread_count` CPU threads with a loop of independent FMAs on registers, in
  * the context's (NULL: the default's) best instruction set for `type` (BF16 counts its dot-product
  * instruction where there is one; FP16 is computed as FP32). On a GPU the whole device is measured,
@@ -218,6 +233,38 @@ TG_API tg_status tg_time_calls(const tg_context *context, tg_timed_call *call, v
  * Errors: those of tg_execute_plan, INVALID_ARGUMENT (count < 1), UNSUPPORTED (no GPU). */
 TG_API tg_status tg_time_bare_launch(const tg_plan *plan, const tg_buffers *buffers, int64_t count,
                                      double *elapsed_s);
+
+/* Limits of the panels of a product. */
+typedef struct tg_panel_limits {
+    int64_t memory_bytes; /* for the elements of A, B, C and D at once; 0: no limit */
+    double flop_count;    /* a panel takes about as many at most; 0: no limit */
+    int buffer_count;     /* 1, or 2: the next panel's operands lie beside those in use */
+} tg_panel_limits;
+
+/* A product cut into panels of D, where memory does not hold it at once. A panel has rows and
+ * columns of one batch entry and all of k, or several whole entries. Of an entry that is cut, one
+ * operand's panel is held while those of the other stream past it. */
+typedef struct tg_panels {
+    int64_t batch_count, row_count, col_count; /* sizes of a panel; the last ones may be smaller */
+    int64_t row_panel_count, col_panel_count;  /* panels of a batch entry */
+    int64_t panel_count;                       /* panels in all; 0 if D is empty */
+    int is_b_held;                             /* 1: columns of op(B); 0: rows of op(A) */
+    double memory_bytes;                       /* the panels in use take as many at most */
+    /* Bytes of A, B and C, and of D, in all panels. A matrix that serves a batch counts for each of
+     * its entries. */
+    double read_bytes, written_bytes;
+} tg_panels;
+
+/* Chooses the panels that read the fewest bytes. Data pointers are not looked at. Errors:
+ * INVALID_ARGUMENT (also a limit below what one element of D needs), and those of
+ * tg_create_plan. */
+TG_API tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *limits,
+                                  tg_panels *panels);
+
+/* Sets *panel to the problem of panel `index` (0 .. panel_count - 1), in the order in which fewest
+ * bytes are read. Errors: INVALID_ARGUMENT. */
+TG_API tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,
+                              tg_problem *panel);
 
 /* Convert an element of a 16-bit or an FP8 type to FP32 and back, for filling and reading
  * matrices. The bits of an FP8 type are the low 8. Numbers are rounded to the nearest, ties to

@@ -58,7 +58,7 @@ typedef struct tg_simulated_line {
 typedef struct tg_trace_access {
     unsigned thread_x, thread_y;
     int line;
-    char space; /* 'A', 'B', 'D', or 'S' for shared memory */
+    char space; /* 'A', 'B', 'D', 'S' for shared memory; see tg_simulate_attention */
     int is_write, elem_count;
     int64_t index; /* first element: row-major, or words from the start of shared memory */
 } tg_trace_access;
@@ -170,6 +170,15 @@ typedef struct tg_simulation {
  * undefined. Simulations wait for each other. */
 TG_API tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, int64_t n,
                                     int64_t k, const tg_simulation **simulation);
+
+/* Runs a rung of attention, which options->kernel names as for tg_explain_attention, on the data of
+ * `attention`: host pointers, Q, K and V at multiples of 16 bytes. The options' tile, a, b and d
+ * are not read. All blocks run. In traces and requests Q, K, V and D have those letters; the scores
+ * of attention_naive, which are the simulator's own, are W. Errors: those of tg_simulate_kernel
+ * (UNSUPPORTED also above work_limit multiply-adds) and of tg_explain_attention. */
+TG_API tg_status tg_simulate_attention(const tg_simulation_options *options,
+                                       const tg_attention *attention,
+                                       const tg_simulation **simulation);
 TG_API void tg_destroy_simulation(const tg_simulation *simulation);
 
 #ifdef __cplusplus

@@ -100,6 +100,19 @@ void EXPORT(set_chip_name)(void)
     strncpy(chip.name, text, sizeof chip.name - 1);
 }
 
+/* Tells an explanation, or the reason why there is none as "error". */
+static void tell_explained(tg_status status, const tg_explanation *explanation)
+{
+    if (status != TG_STATUS_OK) {
+        tell_text("error", tg_get_error_detail());
+        return;
+    }
+    tell(cli_kernel_fields, explanation);
+    tell(cli_count_fields, &explanation->traffic);
+    tell(cli_reuse_fields, &explanation->traffic);
+    tell(cli_prediction_fields, &explanation->prediction);
+}
+
 /* Tells what the kernel named by the text does on the chip. If it cannot run, tells the reason as
  * "error". */
 void EXPORT(tell_explanation)(int tile, double m, double n, double k)
@@ -107,14 +120,22 @@ void EXPORT(tell_explanation)(int tile, double m, double n, double k)
     tg_explanation explanation;
     tg_status status =
         tg_explain_kernel(&chip, text, tile, (int64_t)m, (int64_t)n, (int64_t)k, &explanation);
-    if (status != TG_STATUS_OK) {
-        tell_text("error", tg_get_error_detail());
-        return;
-    }
-    tell(cli_kernel_fields, &explanation);
-    tell(cli_count_fields, &explanation.traffic);
-    tell(cli_reuse_fields, &explanation.traffic);
-    tell(cli_prediction_fields, &explanation.prediction);
+    tell_explained(status, &explanation);
+}
+
+/* Tells what the rung of attention named by the text does on the chip with one batch entry of
+ * `heads` heads. Tells the reason as "error" if it takes none such. */
+void EXPORT(tell_attention)(double heads, double m, double n, double head_size)
+{
+    const tg_type type = strcmp(text, "attention_mma") == 0 ? TG_TYPE_BF16 : TG_TYPE_FP32;
+    tg_attention attention;
+    tg_explanation explanation;
+    tg_status status =
+        tg_init_attention(&attention, sizeof attention, type, 1, (int64_t)heads, (int64_t)heads,
+                          (int64_t)m, (int64_t)n, (int64_t)head_size);
+    if (status == TG_STATUS_OK)
+        status = tg_explain_attention(&chip, text, &attention, &explanation);
+    tell_explained(status, &explanation);
 }
 
 /* Returns the numbers of the threads that form the elements of a block's tile, row by row, for the

@@ -49,7 +49,7 @@ static int load_inputs(attention_job *job, tg_type *type)
         code =
             cli_choose_type(files, 3, TG_TYPE_FP64, "--type fp32 for integers", type, &job->error);
     const tg_type sum_type = *type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
-    job->memory = cli_read_memory();
+    job->memory = cli_read_memory(0);
     for (int i = 0; i < CLI_ATTENTION_FILE_COUNT && code == CLI_EXIT_OK; i++) {
         if (job->options.paths[i])
             code = cli_load_matrix(&job->files[i], i <= CLI_ATTENTION_V ? *type : sum_type,
@@ -112,7 +112,7 @@ static int run_attention(attention_job *job)
         return cli_fail_status(&job->error, status);
     result->kernel = tg_get_attention_kernel(job->plan);
     const tg_attention *a = &result->attention;
-    int code = cli_open_array_output(&job->output, a->type, result->sizes, result->dim_count,
+    int code = cli_open_array_output(&job->output, a->type, result->sizes, result->dim_count, 0,
                                      &job->memory, &job->error);
     if (code == CLI_EXIT_OK)
         code = execute(job);

@@ -367,7 +367,7 @@ int cli_make_contenders(const bench_options *options, tg_context *context, bench
 
 int cli_check_memory(bench_result *result, double needed_bytes)
 {
-    double free_bytes = (double)cli_read_memory().left_bytes;
+    double free_bytes = (double)cli_read_memory(0).left_bytes;
     if (needed_bytes < 0.9 * free_bytes)
         return 1;
     for (int i = 0; i < result->contender_count; i++) {

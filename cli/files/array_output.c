@@ -32,16 +32,23 @@ static int count_bytes(tg_type type, const int64_t *sizes, int dim_count, int64_
                          tg_get_type_name(type));
 }
 
-int cli_open_array_output(cli_array_output *output, tg_type type, const int64_t *sizes,
-                          int dim_count, cli_memory *memory, cli_file_error *error)
+int cli_size_array_output(cli_array_output *output, tg_type type, const int64_t *sizes,
+                          int dim_count, cli_file_error *error)
 {
-    int64_t bytes;
     if (dim_count != 2 && output->format == CLI_FORMAT_MTX)
         return cli_fail_file(error, CLI_EXIT_USAGE,
                              "%.300s would hold an array of %d dimensions, and a .mtx file holds a "
                              "matrix; end its name with .npy",
                              output->path, dim_count);
-    int code = count_bytes(type, sizes, dim_count, &bytes, error);
+    return count_bytes(type, sizes, dim_count, &output->bytes, error);
+}
+
+int cli_open_array_output(cli_array_output *output, tg_type type, const int64_t *sizes,
+                          int dim_count, int64_t tail_bytes, cli_memory *memory,
+                          cli_file_error *error)
+{
+    int code = cli_size_array_output(output, type, sizes, dim_count, error);
+    const int64_t bytes = output->bytes;
     if (code == CLI_EXIT_OK && output->format == CLI_FORMAT_MTX)
         code = cli_reserve_memory(memory, bytes, "D", error);
     if (code == CLI_EXIT_OK)
@@ -49,7 +56,7 @@ int cli_open_array_output(cli_array_output *output, tg_type type, const int64_t 
     if (code != CLI_EXIT_OK)
         return code;
     if (output->format == CLI_FORMAT_NPY) {
-        code = cli_map_output(&output->file, bytes + CLI_NPY_HEADER_BYTES, error);
+        code = cli_map_output(&output->file, bytes + CLI_NPY_HEADER_BYTES + tail_bytes, error);
         if (code != CLI_EXIT_OK)
             return code;
         cli_format_npy_header(type, sizes, dim_count, output->file.map);
@@ -61,6 +68,22 @@ int cli_open_array_output(cli_array_output *output, tg_type type, const int64_t 
                                  (long long)bytes);
     }
     return CLI_EXIT_OK;
+}
+
+int cli_keep_array_output(cli_array_output *output, cli_file_error *error)
+{
+    return cli_keep_output(&output->file, CLI_NPY_HEADER_BYTES + output->bytes, error);
+}
+
+int cli_reopen_array_output(cli_array_output *output, cli_file_error *error)
+{
+    return cli_reopen_output(output->path, &output->file, error);
+}
+
+void cli_resume_array_output(cli_array_output *output)
+{
+    output->file.final_bytes = CLI_NPY_HEADER_BYTES + output->bytes;
+    output->data = (char *)output->file.map + CLI_NPY_HEADER_BYTES;
 }
 
 int cli_write_array_output(cli_array_output *output, const tg_matrix *d, cli_progress *progress,

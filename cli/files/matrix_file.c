@@ -64,6 +64,7 @@ static int map_file(const char *path, cli_matrix_file *file, cli_file_error *err
         code = cli_fail_file(error, CLI_EXIT_USAGE, "%s: the file is empty", path);
     } else {
         file->map_bytes = info.st_size;
+        file->modified_ns = info.st_mtim.tv_sec * INT64_C(1000000000) + info.st_mtim.tv_nsec;
         file->map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (file->map == MAP_FAILED) {
             file->map = NULL;

@@ -26,7 +26,8 @@ typedef struct cli_matrix_file {
     cli_file_format format;
     void *map; /* the file, read-only */
     int64_t map_bytes;
-    void *owned;     /* elements that could not stay in the map, or NULL */
+    int64_t modified_ns; /* time of its last change, since 1970 */
+    void *owned;         /* elements that could not stay in the map, or NULL */
     cli_array array; /* after opening a .npy file as stored; after loading in the type asked for */
 } cli_matrix_file;
 

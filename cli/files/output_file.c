@@ -166,6 +166,68 @@ int cli_map_output(cli_output *output, int64_t bytes, cli_file_error *error)
     return CLI_EXIT_OK;
 }
 
+int cli_keep_output(cli_output *output, int64_t final_bytes, cli_file_error *error)
+{
+    /* The journal reaches the disk before the name that promises one. */
+    if (fsync(fileno(output->stream)) != 0 || cli_keep_temporary_file(output->target) != 0)
+        return cli_fail_output(output, errno, error);
+    output->final_bytes = final_bytes;
+    return CLI_EXIT_OK;
+}
+
+/* Maps the file of `fd`, which stayed. */
+static int map_kept(cli_output *output, int fd, cli_file_error *error)
+{
+    struct stat found;
+    if (fstat(fd, &found) != 0)
+        return cli_fail_output(output, errno, error);
+    if (!S_ISREG(found.st_mode) || found.st_size == 0)
+        return cli_fail_file(error, CLI_EXIT_USAGE,
+                             "%s.partial: not the file of a run that was interrupted; move it away",
+                             output->target);
+    void *map = mmap(NULL, (size_t)found.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return cli_fail_output(output, errno, error);
+    output->map = map;
+    output->map_bytes = found.st_size;
+    return CLI_EXIT_OK;
+}
+
+int cli_reopen_output(const char *path, cli_output *output, cli_file_error *error)
+{
+    struct stat old;
+    *output = (cli_output){.path = path};
+    int code = find_target(output, &old, error);
+    if (code != CLI_EXIT_OK)
+        return code;
+    int fd = cli_reopen_temporary_file(output->target);
+    if (fd < 0 && errno == EWOULDBLOCK)
+        code = cli_fail_file(error, CLI_EXIT_WRONG,
+                             "%s.partial: another run writes it; wait for its end", output->target);
+    else if (fd < 0 && errno != ENOENT)
+        code = cli_fail_file(error, CLI_EXIT_USAGE, "%s.partial: cannot open it: %s; move it away",
+                             output->target, strerror(errno));
+    if (fd >= 0)
+        code = map_kept(output, fd, error);
+    if (code == CLI_EXIT_OK && fd >= 0) {
+        output->stream = fdopen(fd, "r+");
+        if (!output->stream)
+            code = cli_fail_output(output, errno, error);
+    }
+    if (code == CLI_EXIT_OK && output->stream)
+        return code;
+    if (fd >= 0 && !output->stream)
+        close(fd);
+    cli_discard_output(output);
+    return code;
+}
+
+void cli_give_up_output(cli_output *output)
+{
+    if (output->final_bytes)
+        cli_give_up_temporary_file();
+}
+
 static void unmap(cli_output *output)
 {
     if (output->map)
@@ -177,7 +239,9 @@ int cli_commit_output(cli_output *output, cli_file_error *error)
 {
     unmap(output);
     /* The name must not reach the disk before the contents. */
-    int is_written = fflush(output->stream) == 0 && fsync(fileno(output->stream)) == 0;
+    int is_written =
+        fflush(output->stream) == 0 && fsync(fileno(output->stream)) == 0 &&
+        (!output->final_bytes || ftruncate(fileno(output->stream), output->final_bytes) == 0);
     int number = errno;
     if (fclose(output->stream) != 0 && is_written) {
         is_written = 0;

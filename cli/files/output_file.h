@@ -24,6 +24,7 @@ typedef struct cli_output {
     FILE *stream;     /* stream of the temporary file */
     void *map;        /* after cli_map_output */
     int64_t map_bytes;
+    int64_t final_bytes; /* size of the whole file, once it stays; 0: it does not */
 } cli_output;
 
 /* Creates the temporary file. An existing `path` must be a regular file that may be written, in a
@@ -35,11 +36,25 @@ int cli_open_output(const char *path, cli_output *output, cli_file_error *error)
  * Returns a cli_exit. */
 int cli_map_output(cli_output *output, int64_t bytes, cli_file_error *error);
 
+/* Gives the mapped file the target's name and ".partial". From then on it stays, whatever ends the
+ * process, until it is committed or given up. `final_bytes` is its size once it is committed: what
+ * lies behind is then cut off. Returns a cli_exit. */
+int cli_keep_output(cli_output *output, int64_t final_bytes, cli_file_error *error);
+
+/* Opens and maps the file that stayed of an earlier run for this path. output->map is NULL if there
+ * is none. The caller checks what the file holds, then sets output->final_bytes. Returns a
+ * cli_exit. */
+int cli_reopen_output(const char *path, cli_output *output, cli_file_error *error);
+
+/* Makes a file that would stay one that cli_discard_output removes. */
+void cli_give_up_output(cli_output *output);
+
 /* Writes all to the disk and gives the file its name. On failure the temporary file is removed.
  * Returns a cli_exit. */
 int cli_commit_output(cli_output *output, cli_file_error *error);
 
-/* Removes the temporary file; does nothing after a commit, on a failed or a zeroed output. */
+/* Removes the temporary file, unless it stays; does nothing after a commit, on a failed or a zeroed
+ * output. */
 void cli_discard_output(cli_output *output);
 
 /* Describes a failed write to the stream, for errno `number`. Returns a cli_exit. */

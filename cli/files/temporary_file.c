@@ -20,6 +20,9 @@ enum { try_count = 16, digit_count = 16, suffix_length = 5 + digit_count };
  * flag is cleared before the name goes, so that no moment leaves a file behind. */
 static char armed_path[PATH_MAX];
 static volatile sig_atomic_t is_armed;
+/* The signal handler says where a file stays. Empty: none does. */
+static char kept_text[PATH_MAX + 160];
+static volatile sig_atomic_t kept_bytes;
 
 /* Everything that this function calls is safe in a signal handler. */
 static void remove_and_end(int number)
@@ -33,6 +36,8 @@ static void remove_and_end(int number)
         number = SIGBUS; /* stderr is closed: nobody can be told */
     if (is_armed)
         unlink(armed_path);
+    if (kept_bytes && write(STDERR_FILENO, kept_text, (size_t)kept_bytes) < 0)
+        kept_bytes = 0;
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns, which has all signals blocked */
 }
@@ -157,11 +162,70 @@ int cli_create_temporary_file(const char *target, mode_t mode)
     return -1;
 }
 
+/* Writes the path under which the file of a target stays. Returns 0 if it is too long. */
+static int find_kept(const char *target, char path[PATH_MAX])
+{
+    char stem[PATH_MAX];
+    return find_stem(target, stem) && snprintf(path, PATH_MAX, "%s.partial", stem) < PATH_MAX;
+}
+
+/* From now on the file of that path is the one that is renamed or removed. */
+static void hold_kept(const char *path)
+{
+    is_armed = 0;
+    memcpy(armed_path, path, strlen(path) + 1);
+    kept_bytes = snprintf(kept_text, sizeof kept_text,
+                          "%s: interrupted; what is done is in %s, and the same command goes on "
+                          "from there\n",
+                          program_invocation_name, armed_path);
+}
+
+int cli_keep_temporary_file(const char *target)
+{
+    char path[PATH_MAX];
+    if (!find_kept(target, path)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    /* Another run may have got that name since this one looked. Not every file system can tell. */
+    if (renameat2(AT_FDCWD, armed_path, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
+        ((errno != EINVAL && errno != ENOSYS) || rename(armed_path, path) != 0))
+        return -1;
+    hold_kept(path);
+    return 0;
+}
+
+int cli_reopen_temporary_file(const char *target)
+{
+    char path[PATH_MAX];
+    int fd = -1;
+    errno = ENOENT; /* a path that is too long has no such file */
+    if (find_kept(target, path))
+        fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(fd);
+        errno = EWOULDBLOCK;
+        return -1;
+    }
+    set_signals(1);
+    hold_kept(path);
+    return fd;
+}
+
+void cli_give_up_temporary_file(void)
+{
+    is_armed = kept_bytes > 0;
+    kept_bytes = 0;
+}
+
 int cli_rename_temporary_file(const char *target)
 {
     if (rename(armed_path, target) != 0)
         return -1;
     is_armed = 0;
+    kept_bytes = 0;
     return 0;
 }
 
@@ -170,5 +234,6 @@ void cli_remove_temporary_file(void)
     if (is_armed)
         unlink(armed_path);
     is_armed = 0;
+    kept_bytes = 0;
     set_signals(0);
 }

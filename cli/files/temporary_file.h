@@ -22,10 +22,23 @@
  * errno set. On success the caller ends with cli_remove_temporary_file. */
 int cli_create_temporary_file(const char *target, mode_t mode);
 
+/* Renames the file to the target's name and ".partial", under which it stays whatever ends the
+ * process; a signal then also says so. Returns 0, or -1 with errno set. */
+int cli_keep_temporary_file(const char *target);
+
+/* Opens the file that stayed of a process that has ended. Returns a descriptor, or -1 with errno
+ * set: ENOENT if there is none, EWOULDBLOCK if a process still writes it. On success the caller
+ * ends with cli_remove_temporary_file. */
+int cli_reopen_temporary_file(const char *target);
+
+/* Makes a file that would stay one that is removed. */
+void cli_give_up_temporary_file(void);
+
 /* Renames the file to `target`. Returns 0, or -1 with errno set, and the file then still exists. */
 int cli_rename_temporary_file(const char *target);
 
-/* Removes the file, unless it has been renamed, and leaves the signals to their default actions. */
+/* Removes the file, unless it stays or has been renamed, and leaves the signals to their default
+ * actions. */
 void cli_remove_temporary_file(void);
 
 #endif /* TG_CLI_TEMPORARY_FILE_H */

@@ -6,6 +6,7 @@
 #include "json_output.h"
 
 #include <argp.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,17 +15,13 @@
 typedef struct explain_options {
     cli_query query; /* tile 0: every row of the table */
     int is_advice;
+    int64_t memory_bytes; /* 0: no panels are asked for */
 } explain_options;
 
 static const char default_chip[] = "h200";
 static const char default_advice[] = "edges", example[] = "1000x1200x800";
 
-/* The kernels of one chip. */
-typedef struct explain_chip {
-    explain_case shown;
-    tg_explanation list[EXPLAIN_CAPACITY];
-    int count;
-} explain_chip;
+enum { KEY_MEMORY = CLI_KEY_OWN };
 
 static const struct argp_option option_list[] = {
     {"kernel", CLI_KEY_KERNEL, "NAME", 0,
@@ -47,6 +44,10 @@ static const struct argp_option option_list[] = {
      "Device of this machine to plan for (default: TILEGEMM_DEVICE, else cpu); with --tile or a "
      "kernel of the ladder, the GPU to predict for",
      0},
+    {"memory", KEY_MEMORY, "SIZE", 0,
+     "Show the panels of D in which this memory (8G, 512M) forms a larger product, what they read "
+     "and write, and whether copies or products bound them; --gpu once at most",
+     0},
     {"json", CLI_KEY_JSON, NULL, 0, "Print JSON", 0},
     {0},
 };
@@ -59,8 +60,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->is_advice = strcmp(arg, "auto") == 0;
         options->query.tile = 0;
         return options->is_advice ? 0 : cli_take_query_option(key, arg, state, &options->query);
+    case KEY_MEMORY:
+        return cli_parse_bytes("--memory", arg, &options->memory_bytes) ? 0 : EINVAL;
     case ARGP_KEY_END:
         cli_require_shape(state, &options->query);
+        if (options->memory_bytes &&
+            (options->query.kernel || options->query.tile || options->is_advice ||
+             options->query.gpu_count > 1 || strchr(options->query.shape, ',')))
+            argp_error(state, "--memory shows the panels of a product on one device; leave out "
+                              "--kernel, --tile and a second --gpu");
         return 0;
     default:
         return cli_take_query_option(key, arg, state, &options->query);
@@ -164,60 +172,6 @@ static int explain_tiles(const explain_case *shown, const explain_options *optio
     return *count > 0 ? CLI_EXIT_OK : cli_report_status(status);
 }
 
-static json_t *make_chip_json(const explain_options *options, const explain_chip *chip)
-{
-    return options->is_advice ? cli_make_tiles_json(&chip->shown, chip->list, chip->count)
-           : chip->count == 1 ? cli_make_explanation_json(&chip->shown, &chip->list[0])
-                              : cli_make_explanations_json(&chip->shown, chip->list, chip->count);
-}
-
-static void print_chip(const explain_options *options, const explain_chip *chip)
-{
-    if (options->is_advice)
-        cli_print_tiles(&chip->shown, chip->list, chip->count);
-    else if (chip->count == 1)
-        cli_print_explanation(&chip->shown, &chip->list[0]);
-    else
-        cli_print_explanations(&chip->shown, chip->list, chip->count);
-}
-
-/* Prints the predicted times of chips side by side. All have the same kernels, for a kernel that is
- * not legal on a chip is explained too. */
-static void print_chips(const explain_chip *chips, int chip_count)
-{
-    explain_case cases[CLI_GPU_MOST];
-    explain_row rows[EXPLAIN_CAPACITY];
-    for (int i = 0; i < chips[0].count; i++) {
-        rows[i] =
-            (explain_row){.kernel = chips[0].list[i].kernel, .traffic = &chips[0].list[i].traffic};
-        for (int c = 0; c < chip_count; c++) {
-            const tg_prediction *prediction = &chips[c].list[i].prediction;
-            rows[i].predicted_s[c] = prediction->is_legal ? prediction->predicted_s : 0.0;
-        }
-    }
-    for (int c = 0; c < chip_count; c++)
-        cases[c] = chips[c].shown;
-    cli_print_side_by_side(cases, chip_count, "counted by the model", rows, chips[0].count);
-}
-
-static int show_chips(const explain_options *options, const explain_chip *chips, int chip_count)
-{
-    if (options->query.has_json && chip_count == 1)
-        return cli_print_json(make_chip_json(options, chips));
-    if (options->query.has_json) {
-        json_t *list = json_array();
-        int is_whole = list != NULL;
-        for (int c = 0; c < chip_count; c++)
-            is_whole = cli_append_json(list, make_chip_json(options, &chips[c])) && is_whole;
-        return cli_print_json(json_pack("{s:o}", "gpus", cli_keep_whole_json(list, is_whole)));
-    }
-    if (chip_count == 1)
-        print_chip(options, chips);
-    else
-        print_chips(chips, chip_count);
-    return CLI_EXIT_OK;
-}
-
 /* Explains kernels of the ladder on chips. */
 static int explain_ladder(const explain_options *options, const tg_problem *problem)
 {
@@ -240,7 +194,9 @@ static int explain_ladder(const explain_options *options, const tg_problem *prob
                             ? explain_tiles(&chip->shown, options, chip->list, &chip->count)
                             : explain_kernels(&chip->shown, options, chip->list, &chip->count);
     }
-    return exit_code == CLI_EXIT_OK ? show_chips(options, chips, chip_count) : exit_code;
+    return exit_code == CLI_EXIT_OK
+               ? cli_show_explained(chips, chip_count, options->is_advice, options->query.has_json)
+               : exit_code;
 }
 
 /* Returns the device of the kernels that --kernel names outside the ladder of GPUs; NULL if it
@@ -272,6 +228,10 @@ static int explain_plan(const explain_options *options, const tg_problem *proble
                                                                           : problem->a.row_count};
         exit_code = cli_find_chip(query->gpus[c], NULL, &cases[c]);
     }
+    if (exit_code == CLI_EXIT_OK && options->memory_bytes)
+        return cli_explain_panels(query->shape, problem, query->device,
+                                  case_count > 0 ? cases : NULL, options->memory_bytes,
+                                  query->has_json);
     return exit_code == CLI_EXIT_OK
                ? cli_explain_candidates(query->shape, problem, query->device, cases, case_count,
                                         query->kernel, query->has_json)
@@ -289,7 +249,8 @@ const struct argp cli_argp_explain = {
            "lost. The shape is then one that `tilegemm bench` takes. Counts of traffic "
            "are exact (docs/model.md derives them); times are estimates.\n\n"
            "An attention, whose text has commas, is shown with its operations and bytes, beside a "
-           "score matrix in memory.\n\n"
+           "score matrix in memory; with --kernel attention_naive, attention_tiled, attention_mma "
+           "or all, or with --gpu, what these rungs do on a chip.\n\n"
            "Examples:\n"
            "  tilegemm explain 1000x1200x800\n"
            "  tilegemm explain 4096x4096x4096:nt:bf16 --gpu h200\n"
@@ -297,8 +258,10 @@ const struct argp cli_argp_explain = {
            "  tilegemm explain 4096x4096x4096 --kernel all --gpu a100\n"
            "  tilegemm explain 512x512x512 --kernel all --gpu t4 --gpu h100\n"
            "  tilegemm explain 512x512x512 --tile auto --gpu my_chip.json\n"
+           "  tilegemm explain 65536x65536x65536 --gpu h100 --memory 8G\n"
            "  tilegemm explain 55x43x48 --kernel edges --tile 16 --json\n"
-           "  tilegemm explain 1,8,8,1024,1024,64:causal",
+           "  tilegemm explain 1,8,8,1024,1024,64:causal\n"
+           "  tilegemm explain 1,8,8,1024,1024,64 --kernel all --gpu a100 --gpu h100",
 };
 
 int cli_run_explain(int argc, char **argv)

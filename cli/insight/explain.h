@@ -24,6 +24,7 @@ typedef struct explain_case {
     tg_chip chip;
     const char *chip_source; /* "the table", "the driver", or the file's name */
     int64_t m, n, k;
+    const char *attention; /* text of an attention, whose head size is k; NULL: a product */
 } explain_case;
 
 /* Fills the chip from its name or file; if `gpu` is NULL, from `device` (NULL: the first GPU here),
@@ -85,8 +86,34 @@ int cli_explain_candidates(const char *shape, const tg_problem *problem, const c
                            const explain_case *cases, int case_count, const char *kernel,
                            int has_json);
 
-/* Shows what the attention of the query's text computes and moves. Returns a cli_exit. */
+/* Shows the panels in which `memory_bytes` form the problem, and the rate of copies at which they
+ * take as long as the products, on a device (NULL: the default one) or on a chip (`shown`). Returns
+ * a cli_exit. */
+int cli_explain_panels(const char *shape, const tg_problem *problem, const char *device,
+                       const explain_case *shown, int64_t memory_bytes, int has_json);
+
+/* The kernels of one chip. */
+typedef struct explain_chip {
+    explain_case shown;
+    tg_explanation list[EXPLAIN_CAPACITY];
+    int count;
+} explain_chip;
+
+/* Prints the kernels of chips, as tiles of a family if has_tiles is set. Returns a cli_exit. */
+int cli_show_explained(const explain_chip *chips, int chip_count, int has_tiles, int has_json);
+
+/* Shows what the attention of the query's text computes and moves, with a kernel or a chip what the
+ * rungs of attention do. Returns a cli_exit. */
 int cli_explain_attention(const cli_query *query);
+
+/* Lists the rungs of attention that `kernel` names: the family of each for "all", else itself.
+ * Returns their number. */
+int cli_list_attention_rungs(const char *kernel, const char *names[LADDER_CAPACITY]);
+
+/* Parses an attention, and gives it the type of a rung's family: 16 bits for attention_mma, FP32
+ * for the others, where `kernel` is "all" and the text's type is not one of the rung. */
+tg_status cli_parse_rung_attention(const char *text, const char *kernel, const char *rung,
+                                   tg_attention *attention);
 
 /* Returns what `explain --device cpu --json` prints; NULL when out of memory, or after an error
  * line with *exit_code set. */

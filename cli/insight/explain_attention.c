@@ -1,5 +1,6 @@
 /*
- * tilegemm explain of an attention: what it computes and moves, beside a score matrix in memory.
+ * tilegemm explain of an attention: what it computes and moves, beside a score matrix in memory,
+ * and what its rungs do on a chip.
  */
 #include "insight/explain.h"
 
@@ -7,6 +8,7 @@
 #include "json_output.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The counts of an attention. Lists of offsets and lengths are ignored: every batch entry counts
  * with m queries and n keys. */
@@ -96,19 +98,81 @@ static int show(tg_context *context, const tg_attention *attention, int has_json
     return exit_code;
 }
 
+int cli_list_attention_rungs(const char *kernel, const char *names[LADDER_CAPACITY])
+{
+    int count = 0;
+    names[0] = kernel;
+    for (int i = 0; i < tg_get_attention_rung_count() && strcmp(kernel, "all") == 0; i++) {
+        tg_kernel_info info;
+        if (tg_get_attention_rung(NULL, i, &info) == TG_STATUS_OK &&
+            (count == 0 || strcmp(names[count - 1], info.family) != 0))
+            names[count++] = info.family;
+    }
+    return count ? count : 1;
+}
+
+tg_status cli_parse_rung_attention(const char *text, const char *kernel, const char *rung,
+                                   tg_attention *attention)
+{
+    const tg_status status = tg_parse_attention(text, attention, sizeof *attention);
+    if (strcmp(kernel, "all") != 0)
+        return status;
+    const int has_16_bits = strcmp(rung, "attention_mma") == 0;
+    if (has_16_bits != (tg_get_type_bytes(attention->type) == 2))
+        attention->type = has_16_bits ? TG_TYPE_BF16 : TG_TYPE_FP32;
+    return status;
+}
+
+/* Fills the chip's list with the rungs that the query names. */
+static int explain_rungs(const cli_query *query, explain_chip *chip)
+{
+    const char *names[LADDER_CAPACITY], *kernel = query->kernel ? query->kernel : "all";
+    const int name_count = cli_list_attention_rungs(kernel, names);
+    tg_status status = TG_STATUS_OK;
+    for (int i = 0; i < name_count; i++) {
+        tg_attention attention;
+        status = cli_parse_rung_attention(query->shape, kernel, names[i], &attention);
+        if (status == TG_STATUS_OK)
+            status = tg_explain_attention(&chip->shown.chip, names[i], &attention,
+                                          &chip->list[chip->count]);
+        chip->shown.m = attention.m;
+        chip->shown.n = attention.n;
+        chip->shown.k = attention.head_size;
+        chip->count += status == TG_STATUS_OK;
+        if (status != TG_STATUS_OK && status != TG_STATUS_UNSUPPORTED)
+            return cli_report_status(status);
+    }
+    return chip->count > 0 ? CLI_EXIT_OK : cli_report_status(status);
+}
+
+static int explain_on_chips(const cli_query *query)
+{
+    static explain_chip chips[CLI_GPU_MOST]; /* too large for a stack */
+    const int chip_count = query->gpu_count > 0 ? query->gpu_count : 1;
+    int exit_code = CLI_EXIT_OK;
+    for (int c = 0; c < chip_count && exit_code == CLI_EXIT_OK; c++) {
+        chips[c].shown = (explain_case){.attention = query->shape};
+        chips[c].count = 0;
+        exit_code = cli_find_chip(query->gpus[c], NULL, &chips[c].shown);
+        if (exit_code == CLI_EXIT_OK)
+            exit_code = explain_rungs(query, &chips[c]);
+    }
+    return exit_code == CLI_EXIT_OK ? cli_show_explained(chips, chip_count, 0, query->has_json)
+                                    : exit_code;
+}
+
 int cli_explain_attention(const cli_query *query)
 {
     tg_attention attention;
     tg_context *context = NULL;
     const tg_context_options options = {.struct_bytes = sizeof options, .device = query->device};
-    if (query->kernel || query->tile || query->gpu_count > 0) {
-        cli_print_error(
-            "%s is not for an attention, which has one kernel, on the CPU; leave it out",
-            query->kernel ? "--kernel"
-            : query->tile ? "--tile"
-                          : "--gpu");
+    if (query->tile) {
+        cli_print_error("--tile is not for an attention, whose rungs have one tile each; leave it "
+                        "out");
         return CLI_EXIT_USAGE;
     }
+    if (query->kernel || query->gpu_count > 0)
+        return explain_on_chips(query);
     tg_status status = tg_parse_attention(query->shape, &attention, sizeof attention);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);

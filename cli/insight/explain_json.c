@@ -14,9 +14,12 @@ static json_t *make_case_json(const explain_case *shown)
         json_decref(chip);
         return NULL;
     }
-    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "m", (json_int_t)shown->m, "n",
-                     (json_int_t)shown->n, "k", (json_int_t)shown->k, "gpu", chip, "gpu_source",
-                     cli_make_text_json(shown->chip_source));
+    json_t *made = json_pack("{s:I, s:I, s:I, s:o, s:o}", "m", (json_int_t)shown->m, "n",
+                             (json_int_t)shown->n, "k", (json_int_t)shown->k, "gpu", chip,
+                             "gpu_source", cli_make_text_json(shown->chip_source));
+    return cli_keep_whole_json(
+        made,
+        !shown->attention || cli_set_json(made, "attention", cli_make_text_json(shown->attention)));
 }
 
 /* A kernel that is not legal has no times. */

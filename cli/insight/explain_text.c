@@ -44,10 +44,14 @@ int cli_find_quickest(const tg_explanation *list, int count)
 static void print_case(const explain_case *shown)
 {
     char m[COUNT_TEXT_BYTES], n[COUNT_TEXT_BYTES], k[COUNT_TEXT_BYTES];
-    printf("%s x %s x %s (M x N x K) on %s: %d multiprocessors, %.0f MHz, %.0f GB/s, from %s\n",
-           cli_format_count(shown->m, m), cli_format_count(shown->n, n),
-           cli_format_count(shown->k, k), shown->chip.title, shown->chip.sm_count,
-           shown->chip.clock_hz * 1e-6, shown->chip.memory_bytes_per_s * 1e-9, shown->chip_source);
+    if (shown->attention)
+        printf("attention %s", shown->attention);
+    else
+        printf("%s x %s x %s (M x N x K)", cli_format_count(shown->m, m),
+               cli_format_count(shown->n, n), cli_format_count(shown->k, k));
+    printf(" on %s: %d multiprocessors, %.0f MHz, %.0f GB/s, from %s\n", shown->chip.title,
+           shown->chip.sm_count, shown->chip.clock_hz * 1e-6, shown->chip.memory_bytes_per_s * 1e-9,
+           shown->chip_source);
 }
 
 /* Formats "rows 992 .. 999 of D, 8 of 16", for the last row or column of blocks. */
@@ -66,6 +70,14 @@ static void print_grid(const explain_case *shown, const tg_explanation *e)
 {
     const tg_traffic *t = &e->traffic;
     char text[COUNT_TEXT_BYTES];
+    if (shown->attention) {
+        printf("grid           %lld x %lld = %s blocks of %d threads, %d queries each, %d key%s at "
+               "a time, head of at most %d\n",
+               (long long)t->grid_x, (long long)t->grid_y, cli_format_count(t->block_count, text),
+               t->threads_per_block, t->tile_rows, t->tile_depth, t->tile_depth == 1 ? "" : "s",
+               t->tile_cols);
+        return;
+    }
     printf("grid           %lld x %lld = %s blocks of %d threads, %d x %d of D each, %d along k at "
            "a time\n",
            (long long)t->grid_x, (long long)t->grid_y, cli_format_count(t->block_count, text),
@@ -123,7 +135,9 @@ static void print_prediction(const tg_explanation *explanation)
            p->dram_read_bytes * 1e-6, p->dram_write_bytes * 1e-6);
     printf("roofline       %s bound: the ridge is at %.4g FLOP/B, %.4g TFLOP/s of %s\n", p->bound,
            p->ridge_flop_per_byte, p->peak_flop_per_s * 1e-12,
-           explanation->type == TG_TYPE_FP32 ? "FP32" : "BF16 on tensor cores");
+           explanation->type == TG_TYPE_FP32   ? "FP32"
+           : explanation->type == TG_TYPE_BF16 ? "BF16 on tensor cores"
+                                               : "FP16 on tensor cores");
     if (!p->is_legal) {
         printf("not legal      %s\n", p->reason);
         return;

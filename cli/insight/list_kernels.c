@@ -37,14 +37,28 @@ static json_t *make_row_json(const tg_kernel_info *info)
                      "is_available", info->is_available, "idea", info->idea);
 }
 
+/* Fills *info with row `index` of the kernel table, and behind its last with the rungs of
+ * attention. */
+static tg_status get_row(const tg_context *context, int index, tg_kernel_info *info)
+{
+    const int count = tg_get_kernel_count();
+    return index < count ? tg_get_kernel_info(context, index, info)
+                         : tg_get_attention_rung(context, index - count, info);
+}
+
+static int count_rows(void)
+{
+    return tg_get_kernel_count() + tg_get_attention_rung_count();
+}
+
 /* Returns a cli_exit. */
 static int print_rows(const tg_context *context)
 {
     printf("%-40s  %-8s  %-11s  %-7s  %-4s  %-9s  %s\n", "kernel", "type", "needs", "tile", "rung",
            "available", "idea");
-    for (int i = 0; i < tg_get_kernel_count(); i++) {
+    for (int i = 0; i < count_rows(); i++) {
         tg_kernel_info info;
-        tg_status status = tg_get_kernel_info(context, i, &info);
+        tg_status status = get_row(context, i, &info);
         if (status != TG_STATUS_OK)
             return cli_report_status(status);
         print_row(&info);
@@ -56,9 +70,9 @@ static int print_json(const tg_context *context)
 {
     json_t *list = json_array();
     int is_whole = 1;
-    for (int i = 0; i < tg_get_kernel_count(); i++) {
+    for (int i = 0; i < count_rows(); i++) {
         tg_kernel_info info;
-        tg_status status = tg_get_kernel_info(context, i, &info);
+        tg_status status = get_row(context, i, &info);
         if (status != TG_STATUS_OK) {
             json_decref(list);
             return cli_report_status(status);
@@ -75,7 +89,8 @@ const struct argp cli_argp_kernels = {
            "can run it.\v"
            "tile is the register tile, on a GPU the tile of a block; rung is the kernel's "
            "place on the teaching ladder, which `tilegemm bench --kernel ladder` "
-           "measures.\n\n"
+           "measures. Rungs of attention, whose tile is queries x the largest head, run in "
+           "`tilegemm simulate`.\n\n"
            "Examples:\n"
            "  tilegemm kernels\n"
            "  tilegemm kernels --isa avx2\n"

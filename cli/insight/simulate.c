@@ -86,6 +86,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
             (options->has_trace || options->has_lines || options->has_requests))
             argp_error(state, "--sample scales counts up, which --trace, --lines and --requests "
                               "do not show; pass it alone");
+        if (strchr(options->query.shape, ',') && (options->has_trace || options->has_requests ||
+                                                  options->is_sampled || options->query.tile))
+            argp_error(state, "--trace, --requests, --sample and --tile are for products; an "
+                              "attention takes --gpu, --lines, --without-barrier and --json");
         return 0;
     default:
         return cli_take_query_option(key, arg, state, &options->query);
@@ -96,6 +100,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 typedef struct simulate_case {
     const simulate_options *options;
     int64_t m, n, k;
+    char sizes[80];            /* as text */
     cli_simulated_table table; /* its chips are those of --gpu */
     simulated_operands operands;
     cli_progress progress;
@@ -131,7 +136,7 @@ static void show(simulate_case *run, const tg_simulation *simulation)
         if (simulation->finding_count == 0 && !run->options->has_lines && !run->log)
             return;
     }
-    cli_print_simulation(simulation, run->m, run->n, run->k, run->options->has_lines);
+    cli_print_simulation(simulation, run->sizes, run->options->has_lines);
     if (run->log)
         cli_print_requests(run->log);
 }
@@ -307,6 +312,8 @@ static int parse_shape(simulate_case *run)
     run->m = problem.d.row_count;
     run->n = problem.d.col_count;
     run->k = problem.a.col_count;
+    snprintf(run->sizes, sizeof run->sizes, "%lld x %lld x %lld", (long long)run->m,
+             (long long)run->n, (long long)run->k);
     const double elems = (double)run->m * (double)run->n;
     if (run->options->has_trace &&
         (elems > trace_elems_most || elems * (double)run->k > trace_macs_most)) {
@@ -361,18 +368,21 @@ static int run_case(simulate_case *run)
 const struct argp cli_argp_simulate = {
     .options = option_list,
     .parser = parse_option,
-    .args_doc = "MxNxK",
+    .args_doc = "MxNxK|B,H,HKV,M,N,D",
     .doc = "Run kernels of the GPU ladder on the processor, from their own source, count "
            "every access to memory and check it.\v"
            "It finds data races, accesses out of bounds or misaligned, reads of shared "
            "memory that was never written, copies that were not waited for, and barriers "
            "that not all threads reach; the exit code is then 1. A product of more than "
-           "2^28 multiply-adds runs only some of its blocks; with --sample also a part of k.\n\n"
+           "2^28 multiply-adds runs only some of its blocks; with --sample also a part of k. For "
+           "an attention, whose text has commas, the kernels are attention_naive, "
+           "attention_tiled and attention_mma.\n\n"
            "Examples:\n"
            "  tilegemm simulate 256x256x256 --kernel transposed --lines\n"
            "  tilegemm simulate 250x130x70 --kernel all --json\n"
            "  tilegemm simulate 2048x2048x2048 --kernel all --sample --gpu t4 --gpu h100\n"
-           "  tilegemm simulate 4x4x4 --kernel tiled --tile 2 --trace",
+           "  tilegemm simulate 4x4x4 --kernel tiled --tile 2 --trace\n"
+           "  tilegemm simulate 1,2,2,100,100,64 --kernel all --gpu a100 --gpu h100",
 };
 
 int cli_run_simulate(int argc, char **argv)
@@ -381,9 +391,10 @@ int cli_run_simulate(int argc, char **argv)
         .query = {.shape_example = example, .tile_max = INT_MAX, .has_several_gpus = 1}};
     if (cli_parse_words(argc, argv, &cli_argp_simulate, &options) != CLI_EXIT_OK)
         return CLI_EXIT_USAGE;
+    if (strchr(options.query.shape, ','))
+        return cli_simulate_attention(&options.query, options.has_lines, options.without_barrier);
     static simulate_case run; /* too large for a stack */
     run =
         (simulate_case){.options = &options, .progress = cli_make_progress(options.query.has_json)};
-    int exit_code = run_case(&run);
-    return exit_code;
+    return run_case(&run);
 }

@@ -8,9 +8,13 @@
 
 #include <jansson.h>
 
-/* Prints the counts of a kernel, its lines if has_lines is set, and its findings. */
-void cli_print_simulation(const tg_simulation *simulation, int64_t m, int64_t n, int64_t k,
-                          int has_lines);
+/* Prints the counts of a kernel for a problem, which `sizes` is the text of, its lines if has_lines
+ * is set, and its findings. */
+void cli_print_simulation(const tg_simulation *simulation, const char *sizes, int has_lines);
+
+/* Runs the rungs of attention that the query names on the attention of its text. Returns a
+ * cli_exit. */
+int cli_simulate_attention(const cli_query *query, int has_lines, int without_barrier);
 
 /* The operands A (m x k), B (k x n) and D (m x n), with a gap behind each that no kernel may
  * touch. */

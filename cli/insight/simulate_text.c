@@ -8,10 +8,10 @@
 
 typedef long long ll; /* for printf */
 
-static void print_head(const tg_simulation *shown, int64_t m, int64_t n, int64_t k)
+static void print_head(const tg_simulation *shown, const char *sizes)
 {
     const tg_traffic *t = &shown->traffic;
-    printf("%s, %lld x %lld x %lld\n", shown->kernel, (ll)m, (ll)n, (ll)k);
+    printf("%s, %s\n", shown->kernel, sizes);
     printf("  grid              %lld x %lld blocks of %d threads", (ll)t->grid_x, (ll)t->grid_y,
            t->threads_per_block);
     if (shown->shared_bytes)
@@ -65,10 +65,9 @@ static void print_lines(const tg_simulation *shown)
     }
 }
 
-void cli_print_simulation(const tg_simulation *simulation, int64_t m, int64_t n, int64_t k,
-                          int has_lines)
+void cli_print_simulation(const tg_simulation *simulation, const char *sizes, int has_lines)
 {
-    print_head(simulation, m, n, k);
+    print_head(simulation, sizes);
     print_counts(simulation);
     for (int i = 0; i < simulation->finding_count; i++) {
         const tg_finding *finding = &simulation->findings[i];

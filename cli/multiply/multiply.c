@@ -23,6 +23,10 @@
 #define CHECK_ROUND_COUNT 20 /* a wrong row passes with probability 1e-6 */
 #define CHECK_SEED UINT64_C(0x7469)
 #define PROGRESS_STEP_COUNT 1000
+/* A panel of a D that outlives its run takes twenty seconds on a small machine, and some on a GPU.
+ * It is written to the disk before the next one. */
+#define STAYING_FLOPS 1e12
+#define STAYING_FLOPS_GPU 1e14
 
 /* Everything that one run owns. */
 typedef struct multiply_job {
@@ -34,6 +38,10 @@ typedef struct multiply_job {
     cli_multiply_result result;
     cli_run_summary summary;
     cli_memory memory;
+    int64_t memory_bytes; /* for the operands at once */
+    int64_t device_bytes; /* for the operands on a GPU */
+    tg_panels panels;
+    cli_partial partial;
     cli_progress progress;
     cli_file_error error;
 } multiply_job;
@@ -125,7 +133,10 @@ static int load_inputs(multiply_job *job)
         code = check_factor(job, "--alpha", job->options.alpha, result->type);
     if (code == CLI_EXIT_OK)
         code = check_factor(job, "--beta", job->options.beta, result->type);
-    job->memory = cli_read_memory();
+    job->memory = cli_read_memory(job->options.memory_bytes);
+    job->memory_bytes = job->memory.left_bytes;
+    job->device_bytes =
+        job->options.device_bytes ? job->options.device_bytes : result->device.memory_bytes / 4 * 3;
     if (code == CLI_EXIT_OK)
         code =
             cli_load_matrix(&job->files.a, result->type, &job->memory, &job->progress, &job->error);
@@ -141,12 +152,38 @@ static int load_inputs(multiply_job *job)
     return code;
 }
 
-/* Gives D its memory. */
-static int make_output(multiply_job *job)
+/* Opens a new file for D. A D of matrices that memory does not hold outlives its run. */
+static int open_output(multiply_job *job, const char *facts, int is_out_of_core)
 {
     const cli_multiply_result *result = &job->result;
-    const int code = cli_open_array_output(&job->output, job->problem.d.type, result->sizes,
-                                           result->dim_count, &job->memory, &job->error);
+    const int is_staying = is_out_of_core && job->output.format == CLI_FORMAT_NPY;
+    int code = cli_open_array_output(
+        &job->output, job->problem.d.type, result->sizes, result->dim_count,
+        is_staying ? cli_get_journal_bytes(job->output.bytes) : 0, &job->memory, &job->error);
+    if (code == CLI_EXIT_OK && is_staying)
+        code = cli_start_partial(facts, &job->panels, &job->output, &job->partial, &job->error);
+    return code;
+}
+
+/* Gives D its memory, in the file of an interrupted run or in a new one, and chooses its panels. */
+static int make_output(multiply_job *job)
+{
+    cli_multiply_result *result = &job->result;
+    const int is_on_device = result->device.sm_count > 0;
+    char facts[CLI_FACTS_BYTES] = "";
+    cli_write_facts(&job->options, &job->files, result, facts, sizeof facts);
+    int code = CLI_EXIT_OK, is_out_of_core = 0;
+    if (job->output.format == CLI_FORMAT_NPY)
+        code = cli_find_partial(facts, &job->output, &job->partial, &job->panels, &job->error);
+    if (code == CLI_EXIT_OK && !job->partial.journal) {
+        const tg_status status = cli_choose_panels(
+            &job->problem, job->memory_bytes, is_on_device ? STAYING_FLOPS_GPU : STAYING_FLOPS,
+            !is_on_device && job->progress.is_terminal, &job->panels, &is_out_of_core);
+        code = status == TG_STATUS_OK ? open_output(job, facts, is_out_of_core)
+                                      : cli_fail_status(&job->error, status);
+    }
+    result->panel_count = job->panels.panel_count;
+    result->resumed_count = job->partial.resumed_count;
     job->problem.d.data = job->output.data;
     if (!job->files.has_c)
         job->problem.c = job->problem.d;
@@ -172,6 +209,7 @@ static int check_output(multiply_job *job)
     result->round_count = CHECK_ROUND_COUNT;
     if (result->check.is_ok)
         return CLI_EXIT_OK;
+    cli_give_up_output(&job->output.file);
     return cli_fail_file(&job->error, CLI_EXIT_WRONG,
                          "the result is wrong: row %lld is off by %.3g times its bound; %.300s is "
                          "not written",
@@ -191,18 +229,48 @@ static void print_job(const void *run)
     cli_print_multiply(&job->options, &job->result);
 }
 
-/* Times the product alone, on a GPU without the copies. */
-static tg_status execute_plan(multiply_job *job, const tg_plan *plan)
+static int fail_unless_ok(multiply_job *job, tg_status status)
 {
+    return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_fail_status(&job->error, status);
+}
+
+/* Adds to the error where the panels are that are done. Nothing stays if none is. */
+static void tell_partial(multiply_job *job)
+{
+    if (cli_count_done(&job->partial) == 0) {
+        cli_give_up_output(&job->output.file);
+        return;
+    }
+    const size_t length = strlen(job->error.text);
+    snprintf(job->error.text + length, sizeof job->error.text - length,
+             "; %lld of %lld panels are in %.300s.partial, and the same command goes on from there",
+             (long long)cli_count_done(&job->partial), (long long)job->panels.panel_count,
+             job->output.file.target);
+}
+
+/* Forms one panel and times it, on a GPU without the copies. */
+static tg_status execute_panel(void *state, const tg_problem *panel)
+{
+    multiply_job *job = state;
     cli_multiply_result *result = &job->result;
     if (result->device.sm_count > 0)
-        return cli_execute_on_device(job->context, plan, &job->problem, &result->time_s);
-    double start_s = cli_read_clock();
-    tg_status status =
-        cli_execute_panels(job->context, plan, &job->problem,
-                           cli_choose_panel_rows(&job->problem, &job->progress), &job->progress);
-    result->time_s = cli_read_clock() - start_s;
+        return cli_execute_on_device(job->context, panel, job->device_bytes, &result->time_s);
+    const double start_s = cli_read_clock();
+    const tg_status status = cli_execute_panel(job->context, result->kernel, panel);
+    result->time_s += cli_read_clock() - start_s;
     return status;
+}
+
+static int execute_panels(multiply_job *job)
+{
+    int number;
+    const tg_status status = cli_execute_panels(&job->problem, &job->panels, execute_panel, job,
+                                                &job->partial, &job->progress, &number);
+    const int code = number ? cli_fail_output(&job->output.file, number, &job->error)
+                            : fail_unless_ok(job, status);
+    if (code != CLI_EXIT_OK && job->partial.journal)
+        tell_partial(job);
+    return code;
 }
 
 /* Takes the run from loaded inputs to the written output. */
@@ -211,21 +279,27 @@ static int run_problem(multiply_job *job)
     cli_multiply_result *result = &job->result;
     tg_plan *plan = NULL;
     tg_plan_info info;
-    int code = make_output(job);
+    int code = cli_size_array_output(&job->output, job->problem.d.type, result->sizes,
+                                     result->dim_count, &job->error);
     if (code != CLI_EXIT_OK)
         return code;
     tg_status status = tg_create_plan(job->context, &job->problem, NULL, &plan);
     if (status == TG_STATUS_OK)
         status = tg_get_plan_info(plan, &info, sizeof info);
-    if (status == TG_STATUS_OK) {
+    code = fail_unless_ok(job, status);
+    if (code == CLI_EXIT_OK) {
         result->kernel = info.kernel;
         result->thread_count = info.thread_count;
+        code = make_output(job);
+    }
+    if (code == CLI_EXIT_OK) {
         cli_start_progress(&job->progress, "multiplying");
-        status = execute_plan(job, plan);
+        job->progress.gflop_count = cli_count_gflop(result);
+        job->progress.start_share =
+            (double)result->resumed_count / (double)(result->panel_count + !result->panel_count);
+        code = execute_panels(job);
         cli_end_progress(&job->progress);
     }
-    if (status != TG_STATUS_OK)
-        code = cli_fail_status(&job->error, status);
     if (code == CLI_EXIT_OK && job->options.is_checked)
         code = check_output(job);
     if (code == CLI_EXIT_OK)

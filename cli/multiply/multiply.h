@@ -20,7 +20,9 @@ typedef struct cli_multiply_options {
     tg_type type, output_type; /* types of A and B, and of D; valid if has_ is 1 */
     tg_precision precision;
     tg_activation activation;
-    int thread_count; /* 0: the library's default */
+    int64_t device_bytes; /* limit of --device-memory; 0: none is given */
+    int64_t memory_bytes; /* limit of --memory; 0: none is given */
+    int thread_count;     /* 0: the library's default */
     int is_a_transposed, is_b_transposed;
     int is_checked, is_json, is_quiet;
 } cli_multiply_options;
@@ -38,11 +40,16 @@ typedef struct cli_multiply_result {
     tg_device_info device;
     const char *kernel;
     int thread_count;
-    double time_s; /* time of the product, without files, planning and copies to a GPU */
+    int64_t panel_count;   /* panels of D */
+    int64_t resumed_count; /* panels of them that an interrupted run had done */
+    double time_s;         /* time of the product, without files, planning and copies to a GPU */
     int is_written;
     int round_count;              /* rounds of the check; 0 if there was none */
     check_freivalds_report check; /* valid if round_count is not 0 */
 } cli_multiply_result;
+
+/* Returns the 10^9 floating-point operations of the product. */
+double cli_count_gflop(const cli_multiply_result *result);
 
 /* Returns the summary as JSON; NULL when out of memory. The caller frees it. */
 char *cli_format_multiply(const cli_multiply_options *options, const cli_multiply_result *result);
@@ -61,5 +68,11 @@ typedef struct cli_multiply_files {
 int cli_make_multiply_problem(const cli_multiply_options *options, const cli_multiply_files *files,
                               cli_multiply_result *result, tg_problem *problem,
                               cli_file_error *error);
+
+/* Writes what the run computes, a line "name: value" for each fact. Two runs with the same facts
+ * form the same D. CLI_FACTS_BYTES always suffice. */
+#define CLI_FACTS_BYTES 4096
+void cli_write_facts(const cli_multiply_options *options, const cli_multiply_files *files,
+                     const cli_multiply_result *result, char *text, size_t text_bytes);
 
 #endif /* TG_CLI_MULTIPLY_H */

@@ -1,5 +1,5 @@
 /*
- * Multiplies matrices in host memory on a GPU.
+ * Multiplies on a device that has memory of its own.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -8,10 +8,11 @@
 
 #include "tilegemm.h"
 
-/* Copies the operands of `problem` to the context's GPU, executes `plan` there and copies D back.
- * The problem's matrices have no gaps. *execute_s is the time
- * of the product alone. Errors: those of tg_execute_plan and of the copies. */
-tg_status cli_execute_on_device(const tg_context *context, const tg_plan *plan,
-                                const tg_problem *problem, double *execute_s);
+/* Multiplies operands in ordinary memory on the context's device, in panels that take at most
+ * `memory_bytes` (0: no limit) of its memory; workspaces come on top. Of each matrix rows or
+ * columns are contiguous. Adds to *execute_s the seconds of the products, without copies. Errors:
+ * those of tg_choose_panels, tg_create_plan, tg_execute_plan and of the copies. */
+tg_status cli_execute_on_device(tg_context *context, const tg_problem *problem,
+                                int64_t memory_bytes, double *execute_s);
 
 #endif /* TG_CLI_MULTIPLY_DEVICE_H */

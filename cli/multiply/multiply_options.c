@@ -24,6 +24,8 @@ enum option_key {
     KEY_OUTPUT_TYPE,
     KEY_PRECISION,
     KEY_DEVICE,
+    KEY_MEMORY,
+    KEY_DEVICE_MEMORY,
     KEY_CHECK,
     KEY_JSON
 };
@@ -68,6 +70,16 @@ static const struct argp_option options_table[] = {
      .key = KEY_DEVICE,
      .arg = "NAME",
      .doc = "cpu, cuda (the first GPU) or cuda:N (default: TILEGEMM_DEVICE, else cpu)"},
+    {.name = "memory",
+     .key = KEY_MEMORY,
+     .arg = "SIZE",
+     .doc = "Memory for the matrices, in bytes or as 8G or 512M (default: what is available). "
+            "Larger matrices are multiplied in panels, and an interrupted run goes on"},
+    {.name = "device-memory",
+     .key = KEY_DEVICE_MEMORY,
+     .arg = "SIZE",
+     .doc = "Memory for the matrices on a GPU (default: three quarters of it). Larger ones are "
+            "copied in panels"},
     {.name = "check",
      .key = KEY_CHECK,
      .doc = "Verify D by Freivalds' method before it is written; a wrong D is not written"},
@@ -89,12 +101,17 @@ static const char doc[] =
     "D is written under a temporary name and renamed at the end: it may be one of "
     "the inputs, and a failure leaves the file that was there. Inputs must not be "
     "shortened while they are read.\n\n"
+    "Matrices that memory does not hold are multiplied from .npy files that are mapped, in panels "
+    "of D. The panels that are done lie in D.partial. If the run is interrupted, by a signal, a "
+    "failure or the end of the machine, the same command goes on where it was; a run with other "
+    "inputs or options is refused.\n\n"
     "Examples:\n"
     "  tilegemm multiply a.npy b.npy -o d.npy\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --transpose-b --check\n"
     "  tilegemm multiply a.npy b.npy --c c.npy --alpha 2 --beta -1 -o c.npy\n"
     "  tilegemm multiply a.mtx b.npy -o d.mtx --type fp64 --threads 4\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --device cuda --check\n"
+    "  tilegemm multiply big_a.npy big_b.npy -o d.npy --memory 16G\n"
     "  tilegemm multiply layer.npz:x layer.npz:w -o y.npy --bias bias.npy --activation relu\n"
     "  tilegemm multiply a.npy b.npy -o d.npy --type bf16 --output-type fp32 "
     "--json\n\n"
@@ -167,6 +184,12 @@ static error_t parse_value(int key, const char *arg, cli_multiply_options *optio
         break;
     case KEY_ACTIVATION:
         is_valid = parse_activation(arg, &options->activation);
+        break;
+    case KEY_MEMORY:
+        is_valid = cli_parse_bytes("--memory", arg, &options->memory_bytes);
+        break;
+    case KEY_DEVICE_MEMORY:
+        is_valid = cli_parse_bytes("--device-memory", arg, &options->device_bytes);
         break;
     case 't':
         is_valid = cli_parse_int("--threads", arg, 1, THREAD_COUNT_MAX, &options->thread_count);

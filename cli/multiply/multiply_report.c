@@ -8,11 +8,19 @@
 
 #include <stdio.h>
 
+double cli_count_gflop(const cli_multiply_result *result)
+{
+    return 2e-9 * (double)result->batch_count * (double)result->m * (double)result->n *
+           (double)result->k;
+}
+
+/* Returns the rate of the panels that this run has formed. */
 static double get_gflop_per_s(const cli_multiply_result *result)
 {
-    double flop_count = 2.0 * (double)result->batch_count * (double)result->m * (double)result->n *
-                        (double)result->k;
-    return result->time_s > 0 ? 1e-9 * flop_count / result->time_s : 0;
+    const double share = result->panel_count > 0
+                             ? 1 - (double)result->resumed_count / (double)result->panel_count
+                             : 1;
+    return result->time_s > 0 ? share * cli_count_gflop(result) / result->time_s : 0;
 }
 
 static void print_check(const cli_multiply_result *result)
@@ -38,6 +46,9 @@ void cli_print_multiply(const cli_multiply_options *options, const cli_multiply_
            tg_get_type_name(result->type), result->device.device, result->kernel,
            result->thread_count, result->thread_count == 1 ? "" : "s", 1e3 * result->time_s,
            get_gflop_per_s(result));
+    if (result->resumed_count > 0)
+        printf("%lld of %lld panels were done before\n", (long long)result->resumed_count,
+               (long long)result->panel_count);
     if (result->round_count)
         print_check(result);
 }
@@ -59,8 +70,8 @@ static json_t *make_check(const cli_multiply_result *result)
 char *cli_format_multiply(const cli_multiply_options *options, const cli_multiply_result *result)
 {
     return cli_format_json(json_pack(
-        "{s:o, s:b, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:s, s:s, s:i, s:o, "
-        "s:o, s:o}",
+        "{s:o, s:b, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:s, s:s, s:s, s:i, s:I, "
+        "s:I, s:o, s:o, s:o}",
         "output", cli_make_text_json(options->output_path), "written", result->is_written, "m",
         (json_int_t)result->m, "n", (json_int_t)result->n, "k", (json_int_t)result->k,
         "batch_count", (json_int_t)result->batch_count, "type", tg_get_type_name(result->type),
@@ -68,7 +79,8 @@ char *cli_format_multiply(const cli_multiply_options *options, const cli_multipl
         tg_get_precision_name(options->precision), "alpha", cli_make_real_json(options->alpha),
         "beta", cli_make_real_json(options->beta), "has_bias", options->bias_path != NULL,
         "activation", tg_get_activation_name(options->activation), "device", result->device.device,
-        "kernel", result->kernel, "threads", result->thread_count, "time_s",
-        cli_make_real_json(result->time_s), "gflop_per_s",
+        "kernel", result->kernel, "threads", result->thread_count, "panels",
+        (json_int_t)result->panel_count, "resumed_panels", (json_int_t)result->resumed_count,
+        "time_s", cli_make_real_json(result->time_s), "gflop_per_s",
         cli_make_real_json(get_gflop_per_s(result)), "check", make_check(result)));
 }

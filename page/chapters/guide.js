@@ -1,6 +1,7 @@
 // This view is the guided path: chapters, each of one idea, one picture and one control.
 import {html} from '../parts/elements.js';
 import {formatCount} from '../parts/format.js';
+import attention from './attention.js';
 import banks from './banks.js';
 import barriers from './barriers.js';
 import coalescing from './coalescing.js';
@@ -14,7 +15,7 @@ import tiles from './tiles.js';
 import walking from './walking.js';
 
 const CHAPTERS = [walking, naiveReads, tiles, coalescing, barriers, edges, banks, registers,
-                  pipelines, tensorCores, ownProduct];
+                  pipelines, tensorCores, attention, ownProduct];
 
 const clamp = place => Math.min(Math.max(0, Math.round(place)), CHAPTERS.length - 1);
 

@@ -53,6 +53,27 @@ async function openModule() {
     };
 }
 
+// Makes the functions that explain kernels on a chip.
+function makeExplaining({exports, ask, put}, chooseChip) {
+    const on = (name, kernel, tell) => {
+        const gpu = chooseChip(name);
+        if (!gpu)
+            return {error: `chip = "${name}" is in no row of the table`};
+        put(kernel);
+        return {gpu, ...ask(tell)};
+    };
+    return {
+        // Returns what `tilegemm explain MxNxK --kernel K --tile T --gpu CHIP --json` prints, or
+        // {error} if that fails. If `tile` is 0 or left out, the kernel has its own tile.
+        explain: ({m, n, k, kernel, tile = 0, chip}) =>
+            ({m, n, k, ...on(chip, kernel, () => exports.tell_explanation(tile, m, n, k))}),
+        // Returns what `tilegemm explain 1,HEADS,HEADS,M,N,SIZE --kernel K --gpu CHIP --json`
+        // prints, of BF16 for attention_mma; {error} if that fails.
+        explainAttention: ({kernel, heads, m, n, size, chip}) =>
+            on(chip, kernel, () => exports.tell_attention(heads, m, n, size)),
+    };
+}
+
 export async function loadModel() {
     const {exports, ask, count, put} = await openModule();
     const chips = count(exports.get_chip_count(), exports.tell_chip);
@@ -63,7 +84,7 @@ export async function loadModel() {
     function chooseChip(name) {
         const chip = chips.find(row => row.name === name);
         if (!chip)
-            return false;
+            return null;
         if (chip !== current) {
             for (const [key, value] of Object.entries(chip)) {
                 if (typeof value !== 'number')
@@ -75,7 +96,7 @@ export async function loadModel() {
             exports.set_chip_name();
             current = chip;
         }
-        return true;
+        return chip;
     }
 
     return {
@@ -89,15 +110,7 @@ export async function loadModel() {
         },
         // Returns the bytes of A, B and D in FP32, counting each matrix once.
         countOperandBytes: ({m, n, k}) => exports.count_operand_bytes(m, n, k),
-        // Returns what `tilegemm explain MxNxK --kernel K --tile T --gpu CHIP --json` prints, or
-        // {error} if that fails. If `tile` is 0 or left out, the kernel has its own tile.
-        explain({m, n, k, kernel, tile = 0, chip}) {
-            if (!chooseChip(chip))
-                return {error: `chip = "${chip}" is in no row of the table`};
-            put(kernel);
-            return {m, n, k, gpu: current,
-                    ...ask(() => exports.tell_explanation(tile, m, n, k))};
-        },
+        ...makeExplaining({exports, ask, put}, chooseChip),
         // Returns {threads_x, threads_y, owners} of a kernel of the ladder. `owners` has, for each
         // row of a block's tile, the numbers of the threads that form its elements. Returns null if
         // there is no such kernel.

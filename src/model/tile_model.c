@@ -160,9 +160,13 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double compute_s = macs / (rate * share * gpu->clock_hz);
     /* One block alone does not hide the wait for its stages. */
     double latency_s = f->dmma_stage_s + f->dmma_step_s * kernel->tile_depth + compute_s * share;
-    latency_s *= find_access_ratio(f, p->type, work->access);
+    latency_s = fmax(latency_s, f->dmma_latency_s / (kernel->stage_count - 1));
+    latency_s *= work->access == TGI_ACCESS_ELEMENTS ? f->dmma_elements_ratio : 1.0;
     double rounds = ceil(work->block_k / kernel->tile_depth);
-    double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s);
+    const double store_bytes = (double)kernel->tile_rows * kernel->tile_cols * 8.0;
+    const double store_s = store_bytes / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
+    double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
+                     find_block_seconds(gpu, work, 1.0, store_s, store_s);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
 }
@@ -205,8 +209,8 @@ static double find_mma_store_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const double bytes = 4.0 * kernel->tile_rows * kernel->tile_cols;
     const int is_direct = work->part_count > 1.0 || tgi_epilogue_is_sum_alone(&p->epilogue);
-    return bytes / (f->mma_store_bytes_per_cycle * gpu->clock_hz) *
-           (is_direct ? 1.0 : f->mma_epilogue_ratio);
+    return f->mma_tile_s + bytes / (f->mma_store_bytes_per_cycle * gpu->clock_hz) *
+                               (is_direct ? 1.0 : f->mma_epilogue_ratio);
 }
 
 double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -292,6 +296,8 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         memory_s *= find_access_ratio(f, p->type, work->access);
     }
     double steps_s = ceil(work->block_k / kernel->tile_depth) * step_s;
+    if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_dot)
+        tiles_s = f->dot_s;
     return find_fixed_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
            fmax(fmax(compute_s, steps_s), memory_s);
 }

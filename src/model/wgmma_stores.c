@@ -42,6 +42,18 @@ static double find_stored_seconds(const tgi_wgmma_case *c)
            ceil((double)c->kernel->tile_cols / work->d_part_cols / work->cluster_parts);
 }
 
+/* Returns what the epilogue takes on its way. */
+static double find_epilogue_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    const tgi_epilogue *e = &c->problem->epilogue;
+    if (tgi_epilogue_is_sum_alone(e))
+        return 0.0;
+    const double part_s = f->wgmma_epilogue_part_s + (e->beta != 0.0 ? f->wgmma_c_part_s : 0.0) +
+                          (e->activation > TG_ACTIVATION_RELU ? f->wgmma_activation_part_s : 0.0);
+    return part_s * c->kernel->tile_cols / WIDE_PART_COLS / c->work->cluster_parts;
+}
+
 /* Returns 1 if the store of a tile is deferred: it runs while the block multiplies its next one. */
 static int is_deferred(const tgi_wgmma_case *c)
 {
@@ -68,5 +80,5 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
         (elem_bytes == 4 ? f->wgmma_store_fp32_bytes_per_s : f->wgmma_store_bytes_per_s);
     return (is_deferred(c) ? last : rounds) * store_s +
            rounds * (f->wgmma_tile_s + tgi_wgmma_exchange_seconds(c) + find_transposed_seconds(c) +
-                     find_stored_seconds(c));
+                     find_stored_seconds(c) + find_epilogue_seconds(c));
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/status.h"
+#include "model/attention_rungs.h"
 #include "plan/candidates.h"
 #include "plan/clock.h"
 #include "plan/context.h"
@@ -48,6 +49,36 @@ tg_status tg_get_kernel_info(const tg_context *context, int index, tg_kernel_inf
     info->idea = tgi_kernels_idea(kernel->family);
     info->is_available = tgi_plan_has_row(context->backend, kernel) &&
                          tgi_kernels_isa_runs(kernel->isa, context->machine.features);
+    return TG_STATUS_OK;
+}
+
+int tg_get_attention_rung_count(void)
+{
+    return tgi_model_attention_rung_count();
+}
+
+tg_status tg_get_attention_rung(const tg_context *context, int index, tg_kernel_info *info)
+{
+    tg_status status;
+    if (!info || index < 0 || index >= tgi_model_attention_rung_count()) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "index = %d, info = %p; pass 0..%d and an address", index,
+                               (void *)info, tgi_model_attention_rung_count() - 1);
+    }
+    context = tgi_context_resolve((tg_context *)context, &status);
+    if (!context)
+        return status;
+    const tgi_attention_rung *rung = tgi_model_attention_get(index);
+    *info = (tg_kernel_info){.name = rung->name,
+                             .device = "sim",
+                             .family = rung->family_name,
+                             .isa = tgi_kernels_isa_name(rung->isa),
+                             .type = rung->type,
+                             .tile_rows = rung->query_count,
+                             .tile_cols = rung->head_size,
+                             .ladder_rung = rung->number,
+                             .idea = rung->idea,
+                             .is_available = strcmp(context->device, "sim") == 0};
     return TG_STATUS_OK;
 }
 

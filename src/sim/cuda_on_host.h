@@ -10,8 +10,11 @@
 #ifndef TGI_CUDA_ON_HOST_H
 #define TGI_CUDA_ON_HOST_H
 
+#include <float.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "core/dtype.h"
 #include "core/types.h"
@@ -70,6 +73,30 @@ TGI_NOT_INLINED static inline tgi_sim_float operator*(const tgi_sim_float &a,
     tgi_sim_count_multiply();
     return a.value * b.value;
 }
+TGI_NOT_INLINED static inline tgi_sim_float operator-(const tgi_sim_float &a,
+                                                      const tgi_sim_float &b)
+{
+    tgi_sim_count_multiply();
+    return a.value - b.value;
+}
+/* Quotients, comparisons and these functions are no additions or multiplications. */
+TGI_NOT_INLINED static inline tgi_sim_float operator/(const tgi_sim_float &a,
+                                                      const tgi_sim_float &b)
+{
+    return a.value / b.value;
+}
+static inline bool operator==(const tgi_sim_float &a, const tgi_sim_float &b)
+{
+    return a.value == b.value;
+}
+TGI_NOT_INLINED static inline tgi_sim_float fmaxf(const tgi_sim_float &a, const tgi_sim_float &b)
+{
+    return fmaxf(a.value, b.value);
+}
+static inline tgi_sim_float exp2f(const tgi_sim_float &power)
+{
+    return exp2f(power.value);
+}
 #define float tgi_sim_float
 #endif
 
@@ -118,6 +145,16 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
     uint4 unit;
     unit.x = x, unit.y = y, unit.z = z, unit.w = w;
     return unit;
+}
+
+/* T has 4 bytes, and the block one row of threads. */
+template <typename T> TGI_NOT_INLINED static T __shfl_xor_sync(unsigned, T value, int lanes)
+{
+    uint32_t word;
+    memcpy(&word, &value, sizeof word);
+    word = tgi_sim_shuffle(word, (int)threadIdx.x % 32 ^ lanes);
+    memcpy(&value, &word, sizeof value);
+    return value;
 }
 
 /* These functions replace src/kernels/ptx/async_copy.cuh, whose instructions only a GPU has. */

@@ -46,7 +46,7 @@ static int is_index(uintptr_t place)
 /* A kernel's argument is in constant memory on a GPU. */
 static int is_argument(const sim_run *run, uintptr_t place)
 {
-    return run->launch->args && place - (uintptr_t)run->launch->args < sizeof *run->launch->args;
+    return run->launch->args && place - (uintptr_t)run->launch->args < run->launch->args_bytes;
 }
 
 static void access_memory(const void *address, size_t size_bytes, int is_write, const void *caller)

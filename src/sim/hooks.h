@@ -18,7 +18,8 @@ extern "C" {
 /* Waits as __syncthreads does. */
 void tgi_sim_barrier(void);
 
-/* Count one multiplication or addition of FP32 numbers; `sum` is the address of the sum. */
+/* Count one multiplication (or difference) or addition of FP32 numbers; `sum` is the address of the
+ * sum. */
 void tgi_sim_count_multiply(void);
 void tgi_sim_count_add(const void *sum, float value);
 

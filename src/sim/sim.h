@@ -17,8 +17,8 @@
 /* A, B and D are arrays of elements of the row's type. */
 typedef void tgi_sim_function(const void *a, const void *b, void *d, int m, int n, int k);
 
-/* The body of a production kernel. */
-typedef void tgi_sim_body(const tgi_gemm_args *args);
+/* The body of a kernel with one argument: a tgi_gemm_args or a tgi_attention_rung_args. */
+typedef void tgi_sim_body(const void *args);
 
 /* A kernel that the simulator can run: a rung of the ladder, or a BF16 row of family mma. */
 typedef struct tgi_sim_kernel {
@@ -71,7 +71,8 @@ typedef struct tgi_sim_launch {
     tg_type type; /* type of A and B */
     int m, n, k;
     tgi_sim_body *body; /* NULL: `function` runs; else this, with args, and a, b, d do not count */
-    const tgi_gemm_args *args;
+    const void *args;   /* args_bytes bytes, constant memory of a GPU */
+    size_t args_bytes;
     int64_t shared_bytes; /* shared memory of `body`; 0: what its variable has */
     tgi_sim_operand operands[TGI_SIM_OPERANDS_MAX];
     int operand_count; /* 0: a, b and d are the operands */

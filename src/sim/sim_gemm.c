@@ -48,6 +48,7 @@ void tgi_sim_prepare_gemm(const tgi_sim_kernel *kernel, const tgi_problem *p, tg
         p->d.col == 1 && p->d.row % unit == 0 && p->d.batch % unit == 0 ? unit : 1;
     launch->body = kernel->body;
     launch->args = args;
+    launch->args_bytes = sizeof *args;
     launch->type = p->type;
     launch->m = (int)p->m;
     launch->n = (int)p->n;

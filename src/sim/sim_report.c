@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "model/ladder_model.h"
 #include "sim/simulation.h"
 
 static int compare_sites(const void *left, const void *right)
@@ -127,47 +126,24 @@ static double find_efficiency(int64_t bytes, int64_t sectors)
     return sectors ? (double)bytes / (32.0 * (double)sectors) : 0.0;
 }
 
-/* Returns a traffic of which only the sizes of grid, block and tile count. */
-static tg_traffic find_sizes(const tgi_sim_kernel *kernel, const tgi_sim_launch *launch)
-{
-    const tgi_kernel *row = &kernel->row;
-    tg_traffic sizes = {.grid_x = launch->grid[0],
-                        .grid_y = launch->grid[1],
-                        .block_count = (int64_t)launch->grid[0] * launch->grid[1],
-                        .threads_per_block = row->thread_count,
-                        .tile_rows = row->tile_rows,
-                        .tile_cols = row->tile_cols,
-                        .tile_depth = row->tile_depth,
-                        .edge_row_count = launch->m % row->tile_rows,
-                        .edge_col_count = launch->n % row->tile_cols,
-                        .block_read_elems = (int64_t)(row->tile_rows + row->tile_cols) * launch->k};
-    sizes.edge_block_count =
-        sizes.block_count - (int64_t)(launch->m / row->tile_rows) * (launch->n / row->tile_cols);
-    if (kernel->function)
-        tgi_model_ladder_count(row, launch->m, launch->n, launch->k, &sizes);
-    return sizes;
-}
-
 /* Fills the values that follow from the sizes and the counts. */
-static void complete(tgi_simulation *made, const tgi_sim_kernel *kernel,
-                     const tgi_sim_launch *launch)
+static void complete(tgi_simulation *made, const tgi_sim_launch *launch, const tg_traffic *sizes)
 {
-    const int64_t m = launch->m, n = launch->n, k = launch->k;
     tg_simulation *shown = &made->shown;
-    const tg_traffic sizes = find_sizes(kernel, launch);
     tg_traffic *traffic = &shown->traffic;
-    traffic->grid_x = sizes.grid_x;
-    traffic->grid_y = sizes.grid_y;
-    traffic->block_count = sizes.block_count;
-    traffic->threads_per_block = sizes.threads_per_block;
-    traffic->tile_rows = sizes.tile_rows;
-    traffic->tile_cols = sizes.tile_cols;
-    traffic->tile_depth = sizes.tile_depth;
-    traffic->edge_row_count = sizes.edge_row_count;
-    traffic->edge_col_count = sizes.edge_col_count;
-    traffic->edge_block_count = sizes.edge_block_count;
-    traffic->block_read_elems = sizes.block_read_elems;
-    traffic->useful_flops = traffic->naive_read_elems = 2 * m * n * k;
+    traffic->grid_x = sizes->grid_x;
+    traffic->grid_y = sizes->grid_y;
+    traffic->block_count = sizes->block_count;
+    traffic->threads_per_block = sizes->threads_per_block;
+    traffic->tile_rows = sizes->tile_rows;
+    traffic->tile_cols = sizes->tile_cols;
+    traffic->tile_depth = sizes->tile_depth;
+    traffic->edge_row_count = sizes->edge_row_count;
+    traffic->edge_col_count = sizes->edge_col_count;
+    traffic->edge_block_count = sizes->edge_block_count;
+    traffic->block_read_elems = sizes->block_read_elems;
+    traffic->useful_flops = sizes->useful_flops;
+    traffic->naive_read_elems = sizes->naive_read_elems;
     if (traffic->global_read_bytes) {
         traffic->flop_per_byte = (double)traffic->useful_flops / (double)traffic->global_read_bytes;
         traffic->reads_saved_elems = traffic->naive_read_elems - traffic->global_read_elems;
@@ -187,12 +163,12 @@ static void complete(tgi_simulation *made, const tgi_sim_kernel *kernel,
     shown->compulsory_bytes = shown->is_exact ? made->record.compulsory_bytes : -1;
 }
 
-tg_status tgi_sim_report(tgi_simulation *made, const tgi_sim_kernel *kernel,
-                         const tgi_sim_launch *launch)
+tg_status tgi_sim_report(tgi_simulation *made, const tgi_sim_launch *launch,
+                         const tg_traffic *sizes)
 {
     if (!collect_lines(made))
         return TG_STATUS_OUT_OF_MEMORY;
-    collect_findings(made, kernel->row.name, launch->block);
-    complete(made, kernel, launch);
+    collect_findings(made, made->shown.kernel, launch->block);
+    complete(made, launch, sizes);
     return TG_STATUS_OK;
 }

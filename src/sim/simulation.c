@@ -9,8 +9,6 @@
 #include "sim/sim_gemm.h"
 #include "sim/simulation.h"
 
-#define DEFAULT_L2_BYTES ((int64_t)60 << 20)
-#define DEFAULT_WORK_LIMIT ((int64_t)1 << 28)
 enum { SAMPLES_A_SIDE = 3 };
 
 typedef long long ll; /* printf needs it */
@@ -161,30 +159,71 @@ static tg_status set_gemm(const tg_simulation_options *options, const tgi_sim_ke
     return TG_STATUS_OK;
 }
 
+/* Returns a traffic of which only the sizes of grid, block and tile, and the useful work, count. */
+static tg_traffic find_sizes(const tgi_sim_kernel *kernel, const tgi_sim_launch *launch)
+{
+    const tgi_kernel *row = &kernel->row;
+    tg_traffic sizes = {.grid_x = launch->grid[0],
+                        .grid_y = launch->grid[1],
+                        .block_count = (int64_t)launch->grid[0] * launch->grid[1],
+                        .threads_per_block = row->thread_count,
+                        .tile_rows = row->tile_rows,
+                        .tile_cols = row->tile_cols,
+                        .tile_depth = row->tile_depth,
+                        .edge_row_count = launch->m % row->tile_rows,
+                        .edge_col_count = launch->n % row->tile_cols,
+                        .block_read_elems = (int64_t)(row->tile_rows + row->tile_cols) * launch->k};
+    sizes.edge_block_count =
+        sizes.block_count - (int64_t)(launch->m / row->tile_rows) * (launch->n / row->tile_cols);
+    if (kernel->function)
+        tgi_model_ladder_count(row, launch->m, launch->n, launch->k, &sizes);
+    sizes.useful_flops = sizes.naive_read_elems = (int64_t)2 * launch->m * launch->n * launch->k;
+    return sizes;
+}
+
+tgi_sim_launch tgi_sim_start_launch(const tg_simulation_options *options)
+{
+    return (tgi_sim_launch){.a = options->a,
+                            .b = options->b,
+                            .d = options->d,
+                            .progress = options->progress,
+                            .progress_state = options->progress_state,
+                            .trace = options->trace,
+                            .trace_state = options->trace_state,
+                            .watch = options->watch,
+                            .watch_state = options->watch_state,
+                            .without_barrier = options->without_barrier};
+}
+
+tg_status tgi_sim_complete(tgi_simulation *made, const tg_simulation_options *options,
+                           const tgi_sim_launch *launch, const tg_traffic *sizes)
+{
+    const tg_status status = tgi_sim_run(launch, &made->record);
+    if (status)
+        return status;
+    if (options->without_barrier > made->record.barrier_count) {
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "without_barrier = %d, but %s has %d barriers; pass one of them, "
+                               "from 1 on, or leave it out",
+                               options->without_barrier, made->shown.kernel,
+                               made->record.barrier_count);
+    }
+    made->shown.l2_bytes = options->l2_bytes ? options->l2_bytes : TGI_SIM_L2_BYTES;
+    return tgi_sim_report(made, launch, sizes);
+}
+
 static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
                      const tgi_sim_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     const tgi_kernel *row = &kernel->row;
-    const int64_t work_limit = options->work_limit ? options->work_limit : DEFAULT_WORK_LIMIT;
-    const int64_t l2_bytes = options->l2_bytes ? options->l2_bytes : DEFAULT_L2_BYTES;
+    const int64_t work_limit = options->work_limit ? options->work_limit : TGI_SIM_WORK_LIMIT;
     tgi_sim_block blocks[SAMPLES_A_SIDE * SAMPLES_A_SIDE];
     tg_status status;
-    tgi_sim_launch launch = {
-        .function = kernel->function,
-        .a = options->a,
-        .b = options->b,
-        .d = options->d,
-        .m = (int)m,
-        .n = (int)n,
-        .k = (int)k,
-        .progress = options->progress,
-        .progress_state = options->progress_state,
-        .trace = options->trace,
-        .trace_state = options->trace_state,
-        .watch = options->watch,
-        .watch_state = options->watch_state,
-        .without_barrier = options->without_barrier,
-    };
+    tgi_sim_launch launch = tgi_sim_start_launch(options);
+    launch.function = kernel->function;
+    launch.m = (int)m;
+    launch.n = (int)n;
+    launch.k = (int)k;
     tgi_gemm_args args;
     if (kernel->function)
         tgi_sim_set_grid(row, m, n, &launch);
@@ -201,23 +240,32 @@ static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
                                (ll)(m * n * k), (ll)work_limit);
     }
     if (made->shown.is_exact) {
-        launch.l2_bytes = l2_bytes;
+        launch.l2_bytes = options->l2_bytes ? options->l2_bytes : TGI_SIM_L2_BYTES;
     } else {
         launch.blocks = blocks;
         launch.block_count = choose_blocks(launch.grid, blocks);
         made->shown.simulated_block_count = launch.block_count;
     }
-    status = tgi_sim_run(&launch, &made->record);
-    if (status)
-        return status;
-    if (options->without_barrier > made->record.barrier_count) {
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "without_barrier = %d, but %s has %d barriers; pass one of them, "
-                               "from 1 on, or leave it out",
-                               options->without_barrier, row->name, made->record.barrier_count);
+    const tg_traffic sizes = find_sizes(kernel, &launch);
+    return tgi_sim_complete(made, options, &launch, &sizes);
+}
+
+tgi_simulation *tgi_sim_open(const char *kernel, const char *family, int rung, int is_in_table)
+{
+    tgi_simulation *made = tgi_sim_open_sites() ? tgi_alloc_object(sizeof *made) : NULL;
+    if (!made)
+        return NULL;
+    made->counts = made->record.counts =
+        tgi_alloc_object(tgi_sim_count_sites() * (int64_t)sizeof *made->counts);
+    if (!made->counts) {
+        tgi_alloc_free(made);
+        return NULL;
     }
-    made->shown.l2_bytes = l2_bytes;
-    return tgi_sim_report(made, kernel, &launch);
+    snprintf(made->shown.kernel, sizeof made->shown.kernel, "%s", kernel);
+    made->shown.family = family;
+    made->shown.ladder_rung = rung;
+    made->shown.is_in_table = is_in_table;
+    return made;
 }
 
 tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, int64_t n, int64_t k,
@@ -236,18 +284,11 @@ tg_status tg_simulate_kernel(const tg_simulation_options *options, int64_t m, in
         return tgi_status_fail(TG_STATUS_UNSUPPORTED, "kernel = \"%s\": %s", kernel->row.name,
                                refusal.text);
     }
-    if (!tgi_sim_open_sites())
-        return TG_STATUS_OUT_OF_MEMORY;
-    tgi_simulation *made = tgi_alloc_object(sizeof *made);
+    tgi_simulation *made = tgi_sim_open(kernel->row.name, kernel->row.family_name,
+                                        tgi_kernels_rung(kernel->row.family), kernel->is_in_table);
     if (!made)
         return TG_STATUS_OUT_OF_MEMORY;
-    made->counts = made->record.counts =
-        tgi_alloc_object(tgi_sim_count_sites() * (int64_t)sizeof *made->counts);
-    snprintf(made->shown.kernel, sizeof made->shown.kernel, "%s", kernel->row.name);
-    made->shown.family = kernel->row.family_name;
-    made->shown.ladder_rung = tgi_kernels_rung(kernel->row.family);
-    made->shown.is_in_table = kernel->is_in_table;
-    status = made->counts ? run(made, options, kernel, m, n, k) : TG_STATUS_OUT_OF_MEMORY;
+    status = run(made, options, kernel, m, n, k);
     if (status)
         tg_destroy_simulation(&made->shown);
     else

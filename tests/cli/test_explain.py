@@ -41,6 +41,29 @@ class Explain(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (code, ""), words)
         self.assertIn(text, done.stderr)
 
+    def test_panels(self):
+        words = ("65536x65536x65536", "--gpu", "h100", "--memory", "8G")
+        found = self.read(*words)
+        self.assertEqual((found["device"], found["memory_limit_bytes"]), ("h100", 1 << 33))
+        self.assertLessEqual(found["memory_bytes"], 1 << 33)
+        rows, cols = -(-65536 // found["row_count"]), -(-65536 // found["col_count"])
+        self.assertEqual(found["panel_count"], rows * cols)
+        side = 65536 ** 2 * 4
+        self.assertAlmostEqual(found["read_bytes"] / side,
+                               1 + (cols if found["held"] == "b" else rows), places=6)
+        self.assertAlmostEqual(found["written_bytes"] / side, 1, places=6)
+        self.assertGreater(found["predicted_s"], 1)
+        self.assertAlmostEqual(found["balance_bytes_per_s"] * found["predicted_s"] / 1e9,
+                               (found["read_bytes"] + found["written_bytes"]) / 1e9, places=3)
+        text = self.print(*words)
+        self.assertIn(f"{found['panel_count']} panels of {found['row_count']} x", text)
+        self.assertIn("GB/s, above it products", text)
+        self.assertEqual(self.read("9x8x7:batch=5", "--memory", "1M")["panel_count"], 1)
+        self.refuse(2, "is less than the 60 that one row", "9x8x7", "--memory", "50")
+        self.refuse(2, "--memory = '8X' is not a size", "9x8x7", "--memory", "8X")
+        for more in (["--kernel", "edges"], ["--tile", "16"], ["--gpu", "t4"]):
+            self.refuse(2, "--memory shows the panels of a product on one device", *words, *more)
+
     def test_known_figures(self):
         found = self.read("55x43x48", "--kernel", "edges", "--tile", "16")
         self.assertEqual((found["global_read_bytes"], found["global_write_bytes"]), (64704, 9460))
@@ -89,7 +112,7 @@ class Explain(unittest.TestCase):
                                     ("a40", "1000x1200x800:nt:fp8_e4m3:d=bf16", "mma"),
                                     ("l40s", "1000x1200x800:prec=tf32", "mma"),
                                     ("t4", "64x64x64:bf16", "mma"),
-                                    ("b200", "16x4096x4096:fp16", "mma")):
+                                    ("b200", "64x4096x4096:fp16", "mma")):
             found = self.read(shape, "--gpu", chip)
             self.assertEqual(found["device"]["device"], chip)
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"])
@@ -252,11 +275,11 @@ class Explain(unittest.TestCase):
         self.assertEqual(self.read("8x8x8", "--tile", "8")["kernels"][2]["is_in_table"], True)
 
     def test_few_rows_of_lines_that_begin_anywhere(self):
-        """Odd lines are read where they begin, by rank, by dot or moved on the way. Small products
-        are repacked for the tiles."""
+        """Odd lines are read where they begin, by rank, or moved on the way. Small products are
+        repacked for the tiles."""
         for shape, family in (("16x32001x4096", "rank"), ("1x8193x8193", "loose"),
                               ("16x32001x4095:nt", "loose"), ("1x57344x8191:nt", "loose"),
-                              ("1x1001x1001:nt", "dot"), ("16x1001x1001", "wgmma"),
+                              ("1x1001x1001:nt", "wgmma"), ("16x1001x1001", "wgmma"),
                               ("16x32064x4096", "wgmma")):
             found = self.read(f"{shape}:bf16", "--device", "cuda", "--gpu", "h200")
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"], shape)
@@ -350,8 +373,8 @@ class Explain(unittest.TestCase):
         text = "1,2,2,9,9,8"
         self.refuse(2, "no part of an attention", "1,2")
         self.refuse(2, "does not divide head_count = 3", "1,3,2,9,9,8")
-        self.refuse(2, "--gpu is not for an attention", text, "--gpu", "t4")
-        self.refuse(2, "--kernel is not for an attention", text, "--kernel", "edges")
+        self.refuse(3, "is no rung of attention", text, "--kernel", "edges")
+        self.refuse(2, "multiplies bf16 or fp16", text, "--kernel", "attention_mma")
         for tile in ("8", "auto"):
             self.refuse(2, "--tile is not for an attention", text, "--tile", tile)
         self.refuse(2, "device sim has no attention", text, "--device", "sim")

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
 #include "files/matrix_file.h"
@@ -303,11 +304,56 @@ static void test_memory(void **state)
     (void)state;
     cli_memory memory = {.left_bytes = 100};
     cli_file_error error = {""};
-    assert_true(cli_read_memory().left_bytes > 0);
+    assert_true(cli_read_memory(0).left_bytes > 0);
     assert_int_equal(cli_reserve_memory(&memory, 60, "A", &error), CLI_EXIT_OK);
     assert_int_equal(cli_reserve_memory(&memory, 41, "B", &error), CLI_EXIT_WRONG);
     assert_non_null(strstr(error.text, "B needs 41 bytes, 40 are available"));
     assert_int_equal(cli_reserve_memory(&memory, 40, "C", &error), CLI_EXIT_OK);
+}
+
+static void write_group(const char *folder, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A group with a limit of 1000 bytes holds one with a limit of 500 and one without. */
+static void test_group_memory(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/tilegemm_memory_XXXXXX", folder[64];
+    static const struct {
+        const char *name, *limit, *used, *stat;
+    } groups[] = {{"/a", "1000\n", "700\n", "anon 100\nfile 250\n"},
+                  {"/a/b", "500\n", "300\n", "file 0\n"},
+                  {"/a/c", "max\n", "300\n", ""}};
+    static const struct {
+        const char *membership;
+        int64_t left;
+    } cases[] = {{"0::/a\n", 550},      {"0::/a/b\n", 200},
+                 {"0::/a/c\n", 550},    {"3:memory:/x\n0::/a/b\n", 200},
+                 {"0::/\n", INT64_MAX}, {"0::/none\n", INT64_MAX},
+                 {"", INT64_MAX}};
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        snprintf(folder, sizeof folder, "%s%s", root, groups[i].name);
+        assert_int_equal(mkdir(folder, 0700), 0);
+        write_group(folder, "memory.max", groups[i].limit);
+        write_group(folder, "memory.current", groups[i].used);
+        write_group(folder, "memory.stat", groups[i].stat);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int64_t left = cli_find_group_memory(root, cases[i].membership);
+        if (left != cases[i].left)
+            fail_msg("%s: %lld bytes, not %lld", cases[i].membership, (long long)left,
+                     (long long)cases[i].left);
+    }
+    snprintf(folder, sizeof folder, "rm -r %s", root);
+    assert_int_equal(system(folder), 0);
 }
 
 int main(void)
@@ -325,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_convert),
         cmocka_unit_test(test_convert_progress),
         cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_group_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,7 +208,8 @@ class Results(MultiplyCase):
         self.assertEqual(
             list(summary),
             ["output", "written", "m", "n", "k", "batch_count", "type", "output_type", "precision",
-             "alpha", "beta", "has_bias", "activation", "device", "kernel", "threads", "time_s",
+             "alpha", "beta", "has_bias", "activation", "device", "kernel", "threads",
+             "panels", "resumed_panels", "time_s",
              "gflop_per_s", "check"])
         self.assertEqual((summary["m"], summary["n"], summary["k"], summary["type"],
                           summary["written"], summary["check"]["ok"]),

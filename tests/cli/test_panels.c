@@ -14,33 +14,64 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "multiply/multiply_device.h"
 #include "multiply/multiply_panels.h"
 #include "check.h"
 
-static void compare_panels(const char *text, int64_t panel_rows)
+/* A product of which panels are formed, by the kernel of the whole or as a GPU does. */
+typedef struct panel_run {
+    tg_context *context;
+    const char *kernel;
+    int64_t device_bytes; /* 0: as the CPU does */
+} panel_run;
+
+static tg_status execute(void *state, const tg_problem *panel)
+{
+    const panel_run *run = state;
+    double execute_s = 0;
+    return run->device_bytes
+               ? cli_execute_on_device(run->context, panel, run->device_bytes, &execute_s)
+               : cli_execute_panel(run->context, run->kernel, panel);
+}
+
+static void compare_panels(const char *text, tg_panel_limits limits, int64_t device_bytes)
 {
     check_operands operands;
+    check_result result;
     tg_problem problem;
-    tg_context *context;
     tg_plan *plan;
+    tg_plan_info info;
+    tg_panels panels;
+    panel_run run = {.device_bytes = device_bytes};
+    cli_partial partial = {NULL};
+    int number;
     assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(check_make_operands(&problem, 3, &operands), 1);
-    assert_int_equal(tg_create_context(NULL, &context), TG_STATUS_OK);
-    assert_int_equal(tg_create_plan(context, &problem, NULL, &plan), TG_STATUS_OK);
-    size_t d_bytes =
-        (size_t)(problem.d.row_count * problem.d.col_count * tg_get_type_bytes(problem.d.type));
+    assert_int_equal(tg_create_context(NULL, &run.context), TG_STATUS_OK);
+    assert_int_equal(tg_create_plan(run.context, &problem, NULL, &plan), TG_STATUS_OK);
+    assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), TG_STATUS_OK);
+    run.kernel = info.kernel;
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    size_t d_bytes = (size_t)(problem.batch_count * problem.d.row_count * problem.d.col_count *
+                              tg_get_type_bytes(problem.d.type));
     void *whole = malloc(d_bytes);
     assert_non_null(whole);
-    assert_int_equal(cli_execute_panels(context, plan, &problem, problem.d.row_count, NULL),
-                     TG_STATUS_OK);
+    assert_int_equal(tg_multiply(run.context, &problem), TG_STATUS_OK);
     memcpy(whole, problem.d.data, d_bytes);
     memset(problem.d.data, 0xff, d_bytes);
-    assert_int_equal(cli_execute_panels(context, plan, &problem, panel_rows, NULL), TG_STATUS_OK);
-    if (memcmp(whole, problem.d.data, d_bytes) != 0)
-        fail_msg("%s: panels of %d rows give other bits", text, (int)panel_rows);
+    if (cli_execute_panels(&problem, &panels, execute, &run, &partial, NULL, &number))
+        fail_msg("%s: %s", text, tg_get_error_detail());
+    if (!device_bytes && memcmp(whole, problem.d.data, d_bytes) != 0)
+        fail_msg("%s: %lld panels of %d x %d give other bits", text, (long long)panels.panel_count,
+                 (int)panels.row_count, (int)panels.col_count);
+    assert_int_equal(check_compare(&problem, 1e9, &result), 1);
+    if (!result.is_ok)
+        fail_msg("%s in %lld bytes: element (%lld, %lld) of entry %lld is wrong", text,
+                 (long long)device_bytes, (long long)result.bad_row, (long long)result.bad_col,
+                 (long long)result.bad_batch);
     free(whole);
     tg_destroy_plan(plan);
-    tg_destroy_context(context);
+    tg_destroy_context(run.context);
     check_free_operands(&operands);
 }
 
@@ -52,34 +83,75 @@ static void test_same_bits(void **state)
                                   "300x200x700:fp64:tn",
                                   "300x200x700:bf16",
                                   "300x200x700:nt:fp16:d=fp32",
-                                  "300x200x700:alpha=2:beta=-1"};
+                                  "300x200x700:fp8_e4m3:d=bf16:sa=vector:sb=vector",
+                                  "300x200x700:alpha=2:beta=-1:bias=col",
+                                  "300x200x700:dcol:bias=row:act=relu",
+                                  "7x3000x300:fp64",
+                                  "1x9000x100:nt",
+                                  "40x30x70:batch=20:beta=1"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        compare_panels(texts[i], 150);
-        compare_panels(texts[i], 101);
+        compare_panels(texts[i], (tg_panel_limits){0, 1e6, 1}, 0);
+        compare_panels(texts[i], (tg_panel_limits){20000, 0, 1}, 0);
+        compare_panels(texts[i], (tg_panel_limits){60000, 1e6, 2}, 0);
     }
+}
+
+/* A device with memory of its own gets copies without gaps. The CPU stands in for it. */
+static void test_device(void **state)
+{
+    (void)state;
+    static const char *texts[] = {"90x70x80",
+                                  "90x70x80:tt:fp64:beta=1",
+                                  "90x70x80:nt:bf16:d=fp32:bias=col:act=relu",
+                                  "90x70x80:tn:lda=101:ldb=77:ldd=75:bias=row",
+                                  "90x70x80:fp8_e4m3:d=bf16:sa=vector:sb=vector",
+                                  "90x70x80:dcol:beta=1",
+                                  "20x30x40:batch=9:beta=1",
+                                  "20x30x40:batch=9:bsa=0:lda=44",
+                                  "1x900x30",
+                                  "900x1x30:nt",
+                                  "30x20x0:beta=1",
+                                  "30x20x5:alpha=0:beta=1"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        compare_panels(texts[i], (tg_panel_limits){0, 0, 1}, 1 << 20);
+        compare_panels(texts[i], (tg_panel_limits){0, 0, 1}, 8192);
+        compare_panels(texts[i], (tg_panel_limits){20000, 0, 1}, 4096);
+    }
+}
+
+static void choose(const char *text, int64_t memory_bytes, int is_terminal, tg_panels *panels,
+                   int expected_out_of_core)
+{
+    tg_problem problem;
+    int is_out_of_core;
+    assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
+    assert_int_equal(
+        cli_choose_panels(&problem, memory_bytes, 1e12, is_terminal, panels, &is_out_of_core),
+        TG_STATUS_OK);
+    assert_int_equal(is_out_of_core, expected_out_of_core);
 }
 
 static void test_choice(void **state)
 {
     (void)state;
-    tg_problem problem;
-    cli_progress terminal = {.is_terminal = 1}, pipe = {.is_terminal = 0};
-    assert_int_equal(tg_parse_problem("8192x8192x8192", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &pipe), 8192);
-    int64_t rows = cli_choose_panel_rows(&problem, &terminal);
-    assert_true(rows >= 400 && rows <= 1000);
-    assert_int_equal(tg_parse_problem("1000x8192x8192", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1000);
-    assert_int_equal(tg_parse_problem("1000x16384x16384", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 200);
-    assert_int_equal(cli_choose_panel_rows(&problem, &pipe), 1000);
-    assert_int_equal(tg_parse_problem("200x65536x65536", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 200);
-    assert_int_equal(tg_parse_problem("0x8x8", &problem, sizeof problem), TG_STATUS_OK);
-    assert_int_equal(cli_choose_panel_rows(&problem, &terminal), 1);
+    const int64_t gib = INT64_C(1) << 30;
+    tg_panels panels;
+    choose("8192x8192x8192", gib, 0, &panels, 0);
+    assert_int_equal(panels.panel_count, 1);
+    choose("8192x8192x8192", gib, 1, &panels, 0);
+    assert_int_equal(panels.col_count, 8192);
+    assert_in_range(panels.row_count, 400, 1000);
+    choose("1000x16384x16384", 2 * gib, 1, &panels, 0);
+    assert_in_range(panels.panel_count, 5, 10);
+    choose("200x300x400", gib, 1, &panels, 0);
+    assert_int_equal(panels.panel_count, 1);
+    choose("8192x8192x8192", gib / 4, 0, &panels, 1);
+    assert_true(panels.panel_count > 1 && panels.memory_bytes <= (double)gib / 4);
+    choose("0x8x8", 1, 1, &panels, 0);
+    assert_int_equal(panels.panel_count, 0);
 }
 
-/* A quarter is done after 10 seconds. */
+/* A quarter of 100 GFLOP is done after 10 seconds, a twentieth of it before them. */
 static void test_time_left(void **state)
 {
     (void)state;
@@ -88,8 +160,12 @@ static void test_time_left(void **state)
     assert_non_null(file);
     const int stderr_copy = dup(STDERR_FILENO);
     const double start_s = cli_read_clock() - 10;
-    cli_progress progress = {
-        .label = "multiplying", .is_terminal = 1, .start_s = start_s, .shown_s = start_s};
+    cli_progress progress = {.label = "multiplying",
+                             .is_terminal = 1,
+                             .start_s = start_s,
+                             .shown_s = start_s,
+                             .start_share = 0.05,
+                             .gflop_count = 100};
     dup2(fileno(file), STDERR_FILENO);
     cli_show_progress(&progress, 1, 4);
     dup2(stderr_copy, STDERR_FILENO);
@@ -98,15 +174,20 @@ static void test_time_left(void **state)
     assert_non_null(fgets(text, sizeof text, file));
     fclose(file);
     int percent, left_s; /* a busy machine may lengthen the 10 seconds */
-    assert_int_equal(sscanf(text, "\rmultiplying: %d %%, %d s left", &percent, &left_s), 2);
+    double gflop_per_s;
+    assert_int_equal(sscanf(text, "\rmultiplying: %d %%, %lf GFLOP/s, %d s left", &percent,
+                            &gflop_per_s, &left_s),
+                     3);
     assert_int_equal(percent, 25);
-    assert_in_range(left_s, 30, 300);
+    assert_in_range((int)(100 * gflop_per_s), 20, 201);
+    assert_in_range(left_s, 37, 375);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_device),
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_time_left),
     };

@@ -256,11 +256,33 @@ class DeviceSim(Refusing):
         self.refuse(2, "leave --launch out", *words, "--launch")
         self.refuse(2, "no product is formed", "profile", "0x8x8", "--kernel", "edges")
 
+    def test_attention(self):
+        """The rungs of attention: counts are the model's, and a missing barrier is found."""
+        text = "1,2,1,40,70,64:causal"
+        found = json.loads(call("simulate", text, "--kernel", "all", "--json").stdout)
+        self.assertEqual([one["family"] for one in found],
+                         ["attention_naive", "attention_tiled", "attention_mma"])
+        told = json.loads(call("explain", text, "--kernel", "all", "--json", "--gpu",
+                               "h200").stdout)["kernels"]
+        for one, other in zip(found, told):
+            self.assertEqual(one["findings"], [])
+            self.assertEqual(one["attention"], text)
+            self.assertEqual(one["predicted_s"], {"h200": other["predicted_s"]})
+            for key in ("global_load_sectors", "barriers", "issued_flops", "useful_flops"):
+                self.assertEqual(one[key], other[key], (one["family"], key))
+        raced = call("simulate", text, "--kernel", "attention_tiled", "--without-barrier", "2")
+        self.assertEqual(raced.returncode, 1)
+        self.assertIn("data race", raced.stdout)
+        self.refuse(2, "are for products", "simulate", text, "--kernel", "all", "--sample")
+        self.refuse(2, "bf16 or fp16", "simulate", text, "--kernel", "attention_mma")
+
     def test_kernels(self):
         rows = json.loads(call("kernels", "--device", "sim", "--json").stdout)
         available = [row for row in rows if row["is_available"]]
         self.assertTrue(available)
-        self.assertEqual({row["device"] for row in available}, {"cuda"})
+        self.assertEqual({row["device"] for row in available}, {"cuda", "sim"})
+        self.assertEqual([row["ladder_rung"] for row in available
+                          if row["family"].startswith("attention")], [1, 2, 2, 3, 3, 3, 3])
 
     def test_candidates(self):
         found = json.loads(call("explain", "100x90x80", "--device", "sim", "--json").stdout)

@@ -24,4 +24,7 @@ tg_context *draw_context(void);
 /* Plans and executes attention, and reads and writes its text. */
 void call_attention(void);
 
+/* Cuts a product into panels. */
+void call_panels(void);
+
 #endif

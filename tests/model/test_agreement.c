@@ -18,51 +18,11 @@
 
 #include "harness/step.h"
 #include "model/sizes.h"
+#include "model/traffic_counts.h"
 #include "tilegemm_sim.h"
 
 enum { part_count = 4 };
 static int part;
-
-/* Each entry names a count of tg_traffic and tells its place in it. */
-static const struct {
-    const char *name;
-    size_t offset;
-} counts[] = {
-#define COUNT(field)                                                                               \
-    {                                                                                              \
-#field, offsetof(tg_traffic, field)                                                        \
-    }
-    COUNT(grid_x),
-    COUNT(grid_y),
-    COUNT(block_count),
-    COUNT(edge_block_count),
-    COUNT(global_read_elems),
-    COUNT(global_read_bytes),
-    COUNT(global_write_elems),
-    COUNT(global_write_bytes),
-    COUNT(global_load_requests),
-    COUNT(global_load_sectors),
-    COUNT(global_store_requests),
-    COUNT(global_store_sectors),
-    COUNT(shared_load_requests),
-    COUNT(shared_store_requests),
-    COUNT(bank_conflicts),
-    COUNT(barriers),
-    COUNT(counter_shared_loads),
-    COUNT(counter_shared_turns),
-    COUNT(counter_bank_conflicts),
-    COUNT(useful_flops),
-    COUNT(issued_flops),
-#undef COUNT
-};
-enum { count_count = sizeof counts / sizeof counts[0] };
-
-static int64_t get_count(const tg_traffic *traffic, int index)
-{
-    int64_t value;
-    memcpy(&value, (const char *)traffic + counts[index].offset, sizeof value);
-    return value;
-}
 
 /* Returns a matrix of zeros, of at most 4 bytes an element. It starts at a multiple of 256 bytes,
  * as the model assumes. */
@@ -88,7 +48,8 @@ static int compare(const char *kernel, int tile, const int size[3])
     tg_chip chip;
     tg_explanation predicted;
     const tg_simulation *simulated;
-    int wrong_count = 0;
+    char text[64];
+    int wrong_count;
     assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
     assert_int_equal(tg_explain_kernel(&chip, kernel, tile, m, n, k, &predicted), TG_STATUS_OK);
     if (!predicted.prediction.is_legal) /* rung 3 takes only whole tiles */
@@ -107,20 +68,8 @@ static int compare(const char *kernel, int tile, const int size[3])
         fail_msg("%s: %s", kernel, tg_get_error_detail());
     assert_true(simulated->is_exact);
     assert_int_equal(simulated->finding_count, 0);
-    for (int i = 0; i < count_count; i++) {
-        int64_t model = get_count(&predicted.traffic, i);
-        int64_t simulator = get_count(&simulated->traffic, i);
-        if (model != simulator)
-            print_error("%s %dx%dx%d: %s: model %lld, simulator %lld\n", predicted.kernel, m, n, k,
-                        counts[i].name, (long long)model, (long long)simulator);
-        wrong_count += model != simulator;
-    }
-    if (simulated->shared_bytes != predicted.prediction.shared_bytes) {
-        print_error("%s: shared_bytes: model %lld, simulator %lld\n", predicted.kernel,
-                    (long long)predicted.prediction.shared_bytes,
-                    (long long)simulated->shared_bytes);
-        wrong_count++;
-    }
+    snprintf(text, sizeof text, "%dx%dx%d", m, n, k);
+    wrong_count = traffic_compare(text, &predicted, simulated);
     tg_destroy_simulation(simulated);
     free(a), free(b), free(d);
     return wrong_count;

@@ -16,7 +16,7 @@ from browser import read_json
 from page_case import PageCase, SMALL_TEXTS, make_file, make_record, tilegemm
 
 OWN = (96, 80, 64)
-CHAPTERS = 11
+CHAPTERS = 12
 PLAY_WAIT_S = 20
 EDGES = "cuda_edges_sm75_fp32_16x16x16"
 
@@ -172,6 +172,27 @@ class Guide(PageCase):
         self.go(10, chip="h100")
         self.assertEqual(self.read_facts()["BF16 tensor cores crossed by T ="], "591")
         self.assertIn("BF16 tensor cores: ridge 295.2", self.read("svg.plot"))
+
+    def test_attention(self):
+        """The traffic is the command's, and the softmax ends at the mean of its definition."""
+        self.go(11, length=1024, chip="a100")
+        facts = self.read_facts()
+        for fact, kernel in (("predicted, naive", "attention_naive"),
+                             ("predicted, tiled", "attention_tiled")):
+            told = read_json(tilegemm[0], "explain", "1,4,4,1024,1024,64", "--kernel", kernel,
+                             "--gpu", "a100")
+            value, unit = facts[fact].split()
+            self.assertAlmostEqual(float(value) * {"us": 1e-6, "ms": 1e-3}[unit],
+                                   told["predicted_s"], delta=1e-3 * told["predicted_s"])
+        self.assertEqual(facts["score matrix"], "16 MiB")
+        self.assertNotIn("NaN", self.browser.find("#panel-guide .plot").get_attribute("innerHTML"))
+        scores, values = (1, 3, 2, 0, 5, 2, 3, 4), (8, 0, 4, 8, 2, 8, 0, 4)
+        for tiles in (1, 2, 3, 4):
+            self.go(11, keyTiles=tiles)
+            weights = [2 ** score for score in scores[:2 * tiles]]
+            mean = sum(w * v for w, v in zip(weights, values)) / sum(weights)
+            self.assertIn(f"the mean so far is {float(f'{mean:.4g}'):g}.",
+                          self.read(".softmax-words"))
 
     def test_the_last_chapter_is_measured(self):
         self.go(CHAPTERS)

@@ -1,11 +1,13 @@
 #include "cuda/families/gemm.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/checked.h"
 
 #define BLOCK_SHARED_BYTES 1024 /* shared memory that the system reserves for each block */
 #define PARTS_MAX 1024
+#define FULL_ROUNDS_MAX 4
 
 /* Returns 1 if the shorter stride of an operand with `line_count` lines runs along k. */
 static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_count)
@@ -102,6 +104,13 @@ void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *p, const tg
     for (int64_t wanted = 1; wanted <= most; wanted *= 2)
         if (!tgi_gemm_try_parts(machine, p, whole, predict, wanted, proposal))
             break;
+    /* Blocks that fill all multiprocessors some times leave none idle in the last round. */
+    const double slot_count = (double)machine->gpu.sm_count * whole->blocks_per_sm;
+    for (int rounds = 1; rounds <= FULL_ROUNDS_MAX; rounds++) {
+        const double wanted = floor(rounds * slot_count / whole->block_count);
+        if (wanted > 1.0 && wanted <= (double)most)
+            tgi_gemm_try_parts(machine, p, whole, predict, (int64_t)wanted, proposal);
+    }
 }
 
 void tgi_gemm_describe_split(const tgi_proposal *proposal, tgi_plan_split *split)

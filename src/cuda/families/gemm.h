@@ -39,7 +39,8 @@ int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *problem,
                        const tgi_tile_work *work, tgi_gemm_predict *predict, int64_t wanted,
                        tgi_proposal *proposal);
 
-/* Tries 1, 2, 4 ... split-K parts, or only 1 if the order of sums must depend on k alone. */
+/* Tries 1, 2, 4 ... split-K parts and numbers of parts that fill all multiprocessors, or only 1 if
+ * the order of sums must depend on k alone. */
 void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *problem,
                       const tgi_tile_work *work, tgi_gemm_predict *predict, tgi_proposal *proposal);
 

@@ -38,21 +38,55 @@ template <int Count, int Depth, int Along_k, int Threads> struct tgi_dmma_operan
         return static_cast<int>(threadIdx.x) % (elems / 2) * 2;
     }
 
-    __device__ __forceinline__ void copy_access(int index, const double *global, int is_on)
+    /* This thread's copies of a stage: both elements of so many accesses at once, or the first and
+     * the second alone. Places of rows and columns outside D keep their old content, because their
+     * sums are not stored. */
+    struct reach {
+        int pair_count, first_count, second_count;
+
+        /* `left` rows of A or columns of B are inside the matrix. */
+        __device__ __forceinline__ reach(int64_t left, int vector_elems)
+        {
+            const int entries = tgi_clamp_count(left, Count);
+            const int elems_left = Along_k ? 2 : entries - first_elem();
+            const int inside =
+                Along_k ? (entries - first_line() + line_step - 1) / line_step : access_count;
+            const bool is_pair = vector_elems == 2 && elems_left >= 2;
+            pair_count = is_pair ? inside : 0;
+            first_count = !is_pair && elems_left >= 1 ? inside : 0;
+            second_count = !is_pair && elems_left >= 2 ? inside : 0;
+        }
+
+        __device__ __forceinline__ void end()
+        {
+            pair_count = first_count = second_count = 0;
+        }
+    };
+
+    __device__ __forceinline__ void copy_access(int index, const double *global,
+                                                int64_t elem_stride, const reach &inside)
     {
         const int first = tgi_tile_offset<double, pitch, Along_k>(first_line(), first_elem());
-        tgi_copy_async_if<16>(tgi_shared_address(elem + first) + index * line_step * pitch * 8,
-                              global, is_on);
+        const uint32_t place = tgi_shared_address(elem + first) + index * line_step * pitch * 8;
+        tgi_copy_async_if<16>(place, global, index < inside.pair_count);
+        tgi_copy_async_if<8>(place, global, index < inside.first_count);
+        tgi_copy_async_if<8>(place + 8, global + elem_stride, index < inside.second_count);
     }
 
-    /* Issues all threads' accesses, whatever the stage's edges and strides. */
-    __device__ __forceinline__ void load(const double *data, int64_t stride, int64_t k_stride,
-                                         int left, int k_left, int vector_elems)
+    /* Copies the access of a stage that has k_left of its k, and zeros for the others. */
+    __device__ __forceinline__ void copy_last(int index, const double *global, int64_t elem_stride,
+                                              const reach &inside, int k_left)
     {
-        const tgi_source<double> along = {data, stride, k_stride, left, k_left, vector_elems};
-        const tgi_source<double> across = {data, k_stride, stride, k_left, left, vector_elems};
-        tgi_copy_tile<double, lines, elems, pitch, Along_k, Threads, 0>(
-            elem, Along_k ? along : across, threadIdx.x);
+        const int line = first_line() + index * line_step;
+        const int first = tgi_tile_offset<double, pitch, Along_k>(first_line(), first_elem());
+        const uint32_t place = tgi_shared_address(elem + first) + index * line_step * pitch * 8;
+        const int count = Along_k ? min(max(k_left - first_elem(), 0), 2) : 2 * (line < k_left);
+        if (index < inside.pair_count)
+            tgi_copy_async<16>(place, global, count * 8);
+        if (index < inside.first_count)
+            tgi_copy_async<8>(place, global, count > 0 ? 8 : 0);
+        if (index < inside.second_count)
+            tgi_copy_async<8>(place + 8, global + elem_stride, count > 1 ? 8 : 0);
     }
 
     __device__ __forceinline__ const double *at(int entry, int k) const
@@ -164,23 +198,35 @@ struct tgi_dmma {
         return tgi_count_k(args, find_first(args, tile));
     }
 
-    /* The source of copies of whole stages. What other stages need is found again for each: there
-     * are no registers to spare. */
+    /* The source of this thread's copies of stages. */
     struct source {
         const double *a, *b; /* addresses of this thread's next reads */
-        int whole_count;     /* the first stages, which have no edge and are copied by 16 bytes */
+        typename operand_a::reach a_inside;
+        typename operand_b::reach b_inside;
+        int whole_count; /* stages that have all of their k */
 
         __device__ __forceinline__ source(const tgi_gemm_args &args, const tgi_block_tile &tile)
+            : a_inside(args.problem.m - tile.row, args.a_vector_elems),
+              b_inside(args.problem.n - tile.col, args.b_vector_elems)
         {
-            const tgi_problem &p = args.problem;
             const int64_t first = find_first(args, tile);
-            const bool is_whole = p.m - tile.row >= Rows && p.n - tile.col >= Cols &&
-                                  args.a_vector_elems == 2 && args.b_vector_elems == 2;
-            whole_count = is_whole ? static_cast<int>(count_k(args, tile) / Depth) : 0;
+            whole_count = static_cast<int>(count_k(args, tile) / Depth);
             a = tgi_find_a<double>(args, tile, first) +
-                operand_a::first_line() * a_line_stride(args) + operand_a::first_elem();
+                operand_a::first_line() * a_line_stride(args) +
+                operand_a::first_elem() * a_elem_stride(args);
             b = tgi_find_b<double>(args, tile, first) +
-                operand_b::first_line() * b_line_stride(args) + operand_b::first_elem();
+                operand_b::first_line() * b_line_stride(args) +
+                operand_b::first_elem() * b_elem_stride(args);
+        }
+
+        static __device__ __forceinline__ int64_t a_elem_stride(const tgi_gemm_args &args)
+        {
+            return A_along_k ? args.problem.a.col : args.problem.a.row;
+        }
+
+        static __device__ __forceinline__ int64_t b_elem_stride(const tgi_gemm_args &args)
+        {
+            return B_along_k ? args.problem.b.row : args.problem.b.col;
         }
 
         static __device__ __forceinline__ int64_t a_line_stride(const tgi_gemm_args &args)
@@ -193,21 +239,21 @@ struct tgi_dmma {
             return B_along_k ? args.problem.b.col : args.problem.b.row;
         }
 
-        /* Issues this thread's accesses first .. end - 1 of a whole stage, A's before B's, if
-         * is_on. They are called for in order. */
+        /* Issues this thread's accesses first .. end - 1 of a stage, A's before B's, in order. */
         __device__ __forceinline__ void copy_whole(const tgi_gemm_args &args, shared_stage &stage,
-                                                   int first, int end, int is_on)
+                                                   int first, int end)
         {
             const int64_t a_stride = a_line_stride(args), b_stride = b_line_stride(args);
 #pragma unroll
             for (int i = first; i < end; i++) {
                 if (i < operand_a::access_count) {
-                    stage.a.copy_access(i, a, is_on);
+                    stage.a.copy_access(i, a, a_elem_stride(args), a_inside);
                     a += operand_a::line_step * a_stride;
                     if (i == operand_a::access_count - 1)
                         a += Depth * args.problem.a.col - operand_a::lines * a_stride;
                 } else {
-                    stage.b.copy_access(i - operand_a::access_count, b, is_on);
+                    stage.b.copy_access(i - operand_a::access_count, b, b_elem_stride(args),
+                                        b_inside);
                     b += operand_b::line_step * b_stride;
                     if (i == access_count - 1)
                         b += Depth * args.problem.b.row - operand_b::lines * b_stride;
@@ -215,21 +261,24 @@ struct tgi_dmma {
             }
         }
 
-        /* Issues the copies of stage `index`, with edges, if there is such a stage. */
-        static __device__ __forceinline__ void copy_edges(const tgi_gemm_args &args,
-                                                          const tgi_block_tile &tile, int index,
-                                                          shared_stage &stage)
+        /* Ends the copies: stage `index` comes after those that have all of their k. It may be the
+         * last one, which has the rest. */
+        __device__ __forceinline__ void end(const tgi_gemm_args &args, const tgi_block_tile &tile,
+                                            int index, shared_stage &stage)
         {
-            const tgi_problem &p = args.problem;
-            const int64_t begin = static_cast<int64_t>(index) * Depth;
-            const int64_t k = find_first(args, tile) + begin;
-            const int k_left = tgi_clamp_count(count_k(args, tile) - begin, Depth);
-            if (k_left <= 0)
-                return;
-            stage.a.load(tgi_find_a<double>(args, tile, k), p.a.row, p.a.col,
-                         tgi_clamp_count(p.m - tile.row, Rows), k_left, args.a_vector_elems);
-            stage.b.load(tgi_find_b<double>(args, tile, k), p.b.col, p.b.row,
-                         tgi_clamp_count(p.n - tile.col, Cols), k_left, args.b_vector_elems);
+            const int k_left = static_cast<int>(count_k(args, tile) - int64_t{Depth} * whole_count);
+            if (index == whole_count && k_left > 0) {
+#pragma unroll 1
+                for (int i = 0; i < operand_a::access_count; i++)
+                    stage.a.copy_last(i, a + i * operand_a::line_step * a_line_stride(args),
+                                      a_elem_stride(args), a_inside, k_left);
+#pragma unroll 1
+                for (int i = 0; i < operand_b::access_count; i++)
+                    stage.b.copy_last(i, b + i * operand_b::line_step * b_line_stride(args),
+                                      b_elem_stride(args), b_inside, k_left);
+            }
+            a_inside.end();
+            b_inside.end();
         }
     };
 
@@ -251,9 +300,9 @@ struct tgi_dmma {
 #pragma unroll 1
         for (int i = 0; i < Stages - 1; i++) {
             if (i < left.whole_count)
-                left.copy_whole(args, stages[i], 0, access_count, 1);
+                left.copy_whole(args, stages[i], 0, access_count);
             else
-                left.copy_edges(args, tile, i, stages[i]);
+                left.end(args, tile, i, stages[i]);
             tgi_copy_async_commit();
         }
         tgi_copy_async_wait<Stages - 2>();
@@ -265,9 +314,8 @@ struct tgi_dmma {
 #pragma unroll 1
         for (int i = 0; i < stage_count; i++) {
             const int next = read + 1 == Stages ? 0 : read + 1;
-            const int is_whole = i + Stages - 1 < left.whole_count;
-            if (!is_whole)
-                left.copy_edges(args, tile, i + Stages - 1, stages[write]);
+            if (i + Stages - 1 >= left.whole_count)
+                left.end(args, tile, i + Stages - 1, stages[write]);
 #pragma unroll
             for (int j = 0; j < steps; j++) {
                 if (j == steps - 1) {
@@ -284,7 +332,7 @@ struct tgi_dmma {
                     const int slot = j * wide_count + w;
                     if (j < steps - 1)
                         left.copy_whole(args, stages[write], slot * access_count / slot_count,
-                                        (slot + 1) * access_count / slot_count, is_whole);
+                                        (slot + 1) * access_count / slot_count);
                     add(parts[j % 2].wide[w], parts[j % 2].narrow, sums[w]);
                 }
             }

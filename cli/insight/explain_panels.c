@@ -1,0 +1,119 @@
+/*
+ * Shows the panels in which memory forms a product that it does not hold, and what bounds them.
+ */
+#include "insight/explain.h"
+
+#include "json_output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GIGA 1e-9
+
+/* The facts about a product in panels. */
+typedef struct panel_facts {
+    const char *shape, *device, *kernel;
+    int64_t memory_bytes;
+    tg_panels panels;
+    double predicted_s; /* time of the products; 0 if no kernel can form them */
+    double bus_bytes_per_s;
+} panel_facts;
+
+/* Finds the kernel of the whole product on the chip, or on the device of this machine. */
+static tg_status find_kernel(tg_context *context, const tg_chip *chip, const tg_problem *problem,
+                             panel_facts *facts)
+{
+    const int capacity = tg_get_kernel_count();
+    int count = 0;
+    tg_candidate *candidates = calloc((size_t)capacity, sizeof *candidates);
+    if (!candidates)
+        return TG_STATUS_OUT_OF_MEMORY;
+    const tg_status status =
+        chip ? tg_list_chip_candidates(chip, problem, candidates, capacity, &count)
+             : tg_list_candidates(context, problem, candidates, capacity, &count);
+    for (int i = 0; i < count; i++) {
+        if (candidates[i].is_chosen) {
+            facts->kernel = candidates[i].kernel;
+            facts->predicted_s = candidates[i].predicted_s;
+        }
+    }
+    free(candidates);
+    return status;
+}
+
+static json_t *make_json(const panel_facts *facts)
+{
+    const tg_panels *panels = &facts->panels;
+    return json_pack(
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "shape",
+        facts->shape, "device", facts->device, "memory_limit_bytes",
+        (json_int_t)facts->memory_bytes, "panel_count", (json_int_t)panels->panel_count,
+        "batch_count", (json_int_t)panels->batch_count, "row_count", (json_int_t)panels->row_count,
+        "col_count", (json_int_t)panels->col_count, "held", panels->is_b_held ? "b" : "a",
+        "memory_bytes", cli_make_real_json(panels->memory_bytes), "read_bytes",
+        cli_make_real_json(panels->read_bytes), "written_bytes",
+        cli_make_real_json(panels->written_bytes), "kernel", facts->kernel, "predicted_s",
+        cli_make_real_json(facts->predicted_s), "balance_bytes_per_s",
+        cli_make_real_json(facts->bus_bytes_per_s));
+}
+
+static void print_text(const panel_facts *facts)
+{
+    const tg_panels *panels = &facts->panels;
+    char time[COUNT_TEXT_BYTES];
+    printf("%s on %s in %.4g GB: %lld panel%s of %lld x %lld", facts->shape, facts->device,
+           GIGA * (double)facts->memory_bytes, (long long)panels->panel_count,
+           panels->panel_count == 1 ? "" : "s", (long long)panels->row_count,
+           (long long)panels->col_count);
+    printf(panels->batch_count > 1 ? ", %lld batch entries each\n" : "\n",
+           (long long)panels->batch_count);
+    printf("held      %s\n", panels->is_b_held
+                                 ? "columns of op(B), past which rows of op(A) stream"
+                                 : "rows of op(A), past which columns of op(B) stream");
+    printf("memory    %.4g GB at once\n", GIGA * panels->memory_bytes);
+    printf("copies    %.4g GB of A, B and C are read, %.4g GB of D are written\n",
+           GIGA * panels->read_bytes, GIGA * panels->written_bytes);
+    printf("products  %s, predicted for %s\n", cli_format_time(facts->predicted_s, time),
+           facts->kernel);
+    if (facts->bus_bytes_per_s > 0)
+        printf("bound     copies below %.4g GB/s, above it products\n",
+               GIGA * facts->bus_bytes_per_s);
+}
+
+/* Fills the facts of a device. */
+static tg_status find_facts(tg_context *context, const explain_case *shown,
+                            const tg_problem *problem, panel_facts *facts)
+{
+    const tg_panel_limits limits = {.memory_bytes = facts->memory_bytes, .buffer_count = 1};
+    tg_device_info device = {.device = ""};
+    tg_status status = tg_choose_panels(problem, &limits, &facts->panels);
+    if (status == TG_STATUS_OK)
+        status = find_kernel(context, shown ? &shown->chip : NULL, problem, facts);
+    if (status == TG_STATUS_OK && !shown)
+        status = tg_get_device_info(context, &device, sizeof device);
+    facts->device = shown ? shown->chip.name : device.device;
+    if (facts->predicted_s > 0)
+        facts->bus_bytes_per_s =
+            (facts->panels.read_bytes + facts->panels.written_bytes) / facts->predicted_s;
+    return status;
+}
+
+int cli_explain_panels(const char *shape, const tg_problem *problem, const char *device,
+                       const explain_case *shown, int64_t memory_bytes, int has_json)
+{
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = device};
+    panel_facts facts = {.shape = shape, .kernel = "no kernel", .memory_bytes = memory_bytes};
+    tg_context *context = NULL;
+    int exit_code = shown ? CLI_EXIT_OK : cli_create_context(&options, &context);
+    if (exit_code != CLI_EXIT_OK)
+        return exit_code;
+    const tg_status status = find_facts(context, shown, problem, &facts);
+    if (status != TG_STATUS_OK)
+        exit_code = cli_report_status(status);
+    else if (has_json)
+        exit_code = cli_print_json(make_json(&facts));
+    else
+        print_text(&facts);
+    tg_destroy_context(context);
+    return exit_code;
+}

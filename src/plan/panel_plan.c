@@ -1,0 +1,331 @@
+/* The plan of panels: how a product is cut where memory does not hold it at once. */
+#include <math.h>
+#include <string.h>
+
+#include "core/checked.h"
+#include "core/operand_list.h"
+#include "core/problem.h"
+#include "core/status.h"
+#include "core/structs.h"
+#include "tilegemm_lab.h"
+
+/* A product by this many streamed rows or columns is about as fast as one by more. */
+#define NARROW_LENGTH 1024
+/* Panels of at least two units have whole units. Kernels have tiles of 128 or a part of it. */
+#define UNIT_LENGTH 128
+/* A flop limit makes the streamed panels no narrower than this. */
+#define STREAM_LENGTH_MIN 128
+
+/* One batch entry, seen from the operand that is held. Lengths are rows or columns of D, sizes are
+ * in bytes and double, because sums of them may exceed 63 bits. */
+typedef struct entry_cut {
+    int64_t held_length, stream_length; /* rows or columns of D */
+    double held_bytes, stream_bytes;    /* bytes of a row of op(A) or a column of op(B) */
+    double d_bytes, c_bytes;            /* bytes of an element; 0 for a C that is not read */
+    double element_flops;               /* 2 k */
+    int64_t held, streamed;             /* lengths of a panel; the outcome */
+} entry_cut;
+
+static double get_need(const entry_cut *cut, double buffer_count, int64_t held, int64_t streamed)
+{
+    const int is_held = held >= cut->held_length, is_streamed = streamed >= cut->stream_length;
+    return (is_held ? 1 : buffer_count) * (double)held * cut->held_bytes +
+           (is_streamed ? 1 : buffer_count) * (double)streamed * cut->stream_bytes +
+           (is_held && is_streamed ? 1 : buffer_count) * (double)held * (double)streamed *
+               (cut->d_bytes + cut->c_bytes);
+}
+
+/* Returns the longest panel within the limit of the operand whose length is given as 0, beside a
+ * panel of the other one's length; 0 if not even 1 is within it. */
+static int64_t fit(const entry_cut *cut, const tg_panel_limits *limits, int64_t held,
+                   int64_t streamed)
+{
+    int64_t low = 0, high = held ? cut->stream_length : cut->held_length;
+    while (low < high) {
+        const int64_t middle = high - (high - low) / 2;
+        const double need =
+            get_need(cut, limits->buffer_count, held ? held : middle, held ? middle : streamed);
+        if (need <= (double)limits->memory_bytes)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Returns a part of at most `most` that cuts `length` into parts of about one length. */
+static int64_t even_out(int64_t length, int64_t most)
+{
+    if (most >= length)
+        return length;
+    if (most >= 2 * UNIT_LENGTH)
+        most -= most % UNIT_LENGTH;
+    const int64_t count = tgi_divide_up(length, most), part = tgi_divide_up(length, count);
+    const int64_t whole = tgi_divide_up(part, UNIT_LENGTH) * UNIT_LENGTH;
+    return most >= 2 * UNIT_LENGTH && whole <= most ? whole : part;
+}
+
+/* Cuts the entry: holds as much of one operand as the limit leaves beside a narrow panel of the
+ * other, which then takes the rest. Returns 0 if the limit is below one element of D. */
+static int cut_entry(entry_cut *cut, const tg_panel_limits *limits)
+{
+    int64_t streamed = cut->stream_length < NARROW_LENGTH ? cut->stream_length : NARROW_LENGTH;
+    int64_t held = fit(cut, limits, 0, streamed);
+    while (held < cut->held_length && held < streamed && streamed > 1) {
+        streamed /= 2;
+        held = fit(cut, limits, 0, streamed);
+    }
+    if (held == 0)
+        return 0;
+    cut->held = even_out(cut->held_length, held);
+    streamed = fit(cut, limits, cut->held, 0);
+    if (limits->flop_count > 0) {
+        const double most = limits->flop_count / ((double)cut->held * cut->element_flops);
+        const int64_t cap =
+            most < STREAM_LENGTH_MIN ? STREAM_LENGTH_MIN : (int64_t)fmin(most, 1e15);
+        streamed = streamed < cap ? streamed : cap;
+    }
+    cut->streamed = even_out(cut->stream_length, streamed);
+    return 1;
+}
+
+/* Returns the bytes of A and B that an entry reads. A single streamed panel stays. */
+static double count_reads(const entry_cut *cut)
+{
+    const int64_t passes =
+        cut->streamed < cut->stream_length ? tgi_divide_up(cut->held_length, cut->held) : 1;
+    return (double)cut->held_length * cut->held_bytes +
+           (double)passes * (double)cut->stream_length * cut->stream_bytes;
+}
+
+static double get_bytes(const tg_problem *problem, unsigned used, int id, int64_t count)
+{
+    return used >> id & 1u
+               ? (double)count * (double)tg_get_type_bytes(tgi_operands_get_type(problem, id))
+               : 0;
+}
+
+static tg_status fail_limit(const entry_cut *cut, const tg_panel_limits *limits)
+{
+    return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                           "a memory limit of %lld bytes is less than the %.0f that one row of "
+                           "op(A), one column of op(B) and their element of D take; allow more",
+                           (long long)limits->memory_bytes,
+                           ceil(get_need(cut, limits->buffer_count, 1, 1)));
+}
+
+/* Cuts one entry by either operand, and keeps the way that reads less. */
+static tg_status choose_cut(const entry_cut *by_b, const tg_panel_limits *limits, tg_panels *panels)
+{
+    entry_cut b_held = *by_b, a_held = {.held_length = by_b->stream_length,
+                                        .stream_length = by_b->held_length,
+                                        .held_bytes = by_b->stream_bytes,
+                                        .stream_bytes = by_b->held_bytes,
+                                        .d_bytes = by_b->d_bytes,
+                                        .c_bytes = by_b->c_bytes,
+                                        .element_flops = by_b->element_flops};
+    if (!cut_entry(&b_held, limits) || !cut_entry(&a_held, limits))
+        return fail_limit(by_b, limits);
+    const double b_reads = count_reads(&b_held), a_reads = count_reads(&a_held);
+    /* If both read as much, the longer side of D streams, because a flop limit cuts it alone. */
+    panels->is_b_held =
+        b_reads < a_reads || (b_reads == a_reads && by_b->stream_length >= by_b->held_length);
+    panels->row_count = panels->is_b_held ? b_held.streamed : a_held.held;
+    panels->col_count = panels->is_b_held ? b_held.held : a_held.streamed;
+    panels->read_bytes = panels->is_b_held ? b_reads : a_reads;
+    panels->memory_bytes = get_need(panels->is_b_held ? &b_held : &a_held, limits->buffer_count,
+                                    panels->is_b_held ? b_held.held : a_held.held,
+                                    panels->is_b_held ? b_held.streamed : a_held.streamed);
+    panels->batch_count = 1;
+    return TG_STATUS_OK;
+}
+
+/* Returns the whole batch entries that a panel can have; 0 if the limit is below one. */
+static int64_t count_entries(const tgi_problem *p, const entry_cut *cut,
+                             const tg_panel_limits *limits, double *entry_bytes)
+{
+    const double flops = (double)p->m * (double)p->n * cut->element_flops;
+    const int64_t buffer_count = limits->buffer_count;
+    double most = (double)p->batch_count;
+    *entry_bytes = get_need(cut, 1, p->n, p->m);
+    if (p->batch_count * *entry_bytes > (double)limits->memory_bytes)
+        most = (double)limits->memory_bytes / (*entry_bytes * (double)buffer_count);
+    if (limits->flop_count > 0 && flops > 0 && most >= 1)
+        most = fmin(most, fmax(limits->flop_count / flops, 1));
+    return (int64_t)most;
+}
+
+/* Validates the caller's problem. *q is its canonical form with the caller's A and B, and *problem
+ * a copy of this version's size where the caller's struct is of another. */
+static tg_status read_problem(const tg_problem **problem, tg_problem *converted, tgi_problem *q)
+{
+    if (!*problem)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "problem = NULL; pass its address");
+    *problem = tgi_struct_read(&tgi_struct_problem, *problem, converted);
+    if (!*problem)
+        return TG_STATUS_INVALID_ARGUMENT;
+    const tg_status status = tgi_problem_validate(*problem, q);
+    if (!status && q->is_swapped)
+        tgi_problem_transpose(q);
+    return status;
+}
+
+static entry_cut describe_entry(const tg_problem *problem, const tgi_problem *q)
+{
+    unsigned used = tgi_operands_find_used(problem);
+    if (q->k == 0)
+        used &= ~(1u << TGI_OPERAND_a | 1u << TGI_OPERAND_b);
+    return (entry_cut){.held_length = q->n,
+                       .stream_length = q->m,
+                       .held_bytes = get_bytes(problem, used, TGI_OPERAND_b, q->k),
+                       .stream_bytes = get_bytes(problem, used, TGI_OPERAND_a, q->k),
+                       .d_bytes = get_bytes(problem, used, TGI_OPERAND_d, 1),
+                       .c_bytes = get_bytes(problem, used, TGI_OPERAND_c, 1),
+                       .element_flops = 2.0 * (double)q->k};
+}
+
+tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *limits,
+                           tg_panels *panels)
+{
+    tgi_problem q;
+    tg_problem converted;
+    if (!limits || !panels)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
+                               limits ? "panels" : "limits");
+    memset(panels, 0, sizeof *panels);
+    if (limits->memory_bytes < 0 || limits->buffer_count < 1 || limits->buffer_count > 2)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "memory_bytes = %lld, buffer_count = %d; pass 0 (no limit) or more "
+                               "bytes, and 1 or 2 buffers",
+                               (long long)limits->memory_bytes, limits->buffer_count);
+    tg_status status = read_problem(&problem, &converted, &q);
+    if (status || tgi_problem_is_empty(&q))
+        return status;
+    const entry_cut cut = describe_entry(problem, &q);
+    tg_panel_limits given = *limits;
+    if (given.memory_bytes == 0)
+        given.memory_bytes = INT64_MAX;
+    double entry_bytes;
+    const int64_t entries = q.batch_count > 1 ? count_entries(&q, &cut, &given, &entry_bytes) : 0;
+    if (entries > 0) {
+        *panels = (tg_panels){.batch_count = entries,
+                              .row_count = q.m,
+                              .col_count = q.n,
+                              .memory_bytes = entry_bytes * (double)entries *
+                                              (entries < q.batch_count ? given.buffer_count : 1)};
+        panels->read_bytes = (double)q.n * cut.held_bytes + (double)q.m * cut.stream_bytes;
+    } else if ((status = choose_cut(&cut, &given, panels))) {
+        return status;
+    }
+    const double d_elems = (double)q.batch_count * (double)q.m * (double)q.n;
+    panels->read_bytes = (double)q.batch_count * panels->read_bytes + cut.c_bytes * d_elems;
+    panels->written_bytes = cut.d_bytes * d_elems;
+    panels->row_panel_count = tgi_divide_up(q.m, panels->row_count);
+    panels->col_panel_count = tgi_divide_up(q.n, panels->col_count);
+    panels->panel_count = tgi_divide_up(q.batch_count, panels->batch_count) *
+                          panels->row_panel_count * panels->col_panel_count;
+    return TG_STATUS_OK;
+}
+
+/* A range of rows, columns or batch entries. */
+typedef struct panel_range {
+    int64_t first, count;
+} panel_range;
+
+static panel_range get_range(int64_t length, int64_t part, int64_t index)
+{
+    const int64_t first = index * part, rest = length - first;
+    return (panel_range){first, rest < part ? rest : part};
+}
+
+/* Moves the data of an operand by `elems` elements; NULL stays NULL. Nothing says that a pointer is
+ * one until the product reads it. */
+static void move_data(tg_problem *panel, int id, int64_t elems)
+{
+    const void *data = tgi_operands_get_data(panel, id);
+    const int64_t bytes = elems * tg_get_type_bytes(tgi_operands_get_type(panel, id));
+    if (data)
+        tgi_operands_set_data(panel, id, (const void *)((uintptr_t)data + (uintptr_t)bytes));
+}
+
+static void cut_matrix(tg_problem *panel, int id, panel_range entries, panel_range rows,
+                       panel_range cols)
+{
+    const tgi_operand_row *row = tgi_operands_get(id);
+    tg_matrix *matrix = tgi_operands_get_matrix(panel, id);
+    const int is_transposed = (id == TGI_OPERAND_a && panel->op_a == TG_OPERATION_TRANSPOSE) ||
+                              (id == TGI_OPERAND_b && panel->op_b == TG_OPERATION_TRANSPOSE);
+    int64_t *const row_count = is_transposed ? &matrix->col_count : &matrix->row_count;
+    int64_t *const col_count = is_transposed ? &matrix->row_count : &matrix->col_count;
+    const int64_t row_stride = is_transposed ? matrix->col_stride : matrix->row_stride;
+    const int64_t col_stride = is_transposed ? matrix->row_stride : matrix->col_stride;
+    int64_t offset = entries.first > 0 ? entries.first * matrix->batch_stride : 0;
+    if (row->rows == TGI_EXTENT_m) {
+        *row_count = rows.count;
+        offset += rows.first * row_stride;
+    }
+    if (row->cols == TGI_EXTENT_n) {
+        *col_count = cols.count;
+        offset += cols.first * col_stride;
+    }
+    move_data(panel, id, offset);
+}
+
+static void cut_vector(tg_problem *panel, int id, panel_range rows, panel_range cols)
+{
+    const tgi_operand_row *row = tgi_operands_get(id);
+    const int kind = tgi_operands_get_kind(panel, id);
+    const int is_bias = row->form == TGI_FORM_BIAS;
+    if (is_bias ? kind == TG_BIAS_ROW : kind == TG_SCALE_VECTOR && row->rows == TGI_EXTENT_m)
+        move_data(panel, id, rows.first);
+    else if (is_bias ? kind == TG_BIAS_COL : kind == TG_SCALE_VECTOR && row->cols == TGI_EXTENT_n)
+        move_data(panel, id, cols.first);
+}
+
+/* Returns 1 if the panels are those of a product of this size. */
+static int are_panels_of(const tg_panels *panels, const tgi_problem *q)
+{
+    return panels->batch_count > 0 && panels->row_count > 0 && panels->col_count > 0 &&
+           panels->row_panel_count == tgi_divide_up(q->m, panels->row_count) &&
+           panels->col_panel_count == tgi_divide_up(q->n, panels->col_count) &&
+           panels->panel_count == tgi_divide_up(q->batch_count, panels->batch_count) *
+                                      panels->row_panel_count * panels->col_panel_count;
+}
+
+tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,
+                       tg_problem *panel)
+{
+    tgi_problem q;
+    tg_problem converted;
+    if (!panels || !panel)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
+                               panels ? "panel" : "panels");
+    const tg_status status = read_problem(&problem, &converted, &q);
+    if (status)
+        return status;
+    if (tgi_problem_is_empty(&q) || !are_panels_of(panels, &q) || index < 0 ||
+        index >= panels->panel_count)
+        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "index = %lld of %lld panels; pass panels that tg_choose_panels "
+                               "made of this problem, and 0 or more, less than their panel_count",
+                               (long long)index, (long long)panels->panel_count);
+    const int64_t in_entry = panels->row_panel_count * panels->col_panel_count;
+    const int64_t of_entry = index % in_entry;
+    const int64_t streamed = panels->is_b_held ? panels->row_panel_count : panels->col_panel_count;
+    const int64_t outer = of_entry / streamed, inner = of_entry % streamed;
+    const panel_range entries = get_range(q.batch_count, panels->batch_count, index / in_entry);
+    const panel_range rows = get_range(q.m, panels->row_count, panels->is_b_held ? inner : outer);
+    const panel_range cols = get_range(q.n, panels->col_count, panels->is_b_held ? outer : inner);
+    tg_problem cut = *problem;
+    cut.batch_count = entries.count;
+    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
+        if (id == TGI_OPERAND_c && !tgi_operands_is_matrix_used(&cut, id))
+            continue; /* its strides may be any */
+        if (tgi_operands_get_matrix(&cut, id))
+            cut_matrix(&cut, id, entries, rows, cols);
+        else
+            cut_vector(&cut, id, rows, cols);
+    }
+    *panel = cut;
+    return TG_STATUS_OK;
+}

@@ -1,0 +1,175 @@
+/*
+ * A product cut into panels keeps the memory limit, reads the bytes that its plan says, and gives
+ * every element of D once and right.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "check.h"
+
+/* Bytes that the panels of a walk hold and have read. */
+typedef struct panel_walk {
+    double read_bytes, most_bytes;
+    const void *a, *b; /* panels of A and B that are held */
+} panel_walk;
+
+static double count_bytes(const tg_matrix *matrix, int64_t batch_count)
+{
+    return (double)batch_count * (double)matrix->row_count * (double)matrix->col_count *
+           (double)tg_get_type_bytes(matrix->type);
+}
+
+/* Counts what a panel reads: an operand whose panel stays is not read again. */
+static void step(panel_walk *walk, const tg_problem *panel)
+{
+    const double a = count_bytes(&panel->a, panel->batch_count);
+    const double b = count_bytes(&panel->b, panel->batch_count);
+    const double d = count_bytes(&panel->d, panel->batch_count);
+    const double c = panel->beta != 0 ? d : 0;
+    const int is_multiplied = panel->alpha != 0;
+    walk->read_bytes += c + (is_multiplied && panel->a.data != walk->a ? a : 0) +
+                        (is_multiplied && panel->b.data != walk->b ? b : 0);
+    const double held_bytes = (is_multiplied ? a + b : 0) + c + d;
+    if (walk->most_bytes < held_bytes)
+        walk->most_bytes = held_bytes;
+    walk->a = panel->a.data;
+    walk->b = panel->b.data;
+}
+
+static tg_panels check_panels(const char *text, int64_t memory_bytes, double flop_count,
+                              int buffer_count)
+{
+    const tg_panel_limits limits = {memory_bytes, flop_count, buffer_count};
+    tg_problem problem, panel;
+    tg_panels panels;
+    check_operands operands;
+    check_result result;
+    panel_walk walk = {0};
+    assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
+    assert_int_equal(check_make_operands(&problem, 3, &operands), 1);
+    if (tg_choose_panels(&problem, &limits, &panels))
+        fail_msg("%s in %lld: %s", text, (long long)memory_bytes, tg_get_error_detail());
+    for (int64_t i = 0; i < panels.panel_count; i++) {
+        assert_int_equal(tg_get_panel(&problem, &panels, i, &panel), TG_STATUS_OK);
+        step(&walk, &panel);
+        if (tg_multiply(NULL, &panel))
+            fail_msg("%s, panel %lld: %s", text, (long long)i, tg_get_error_detail());
+    }
+    assert_int_equal(check_compare(&problem, 1e9, &result), 1);
+    if (!result.is_ok)
+        fail_msg("%s in %lld bytes: element (%lld, %lld) of entry %lld is wrong", text,
+                 (long long)memory_bytes, (long long)result.bad_row, (long long)result.bad_col,
+                 (long long)result.bad_batch);
+    const int is_shared = problem.batch_count > 1 && !problem.a.batch_stride;
+    if (is_shared ? walk.read_bytes > panels.read_bytes : walk.read_bytes != panels.read_bytes)
+        fail_msg("%s in %lld bytes reads %.0f bytes, not %.0f", text, (long long)memory_bytes,
+                 walk.read_bytes, panels.read_bytes);
+    if (memory_bytes &&
+        (panels.memory_bytes > (double)memory_bytes || walk.most_bytes > panels.memory_bytes))
+        fail_msg("%s: %.0f bytes at once, the plan says %.0f, the limit is %lld", text,
+                 walk.most_bytes, panels.memory_bytes, (long long)memory_bytes);
+    check_free_operands(&operands);
+    return panels;
+}
+
+static void test_products(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "60x50x40",
+        "60x50x40:tt:fp64",
+        "50x60x40:nt:bf16:d=fp32",
+        "60x50x40:tn:alpha=2:beta=-1",
+        "60x50x40:dcol:beta=1",
+        "60x50x40:bias=row:act=relu",
+        "60x50x40:bias=col:act=silu:lda=43:ldb=57:ldd=61",
+        "60x50x40:fp8_e4m3:d=bf16:sa=vector:sb=vector",
+        "60x50x40:batch=7:beta=1",
+        "60x50x40:batch=3:bsa=0:tn",
+        "60x50x40:rsa=-40:csb=-1:rsb=50",
+        "60x50x40:alpha=0:beta=1",
+        "1x300x40",
+        "300x1x40:fp64",
+        "1x1x200",
+        "300x5x1",
+        "20x30x0:beta=1",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        for (int buffer_count = 1; buffer_count <= 2; buffer_count++) {
+            check_panels(texts[i], 4096, 0, buffer_count);
+            check_panels(texts[i], 16384, 0, buffer_count);
+            check_panels(texts[i], 1000000, 1e4, buffer_count);
+        }
+        assert_int_equal(check_panels(texts[i], 0, 0, 1).panel_count, 1);
+    }
+}
+
+/* The larger operand is held where that saves reads, and sizes are even. */
+static void test_choice(void **state)
+{
+    (void)state;
+    tg_problem problem;
+    tg_panels panels;
+    tg_panel_limits limits = {(int64_t)8 << 30, 0, 2};
+    assert_int_equal(tg_parse_problem("65536x65536x65536", &problem, sizeof problem), TG_STATUS_OK);
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    assert_true(panels.is_b_held);
+    assert_in_range(panels.col_count, 12000, 15000);
+    assert_int_equal(panels.col_count % 128, 0);
+    assert_int_equal(panels.col_panel_count, 5);
+    assert_true(panels.row_count >= 1024);
+    assert_true(panels.memory_bytes <= (double)limits.memory_bytes);
+    assert_true(panels.read_bytes == 6.0 * 65536 * 65536 * 4);
+    assert_true(panels.written_bytes == 65536.0 * 65536 * 4);
+    /* A of 40 rows stays whole while B streams. */
+    assert_int_equal(tg_parse_problem("40x100000x5000", &problem, sizeof problem), TG_STATUS_OK);
+    limits.memory_bytes = 100 << 20;
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    assert_int_equal(panels.row_panel_count, 1);
+    assert_true(panels.read_bytes == 4.0 * (40.0 + 100000.0) * 5000.0);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    tg_problem problem, panel;
+    tg_panels panels;
+    tg_panel_limits limits = {.memory_bytes = 803, .buffer_count = 1};
+    assert_int_equal(tg_parse_problem("2x2x100", &problem, sizeof problem), TG_STATUS_OK);
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(tg_get_error_detail(), "less than the 804 that one row"));
+    limits.memory_bytes = 804;
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    assert_int_equal(panels.panel_count, 4);
+    assert_int_equal(tg_get_panel(&problem, &panels, 4, &panel), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_get_panel(&problem, &panels, -1, &panel), TG_STATUS_INVALID_ARGUMENT);
+    panels.row_count = 0;
+    assert_int_equal(tg_get_panel(&problem, &panels, 0, &panel), TG_STATUS_INVALID_ARGUMENT);
+    limits.buffer_count = 3;
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_INVALID_ARGUMENT);
+    limits.buffer_count = 1;
+    problem.b.row_count = 3;
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_choose_panels(NULL, &limits, &panels), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_parse_problem("0x2x100", &problem, sizeof problem), TG_STATUS_OK);
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    assert_int_equal(panels.panel_count, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
