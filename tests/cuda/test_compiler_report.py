@@ -1,7 +1,7 @@
-"""Checks what the compiler made of the production kernels for sm_90a, and of family mma for every
-chip. No register is spilled and no local memory used but where that is known. The kernels of
-src/kernels/wgmma have the instructions of Hopper's tensor cores. Every kernel waits for the stream
-before it accesses global memory.
+"""Checks what the compiler made of the production kernels for sm_90a, and of family mma and of
+attention for every chip. No register is spilled and no local memory used but where that is known.
+The kernels of src/kernels/wgmma have the instructions of Hopper's tensor cores. Every kernel waits
+for the stream before it accesses global memory.
 
 usage: test_compiler_report.py IMAGES_FOLDER KERNELS_DEF DISASSEMBLER_FOLDER
 """
@@ -45,6 +45,7 @@ ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 ROW = re.compile(r"^TGI_CUDA_ROW\((.*)\)", re.M)
+ATTENTION_ROW = re.compile(r"^TGI_ATTENTION_ROW\((.*)\)", re.M)
 # These instructions access global memory, wait for the kernel ahead, and use the tensor cores.
 ACCESSES = ("LDG", "LDGSTS", "STG", "UTMALDG", "UTMASTG")
 WAIT = "ACQBULK"
@@ -79,6 +80,13 @@ def read_rows(text):
         if image not in ("image", "ladder"):
             word = "tf32" if math == "tf32" else kind
             yield image, family, kind, f"cuda_{family}_{isa}_{word}_{rows}x{cols}x{depth}"
+
+
+def read_attention_rows(text):
+    """Yields (image, family, type, name) of each row of attention."""
+    for row in ATTENTION_ROW.findall(text):
+        image, family, isa, kind, queries, head = (part.strip() for part in row.split(",")[:6])
+        yield image, family, kind, f"cuda_{family}_{isa}_{kind}_{queries}x{head}"
 
 
 def disassemble(image):
@@ -127,6 +135,15 @@ class Report(unittest.TestCase):
             chips = chips if family == "mma" or CHIP not in chips else {CHIP}
             for chip in sorted(chips):
                 self.check_frames(image, name, read_frames(reports[image], chip))
+
+    def test_no_spills_of_attention(self):
+        table = KERNELS.parent / "attention_kernels.def"
+        rows = list(read_attention_rows(table.read_text(encoding="utf-8")))
+        self.assertGreater(len(rows), 0)
+        for image, _, _, name in rows:
+            report = (IMAGES / f"{image}.txt").read_text(encoding="utf-8")
+            for chip in {found.group(2) for found in ENTRY.finditer(report)}:
+                self.check_frames(image, name, read_frames(report, chip))
 
     def check_frames(self, image, name, frames):
         """Checks the frames of a row on one chip."""
