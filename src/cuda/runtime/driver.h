@@ -16,7 +16,8 @@ enum {
     TGI_CUDA_ERROR_INVALID_IMAGE = 200,
     TGI_CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
     TGI_CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
-    TGI_CUDA_ERROR_NOT_FOUND = 500
+    TGI_CUDA_ERROR_NOT_FOUND = 500,
+    TGI_CUDA_ERROR_NOT_READY = 600
 };
 enum {
     TGI_CUDA_ATTRIBUTE_CLOCK_KHZ = 13,
@@ -33,6 +34,9 @@ enum {
     TGI_CUDA_ATTRIBUTE_BLOCKS_PER_SM = 106
 };
 enum { TGI_CUDA_FUNCTION_SHARED_BYTES = 8 };
+enum { TGI_CUDA_POINTER_MEMORY_TYPE = 2 };
+/* Pinned memory of the processor, and the device's. Pageable memory has no type. */
+enum { TGI_CUDA_MEMORY_HOST = 1, TGI_CUDA_MEMORY_DEVICE = 2 };
 enum { TGI_CUDA_TENSOR_UINT8 = 0, TGI_CUDA_TENSOR_UINT16 = 1, TGI_CUDA_TENSOR_UINT32 = 2 };
 enum { TGI_CUDA_TENSOR_TF32 = 11 }; /* TMA rounds FP32 to TF32 */
 enum {
@@ -43,7 +47,8 @@ enum {
     TGI_CUDA_TENSOR_FILL_ZERO = 0
 };
 enum { TGI_CUDA_CAPTURE_MODE_RELAXED = 2 };
-enum { TGI_CUDA_STREAM_PER_THREAD = 2 }; /* CU_STREAM_PER_THREAD: each thread's default stream */
+enum { TGI_CUDA_STREAM_NON_BLOCKING = 1 }; /* does not wait for the default stream */
+enum { TGI_CUDA_STREAM_PER_THREAD = 2 };   /* CU_STREAM_PER_THREAD: each thread's default stream */
 enum {
     TGI_CUDA_LAUNCH_CLUSTER = 4, /* CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION */
     TGI_CUDA_LAUNCH_EARLY = 6    /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
@@ -67,6 +72,21 @@ typedef struct tgi_driver_launch {
     tgi_driver_attribute *attributes;
     unsigned attribute_count;
 } tgi_driver_launch;
+
+/* Together these have the layout of CUDA_MEMCPY2D. */
+typedef struct tgi_driver_side {
+    size_t x_bytes, y;
+    int memory_type;
+    void *host;
+    uint64_t device;
+    void *array;
+    size_t pitch_bytes;
+} tgi_driver_side;
+
+typedef struct tgi_driver_copy {
+    tgi_driver_side from, to;
+    size_t width_bytes, height;
+} tgi_driver_copy;
 
 typedef struct tgi_driver {
 #define TGI_DRIVER(member, symbol, parameters) int(*member) parameters;
