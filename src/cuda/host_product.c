@@ -1,10 +1,12 @@
 /*
- * A product in panels, whose operands come from the processor's memory while the panel before is
- * multiplied and the one before that goes back. Three streams do this: copies in, the caller's,
- * copies out. Events order them.
+ * A product in panels, whose operands come from the processor's memory while panels before are
+ * multiplied and others go back. Three streams do this: copies in, the caller's, copies out. Events
+ * order them.
  *
  * An operand has slots on the device. A panel of it stays in its slot until the panels of the other
- * operand have passed it, as tg_panels says, and the slots are refilled in turn.
+ * operand have passed it, as tg_panels says, and the slots are refilled in turn. Two numbers run
+ * through the panels: the operands of all below `loaded` are on their way in, and the products of
+ * all below `launched` are in the stream. Loading runs ahead as far as slots allow.
  */
 #include "cuda/host_product.h"
 
@@ -27,6 +29,7 @@ typedef struct panel_slot {
     char *memory;
     void *ready;    /* the copy, or for D the product, is complete */
     void *released; /* the last product with it has ended; for D: is about to start */
+    int64_t last;   /* number of the last panel that it is loaded for */
 } panel_slot;
 
 typedef struct operand_slots {
@@ -36,9 +39,12 @@ typedef struct operand_slots {
 
 typedef struct host_product {
     tg_context *context;
+    const tg_problem *problem;
     const tgi_machine *machine;
     const tgi_driver *driver;
     void *stream;
+    int64_t loaded, launched;
+    tg_status status; /* the library's; errors of the driver are in `copies` */
     tgi_cuda_panel_copies copies;
     void *memory; /* all slots lie in it */
     panel_slot *slots;
@@ -52,23 +58,45 @@ static int note(host_product *product, int error)
     return tgi_cuda_note_error(&product->copies, error);
 }
 
-/* Returns the slot with the panel of an operand, which is put on its way unless it is there. */
-static panel_slot *load(host_product *product, const tg_problem *panel, int id)
+/* Returns 1 if nothing failed. */
+static int is_well(const host_product *product)
+{
+    return !product->status && !product->copies.error;
+}
+
+/* Returns the slot with these lines of an operand, or NULL. */
+static panel_slot *find_slot(const operand_slots *operand, const tgi_operand_lines *lines)
+{
+    for (int64_t i = 0; i < operand->count; i++) {
+        if (memcmp(&operand->slots[i].lines, lines, sizeof *lines) == 0)
+            return &operand->slots[i];
+    }
+    return NULL;
+}
+
+/* Puts an operand of panel `loaded` on its way in, unless it is there. The slot that it takes is
+ * free once the products that use it are in the stream. */
+static void load_operand(host_product *product, const tg_problem *panel, int id)
 {
     operand_slots *operand = &product->operands[id];
     const tgi_operand_lines lines = tgi_operand_lines_find(panel, id);
-    for (int64_t i = 0; i < operand->count; i++) {
-        if (memcmp(&operand->slots[i].lines, &lines, sizeof lines) == 0)
-            return &operand->slots[i];
+    panel_slot *slot = find_slot(operand, &lines);
+    if (slot) {
+        slot->last = product->loaded;
+        return;
     }
-    panel_slot *slot = &operand->slots[operand->next];
+    slot = &operand->slots[operand->next];
     operand->next = (operand->next + 1) % operand->count;
+    while (slot->last >= product->launched && is_well(product))
+        tgi_cuda_bring_on(&product->copies);
+    if (!is_well(product))
+        return;
     slot->lines = lines;
+    slot->last = product->loaded;
     void *const stream = product->copies.in_stream;
     note(product, product->driver->make_stream_wait(stream, slot->released, 0));
     tgi_cuda_copy_panel_in(&product->copies, &lines, slot->memory);
     note(product, product->driver->record_event(slot->ready, stream));
-    return slot;
 }
 
 /* Adds the time of the product whose D was in the slot and is back, if there was one. */
@@ -80,8 +108,8 @@ static void add_time(host_product *product, panel_slot *d)
     product->run.product_s += 1e-3 * (double)elapsed_ms;
 }
 
-/* Puts the product of the panel into the stream, between the events of D's slot. */
-static tg_status launch(host_product *product, const tg_problem *on_device, const panel_slot *d)
+/* Executes the panel between the events of D's slot. */
+static tg_status execute(host_product *product, const tg_problem *on_device, const panel_slot *d)
 {
     const tgi_driver *driver = product->driver;
     tg_plan *plan = NULL;
@@ -98,36 +126,77 @@ static tg_status launch(host_product *product, const tg_problem *on_device, cons
     return status;
 }
 
-/* Puts one panel on its way: what it reads, its product, and D behind it. */
-static tg_status run_panel(host_product *product, const tg_problem *panel)
+/* Returns the slot of D for panel `launched`. The panel that it had is back. */
+static panel_slot *take_d(host_product *product, const tg_problem *panel)
+{
+    const operand_slots *d = &product->operands[TGI_OPERAND_d];
+    panel_slot *slot = &d->slots[product->launched % d->count];
+    add_time(product, slot);
+    slot->lines = tgi_operand_lines_find(panel, TGI_OPERAND_d);
+    return slot;
+}
+
+/* Puts the product of panel `launched` into the stream, and D behind it. */
+static void launch(host_product *product, const tg_problem *panel)
 {
     const unsigned used = tgi_operands_find_used(panel);
-    operand_slots *d = &product->operands[TGI_OPERAND_d];
-    panel_slot *slots[TGI_OPERAND_COUNT] = {NULL};
+    panel_slot *d = take_d(product, panel), *slots[TGI_OPERAND_COUNT] = {NULL};
     tg_problem on_device = *panel;
+    tgi_operand_lines_use_copy(&on_device, TGI_OPERAND_d, d->memory);
     for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
         if (id == TGI_OPERAND_d || !(used >> id & 1u))
             continue;
-        slots[id] = load(product, panel, id);
+        const tgi_operand_lines lines = tgi_operand_lines_find(panel, id);
+        slots[id] = find_slot(&product->operands[id], &lines);
         note(product, product->driver->make_stream_wait(product->stream, slots[id]->ready, 0));
         tgi_operand_lines_use_copy(&on_device, id, slots[id]->memory);
     }
-    tgi_cuda_wait_for_out(&product->copies, d->count);
-    panel_slot *d_slot = &d->slots[d->next];
-    d->next = (d->next + 1) % d->count;
-    add_time(product, d_slot);
-    d_slot->lines = tgi_operand_lines_find(panel, TGI_OPERAND_d);
-    tgi_operand_lines_use_copy(&on_device, TGI_OPERAND_d, d_slot->memory);
-    if (product->copies.error)
-        return TG_STATUS_OK;
-    const tg_status status = launch(product, &on_device, d_slot);
+    if (product->copies.error || (product->status = execute(product, &on_device, d)))
+        return;
     for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
         if (slots[id])
             note(product, product->driver->record_event(slots[id]->released, product->stream));
     }
-    if (!status)
-        tgi_cuda_copy_panel_out(&product->copies, &d_slot->lines, d_slot->memory, d_slot->ready);
-    return status;
+    product->launched++;
+    tgi_cuda_copy_panel_out(&product->copies, &d->lines, d->memory, d->ready);
+}
+
+/* Launches the next panel, if it is loaded and D has a slot for it. */
+static int launch_next(void *state)
+{
+    host_product *product = state;
+    tg_problem panel;
+    if (product->launched == product->loaded || !is_well(product) ||
+        tgi_cuda_count_out(&product->copies) == product->operands[TGI_OPERAND_d].count)
+        return 0;
+    product->status =
+        tg_get_panel(product->problem, &product->run.panels, product->launched, &panel);
+    if (!product->status)
+        launch(product, &panel);
+    return is_well(product);
+}
+
+/* Loads and launches all panels, and waits for D. */
+static void run_panels(host_product *product)
+{
+    const int64_t panel_count = product->run.panels.panel_count;
+    while (product->loaded < panel_count && is_well(product)) {
+        tg_problem panel;
+        product->status =
+            tg_get_panel(product->problem, &product->run.panels, product->loaded, &panel);
+        const unsigned used = tgi_operands_find_used(&panel);
+        for (int id = 0; id < TGI_OPERAND_COUNT && is_well(product); id++) {
+            if (id != TGI_OPERAND_d && (used >> id & 1u))
+                load_operand(product, &panel, id);
+        }
+        product->loaded++;
+        launch_next(product);
+    }
+    while ((product->launched < panel_count || tgi_cuda_count_out(&product->copies) > 0) &&
+           is_well(product))
+        tgi_cuda_bring_on(&product->copies);
+    for (int64_t i = 0; i < product->operands[TGI_OPERAND_d].count && is_well(product); i++)
+        add_time(product, &product->operands[TGI_OPERAND_d].slots[i]);
 }
 
 /* Sets how many slots each operand has. */
@@ -166,6 +235,7 @@ static tg_status make_slots(host_product *product, const tg_problem *panel)
         product->operands[id].slots = slot;
         for (int64_t i = 0; i < product->operands[id].count; i++, slot++, memory += bytes[id]) {
             slot->memory = memory;
+            slot->last = -1;
             note(product, product->driver->create_event(&slot->ready, 0));
             note(product, product->driver->create_event(&slot->released, 0));
         }
@@ -186,9 +256,9 @@ static int64_t find_limit(host_product *product)
 
 /* Chooses the panels. The order of sums of a batch-invariant product may depend on its columns, so
  * D keeps them all. */
-static tg_status choose_panels(host_product *product, const tg_problem *problem,
-                               int64_t memory_bytes)
+static tg_status choose_panels(host_product *product, int64_t memory_bytes)
 {
+    const tg_problem *problem = product->problem;
     const tg_panel_limits limits = {.memory_bytes =
                                         memory_bytes ? memory_bytes : find_limit(product),
                                     .buffer_count = buffer_count};
@@ -204,33 +274,27 @@ static tg_status choose_panels(host_product *product, const tg_problem *problem,
 }
 
 /* Opens what the panels need, and runs them. */
-static tg_status run_panels(host_product *product, const tg_problem *problem, int64_t memory_bytes)
+static tg_status multiply(host_product *product, int64_t memory_bytes)
 {
-    tg_panels *panels = &product->run.panels;
     tg_problem panel;
-    tg_status status = tgi_cuda_open_copies(product->machine, &product->copies);
+    tg_status status =
+        tgi_cuda_open_copies(product->machine, launch_next, product, &product->copies);
     if (!status)
-        status = choose_panels(product, problem, memory_bytes);
+        status = choose_panels(product, memory_bytes);
     if (!status)
-        status = tg_get_panel(problem, panels, 0, &panel);
+        status = tg_get_panel(product->problem, &product->run.panels, 0, &panel);
     if (!status)
         status = make_slots(product, &panel);
-    for (int64_t i = 0; i < panels->panel_count && !status && !product->copies.error; i++) {
-        status = tg_get_panel(problem, panels, i, &panel);
-        if (!status)
-            status = run_panel(product, &panel);
-    }
-    if (!status)
-        tgi_cuda_wait_for_out(&product->copies, 1);
-    for (int64_t i = 0; i < product->operands[TGI_OPERAND_d].count && !status; i++)
-        add_time(product, &product->operands[TGI_OPERAND_d].slots[i]);
-    return !status && product->copies.error
+    if (status)
+        return status;
+    run_panels(product);
+    return !product->status && product->copies.error
                ? tgi_driver_fail(product->driver, product->copies.error,
                                  "a copy failed, or a product before it")
-               : status;
+               : product->status;
 }
 
-/* Frees what run_panels opened. After a failure work may be under way, which is waited for. */
+/* Frees what `multiply` opened. After a failure work may be under way, which is waited for. */
 static void close_product(host_product *product, int is_idle)
 {
     const tgi_driver *driver = product->driver;
@@ -253,8 +317,11 @@ tg_status tgi_cuda_multiply_host(tg_context *context, const tgi_machine *machine
 {
     const double start_s = tgi_clock_read_s();
     const tgi_cuda_device *device = machine->device;
-    host_product product = {
-        .context = context, .machine = machine, .driver = device->driver, .stream = stream};
+    host_product product = {.context = context,
+                            .problem = problem,
+                            .machine = machine,
+                            .driver = device->driver,
+                            .stream = stream};
     void *before;
     if (tgi_cuda_find_owner(machine, stream).capture)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
@@ -264,7 +331,7 @@ tg_status tgi_cuda_multiply_host(tg_context *context, const tgi_machine *machine
     tg_status status = tgi_cuda_enter(device, &before);
     if (status)
         return status;
-    status = run_panels(&product, problem, memory_bytes);
+    status = multiply(&product, memory_bytes);
     close_product(&product, status == TG_STATUS_OK);
     tgi_cuda_leave(device, before);
     product.run.elapsed_s = tgi_clock_read_s() - start_s;

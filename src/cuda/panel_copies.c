@@ -10,12 +10,16 @@
 #define IN_COUNT (tgi_cuda_stage_count / 2)
 #define OUT_COUNT (tgi_cuda_stage_count - IN_COUNT)
 
-tg_status tgi_cuda_open_copies(const tgi_machine *machine, tgi_cuda_panel_copies *copies)
+tg_status tgi_cuda_open_copies(const tgi_machine *machine, tgi_cuda_attend *attend, void *state,
+                               tgi_cuda_panel_copies *copies)
 {
     tgi_cuda_device *device = machine->device;
     const tgi_driver *driver = device->driver;
-    *copies = (tgi_cuda_panel_copies){
-        .machine = machine, .driver = driver, .thread_count = tgi_operand_lines_choose_threads()};
+    *copies = (tgi_cuda_panel_copies){.attend = attend,
+                                      .state = state,
+                                      .machine = machine,
+                                      .driver = driver,
+                                      .thread_count = tgi_operand_lines_choose_threads()};
     const tg_status status = tgi_cuda_take_staging(device, &copies->staging);
     if (status)
         return status;
@@ -164,12 +168,17 @@ void tgi_cuda_copy_panel_out(tgi_cuda_panel_copies *copies, const tgi_operand_li
     serve_out(copies);
 }
 
-void tgi_cuda_wait_for_out(tgi_cuda_panel_copies *copies, int64_t count)
+/* Does as serve_out, and brings on the caller's work. */
+static int serve(tgi_cuda_panel_copies *copies)
 {
-    while (!copies->error && copies->out_count - copies->done.panel >= count) {
-        if (!serve_out(copies))
-            finish_out(copies, 1);
-    }
+    const int is_served = serve_out(copies);
+    return copies->attend(copies->state) || is_served;
+}
+
+void tgi_cuda_bring_on(tgi_cuda_panel_copies *copies)
+{
+    if (!serve(copies))
+        finish_out(copies, 1);
 }
 
 /* Puts a part on its way in, when the pinned block that it takes has gone. */
@@ -182,7 +191,7 @@ static int issue_in(tgi_cuda_panel_copies *copies, const tgi_operand_lines *line
     int error;
     while ((error = driver->query_event(copies->staging->events[stage])) ==
            TGI_CUDA_ERROR_NOT_READY) {
-        if (!serve_out(copies))
+        if (!serve(copies))
             sched_yield();
     }
     if (!error && bytes > TGI_CUDA_STAGE_BYTES) {
@@ -205,6 +214,6 @@ void tgi_cuda_copy_panel_in(tgi_cuda_panel_copies *copies, const tgi_operand_lin
     for (int64_t offset = 0; offset < total_bytes && !copies->error; offset += part_bytes) {
         const int64_t rest = total_bytes - offset;
         issue_in(copies, lines, offset, rest < part_bytes ? rest : part_bytes, memory);
-        serve_out(copies);
+        serve(copies);
     }
 }

@@ -27,7 +27,12 @@ typedef struct tgi_cuda_out_place {
     int64_t part;          /* parts before it */
 } tgi_cuda_out_place;
 
+/* Brings on the caller's own work, without waiting. Returns 0 if nothing could be done. */
+typedef int tgi_cuda_attend(void *state);
+
 typedef struct tgi_cuda_panel_copies {
+    tgi_cuda_attend *attend;
+    void *state;
     const tgi_machine *machine;
     const tgi_driver *driver;
     tgi_cuda_staging *staging;
@@ -40,9 +45,11 @@ typedef struct tgi_cuda_panel_copies {
     int error;                       /* the driver's first; nothing is copied after it */
 } tgi_cuda_panel_copies;
 
-/* Opens the streams and takes the device's pinned blocks. The device's context is current. Call
+/* Opens the streams and takes the device's pinned blocks. `attend` is called with `state` between
+ * copies and while there is nothing to copy. The device's context is current. Call
  * tgi_cuda_close_copies after a failure too. */
-tg_status tgi_cuda_open_copies(const tgi_machine *machine, tgi_cuda_panel_copies *copies);
+tg_status tgi_cuda_open_copies(const tgi_machine *machine, tgi_cuda_attend *attend, void *state,
+                               tgi_cuda_panel_copies *copies);
 
 /* Closes them. After a failure copies may be under way, which are waited for. */
 void tgi_cuda_close_copies(tgi_cuda_panel_copies *copies, int is_idle);
@@ -59,7 +66,14 @@ void tgi_cuda_copy_panel_in(tgi_cuda_panel_copies *copies, const tgi_operand_lin
 void tgi_cuda_copy_panel_out(tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines,
                              char *memory, void *ready);
 
-/* Waits until fewer than `count` panels are on their way out. */
-void tgi_cuda_wait_for_out(tgi_cuda_panel_copies *copies, int64_t count);
+/* Returns the panels that are on their way out. */
+static inline int64_t tgi_cuda_count_out(const tgi_cuda_panel_copies *copies)
+{
+    return copies->out_count - copies->done.panel;
+}
+
+/* Brings on what goes out and the caller's work. It waits for a part of D if there is nothing else
+ * to do. */
+void tgi_cuda_bring_on(tgi_cuda_panel_copies *copies);
 
 #endif
