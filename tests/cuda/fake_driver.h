@@ -32,7 +32,7 @@ typedef struct fake_driver {
      * nothing is computed. */
     void (*compute)(const void *argument);
     /* 1: work of a stream is done when a caller asks for it, and no sooner: by a wait or a query
-     * for the stream or for what comes behind in it. */
+     * for the stream or for what comes behind in it. 2: copies to the device do not wait so. */
     int is_deferred;
 
     /* These members record what was done. */

@@ -82,8 +82,9 @@ void fake_finish_streams(void)
     queue.count = 0;
 }
 
-/* Does the work at once, or keeps it until somebody waits for it. */
-static int put(work item)
+/* Does the work at once, or keeps it until somebody waits for it. is_in is 1 for a copy to the
+ * device. */
+static int put_at(work item, int is_in)
 {
     if (!fake_get_driver()->is_deferred) {
         do_work(&item);
@@ -102,7 +103,14 @@ static int put(work item)
         item.from = memcpy(argument, item.from, fake_argument_bytes);
     }
     queue.items[queue.count++] = item;
+    if (fake_get_driver()->is_deferred == 2 && is_in)
+        finish_stream_up_to(queue.count - 1);
     return 0;
+}
+
+static int put(work item)
+{
+    return put_at(item, 0);
 }
 
 void fake_put_launch(void *stream, const void *argument)
@@ -113,11 +121,12 @@ void fake_put_launch(void *stream, const void *argument)
 int cuMemcpyHtoDAsync_v2(uint64_t device, const void *host, size_t bytes, void *stream)
 {
     RETURN_FAILURE();
-    return put((work){.kind = WORK_COPY,
-                      .stream = stream,
-                      .to = (void *)(uintptr_t)device,
-                      .from = host,
-                      .bytes = bytes});
+    const work copy = {.kind = WORK_COPY,
+                       .stream = stream,
+                       .to = (void *)(uintptr_t)device,
+                       .from = host,
+                       .bytes = bytes};
+    return put_at(copy, 1);
 }
 
 int cuMemcpyDtoHAsync_v2(void *host, uint64_t device, size_t bytes, void *stream)
