@@ -58,7 +58,7 @@ static int32_t limit(int64_t distance)
     return (int32_t)(distance < most ? distance : most);
 }
 
-static tgi_attend_args make_args(const tgi_attention_call *call)
+tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
 {
     const tg_attention *a = call->attention;
     const tgi_attention_choice *choice = call->choice;
@@ -92,7 +92,7 @@ static tg_status launch(const tgi_attention_call *call)
 {
     const tgi_cuda_queue queue = {.device = call->machine->device, .stream = call->stream};
     attention_prepared *prepared = call->prepared;
-    tgi_attend_args args = make_args(call);
+    tgi_attend_args args = tgi_cuda_make_attend_args(call);
     void *arguments[] = {&args};
     void *before;
     tg_status status = tgi_cuda_enter(queue.device, &before);
