@@ -83,7 +83,8 @@ static __device__ __forceinline__ void tgi_decode_pair(uint32_t bits, float (&pa
     }
 }
 
-template <tg_type> static __device__ __forceinline__ void tgi_decode_pair(uint2 bits, float (&pair)[2])
+template <tg_type>
+static __device__ __forceinline__ void tgi_decode_pair(uint2 bits, float (&pair)[2])
 {
     pair[0] = __uint_as_float(bits.x);
     pair[1] = __uint_as_float(bits.y);
@@ -266,8 +267,8 @@ tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, floa
 
 /* Prefetches to L2 what the epilogue will read of C for a warpgroup's rows of a tile, 128 bytes at
  * a time, if its rows are contiguous. The last cache line of an unaligned row is left out. */
-static __device__ __forceinline__ void
-tgi_fetch_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, int cols)
+static __device__ __forceinline__ void tgi_fetch_c(const tgi_gemm_args &gemm,
+                                                   const tgi_cluster_tile &tile, int cols)
 {
     const tgi_problem &p = gemm.problem;
     const int elem_bytes = tgi_count_bytes(tgi_find_d_type(p)), thread = tgi_reread_thread() % 128;

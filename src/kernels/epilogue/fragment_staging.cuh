@@ -95,7 +95,8 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void
 tgi_put_transposed_16bit(uint32_t box, const float (&sum)[Count], tg_type type)
 {
-    const int lane = tgi_reread_thread() % 32, unit = tgi_reread_thread() / 32 % 4 * 2 + lane / 8 % 2;
+    const int lane = tgi_reread_thread() % 32,
+              unit = tgi_reread_thread() / 32 % 4 * 2 + lane / 8 % 2;
     uint32_t pair[Cols / 4];
     tgi_pack_sums(sum, 0, type, pair);
 #pragma unroll

@@ -252,8 +252,8 @@ tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (
         tgi_store_boxes<2 * Count>(args, tile, part);
 }
 
-/* Finishes and stores 64 rows of the columns that are stored together, whose terms are read now. The
- * sums are overwritten. */
+/* Finishes and stores 64 rows of the columns that are stored together, whose terms are read now.
+ * The sums are overwritten. */
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
 tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],

@@ -34,7 +34,8 @@ struct tgi_line_terms {
     __device__ __forceinline__ void copy(uint32_t memory) const
     {
         const int shift = find_shift();
-        const char *source = static_cast<const char *>(data) + (static_cast<int64_t>(first) << shift);
+        const char *source =
+            static_cast<const char *>(data) + (static_cast<int64_t>(first) << shift);
         const int bytes = static_cast<int>(min(end - first, static_cast<int64_t>(count))) << shift;
 #pragma unroll 1
         for (int i = tgi_reread_thread() % 128; i * 4 < bytes; i += 128)
@@ -70,8 +71,8 @@ struct tgi_line_terms {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const uint8_t bits = static_cast<uint8_t>(word >> 8 * i);
-            value[i] = type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(bits)
-                                                : tgi_fp32_from_e5m2(bits);
+            value[i] =
+                type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(bits) : tgi_fp32_from_e5m2(bits);
         }
         tgi_write_shared_8(target + 8, value[2], value[3]);
         pair[0] = value[0];
@@ -220,15 +221,14 @@ template <int Cols> struct tgi_tile_terms {
 /* Adds beta times C by pairs of neighbours of a row, of which `Words` registers' worth are read at
  * once. Pair: two elements. */
 template <tg_type Type, class Pair, int Words, int Count>
-static __device__ __forceinline__ void tgi_add_c_pairs(const tgi_gemm_args &gemm,
-                                                       const tgi_fragment_place &own,
-                                                       float (&sum)[Count])
+static __device__ __forceinline__ void
+tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float (&sum)[Count])
 {
     constexpr int most = Words * 4 / sizeof(Pair), at_once = Count / 2 < most ? Count / 2 : most;
     const float beta = static_cast<float>(gemm.problem.epilogue.beta);
     const tgi_layout &layout = gemm.problem.c;
-    const Pair *first = static_cast<const Pair *>(gemm.c) +
-                        tgi_offset(layout, own.batch, own.row, own.col) / 2;
+    const Pair *first =
+        static_cast<const Pair *>(gemm.c) + tgi_offset(layout, own.batch, own.row, own.col) / 2;
     const Pair *row[2] = {first, first + own.find_row(2) * layout.row / 2};
 #pragma unroll
     for (int done = 0; done < Count / 2; done += at_once) {

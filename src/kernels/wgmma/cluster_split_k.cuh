@@ -74,8 +74,8 @@ static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int part_co
 template <class Shape, int Count>
 static __device__ __forceinline__ void
 tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
-                         uint32_t stages, uint32_t part_memory, float (&sum)[Count],
-                         typename Shape::feed::repair &repair)
+                        uint32_t stages, uint32_t part_memory, float (&sum)[Count],
+                        typename Shape::feed::repair &repair)
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Count / sums;
     const int parts = args.work.cluster_parts, is_sent = parts > 1;
