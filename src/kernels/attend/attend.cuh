@@ -162,20 +162,14 @@ tgi_attend_store(const tgi_attend_args &p, const tgi_attend_place &place, uint32
     }
 }
 
-/* The kernel of a row of attention_kernels.def. The scores of the next step and the sums of this
- * one do not depend on each other: both are issued, and scores become weights while sums are
- * formed. */
+/* Copies the block's queries. A block that sees no key waits for them too before it stages sums:
+ * their copies are a group of their own. */
 template <class Products>
-static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char *shared)
+static __device__ __forceinline__ void
+tgi_attend_copy_queries(const tgi_attend_args &p, const tgi_attend_place &place, uint32_t q)
 {
-    enum { HEAD = Products::head, KEYS = Products::keys, BLOCKS = Products::blocks };
-    enum { ROWS = Products::rows, THREADS = Products::threads, TILE = 2 * HEAD * KEYS };
     const tg_attention &a = p.attention;
-    const tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p);
-    if (place.first >= place.row_count)
-        return;
-    const uint32_t q = tgi_shared_address(shared), kv = q + 2 * HEAD * ROWS;
-    tgi_attend_copy<HEAD, ROWS, THREADS>(
+    tgi_attend_copy<Products::head, Products::rows, Products::threads>(
         q, a.q, static_cast<int>(a.head_size), p.has_units[0], [&](int row) {
             const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
             return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
@@ -183,15 +177,39 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
                                : TGI_ATTEND_NO_ROW;
         });
     tgi_copy_async_commit();
+}
+
+/* The kernel of a row of attention_kernels.def. The scores of the next step and the sums of this
+ * one do not depend on each other: both are issued, and scores become weights while sums are
+ * formed. */
+template <class Products>
+static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char *shared)
+{
+    enum { HEAD = Products::head, KEYS = Products::keys, BLOCKS = Products::blocks };
+    enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS };
+    const tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p);
+    if (place.first >= place.row_count)
+        return;
+    const uint32_t q = tgi_shared_address(shared), kv = q + 2 * HEAD * ROWS;
+    tgi_attend_copy_queries<Products>(p, place, q);
 
     tgi_attend_state<HEAD, BLOCKS> state;
     tgi_attend_clear(state);
     const float scale = p.is_plain ? p.scale : 1.0f;
+    const uint16_t *source_k = tgi_attend_find_source<Products>(p, place, 0);
+    const uint16_t *source_v = tgi_attend_find_source<Products>(p, place, 1);
     /* Copies the keys of two steps: those of K from `key` on, and those of V before them. */
     const auto copy_keys = [&](int key, uint32_t k, uint32_t v) {
 #pragma unroll 1
-        for (int is_v = 0; is_v < 2; is_v++)
-            tgi_attend_copy_keys<Products>(p, place, is_v, is_v ? key - KEYS : key, is_v ? v : k);
+        for (int is_v = 0; is_v < 2; is_v++) {
+            const uint16_t *source = is_v ? source_v : source_k;
+            tgi_attend_copy_keys<Products>(p, place, is_v, is_v ? key - KEYS : key, is_v ? v : k,
+                                           source);
+            if (is_v)
+                source_v = source;
+            else
+                source_k = source;
+        }
         tgi_copy_async_commit();
     };
     uint32_t k = kv, other_k = kv + TILE, v = kv + 2 * TILE, other_v = kv + 3 * TILE;

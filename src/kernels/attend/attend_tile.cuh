@@ -35,9 +35,10 @@ static __device__ __forceinline__ int64_t tgi_attend_offset(const tg_heads &head
 
 /* Returns the address of the unit of a tile of `Rows` rows that holds column 8 `unit` of a row. */
 template <int Rows>
-static __device__ __forceinline__ uint32_t tgi_attend_find_unit(uint32_t tile, int row, int unit)
+static __device__ __forceinline__ uint32_t tgi_attend_find_unit(uint32_t tile, unsigned row,
+                                                                unsigned unit)
 {
-    return tile + (unit / 8 * Rows + row) * 128 + (unit % 8 ^ row % 8) * 16;
+    return tile + (unit / 8 * Rows + row) * 128 + ((unit ^ row) & 7) * 16;
 }
 
 /* Copies `Rows` rows of `size` elements in the background, with zeros after them. find(row) returns
@@ -65,47 +66,67 @@ static __device__ __forceinline__ void tgi_attend_copy(uint32_t tile, const tg_h
     }
 }
 
-/* Copies `Rows` rows, `stride` elements apart from `first` on, of which 16 bytes at once can be
- * copied. It is tgi_attend_copy with a fraction of its instructions. */
-template <int Head, int Rows, int Threads>
-static __device__ __forceinline__ void tgi_attend_copy_run(uint32_t tile, const tg_heads &heads,
-                                                           int size, int64_t first, int64_t stride)
+/* Returns where the keys of the block's batch entry and head begin, in pages: in each page. */
+static __device__ __forceinline__ int64_t tgi_attend_find_first(const tgi_attend_args &p,
+                                                                const tgi_attend_place &place,
+                                                                const tg_heads &heads)
 {
-    enum { PASS = Threads / (Head / 8) };
-    const int unit = tgi_thread() % (Head / 8), row = tgi_thread() / (Head / 8);
-    const int bytes = 2 * max(0, min(8, size - 8 * unit));
-    const uint16_t *from = static_cast<const uint16_t *>(heads.data) + first + row * stride +
-                           (bytes > 0 ? 8 * unit : 0);
-#pragma unroll 8
-    for (int i = 0; i < Rows / PASS; i++) {
-        tgi_copy_async<16>(tgi_attend_find_unit<Rows>(tile, row + i * PASS, unit), from, bytes);
-        from += PASS * stride;
-    }
+    const int is_paged = p.attention.page_rows > 0;
+    return tgi_attend_offset(heads, is_paged ? 0 : place.key_entry, place.kv_head,
+                             is_paged ? 0 : place.first_key);
 }
 
-/* Copies the rows of K or V (`is_v`) from key_0 on, if the block reads any. */
+/* Returns where a thread reads the first row of K or V that it copies, if they lie in no pages and
+ * 16 bytes of them at once can be copied. */
 template <class Products>
-static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_args &p,
-                                                            const tgi_attend_place &place, int is_v,
-                                                            int key_0, uint32_t tile)
+static __device__ __forceinline__ const uint16_t *
+tgi_attend_find_source(const tgi_attend_args &p, const tgi_attend_place &place, int is_v)
 {
+    enum { UNITS = Products::head / 8 };
+    const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
+    const int64_t size = is_v ? p.attention.v_head_size : p.attention.head_size;
+    const int unit = tgi_thread() % UNITS, key = place.begin + tgi_thread() / UNITS;
+    return static_cast<const uint16_t *>(heads.data) + tgi_attend_find_first(p, place, heads) +
+           key * heads.row_stride + (8 * unit < size ? 8 * unit : 0);
+}
+
+/* Copies the rows of K or V (`is_v`) of the step from key_0 on, if the block reads any. `source`,
+ * of tgi_attend_find_source, moves on by a step. */
+template <class Products>
+static __device__ __forceinline__ void
+tgi_attend_copy_keys(const tgi_attend_args &p, const tgi_attend_place &place, int is_v, int key_0,
+                     uint32_t tile, const uint16_t *&source)
+{
+    enum { UNITS = Products::head / 8, PASS = Products::threads / UNITS };
     const tg_attention &a = p.attention;
     const tg_heads &heads = is_v ? a.v : a.k;
+    const int size = static_cast<int>(is_v ? a.v_head_size : a.head_size);
     const int is_paged = a.page_rows > 0;
-    const int32_t *const pages = a.pages + place.batch * a.pages_stride;
-    const int64_t first = tgi_attend_offset(heads, is_paged ? 0 : place.key_entry, place.kv_head,
-                                            is_paged ? 0 : place.first_key);
     if (key_0 < place.begin || key_0 >= place.end)
         return;
     if (p.has_units[1 + is_v] && !is_paged && key_0 + Products::keys <= place.keys) {
-        tgi_attend_copy_run<Products::head, Products::keys, Products::threads>(
-            tile, heads, static_cast<int>(is_v ? a.v_head_size : a.head_size),
-            first + key_0 * heads.row_stride, heads.row_stride);
+        /* Unsigned, divisions are shifts. */
+        const unsigned thread = static_cast<unsigned>(tgi_reread_thread());
+        const unsigned row = thread / UNITS, unit = thread % UNITS;
+        const uint32_t target = tgi_attend_find_unit<Products::keys>(tile, row, unit);
+        const int bytes = 2 * max(0, min(8, size - 8 * static_cast<int>(unit)));
+        const int64_t pass = PASS * heads.row_stride;
+#pragma unroll 8
+        for (int i = 0; i < Products::keys / PASS; i++) {
+            /* Eight rows on, a unit has the same place in its row. */
+            if constexpr (PASS % 8 == 0)
+                tgi_copy_async<16>(target + i * PASS * 128, source, bytes);
+            else
+                tgi_copy_async<16>(tgi_attend_find_unit<Products::keys>(tile, row + i * PASS, unit),
+                                   source, bytes);
+            source += pass;
+        }
         return;
     }
+    const int64_t first = tgi_attend_find_first(p, place, heads);
+    const int32_t *const pages = a.pages + place.batch * a.pages_stride;
     tgi_attend_copy<Products::head, Products::keys, Products::threads>(
-        tile, heads, static_cast<int>(is_v ? a.v_head_size : a.head_size), p.has_units[1 + is_v],
-        [&](int row) {
+        tile, heads, size, p.has_units[1 + is_v], [&](int row) {
             const int key = key_0 + row;
             int64_t page_at = 0;
             int in_page = key;
