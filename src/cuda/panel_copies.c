@@ -1,6 +1,5 @@
 #include "cuda/panel_copies.h"
 
-#include <limits.h>
 #include <sched.h>
 
 #include "core/status.h"
@@ -50,49 +49,15 @@ int tgi_cuda_note_error(tgi_cuda_panel_copies *copies, int error)
     return !copies->error;
 }
 
-/* Returns 1 if copies of the operand need no pinned block: its memory is pinned, and its lines are
- * contiguous and of a pitch that the driver takes. */
+/* Returns 1 if copies of the operand need no pinned block: it is contiguous, and its memory is
+ * pinned. */
 static int is_direct(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines)
 {
-    const int64_t line_bytes = lines->elem_bytes * lines->elem_count;
-    const char *last = lines->data + (lines->entry_count - 1) * lines->entry_pitch +
-                       (lines->line_count - 1) * lines->line_pitch + line_bytes - 1;
-    return (lines->elem_pitch == lines->elem_bytes || lines->elem_count == 1) &&
-           (lines->line_count == 1 ||
-            (lines->line_pitch >= line_bytes && lines->line_pitch <= INT_MAX)) &&
-           (lines->entry_count == 1 || lines->entry_pitch > 0) &&
+    const char *last = lines->data + tgi_operand_lines_count_bytes(lines) - 1;
+    return lines->line_count == 1 && lines->entry_count == 1 &&
+           lines->elem_pitch == lines->elem_bytes &&
            tgi_cuda_find_memory(copies->machine, lines->data) == TGI_MEMORY_PINNED &&
            tgi_cuda_find_memory(copies->machine, last) == TGI_MEMORY_PINNED;
-}
-
-/* Copies an operand that is_direct as it is, an entry at a time. */
-static int copy_direct(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines,
-                       char *memory, int is_in)
-{
-    const size_t line_bytes = (size_t)(lines->elem_bytes * lines->elem_count);
-    int error = TGI_CUDA_SUCCESS;
-    for (int64_t i = 0; i < lines->entry_count && !error; i++) {
-        char *entry = lines->data + i * lines->entry_pitch;
-        const uint64_t copy =
-            (uint64_t)(uintptr_t)memory + (uint64_t)(i * lines->line_count) * (uint64_t)line_bytes;
-        tgi_driver_copy asked = {.width_bytes = line_bytes, .height = (size_t)lines->line_count};
-        const tgi_driver_side host = {
-            .memory_type = TGI_CUDA_MEMORY_HOST,
-            .host = entry,
-            .pitch_bytes = lines->line_count > 1 ? (size_t)lines->line_pitch : line_bytes};
-        const tgi_driver_side device = {
-            .memory_type = TGI_CUDA_MEMORY_DEVICE, .device = copy, .pitch_bytes = line_bytes};
-        asked.from = is_in ? host : device;
-        asked.to = is_in ? device : host;
-        error = copies->driver->copy_lines(&asked, is_in ? copies->in_stream : copies->out_stream);
-    }
-    return error;
-}
-
-/* Returns the bytes that go at once. More than a pinned block holds go directly. */
-static int64_t choose_part(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines)
-{
-    return is_direct(copies, lines) ? tgi_operand_lines_count_bytes(lines) : TGI_CUDA_STAGE_BYTES;
 }
 
 /* Returns the bytes of the next part, and moves the place behind it. */
@@ -101,7 +66,7 @@ static int64_t advance(const tgi_cuda_panel_copies *copies, tgi_cuda_out_place *
     const tgi_cuda_panel_out *out = &copies->out[place->panel % tgi_cuda_out_count];
     const int64_t total_bytes = tgi_operand_lines_count_bytes(&out->lines);
     const int64_t rest = total_bytes - place->offset;
-    const int64_t bytes = rest < out->part_bytes ? rest : out->part_bytes;
+    const int64_t bytes = rest < TGI_CUDA_STAGE_BYTES ? rest : TGI_CUDA_STAGE_BYTES;
     place->part++;
     place->offset += bytes;
     if (place->offset == total_bytes) {
@@ -122,12 +87,10 @@ static int issue_out(tgi_cuda_panel_copies *copies)
     const tgi_cuda_panel_out *out = &copies->out[at.panel % tgi_cuda_out_count];
     const int64_t bytes = advance(copies, &copies->issued);
     int error = driver->make_stream_wait(copies->out_stream, out->ready, 0);
-    if (!error && bytes > TGI_CUDA_STAGE_BYTES)
-        error = copy_direct(copies, &out->lines, out->memory, 0);
-    else if (!error)
-        error = driver->copy_from_device(copies->staging->blocks[stage],
-                                         (uint64_t)(uintptr_t)(out->memory + at.offset),
-                                         (size_t)bytes, copies->out_stream);
+    if (!error)
+        error = driver->copy_from_device(
+            out->is_direct ? out->lines.data + at.offset : copies->staging->blocks[stage],
+            (uint64_t)(uintptr_t)(out->memory + at.offset), (size_t)bytes, copies->out_stream);
     if (!error)
         error = driver->record_event(copies->staging->events[stage], copies->out_stream);
     return tgi_cuda_note_error(copies, error);
@@ -147,7 +110,7 @@ static int finish_out(tgi_cuda_panel_copies *copies, int is_waiting)
         return 0;
     const tgi_cuda_panel_out *out = &copies->out[at.panel % tgi_cuda_out_count];
     const int64_t bytes = advance(copies, &copies->done);
-    if (bytes <= TGI_CUDA_STAGE_BYTES)
+    if (!out->is_direct)
         tgi_operand_lines_move(&out->lines, at.offset, bytes, copies->staging->blocks[stage], 0,
                                copies->thread_count);
     return 1;
@@ -164,7 +127,7 @@ void tgi_cuda_copy_panel_out(tgi_cuda_panel_copies *copies, const tgi_operand_li
                              char *memory, void *ready)
 {
     copies->out[copies->out_count++ % tgi_cuda_out_count] =
-        (tgi_cuda_panel_out){*lines, memory, ready, choose_part(copies, lines)};
+        (tgi_cuda_panel_out){*lines, memory, ready, is_direct(copies, lines)};
     serve_out(copies);
 }
 
@@ -181,9 +144,10 @@ void tgi_cuda_bring_on(tgi_cuda_panel_copies *copies)
         finish_out(copies, 1);
 }
 
-/* Puts a part on its way in, when the pinned block that it takes has gone. */
+/* Puts a part on its way in, when the pinned block that it takes has gone. `from` is the operand's
+ * own memory, or NULL. */
 static int issue_in(tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines, int64_t offset,
-                    int64_t bytes, char *memory)
+                    int64_t bytes, const char *from, char *memory)
 {
     const tgi_driver *driver = copies->driver;
     const int stage = (int)(copies->in_part++ % IN_COUNT);
@@ -194,13 +158,11 @@ static int issue_in(tgi_cuda_panel_copies *copies, const tgi_operand_lines *line
         if (!serve(copies))
             sched_yield();
     }
-    if (!error && bytes > TGI_CUDA_STAGE_BYTES) {
-        error = copy_direct(copies, lines, memory, 1);
-    } else if (!error) {
+    if (!error && !from)
         tgi_operand_lines_move(lines, offset, bytes, block, 1, copies->thread_count);
-        error = driver->copy_to_device((uint64_t)(uintptr_t)(memory + offset), block, (size_t)bytes,
-                                       copies->in_stream);
-    }
+    if (!error)
+        error = driver->copy_to_device((uint64_t)(uintptr_t)(memory + offset), from ? from : block,
+                                       (size_t)bytes, copies->in_stream);
     if (!error)
         error = driver->record_event(copies->staging->events[stage], copies->in_stream);
     return tgi_cuda_note_error(copies, error);
@@ -210,10 +172,12 @@ void tgi_cuda_copy_panel_in(tgi_cuda_panel_copies *copies, const tgi_operand_lin
                             char *memory)
 {
     const int64_t total_bytes = tgi_operand_lines_count_bytes(lines);
-    const int64_t part_bytes = choose_part(copies, lines);
-    for (int64_t offset = 0; offset < total_bytes && !copies->error; offset += part_bytes) {
+    const char *own = total_bytes > 0 && is_direct(copies, lines) ? lines->data : NULL;
+    for (int64_t offset = 0; offset < total_bytes && !copies->error;
+         offset += TGI_CUDA_STAGE_BYTES) {
         const int64_t rest = total_bytes - offset;
-        issue_in(copies, lines, offset, rest < part_bytes ? rest : part_bytes, memory);
+        issue_in(copies, lines, offset, rest < TGI_CUDA_STAGE_BYTES ? rest : TGI_CUDA_STAGE_BYTES,
+                 own ? own + offset : NULL, memory);
         serve(copies);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * Copies between operands in the processor's memory and their panels on the device, on two streams
- * of their own, while other work goes on. Pageable memory goes through pinned blocks, which the
- * calling thread fills and empties; pinned memory goes as it is.
+ * of their own, while other work goes on. They go through pinned blocks, which the calling thread
+ * fills and empties with the help of others; a contiguous panel in pinned memory goes as it is.
  */
 #ifndef TGI_CUDA_PANEL_COPIES_H
 #define TGI_CUDA_PANEL_COPIES_H
@@ -16,9 +16,9 @@ enum { tgi_cuda_out_count = 2 };
 /* A panel on its way out. */
 typedef struct tgi_cuda_panel_out {
     tgi_operand_lines lines;
-    char *memory; /* on the device */
-    void *ready;  /* event after which it may go */
-    int64_t part_bytes;
+    char *memory;  /* on the device */
+    void *ready;   /* event after which it may go */
+    int is_direct; /* 1: it goes to pinned memory as it is */
 } tgi_cuda_panel_out;
 
 /* The place of a part in the sequence of all that goes out. */

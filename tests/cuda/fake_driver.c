@@ -311,6 +311,8 @@ int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
     RETURN_FAILURE();
     (void)flags;
     *memory = malloc(bytes);
+    state.pinned = *memory;
+    state.pinned_bytes = bytes;
     return *memory ? 0 : error_out_of_memory;
 }
 

@@ -37,7 +37,10 @@ typedef struct fake_driver {
 
     /* These members record what was done. */
     int launch_count, load_count, allocate_count, live_allocation_count, retain_count;
-    int shared_attribute_count, wait_count, direct_copy_count;
+    int shared_attribute_count, wait_count;
+    const char *pinned; /* the last block of cuMemHostAlloc */
+    size_t pinned_bytes;
+    int direct_copy_count; /* copies from and to memory beside that block */
     int get_current_count, set_current_count, encode_count, replace_count, get_capture_count;
     char kernel[128];             /* names the kernel of the last launch */
     char kernels[512];            /* names all since it was emptied, a comma behind each */

@@ -118,9 +118,16 @@ void fake_put_launch(void *stream, const void *argument)
     put((work){.kind = WORK_LAUNCH, .stream = stream, .from = argument});
 }
 
+static void count_direct(const void *host)
+{
+    fake_driver *fake = fake_get_driver();
+    fake->direct_copy_count += (uintptr_t)host - (uintptr_t)fake->pinned >= fake->pinned_bytes;
+}
+
 int cuMemcpyHtoDAsync_v2(uint64_t device, const void *host, size_t bytes, void *stream)
 {
     RETURN_FAILURE();
+    count_direct(host);
     const work copy = {.kind = WORK_COPY,
                        .stream = stream,
                        .to = (void *)(uintptr_t)device,
@@ -132,46 +139,12 @@ int cuMemcpyHtoDAsync_v2(uint64_t device, const void *host, size_t bytes, void *
 int cuMemcpyDtoHAsync_v2(void *host, uint64_t device, size_t bytes, void *stream)
 {
     RETURN_FAILURE();
+    count_direct(host);
     return put((work){.kind = WORK_COPY,
                       .stream = stream,
                       .to = host,
                       .from = (const void *)(uintptr_t)device,
                       .bytes = bytes});
-}
-
-/* These two have the layout of CUDA_MEMCPY2D of cuda.h. */
-typedef struct fake_side {
-    size_t x, y;
-    int type;
-    char *host;
-    uint64_t device;
-    void *array;
-    size_t pitch;
-} fake_side;
-
-typedef struct fake_copy {
-    fake_side from, to;
-    size_t width, height;
-} fake_copy;
-
-static char *get_line(const fake_side *side, size_t line)
-{
-    const int host = 1;
-    char *first = side->type == host ? side->host : (char *)(uintptr_t)side->device;
-    return first + line * side->pitch;
-}
-
-int cuMemcpy2DAsync_v2(const fake_copy *copy, void *stream)
-{
-    RETURN_FAILURE();
-    fake_get_driver()->direct_copy_count++;
-    for (size_t i = 0; i < copy->height; i++)
-        put((work){.kind = WORK_COPY,
-                   .stream = stream,
-                   .to = get_line(&copy->to, i),
-                   .from = get_line(&copy->from, i),
-                   .bytes = copy->width});
-    return 0;
 }
 
 int cuStreamCreate(void **stream, unsigned flags)

@@ -35,8 +35,7 @@ enum {
 };
 enum { TGI_CUDA_FUNCTION_SHARED_BYTES = 8 };
 enum { TGI_CUDA_POINTER_MEMORY_TYPE = 2 };
-/* Pinned memory of the processor, and the device's. Pageable memory has no type. */
-enum { TGI_CUDA_MEMORY_HOST = 1, TGI_CUDA_MEMORY_DEVICE = 2 };
+enum { TGI_CUDA_MEMORY_HOST = 1 }; /* pinned; pageable memory has no type */
 enum { TGI_CUDA_TENSOR_UINT8 = 0, TGI_CUDA_TENSOR_UINT16 = 1, TGI_CUDA_TENSOR_UINT32 = 2 };
 enum { TGI_CUDA_TENSOR_TF32 = 11 }; /* TMA rounds FP32 to TF32 */
 enum {
@@ -72,21 +71,6 @@ typedef struct tgi_driver_launch {
     tgi_driver_attribute *attributes;
     unsigned attribute_count;
 } tgi_driver_launch;
-
-/* Together these have the layout of CUDA_MEMCPY2D. */
-typedef struct tgi_driver_side {
-    size_t x_bytes, y;
-    int memory_type;
-    void *host;
-    uint64_t device;
-    void *array;
-    size_t pitch_bytes;
-} tgi_driver_side;
-
-typedef struct tgi_driver_copy {
-    tgi_driver_side from, to;
-    size_t width_bytes, height;
-} tgi_driver_copy;
 
 typedef struct tgi_driver {
 #define TGI_DRIVER(member, symbol, parameters) int(*member) parameters;
