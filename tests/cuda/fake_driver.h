@@ -16,8 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { fake_argument_bytes = 1024 };
-
 typedef struct fake_driver {
     char failing[64]; /* symbol of the function that fails; "" for none */
     int failing_call; /* 1: its next call, 2: the one after, ...; 0: every call */
@@ -28,8 +26,8 @@ typedef struct fake_driver {
     int has_host_memory;   /* 1: memory that cuMemAlloc_v2 did not give is the processor's, */
     int is_host_pinned;    /* and pinned if this is 1 */
     size_t argument_bytes; /* bytes of the argument that a launch records */
-    /* Computes what a launch asks for, from its first argument, of fake_argument_bytes; NULL:
-     * nothing is computed. */
+    /* Computes what a launch asks for, from argument_bytes of its first argument; NULL: nothing is
+     * computed. */
     void (*compute)(const void *argument);
     /* 1: work of a stream is done when a caller asks for it, and no sooner: by a wait or a query
      * for the stream or for what comes behind in it. 2: copies to the device do not wait so. */

@@ -97,10 +97,11 @@ static int put_at(work item, int is_in)
             abort();
     }
     if (item.kind == WORK_LAUNCH) {
-        void *argument = malloc(fake_argument_bytes);
+        const size_t argument_bytes = fake_get_driver()->argument_bytes;
+        void *argument = malloc(argument_bytes);
         if (!argument)
             abort();
-        item.from = memcpy(argument, item.from, fake_argument_bytes);
+        item.from = memcpy(argument, item.from, argument_bytes);
     }
     queue.items[queue.count++] = item;
     if (fake_get_driver()->is_deferred == 2 && is_in)
