@@ -140,11 +140,11 @@ static void test_large_panels(void **state)
     static const struct {
         const char *text;
         int is_pinned, is_direct;
-    } cases[] = {{"3x2x1100000:tn:fp64:batch=2", 0, 0},
-                 {"3x2x1100000:tn:fp64:batch=2", 1, 1},
-                 {"3x2x1100000:lda=1100007:ldb=3:ldd=5:fp64", 1, 0},
-                 {"1200x1100x2:beta=1:fp64:ldd=1103", 0, 0},
-                 {"1200x1100x2:fp64:rsd=2:csd=2401:lda=3:ldb=1101", 1, 0}};
+    } cases[] = {{"1x2x1100000:tn:fp64:batch=2", 0, 0},
+                 {"1x2x1100000:tn:fp64:batch=2", 1, 1},
+                 {"2x1x1100000:lda=1100007:ldb=3:ldd=5:fp64", 1, 0},
+                 {"8x530000x1:fp64", 0, 0},
+                 {"120x110x2:fp64:rsd=2:csd=241:lda=3:ldb=111", 1, 0}};
     tg_context *context = open_context(0);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
