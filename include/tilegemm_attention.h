@@ -139,9 +139,10 @@ TG_API int64_t tg_get_attention_workspace_bytes(const tg_attention_plan *plan);
  * `workspace` has `workspace_bytes` bytes, aligned to 64 (256 on a GPU) and apart from every
  * operand, or is NULL: the context's own. `stream` is NULL on the CPU, a CUstream or NULL on a GPU,
  * where pointers, of lists too, are device pointers and the call only puts work into the stream. An
- * output must share no byte with another operand; where lists on a GPU count rows, that is not
- * checked. Errors: INVALID_ARGUMENT (a needed pointer is NULL, or a list's value is out of range),
- * OVERLAP, WORKSPACE_TOO_SMALL, OUT_OF_MEMORY; then D is untouched. */
+ * output must share no byte with another operand. On a GPU the values of lists are not checked, nor
+ * the overlap of operands whose rows they count. Errors: INVALID_ARGUMENT (a needed pointer is
+ * NULL, or on the CPU a list's value is out of range), OVERLAP, WORKSPACE_TOO_SMALL, OUT_OF_MEMORY;
+ * then D is untouched. */
 TG_API tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
                                       void *workspace, int64_t workspace_bytes, void *stream);
 
