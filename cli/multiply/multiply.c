@@ -244,14 +244,15 @@ static void tell_partial(multiply_job *job)
              job->output.file.target);
 }
 
-/* Forms one panel and times it, on a GPU with the copies. */
+/* Forms one panel and times it, on a GPU with the copies. The simulated GPU is on no bus and reads
+ * the panel where it lies. */
 static tg_status execute_panel(void *state, const tg_problem *panel)
 {
     multiply_job *job = state;
     cli_multiply_result *result = &job->result;
     const double start_s = cli_read_clock();
     const tg_status status =
-        result->device.sm_count > 0
+        result->device.bus[0]
             ? tg_multiply_in_panels(job->context, panel, job->options.device_bytes, NULL)
             : cli_execute_panel(job->context, result->kernel, panel);
     result->time_s += cli_read_clock() - start_s;
