@@ -287,6 +287,8 @@ static tg_status multiply(host_product *product, int64_t memory_bytes)
         status = make_slots(product, &panel);
     if (status)
         return status;
+    /* The work of the stream may write operands, which the processor and other streams read. */
+    note(product, product->driver->wait_for_stream(product->stream));
     run_panels(product);
     return !product->status && product->copies.error
                ? tgi_driver_fail(product->driver, product->copies.error,

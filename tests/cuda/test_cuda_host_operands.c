@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -164,6 +165,37 @@ static tg_status multiply_small(tg_context *context, const void *a, const void *
     return tg_multiply(context, &problem);
 }
 
+/* Work of the stream ahead of the product writes A. */
+static void test_stream(void **state)
+{
+    float a[64], b[64], d[64];
+    int (*copy_from_device)(void *, uint64_t, size_t, void *);
+    (void)state;
+    *(void **)&copy_from_device =
+        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "cuMemcpyDtoHAsync_v2");
+    assert_non_null(copy_from_device);
+    for (int is_pinned = 0; is_pinned < 2; is_pinned++) {
+        tg_context *context = open_context(0);
+        const tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 8, 8),
+                                                   tg_make_matrix(TG_TYPE_FP32, b, 8, 8),
+                                                   tg_make_matrix(TG_TYPE_FP32, d, 8, 8));
+        void *device, *stream = a; /* the fake takes any address */
+        for (int i = 0; i < 64; i++)
+            a[i] = b[i] = 1;
+        assert_int_equal(tg_allocate_memory(context, sizeof a, &device), 0);
+        assert_int_equal(tg_copy_to_device(context, device, a, sizeof a), 0);
+        memset(a, 0, sizeof a);
+        fake_reach()->is_host_pinned = is_pinned;
+        fake_reach()->is_deferred = 2;
+        copy_from_device(a, (uint64_t)(uintptr_t)device, sizeof a, stream);
+        assert_int_equal(tg_multiply_on_stream(context, &problem, stream), 0);
+        for (int i = 0; i < 64; i++)
+            assert_true(d[i] == 8);
+        tg_release_memory(context, device);
+        tg_destroy_context(context);
+    }
+}
+
 static void test_refusals(void **state)
 {
     tg_context *context = open_context(10000), *cpu;
@@ -216,9 +248,10 @@ static void test_refusals(void **state)
 static void test_failures(void **state)
 {
     static const char *const symbols[] = {
-        "cuMemAlloc_v2",        "cuMemHostAlloc",       "cuStreamCreate",    "cuEventCreate",
-        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord",     "cuEventQuery",
-        "cuStreamWaitEvent",    "cuLaunchKernelEx",     "cuEventSynchronize"};
+        "cuMemAlloc_v2",    "cuMemHostAlloc",       "cuStreamCreate",
+        "cuEventCreate",    "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+        "cuEventRecord",    "cuEventQuery",         "cuStreamWaitEvent",
+        "cuLaunchKernelEx", "cuEventSynchronize",   "cuStreamSynchronize"};
     static float a[40 * 30], b[30 * 20], d[40 * 20];
     const tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 40, 30),
                                                tg_make_matrix(TG_TYPE_FP32, b, 30, 20),
@@ -253,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_panels), cmocka_unit_test(test_large_panels),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_stream), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }
