@@ -38,14 +38,8 @@ tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *pr
 tg_status tgi_host_multiply(tg_context *context, const tg_problem *problem, int64_t memory_bytes,
                             void *stream, tg_panel_run *run)
 {
-    tg_plan *plan; /* the plan of the whole is for the checks that every product passes */
-    tg_status status = tg_create_plan(context, problem, NULL, &plan);
-    if (status)
-        return status;
-    const tg_buffers buffers = tgi_struct_take_buffers(problem);
-    const int is_empty = tgi_problem_is_empty(&plan->problem);
-    status = tgi_plan_check_buffers(plan, &buffers);
-    tg_destroy_plan(plan);
+    int is_empty;
+    const tg_status status = tgi_plan_check(context, problem, &is_empty);
     if (status || is_empty)
         return status;
     tg_problem rounded = *problem;

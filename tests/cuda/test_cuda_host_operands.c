@@ -196,6 +196,28 @@ static void test_stream(void **state)
     }
 }
 
+/* The workspace of the product at once, 128 MiB, is more than there is. */
+static void test_workspace(void **state)
+{
+    tg_problem problem;
+    tg_context *context;
+    (void)state;
+    fake_reset();
+    assert_int_equal(tg_parse_problem("4097x4097x4097:bf16", &problem, sizeof problem), 0);
+    context = fake_open_context("cuda");
+    void *memory = calloc(3, 4097 * 4097 * 2);
+    assert_non_null(memory);
+    problem.a.data = memory;
+    problem.b.data = (char *)memory + 4097 * 4097 * 2;
+    problem.d.data = (char *)memory + 2 * 4097 * 4097 * 2;
+    fake_reach()->has_host_memory = 1;
+    fake_reach()->free_bytes = 100 << 20;
+    if (tg_multiply_in_panels(context, &problem, 16 << 20, NULL))
+        fail_msg("%s", tg_get_error_detail());
+    free(memory);
+    tg_destroy_context(context);
+}
+
 static void test_refusals(void **state)
 {
     tg_context *context = open_context(10000), *cpu;
@@ -285,8 +307,8 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_panels), cmocka_unit_test(test_large_panels),
-        cmocka_unit_test(test_stream), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_panels),   cmocka_unit_test(test_large_panels),
+        cmocka_unit_test(test_stream),   cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }
