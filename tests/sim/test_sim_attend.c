@@ -190,6 +190,22 @@ static void test_rows(void **state)
     }
 }
 
+/* Rows of heads that share tiles are counted in 32 bits. */
+static void test_many_heads(void **state)
+{
+    tg_chip chip;
+    (void)state;
+    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
+    const tgi_machine machine = tgi_chips_make_machine(&chip);
+    for (int64_t m = 1; m < 128; m++) {
+        tg_attention a;
+        tgi_attention_choice choice = {.shared_heads = 0};
+        tg_init_attention(&a, sizeof a, TG_TYPE_FP16, 1, 1 << 24, 1, m, 64, 8);
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        assert_true(choice.shared_heads * m <= 1 << 30);
+    }
+}
+
 /* Parts that see no key, and rows of few queries of heads that share keys. */
 static void test_parts(void **state)
 {
@@ -238,6 +254,7 @@ static void test_mutants(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_many_heads),
                                        cmocka_unit_test(test_mutants)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

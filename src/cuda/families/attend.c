@@ -93,7 +93,7 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
     choice->row = find_row(machine, a, is_thin);
     choice->isa = choice->row->isa;
     choice->thread_count = 1;
-    choice->shared_heads = a->m < choice->row->queries ? group : 1;
+    choice->shared_heads = a->m < choice->row->queries && group * a->m <= LENGTH_MAX ? group : 1;
     choice->query_tile = choice->row->queries;
     choice->tile_count = tgi_divide_up(choice->shared_heads * a->m, choice->query_tile);
     snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
