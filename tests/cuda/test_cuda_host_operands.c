@@ -212,6 +212,7 @@ static void test_workspace(void **state)
     problem.d.data = (char *)memory + 2 * 4097 * 4097 * 2;
     fake_reach()->has_host_memory = 1;
     fake_reach()->free_bytes = 100 << 20;
+    fake_reach()->argument_bytes = 0; /* a repack's argument is shorter than a product's */
     if (tg_multiply_in_panels(context, &problem, 16 << 20, NULL))
         fail_msg("%s", tg_get_error_detail());
     free(memory);
