@@ -206,8 +206,7 @@ typedef struct tg_context_options {
     size_t struct_bytes;
     const char *device; /* "cpu", "cuda" (the first GPU), "cuda:N", or "sim": the ladder's GPU
                            kernels on the CPU, with every access to memory checked (default:
-                           TILEGEMM_DEVICE, else "cpu", since the pointers of a call are device
-                           pointers on a GPU and host pointers elsewhere) */
+                           TILEGEMM_DEVICE, else "cpu") */
     const char *isa;    /* highest instruction set to use: "generic", "avx2", "avx512",
                            "avx512_bf16" on the CPU, "sm75", "sm80", "sm89", "sm90a" on a GPU
                            (default: TILEGEMM_ISA, else all that the device has) */
@@ -216,7 +215,9 @@ typedef struct tg_context_options {
                            affinity mask and the CPU quota of the control groups leave) */
     int64_t workspace_limit_bytes; /* limit on a GPU of the workspace for slices of FP32 operands:
                            D is computed in panels whose slices fit (default: a sixteenth of the
-                           GPU's memory, at least 256 MiB) */
+                           GPU's memory, at least 256 MiB). Also the limit of tg_multiply for the
+                           panels of operands in ordinary memory (default: three quarters of what
+                           is free) */
 } tg_context_options;
 
 /* Sets *options, which has `struct_bytes` bytes, to the defaults. Errors: INVALID_ARGUMENT. */
@@ -452,11 +453,20 @@ TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
 
 /* Validates, plans (or finds the plan that it made before) and executes, with the pointers in
  * `problem` and the context's workspace. `context` may be NULL: the default context, which is made
- * at first use and shared by the process. Errors: those of tg_create_plan and tg_execute_plan. */
+ * at first use and shared by the process. Errors: those of tg_create_plan and tg_execute_plan.
+ *
+ * On a GPU the operands may also lie in ordinary memory, pageable or pinned, all of them, and be
+ * larger than the GPU's. Panels of them are then copied in, multiplied and copied back at once, and
+ * D is complete on return; after DEVICE_FAILURE it is undefined. Each panel takes the best kernel
+ * of its shape, so D keeps the bound of its precision, and has the same bits for the same limit of
+ * memory, but not those of one product on the GPU. is_batch_invariant is UNSUPPORTED if D's columns
+ * are cut. Operands of which some lie in the GPU's memory and some in pageable memory are refused:
+ * INVALID_ARGUMENT, which names one of each. */
 TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);
 
 /* Does what tg_multiply does, on a stream of a GPU, a CUstream or cudaStream_t. On the CPU `stream`
- * is NULL. */
+ * is NULL. A product of ordinary memory follows the work of the stream, which must not be
+ * captured. */
 TG_API tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem,
                                        void *stream);
 

@@ -12,9 +12,11 @@
  *     attention.q.data = q, attention.k.data = k, attention.v.data = v, attention.d.data = d;
  *     if (tg_attend(NULL, &attention) != TG_STATUS_OK) puts(tg_get_error_detail());
  *
- * Structs, statuses, contexts, streams, ownership and threads follow tilegemm.h. Attention runs on
- * device "cpu". The bits of a row of D depend on its own query, its keys and the instruction set
- * alone: never on the number of threads, the batch, the other rows or where memory lies.
+ * Structs, statuses, contexts, streams, ownership and threads follow tilegemm.h. On the CPU the
+ * bits of a row of D depend on its own query, its keys and the instruction set alone: never on the
+ * number of threads, the batch, the other rows or where memory lies. On a GPU they depend on the
+ * sizes of the plan too, which decide how keys are split. GPUs from compute capability 8.0 on have
+ * attention of BF16 and FP16, with head sizes up to 256 and lengths up to 2^30.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -59,11 +61,13 @@ typedef enum tg_causal {
  * with log_sum_exp -Inf. A NaN or +Inf among the scores of a row makes the row NaN.
  *
  * Sums and scores are FP32, or FP64 for FP64 inputs, with unit roundoff u. Every element of D obeys
- *     |d - exact| <= (2 e + g) sum_j w_j |v_j| + u_D |exact| + n 2^-125 max|v|
+ *     |d - exact| <= (2 e + g + u_w) sum_j w_j |v_j| + u_D |exact| + n 2^-125 max|v|
  * where w_j are the exact weights, u_D is the unit roundoff of D's type,
  * g = (2 min(n, 240) + 4 n / 240 + 40) u, and e = exp(t) - 1 with t the largest, over the keys that
  * the row sees, of
  *     (head_size + 16) u * (scale |q_i||k_j| + soft_cap + |bias| + slope |p - j|).
+ * u_w is 0 on the CPU. A GPU rounds weights to D's type, so that u_w is u_D and, for FP16, 2^-125
+ * reads 2^-24; its tensor cores round sums toward zero, so that g has n u / 8 more.
  * For FP64, 2^-125 reads 2^-1021. Subnormal numbers of D's type have their own half unit. An
  * element l of log_sum_exp obeys |l - exact| <= t + g + 8 u |exact|. */
 typedef struct tg_attention {
@@ -97,7 +101,7 @@ typedef struct tg_attention {
     /* Keys in pages: with page_rows > 0, key j of entry b is row j % page_rows of entry
      * pages[b * pages_stride + j / page_rows] of K and V, whose batch_stride leads from page to
      * page. */
-    int64_t page_rows;    /* 0: none, else >= 1; GPUs will ask for multiples of 16 */
+    int64_t page_rows;    /* 0: none, else >= 1 */
     int64_t page_count;   /* entries of K and V */
     int64_t pages_stride; /* >= pages of n keys */
     const int32_t *pages;
@@ -132,10 +136,13 @@ TG_API const char *tg_get_attention_kernel(const tg_attention_plan *plan);
 TG_API int64_t tg_get_attention_workspace_bytes(const tg_attention_plan *plan);
 
 /* Runs the plan on the pointers of `attention`, whose other members must be those of the plan.
- * `workspace` has `workspace_bytes` bytes, aligned to 64 and apart from every operand, or is NULL:
- * the context's own. `stream` is NULL on the CPU. An output must share no byte with another
- * operand. Errors: INVALID_ARGUMENT (a needed pointer is NULL, or a list's value is out of range),
- * OVERLAP, WORKSPACE_TOO_SMALL, OUT_OF_MEMORY; then D is untouched. */
+ * `workspace` has `workspace_bytes` bytes, aligned to 64 (256 on a GPU) and apart from every
+ * operand, or is NULL: the context's own. `stream` is NULL on the CPU, a CUstream or NULL on a GPU,
+ * where pointers, of lists too, are device pointers and the call only puts work into the stream. An
+ * output must share no byte with another operand. On a GPU the values of lists are not checked, nor
+ * the overlap of operands whose rows they count. Errors: INVALID_ARGUMENT (a needed pointer is
+ * NULL, or on the CPU a list's value is out of range), OVERLAP, WORKSPACE_TOO_SMALL, OUT_OF_MEMORY;
+ * then D is untouched. */
 TG_API tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
                                       void *workspace, int64_t workspace_bytes, void *stream);
 

@@ -238,17 +238,19 @@ TG_API tg_status tg_time_bare_launch(const tg_plan *plan, const tg_buffers *buff
 typedef struct tg_panel_limits {
     int64_t memory_bytes; /* for the elements of A, B, C and D at once; 0: no limit */
     double flop_count;    /* a panel takes about as many at most; 0: no limit */
-    int buffer_count;     /* 1, or 2: the next panel's operands lie beside those in use */
+    int buffer_count;     /* 1; 2: the next panel's operands lie beside those in use, and panels
+                             are small enough for copies that run beside products */
 } tg_panel_limits;
 
 /* A product cut into panels of D, where memory does not hold it at once. A panel has rows and
- * columns of one batch entry and all of k, or several whole entries. Of an entry that is cut, one
- * operand's panel is held while those of the other stream past it. */
+ * columns of one batch entry and all of k, or several whole entries. Of an entry that is cut,
+ * panels of one operand are held while those of the other stream past them. */
 typedef struct tg_panels {
     int64_t batch_count, row_count, col_count; /* sizes of a panel; the last ones may be smaller */
     int64_t row_panel_count, col_panel_count;  /* panels of a batch entry */
     int64_t panel_count;                       /* panels in all; 0 if D is empty */
     int is_b_held;                             /* 1: columns of op(B); 0: rows of op(A) */
+    int64_t held_count;                        /* panels that are held at once */
     double memory_bytes;                       /* the panels in use take as many at most */
     /* Bytes of A, B and C, and of D, in all panels. A matrix that serves a batch counts for each of
      * its entries. */
@@ -265,6 +267,20 @@ TG_API tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limi
  * bytes are read. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,
                               tg_problem *panel);
+
+/* A product of matrices in ordinary memory that a GPU formed. */
+typedef struct tg_panel_run {
+    tg_panels panels;
+    double elapsed_s; /* seconds of the call */
+    double product_s; /* seconds that the GPU multiplied; copies run beside */
+} tg_panel_run;
+
+/* Does what tg_multiply does with operands in ordinary memory, in panels of at most `memory_bytes`
+ * (0: tg_multiply's own limit) of the GPU's memory, workspaces not counted. *run, which may be
+ * NULL, tells what was done. Errors: those of tg_multiply and tg_choose_panels, UNSUPPORTED (a
+ * context without a GPU). */
+TG_API tg_status tg_multiply_in_panels(tg_context *context, const tg_problem *problem,
+                                       int64_t memory_bytes, tg_panel_run *run);
 
 /* Convert an element of a 16-bit or an FP8 type to FP32 and back, for filling and reading
  * matrices. The bits of an FP8 type are the low 8. Numbers are rounded to the nearest, ties to

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT
  */
 #include "attention/attention.h"
+#include "attention_memory.h"
 #include "files/element_type.h"
 #include "files/run_summary.h"
 
@@ -62,7 +63,8 @@ static int check_output(attention_job *job)
 {
     cli_attention_result *result = &job->result;
     cli_start_progress(&job->progress, "checking");
-    const int is_done = check_compare_attention(&result->attention, CHECK_FLOPS, &result->check);
+    const int is_done = check_compare_attention(&result->attention, result->device.device,
+                                                CHECK_FLOPS, &result->check);
     cli_end_progress(&job->progress);
     if (!is_done)
         return cli_fail_file(&job->error, CLI_EXIT_WRONG,
@@ -94,9 +96,17 @@ static int execute(attention_job *job)
 {
     tg_attention *a = &job->result.attention;
     a->d.data = job->output.data;
+    cli_placed_attention placed;
+    tg_status status = cli_place_attention(job->context, a, &placed);
     const double start_s = cli_read_clock();
-    const tg_status status = tg_execute_attention(job->plan, a, NULL, 0, NULL);
+    if (status == TG_STATUS_OK)
+        status = tg_execute_attention(job->plan, &placed.attention, NULL, 0, NULL);
+    if (status == TG_STATUS_OK)
+        status = tg_synchronize(job->context, NULL);
     job->result.time_s = cli_read_clock() - start_s;
+    if (status == TG_STATUS_OK)
+        status = cli_fetch_attention(&placed, a);
+    cli_release_attention(&placed);
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_fail_status(&job->error, status);
 }
 

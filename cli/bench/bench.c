@@ -31,7 +31,7 @@ enum option_key {
 static const struct argp_option option_list[] = {
     {"shape", 's', "SPEC", 0, "Measure MxNxK, or a longer text such as 512x512x64:nt:bf16", 0},
     {"attention", key_attention, "TEXT", 0,
-     "Measure attention on the CPU: B,H,HKV,M,N,D, or a longer text such as "
+     "Measure attention: B,H,HKV,M,N,D, or a longer text such as "
      "1,8,8,1024,1024,64:causal",
      0},
     {"suite", 'S', "NAME|FILE", 0,

@@ -1,68 +1,25 @@
 /*
- * The contender of an attention: the plan of the CPU, with operands of uniform random numbers.
+ * The contender of an attention: the plan of its context, with operands of uniform random numbers.
  */
 #include "bench/bench.h"
 
 #include "attention_check.h"
+#include "attention_memory.h"
 #include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { tensor_count = 6, cached_plans = 1000 };
+enum { cached_plans = 1000 };
 static const double compare_flop_limit = 3e7;
 
 struct bench_attention {
     tg_attention attention;
     tg_attention_plan *plan;
-    void *memory[tensor_count + 1]; /* tensors, slopes */
+    void *memory[cli_attention_tensors + 1]; /* tensors, slopes */
+    cli_placed_attention placed;
 };
-
-/* A tensor with its counts: batch, heads, rows, elements. */
-typedef struct bench_tensor {
-    tg_heads *heads;
-    int is_used, is_output;
-    tg_type type;
-    int64_t counts[4];
-} bench_tensor;
-
-static tg_type get_sum_type(const tg_attention *a)
-{
-    return a->type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
-}
-
-static void list_tensors(tg_attention *a, bench_tensor tensors[tensor_count])
-{
-    const tg_type sums = get_sum_type(a);
-    const int64_t b = a->batch_count, h = a->head_count, kv = a->kv_head_count;
-    const bench_tensor list[tensor_count] = {
-        {&a->q, 1, 0, a->type, {b, h, a->m, a->head_size}},
-        {&a->k, 1, 0, a->type, {b, kv, a->n, a->head_size}},
-        {&a->v, 1, 0, a->type, {b, kv, a->n, a->v_head_size}},
-        {&a->d, 1, 1, a->type, {b, h, a->m, a->v_head_size}},
-        {&a->bias, a->has_bias, 0, sums, {b, h, a->m, a->n}},
-        {&a->log_sum_exp, a->has_log_sum_exp, 1, sums, {b, h, a->m, 1}}};
-    memcpy(tensors, list, sizeof list);
-}
-
-/* Finds how many elements a tensor's strides reach over, from `low` (<= 0) on. A plan has shown
- * that 63 bits hold them. */
-static int64_t find_reach(const bench_tensor *tensor, int64_t *low)
-{
-    const tg_heads *heads = tensor->heads;
-    const int64_t strides[] = {heads->batch_stride, heads->head_stride, heads->row_stride,
-                               heads->element_stride};
-    int64_t high = 1;
-    *low = 0;
-    for (int i = 0; i < 4; i++) {
-        if (tensor->counts[i] == 0)
-            return 0;
-        const int64_t reach = (tensor->counts[i] - 1) * strides[i];
-        *(reach < 0 ? low : &high) += reach;
-    }
-    return high - *low;
-}
 
 /* Allocates an operand. Inputs are filled with numbers in [-1, 1), outputs with NaN. */
 static void *make_operand(tg_type type, int64_t elem_count, int is_output, uint64_t *random)
@@ -81,24 +38,24 @@ static void *make_operand(tg_type type, int64_t elem_count, int is_output, uint6
 static int make_operands(bench_attention *made, bench_result *result)
 {
     tg_attention *a = &made->attention;
-    bench_tensor tensors[tensor_count];
+    cli_attention_tensor tensors[cli_attention_tensors];
     double needed_bytes = 0;
     uint64_t random = 1;
     int64_t low;
-    list_tensors(a, tensors);
-    for (int i = 0; i < tensor_count; i++) {
+    cli_list_attention(a, tensors);
+    for (int i = 0; i < cli_attention_tensors; i++) {
         if (tensors[i].is_used)
-            needed_bytes +=
-                (double)find_reach(&tensors[i], &low) * (double)tg_get_type_bytes(tensors[i].type);
+            needed_bytes += (double)cli_find_attention_reach(&tensors[i], &low) *
+                            (double)tg_get_type_bytes(tensors[i].type);
     }
     if (!cli_check_memory(result, needed_bytes))
         return CLI_EXIT_OK;
-    for (int i = 0; i <= tensor_count; i++) {
-        const int is_list = i == tensor_count;
+    for (int i = 0; i <= cli_attention_tensors; i++) {
+        const int is_list = i == cli_attention_tensors;
         if (is_list ? !a->has_slopes : !tensors[i].is_used)
             continue;
-        const tg_type type = is_list ? get_sum_type(a) : tensors[i].type;
-        const int64_t count = is_list ? a->head_count : find_reach(&tensors[i], &low);
+        const tg_type type = is_list ? cli_get_attention_sum_type(a) : tensors[i].type;
+        const int64_t count = is_list ? a->head_count : cli_find_attention_reach(&tensors[i], &low);
         made->memory[i] = make_operand(type, count, !is_list && tensors[i].is_output, &random);
         if (!made->memory[i]) {
             cli_print_error("out of memory for the operands of %s (%.0f MB)", result->shape->text,
@@ -130,15 +87,20 @@ static tg_status make_plan(tg_context *context, bench_attention *made, bench_res
 }
 
 /* Runs the attention once and judges D. Returns a cli_exit. */
-static int verify(bench_contender *contender)
+static int verify(bench_contender *contender, const char *device)
 {
+    const bench_attention *made = contender->attention;
     check_attention_result result;
     const double start_s = cli_read_clock();
-    tg_status status = cli_run_attention_contender(contender->attention);
+    tg_status status = cli_run_attention_contender(made);
+    if (status == TG_STATUS_OK)
+        status = tg_synchronize(contender->context, NULL);
     contender->call_s = cli_read_clock() - start_s;
+    if (status == TG_STATUS_OK)
+        status = cli_fetch_attention(&made->placed, &made->attention);
     if (status != TG_STATUS_OK)
         return cli_report_status(status);
-    if (!check_compare_attention(&contender->attention->attention, compare_flop_limit, &result)) {
+    if (!check_compare_attention(&made->attention, device, compare_flop_limit, &result)) {
         cli_print_error("out of memory to verify %s", contender->name);
         return CLI_EXIT_WRONG;
     }
@@ -171,12 +133,18 @@ int cli_make_attention_contender(tg_context *context, bench_result *result)
     contender->context = context;
     snprintf(contender->name, sizeof contender->name, "%s", tg_get_attention_kernel(made->plan));
     const int exit_code = make_operands(made, result);
-    return exit_code != CLI_EXIT_OK || contender->skip_reason[0] ? exit_code : verify(contender);
+    if (exit_code != CLI_EXIT_OK || contender->skip_reason[0])
+        return exit_code;
+    tg_device_info device;
+    status = tg_get_device_info(context, &device, sizeof device);
+    if (status == TG_STATUS_OK)
+        status = cli_place_attention(context, &made->attention, &made->placed);
+    return status == TG_STATUS_OK ? verify(contender, device.device) : cli_report_status(status);
 }
 
 tg_status cli_run_attention_contender(const bench_attention *attention)
 {
-    return tg_execute_attention(attention->plan, &attention->attention, NULL, 0, NULL);
+    return tg_execute_attention(attention->plan, &attention->placed.attention, NULL, 0, NULL);
 }
 
 void cli_free_bench_attention(bench_attention *attention)
@@ -184,7 +152,8 @@ void cli_free_bench_attention(bench_attention *attention)
     if (!attention)
         return;
     tg_destroy_attention_plan(attention->plan);
-    for (int i = 0; i <= tensor_count; i++)
+    cli_release_attention(&attention->placed);
+    for (int i = 0; i <= cli_attention_tensors; i++)
         free(attention->memory[i]);
     free(attention);
 }
@@ -212,7 +181,7 @@ int cli_check_attentions(const bench_options *options)
         if (options->is_cold)
             return refuse("--cold", shape, "leave it out: operands are hot");
         if (options->is_graph)
-            return refuse("--graph", shape, "leave it out: attention runs on the CPU");
+            return refuse("--graph", shape, "leave it out: calls are timed one after another");
         if (a->has_query_offsets || a->has_key_offsets || a->has_key_lengths || a->page_rows > 0)
             return refuse("a list", shape,
                           "leave out offsets, lengths and pages, whose values the text lacks");

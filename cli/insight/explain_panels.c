@@ -5,6 +5,7 @@
 
 #include "json_output.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,9 +16,34 @@ typedef struct panel_facts {
     const char *shape, *device, *kernel;
     int64_t memory_bytes;
     tg_panels panels;
-    double predicted_s; /* time of the products; 0 if no kernel can form them */
-    double bus_bytes_per_s;
+    double predicted_s;         /* time of the products; 0 if no kernel can form them */
+    double copied_bytes;        /* bytes of the direction in which more are copied */
+    double balance_bytes_per_s; /* rate at which copies take as long as the products */
+    int capability;             /* compute capability; 0 where no bus leads to the device */
 } panel_facts;
+
+/* The rate of 16 lanes of the PCI Express that GPUs of a compute capability have, per direction, by
+ * its specification. */
+typedef struct bus {
+    const char *name;
+    double bytes_per_s;
+} bus;
+
+static bus find_bus(int capability)
+{
+    if (capability < 80)
+        return (bus){"PCIe 3.0 x16", 15.75e9};
+    return capability < 90 ? (bus){"PCIe 4.0 x16", 31.5e9} : (bus){"PCIe 5.0 x16", 63.0e9};
+}
+
+/* Returns what of copies on the bus and products takes longer, "" where there is no bus. */
+static const char *find_bound(const panel_facts *facts)
+{
+    if (!facts->capability || facts->predicted_s <= 0)
+        return "";
+    return facts->balance_bytes_per_s > find_bus(facts->capability).bytes_per_s ? "copies"
+                                                                                : "products";
+}
 
 /* Finds the kernel of the whole product on the chip, or on the device of this machine. */
 static tg_status find_kernel(tg_context *context, const tg_chip *chip, const tg_problem *problem,
@@ -45,16 +71,17 @@ static json_t *make_json(const panel_facts *facts)
 {
     const tg_panels *panels = &facts->panels;
     return json_pack(
-        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "shape",
+        "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:o, s:o, s:s, s:o, s:o, s:s}", "shape",
         facts->shape, "device", facts->device, "memory_limit_bytes",
         (json_int_t)facts->memory_bytes, "panel_count", (json_int_t)panels->panel_count,
         "batch_count", (json_int_t)panels->batch_count, "row_count", (json_int_t)panels->row_count,
         "col_count", (json_int_t)panels->col_count, "held", panels->is_b_held ? "b" : "a",
-        "memory_bytes", cli_make_real_json(panels->memory_bytes), "read_bytes",
+        "held_count", (json_int_t)panels->held_count, "memory_bytes",
+        cli_make_real_json(panels->memory_bytes), "read_bytes",
         cli_make_real_json(panels->read_bytes), "written_bytes",
         cli_make_real_json(panels->written_bytes), "kernel", facts->kernel, "predicted_s",
         cli_make_real_json(facts->predicted_s), "balance_bytes_per_s",
-        cli_make_real_json(facts->bus_bytes_per_s));
+        cli_make_real_json(facts->balance_bytes_per_s), "bound", find_bound(facts));
 }
 
 static void print_text(const panel_facts *facts)
@@ -67,34 +94,45 @@ static void print_text(const panel_facts *facts)
            (long long)panels->col_count);
     printf(panels->batch_count > 1 ? ", %lld batch entries each\n" : "\n",
            (long long)panels->batch_count);
-    printf("held      %s\n", panels->is_b_held
-                                 ? "columns of op(B), past which rows of op(A) stream"
-                                 : "rows of op(A), past which columns of op(B) stream");
+    printf("held      %lld panel%s of %s stream\n", (long long)panels->held_count,
+           panels->held_count == 1 ? "" : "s",
+           panels->is_b_held ? "columns of op(B), past which rows of op(A)"
+                             : "rows of op(A), past which columns of op(B)");
     printf("memory    %.4g GB at once\n", GIGA * panels->memory_bytes);
     printf("copies    %.4g GB of A, B and C are read, %.4g GB of D are written\n",
            GIGA * panels->read_bytes, GIGA * panels->written_bytes);
     printf("products  %s, predicted for %s\n", cli_format_time(facts->predicted_s, time),
            facts->kernel);
-    if (facts->bus_bytes_per_s > 0)
-        printf("bound     copies below %.4g GB/s, above it products\n",
-               GIGA * facts->bus_bytes_per_s);
+    if (find_bound(facts)[0]) {
+        const bus bus = find_bus(facts->capability);
+        const double copy_s = facts->copied_bytes / bus.bytes_per_s;
+        printf("bound     %s: copies take %s at the %.4g GB/s of %s\n", find_bound(facts),
+               cli_format_time(copy_s, time), GIGA * bus.bytes_per_s, bus.name);
+    }
+    if (facts->balance_bytes_per_s > 0)
+        printf("balance   copies bound below %.4g GB/s, above it products\n",
+               GIGA * facts->balance_bytes_per_s);
 }
 
-/* Fills the facts of a device. */
+/* Fills the facts of a device. Copies to a GPU run beside products and beside copies back. */
 static tg_status find_facts(tg_context *context, const explain_case *shown,
                             const tg_problem *problem, panel_facts *facts)
 {
-    const tg_panel_limits limits = {.memory_bytes = facts->memory_bytes, .buffer_count = 1};
     tg_device_info device = {.device = ""};
-    tg_status status = tg_choose_panels(problem, &limits, &facts->panels);
+    tg_status status = shown ? TG_STATUS_OK : tg_get_device_info(context, &device, sizeof device);
+    facts->device = shown ? shown->chip.name : device.device;
+    facts->capability = shown ? shown->chip.compute_capability : device.compute_capability;
+    const tg_panel_limits limits = {.memory_bytes = facts->memory_bytes,
+                                    .buffer_count = facts->capability ? 2 : 1};
+    if (status == TG_STATUS_OK)
+        status = tg_choose_panels(problem, &limits, &facts->panels);
     if (status == TG_STATUS_OK)
         status = find_kernel(context, shown ? &shown->chip : NULL, problem, facts);
-    if (status == TG_STATUS_OK && !shown)
-        status = tg_get_device_info(context, &device, sizeof device);
-    facts->device = shown ? shown->chip.name : device.device;
+    const double read_bytes = facts->panels.read_bytes, written_bytes = facts->panels.written_bytes;
+    facts->copied_bytes =
+        facts->capability ? fmax(read_bytes, written_bytes) : read_bytes + written_bytes;
     if (facts->predicted_s > 0)
-        facts->bus_bytes_per_s =
-            (facts->panels.read_bytes + facts->panels.written_bytes) / facts->predicted_s;
+        facts->balance_bytes_per_s = facts->copied_bytes / facts->predicted_s;
     return status;
 }
 

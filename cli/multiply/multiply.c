@@ -12,7 +12,6 @@
 #include "files/element_type.h"
 #include "files/matrix_convert.h"
 #include "files/run_summary.h"
-#include "multiply/multiply_device.h"
 #include "multiply/multiply_panels.h"
 
 #include <float.h>
@@ -39,7 +38,6 @@ typedef struct multiply_job {
     cli_run_summary summary;
     cli_memory memory;
     int64_t memory_bytes; /* for the operands at once */
-    int64_t device_bytes; /* for the operands on a GPU */
     tg_panels panels;
     cli_partial partial;
     cli_progress progress;
@@ -135,8 +133,6 @@ static int load_inputs(multiply_job *job)
         code = check_factor(job, "--beta", job->options.beta, result->type);
     job->memory = cli_read_memory(job->options.memory_bytes);
     job->memory_bytes = job->memory.left_bytes;
-    job->device_bytes =
-        job->options.device_bytes ? job->options.device_bytes : result->device.memory_bytes / 4 * 3;
     if (code == CLI_EXIT_OK)
         code =
             cli_load_matrix(&job->files.a, result->type, &job->memory, &job->progress, &job->error);
@@ -248,15 +244,17 @@ static void tell_partial(multiply_job *job)
              job->output.file.target);
 }
 
-/* Forms one panel and times it, on a GPU without the copies. */
+/* Forms one panel and times it, on a GPU with the copies. The simulated GPU is on no bus and reads
+ * the panel where it lies. */
 static tg_status execute_panel(void *state, const tg_problem *panel)
 {
     multiply_job *job = state;
     cli_multiply_result *result = &job->result;
-    if (result->device.sm_count > 0)
-        return cli_execute_on_device(job->context, panel, job->device_bytes, &result->time_s);
     const double start_s = cli_read_clock();
-    const tg_status status = cli_execute_panel(job->context, result->kernel, panel);
+    const tg_status status =
+        result->device.bus[0]
+            ? tg_multiply_in_panels(job->context, panel, job->options.device_bytes, NULL)
+            : cli_execute_panel(job->context, result->kernel, panel);
     result->time_s += cli_read_clock() - start_s;
     return status;
 }

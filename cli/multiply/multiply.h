@@ -42,7 +42,7 @@ typedef struct cli_multiply_result {
     int thread_count;
     int64_t panel_count;   /* panels of D */
     int64_t resumed_count; /* panels of them that an interrupted run had done */
-    double time_s;         /* time of the product, without files, planning and copies to a GPU */
+    double time_s;         /* time of the product, without files; with copies to a GPU and back */
     int is_written;
     int round_count;              /* rounds of the check; 0 if there was none */
     check_freivalds_report check; /* valid if round_count is not 0 */

@@ -78,8 +78,8 @@ static const struct argp_option options_table[] = {
     {.name = "device-memory",
      .key = KEY_DEVICE_MEMORY,
      .arg = "SIZE",
-     .doc = "Memory for the matrices on a GPU (default: three quarters of it). Larger ones are "
-            "copied in panels"},
+     .doc = "Memory for the matrices on a GPU (default: three quarters of what is free). They are "
+            "copied in panels while others are multiplied"},
     {.name = "check",
      .key = KEY_CHECK,
      .doc = "Verify D by Freivalds' method before it is written; a wrong D is not written"},

@@ -16,7 +16,7 @@ const TILE = 2;
 const STATES = runSoftmax(SCORES, VALUES, TILE);
 const LINES = [{kernel: 'attention_naive', name: 'with the score matrix', series: 4,
                 shape: 'square'},
-               {kernel: 'attention_tiled', name: 'without, tile by tile', series: 2,
+               {kernel: 'attention_tiled', name: 'without it', series: 2,
                 shape: 'circle'}];
 
 const countBytes = told => told.dram_read_bytes + told.dram_write_bytes;

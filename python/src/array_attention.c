@@ -217,7 +217,7 @@ static int read_causal(PyObject *object, tg_causal *causal)
     return is_true < 0 ? -1 : 0;
 }
 
-/* Copies the lengths from any sequence of whole numbers. The library checks their range. */
+/* Copies the lengths from any sequence of whole numbers. The CPU checks their range at the call. */
 static int read_lengths(attention_call *call, PyObject *object)
 {
     tg_attention *a = &call->attention;
@@ -240,6 +240,9 @@ static int read_lengths(attention_call *call, PyObject *object)
         Py_XDECREF(item);
         if (failure)
             return -1;
+        if (call->q.is_on_gpu && length > a->n)
+            return tgpy_raise(TGPY_ARGUMENT_ERROR, "key_lengths[%zd] = %lld; pass 0 .. %lld", i,
+                              length, (long long)a->n);
         call->key_lengths[i] = length > INT32_MAX ? INT32_MAX : (int32_t)length;
     }
     a->has_key_lengths = 1;
@@ -271,16 +274,51 @@ static int describe(attention_call *call, const attention_arguments *given)
                : 0;
 }
 
+/* Copies key_lengths to the GPU of the arrays, into *memory. */
+static tg_status place_lengths(attention_call *call, void **memory)
+{
+    tg_attention *a = &call->attention;
+    const int64_t size_bytes = a->batch_count * (int64_t)sizeof *call->key_lengths;
+    *memory = NULL;
+    if (!a->has_key_lengths || !call->q.is_on_gpu || size_bytes == 0)
+        return TG_STATUS_OK;
+    tg_status status = tg_allocate_memory(call->context, size_bytes, memory);
+    if (status == TG_STATUS_OK)
+        status = tg_copy_to_device(call->context, *memory, call->key_lengths, size_bytes);
+    a->key_lengths = *memory;
+    return status;
+}
+
+static tg_status attend(attention_call *call)
+{
+    tg_attention_plan *plan = NULL;
+    void *lengths;
+    tg_status status = tg_create_attention_plan(call->context, &call->attention, &plan);
+    if (status != TG_STATUS_OK)
+        return status;
+    status = place_lengths(call, &lengths);
+    if (status == TG_STATUS_OK)
+        status = tg_execute_attention(plan, &call->attention, NULL, 0, call->stream.handle);
+    if (lengths) {
+        const tg_status waited = tg_synchronize(call->context, call->stream.handle);
+        status = status == TG_STATUS_OK ? waited : status;
+        tg_release_memory(call->context, lengths);
+    }
+    tg_destroy_attention_plan(plan);
+    return status;
+}
+
 static int compute(attention_call *call)
 {
+    void *const stream = call->stream.handle;
     PyThreadState *state = PyEval_SaveThread();
-    const tg_status status = tg_attend(call->context, &call->attention);
+    const tg_status status = attend(call);
     PyEval_RestoreThread(state);
     if (tgpy_raise_status(status) ||
-        tgpy_array_finish(&call->d, &call->q, call->context, NULL, &call->result))
+        tgpy_array_finish(&call->d, &call->q, call->context, stream, &call->result))
         return -1;
     return call->log_sum_exp_of ? tgpy_array_finish(&call->log_sum_exp, &call->q, call->context,
-                                                    NULL, &call->log_sum_exp_of)
+                                                    stream, &call->log_sum_exp_of)
                                 : 0;
 }
 
@@ -332,7 +370,7 @@ const char tgpy_attend_doc[] =
     " keys_before=None, keys_after=None, bias=None, slopes=None, key_lengths=None,"
     " log_sum_exp=False)\n"
     "--\n\n"
-    "Return softmax(scale * q @ k.T + bias) @ v of each head, on the CPU.\n\n"
+    "Return softmax(scale * q @ k.T + bias) @ v of each head.\n\n"
     "q is (batch, heads, m, d), k is (batch, kv_heads, n, d), v is (batch, kv_heads, n, dv) and\n"
     "the result is (batch, heads, m, dv). The heads, or batch and heads, may be missing. A batch\n"
     "of 1 serves all entries, and kv_heads divides heads: neighbouring heads of q share one of k\n"
@@ -350,9 +388,9 @@ const char tgpy_attend_doc[] =
     "key_lengths  a sequence: the keys that count in each batch entry\n"
     "log_sum_exp  True: return also the logarithm of each row's sum of exponentials, an array\n"
     "          (batch, heads, m) of the bias's type\n\n"
-    "A row that sees no key is zero. tilegemm_attention.h states the error bound. The bits of a\n"
-    "row depend on its query and keys alone. The GIL is released. Exceptions are those of\n"
-    "matmul; arrays on a GPU raise UnsupportedError.\n\n"
+    "A row that sees no key is zero. tilegemm_attention.h states the error bound. On the\n"
+    "CPU the bits of a row depend on its query and keys alone. The GIL is released. Exceptions\n"
+    "are those of matmul. On a GPU arrays are float16 or bfloat16, d and dv at most 256.\n\n"
     ">>> import numpy, tilegemm\n"
     ">>> q = numpy.array([[0, 0], [100, 0]], dtype=numpy.float32)\n"
     ">>> k = numpy.array([[1, 0], [0, 1]], dtype=numpy.float32)\n"

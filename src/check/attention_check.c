@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "reference.h"
 
@@ -9,6 +10,8 @@
 typedef struct rounding_units {
     double sum, output;    /* relative errors */
     double least, missing; /* absolute errors: of D, and of a weight per |v| */
+    double weight;         /* relative error of a weight that is rounded to the type */
+    double key;            /* relative error that each key adds to sums of tensor cores */
 } rounding_units;
 
 /* A score with the sum of magnitudes of its bound. */
@@ -187,7 +190,8 @@ static double compare_row(checked_row *row)
     const tg_attention *a = row->attention;
     const check_place query = check_find_query(a, row->batch, row->i);
     const double u = row->units.sum;
-    const double g = (2 * fmin((double)a->n, 240) + 4 * (double)a->n / 240 + 40) * u;
+    const double g = (2 * fmin((double)a->n, 240) + 4 * (double)a->n / 240 + 40) * u +
+                     row->units.key * (double)a->n;
     long double largest = -INFINITY, sum = 0;
     double t = 0;
     check_find_keys(a, row->batch, row->i, &row->low, &row->high);
@@ -205,7 +209,7 @@ static double compare_row(checked_row *row)
     }
     for (int64_t j = row->low; j < row->high && sum != 0; j++)
         row->scores[j].value /= sum;
-    double worst = compare_elements(row, 2 * expm1(t) + g);
+    double worst = compare_elements(row, 2 * expm1(t) + g + row->units.weight);
     if (a->has_log_sum_exp) {
         const double got = get(sum_type(a), &a->log_sum_exp, query, row->head, 0);
         const long double exact = sum == 0 ? -INFINITY : largest + logl(sum);
@@ -214,17 +218,28 @@ static double compare_row(checked_row *row)
     return worst;
 }
 
-static rounding_units find_units(tg_type type)
+static rounding_units find_units(tg_type type, int is_on_gpu)
 {
     switch (type) {
     case TG_TYPE_FP64:
-        return (rounding_units){0x1p-53, 0x1p-53, 0, 0x1p-1021};
+        return (rounding_units){.sum = 0x1p-53, .output = 0x1p-53, .missing = 0x1p-1021};
     case TG_TYPE_BF16:
-        return (rounding_units){0x1p-24, 0x1p-8, 0x1p-133, 0x1p-125};
+        return (rounding_units){.sum = 0x1p-24,
+                                .output = 0x1p-8,
+                                .least = 0x1p-133,
+                                .missing = 0x1p-125,
+                                .weight = is_on_gpu ? 0x1p-8 : 0,
+                                .key = is_on_gpu ? 0x1p-27 : 0};
     case TG_TYPE_FP16:
-        return (rounding_units){0x1p-24, 0x1p-11, 0x1p-24, 0x1p-125};
+        return (rounding_units){.sum = 0x1p-24,
+                                .output = 0x1p-11,
+                                .least = 0x1p-24,
+                                .missing = is_on_gpu ? 0x1p-24 : 0x1p-125,
+                                .weight = is_on_gpu ? 0x1p-11 : 0,
+                                .key = is_on_gpu ? 0x1p-27 : 0};
     default:
-        return (rounding_units){0x1p-24, 0x1p-24, 0x1p-133, 0x1p-125};
+        return (rounding_units){
+            .sum = 0x1p-24, .output = 0x1p-24, .least = 0x1p-133, .missing = 0x1p-125};
     }
 }
 
@@ -247,14 +262,14 @@ static void judge_row(checked_row *row, int64_t index, check_attention_result *r
     result->row_count++;
 }
 
-int check_compare_attention(const tg_attention *a, double flop_limit,
+int check_compare_attention(const tg_attention *a, const char *device, double flop_limit,
                             check_attention_result *result)
 {
     const int64_t row_count = a->batch_count * a->head_count * a->m;
     const double row_flops = (double)a->n * (double)(a->head_size + a->v_head_size);
     const int64_t sample_count = check_count_sample(flop_limit, row_flops, row_count);
     checked_row row = {.attention = a,
-                       .units = find_units(a->type),
+                       .units = find_units(a->type, strncmp(device, "cuda", 4) == 0),
                        .scores = malloc(sizeof *row.scores * (size_t)(a->n + 1)),
                        .query = malloc(sizeof *row.query * (size_t)a->head_size)};
     uint64_t random = 1;

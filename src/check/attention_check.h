@@ -45,9 +45,9 @@ typedef struct check_attention_result {
 } check_attention_result;
 
 /* Compares all rows of D, and of log_sum_exp if there is one, if they take at most `flop_limit`
- * products; otherwise a fixed random sample of rows, the first and the last among them. Returns 1,
- * or 0 if memory ran out. */
-int check_compare_attention(const tg_attention *attention, double flop_limit,
+ * products; otherwise a fixed random sample of rows, the first and the last among them. `device`
+ * ("cpu", "cuda:0") computed them: a GPU rounds weights. Returns 1, or 0 if memory ran out. */
+int check_compare_attention(const tg_attention *attention, const char *device, double flop_limit,
                             check_attention_result *result);
 
 #endif /* TG_CHECK_ATTENTION_H */

@@ -21,8 +21,6 @@ static tg_status fail_missing(const char *name)
 static tg_status check_offsets(const char *name, const char *limit, const int32_t *offsets,
                                int64_t batch_count, int64_t most)
 {
-    if (!offsets)
-        return fail_missing(name);
     for (int64_t b = 0; b < batch_count; b++) {
         const int64_t length = (int64_t)offsets[b + 1] - offsets[b];
         if (offsets[b] < 0 || length < 0 || length > most)
@@ -37,8 +35,6 @@ static tg_status check_offsets(const char *name, const char *limit, const int32_
 
 static tg_status check_lengths(const tg_attention *a)
 {
-    if (!a->key_lengths)
-        return fail_missing("key_lengths");
     for (int64_t b = 0; b < a->batch_count; b++) {
         const int64_t most = a->has_key_offsets ? a->key_offsets[b + 1] - a->key_offsets[b] : a->n;
         if (a->key_lengths[b] < 0 || a->key_lengths[b] > most)
@@ -51,8 +47,6 @@ static tg_status check_lengths(const tg_attention *a)
 
 static tg_status check_pages(const tg_attention *a)
 {
-    if (!a->pages)
-        return fail_missing("pages");
     for (int64_t b = 0; b < a->batch_count; b++) {
         const int64_t count = tgi_divide_up(tgi_attention_count_keys(a, b), a->page_rows);
         for (int64_t i = 0; i < count; i++) {
@@ -63,6 +57,25 @@ static tg_status check_pages(const tg_attention *a)
                                        "below page_count",
                                        (ll)i, (ll)b, (int)page, (ll)a->page_count - 1);
         }
+    }
+    return TG_STATUS_OK;
+}
+
+/* Refuses lists that are missing. */
+static tg_status check_presence(const tg_attention *a)
+{
+    const struct {
+        const char *name;
+        int is_used;
+        const void *data;
+    } lists[] = {{"query_offsets", a->has_query_offsets, a->query_offsets},
+                 {"key_offsets", a->has_key_offsets, a->key_offsets},
+                 {"key_lengths", a->has_key_lengths, a->key_lengths},
+                 {"pages", a->page_rows > 0, a->pages},
+                 {"slopes", a->has_slopes, a->slopes}};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (lists[i].is_used && !lists[i].data)
+            return fail_missing(lists[i].name);
     }
     return TG_STATUS_OK;
 }
@@ -78,8 +91,6 @@ static tg_status check_lists(const tg_attention *a)
         status = check_lengths(a);
     if (!status && a->page_rows > 0)
         status = check_pages(a);
-    if (!status && a->has_slopes && !a->slopes)
-        status = fail_missing("slopes");
     return status;
 }
 
@@ -156,14 +167,19 @@ static tg_status check_sharing(const operand_memory *output, const memory_list *
 }
 
 /* Lists the tensors, and sets outputs[0 .. *output_count - 1] to the places of the outputs. */
-static tg_status list_tensors(const tg_attention *a, memory_list *list, int outputs[2],
-                              int *output_count)
+static tg_status list_tensors(const tg_attention *a, int has_lists, memory_list *list,
+                              int outputs[2], int *output_count)
 {
     tg_status status = TG_STATUS_OK;
     for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT && !status; id++) {
         tgi_attention_tensor t = tgi_attention_get(a, (tgi_attention_tensor_id)id);
         if (!t.is_used)
             continue;
+        if (t.has_offsets && !has_lists) {
+            if (!t.heads->data)
+                return fail_missing(t.name);
+            continue;
+        }
         t.counts[2] = count_rows(a, &t, id == TGI_ATTENTION_K || id == TGI_ATTENTION_V);
         if (t.is_output)
             status = tgi_attention_check_distinct(&t);
@@ -178,13 +194,15 @@ static tg_status list_tensors(const tg_attention *a, memory_list *list, int outp
     return status;
 }
 
-tg_status tgi_attention_check_pointers(const tg_attention *a)
+tg_status tgi_attention_check_pointers(const tg_attention *a, int has_lists)
 {
     memory_list list = {.count = 0};
     int outputs[2], output_count = 0;
-    tg_status status = check_lists(a);
+    tg_status status = check_presence(a);
+    if (!status && has_lists)
+        status = check_lists(a);
     if (!status)
-        status = list_tensors(a, &list, outputs, &output_count);
+        status = list_tensors(a, has_lists, &list, outputs, &output_count);
     if (!status)
         add_lists(&list, a);
     for (int i = 0; i < output_count && !status; i++)

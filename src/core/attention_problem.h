@@ -43,8 +43,9 @@ tg_status tgi_attention_validate(const tg_attention *attention);
 tg_status tgi_attention_check_distinct(const tgi_attention_tensor *tensor);
 
 /* Refuses missing pointers, values of lists that are out of range, and outputs that overlap other
- * operands. Errors: INVALID_ARGUMENT, OVERLAP. */
-tg_status tgi_attention_check_pointers(const tg_attention *attention);
+ * operands. Lists that the processor cannot read (`has_lists` is 0) are not checked, nor are the
+ * tensors whose rows they count. Errors: INVALID_ARGUMENT, OVERLAP. */
+tg_status tgi_attention_check_pointers(const tg_attention *attention, int has_lists);
 
 /* Returns the type of scores and sums. */
 static inline tg_type tgi_attention_sum_type(const tg_attention *attention)

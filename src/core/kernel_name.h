@@ -21,6 +21,10 @@
 #define TGI_CUDA_NAME(family, isa, type, math, rows, cols, depth)                                  \
     TGI_EXPAND_NAME(family, isa, TGI_WORD_##math(type), rows, cols, depth)
 
+/* cuda_attend_sm80_bf16_128x64 for (attend, sm80, bf16, 128, 64), a row of attention_kernels.def */
+#define TGI_ATTENTION_NAME(family, isa, type, queries, head)                                       \
+    cuda_##family##_##isa##_##type##_##queries##x##head
+
 #define TGI_QUOTE(text) #text
 #define TGI_QUOTE_VALUE(text) TGI_QUOTE(text)
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/attention_mask.h"
 #include "core/dtype.h"
 #include "cpu/attention_tasks.h"
 
@@ -40,14 +41,10 @@ static void find_keys(const tgi_attention_run *run, const tgi_attention_item *it
     const int is_fp64 = tgi_attention_is_fp64(run);
     const int64_t i = (item->first + c) % item->queries;
     const int64_t head = item->kv_head * run->group + (item->first + c) / item->queries;
-    const int64_t place = a->causal == TG_CAUSAL_BOTTOM_RIGHT ? i + item->keys - item->queries : i;
-    int64_t low = 0, high = item->keys;
-    if (a->causal != TG_CAUSAL_NONE)
-        high = least_of(high, place + 1);
-    if (a->keys_after >= 0)
-        high = least_of(high, place + a->keys_after + 1);
-    if (a->keys_before >= 0)
-        low = largest_of(low, place - a->keys_before);
+    const tgi_attention_window window = tgi_attention_find_window(a);
+    const int64_t place = window.is_bottom ? i + item->keys - item->queries : i;
+    const int64_t low = largest_of(0, place - window.before);
+    const int64_t high = least_of(item->keys, place + window.after + 1);
     ((int64_t *)room->lows)[c] = low;
     ((int64_t *)room->highs)[c] = largest_of(high, low);
     ((int64_t *)room->places)[c] = place;

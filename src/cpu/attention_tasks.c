@@ -84,7 +84,8 @@ static int64_t count_items(const tgi_attention_run *run)
     return run->attention->batch_count * run->attention->kv_head_count * run->tile_count;
 }
 
-static void choose(const tgi_machine *machine, const tg_attention *a, tgi_attention_choice *choice)
+static tg_status choose(const tgi_machine *machine, const tg_attention *a,
+                        tgi_attention_choice *choice)
 {
     choice->isa = machine->isa;
 #if defined(__x86_64__)
@@ -107,6 +108,7 @@ static void choose(const tgi_machine *machine, const tg_attention *a, tgi_attent
         tasks < machine->thread_count ? (int)(tasks > 0 ? tasks : 1) : machine->thread_count;
     choice->workspace_bytes =
         run.room_bytes * choice->thread_count + (choice->is_split ? states_bytes : 0);
+    return TG_STATUS_OK;
 }
 
 /* Returns 0 if the batch entry has no such tile of queries. */

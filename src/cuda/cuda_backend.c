@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
+#include "cuda/host_product.h"
 #include "cuda/runtime/device_memory.h"
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/timing.h"
@@ -151,4 +152,6 @@ const tgi_backend tgi_backend_cuda = {
     .copy_from_device = tgi_cuda_copy_from_device,
     .synchronize = tgi_cuda_synchronize,
     .time_calls = tgi_cuda_time_calls,
+    .find_memory = tgi_cuda_find_memory,
+    .multiply_host = tgi_cuda_multiply_host,
 };

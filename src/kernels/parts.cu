@@ -37,30 +37,6 @@ static __device__ __forceinline__ tgi_vector<T> sum_parts(const T *source, int64
     return sum;
 }
 
-static __device__ __forceinline__ float read_c(const tgi_gemm_args &args, int64_t batch,
-                                               int64_t row, int64_t col, float)
-{
-    return tgi_read_c_fp32(args, batch, row, col);
-}
-
-static __device__ __forceinline__ double read_c(const tgi_gemm_args &args, int64_t batch,
-                                                int64_t row, int64_t col, double)
-{
-    return tgi_read_c_fp64(args, batch, row, col);
-}
-
-static __device__ __forceinline__ void write_d(const tgi_gemm_args &args, int64_t batch,
-                                               int64_t row, int64_t col, float sum, float c)
-{
-    tgi_finish_fp32(args, batch, row, col, sum, c);
-}
-
-static __device__ __forceinline__ void write_d(const tgi_gemm_args &args, int64_t batch,
-                                               int64_t row, int64_t col, double sum, double c)
-{
-    tgi_write_d_fp64(args, batch, row, col, sum, c);
-}
-
 /* An element of D. The next one is in the next column, or the first of the next row. */
 struct place {
     int64_t row, col;
@@ -79,17 +55,18 @@ static __device__ __forceinline__ void store(const tgi_gemm_args &args, int64_t 
     constexpr int count = tgi_vector<T>::count;
     const int64_t n = args.problem.n;
     place at[count];
-    T c[count];
-    /* C is read before the first store, which might be to the same matrix. */
+    typename tgi_terms_of<T>::type terms[count];
+    /* All reads come before the first write, which might be to the same matrix. */
 #pragma unroll
     for (int i = 0; i < count; i++) {
         at[i] = i == 0 ? place{first / n, first % n} : at[i - 1].find_next(n);
-        c[i] = first + i < total ? read_c(args, batch, at[i].row, at[i].col, T(0)) : T(0);
+        if (first + i < total)
+            tgi_read_terms(args, batch, at[i].row, at[i].col, &terms[i]);
     }
 #pragma unroll
     for (int i = 0; i < count; i++)
         if (first + i < total)
-            write_d(args, batch, at[i].row, at[i].col, sum.element[i], c[i]);
+            tgi_write_d(args, batch, at[i].row, at[i].col, sum.element[i], terms[i]);
 }
 
 template <typename T> static __device__ __forceinline__ void add_parts(const tgi_gemm_args &args)

@@ -19,7 +19,7 @@
 extern "C" __global__ void tgi_scale_fp32(const __grid_constant__ tgi_gemm_args args)
 {
     tgi_wait_for_stream();
-#define TGI_STORE(batch, row, col) tgi_store_fp32(args, batch, row, col, 0.0f)
+#define TGI_STORE(batch, row, col) tgi_store(args, batch, row, col, 0.0f)
     TGI_FOR_EACH_ELEMENT(args, TGI_STORE);
 #undef TGI_STORE
 }
@@ -27,7 +27,7 @@ extern "C" __global__ void tgi_scale_fp32(const __grid_constant__ tgi_gemm_args 
 extern "C" __global__ void tgi_scale_fp64(const __grid_constant__ tgi_gemm_args args)
 {
     tgi_wait_for_stream();
-#define TGI_STORE(batch, row, col) tgi_store_fp64(args, batch, row, col, 0.0)
+#define TGI_STORE(batch, row, col) tgi_store(args, batch, row, col, 0.0)
     TGI_FOR_EACH_ELEMENT(args, TGI_STORE);
 #undef TGI_STORE
 }

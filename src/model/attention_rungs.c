@@ -33,7 +33,7 @@ static const tgi_attention_rung rungs[] = {
      .threads_x = x,                                                                               \
      .threads_y = y,                                                                               \
      .registers = LIST register_counts},
-#include "core/attention_rungs.def"
+#include "core/attention_kernels.def"
 #undef TGI_ATTENTION_RUNG
 };
 

@@ -15,7 +15,7 @@ typedef enum tgi_attention_family {
     TGI_ATTENTION_mma
 } tgi_attention_family;
 
-/* A row of core/attention_rungs.def. Strings have static storage. */
+/* A row of core/attention_kernels.def. Strings have static storage. */
 typedef struct tgi_attention_rung {
     const char *name, *family_name, *idea;
     tgi_attention_family family;

@@ -61,9 +61,8 @@ static int is_deferred(const tgi_wgmma_case *c)
     const tgi_kernel *kernel = c->kernel;
     const tgi_problem *p = c->problem;
     return !work->is_a_unaligned && tgi_type_bytes(kernel->type) == 2 &&
-           tgi_type_bytes(p->d_type) == 2 && tgi_epilogue_is_sum_alone(&p->epilogue) &&
-           work->is_d_tma_stored && !is_transposed(p) && work->cluster_parts == 1 &&
-           kernel->tile_cols > work->d_part_cols &&
+           tgi_type_bytes(p->d_type) == 2 && work->is_d_tma_stored && !is_transposed(p) &&
+           work->cluster_parts == 1 && kernel->tile_cols > work->d_part_cols &&
            work->step_count * work->d_part_cols >= (double)kernel->tile_cols;
 }
 

@@ -3,9 +3,10 @@
 #define TGI_ATTENTION_BACKEND_H
 
 #include "core/attention_problem.h"
+#include "core/attention_rows.h"
 #include "model/machine.h"
 
-#define TGI_ATTENTION_KERNEL_BYTES 48
+#define TGI_ATTENTION_KERNEL_BYTES 64
 
 /* A backend's choice says how an attention runs on a machine. */
 typedef struct tgi_attention_choice {
@@ -14,23 +15,36 @@ typedef struct tgi_attention_choice {
     int thread_count;
     int64_t workspace_bytes;
     int64_t query_tile; /* queries of a task, of all heads that share keys */
-    int is_split;       /* 1: parts of the keys are tasks */
+    int is_split;       /* CPU. 1: parts of the keys are tasks */
+    /* The following members are set on a GPU alone. */
+    const tgi_attention_row *row;
+    int64_t shared_heads; /* query heads whose queries share tiles */
+    int64_t tile_count;   /* tiles of the queries of these heads */
+    int64_t part_count, part_keys;
 } tgi_attention_choice;
 
 typedef struct tgi_attention_call {
+    const tgi_machine *machine;
     const tg_attention *attention; /* its pointers are checked */
     const tgi_attention_choice *choice;
+    void *prepared; /* the plan's block, which `prepare` has filled */
     void *workspace;
     void *stream;
 } tgi_attention_call;
 
 typedef struct tgi_attention_backend {
     const char *device;
-    void (*choose)(const tgi_machine *machine, const tg_attention *attention,
-                   tgi_attention_choice *choice);
+    int64_t prepared_bytes; /* size of the block that `prepare` fills; 0: none */
+    /* Fills *choice, which begins with zeros. Errors: UNSUPPORTED. */
+    tg_status (*choose)(const tgi_machine *machine, const tg_attention *attention,
+                        tgi_attention_choice *choice);
+    /* Derives what a launch needs beside its pointers. `prepared` begins with zeros. */
+    void (*prepare)(const tgi_machine *machine, const tg_attention *attention,
+                    const tgi_attention_choice *choice, void *prepared);
     tg_status (*launch)(const tgi_attention_call *call);
 } tgi_attention_backend;
 
 extern const tgi_attention_backend tgi_attention_cpu;
+extern const tgi_attention_backend tgi_attention_cuda; /* absent from some builds */
 
 #endif

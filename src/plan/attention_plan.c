@@ -14,13 +14,19 @@ typedef long long ll; /* for printf */
 
 #define TEXT_BYTES 1024 /* suffice for every attention */
 
-static const tgi_attention_backend *const backends[] = {&tgi_attention_cpu};
+static const tgi_attention_backend *const backends[] = {
+    &tgi_attention_cpu,
+#if TGI_HAVE_CUDA
+    &tgi_attention_cuda,
+#endif
+};
 
 struct tg_attention_plan {
     tg_context *context;
     const tgi_attention_backend *backend;
     tg_attention attention; /* with the pointers of its creation, which are not used */
     tgi_attention_choice choice;
+    _Alignas(TGI_CACHE_LINE_BYTES) char prepared[]; /* the backend's block */
 };
 
 static const tgi_attention_backend *find_backend(const tg_context *context)
@@ -58,13 +64,19 @@ tg_status tg_create_attention_plan(tg_context *context, const tg_attention *atte
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "device %s has no attention; pass a context of device cpu",
                                context->device);
-    tg_attention_plan *made = tgi_alloc_object(sizeof *made);
+    tg_attention_plan *made = tgi_alloc_object((int64_t)sizeof *made + backend->prepared_bytes);
     if (!made)
         return TG_STATUS_OUT_OF_MEMORY;
     made->context = context;
     made->backend = backend;
     made->attention = *attention;
-    backend->choose(&context->machine, attention, &made->choice);
+    status = backend->choose(&context->machine, attention, &made->choice);
+    if (status) {
+        tgi_alloc_free(made);
+        return status;
+    }
+    if (backend->prepare)
+        backend->prepare(&context->machine, attention, &made->choice, made->prepared);
     *plan = made;
     return TG_STATUS_OK;
 }
@@ -161,8 +173,14 @@ tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention
         return TG_STATUS_INVALID_ARGUMENT;
     const tg_attention called = take_pointers(&plan->attention, attention);
     const double start_s = plan->context->log ? tgi_clock_read_s() : 0.0;
-    tgi_attention_call call = {&called, &plan->choice, workspace, stream};
-    tg_status status = tgi_attention_check_pointers(&called);
+    tgi_attention_call call = {&plan->context->machine,
+                               &called,
+                               &plan->choice,
+                               (void *)plan->prepared, /* launches bind its kernels */
+                               workspace,
+                               stream};
+    tg_status status =
+        tgi_attention_check_pointers(&called, plan->context->backend->activate == NULL);
     if (!status && called.batch_count > 0 && called.m > 0)
         status = run_with_workspace(plan, &call, workspace_bytes);
     if (plan->context->log)

@@ -7,6 +7,7 @@
 #include "model/machine.h"
 #include "model/plan_counts.h"
 #include "plan/decision.h"
+#include "tilegemm_lab.h"
 
 /* A row's answer to a problem: whether it is legal, how it would run and how long it would take. */
 typedef struct tgi_proposal {
@@ -53,6 +54,9 @@ typedef struct tgi_owner {
     uint64_t stream;  /* never ~0 */
     uint64_t capture; /* number of the capture plus one; 0: no capture */
 } tgi_owner;
+
+/* Memory as a GPU sees it. Pinned memory is the processor's, and kernels read and write it too. */
+typedef enum tgi_memory { TGI_MEMORY_DEVICE, TGI_MEMORY_PINNED, TGI_MEMORY_PAGEABLE } tgi_memory;
 
 /* Runs a prepared plan, or puts its kernels into the stream. Any number of threads may launch one
  * plan at once. */
@@ -103,6 +107,14 @@ typedef struct tgi_backend {
     tg_status (*synchronize)(const tgi_machine *machine, void *stream);
     tg_status (*time_calls)(const tgi_machine *machine, tg_timed_call *call, void *state,
                             int64_t count, void *stream, double *elapsed_s);
+    tgi_memory (*find_memory)(const tgi_machine *machine, const void *memory);
+    /* Multiplies operands in the processor's memory, after the work of the stream, in panels of at
+     * most `memory_bytes` of device memory (0: as much as is free or the context allows). D is
+     * complete on return. The problem is valid, D is not empty, pointers are checked, and alpha and
+     * beta are rounded. `run` may be NULL. */
+    tg_status (*multiply_host)(tg_context *context, const tgi_machine *machine,
+                               const tg_problem *problem, int64_t memory_bytes, void *stream,
+                               tg_panel_run *run);
 } tgi_backend;
 
 extern const tgi_backend tgi_backend_cpu;

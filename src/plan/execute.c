@@ -4,6 +4,7 @@
 #include "plan/call_log.h"
 #include "plan/candidates.h"
 #include "plan/clock.h"
+#include "plan/host_multiply.h"
 #include "plan/plan.h"
 #include "tilegemm_lab.h"
 
@@ -135,6 +136,12 @@ static __attribute__((noinline)) tg_status check_pointers(const tg_plan *plan, c
 #include "core/operands.def"
 #undef TGI_OPERAND
     return TG_STATUS_OK;
+}
+
+tg_status tgi_plan_check_buffers(const tg_plan *plan, const tg_buffers *buffers)
+{
+    const tgi_call call = make_call(plan, &plan->problem, buffers);
+    return tgi_problem_is_empty(&plan->problem) ? TG_STATUS_OK : check_pointers(plan, &call);
 }
 
 static tg_status run_with_workspace(const tg_plan *plan, const tg_buffers *buffers, tgi_call *call)
@@ -330,6 +337,13 @@ tg_status tg_multiply_on_stream(tg_context *context, const tg_problem *problem, 
     context = tgi_context_resolve(context, &status);
     if (!context)
         return status;
+    if (context->backend->find_memory) {
+        int is_host;
+        if ((status = tgi_host_find_operands(context, problem, &is_host)))
+            return status;
+        if (is_host)
+            return tgi_host_multiply(context, problem, 0, stream, NULL);
+    }
     tgi_plan_slot *slot =
         tgi_plan_cache_pin(&context->plans, problem, (unsigned)context->backend->operand_alignment);
     if (!slot)

@@ -15,6 +15,11 @@
 #define UNIT_LENGTH 128
 /* A flop limit makes the streamed panels no narrower than this. */
 #define STREAM_LENGTH_MIN 128
+/* Panels that are copied beside products are so small that the first product starts early: as many
+ * are held at once, and an operand that streams has as many at least. Those that stream are longer,
+ * because each held one is multiplied by one of them as soon as it comes. */
+#define HELD_PANEL_COUNT 8
+#define STREAM_PANEL_COUNT 4
 
 /* One batch entry, seen from the operand that is held. Lengths are rows or columns of D, sizes are
  * in bytes and double, because sums of them may exceed 63 bits. */
@@ -24,27 +29,51 @@ typedef struct entry_cut {
     double d_bytes, c_bytes;            /* bytes of an element; 0 for a C that is not read */
     double element_flops;               /* 2 k */
     int64_t held, streamed;             /* lengths of a panel; the outcome */
+    int64_t held_count;                 /* panels that are held at once; the outcome */
 } entry_cut;
 
-static double get_need(const entry_cut *cut, double buffer_count, int64_t held, int64_t streamed)
+/* Returns the length of a panel of an operand of which `held` rows or columns are there at once.
+ * With one buffer it is all of them. With two, the panels of the next ones take the places of those
+ * that are done, so that there are at least two unless the operand is there whole. */
+static int64_t get_part(const entry_cut *cut, int buffer_count, int64_t held)
+{
+    const int64_t most = held < cut->held_length ? tgi_divide_up(held, 2) : held;
+    const int64_t part = tgi_divide_up(held, HELD_PANEL_COUNT);
+    if (buffer_count == 1)
+        return held;
+    return part > NARROW_LENGTH ? part : most < NARROW_LENGTH ? most : NARROW_LENGTH;
+}
+
+/* Returns the bytes of `held_count` panels of `held` rows or columns, and of the buffers of the
+ * operand that streams, of D and of C. */
+static double get_need(const entry_cut *cut, double buffer_count, int64_t held_count, int64_t held,
+                       int64_t streamed)
 {
     const int is_held = held >= cut->held_length, is_streamed = streamed >= cut->stream_length;
-    return (is_held ? 1 : buffer_count) * (double)held * cut->held_bytes +
+    return (double)held_count * (double)held * cut->held_bytes +
            (is_streamed ? 1 : buffer_count) * (double)streamed * cut->stream_bytes +
            (is_held && is_streamed ? 1 : buffer_count) * (double)held * (double)streamed *
                (cut->d_bytes + cut->c_bytes);
 }
 
-/* Returns the longest panel within the limit of the operand whose length is given as 0, beside a
- * panel of the other one's length; 0 if not even 1 is within it. */
+/* Returns as much for `held` rows or columns in panels of get_part. */
+static double get_held_need(const entry_cut *cut, int buffer_count, int64_t held, int64_t streamed)
+{
+    const int64_t part = get_part(cut, buffer_count, held);
+    return get_need(cut, buffer_count, tgi_divide_up(held, part), part, streamed);
+}
+
+/* Returns the longest part within the limit of the operand whose length is given as 0, beside the
+ * other one's: `held` in its panels, one panel of `streamed`. It is 0 if not even 1 is within. */
 static int64_t fit(const entry_cut *cut, const tg_panel_limits *limits, int64_t held,
                    int64_t streamed)
 {
     int64_t low = 0, high = held ? cut->stream_length : cut->held_length;
     while (low < high) {
         const int64_t middle = high - (high - low) / 2;
-        const double need =
-            get_need(cut, limits->buffer_count, held ? held : middle, held ? middle : streamed);
+        const double need = held
+                                ? get_need(cut, limits->buffer_count, cut->held_count, held, middle)
+                                : get_held_need(cut, limits->buffer_count, middle, streamed);
         if (need <= (double)limits->memory_bytes)
             low = middle;
         else
@@ -77,8 +106,16 @@ static int cut_entry(entry_cut *cut, const tg_panel_limits *limits)
     }
     if (held == 0)
         return 0;
-    cut->held = even_out(cut->held_length, held);
+    cut->held = even_out(cut->held_length, get_part(cut, limits->buffer_count, held));
+    const int64_t part_count = tgi_divide_up(cut->held_length, cut->held);
+    /* At least one panel and at most all are there, as many in each pass. */
+    cut->held_count = tgi_divide_up(part_count, tgi_divide_up(part_count, held / cut->held));
     streamed = fit(cut, limits, cut->held, 0);
+    if (limits->buffer_count > 1) {
+        const int64_t part = tgi_divide_up(cut->stream_length, STREAM_PANEL_COUNT);
+        const int64_t most = part > NARROW_LENGTH ? part : NARROW_LENGTH;
+        streamed = streamed < most ? streamed : most;
+    }
     if (limits->flop_count > 0) {
         const double most = limits->flop_count / ((double)cut->held * cut->element_flops);
         const int64_t cap =
@@ -92,8 +129,9 @@ static int cut_entry(entry_cut *cut, const tg_panel_limits *limits)
 /* Returns the bytes of A and B that an entry reads. A single streamed panel stays. */
 static double count_reads(const entry_cut *cut)
 {
-    const int64_t passes =
-        cut->streamed < cut->stream_length ? tgi_divide_up(cut->held_length, cut->held) : 1;
+    const int64_t passes = cut->streamed < cut->stream_length
+                               ? tgi_divide_up(cut->held_length, cut->held * cut->held_count)
+                               : 1;
     return (double)cut->held_length * cut->held_bytes +
            (double)passes * (double)cut->stream_length * cut->stream_bytes;
 }
@@ -111,7 +149,7 @@ static tg_status fail_limit(const entry_cut *cut, const tg_panel_limits *limits)
                            "a memory limit of %lld bytes is less than the %.0f that one row of "
                            "op(A), one column of op(B) and their element of D take; allow more",
                            (long long)limits->memory_bytes,
-                           ceil(get_need(cut, limits->buffer_count, 1, 1)));
+                           ceil(get_held_need(cut, limits->buffer_count, 1, 1)));
 }
 
 /* Cuts one entry by either operand, and keeps the way that reads less. */
@@ -130,12 +168,13 @@ static tg_status choose_cut(const entry_cut *by_b, const tg_panel_limits *limits
     /* If both read as much, the longer side of D streams, because a flop limit cuts it alone. */
     panels->is_b_held =
         b_reads < a_reads || (b_reads == a_reads && by_b->stream_length >= by_b->held_length);
-    panels->row_count = panels->is_b_held ? b_held.streamed : a_held.held;
-    panels->col_count = panels->is_b_held ? b_held.held : a_held.streamed;
+    const entry_cut *cut = panels->is_b_held ? &b_held : &a_held;
+    panels->row_count = panels->is_b_held ? cut->streamed : cut->held;
+    panels->col_count = panels->is_b_held ? cut->held : cut->streamed;
+    panels->held_count = cut->held_count;
     panels->read_bytes = panels->is_b_held ? b_reads : a_reads;
-    panels->memory_bytes = get_need(panels->is_b_held ? &b_held : &a_held, limits->buffer_count,
-                                    panels->is_b_held ? b_held.held : a_held.held,
-                                    panels->is_b_held ? b_held.streamed : a_held.streamed);
+    panels->memory_bytes =
+        get_need(cut, limits->buffer_count, cut->held_count, cut->held, cut->streamed);
     panels->batch_count = 1;
     return TG_STATUS_OK;
 }
@@ -147,11 +186,13 @@ static int64_t count_entries(const tgi_problem *p, const entry_cut *cut,
     const double flops = (double)p->m * (double)p->n * cut->element_flops;
     const int64_t buffer_count = limits->buffer_count;
     double most = (double)p->batch_count;
-    *entry_bytes = get_need(cut, 1, p->n, p->m);
+    *entry_bytes = get_need(cut, 1, 1, p->n, p->m);
     if (p->batch_count * *entry_bytes > (double)limits->memory_bytes)
         most = (double)limits->memory_bytes / (*entry_bytes * (double)buffer_count);
     if (limits->flop_count > 0 && flops > 0 && most >= 1)
         most = fmin(most, fmax(limits->flop_count / flops, 1));
+    if (buffer_count > 1) /* a few large entries are cut, as a product without a batch is */
+        most = fmin(most, (double)(p->batch_count / HELD_PANEL_COUNT));
     return (int64_t)most;
 }
 
@@ -211,6 +252,7 @@ tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *lim
         *panels = (tg_panels){.batch_count = entries,
                               .row_count = q.m,
                               .col_count = q.n,
+                              .held_count = 1,
                               .memory_bytes = entry_bytes * (double)entries *
                                               (entries < q.batch_count ? given.buffer_count : 1)};
         panels->read_bytes = (double)q.n * cut.held_bytes + (double)q.m * cut.stream_bytes;
@@ -286,10 +328,29 @@ static void cut_vector(tg_problem *panel, int id, panel_range rows, panel_range 
 static int are_panels_of(const tg_panels *panels, const tgi_problem *q)
 {
     return panels->batch_count > 0 && panels->row_count > 0 && panels->col_count > 0 &&
+           panels->held_count > 0 &&
            panels->row_panel_count == tgi_divide_up(q->m, panels->row_count) &&
            panels->col_panel_count == tgi_divide_up(q->n, panels->col_count) &&
            panels->panel_count == tgi_divide_up(q->batch_count, panels->batch_count) *
                                       panels->row_panel_count * panels->col_panel_count;
+}
+
+/* The panels of the two operands that a panel of D multiplies. */
+typedef struct panel_place {
+    int64_t held, streamed;
+} panel_place;
+
+/* Finds panel `index` of a batch entry: held_count panels stay, each panel of the other operand
+ * passes all of them, and the next ones follow. */
+static panel_place find_place(const tg_panels *panels, int64_t index)
+{
+    const int64_t rows = panels->row_panel_count, cols = panels->col_panel_count;
+    const int64_t held = panels->is_b_held ? cols : rows;
+    const int64_t streamed = panels->is_b_held ? rows : cols;
+    const int64_t most = panels->held_count < held ? panels->held_count : held;
+    const int64_t pass = index / (most * streamed), of_pass = index % (most * streamed);
+    const panel_range stay = get_range(held, most, pass);
+    return (panel_place){stay.first + of_pass % stay.count, of_pass / stay.count};
 }
 
 tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,
@@ -310,12 +371,12 @@ tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64
                                "made of this problem, and 0 or more, less than their panel_count",
                                (long long)index, (long long)panels->panel_count);
     const int64_t in_entry = panels->row_panel_count * panels->col_panel_count;
-    const int64_t of_entry = index % in_entry;
-    const int64_t streamed = panels->is_b_held ? panels->row_panel_count : panels->col_panel_count;
-    const int64_t outer = of_entry / streamed, inner = of_entry % streamed;
+    const panel_place place = find_place(panels, index % in_entry);
     const panel_range entries = get_range(q.batch_count, panels->batch_count, index / in_entry);
-    const panel_range rows = get_range(q.m, panels->row_count, panels->is_b_held ? inner : outer);
-    const panel_range cols = get_range(q.n, panels->col_count, panels->is_b_held ? outer : inner);
+    const panel_range rows =
+        get_range(q.m, panels->row_count, panels->is_b_held ? place.streamed : place.held);
+    const panel_range cols =
+        get_range(q.n, panels->col_count, panels->is_b_held ? place.held : place.streamed);
     tg_problem cut = *problem;
     cut.batch_count = entries.count;
     for (int id = 0; id < TGI_OPERAND_COUNT; id++) {

@@ -81,8 +81,9 @@ static tg_plan *make_plan(tg_context *context, const tgi_problem *problem,
     return NULL;
 }
 
-tg_status tgi_plan_make(tg_context *context, const tgi_problem *problem, const tg_problem *original,
-                        const char *name, tg_plan **plan)
+/* Does as tgi_plan_make, and sees to no workspace. */
+static tg_status choose_plan(tg_context *context, const tgi_problem *problem,
+                             const tg_problem *original, const char *name, tg_plan **plan)
 {
     tgi_proposal proposal;
     tg_status status =
@@ -93,11 +94,34 @@ tg_status tgi_plan_make(tg_context *context, const tgi_problem *problem, const t
     if (!*plan)
         return TG_STATUS_OUT_OF_MEMORY;
     (*plan)->is_kernel_given = name != NULL;
+    return TG_STATUS_OK;
+}
+
+tg_status tgi_plan_make(tg_context *context, const tgi_problem *problem, const tg_problem *original,
+                        const char *name, tg_plan **plan)
+{
+    tg_status status = choose_plan(context, problem, original, name, plan);
+    if (status)
+        return status;
     status = tgi_workspace_reserve(&context->workspaces, (*plan)->proposal.workspace_bytes);
     if (status) {
         tgi_plan_release(*plan);
         *plan = NULL;
     }
+    return status;
+}
+
+tg_status tgi_plan_check(tg_context *context, const tg_problem *problem, int *is_empty)
+{
+    tgi_problem canonical;
+    tg_plan *plan;
+    tg_status status = tgi_plan_canonicalize(context->backend, problem, &canonical);
+    if (status || (status = choose_plan(context, &canonical, problem, NULL, &plan)))
+        return status;
+    const tg_buffers buffers = tgi_struct_take_buffers(problem);
+    *is_empty = tgi_problem_is_empty(&canonical);
+    status = tgi_plan_check_buffers(plan, &buffers);
+    tgi_plan_release(plan);
     return status;
 }
 

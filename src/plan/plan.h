@@ -14,4 +14,11 @@ tg_status tgi_plan_make(tg_context *context, const tgi_problem *problem, const t
 tg_status tgi_plan_find_unaligned(const tg_plan *plan, int is_a_offset, int is_b_offset,
                                   const tg_plan **other);
 
+/* Makes the checks of tg_multiply, and takes no workspace. *is_empty is 1 if D has no elements. */
+tg_status tgi_plan_check(tg_context *context, const tg_problem *problem, int *is_empty);
+
+/* Refuses a NULL for an operand that is used, and an operand that shares memory with D, as an
+ * execution of the plan does. */
+tg_status tgi_plan_check_buffers(const tg_plan *plan, const tg_buffers *buffers);
+
 #endif

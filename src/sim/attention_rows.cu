@@ -9,4 +9,4 @@
     {                                                                                              \
         attention_##family::attend TGI_TEMPLATE arguments(*args);                                  \
     }
-#include "core/attention_rungs.def"
+#include "core/attention_kernels.def"

@@ -205,6 +205,19 @@ void tgi_sim_barrier(void)
     tgi_fiber_switch(&run->thread->fiber, run->scheduler);
 }
 
+void tgi_sim_vote(int vote)
+{
+    tgi_sim_now->thread->vote = vote;
+}
+
+int tgi_sim_has_vote(void)
+{
+    int has_vote = 0;
+    for (int i = 0; i < tgi_sim_now->thread_count; i++)
+        has_vote |= tgi_sim_now->threads[i].vote != 0;
+    return has_vote;
+}
+
 static void count_flop(sim_run *run, const void *caller)
 {
     if (run->record->counts)

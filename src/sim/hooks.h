@@ -18,6 +18,10 @@ extern "C" {
 /* Waits as __syncthreads does. */
 void tgi_sim_barrier(void);
 
+/* Keeps this thread's vote; returns 1 if any thread of the block has voted other than 0. */
+void tgi_sim_vote(int vote);
+int tgi_sim_has_vote(void);
+
 /* Count one multiplication (or difference) or addition of FP32 numbers; `sum` is the address of the
  * sum. */
 void tgi_sim_count_multiply(void);

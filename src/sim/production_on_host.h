@@ -74,6 +74,47 @@ template <typename T> TGI_NOT_INLINED static T __shfl_sync(unsigned, T value, in
     return value;
 }
 
+/* A vote is read between two barriers. */
+static inline int __syncthreads_or(int vote)
+{
+    tgi_sim_vote(vote);
+    tgi_sim_barrier();
+    vote = tgi_sim_has_vote();
+    tgi_sim_barrier();
+    return vote;
+}
+
+static inline int __any_sync(unsigned, int vote)
+{
+    uint32_t votes = vote != 0;
+    for (int i = 1; i < 32; i *= 2)
+        votes |= tgi_sim_shuffle(votes, (int)threadIdx.x % 32 ^ i);
+    return (int)votes;
+}
+
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+
+/* These replace src/core/arithmetic_ptx.h and src/kernels/ptx/opaque.cuh. */
+#define TGI_ARITHMETIC_PTX_H
+#define TGI_PTX_OPAQUE_CUH
+static inline float tgi_sim_on_ptx_exp2(float x)
+{
+    return x < -126.0f ? 0.0f : exp2f(x);
+}
+
+static inline float tgi_sim_on_ptx_reciprocal(float x)
+{
+    return 1.0f / x;
+}
+
+static inline uint32_t tgi_sim_on_make_opaque(uint32_t value)
+{
+    return value;
+}
+
 /* These replace src/kernels/ptx/shared_memory.cuh, by address. */
 #define TGI_SIM_LOAD(name, type, bytes)                                                            \
     TGI_NOT_INLINED static inline type name(uint32_t shared)                                       \
@@ -189,6 +230,9 @@ static inline void tgi_sim_on_prefetch(const void *)
 }
 
 /* The kernels call these functions by the names of those that they replace. */
+#define tgi_ptx_exp2 tgi_sim_on_ptx_exp2
+#define tgi_ptx_reciprocal tgi_sim_on_ptx_reciprocal
+#define tgi_make_opaque tgi_sim_on_make_opaque
 #define tgi_read_shared_word tgi_sim_on_read_shared_word
 #define tgi_write_shared_1 tgi_sim_on_write_shared_1
 #define tgi_multiply_tf32 tgi_sim_on_multiply_tf32

@@ -29,6 +29,7 @@ typedef struct sim_thread {
     tgi_fiber fiber;
     thread_state state;
     int index;        /* index in the block */
+    int vote;         /* its last of __syncthreads_or */
     int wait_site;    /* site of the barrier, or of the warp's instruction, that it waits at */
     int access_count; /* since the thread was last resumed */
     int depth;        /* depth of the call stack; calls past TGI_SIM_FRAMES are not kept */

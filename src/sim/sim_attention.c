@@ -17,14 +17,14 @@ static const double log2_e = 1.4426950408889634;
     attention_##family##_##isa##_##type##_##queries##x##head
 #define TGI_ATTENTION_RUNG(family, rung, isa, type, queries, head, ...)                            \
     extern tgi_sim_body SYMBOL(family, isa, type, queries, head);
-#include "core/attention_rungs.def"
+#include "core/attention_kernels.def"
 #undef TGI_ATTENTION_RUNG
 
 /* The rungs' functions, in the order of the table. */
 static tgi_sim_body *const bodies[] = {
 #define TGI_ATTENTION_RUNG(family, rung, isa, type, queries, head, ...)                            \
     SYMBOL(family, isa, type, queries, head),
-#include "core/attention_rungs.def"
+#include "core/attention_kernels.def"
 #undef TGI_ATTENTION_RUNG
 };
 
@@ -48,7 +48,7 @@ static tg_status check_data(const tg_simulation_options *options, const tg_atten
     const double products = 2.0 * (double)a->batch_count * (double)a->head_count * (double)a->m *
                             (double)a->n * (double)a->head_size;
     const int64_t limit = options->work_limit ? options->work_limit : TGI_SIM_WORK_LIMIT;
-    const tg_status status = tgi_attention_check_pointers(a);
+    const tg_status status = tgi_attention_check_pointers(a, 1);
     if (status)
         return status;
     for (int i = 0; i < 4; i++) {

@@ -44,10 +44,10 @@ static int is_unharmed(const attention_case *c, int id)
     return is_ok;
 }
 
-double case_compare(const attention_case *c)
+double case_compare(const attention_case *c, const char *device)
 {
     check_attention_result result;
-    if (!check_compare_attention(&c->attention, INFINITY, &result) ||
+    if (!check_compare_attention(&c->attention, device, INFINITY, &result) ||
         !is_unharmed(c, TGI_ATTENTION_D) ||
         (c->attention.has_log_sum_exp && !is_unharmed(c, TGI_ATTENTION_LOG_SUM_EXP)))
         return INFINITY;

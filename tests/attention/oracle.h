@@ -28,9 +28,9 @@ void case_close(attention_case *c);
 /* Poisons the outputs. */
 void case_poison(attention_case *c);
 
-/* Returns the largest |error| / bound of D and of log_sum_exp; Inf where NaN, Inf or zeros are not
- * as they must be, or where a byte beside the elements was written. */
-double case_compare(const attention_case *c);
+/* Returns the largest |error| / bound of D and of log_sum_exp on the device; Inf where NaN, Inf or
+ * zeros are not as they must be, or where a byte beside the elements was written. */
+double case_compare(const attention_case *c, const char *device);
 
 /* Draws sizes, masks and operands. */
 tg_attention draw_attention(uint64_t *random);

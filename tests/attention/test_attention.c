@@ -40,7 +40,7 @@ static void run_hostile(const char *isa, attention_fill fill, uint64_t seed)
         char text[1024];
         case_open(&c, &a, fill, i % 3 != 0, &random);
         const tg_status status = tg_attend(context, &c.attention);
-        const double worst = status ? INFINITY : case_compare(&c);
+        const double worst = status ? INFINITY : case_compare(&c, "cpu");
         if (status || !(worst <= 1.0)) {
             tg_format_attention(&c.attention, text, sizeof text);
             fail_msg("%s: case %d %s: %s, %g of the bound", isa, i, text,
@@ -232,12 +232,12 @@ static void test_mutants(void **state)
         a.has_bias = a.has_slopes = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
         assert_int_equal(tg_attend(NULL, &c.attention), TG_STATUS_OK);
-        assert_true(case_compare(&c) <= 1.0);
+        assert_true(case_compare(&c, "cpu") <= 1.0);
         tg_attention broken = c.attention;
         break_attention(&broken, mutant);
         case_poison(&c);
         assert_int_equal(tg_attend(NULL, &broken), TG_STATUS_OK);
-        if (case_compare(&c) <= 1.0)
+        if (case_compare(&c, "cpu") <= 1.0)
             fail_msg("mutant %d passes", mutant);
         case_close(&c);
     }

@@ -49,15 +49,20 @@ class Explain(unittest.TestCase):
         rows, cols = -(-65536 // found["row_count"]), -(-65536 // found["col_count"])
         self.assertEqual(found["panel_count"], rows * cols)
         side = 65536 ** 2 * 4
-        self.assertAlmostEqual(found["read_bytes"] / side,
-                               1 + (cols if found["held"] == "b" else rows), places=6)
+        passes = -(-(cols if found["held"] == "b" else rows) // found["held_count"])
+        self.assertAlmostEqual(found["read_bytes"] / side, 1 + passes, places=6)
         self.assertAlmostEqual(found["written_bytes"] / side, 1, places=6)
         self.assertGreater(found["predicted_s"], 1)
         self.assertAlmostEqual(found["balance_bytes_per_s"] * found["predicted_s"] / 1e9,
-                               (found["read_bytes"] + found["written_bytes"]) / 1e9, places=3)
+                               found["read_bytes"] / 1e9, places=3)
+        self.assertEqual(found["bound"], "products")
         text = self.print(*words)
         self.assertIn(f"{found['panel_count']} panels of {found['row_count']} x", text)
+        self.assertIn("bound     products: copies take 1.09", text)
         self.assertIn("GB/s, above it products", text)
+        self.assertEqual(self.read("1000x1000x1000:fp16", "--gpu", "t4", "--memory",
+                                   "8G")["bound"], "copies")
+        self.assertEqual(self.read("9x8x7", "--memory", "1M")["bound"], "")
         self.assertEqual(self.read("9x8x7:batch=5", "--memory", "1M")["panel_count"], 1)
         self.refuse(2, "is less than the 60 that one row", "9x8x7", "--memory", "50")
         self.refuse(2, "--memory = '8X' is not a size", "9x8x7", "--memory", "8X")

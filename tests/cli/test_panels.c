@@ -14,27 +14,22 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "multiply/multiply_device.h"
 #include "multiply/multiply_panels.h"
 #include "check.h"
 
-/* A product of which panels are formed, by the kernel of the whole or as a GPU does. */
+/* A product of which panels are formed by the kernel of the whole. */
 typedef struct panel_run {
     tg_context *context;
     const char *kernel;
-    int64_t device_bytes; /* 0: as the CPU does */
 } panel_run;
 
 static tg_status execute(void *state, const tg_problem *panel)
 {
     const panel_run *run = state;
-    double execute_s = 0;
-    return run->device_bytes
-               ? cli_execute_on_device(run->context, panel, run->device_bytes, &execute_s)
-               : cli_execute_panel(run->context, run->kernel, panel);
+    return cli_execute_panel(run->context, run->kernel, panel);
 }
 
-static void compare_panels(const char *text, tg_panel_limits limits, int64_t device_bytes)
+static void compare_panels(const char *text, tg_panel_limits limits)
 {
     check_operands operands;
     check_result result;
@@ -42,7 +37,7 @@ static void compare_panels(const char *text, tg_panel_limits limits, int64_t dev
     tg_plan *plan;
     tg_plan_info info;
     tg_panels panels;
-    panel_run run = {.device_bytes = device_bytes};
+    panel_run run = {NULL};
     cli_partial partial = {NULL};
     int number;
     assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
@@ -61,14 +56,13 @@ static void compare_panels(const char *text, tg_panel_limits limits, int64_t dev
     memset(problem.d.data, 0xff, d_bytes);
     if (cli_execute_panels(&problem, &panels, execute, &run, &partial, NULL, &number))
         fail_msg("%s: %s", text, tg_get_error_detail());
-    if (!device_bytes && memcmp(whole, problem.d.data, d_bytes) != 0)
+    if (memcmp(whole, problem.d.data, d_bytes) != 0)
         fail_msg("%s: %lld panels of %d x %d give other bits", text, (long long)panels.panel_count,
                  (int)panels.row_count, (int)panels.col_count);
     assert_int_equal(check_compare(&problem, 1e9, &result), 1);
     if (!result.is_ok)
-        fail_msg("%s in %lld bytes: element (%lld, %lld) of entry %lld is wrong", text,
-                 (long long)device_bytes, (long long)result.bad_row, (long long)result.bad_col,
-                 (long long)result.bad_batch);
+        fail_msg("%s: element (%lld, %lld) of entry %lld is wrong", text, (long long)result.bad_row,
+                 (long long)result.bad_col, (long long)result.bad_batch);
     free(whole);
     tg_destroy_plan(plan);
     tg_destroy_context(run.context);
@@ -90,32 +84,9 @@ static void test_same_bits(void **state)
                                   "1x9000x100:nt",
                                   "40x30x70:batch=20:beta=1"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        compare_panels(texts[i], (tg_panel_limits){0, 1e6, 1}, 0);
-        compare_panels(texts[i], (tg_panel_limits){20000, 0, 1}, 0);
-        compare_panels(texts[i], (tg_panel_limits){60000, 1e6, 2}, 0);
-    }
-}
-
-/* A device with memory of its own gets copies without gaps. The CPU stands in for it. */
-static void test_device(void **state)
-{
-    (void)state;
-    static const char *texts[] = {"90x70x80",
-                                  "90x70x80:tt:fp64:beta=1",
-                                  "90x70x80:nt:bf16:d=fp32:bias=col:act=relu",
-                                  "90x70x80:tn:lda=101:ldb=77:ldd=75:bias=row",
-                                  "90x70x80:fp8_e4m3:d=bf16:sa=vector:sb=vector",
-                                  "90x70x80:dcol:beta=1",
-                                  "20x30x40:batch=9:beta=1",
-                                  "20x30x40:batch=9:bsa=0:lda=44",
-                                  "1x900x30",
-                                  "900x1x30:nt",
-                                  "30x20x0:beta=1",
-                                  "30x20x5:alpha=0:beta=1"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        compare_panels(texts[i], (tg_panel_limits){0, 0, 1}, 1 << 20);
-        compare_panels(texts[i], (tg_panel_limits){0, 0, 1}, 8192);
-        compare_panels(texts[i], (tg_panel_limits){20000, 0, 1}, 4096);
+        compare_panels(texts[i], (tg_panel_limits){0, 1e6, 1});
+        compare_panels(texts[i], (tg_panel_limits){20000, 0, 1});
+        compare_panels(texts[i], (tg_panel_limits){60000, 1e6, 2});
     }
 }
 
@@ -187,7 +158,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_device),
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_time_left),
     };

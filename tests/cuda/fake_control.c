@@ -38,6 +38,10 @@ fake_driver *fake_reset(void)
     fake->failing_call = 0;
     fake->free_bytes = (int64_t)1 << 30;
     fake->is_capturing = 0;
+    fake->has_host_memory = 0;
+    fake->is_host_pinned = 0;
+    fake->compute = NULL;
+    fake->is_deferred = 0;
     return fake;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "fake_driver.h"
+#include "fake_streams.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The fake answers with these codes and attributes of cuda.h. */
-enum { error_out_of_memory = 2, error_no_device = 100, error_not_found = 500 };
+enum { error_no_device = 100, error_not_found = 500, error_unknown = 999 };
 
 typedef struct fake_function {
     char name[128];
@@ -17,6 +17,34 @@ static _Thread_local void *current_context;
 static char contexts[64];
 static fake_function functions[256];
 static int function_count;
+
+/* Blocks of device memory. */
+static struct {
+    uint64_t memory, bytes;
+} allocations[256];
+enum { allocation_capacity = sizeof allocations / sizeof allocations[0] };
+
+/* Returns 1 if the byte is device memory. */
+static int is_allocated(uint64_t pointer)
+{
+    for (int i = 0; i < allocation_capacity; i++) {
+        if (pointer - allocations[i].memory < allocations[i].bytes)
+            return 1;
+    }
+    return 0;
+}
+
+/* Changes the size of the block at `memory`, or makes a first one of a free place. */
+static void note_allocation(uint64_t memory, uint64_t bytes)
+{
+    for (int i = 0; i < allocation_capacity; i++) {
+        if (allocations[i].memory == memory || (bytes && !allocations[i].bytes)) {
+            allocations[i].memory = memory;
+            allocations[i].bytes = bytes;
+            return;
+        }
+    }
+}
 
 fake_driver *fake_get_driver(void)
 {
@@ -30,22 +58,17 @@ static int read_number(const char *variable, int otherwise)
     return text && text[0] ? atoi(text) : otherwise;
 }
 
-/* Returns the error that `symbol` must give at this call, or 0. */
-static int fail(const char *symbol)
+int fake_fail(const char *symbol)
 {
+    const char *failing = getenv("FAKE_CUDA_FAILING");
+    if (failing && strcmp(failing, symbol) == 0)
+        return error_unknown;
     if (strcmp(state.failing, symbol) != 0)
         return 0;
     if (state.failing_call == 0)
         return state.error;
     return --state.failing_call == 0 ? (state.failing[0] = '\0', state.error) : 0;
 }
-
-#define RETURN_FAILURE()                                                                           \
-    do {                                                                                           \
-        int failure = fail(__func__);                                                              \
-        if (failure)                                                                               \
-            return failure;                                                                        \
-    } while (0)
 
 int cuInit(unsigned flags)
 {
@@ -222,6 +245,8 @@ int cuLaunchKernelEx(const fake_launch *launch, void *function, void **arguments
         if (launch->attributes[i].name == programmatic_stream_serialization)
             state.is_early = launch->attributes[i].value[0];
     __atomic_fetch_add(&state.launch_count, 1, __ATOMIC_RELAXED);
+    if (state.compute)
+        fake_put_launch(launch->stream, arguments[0]);
     return 0;
 }
 
@@ -268,12 +293,15 @@ int cuMemAlloc_v2(uint64_t *memory, size_t bytes)
     state.allocate_count++;
     state.live_allocation_count++;
     *memory = (uint64_t)(uintptr_t)block;
+    note_allocation(*memory, bytes);
     return 0;
 }
 
 int cuMemFree_v2(uint64_t memory)
 {
+    fake_finish_streams();
     state.live_allocation_count--;
+    note_allocation(memory, 0);
     free((void *)(uintptr_t)memory);
     return 0;
 }
@@ -283,37 +311,27 @@ int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
     RETURN_FAILURE();
     (void)flags;
     *memory = malloc(bytes);
+    state.pinned = *memory;
+    state.pinned_bytes = bytes;
     return *memory ? 0 : error_out_of_memory;
 }
 
 int cuMemFreeHost(void *memory)
 {
+    fake_finish_streams();
     free(memory);
     return 0;
 }
 
-int cuMemcpyHtoDAsync_v2(uint64_t device, const void *host, size_t bytes, void *stream)
+/* Memory is the device's unless the test says that only what the driver allocated is. */
+int cuPointerGetAttribute(void *value, int attribute, uint64_t pointer)
 {
-    RETURN_FAILURE();
-    (void)stream;
-    memcpy((void *)(uintptr_t)device, host, bytes);
-    return 0;
-}
-
-int cuMemcpyDtoHAsync_v2(void *host, uint64_t device, size_t bytes, void *stream)
-{
-    RETURN_FAILURE();
-    (void)stream;
-    memcpy(host, (void *)(uintptr_t)device, bytes);
-    return 0;
-}
-
-int cuStreamSynchronize(void *stream)
-{
-    RETURN_FAILURE();
-    (void)stream;
-    state.wait_count++;
-    return 0;
+    const unsigned host = 1, device = 2;
+    const int has_host = state.has_host_memory || read_number("FAKE_CUDA_HOST_MEMORY", 0);
+    const int is_host = has_host && !is_allocated(pointer);
+    (void)attribute;
+    *(unsigned *)value = is_host ? host : device;
+    return is_host && !state.is_host_pinned;
 }
 
 int cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *capture, void **graph,
@@ -336,35 +354,6 @@ int cuThreadExchangeStreamCaptureMode(int *mode)
     return 0;
 }
 #endif
-
-int cuEventCreate(void **event, unsigned flags)
-{
-    RETURN_FAILURE();
-    (void)flags;
-    *event = malloc(1);
-    return *event ? 0 : error_out_of_memory;
-}
-
-int cuEventDestroy_v2(void *event)
-{
-    free(event);
-    return 0;
-}
-
-int cuEventRecord(void *event, void *stream)
-{
-    RETURN_FAILURE();
-    (void)event;
-    (void)stream;
-    return 0;
-}
-
-int cuEventSynchronize(void *event)
-{
-    RETURN_FAILURE();
-    (void)event;
-    return 0;
-}
 
 int cuEventElapsedTime(float *elapsed_ms, void *start, void *end)
 {

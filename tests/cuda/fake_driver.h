@@ -4,7 +4,9 @@
  *
  * At its opening it reads FAKE_CUDA_VERSION (default 99000), FAKE_CUDA_DEVICES (default 2),
  * FAKE_CUDA_CAPABILITY (default 90) and FAKE_CUDA_INIT, the answer of cuInit (default 0). At each
- * cuEventElapsedTime it reads FAKE_CUDA_ELAPSED_US (default 5000).
+ * cuEventElapsedTime it reads FAKE_CUDA_ELAPSED_US (default 5000), at each cuPointerGetAttribute
+ * FAKE_CUDA_HOST_MEMORY (default 0), a value of has_host_memory. Every call of the function that
+ * FAKE_CUDA_FAILING names gives error 999.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -21,11 +23,22 @@ typedef struct fake_driver {
     int64_t free_bytes;
     int is_capturing; /* the answer of cuStreamGetCaptureInfo_v2 for every stream */
     uint64_t capture;
+    int has_host_memory;   /* 1: memory that cuMemAlloc_v2 did not give is the processor's, */
+    int is_host_pinned;    /* and pinned if this is 1 */
     size_t argument_bytes; /* bytes of the argument that a launch records */
+    /* Computes what a launch asks for, from argument_bytes of its first argument; NULL: nothing is
+     * computed. */
+    void (*compute)(const void *argument);
+    /* 1: work of a stream is done when a caller asks for it, and no sooner: by a wait or a query
+     * for the stream or for what comes behind in it. 2: copies to the device do not wait so. */
+    int is_deferred;
 
     /* These members record what was done. */
     int launch_count, load_count, allocate_count, live_allocation_count, retain_count;
     int shared_attribute_count, wait_count;
+    const char *pinned; /* the last block of cuMemHostAlloc */
+    size_t pinned_bytes;
+    int direct_copy_count; /* copies from and to memory beside that block */
     int get_current_count, set_current_count, encode_count, replace_count, get_capture_count;
     char kernel[128];             /* names the kernel of the last launch */
     char kernels[512];            /* names all since it was emptied, a comma behind each */

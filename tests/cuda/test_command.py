@@ -15,7 +15,7 @@ CUBLAS, FAKE, TILEGEMM = (os.path.abspath(sys.argv.pop()) for _ in range(3))
 
 
 def call(*words, **changes):
-    environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, **changes}
+    environment = {**os.environ, "LD_LIBRARY_PATH": FAKE, "FAKE_CUDA_HOST_MEMORY": "1", **changes}
     return subprocess.run([TILEGEMM, *words], env=environment, capture_output=True, text=True,
                           check=False)
 
@@ -220,6 +220,15 @@ class OnFakeDriver(unittest.TestCase):
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertIn("the result is wrong", done.stderr)
             self.assertFalse(os.path.exists(output))
+            for symbol in ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuLaunchKernelEx"):
+                with open(output, "wb") as file:
+                    file.write(b"what was there")
+                done = call(*words, FAKE_CUDA_FAILING=symbol)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("(999)", done.stderr)
+                with open(output, "rb") as file:
+                    self.assertEqual(file.read(), b"what was there")
+                self.assertEqual(sorted(os.listdir(folder)), ["a.mtx", "b.mtx", "d.npy"])
             done = call(*words)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("cuda:0, cuda_", done.stdout)

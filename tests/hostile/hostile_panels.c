@@ -28,4 +28,7 @@ void call_panels(void)
     if (draw_chance(4))
         panels.panel_count = draw_size();
     check_status(tg_get_panel(&problem, &panels, draw_size(), &panel));
+    require(!check_status(
+                tg_multiply_in_panels(NULL, draw_chance(20) ? NULL : &problem, draw_size(), NULL)),
+            "panels are copied to a CPU");
 }

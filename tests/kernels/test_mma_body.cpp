@@ -114,6 +114,7 @@ constexpr kernel_row make_row(const char *name, tg_type type, tg_type b_type)
 #define TGI_IMAGE_mma_fp16 TGI_CHOSEN
 #define TGI_IMAGE_mma_large_bf16 TGI_CHOSEN
 #define TGI_IMAGE_mma_large_fp16 TGI_CHOSEN
+#define TGI_IMAGE_mma_large_tf32 TGI_CHOSEN
 #define TGI_IMAGE_mma_sm75 TGI_CHOSEN
 #define TGI_IMAGE_mma_fma TGI_CHOSEN
 #define TGI_IMAGE_mma_tf32 TGI_CHOSEN

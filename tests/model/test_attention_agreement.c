@@ -83,7 +83,7 @@ static int compare(const char *kernel, const char *text)
     for (int i = 0; i < simulated->finding_count; i++)
         print_error("%s %s: %s\n", kernel, text, simulated->findings[i].text);
     wrong_count += traffic_compare(text, &predicted, simulated);
-    assert_true(check_compare_attention(&attention, 1e9, &verdict));
+    assert_true(check_compare_attention(&attention, "cpu", 1e9, &verdict));
     if (!is_right(attention.type, &verdict)) {
         print_error("%s %s: D is wrong by %g of the weighted |V|, %g of the bound\n", kernel, text,
                     verdict.max_error, verdict.worst_share);

@@ -15,10 +15,19 @@
 
 #include "check.h"
 
+enum { place_count = 17 }; /* more than panels are held at once */
+
+/* Panels of an operand that are there. A new one takes the place that was filled first. */
+typedef struct held_panels {
+    const void *data[place_count];
+    double bytes[place_count];
+    int count, next;
+} held_panels;
+
 /* Bytes that the panels of a walk hold and have read. */
 typedef struct panel_walk {
     double read_bytes, most_bytes;
-    const void *a, *b; /* panels of A and B that are held */
+    held_panels a, b;
 } panel_walk;
 
 static double count_bytes(const tg_matrix *matrix, int64_t batch_count)
@@ -27,21 +36,40 @@ static double count_bytes(const tg_matrix *matrix, int64_t batch_count)
            (double)tg_get_type_bytes(matrix->type);
 }
 
-/* Counts what a panel reads: an operand whose panel stays is not read again. */
+/* Returns the bytes to read for a panel of the operand, 0 if it is there. */
+static double hold(held_panels *held, const tg_matrix *matrix, int64_t batch_count)
+{
+    for (int i = 0; i < held->count; i++) {
+        if (held->data[i] == matrix->data)
+            return 0;
+    }
+    held->data[held->next] = matrix->data;
+    held->bytes[held->next] = count_bytes(matrix, batch_count);
+    const double bytes = held->bytes[held->next];
+    held->next = (held->next + 1) % held->count;
+    return bytes;
+}
+
+static double count_held(const held_panels *held)
+{
+    double bytes = 0;
+    for (int i = 0; i < held->count; i++)
+        bytes += held->bytes[i];
+    return bytes;
+}
+
+/* Counts what a panel reads, and what is there while it is multiplied. */
 static void step(panel_walk *walk, const tg_problem *panel)
 {
-    const double a = count_bytes(&panel->a, panel->batch_count);
-    const double b = count_bytes(&panel->b, panel->batch_count);
     const double d = count_bytes(&panel->d, panel->batch_count);
     const double c = panel->beta != 0 ? d : 0;
-    const int is_multiplied = panel->alpha != 0;
-    walk->read_bytes += c + (is_multiplied && panel->a.data != walk->a ? a : 0) +
-                        (is_multiplied && panel->b.data != walk->b ? b : 0);
-    const double held_bytes = (is_multiplied ? a + b : 0) + c + d;
-    if (walk->most_bytes < held_bytes)
-        walk->most_bytes = held_bytes;
-    walk->a = panel->a.data;
-    walk->b = panel->b.data;
+    if (panel->alpha != 0)
+        walk->read_bytes += hold(&walk->a, &panel->a, panel->batch_count) +
+                            hold(&walk->b, &panel->b, panel->batch_count);
+    walk->read_bytes += c;
+    const double bytes = count_held(&walk->a) + count_held(&walk->b) + c + d;
+    if (walk->most_bytes < bytes)
+        walk->most_bytes = bytes;
 }
 
 static tg_panels check_panels(const char *text, int64_t memory_bytes, double flop_count,
@@ -57,6 +85,9 @@ static tg_panels check_panels(const char *text, int64_t memory_bytes, double flo
     assert_int_equal(check_make_operands(&problem, 3, &operands), 1);
     if (tg_choose_panels(&problem, &limits, &panels))
         fail_msg("%s in %lld: %s", text, (long long)memory_bytes, tg_get_error_detail());
+    assert_in_range(panels.held_count, 1, buffer_count > 1 ? place_count : 1);
+    walk.a.count = panels.is_b_held ? 1 : (int)panels.held_count;
+    walk.b.count = panels.is_b_held ? (int)panels.held_count : 1;
     for (int64_t i = 0; i < panels.panel_count; i++) {
         assert_int_equal(tg_get_panel(&problem, &panels, i, &panel), TG_STATUS_OK);
         step(&walk, &panel);
@@ -109,6 +140,7 @@ static void test_products(void **state)
             check_panels(texts[i], 1000000, 1e4, buffer_count);
         }
         assert_int_equal(check_panels(texts[i], 0, 0, 1).panel_count, 1);
+        check_panels(texts[i], 0, 0, 2);
     }
 }
 
@@ -122,13 +154,28 @@ static void test_choice(void **state)
     assert_int_equal(tg_parse_problem("65536x65536x65536", &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
     assert_true(panels.is_b_held);
-    assert_in_range(panels.col_count, 12000, 15000);
+    assert_in_range(panels.col_count * panels.held_count, 20000, 24000);
     assert_int_equal(panels.col_count % 128, 0);
-    assert_int_equal(panels.col_panel_count, 5);
-    assert_true(panels.row_count >= 1024);
+    assert_int_equal(panels.row_count % 128, 0);
+    assert_true(panels.held_count > 2 && panels.row_count >= 1024);
     assert_true(panels.memory_bytes <= (double)limits.memory_bytes);
-    assert_true(panels.read_bytes == 6.0 * 65536 * 65536 * 4);
+    assert_true(panels.read_bytes == 4.0 * 65536 * 65536 * 4);
     assert_true(panels.written_bytes == 65536.0 * 65536 * 4);
+    /* One buffer leaves room for more, and is not filled while it is in use. */
+    limits.buffer_count = 1;
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    assert_int_equal(panels.held_count, 1);
+    assert_in_range(panels.col_count, 20000, 32000);
+    assert_true(panels.memory_bytes <= (double)limits.memory_bytes);
+    /* A product that memory holds is cut too if copies run beside products. */
+    limits = (tg_panel_limits){0, 0, 2};
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    assert_int_equal(panels.panel_count, 32);
+    assert_true(panels.read_bytes == 2.0 * 65536 * 65536 * 4);
+    limits.buffer_count = 1;
+    assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+    assert_int_equal(panels.panel_count, 1);
+    limits.buffer_count = 2;
     /* A of 40 rows stays whole while B streams. */
     assert_int_equal(tg_parse_problem("40x100000x5000", &problem, sizeof problem), TG_STATUS_OK);
     limits.memory_bytes = 100 << 20;

@@ -25,7 +25,7 @@ static inline int tgi_mma_has_earlier_code(const tgi_kernel *kernel)
 /* Returns 1 if the row has a kernel for each storage order (kernels/mma/mma_instances.cuh). */
 static inline int tgi_mma_has_bodies_apart(const tgi_kernel *kernel)
 {
-    return !tgi_mma_has_earlier_code(kernel) && kernel->tile_cols > 64;
+    return kernel->isa == TGI_ISA_sm80 && kernel->tile_cols > 64;
 }
 
 /* Describes A, or B where is_b is 1. */

@@ -94,9 +94,7 @@ int tgi_wgmma_is_d_tma_stored(const tgi_kernel *kernel, const tgi_problem *p)
     const int64_t elem_bytes = tgi_type_bytes(p->d_type);
     const int64_t elems = is_transposed ? p->m : p->n, lines = is_transposed ? p->n : p->m;
     const int64_t pitch = is_transposed ? p->d.col : p->d.row;
-    /* Kernels on slices apply an epilogue by threads, which also store D. */
-    const int has_code = !tgi_kernels_has_slices(kernel) || tgi_epilogue_is_sum_alone(&p->epilogue);
-    return has_code && (elem_bytes > 1 || !is_transposed) && (is_transposed || p->d.col == 1) &&
+    return (elem_bytes > 1 || !is_transposed) && (is_transposed || p->d.col == 1) &&
            elems * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0 &&
            (lines == 1 || (pitch >= elems && pitch < PITCH_MAX &&
                            pitch * elem_bytes % TGI_TENSOR_UNIT_BYTES == 0)) &&

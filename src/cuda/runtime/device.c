@@ -159,6 +159,7 @@ void tgi_cuda_close_device(tgi_cuda_device *device)
         /* At the end of the process the driver may be gone, and its memory with it. */
         if (tgi_cuda_enter(device, &before) == TG_STATUS_OK) {
             unload_images(device);
+            tgi_cuda_free_staging(device->driver, device->staging);
             tgi_cuda_leave(device, before);
         }
         device->driver->release_context(device->handle);
@@ -166,6 +167,26 @@ void tgi_cuda_close_device(tgi_cuda_device *device)
         tgi_alloc_free(device);
     }
     pthread_mutex_unlock(&table_lock);
+}
+
+tg_status tgi_cuda_take_staging(tgi_cuda_device *device, tgi_cuda_staging **staging)
+{
+    pthread_mutex_lock(&device->lock);
+    *staging = device->staging;
+    device->staging = NULL;
+    pthread_mutex_unlock(&device->lock);
+    return *staging ? TG_STATUS_OK : tgi_cuda_make_staging(device->driver, staging);
+}
+
+void tgi_cuda_give_staging(tgi_cuda_device *device, tgi_cuda_staging *staging, int is_idle)
+{
+    pthread_mutex_lock(&device->lock);
+    const int is_kept = staging && is_idle && !device->staging;
+    if (is_kept)
+        device->staging = staging;
+    pthread_mutex_unlock(&device->lock);
+    if (!is_kept)
+        tgi_cuda_free_staging(device->driver, staging);
 }
 
 tg_status tgi_cuda_enter(const tgi_cuda_device *device, void **before)

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "cuda/runtime/driver.h"
+#include "cuda/runtime/staging.h"
 #include "model/machine.h"
 
 #define TGI_CUDA_DEVICE_COUNT 64 /* ordinals in use are below this */
@@ -18,6 +18,7 @@ typedef struct tgi_cuda_device {
     char name[64];
     int capability;
     pthread_mutex_t lock;                /* taken to load images, find functions, make maps */
+    tgi_cuda_staging *staging;           /* blocks that no copy uses; NULL: none */
     void *modules[TGI_CUDA_IMAGE_COUNT]; /* by image; NULL until loaded */
 } tgi_cuda_device;
 
@@ -25,6 +26,14 @@ typedef struct tgi_cuda_device {
  * device to tgi_cuda_close_device. Returns NULL with the detail and *status set on failure. */
 tgi_cuda_device *tgi_cuda_open_device(int ordinal, tgi_machine *machine, tg_status *status);
 void tgi_cuda_close_device(tgi_cuda_device *device);
+
+/* Takes the device's pinned blocks, or makes some if another call has them. The device's context is
+ * current. Errors: those of tgi_cuda_make_staging. */
+tg_status tgi_cuda_take_staging(tgi_cuda_device *device, tgi_cuda_staging **staging);
+
+/* Gives them back; NULL is allowed. The device keeps one set until it is closed. is_idle is 0 if a
+ * copy that failed may still use them: they are then freed, which waits for it. */
+void tgi_cuda_give_staging(tgi_cuda_device *device, tgi_cuda_staging *staging, int is_idle);
 
 /* Makes the device's context current on this thread. *before receives the context that was. */
 tg_status tgi_cuda_enter(const tgi_cuda_device *device, void **before);

@@ -6,10 +6,10 @@
 #include "core/status.h"
 #include "cuda/runtime/device.h"
 
-/* Copies from and to pageable memory alternate between two pinned blocks. The processor fills one
- * while the other is on the bus. */
-#define STAGE_BYTES ((int64_t)8 << 20)
-enum { stage_count = 2 };
+/* Copies from and to pageable memory go through pinned blocks in turn. The processor fills one
+ * while another is on the bus. */
+#define STAGE_BYTES TGI_CUDA_STAGE_BYTES
+enum { stage_count = tgi_cuda_stage_count };
 /* Smaller copies use the driver's own staging, which is quicker than pinning memory. */
 #define SMALL_BYTES ((int64_t)1 << 20)
 
@@ -73,42 +73,9 @@ tgi_owner tgi_cuda_find_owner(const tgi_machine *machine, void *stream)
     return owner;
 }
 
-typedef struct staging {
-    const tgi_cuda_device *device;
-    char *blocks[stage_count];
-    void *events[stage_count]; /* recorded when a block has left the bus */
-} staging;
-
-static void close_staging(staging *stage)
+static int copy_in(const tgi_driver *driver, const tgi_cuda_staging *stage, char *device,
+                   const char *host, int64_t size_bytes)
 {
-    const tgi_driver *driver = stage->device->driver;
-    for (int i = 0; i < stage_count; i++) {
-        if (stage->events[i])
-            driver->destroy_event(stage->events[i]);
-        if (stage->blocks[i])
-            driver->release_pinned(stage->blocks[i]);
-    }
-}
-
-static int open_staging(staging *stage, const tgi_cuda_device *device, int64_t size_bytes)
-{
-    int64_t block_bytes = size_bytes < STAGE_BYTES ? size_bytes : STAGE_BYTES;
-    int error = TGI_CUDA_SUCCESS;
-    memset(stage, 0, sizeof *stage);
-    stage->device = device;
-    for (int i = 0; i < stage_count && !error; i++) {
-        void *block = NULL;
-        error = device->driver->allocate_pinned(&block, (size_t)block_bytes, 0);
-        stage->blocks[i] = block;
-        if (!error)
-            error = device->driver->create_event(&stage->events[i], 0);
-    }
-    return error;
-}
-
-static int copy_in(const staging *stage, char *device, const char *host, int64_t size_bytes)
-{
-    const tgi_driver *driver = stage->device->driver;
     int error = TGI_CUDA_SUCCESS;
     int64_t done = 0;
     for (int i = 0; done < size_bytes && !error; i = (i + 1) % stage_count) {
@@ -126,16 +93,16 @@ static int copy_in(const staging *stage, char *device, const char *host, int64_t
     return error ? error : driver->wait_for_stream(NULL);
 }
 
-static int copy_out(const staging *stage, char *host, const char *device, int64_t size_bytes)
+static int copy_out(const tgi_driver *driver, const tgi_cuda_staging *stage, char *host,
+                    const char *device, int64_t size_bytes)
 {
-    const tgi_driver *driver = stage->device->driver;
     int64_t block_count = (size_bytes + STAGE_BYTES - 1) / STAGE_BYTES;
     int error = TGI_CUDA_SUCCESS;
     /* Block i is on the bus while the processor copies block i - 1 out of pinned memory. */
     for (int64_t i = 0; i <= block_count && !error; i++) {
         int64_t offset = i * STAGE_BYTES, before = offset - STAGE_BYTES;
         int64_t rest = size_bytes - before;
-        int slot = (int)(i % stage_count), before_slot = (int)((i + 1) % stage_count);
+        int slot = (int)(i % stage_count), before_slot = (int)((i + stage_count - 1) % stage_count);
         if (i < block_count) {
             int64_t part = size_bytes - offset < STAGE_BYTES ? size_bytes - offset : STAGE_BYTES;
             error = driver->copy_from_device(
@@ -163,18 +130,18 @@ static int copy_small(const tgi_cuda_device *device, void *to_device, void *to_h
     return error ? error : device->driver->wait_for_stream(NULL);
 }
 
-static int copy_staged(const staging *stage, void *to_device, void *to_host, const void *from,
-                       int64_t size_bytes)
+static int copy_staged(const tgi_driver *driver, const tgi_cuda_staging *stage, void *to_device,
+                       void *to_host, const void *from, int64_t size_bytes)
 {
-    return to_device ? copy_in(stage, to_device, from, size_bytes)
-                     : copy_out(stage, to_host, from, size_bytes);
+    return to_device ? copy_in(driver, stage, to_device, from, size_bytes)
+                     : copy_out(driver, stage, to_host, from, size_bytes);
 }
 
 static tg_status copy(const tgi_machine *machine, void *to_device, void *to_host, const void *from,
                       int64_t size_bytes)
 {
-    const tgi_cuda_device *device = machine->device;
-    staging stage;
+    tgi_cuda_device *device = machine->device;
+    tgi_cuda_staging *stage = NULL;
     void *before;
     if (size_bytes == 0)
         return TG_STATUS_OK;
@@ -182,23 +149,25 @@ static tg_status copy(const tgi_machine *machine, void *to_device, void *to_host
     if (status)
         return status;
     int error = TGI_CUDA_SUCCESS;
-    if (size_bytes < SMALL_BYTES) {
+    if (size_bytes < SMALL_BYTES)
         error = copy_small(device, to_device, to_host, from, size_bytes);
-    } else if ((error = open_staging(&stage, device, size_bytes))) {
-        char what[96];
-        close_staging(&stage);
-        snprintf(what, sizeof what, "no %d x %lld bytes of pinned memory for a copy could be had",
-                 stage_count, (long long)STAGE_BYTES);
-        status = tgi_driver_fail(device->driver, error, what);
-        tgi_cuda_leave(device, before);
-        return status;
-    } else {
-        error = copy_staged(&stage, to_device, to_host, from, size_bytes);
-        close_staging(&stage);
-    }
+    else if (!(status = tgi_cuda_take_staging(device, &stage)))
+        error = copy_staged(device->driver, stage, to_device, to_host, from, size_bytes);
+    if (error)
+        status = tgi_driver_fail(device->driver, error, "a copy failed, or a kernel before it");
+    tgi_cuda_give_staging(device, stage, status == TG_STATUS_OK);
     tgi_cuda_leave(device, before);
-    return error ? tgi_driver_fail(device->driver, error, "a copy failed, or a kernel before it")
-                 : TG_STATUS_OK;
+    return status;
+}
+
+tgi_memory tgi_cuda_find_memory(const tgi_machine *machine, const void *memory)
+{
+    const tgi_cuda_device *device = machine->device;
+    unsigned type = 0;
+    if (device->driver->get_pointer_attribute(&type, TGI_CUDA_POINTER_MEMORY_TYPE,
+                                              (uint64_t)(uintptr_t)memory))
+        return TGI_MEMORY_PAGEABLE;
+    return type == TGI_CUDA_MEMORY_HOST ? TGI_MEMORY_PINNED : TGI_MEMORY_DEVICE;
 }
 
 tg_status tgi_cuda_copy_to_device(const tgi_machine *machine, void *device, const void *host,

@@ -1,5 +1,5 @@
-/* Functions of the backend that allocate, release and copy device memory, and that find the owner
- * of a block of workspace. */
+/* Functions of the backend that allocate, release, copy and tell device memory, and that find the
+ * owner of a block of workspace. */
 #ifndef TGI_CUDA_DEVICE_MEMORY_H
 #define TGI_CUDA_DEVICE_MEMORY_H
 
@@ -12,5 +12,8 @@ tg_status tgi_cuda_copy_to_device(const tgi_machine *machine, void *device, cons
                                   int64_t size_bytes);
 tg_status tgi_cuda_copy_from_device(const tgi_machine *machine, void *host, const void *device,
                                     int64_t size_bytes);
+
+/* Tells whose memory it is. The driver need not have a current context. */
+tgi_memory tgi_cuda_find_memory(const tgi_machine *machine, const void *memory);
 
 #endif

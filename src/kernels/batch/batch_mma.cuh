@@ -80,9 +80,9 @@ template <tg_type Type, int Threads> struct tgi_batch_mma {
             return;
         const int has_right = col + 1 < p.n;
         if (!args.is_sum_alone) {
-            tgi_store_fp32(args, batch, row, col, left);
+            tgi_store(args, batch, row, col, left);
             if (has_right)
-                tgi_store_fp32(args, batch, row, col + 1, right);
+                tgi_store(args, batch, row, col + 1, right);
             return;
         }
         const int64_t at = tgi_offset(p.d, batch, row, col);

@@ -1,8 +1,7 @@
 /*
  * The epilogue of one element of D, as a production kernel stores it: it reads C and the bias where
  * they count, applies core/epilogue.h and writes. `sum` is the finished sum of products; `row` and
- * `col` lie inside D. The suffixes _fp32 and _fp64 name the type of the computation; C, bias and D
- * of the former may be narrower.
+ * `col` lie inside D. C, bias and D of an FP32 sum may be narrower.
  */
 #ifndef TGI_EPILOGUE_CUH
 #define TGI_EPILOGUE_CUH
@@ -76,17 +75,6 @@ static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, i
     return batch * layout.batch + row * layout.row + col * layout.col;
 }
 
-/* Reads C's element, or returns 0 if beta is 0. It is apart from the write, so that a thread can
- * read several elements before it writes the first. */
-static __device__ __forceinline__ float tgi_read_c_fp32(const tgi_gemm_args &args, int64_t batch,
-                                                        int64_t row, int64_t col)
-{
-    if (args.problem.epilogue.beta == 0.0)
-        return 0.0f;
-    return tgi_read_element(args.c, tgi_offset(args.problem.c, batch, row, col),
-                            args.problem.d_type);
-}
-
 /* Returns alpha times the operands' scales. */
 static __device__ __forceinline__ float tgi_find_alpha(const tgi_gemm_args &args, int64_t row,
                                                        int64_t col)
@@ -102,60 +90,94 @@ static __device__ __forceinline__ float tgi_find_alpha(const tgi_gemm_args &args
     return tgi_scale_alpha_fp32(alpha, a, b);
 }
 
-static __device__ __forceinline__ void tgi_finish_fp32(const tgi_gemm_args &args, int64_t batch,
-                                                       int64_t row, int64_t col, float sum, float c)
+/* Reads what an element takes beside its sum. It is apart from the write, so that a thread can read
+ * for several elements before it writes the first. */
+static __device__ __forceinline__ void tgi_read_terms(const tgi_gemm_args &args, int64_t batch,
+                                                      int64_t row, int64_t col,
+                                                      tgi_terms_fp32 *read)
 {
     const tgi_problem &problem = args.problem;
     const tgi_epilogue &epilogue = problem.epilogue;
-    float bias = 0.0f;
+    float c = 0.0f, bias = 0.0f;
+    if (epilogue.beta != 0.0)
+        c = tgi_read_element(args.c, tgi_offset(problem.c, batch, row, col), problem.d_type);
     if (epilogue.bias != TG_BIAS_NONE)
         bias =
             tgi_read_element(args.bias, epilogue.bias == TG_BIAS_ROW ? row : col, problem.d_type);
     const tgi_terms_fp32 terms = {tgi_find_alpha(args, row, col), c, bias};
-    float value = tgi_epilogue_fp32(&epilogue, &terms, tgi_is_d_narrow(problem), sum);
+    *read = terms;
+}
+
+static __device__ __forceinline__ void tgi_read_terms(const tgi_gemm_args &args, int64_t batch,
+                                                      int64_t row, int64_t col,
+                                                      tgi_terms_fp64 *read)
+{
+    const tgi_problem &problem = args.problem;
+    const tgi_epilogue &epilogue = problem.epilogue;
+    double c = 0.0, bias = 0.0;
+    if (epilogue.beta != 0.0)
+        c = static_cast<const double *>(args.c)[tgi_offset(problem.c, batch, row, col)];
+    if (epilogue.bias != TG_BIAS_NONE)
+        bias = static_cast<const double *>(args.bias)[epilogue.bias == TG_BIAS_ROW ? row : col];
+    *read = {epilogue.alpha, c, bias};
+}
+
+/* Activations are called, not inlined, because their code is long. They are given values: behind a
+ * reference the arguments would be read from global memory at each call, not from constant
+ * memory. */
+static __device__ __noinline__ float tgi_call_activation(float t, tg_activation activation,
+                                                         int is_narrow)
+{
+    return is_narrow ? tgi_activate_narrow(t, activation) : tgi_activate_fp32(t, activation);
+}
+
+static __device__ __noinline__ double tgi_call_activation(double t, tg_activation activation)
+{
+    return tgi_activate_fp64(t, activation);
+}
+
+static __device__ __forceinline__ void tgi_write_d(const tgi_gemm_args &args, int64_t batch,
+                                                   int64_t row, int64_t col, float sum,
+                                                   const tgi_terms_fp32 &terms)
+{
+    const tgi_problem &problem = args.problem;
+    const tgi_epilogue &epilogue = problem.epilogue;
+    float value = tgi_combine_fp32(&epilogue, &terms, sum);
+    if (epilogue.activation != TG_ACTIVATION_NONE)
+        value = tgi_call_activation(value, epilogue.activation, tgi_is_d_narrow(problem));
     if (TGI_LEAST_D_BYTES == 1 && args.d_scale)
         value = tgi_scale_d_fp32(value, *args.d_scale);
     tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);
 }
 
-/* The stores are not inlined, because the code of an element covers all types and activations. */
-static __device__ __noinline__ void tgi_write_d_fp32(const tgi_gemm_args &args, int64_t batch,
-                                                     int64_t row, int64_t col, float sum, float c)
-{
-    tgi_finish_fp32(args, batch, row, col, sum, c);
-}
-
-static __device__ __noinline__ void tgi_store_fp32(const tgi_gemm_args &args, int64_t batch,
-                                                   int64_t row, int64_t col, float sum)
-{
-    tgi_finish_fp32(args, batch, row, col, sum, tgi_read_c_fp32(args, batch, row, col));
-}
-
-static __device__ __forceinline__ double tgi_read_c_fp64(const tgi_gemm_args &args, int64_t batch,
-                                                         int64_t row, int64_t col)
-{
-    if (args.problem.epilogue.beta == 0.0)
-        return 0.0;
-    return static_cast<const double *>(args.c)[tgi_offset(args.problem.c, batch, row, col)];
-}
-
-static __device__ __noinline__ void tgi_write_d_fp64(const tgi_gemm_args &args, int64_t batch,
-                                                     int64_t row, int64_t col, double sum, double c)
+static __device__ __forceinline__ void tgi_write_d(const tgi_gemm_args &args, int64_t batch,
+                                                   int64_t row, int64_t col, double sum,
+                                                   const tgi_terms_fp64 &terms)
 {
     const tgi_problem &problem = args.problem;
     const tgi_epilogue &epilogue = problem.epilogue;
-    double bias = 0.0;
-    if (epilogue.bias != TG_BIAS_NONE)
-        bias = static_cast<const double *>(args.bias)[epilogue.bias == TG_BIAS_ROW ? row : col];
-    const tgi_terms_fp64 terms = {epilogue.alpha, c, bias};
-    static_cast<double *>(args.d)[tgi_offset(problem.d, batch, row, col)] =
-        tgi_epilogue_fp64(&epilogue, &terms, sum);
+    double value = tgi_combine_fp64(&epilogue, &terms, sum);
+    if (epilogue.activation != TG_ACTIVATION_NONE)
+        value = tgi_call_activation(value, epilogue.activation);
+    static_cast<double *>(args.d)[tgi_offset(problem.d, batch, row, col)] = value;
 }
 
-static __device__ __forceinline__ void tgi_store_fp64(const tgi_gemm_args &args, int64_t batch,
-                                                      int64_t row, int64_t col, double sum)
+/* The type of the terms of a sum of type T. */
+template <typename T> struct tgi_terms_of {
+    typedef tgi_terms_fp32 type;
+};
+
+template <> struct tgi_terms_of<double> {
+    typedef tgi_terms_fp64 type;
+};
+
+template <typename T>
+static __device__ __forceinline__ void tgi_store(const tgi_gemm_args &args, int64_t batch,
+                                                 int64_t row, int64_t col, T sum)
 {
-    tgi_write_d_fp64(args, batch, row, col, sum, tgi_read_c_fp64(args, batch, row, col));
+    typename tgi_terms_of<T>::type terms;
+    tgi_read_terms(args, batch, row, col, &terms);
+    tgi_write_d(args, batch, row, col, sum, terms);
 }
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/ptx/global_memory.cuh"
+#include "kernels/ptx/opaque.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
 
 /* The place of a thread's next sums: their first row and column in D, and how far its last row and
@@ -15,6 +16,25 @@
 struct tgi_fragment_place {
     int64_t row, col;
     int batch, last_row, last_col;
+
+    __device__ __forceinline__ tgi_fragment_place(const tgi_problem &p,
+                                                  const tgi_cluster_tile &tile)
+    {
+        const int lane = tgi_reread_thread() % 32, warp = tgi_reread_thread() / 32 % 4;
+        batch = tile.batch;
+        row = min(static_cast<int64_t>(tile.row + warp * 16 + lane / 4), p.m - 1);
+        col = min(static_cast<int64_t>(tile.col + lane % 4 * 2), p.n - 1);
+        last_row = static_cast<int>(p.m - 1 - row);
+        last_col = static_cast<int>(p.n - 1 - col);
+    }
+
+    /* Moves the place by some columns. */
+    __device__ __forceinline__ void move(const tgi_problem &p, int cols)
+    {
+        const int64_t next = min(col + cols, p.n - 1);
+        last_col -= static_cast<int>(next - col);
+        col = next;
+    }
 
     __device__ __forceinline__ int find_row(int i) const
     {
@@ -50,6 +70,26 @@ static __device__ __forceinline__ int tgi_has_c_pairs(const tgi_gemm_args &gemm,
            p.n % 2 == 0 && reinterpret_cast<uintptr_t>(gemm.c) % pair_bytes == 0;
 }
 
+/* Returns two neighbours of a row, the first of which lies lower. */
+template <tg_type Type>
+static __device__ __forceinline__ void tgi_decode_pair(uint32_t bits, float (&pair)[2])
+{
+    if (Type == TG_TYPE_BF16) {
+        pair[0] = __uint_as_float(bits << 16);
+        pair[1] = __uint_as_float(bits & 0xffff0000u);
+    } else {
+        pair[0] = tgi_decode_fp16(static_cast<uint16_t>(bits));
+        pair[1] = tgi_decode_fp16(static_cast<uint16_t>(bits >> 16));
+    }
+}
+
+template <tg_type>
+static __device__ __forceinline__ void tgi_decode_pair(uint2 bits, float (&pair)[2])
+{
+    pair[0] = __uint_as_float(bits.x);
+    pair[1] = __uint_as_float(bits.y);
+}
+
 /* Reads the first Step elements of C. All loads are issued before a value is used. */
 template <int Step>
 static __device__ __forceinline__ void
@@ -80,11 +120,13 @@ tgi_read_c(const tgi_gemm_args &gemm, const tgi_fragment_place &own, tg_type typ
         return;
 #pragma unroll
     for (int i = 0; i < Step; i += 2) {
-        const uint32_t bits = __float_as_uint(c[i]);
-        c[i] = type == TG_TYPE_BF16 ? __uint_as_float(bits << 16)
-                                    : tgi_decode_fp16(static_cast<uint16_t>(bits));
-        c[i + 1] = type == TG_TYPE_BF16 ? __uint_as_float(bits & 0xffff0000u)
-                                        : tgi_decode_fp16(static_cast<uint16_t>(bits >> 16));
+        float pair[2];
+        if (type == TG_TYPE_BF16)
+            tgi_decode_pair<TG_TYPE_BF16>(__float_as_uint(c[i]), pair);
+        else
+            tgi_decode_pair<TG_TYPE_FP16>(__float_as_uint(c[i]), pair);
+        c[i] = pair[0];
+        c[i + 1] = pair[1];
     }
 }
 
@@ -147,87 +189,98 @@ tgi_apply_linear(const tgi_gemm_args &gemm, const tgi_fragment_place &own,
     }
 }
 
-/* Applies an activation that takes many instructions, to few sums at a time. */
+/* Applies an activation that takes many instructions, to few sums at a time. Each turn of a loop
+ * moves all sums, so that of a tile's many sums half are taken in the shorter form. */
 template <tg_activation Kind, int Count>
 static __device__ __forceinline__ void tgi_activate_sums(int is_narrow, float (&sum)[Count])
 {
-    constexpr int step = Count < 8 ? Count : 8;
+    constexpr int few = Count < 64 ? 4 : 8, many = Count < 64 ? Count % 8 ? 4 : 8 : Count / 2;
+    if (is_narrow) {
 #pragma unroll 1
-    for (int i = 0; i < Count; i += step) {
-        if (is_narrow) {
+        for (int i = 0; i < Count; i += many) {
 #pragma unroll
-            for (int j = 0; j < step; j++)
-                sum[j] = tgi_activate_narrow(sum[j], Kind);
-        } else {
+            for (int first = 0; first < many; first += few) {
+                /* Across this barrier the compiler mixes no instructions, which takes registers. */
+                __syncwarp();
 #pragma unroll
-            for (int j = 0; j < step; j++)
-                sum[j] = tgi_activate_fp32(sum[j], Kind);
+                for (int j = first; j < min(first + few, many); j++)
+                    sum[j] = tgi_activate_narrow(sum[j], Kind);
+            }
+            tgi_rotate<many>(sum);
         }
-        tgi_rotate<step>(sum);
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < Count; i += few) {
+#pragma unroll
+            for (int j = 0; j < few; j++)
+                sum[j] = tgi_activate_fp32(sum[j], Kind);
+            tgi_rotate<few>(sum);
+        }
     }
 }
 
-/* Applies alpha, beta, C, bias, activation and D's scale to the sums of 64 rows. */
+/* Applies the activation but RELU. */
 template <int Count>
-static __device__ __forceinline__ void
-tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
+static __device__ __forceinline__ void tgi_activate(const tgi_problem &problem, float (&sum)[Count])
 {
-    constexpr int step = Count < 8 ? Count : 8;
-    const tgi_problem &p = gemm.problem;
-    const tg_type type = tgi_find_d_type(p);
-    const int lane = tgi_reread_thread() % 32, warp = tgi_reread_thread() / 32 % 4;
-    tgi_fragment_place own;
-    own.batch = tile.batch;
-    own.row = min(static_cast<int64_t>(tile.row + warp * 16 + lane / 4), p.m - 1);
-    own.col = min(static_cast<int64_t>(tile.col + lane % 4 * 2), p.n - 1);
-    own.last_row = static_cast<int>(p.m - 1 - own.row);
-    own.last_col = static_cast<int>(p.n - 1 - own.col);
-    const tgi_fragment_vectors vectors(gemm, own, tile.col, type);
-#pragma unroll 1
-    for (int i = 0; i < Count; i += step) {
-        tgi_apply_linear<step>(gemm, own, vectors, 2 * i, type, sum);
-        tgi_rotate<step>(sum);
-        const int64_t next = min(own.col + step * 2, p.n - 1);
-        own.last_col -= static_cast<int>(next - own.col);
-        own.col = next;
-    }
-    const tg_activation activation = p.epilogue.activation;
-    const int is_narrow = tgi_is_d_narrow(p);
+    const tg_activation activation = problem.epilogue.activation;
+    const int is_narrow = tgi_is_d_narrow(problem);
     if (activation == TG_ACTIVATION_GELU_ERF)
         tgi_activate_sums<TG_ACTIVATION_GELU_ERF>(is_narrow, sum);
     else if (activation == TG_ACTIVATION_GELU_TANH)
         tgi_activate_sums<TG_ACTIVATION_GELU_TANH>(is_narrow, sum);
     else if (activation == TG_ACTIVATION_SILU)
         tgi_activate_sums<TG_ACTIVATION_SILU>(is_narrow, sum);
-    if (TGI_LEAST_D_BYTES == 1 && gemm.d_scale) {
-        const float d_scale = *gemm.d_scale;
-#pragma unroll
-        for (int i = 0; i < Count; i++)
-            sum[i] = tgi_scale_d_fp32(sum[i], d_scale);
-    }
 }
 
-/* Prefetches to L2 what the epilogue will read for a warpgroup's rows of a tile, 128 bytes at a
- * time: C if its rows are contiguous, and the bias of columns. The last cache line of an unaligned
- * row of C is left out. */
+/* Multiplies by D's scale, if it has one. */
+template <int Count>
+static __device__ __forceinline__ void tgi_scale_d(const tgi_gemm_args &gemm, float (&sum)[Count])
+{
+    if (TGI_LEAST_D_BYTES > 1 || !gemm.d_scale)
+        return;
+    const float d_scale = *gemm.d_scale;
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        sum[i] = tgi_scale_d_fp32(sum[i], d_scale);
+}
+
+/* Applies alpha, beta, C, bias, activation and D's scale to the sums of 64 rows of up to 64
+ * columns. Their terms are read now. */
+template <int Count>
 static __device__ __forceinline__ void
-tgi_fetch_for_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, int cols)
+tgi_apply_epilogue(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
+{
+    constexpr int step = Count < 8 ? Count : 8;
+    tgi_fragment_place own(gemm.problem, tile);
+    const tg_type type = tgi_find_d_type(gemm.problem);
+    const tgi_fragment_vectors vectors(gemm, own, tile.col, type);
+#pragma unroll 1
+    for (int i = 0; i < Count; i += step) {
+        tgi_apply_linear<step>(gemm, own, vectors, 2 * i, type, sum);
+        tgi_rotate<step>(sum);
+        own.move(gemm.problem, step * 2);
+    }
+    tgi_activate(gemm.problem, sum);
+    tgi_scale_d(gemm, sum);
+}
+
+/* Prefetches to L2 what the epilogue will read of C for a warpgroup's rows of a tile, 128 bytes at
+ * a time, if its rows are contiguous. The last cache line of an unaligned row is left out. */
+static __device__ __forceinline__ void tgi_fetch_c(const tgi_gemm_args &gemm,
+                                                   const tgi_cluster_tile &tile, int cols)
 {
     const tgi_problem &p = gemm.problem;
-    const tg_type type = tgi_find_d_type(p);
-    const int elem_bytes = tgi_count_bytes(type);
-    const int thread = tgi_reread_thread() % 128;
+    const int elem_bytes = tgi_count_bytes(tgi_find_d_type(p)), thread = tgi_reread_thread() % 128;
     const int64_t end_col = min(static_cast<int64_t>(tile.col + cols), p.n);
     const int64_t row = tile.row + thread / 2;
-    if (p.epilogue.beta != 0.0 && p.c.col == 1 && row < p.m)
+    if (p.epilogue.beta == 0.0 || p.c.col != 1 || row >= p.m)
+        return;
 #pragma unroll 1
-        for (int64_t col = tile.col + thread % 2 * (128 / elem_bytes); col < end_col;
-             col += 256 / elem_bytes)
-            tgi_prefetch(static_cast<const char *>(gemm.c) +
-                         tgi_offset(p.c, tile.batch, row, col) * elem_bytes);
-    const int64_t col = tile.col + static_cast<int64_t>(thread) * (128 / elem_bytes);
-    if (p.epilogue.bias == TG_BIAS_COL && col < end_col)
-        tgi_prefetch(static_cast<const char *>(gemm.bias) + col * elem_bytes);
+    for (int64_t col = tile.col + thread % 2 * (128 / elem_bytes); col < end_col;
+         col += 256 / elem_bytes)
+        tgi_prefetch(static_cast<const char *>(gemm.c) +
+                     tgi_offset(p.c, tile.batch, row, col) * elem_bytes);
 }
 
 #endif

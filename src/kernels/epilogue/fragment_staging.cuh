@@ -60,7 +60,7 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_bytes(uint32_t box, const float (&sum)[Count],
                                                      tg_type type)
 {
-    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
+    const int lane = tgi_reread_thread() % 32, line = tgi_reread_thread() / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t++)
 #pragma unroll
@@ -77,7 +77,7 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_fp32(uint32_t box, const float (&sum)[Count],
                                                     int first)
 {
-    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
+    const int lane = tgi_reread_thread() % 32, line = tgi_reread_thread() / 32 % 4 * 16 + lane / 4;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t++)
 #pragma unroll
@@ -95,7 +95,8 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void
 tgi_put_transposed_16bit(uint32_t box, const float (&sum)[Count], tg_type type)
 {
-    const int lane = tgi_thread() % 32, unit = tgi_thread() / 32 % 4 * 2 + lane / 8 % 2;
+    const int lane = tgi_reread_thread() % 32,
+              unit = tgi_reread_thread() / 32 % 4 * 2 + lane / 8 % 2;
     uint32_t pair[Cols / 4];
     tgi_pack_sums(sum, 0, type, pair);
 #pragma unroll
@@ -110,7 +111,7 @@ template <int Cols, int Count>
 static __device__ __forceinline__ void tgi_put_transposed_fp32(uint32_t box,
                                                                const float (&sum)[Count])
 {
-    const int lane = tgi_thread() % 32, warp = tgi_thread() / 32 % 4;
+    const int lane = tgi_reread_thread() % 32, warp = tgi_reread_thread() / 32 % 4;
     box += warp / 2 * TGI_BOX_BYTES + lane / 4 % 4 * 4;
 #pragma unroll
     for (int t = 0; t < Cols / 8; t++)
@@ -119,6 +120,22 @@ static __device__ __forceinline__ void tgi_put_transposed_fp32(uint32_t box,
             tgi_write_shared_4(tgi_find_unit(box, t * 8 + lane % 4 * 2 + i % 2,
                                              warp % 2 * 4 + i / 2 * 2 + lane / 16),
                                sum[4 * t + i]);
+}
+
+/* Takes Cols columns of sums that tgi_put_fp32 has put into one box. */
+template <int Cols>
+static __device__ __forceinline__ void tgi_take_fp32(uint32_t box, float (&sum)[Cols / 2])
+{
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < Cols / 2; i += 2) {
+        float pair[2];
+        tgi_read_shared_8(tgi_find_unit(box, line + i / 2 % 2 * 8, i / 4 * 2 + lane % 4 / 2) +
+                              lane % 2 * 8,
+                          pair);
+        sum[i] = pair[0];
+        sum[i + 1] = pair[1];
+    }
 }
 
 static __device__ __forceinline__ uint32_t tgi_find_sum(uint32_t part, int row, int col)

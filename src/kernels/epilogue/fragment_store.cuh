@@ -1,7 +1,7 @@
 /*
- * Stores the sums of a warpgroup, 64 rows, to D, at most 64 columns at a time. The epilogue runs on
- * the fragments (fragment_epilogue.cuh). They go to shared memory (fragment_staging.cuh), then to D
- * in whole lines, by TMA or by threads (line_store.cuh).
+ * Stores the finished sums of a warpgroup, 64 rows, to D, at most 64 columns at a time. They go to
+ * shared memory (fragment_staging.cuh), then to D in whole lines, by TMA or by threads
+ * (line_store.cuh). Sums of slices are repaired in shared memory, and have their epilogue there.
  */
 #ifndef TGI_FRAGMENT_STORE_CUH
 #define TGI_FRAGMENT_STORE_CUH
@@ -34,10 +34,7 @@ struct tgi_no_repair {
     }
 };
 
-/* Threads store staged FP32 sums of `cols` columns to a D of any type, strides and alignment. With
- * IsSliced they also apply the epilogue, element by element, because products of slices leave few
- * registers for it. */
-template <int IsSliced>
+/* Threads store staged FP32 sums of `cols` columns to a D of any type, strides and alignment. */
 static __device__ __forceinline__ void
 tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int cols, uint32_t part)
 {
@@ -47,7 +44,7 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
     const int is_down = target.row == 1 && target.col != 1;
 #pragma unroll 1
     for (int first = 0; first < 32; first += 4) {
-        float value[4], c[4];
+        float value[4];
         int row_of[4], col_of[4]; /* in the staged columns */
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -55,19 +52,12 @@ tgi_store_elements(const tgi_gemm_args &gemm, int row, int col, int batch, int c
             row_of[i] = is_down ? place : line;
             col_of[i] = is_down ? line : place;
             value[i] = tgi_read_shared_4(tgi_find_sum(part, row_of[i], col_of[i]));
-            if (IsSliced && row_of[i] < target.rows && col_of[i] < target.cols)
-                c[i] = tgi_read_c_fp32(gemm, batch, row + row_of[i], col + col_of[i]);
         }
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (row_of[i] >= target.rows || col_of[i] >= target.cols)
-                continue;
-            if (IsSliced && !gemm.is_sum_alone)
-                tgi_write_d_fp32(gemm, batch, row + row_of[i], col + col_of[i], value[i], c[i]);
-            else
+        for (int i = 0; i < 4; i++)
+            if (row_of[i] < target.rows && col_of[i] < target.cols)
                 tgi_write_element(target.data, row_of[i] * target.row + col_of[i] * target.col,
                                   target.type, value[i]);
-        }
     }
 }
 
@@ -80,7 +70,7 @@ static __device__ __forceinline__ void tgi_store_part(const tgi_gemm_args &gemm,
 {
     const tgi_store_target target = tgi_find_target(gemm, row, col, batch, cols);
     if (!d.is_lined)
-        tgi_store_elements<0>(gemm, row, col, batch, cols, part);
+        tgi_store_elements(gemm, row, col, batch, cols, part);
     else if (tgi_is_fp8(target.type))
         tgi_store_lines<1>(tgi_find_lines(target, 0), {before, cols / 16 - 1}, part, has_after);
     else
@@ -196,14 +186,35 @@ static __device__ __forceinline__ void tgi_put_part(const tgi_gemm_args &gemm,
     }
 }
 
+/* Applies the epilogue to Cols columns of a warp's staged FP32 sums, few at a time. It is a call,
+ * by values: in line it would take the registers of sums that wait. */
+template <int Cols>
+static __device__ __noinline__ void tgi_finish_staged(const tgi_gemm_args &gemm, int row, int col,
+                                                      int batch, uint32_t box)
+{
+    constexpr int step = 32;
+    tgi_cluster_tile tile = {};
+    tile.row = row;
+    tile.batch = batch;
+    /* Without this barrier lanes would read sums that others have yet to repair. */
+    __syncwarp();
+#pragma unroll 1
+    for (int first = 0; first < Cols; first += step, box += TGI_BOX_BYTES) {
+        float sum[step / 2];
+        tile.col = col + first;
+        tgi_take_fp32<step>(box, sum);
+        tgi_apply_epilogue(gemm, tile, sum);
+        tgi_put_fp32<step>(box, sum, 0);
+    }
+}
+
 /* Stores 64 rows of the columns that are stored together, to any D. Earlier stores may still read
- * shared memory. The sums are overwritten. */
+ * shared memory. Only sums of slices lack their epilogue. */
 template <class Args, class Repair, int Count>
 static __device__ __forceinline__ void
-tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
-                tgi_store_turn turn, uint32_t parts, int barrier, const Repair &repair)
+tgi_store_fragment(const Args &args, const tgi_cluster_tile &tile, const float (&sum)[Count],
+                   tgi_store_turn turn, uint32_t parts, int barrier, const Repair &repair)
 {
-    /* Sums of slices have few registers: the epilogue is applied when they are stored. */
     constexpr int IsSliced = Repair::is_on, MayTranspose = !Repair::is_on;
     const int is_transposed = MayTranspose && args.d.is_transposed;
     const int is_leader = tgi_thread() % 128 == 0;
@@ -211,8 +222,6 @@ tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Cou
     const int has_two = args.d.is_lined && tgi_find_d_type(args.gemm.problem) != TG_TYPE_FP32;
     const uint32_t other = parts + (~turn.index & 1) * TGI_BOX_BYTES;
     const uint32_t part = parts + has_two * (turn.index & 1) * TGI_BOX_BYTES;
-    if (!IsSliced && !args.gemm.is_sum_alone)
-        tgi_apply_epilogue(args.gemm, tile, sum);
     if (is_leader && has_two && turn.index > 0)
         tgi_tma_store_wait<1>();
     else if (is_leader)
@@ -221,6 +230,8 @@ tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Cou
     tgi_named_barrier_sync(barrier, 128);
     tgi_put_part<MayTranspose, 2 * Count>(args.gemm, args.d, sum, part);
     repair.apply(tile, part);
+    if (IsSliced && !args.gemm.is_sum_alone)
+        tgi_finish_staged<2 * Count>(args.gemm, tile.row, tile.col, tile.batch, part);
     if (args.d.is_tma_stored)
         tgi_fence_async_proxy();
     /* Without the barrier a box would be stored that other warps still write. */
@@ -229,8 +240,8 @@ tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Cou
     const int are_beside = has_two && !is_transposed;
     const int64_t wide =
         args.gemm.problem.n - 16 / tgi_count_bytes(tgi_find_d_type(args.gemm.problem));
-    if (IsSliced && !(args.gemm.is_sum_alone && args.d.is_tma_stored))
-        tgi_store_elements<1>(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part);
+    if (IsSliced && !args.d.is_tma_stored && (!args.d.is_lined || args.d.is_transposed))
+        tgi_store_elements(args.gemm, tile.row, tile.col, tile.batch, 2 * Count, part);
     else if (!args.d.is_tma_stored)
         tgi_store_part(args.gemm, args.d, tile.row, tile.col, tile.batch, 2 * Count,
                        are_beside && turn.has_before && tile.col <= wide ? other : 0, part,
@@ -239,6 +250,18 @@ tgi_finish_part(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Cou
         tgi_store_transposed_boxes(args, tile, part);
     else
         tgi_store_boxes<2 * Count>(args, tile, part);
+}
+
+/* Finishes and stores 64 rows of the columns that are stored together, whose terms are read now.
+ * The sums are overwritten. */
+template <class Args, class Repair, int Count>
+static __device__ __forceinline__ void
+tgi_finish_fragment(const Args &args, const tgi_cluster_tile &tile, float (&sum)[Count],
+                    tgi_store_turn turn, uint32_t parts, int barrier, const Repair &repair)
+{
+    if (!Repair::is_on && !args.gemm.is_sum_alone)
+        tgi_apply_epilogue(args.gemm, tile, sum);
+    tgi_store_fragment(args, tile, sum, turn, parts, barrier, repair);
 }
 
 #endif

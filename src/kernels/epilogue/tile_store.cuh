@@ -8,18 +8,6 @@
 #include "kernels/epilogue/element_epilogue.cuh"
 #include "kernels/schedule/tile.cuh"
 
-static __device__ __forceinline__ void tgi_store(const tgi_gemm_args &args, int64_t batch,
-                                                 int64_t row, int64_t col, float sum)
-{
-    tgi_store_fp32(args, batch, row, col, sum);
-}
-
-static __device__ __forceinline__ void tgi_store(const tgi_gemm_args &args, int64_t batch,
-                                                 int64_t row, int64_t col, double sum)
-{
-    tgi_store_fp64(args, batch, row, col, sum);
-}
-
 /* Adds each of Count sums over the lanes whose numbers differ in the bits Distance, Distance / 2 ..
  * Last. At each step a lane hands half of its sums to the lane across and takes on that lane's part
  * of the others, so that the lanes share the work: with Distance = 16 and Count >= 16 / Last * 2,
@@ -66,9 +54,9 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
                           (tile.batch * args.k_part_count + tile.k_part) * problem.m * problem.n;
     target += tile.row * row_stride + tile.col * col_stride;
     const int is_direct = !is_whole || args.is_plain;
-    const int row_step = Threads > Cols ? Threads / Cols : 1;
+    constexpr int row_step = Threads > Cols ? Threads / Cols : 1;
     for (int col = threadIdx.x % Cols; col < cols; col += Threads) {
-        const int first = threadIdx.x / Cols % row_step;
+        int first = threadIdx.x / Cols % row_step;
         if (Threads > Cols && Threads % Cols != 0 && threadIdx.x >= row_step * Cols)
             break;
         const T *source = sums + first * Pitch + col;
@@ -86,14 +74,29 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
             }
             continue;
         }
+        /* All reads come before the first write, which might be to the same matrix. */
+        constexpr int run = Rows / row_step, at_once = sizeof(T) == 4 && run >= 8 ? 4 : 1;
 #pragma unroll 1
-        for (int row = first; row < rows; row += row_step) {
-            T sum = source[0];
+        for (; first < rows; first += at_once * row_step) {
+            T sum[at_once];
+            typename tgi_terms_of<T>::type terms[at_once];
 #pragma unroll
-            for (int part = 1; part < Parts; part++)
-                sum += source[part * Rows * Pitch];
-            tgi_store(args, tile.batch, tile.row + row, tile.col + col, sum);
-            source += row_step * Pitch;
+            for (int i = 0; i < at_once; i++) {
+                const int row = first + i * row_step;
+                if (row >= rows)
+                    break;
+                sum[i] = source[0];
+#pragma unroll
+                for (int part = 1; part < Parts; part++)
+                    sum[i] += source[part * Rows * Pitch];
+                tgi_read_terms(args, tile.batch, tile.row + row, tile.col + col, &terms[i]);
+                source += row_step * Pitch;
+            }
+#pragma unroll
+            for (int i = 0; i < at_once; i++)
+                if (first + i * row_step < rows)
+                    tgi_write_d(args, tile.batch, tile.row + first + i * row_step, tile.col + col,
+                                sum[i], terms[i]);
         }
     }
 }

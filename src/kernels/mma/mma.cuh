@@ -23,6 +23,8 @@ struct tgi_mma {
     typedef tgi_mma_operand<elem, Cols, Depth, B_along_k, 0, Threads> operand_b;
     static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
     static constexpr int steps = Depth / operand_a::step_elems;
+    /* Copies between the products of a stage of two steps would delay its barrier. */
+    static constexpr int is_issued_later = steps > 2;
     static constexpr int stage_bytes = operand_a::bytes + operand_b::bytes;
     static constexpr int blocks_per_sm =
         TGI_MMA_BLOCKS_PER_SM(Warp_rows * Warp_cols / 32 * (1 + Math::is_promoted), Threads);
@@ -46,6 +48,17 @@ struct tgi_mma {
 #pragma unroll
             for (int j = 0; j < col_parts; j++)
                 operand_b::read(b[j], b_place, j, step);
+        }
+
+        /* Is called beside the products of the step before, which hide its time. */
+        __device__ __forceinline__ void prepare(void)
+        {
+#pragma unroll
+            for (int i = 0; i < row_parts; i++)
+                Math::prepare(a[i]);
+#pragma unroll
+            for (int j = 0; j < col_parts; j++)
+                Math::prepare(b[j]);
         }
 
         /* Adds the products. Rows go down one column and up the next, so that each fragment of A at
@@ -141,26 +154,37 @@ struct tgi_mma {
             return find_source_b(args, schedule.tile(unit), find_first_k() + k);
         }
 
-        /* Issues part `index` of `count` of the copies of the stage, before all others those of a
-         * stage with edges. */
-        __device__ __forceinline__ void issue(uint32_t stage, int index, int count)
+        /* Begins the copies of the next stage: makes all of them if the stage has edges, and issues
+         * all if none are to be issued later. Whole stages come first. */
+        __device__ __forceinline__ void begin(uint32_t stage, int is_issued_later)
         {
-            const int a_count = operand_a::accesses, b_count = operand_b::accesses;
             if (k_left >= end) {
-                a.issue(stage, index * a_count / count, (index + 1) * a_count / count,
-                        Depth * args.problem.a.col);
-                b.issue(stage + operand_a::bytes, index * b_count / count,
-                        (index + 1) * b_count / count, Depth * args.problem.b.row);
-            } else if (index == 0 && k_left > 0) {
+                if (!is_issued_later)
+                    issue(stage, 0, 1);
+                return;
+            }
+            a.left = b.left = 0;
+            if (k_left > 0) {
                 const int k = count_k() - k_left;
                 operand_a::copy(stage, find_a(k), k_left);
                 operand_b::copy(stage + operand_a::bytes, find_b(k), k_left);
             }
         }
 
+        /* Issues part `index` of `count` of the copies of a whole stage. */
+        __device__ __forceinline__ void issue(uint32_t stage, int index, int count) const
+        {
+            const int a_count = operand_a::accesses, b_count = operand_b::accesses;
+            a.issue(stage, index * a_count / count, (index + 1) * a_count / count);
+            b.issue(stage + operand_a::bytes, index * b_count / count,
+                    (index + 1) * b_count / count);
+        }
+
         /* Ends the copies of the stage. */
         __device__ __forceinline__ void advance(void)
         {
+            a.advance();
+            b.advance();
             k_left -= Depth;
             tgi_copy_async_commit();
         }
@@ -198,7 +222,7 @@ struct tgi_mma {
                                                   has_unit);
 #pragma unroll 1
             for (int i = 0; i < Stages - 1; i++) {
-                left.issue(shared + i * stage_bytes, 0, 1);
+                left.begin(shared + i * stage_bytes, 0);
                 left.advance();
             }
             if (unit != schedule.begin())
@@ -235,8 +259,10 @@ struct tgi_mma {
         const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
         uint32_t write = last_stage;
         parts[0].read(a_place, b_place, 0);
+        parts[0].prepare();
 #pragma unroll 1
         do {
+            left.begin(write, is_issued_later);
 #pragma unroll
             for (int j = 0; j < steps; j++) {
                 if (j == steps - 1) {
@@ -252,9 +278,10 @@ struct tgi_mma {
                     b_place += next;
                 }
                 parts[(j + 1) % 2].read(a_place, b_place, (j + 1) % steps);
-                if (j < steps - 1)
+                if (is_issued_later && j < steps - 1)
                     left.issue(write, j, steps - 1);
                 parts[j % 2].multiply(part);
+                parts[(j + 1) % 2].prepare();
             }
             if (Math::is_promoted)
                 promote(part, sums);

@@ -42,6 +42,7 @@
 #define TGI_MMA_16_BITS(name, family, type, ...)                                                   \
     TGI_MMA(name, __VA_ARGS__, tgi_mma_16_bits<TGI_TYPE_OF(type)>)
 #define TGI_MMA_TF32(name, family, type, ...) TGI_MMA(name, __VA_ARGS__, tgi_mma_tf32)
+#define TGI_MMA_LARGE_TF32(name, family, type, ...) TGI_MMA_BODIES(name, __VA_ARGS__, tgi_mma_tf32)
 
 /* A function of FP8 serves both types of B. */
 #define TGI_MMA_FP8(math, name, type, rows, cols, depth, thread_rows, thread_cols, stages,         \

@@ -5,6 +5,7 @@
  *     elem                     an element as memory holds it; types of 16 bits have a `type` too
  *     words                    32-bit words of a fragment that instructions take
  *     is_promoted              1: the sums of a stage are formed apart and added in FP32
+ *     prepare(part)            changes the words of a fragment that was read
  *     take<IsA>(word, part)   makes them from the four that were read
  *     multiply(sum, a, b, h)   adds the products of a fragment of A and entries 8 h .. 8 h + 7 of
  *                              one of B
@@ -22,10 +23,13 @@ template <> struct tgi_mma_elem<2> {
     typedef uint16_t type;
 };
 
-template <tg_type Type> struct tgi_mma_16_bits {
-    typedef uint16_t elem;
-    static constexpr tg_type type = Type;
+/* Words that are read are those that instructions take. */
+struct tgi_mma_words {
     static constexpr int words = 4, is_promoted = 0;
+
+    static __device__ __forceinline__ void prepare(uint32_t (&)[4])
+    {
+    }
 
     template <int IsA>
     static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
@@ -34,6 +38,11 @@ template <tg_type Type> struct tgi_mma_16_bits {
         for (int i = 0; i < 4; i++)
             word[i] = part[i];
     }
+};
+
+template <tg_type Type> struct tgi_mma_16_bits : tgi_mma_words {
+    typedef uint16_t elem;
+    static constexpr tg_type type = Type;
 
     static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[4],
                                                     const uint32_t (&b)[4], int h)
@@ -44,16 +53,14 @@ template <tg_type Type> struct tgi_mma_16_bits {
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 /* FP32, rounded to TF32 in registers. */
-struct tgi_mma_tf32 {
+struct tgi_mma_tf32 : tgi_mma_words {
     typedef uint32_t elem;
-    static constexpr int words = 4, is_promoted = 0;
 
-    template <int IsA>
-    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
+    static __device__ __forceinline__ void prepare(uint32_t (&part)[4])
     {
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            word[i] = tgi_round_tf32(part[i]);
+            part[i] = tgi_round_tf32(part[i]);
     }
 
     static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[4],
@@ -65,17 +72,9 @@ struct tgi_mma_tf32 {
 #endif
 
 /* FP8 by instructions of FP8, which keep 13 fraction bits of a sum. */
-template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 {
+template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 : tgi_mma_words {
     typedef uint8_t elem;
-    static constexpr int words = 4, is_promoted = 1;
-
-    template <int IsA>
-    static __device__ __forceinline__ void take(uint32_t (&word)[4], const uint32_t (&part)[4])
-    {
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            word[i] = part[i];
-    }
+    static constexpr int is_promoted = 1;
 
     static __device__ __forceinline__ void multiply(float (&sum)[4], const uint32_t (&a)[4],
                                                     const uint32_t (&b)[4], int h)
@@ -86,9 +85,9 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_fp8 {
 
 /* FP8 by instructions of FP16, which hold it exactly. A word becomes two: the first two of its four
  * neighbours along k, and the other two. Their place in an instruction's k is free. */
-template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 {
+template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 : tgi_mma_words {
     typedef uint8_t elem;
-    static constexpr int words = 8, is_promoted = 0;
+    static constexpr int words = 8;
 
     template <int IsA>
     static __device__ __forceinline__ void take(uint32_t (&word)[8], const uint32_t (&part)[4])
@@ -116,11 +115,11 @@ template <tg_type Type, tg_type B_type> struct tgi_mma_wide_fp8 {
  * of the type, and where every sum is rounded. A lane fetches what its sums need: of A words of k
  * of row lane / 4, then of the row eight below; of B, for both halves of its entries, words of
  * column 2 (lane % 4), then of the next one. */
-template <tg_type Type, tg_type B_type> struct tgi_mma_fma {
+template <tg_type Type, tg_type B_type> struct tgi_mma_fma : tgi_mma_words {
     static constexpr int elem_bytes = Type == TG_TYPE_BF16 || Type == TG_TYPE_FP16 ? 2 : 1;
     typedef typename tgi_mma_elem<elem_bytes>::type elem;
     static constexpr tg_type type = Type;
-    static constexpr int words = 32, is_promoted = 0;
+    static constexpr int words = 32;
 
     template <int IsA>
     static __device__ __forceinline__ void take(uint32_t (&word)[32], const uint32_t (&part)[4])

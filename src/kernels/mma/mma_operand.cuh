@@ -97,15 +97,15 @@ struct tgi_mma_operand {
     /* The copies of one thread of stages of whole k and whole units. Units outside the operand are
      * left as they are: they count only in sums outside D. */
     struct copies {
-        const Elem *data;
-        int64_t access_bytes; /* from access to access */
-        int left;             /* entries from the thread's first on */
-        int target;           /* place of the first access in a stage */
+        const Elem *data; /* the first access of the next stage */
+        int64_t line_stride;
+        int left;   /* entries from the thread's first on; 0 if nothing is copied */
+        int target; /* place of the first access in a stage */
 
         __device__ __forceinline__ copies(const source &from)
         {
             data = from.data + find_line(own_place()) * from.line_stride + own_unit() * unit_elems;
-            access_bytes = elem_bytes * line_step * from.line_stride;
+            line_stride = from.line_stride;
             left = from.entry_count - (Along_k ? own_place() : own_unit() * unit_elems);
             if (has_idle && own_place() >= lines)
                 left = 0;
@@ -125,18 +125,19 @@ struct tgi_mma_operand {
                    i * line_step * line_bytes;
         }
 
-        /* Issues accesses first .. end - 1 of the stage at `stage`, in order; the last one moves on
-         * to the next stage, `advance` elements away. */
-        __device__ __forceinline__ void issue(uint32_t stage, int first, int end, int64_t advance)
+        /* Issues accesses first .. end - 1 of the stage at `stage`. */
+        __device__ __forceinline__ void issue(uint32_t stage, int first, int end) const
         {
 #pragma unroll
-            for (int i = first; i < end; i++) {
-                tgi_copy_async_if<16>(find_target(stage, i), data, is_inside(i));
-                data = reinterpret_cast<const Elem *>(reinterpret_cast<const char *>(data) +
-                                                      access_bytes);
-                if (i == accesses - 1)
-                    data += advance - accesses * (access_bytes / elem_bytes);
-            }
+            for (int i = first; i < end; i++)
+                tgi_copy_async_if<16>(find_target(stage, i), data + i * line_step * line_stride,
+                                      is_inside(i));
+        }
+
+        /* Moves on to the next stage. */
+        __device__ __forceinline__ void advance(void)
+        {
+            data += Along_k ? Depth : Depth * line_stride;
         }
     };
 

@@ -92,9 +92,10 @@ store_elements(uint32_t address, const tgi_gemm_args &args, int64_t batch, int64
     constexpr int at_once = 4;
 #pragma unroll 1
     for (int first = threadIdx.x; first < Rows * Cols; first += at_once * Threads) {
-        float sum[at_once], c[at_once];
-        /* All reads of C come before the first store, which might be to the same matrix: the
-         * compiler must not move them, and one after another each would wait for memory. */
+        float sum[at_once];
+        tgi_terms_fp32 terms[at_once];
+        /* All reads come before the first store, which might be to the same matrix: the compiler
+         * must not move them, and one after another each would wait for memory. */
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
             int index = first + i * Threads, row = index / Cols, col = index % Cols;
@@ -103,10 +104,9 @@ store_elements(uint32_t address, const tgi_gemm_args &args, int64_t batch, int64
 #pragma unroll
             for (int slice = 1; slice < Slices; slice++)
                 sum[i] += sums[find_word<Cols>(row, col) + slice * Rows * Cols];
-            c[i] = 0.0f;
             if (d_row >= row_least && d_row < args.problem.m && d_col >= col_least &&
                 d_col < args.problem.n)
-                c[i] = tgi_read_c_fp32(args, batch, d_row, d_col);
+                tgi_read_terms(args, batch, d_row, d_col, &terms[i]);
         }
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
@@ -115,7 +115,7 @@ store_elements(uint32_t address, const tgi_gemm_args &args, int64_t batch, int64
             if (d_row < row_least || d_row >= args.problem.m || d_col < col_least ||
                 d_col >= args.problem.n)
                 continue;
-            tgi_write_d_fp32(args, batch, d_row, d_col, sum[i], c[i]);
+            tgi_write_d(args, batch, d_row, d_col, sum[i], terms[i]);
         }
     }
 }

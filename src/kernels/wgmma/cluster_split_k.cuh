@@ -68,13 +68,14 @@ static __device__ __forceinline__ void tgi_add_sent(uint32_t source, int part_co
     }
 }
 
-/* Finishes one partial tile after another: this warpgroup's own, from `sum`, or those of a
- * cluster's tile that were sent to this block, of which it takes every group_count-th. */
+/* Stores one partial tile after another: this warpgroup's own, from `sum`, which is finished, or
+ * those of a cluster's tile that were sent to this block, of which it takes every
+ * group_count-th and finishes them. */
 template <class Shape, int Count>
 static __device__ __forceinline__ void
-tgi_finish_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
-                         uint32_t stages, uint32_t part_memory, float (&sum)[Count],
-                         typename Shape::feed::repair &repair)
+tgi_store_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, int group,
+                        uint32_t stages, uint32_t part_memory, float (&sum)[Count],
+                        typename Shape::feed::repair &repair)
 {
     constexpr int sums = TGI_PARTIAL_SUMS(Shape::cols), col_count = Count / sums;
     const int parts = args.work.cluster_parts, is_sent = parts > 1;
@@ -101,7 +102,9 @@ tgi_finish_partial_tiles(const tgi_wgmma_args &args, const tgi_cluster_tile &til
         if (is_sent)
             repair.find_rows(place);
         const tgi_store_turn turn = {index, !is_sent && index > 0, !is_sent && i + stride < end};
-        tgi_finish_part(args, place, partial, turn, part_memory, group + 1, repair);
+        if (is_sent && !Shape::feed::is_sliced && !args.gemm.is_sum_alone)
+            tgi_apply_epilogue(args.gemm, place, partial);
+        tgi_store_fragment(args, place, partial, turn, part_memory, group + 1, repair);
     }
 }
 

@@ -59,6 +59,7 @@ struct tgi_wgmma_shape {
      * of the 168 that the launch gives each. */
     static constexpr int producer_registers = Feed::relayout_warps > 0 ? 104 : 40;
     static constexpr int consumer_registers = Feed::relayout_warps > 0 ? 200 : 232;
+    static constexpr int c_words = Feed::relayout_warps > 0 ? 32 : 64; /* C that is read at once */
     static_assert(producer_registers + 2 * consumer_registers == 3 * 168,
                   "a warpgroup that asks for more than there are waits for ever");
     /* Columns of one instruction: promoted sums need registers for the sums of an instruction. */
@@ -77,30 +78,31 @@ struct tgi_wgmma_shape {
 };
 
 /* Addresses in shared memory: stages, then slots of lines that a relayout warp moves, then what
- * each warpgroup stages of D, then the barriers. */
+ * each warpgroup stages of D, then its terms, then the barriers. */
 template <class Shape> struct tgi_wgmma_memory {
     static constexpr int slot_count = Shape::feed::slot_count;
 
-    uint32_t stages, slots, parts;
+    uint32_t stages, slots, parts, terms;
     uint32_t full, empty;           /* barriers of each stage */
     uint32_t sent;                  /* barrier of partial tiles from the cluster */
     uint32_t slot_full, slot_empty; /* barriers of each slot */
 
     __device__ explicit tgi_wgmma_memory(char *shared)
     {
-        stages = (tgi_shared_address(shared) + 1023) & ~1023u;
+        stages = tgi_shared_address(shared);
         slots = stages + Shape::stages * Shape::stage_bytes;
         parts = slots + slot_count * TGI_UNALIGNED_SLOT_BYTES;
-        full = parts + Shape::group_count * TGI_FRAGMENT_BYTES;
+        terms = parts + Shape::group_count * TGI_FRAGMENT_BYTES;
+        full = terms + Shape::group_count * TGI_TERM_BYTES;
         empty = full + Shape::stages * 8;
         sent = empty + Shape::stages * 8;
         slot_full = sent + 8;
         slot_empty = slot_full + slot_count * 8;
-        static_assert(1024 + Shape::stages * (Shape::stage_bytes + 16) +
+        static_assert(Shape::stages * (Shape::stage_bytes + 16) +
                               slot_count * (TGI_UNALIGNED_SLOT_BYTES + 16) +
-                              Shape::group_count * TGI_FRAGMENT_BYTES + 8 ==
+                              Shape::group_count * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES) + 8 ==
                           Shape::shared_bytes,
-                      "the host counts what lies here, and what aligns it");
+                      "the host counts what lies here");
     }
 };
 

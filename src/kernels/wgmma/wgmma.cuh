@@ -20,6 +20,7 @@
 
 #include "kernels/copy/tma_tile.cuh"
 #include "kernels/epilogue/fragment_store.cuh"
+#include "kernels/epilogue/warpgroup_epilogue.cuh"
 #include "kernels/ptx/cluster.cuh"
 #include "kernels/ptx/opaque.cuh"
 #include "kernels/schedule/cluster_tiles.cuh"
@@ -129,14 +130,16 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         tgi_barrier_wait(memory.empty + ring.stage * 8, ring.parity ^ 1);
 }
 
-/* Returns 1 for whole tiles of the kinds that are met most, which have code of their own: D is the
- * sum, its rows are lines, FP32 where the operands are, else of 16 bits. */
-static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &args, int is_wide)
+/* Returns 1 for whole tiles of the kinds that are met most, whose stores have code of their own:
+ * D's rows are lines, FP32 where the operands are, else of 16 bits. */
+template <class Shape>
+static __device__ __forceinline__ int tgi_is_plain_store(const tgi_wgmma_args &args)
 {
+    constexpr int is_wide = Shape::is_wide;
     const tg_type type = tgi_find_d_type(args.gemm.problem);
-    return args.gemm.is_sum_alone && (args.d.is_tma_stored || (args.d.is_lined && !is_wide)) &&
-           !args.d.is_transposed && args.work.cluster_parts == 1 &&
-           (type == TG_TYPE_FP32) == is_wide && !tgi_is_fp8(type);
+    return (args.d.is_tma_stored || (args.d.is_lined && !is_wide)) && !args.d.is_transposed &&
+           args.work.cluster_parts == 1 && (type == TG_TYPE_FP32) == is_wide && !tgi_is_fp8(type) &&
+           (args.gemm.is_sum_alone || !Shape::feed::is_sliced);
 }
 
 /* Sends the sums of a tile whose k the cluster shares out to the blocks that add them, and waits
@@ -158,6 +161,15 @@ tgi_exchange_partial_tiles(const tgi_consumer<Shape> &at, int part,
         tgi_barrier_wait(memory.sent, 0);
 }
 
+/* Returns the terms of this warpgroup's 64 rows of the block's tile. */
+template <class Shape>
+static __device__ __forceinline__ tgi_tile_terms<Shape::cols>
+tgi_find_terms(const tgi_consumer<Shape> &at, tgi_cluster_tile tile)
+{
+    tile.row += at.group * TGI_BLOCK_LINES;
+    return {at.args.gemm, tile, at.memory.terms + at.group * TGI_TERM_BYTES, at.group + 1};
+}
+
 template <class Shape>
 static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::arguments &given,
                                                    const tgi_wgmma_memory<Shape> &memory, int rank,
@@ -171,18 +183,18 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         const tgi_wgmma_args &args = feed::get_args(schedule.problem(given, i));
         const tgi_consumer<Shape> at = {args, memory, rank, group};
         tgi_cluster_tile tile = schedule.tile(i);
-        if (!feed::is_sliced && !args.gemm.is_sum_alone && args.work.cluster_parts == 1 &&
-            tile.split < 0) {
-            tgi_cluster_tile own = tile;
-            own.row += group * TGI_BLOCK_LINES;
-            tgi_fetch_for_epilogue(args.gemm, own, Shape::cols);
-        }
+        const int has_epilogue = !feed::is_sliced && !args.gemm.is_sum_alone &&
+                                 args.work.cluster_parts == 1 && tile.split < 0;
+        if (has_epilogue)
+            tgi_find_terms(at, tile).copy();
         float sum[Shape::blocks][Shape::cols / 2] = {};
         typename feed::repair repair(args);
         feed::template sum<Shape>(at, tile, ring, repair, deferred, sum);
         tgi_pin_sums(sum[0]);
         if (feed::is_sliced) /* sums of slices leave no registers for the tile */
             tile = schedule.tile(tgi_make_opaque(i));
+        if (has_epilogue)
+            tgi_finish_tile<Shape::c_words>(tgi_find_terms(at, tile), sum[0]);
         const int row = tile.row;
         tile.row += group * TGI_BLOCK_LINES;
         feed::finish(args, tile, repair, sum[0]);
@@ -192,7 +204,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
         if (tile.split >= 0) {
             tgi_write_partial_tiles<Shape::cols>(args, tile.split, tile.part, group,
                                                  Shape::group_count, sum[0]);
-        } else if (tgi_is_plain_store(args, Shape::is_wide)) {
+        } else if (tgi_is_plain_store<Shape>(args)) {
             /* Few steps would not hide it. */
             const int is_later = Shape::may_defer && args.d.is_tma_stored &&
                                  schedule.next(i) < schedule.end() &&
@@ -208,7 +220,7 @@ static __device__ __forceinline__ void tgi_consume(const typename Shape::feed::a
                 tgi_store_tile_lines(args.gemm, tile, sum[0], part);
         } else {
             tile.row = row;
-            tgi_finish_partial_tiles<Shape>(args, tile, group, memory.stages, part, sum[0], repair);
+            tgi_store_partial_tiles<Shape>(args, tile, group, memory.stages, part, sum[0], repair);
         }
         deferred = {}; /* its old value would occupy registers up to here */
     }

@@ -30,9 +30,9 @@ static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &ar
         tgi_slice_repair repair(args);
         if (args.b_slices.ranges)
             repair.find_rows(tile);
-        tgi_finish_part(args, tile, sum, alone, part, 1, repair);
+        tgi_finish_fragment(args, tile, sum, alone, part, 1, repair);
     } else {
-        tgi_finish_part(args, tile, sum, alone, part, 1, tgi_no_repair(args));
+        tgi_finish_fragment(args, tile, sum, alone, part, 1, tgi_no_repair(args));
     }
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();

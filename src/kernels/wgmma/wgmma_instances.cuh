@@ -11,7 +11,7 @@
     extern "C" __global__ void __launch_bounds__(threads, 1)                                       \
         name##suffix(const __grid_constant__ feed::arguments args)                                 \
     {                                                                                              \
-        extern __shared__ __align__(128) char shared[];                                            \
+        extern __shared__ __align__(1024) char shared[];                                           \
         tgi_wgmma_multiply<tgi_wgmma_shape<a_type, b_type, rows, cols, cluster_rows, stages,       \
                                            threads, across_a, across_b, feed>>(args, shared);      \
     }

@@ -8,9 +8,9 @@
 #include "kernels/epilogue/fragment_output.h"
 
 /* A step of k is 128 bytes of each line, or a chunk of its slices. Shared memory holds stages of A
- * and B, what each warpgroup that multiplies (all but one) stages of D, the alignment of the first
- * stage, and two barriers a stage. Lines of B across k come in whole boxes of 64, which leave room
- * for a stage less where they have more lines than the tile. */
+ * and B from a multiple of 1024 bytes on, what each warpgroup that multiplies (all but one) stages
+ * of D and has of the epilogue's terms, and two barriers a stage. Lines of B across k come in whole
+ * boxes of 64, which leave room for a stage less where they have more lines than the tile. */
 #define TGI_WGMMA_STEP_BYTES 128
 #define TGI_WGMMA_PRODUCT_BYTES 32 /* bytes of k that an instruction multiplies */
 #define TGI_WGMMA_STEP_PRODUCTS (TGI_WGMMA_STEP_BYTES / TGI_WGMMA_PRODUCT_BYTES)
@@ -18,9 +18,9 @@
 #define TGI_WGMMA_STAGES(stages, cols, is_across)                                                  \
     ((stages) - (TGI_WGMMA_LINES(cols, is_across) > (cols)))
 #define TGI_WGMMA_SHARED_BYTES(rows, row_bytes, cols, col_bytes, stages, threads, is_across)       \
-    (1024 + 8 +                                                                                    \
+    (8 +                                                                                           \
      TGI_WGMMA_STAGES(stages, cols, is_across) *                                                   \
          ((rows) * (row_bytes) + TGI_WGMMA_LINES(cols, is_across) * (col_bytes) + 16) +            \
-     ((threads) / 128 - 1) * TGI_FRAGMENT_BYTES)
+     ((threads) / 128 - 1) * (TGI_FRAGMENT_BYTES + TGI_TERM_BYTES))
 
 #endif

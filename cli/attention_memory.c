@@ -1,0 +1,106 @@
+#include "attention_memory.h"
+
+#include <string.h>
+
+tg_type cli_get_attention_sum_type(const tg_attention *a)
+{
+    return a->type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
+}
+
+void cli_list_attention(tg_attention *a, cli_attention_tensor tensors[cli_attention_tensors])
+{
+    const tg_type sums = cli_get_attention_sum_type(a);
+    const int64_t b = a->batch_count, h = a->head_count, kv = a->kv_head_count;
+    const cli_attention_tensor list[cli_attention_tensors] = {
+        {&a->q, 1, 0, a->type, {b, h, a->m, a->head_size}},
+        {&a->k, 1, 0, a->type, {b, kv, a->n, a->head_size}},
+        {&a->v, 1, 0, a->type, {b, kv, a->n, a->v_head_size}},
+        {&a->d, 1, 1, a->type, {b, h, a->m, a->v_head_size}},
+        {&a->bias, a->has_bias, 0, sums, {b, h, a->m, a->n}},
+        {&a->log_sum_exp, a->has_log_sum_exp, 1, sums, {b, h, a->m, 1}}};
+    memcpy(tensors, list, sizeof list);
+}
+
+int64_t cli_find_attention_reach(const cli_attention_tensor *tensor, int64_t *low)
+{
+    const tg_heads *heads = tensor->heads;
+    const int64_t strides[] = {heads->batch_stride, heads->head_stride, heads->row_stride,
+                               heads->element_stride};
+    int64_t high = 1;
+    *low = 0;
+    for (int i = 0; i < 4; i++) {
+        if (tensor->counts[i] == 0)
+            return 0;
+        const int64_t reach = (tensor->counts[i] - 1) * strides[i];
+        *(reach < 0 ? low : &high) += reach;
+    }
+    return high - *low;
+}
+
+/* Copies `size_bytes` bytes from `host` into new memory of the device. */
+static tg_status copy_in(tg_context *context, const void *host, int64_t size_bytes, void **memory)
+{
+    tg_status status = tg_allocate_memory(context, size_bytes > 0 ? size_bytes : 1, memory);
+    return status == TG_STATUS_OK && size_bytes > 0
+               ? tg_copy_to_device(context, *memory, host, size_bytes)
+               : status;
+}
+
+tg_status cli_place_attention(tg_context *context, const tg_attention *host,
+                              cli_placed_attention *placed)
+{
+    tg_device_info device;
+    cli_attention_tensor tensors[cli_attention_tensors];
+    *placed = (cli_placed_attention){.context = context, .attention = *host};
+    tg_attention *a = &placed->attention;
+    tg_status status = tg_get_device_info(context, &device, sizeof device);
+    if (status != TG_STATUS_OK || strncmp(device.device, "cuda", 4) != 0)
+        return status;
+    cli_list_attention(a, tensors);
+    for (int i = 0; i < cli_attention_tensors && status == TG_STATUS_OK; i++) {
+        int64_t low;
+        if (!tensors[i].is_used)
+            continue;
+        const int64_t bytes = tg_get_type_bytes(tensors[i].type);
+        const int64_t count = cli_find_attention_reach(&tensors[i], &low);
+        char *const first = (char *)tensors[i].heads->data + low * bytes;
+        status = copy_in(context, first, count * bytes, &placed->memory[i]);
+        tensors[i].heads->data = (char *)placed->memory[i] - low * bytes;
+    }
+    if (status == TG_STATUS_OK && a->has_slopes) {
+        void **const memory = &placed->memory[cli_attention_tensors];
+        status = copy_in(context, a->slopes,
+                         a->head_count * tg_get_type_bytes(cli_get_attention_sum_type(a)), memory);
+        a->slopes = *memory;
+    }
+    return status;
+}
+
+tg_status cli_fetch_attention(const cli_placed_attention *placed, const tg_attention *host)
+{
+    tg_attention copy = *host;
+    cli_attention_tensor tensors[cli_attention_tensors];
+    tg_status status = TG_STATUS_OK;
+    cli_list_attention(&copy, tensors);
+    for (int i = 0; i < cli_attention_tensors && status == TG_STATUS_OK; i++) {
+        int64_t low;
+        if (!tensors[i].is_used || !tensors[i].is_output || !placed->memory[i])
+            continue;
+        const int64_t bytes = tg_get_type_bytes(tensors[i].type);
+        const int64_t count = cli_find_attention_reach(&tensors[i], &low);
+        if (count > 0)
+            status =
+                tg_copy_from_device(placed->context, (char *)tensors[i].heads->data + low * bytes,
+                                    placed->memory[i], count * bytes);
+    }
+    return status;
+}
+
+void cli_release_attention(cli_placed_attention *placed)
+{
+    for (int i = 0; i <= cli_attention_tensors; i++) {
+        if (placed->memory[i])
+            tg_release_memory(placed->context, placed->memory[i]);
+        placed->memory[i] = NULL;
+    }
+}

@@ -1,0 +1,46 @@
+/*
+ * The tensors of an attention, and copies of them in the memory of a GPU.
+ */
+#ifndef CLI_ATTENTION_MEMORY_H
+#define CLI_ATTENTION_MEMORY_H
+
+#include <tilegemm_attention.h>
+
+enum { cli_attention_tensors = 6 };
+
+/* A tensor with its counts: batch, heads, rows, elements. */
+typedef struct cli_attention_tensor {
+    tg_heads *heads;
+    int is_used, is_output;
+    tg_type type;
+    int64_t counts[4];
+} cli_attention_tensor;
+
+tg_type cli_get_attention_sum_type(const tg_attention *attention);
+
+/* Lists q, k, v, d, bias and log_sum_exp of an attention without offsets and pages. */
+void cli_list_attention(tg_attention *attention,
+                        cli_attention_tensor tensors[cli_attention_tensors]);
+
+/* Finds how many elements a tensor's strides reach over, from `low` (<= 0) on. A plan has shown
+ * that 63 bits hold them. */
+int64_t cli_find_attention_reach(const cli_attention_tensor *tensor, int64_t *low);
+
+/* An attention where a context computes it: on a GPU its operands are copies. */
+typedef struct cli_placed_attention {
+    tg_context *context;
+    tg_attention attention;
+    void *memory[cli_attention_tensors + 1]; /* tensors, slopes; NULL on the CPU */
+} cli_placed_attention;
+
+/* Copies the operands of `host`, which has no lists, to the device; on the CPU they stay where they
+ * are. The caller passes *placed to cli_release_attention, even after a failure. */
+tg_status cli_place_attention(tg_context *context, const tg_attention *host,
+                              cli_placed_attention *placed);
+
+/* Copies the outputs back to those of `host`. */
+tg_status cli_fetch_attention(const cli_placed_attention *placed, const tg_attention *host);
+
+void cli_release_attention(cli_placed_attention *placed);
+
+#endif /* CLI_ATTENTION_MEMORY_H */

@@ -1,0 +1,19 @@
+/* The rows of attention_kernels.def as C. */
+#ifndef TGI_ATTENTION_ROWS_H
+#define TGI_ATTENTION_ROWS_H
+
+#include "core/kernels.h"
+
+typedef struct tgi_attention_row {
+    const char *name, *image;
+    tgi_isa isa;
+    tg_type type;
+    int queries;   /* a block has these */
+    int head_size; /* the largest of Q and V */
+    int warps, keys, resident_blocks;
+} tgi_attention_row;
+
+/* Returns row `index`, or NULL if there are not as many. */
+const tgi_attention_row *tgi_attention_rows_get(int index);
+
+#endif

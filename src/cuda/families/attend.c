@@ -1,0 +1,110 @@
+/* Plans attention on a GPU. */
+#include "cuda/families/attend.h"
+
+#include <stdio.h>
+
+#include "core/checked.h"
+#include "core/status.h"
+#include "core/types.h"
+#include "kernels/attend/attend_args.h"
+
+typedef long long ll; /* for printf */
+
+#define LENGTH_MAX (INT64_C(1) << 30) /* keeps the ends of tiles within 32 bits */
+#define BLOCKS_MAX INT32_MAX
+#define HEAD_SIZE_MAX 256
+#define THIN_QUERIES 32    /* queries that share keys, to which rows of fewer queries fit better */
+#define THIN_PART_KEYS 256 /* least keys of a part: fewer would leave more to merge than to do */
+#define PART_KEYS 512
+
+static tg_status check(const tgi_machine *machine, const tg_attention *a)
+{
+    if (a->type != TG_TYPE_BF16 && a->type != TG_TYPE_FP16)
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "type = %s has no attention on a GPU; pass bf16 or fp16, or a "
+                               "context of device cpu",
+                               tg_get_type_name(a->type));
+    if (a->head_size > HEAD_SIZE_MAX || a->v_head_size > HEAD_SIZE_MAX)
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "head_size = %lld and v_head_size = %lld: on a GPU neither is above "
+                               "%d; pass a context of device cpu",
+                               (ll)a->head_size, (ll)a->v_head_size, HEAD_SIZE_MAX);
+    if (a->m > LENGTH_MAX || a->n > LENGTH_MAX)
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "m = %lld and n = %lld: on a GPU neither is above 2^30; pass a "
+                               "context of device cpu",
+                               (ll)a->m, (ll)a->n);
+    if (!tgi_kernels_isa_runs(TGI_ISA_sm80, machine->features))
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "attention on a GPU takes compute capability 8.0 or later, this one "
+                               "has %d.%d; pass a context of device cpu",
+                               machine->gpu.capability / 10, machine->gpu.capability % 10);
+    return TG_STATUS_OK;
+}
+
+/* Returns the machine's first row of the type that holds the heads, of few queries or of many. */
+static const tgi_attention_row *find_row(const tgi_machine *machine, const tg_attention *a,
+                                         int is_thin)
+{
+    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
+    const tgi_attention_row *row;
+    for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
+        if (row->type == a->type && row->head_size >= head && (row->warps == 1) == is_thin &&
+            tgi_kernels_isa_runs(row->isa, machine->features))
+            break;
+    }
+    return row;
+}
+
+static int64_t least_of(int64_t x, int64_t y)
+{
+    return x < y ? x : y;
+}
+
+/* Splits the keys where the tiles of queries leave multiprocessors idle. */
+static void split_keys(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
+                       tgi_attention_choice *choice)
+{
+    const tgi_attention_row *row = choice->row;
+    const int64_t fitting =
+        machine->gpu.shared_bytes_per_sm /
+        (tgi_attend_shared_bytes(row->head_size, row->queries, row->keys) + 1024);
+    const int64_t resident = least_of(fitting > 0 ? fitting : 1, row->resident_blocks);
+    const int64_t room = machine->gpu.sm_count * resident;
+    const int64_t most = a->n / (row->warps == 1 ? THIN_PART_KEYS : PART_KEYS);
+    const int64_t wanted = blocks > 0 ? least_of(room / blocks, most) : 1;
+    const int64_t part_keys =
+        tgi_round_up(tgi_divide_up(a->n > 0 ? a->n : 1, wanted > 1 ? wanted : 1), row->keys);
+    choice->part_keys = part_keys;
+    choice->part_count = tgi_divide_up(a->n > 0 ? a->n : 1, part_keys);
+    if (choice->part_count > 1)
+        choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->part_count *
+                                  tgi_attend_part_floats(a->v_head_size) * (int64_t)sizeof(float);
+}
+
+tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,
+                                    tgi_attention_choice *choice)
+{
+    const tg_status status = check(machine, a);
+    if (status)
+        return status;
+    const int64_t group = a->head_count / a->kv_head_count;
+    const int is_thin = group * a->m <= THIN_QUERIES;
+    choice->row = find_row(machine, a, is_thin);
+    choice->isa = choice->row->isa;
+    choice->thread_count = 1;
+    choice->shared_heads = a->m < choice->row->queries && group * a->m <= LENGTH_MAX ? group : 1;
+    choice->query_tile = choice->row->queries;
+    choice->tile_count = tgi_divide_up(choice->shared_heads * a->m, choice->query_tile);
+    snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
+    const int64_t blocks = tgi_checked_multiply(
+        tgi_checked_multiply(a->batch_count, a->head_count / choice->shared_heads),
+        choice->tile_count);
+    if (blocks > BLOCKS_MAX)
+        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                               "batch_count = %lld, head_count = %lld, m = %lld: more than 2^31 - "
+                               "1 tiles of queries; pass fewer in a call",
+                               (ll)a->batch_count, (ll)a->head_count, (ll)a->m);
+    split_keys(machine, a, blocks, choice);
+    return TG_STATUS_OK;
+}

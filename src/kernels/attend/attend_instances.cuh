@@ -1,0 +1,32 @@
+/*
+ * The kernels of attention: one for each row of attention_kernels.def of the source's image, and
+ * the merge of parts. A source defines TGI_IMAGE_<image>, TGI_ATTEND_TYPE and TGI_ATTEND_MERGE, the
+ * merge's symbol.
+ */
+#include "kernels/instances.cuh"
+#include "core/types.h"
+#include "kernels/attend/attend.cuh"
+
+#define TGI_ATTEND(name, type, queries, head, products, warps, keys, resident)                     \
+    extern "C" __global__ void __launch_bounds__(32 * warps, resident)                             \
+        name(const __grid_constant__ tgi_attend_args args)                                         \
+    {                                                                                              \
+        extern __shared__ __align__(1024) char shared[];                                           \
+        tgi_wait_for_stream();                                                                     \
+        tgi_attend<                                                                                \
+            tgi_attend_by_##products<TGI_TYPE_OF(type), head, warps, queries / 16 / warps, keys>>( \
+            args, shared);                                                                         \
+    }
+#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys,          \
+                          resident)                                                                \
+    TGI_ROW(image, isa,                                                                            \
+            TGI_ATTEND(TGI_ATTENTION_NAME(family, isa, type, queries, head), type, queries, head,  \
+                       products, warps, keys, resident))
+#include "core/attention_kernels.def"
+#undef TGI_ATTENTION_ROW
+
+extern "C" __global__ void TGI_ATTEND_MERGE(const __grid_constant__ tgi_attend_args args)
+{
+    tgi_wait_for_stream();
+    tgi_attend_merge<TGI_ATTEND_TYPE>(args);
+}

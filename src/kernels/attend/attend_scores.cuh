@@ -1,0 +1,318 @@
+/* Scores of attention in the registers of a warp: finished, hidden, turned into weights. */
+#ifndef TGI_ATTEND_SCORES_CUH
+#define TGI_ATTEND_SCORES_CUH
+
+#include "core/arithmetic_ptx.h"
+#include "kernels/attend/attend_tile.cuh"
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/shared_memory.cuh"
+#include "kernels/ptx/warp_mma.cuh"
+
+/* A warp has Blocks x 16 queries; lane 4 g + c has rows g and g + 8 of each 16, and columns 2 c and
+ * 2 c + 1 of each 8 keys or elements. A lane knows this after the keys so far: */
+template <int Head, int Blocks> struct tgi_attend_state {
+    float largest[Blocks][2]; /* scores that are yet to be scaled; those of the whole row */
+    float total[Blocks][2];   /* sums of the lane's own weights */
+    float sums[Blocks][Head / 8][4];
+};
+
+template <int Head, int Blocks>
+static __device__ __forceinline__ void tgi_attend_clear(tgi_attend_state<Head, Blocks> &state)
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    {
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            state.largest[b][half] = -INFINITY;
+            state.total[b][half] = 0.0f;
+        }
+        TGI_FOR_UNROLLED(j, Head / 8)
+        TGI_FOR_UNROLLED(i, 4)
+        state.sums[b][j][i] = 0.0f;
+    }
+}
+
+/* Returns the lane's row of the block, of `half` of 16 rows. */
+template <int Blocks> static __device__ __forceinline__ int tgi_attend_row(int block, int half)
+{
+    return (tgi_thread() / 32 * Blocks + block) * 16 + half * 8 + tgi_thread() % 32 / 4;
+}
+
+/* A row of scores: its head, its query, its place among the keys, and the keys that it sees. */
+struct tgi_attend_row_place {
+    int is_there, head, query;
+    int place, low, high;
+};
+
+static __device__ __forceinline__ int
+tgi_attend_find_place(const tgi_attend_args &p, const tgi_attend_place &place, int query)
+{
+    return p.is_bottom ? query + place.keys - place.queries : query;
+}
+
+static __device__ __forceinline__ tgi_attend_row_place
+tgi_attend_find_row(const tgi_attend_args &p, const tgi_attend_place &place, int row)
+{
+    tgi_attend_row_place found = {};
+    const int at = place.first + row;
+    int head = 0;
+    found.is_there = at < place.row_count;
+    if (p.shared_heads > 1 && found.is_there)
+        head = static_cast<int>(static_cast<unsigned>(at) / static_cast<unsigned>(place.queries));
+    found.head = place.first_head + head;
+    found.query = at - head * place.queries;
+    found.place = tgi_attend_find_place(p, place, found.query);
+    found.low = max(0, found.place - p.before);
+    found.high = min(place.keys, found.place + p.after + 1);
+    return found;
+}
+
+/* Returns cap tanh(x / cap). */
+static __device__ __forceinline__ float tgi_attend_soften(const tgi_attend_args &p, float x)
+{
+    const float power = tgi_ptx_exp2(fabsf(x) * p.cap_inverse * -2.8853900817779268f);
+    return copysignf(p.cap * ((1.0f - power) * tgi_ptx_reciprocal(1.0f + power)), x);
+}
+
+/* Finishes the scores of the first `Part` keys from `first` on, to base 2. */
+template <int Part, int Keys, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_finish_part(const tgi_attend_args &p, const tgi_attend_place &place, int first,
+                       float (&scores)[Blocks][Keys / 8][4])
+{
+    const float log2_e = static_cast<float>(TGI_ATTEND_LOG2_E);
+    const tg_attention &a = p.attention;
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const tgi_attend_row_place row =
+            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+        const int64_t stride = a.bias.element_stride;
+        const int low = row.is_there ? row.low - first : Keys, high = row.high - first;
+        const float slope =
+            a.has_slopes ? static_cast<const float *>(a.slopes)[row.head] * log2_e : 0.0f;
+        const float *bias = NULL;
+        if (a.has_bias)
+            bias = static_cast<const float *>(a.bias.data) +
+                   tgi_attend_offset(a.bias, place.query_entry, row.head,
+                                     place.first_query + row.query) +
+                   first * stride;
+        TGI_FOR_UNROLLED(i, Part / 4)
+        {
+            const int key = i / 2 * 8 + i % 2;
+            float &score = scores[b][i / 2][2 * half + i % 2];
+            score *= p.scale;
+            if (p.cap != 0.0f)
+                score = tgi_attend_soften(p, score);
+            if (a.has_bias && key >= low && key < high)
+                score += bias[key * stride] * log2_e;
+            if (a.has_slopes)
+                score -= slope * fabsf(static_cast<float>(row.place - first - key));
+        }
+    }
+}
+
+/* Finishes scores that take more than a factor, part after part: each time the scores change places
+ * in a ring, since registers have no index. */
+template <int Keys, int Blocks>
+static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &p,
+                                                         const tgi_attend_place &place, int key_0,
+                                                         float (&scores)[Blocks][Keys / 8][4])
+{
+    enum { PART = 16 };
+    const int first = key_0 + tgi_thread() % 4 * 2;
+#pragma unroll 1
+    for (int part = 0; part < Keys; part += PART) {
+        tgi_attend_finish_part<PART, Keys, Blocks>(p, place, first + part, scores);
+        TGI_FOR_UNROLLED(b, Blocks)
+        TGI_FOR_UNROLLED(i, PART / 2)
+        {
+            const float kept = scores[b][i / 4][i % 4];
+            TGI_FOR_UNROLLED(j, Keys / PART - 1)
+            scores[b][j * (PART / 8) + i / 4][i % 4] =
+                scores[b][(j + 1) * (PART / 8) + i / 4][i % 4];
+            scores[b][(Keys - PART) / 8 + i / 4][i % 4] = kept;
+        }
+    }
+}
+
+/* Hides the keys that a row does not see. */
+template <int Keys, int Blocks>
+static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
+                                                       const tgi_attend_place &place, int key_0,
+                                                       float (&scores)[Blocks][Keys / 8][4])
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const tgi_attend_row_place row =
+            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+        TGI_FOR_UNROLLED(j, Keys / 8)
+        TGI_FOR_UNROLLED(i, 2)
+        {
+            const int key = key_0 + 8 * j + tgi_thread() % 4 * 2 + i;
+            if (key < row.low || key >= row.high)
+                scores[b][j][2 * half + i] = -INFINITY;
+        }
+    }
+}
+
+/* Turns scores into weights, 2^(scale (score - largest)), and finds the factors that put right what
+ * was summed before. A factor is 1 to the last bit where the largest score has not grown. */
+template <int Head, int Keys, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
+                 tgi_attend_state<Head, Blocks> &state, float (&factors)[Blocks][2])
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const float before = state.largest[b][half];
+        float largest = before;
+        TGI_FOR_UNROLLED(j, Keys / 8)
+        largest = fmaxf(largest, fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
+        const float scaled = largest == -INFINITY ? 0.0f : __fmul_rn(largest, scale);
+        float total[2] = {};
+        TGI_FOR_UNROLLED(j, Keys / 8)
+        TGI_FOR_UNROLLED(i, 2)
+        {
+            const float weight = tgi_ptx_exp2(fmaf(scores[b][j][2 * half + i], scale, -scaled));
+            scores[b][j][2 * half + i] = weight;
+            total[i] += weight;
+        }
+        factors[b][half] = tgi_ptx_exp2(__fmul_rn(before, scale) - scaled);
+        state.largest[b][half] = largest;
+        state.total[b][half] = fmaf(state.total[b][half], factors[b][half], total[0] + total[1]);
+    }
+}
+
+/* Returns 1 to all lanes of a warp if the largest score of any of its rows has grown. */
+template <int Blocks>
+static __device__ __forceinline__ int tgi_attend_has_grown(const float (&factors)[Blocks][2])
+{
+    int has_grown = 0;
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    has_grown |= factors[b][half] != 1.0f;
+    return __any_sync(~0u, has_grown);
+}
+
+/* Scales what was summed before. */
+template <int Head, int Blocks>
+static __device__ __forceinline__ void tgi_attend_rescale(const float (&factors)[Blocks][2],
+                                                          tgi_attend_state<Head, Blocks> &state)
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    TGI_FOR_UNROLLED(j, Head / 8)
+    TGI_FOR_UNROLLED(i, 2)
+    state.sums[b][j][2 * half + i] *= factors[b][half];
+}
+
+/* Rounds weights to the type. Two matrices of weights side by side are one operand of the product
+ * with V. */
+template <tg_type Type, int Keys, int Blocks>
+static __device__ __forceinline__ void tgi_attend_round(const float (&scores)[Blocks][Keys / 8][4],
+                                                        uint32_t (&weights)[Blocks][Keys / 16][4])
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(j, Keys / 16)
+    TGI_FOR_UNROLLED(i, 4)
+    {
+        const float *const pair = &scores[b][2 * j + i / 2][i % 2 * 2];
+        weights[b][j][i] = tgi_encode_pair(Type, pair[0], pair[1]);
+    }
+}
+
+/* Decodes two numbers of the type. */
+template <tg_type Type>
+static __device__ __forceinline__ void tgi_attend_decode(uint32_t pair, float (&value)[2])
+{
+    value[0] = Type == TG_TYPE_BF16 ? __uint_as_float(pair << 16) : tgi_decode_fp16(pair & 0xffff);
+    value[1] =
+        Type == TG_TYPE_BF16 ? __uint_as_float(pair & 0xffff0000u) : tgi_decode_fp16(pair >> 16);
+}
+
+/* Adds weights times V key by key, for the keys that each row sees: a hidden key may hold Inf or
+ * NaN, which a weight of zero would not remove. */
+template <tg_type Type, int Keys, int Head, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_add_seen(const tgi_attend_args &p, const tgi_attend_place &place, int key_0, uint32_t v,
+                    const uint32_t (&weights)[Blocks][Keys / 16][4],
+                    tgi_attend_state<Head, Blocks> &state)
+{
+#pragma unroll 1
+    for (int key = 0; key < Keys; key++) {
+        float own[Blocks][2];
+        int is_seen[Blocks][2];
+        TGI_FOR_UNROLLED(b, Blocks)
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const tgi_attend_row_place row =
+                tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+            uint32_t pair = 0;
+            float weight[2];
+            /* Opaque words stay in registers: without, the compiler indexes local memory. */
+            TGI_FOR_UNROLLED(j, Keys / 8)
+            {
+                const uint32_t word = tgi_make_opaque(weights[b][j / 2][j % 2 * 2 + half]);
+                pair = j == key / 8 ? word : pair;
+            }
+            tgi_attend_decode<Type>(__shfl_sync(~0u, pair, tgi_thread() % 32 / 4 * 4 + key % 8 / 2),
+                                    weight);
+            own[b][half] = key % 2 ? weight[1] : weight[0];
+            is_seen[b][half] = key_0 + key >= row.low && key_0 + key < row.high;
+        }
+        TGI_FOR_UNROLLED(e, Head / 8)
+        {
+            float value[2];
+            tgi_attend_decode<Type>(
+                tgi_read_shared_word(tgi_attend_find_unit<Keys>(v, key, e) + tgi_thread() % 4 * 4),
+                value);
+            TGI_FOR_UNROLLED(b, Blocks)
+            TGI_FOR_UNROLLED(half, 2)
+            TGI_FOR_UNROLLED(i, 2)
+            if (is_seen[b][half]) {
+                float &sum = state.sums[b][e][2 * half + i];
+                sum = fmaf(own[b][half], value[i], sum);
+            }
+        }
+    }
+}
+
+/* Returns 1 to all threads of the block if a tile of V holds an Inf or a NaN. */
+template <class Products> static __device__ __forceinline__ int tgi_attend_has_wild(uint32_t v)
+{
+    const uint32_t most = Products::type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
+    int is_wild = 0;
+#pragma unroll 1
+    for (int i = tgi_thread(); i < Products::keys * (Products::head / 8); i += Products::threads) {
+        const uint4 unit = tgi_read_shared_unit(v + 16 * i);
+        const uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
+        TGI_FOR_UNROLLED(w, 4)
+        is_wild |= (words[w] & most) == most || (words[w] >> 16 & most) == most;
+    }
+    return __syncthreads_or(is_wild);
+}
+
+/* Fills a tile of V with zeros, when all threads have read it. */
+template <class Products> static __device__ __forceinline__ void tgi_attend_clear_tile(uint32_t v)
+{
+    __syncthreads();
+#pragma unroll 1
+    for (int i = tgi_thread(); i < Products::keys * (Products::head / 2); i += Products::threads)
+        tgi_write_shared_4(v + 4 * i, 0.0f);
+    Products::template wait_copies<0>();
+}
+
+/* Exchanges the addresses of two tiles. */
+static __device__ __forceinline__ void tgi_attend_swap(uint32_t &a, uint32_t &b)
+{
+    const uint32_t kept = a;
+    a = b;
+    b = kept;
+}
+
+#endif

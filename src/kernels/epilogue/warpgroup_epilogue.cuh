@@ -1,0 +1,311 @@
+/*
+ * The epilogue of a warpgroup's whole tile, 64 rows, in registers. It is straight-line code as far
+ * as registers have computed indices otherwise. What a tile takes from memory is asked for before
+ * it is due, because loads wait long while TMA fills stages: biases and scales are copied to shared
+ * memory while the products are summed, and all pairs of C are read at once.
+ * fragment_epilogue.cuh says how the sums lie.
+ */
+#ifndef TGI_WARPGROUP_EPILOGUE_CUH
+#define TGI_WARPGROUP_EPILOGUE_CUH
+
+#include "kernels/epilogue/fragment_epilogue.cuh"
+#include "kernels/epilogue/fragment_output.h"
+#include "kernels/ptx/async_copy.cuh"
+#include "kernels/ptx/barrier.cuh"
+#include "kernels/ptx/opaque.cuh"
+#include "kernels/ptx/shared_memory.cuh"
+
+/* Terms of lines of D, its rows or columns: `count` of them from line `first` on. Those from line
+ * `end` on lie outside D and stand for any number. Threads copy words of 4 bytes, each to where its
+ * first term has its place as FP32. */
+struct tgi_line_terms {
+    const void *data;
+    tg_type type;
+    int first, count;
+    int64_t end;
+
+    /* Returns log2 of the bytes of a term. */
+    __device__ __forceinline__ int find_shift(void) const
+    {
+        return type == TG_TYPE_FP32 ? 2 : !tgi_is_fp8(type);
+    }
+
+    /* Asks for a copy in shared memory. */
+    __device__ __forceinline__ void copy(uint32_t memory) const
+    {
+        const int shift = find_shift();
+        const char *source =
+            static_cast<const char *>(data) + (static_cast<int64_t>(first) << shift);
+        const int bytes = static_cast<int>(min(end - first, static_cast<int64_t>(count))) << shift;
+#pragma unroll 1
+        for (int i = tgi_reread_thread() % 128; i * 4 < bytes; i += 128)
+            tgi_copy_async<4>(memory + (i << (4 - shift)), source + i * 4, min(bytes - i * 4, 4));
+    }
+
+    /* Makes FP32 numbers of the words that this thread has copied. */
+    __device__ __forceinline__ void widen(uint32_t memory) const
+    {
+        const int shift = find_shift();
+        if (shift == 2)
+            return;
+#pragma unroll 1
+        for (int i = tgi_reread_thread() % 128; i << 2 < count << shift; i += 128) {
+            const uint32_t target = memory + (i << (4 - shift));
+            const uint32_t word = tgi_read_shared_word(target);
+            float pair[2];
+            if (shift == 1 && type == TG_TYPE_BF16)
+                tgi_decode_pair<TG_TYPE_BF16>(word, pair);
+            else if (shift == 1)
+                tgi_decode_pair<TG_TYPE_FP16>(word, pair);
+            else
+                write_bytes(target, word, pair);
+            tgi_write_shared_8(target, pair[0], pair[1]);
+        }
+    }
+
+    /* Writes the last two of four FP8 terms, and returns the first two. */
+    __device__ __forceinline__ void write_bytes(uint32_t target, uint32_t word,
+                                                float (&pair)[2]) const
+    {
+        float value[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uint8_t bits = static_cast<uint8_t>(word >> 8 * i);
+            value[i] =
+                type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(bits) : tgi_fp32_from_e5m2(bits);
+        }
+        tgi_write_shared_8(target + 8, value[2], value[3]);
+        pair[0] = value[0];
+        pair[1] = value[1];
+    }
+
+    /* Reads the terms now, as FP32 numbers in shared memory. */
+    __device__ __forceinline__ void read(uint32_t memory) const
+    {
+#pragma unroll 1
+        for (int i = tgi_reread_thread() % 128; i < count; i += 128)
+            if (first + i < end)
+                tgi_write_shared_4(memory + i * 4, tgi_read_element(data, first + i, type));
+    }
+};
+
+/* The terms of a warpgroup's tile of Cols columns. `memory`: TGI_TERM_BYTES, where scales of
+ * columns come first, then those of rows; or the bias, if no vector of scales is there. */
+template <int Cols> struct tgi_tile_terms {
+    const tgi_gemm_args &gemm;
+    const tgi_cluster_tile tile;
+    uint32_t memory;
+    int barrier; /* the named barrier of the warpgroup */
+
+    static_assert(4 * Cols + (TGI_LEAST_D_BYTES == 1 ? 256 : 0) <= TGI_TERM_BYTES,
+                  "the terms have room");
+
+    __device__ __forceinline__ tgi_line_terms find_bias(void) const
+    {
+        const tgi_problem &p = gemm.problem;
+        const int is_row = p.epilogue.bias == TG_BIAS_ROW;
+        return {gemm.bias, tgi_find_d_type(p), is_row ? tile.row : tile.col, is_row ? 64 : Cols,
+                is_row ? p.m : p.n};
+    }
+
+    __device__ __forceinline__ int has_row_scales(void) const
+    {
+        return TGI_LEAST_D_BYTES == 1 && gemm.problem.epilogue.a_scale == TG_SCALE_VECTOR;
+    }
+
+    __device__ __forceinline__ int has_col_scales(void) const
+    {
+        return TGI_LEAST_D_BYTES == 1 && gemm.problem.epilogue.b_scale == TG_SCALE_VECTOR;
+    }
+
+    __device__ __forceinline__ int is_bias_copied(void) const
+    {
+        return !has_row_scales() && !has_col_scales() &&
+               reinterpret_cast<uintptr_t>(gemm.bias) % 4 == 0;
+    }
+
+    /* Asks for the terms, and has C fetched to L2. Nobody reads the memory any more. */
+    __device__ __forceinline__ void copy(void) const
+    {
+        const tgi_problem &p = gemm.problem;
+        tgi_fetch_c(gemm, tile, Cols);
+        if (has_col_scales())
+            tgi_line_terms{gemm.b_scale, TG_TYPE_FP32, tile.col, Cols, p.n}.copy(memory);
+        if (has_row_scales())
+            tgi_line_terms{gemm.a_scale, TG_TYPE_FP32, tile.row, 64, p.m}.copy(memory + 4 * Cols);
+        if (p.epilogue.bias != TG_BIAS_NONE && is_bias_copied())
+            find_bias().copy(memory);
+        tgi_copy_async_commit();
+    }
+
+    /* Returns the place of the terms of this thread's first row, or of its first columns. */
+    static __device__ __forceinline__ uint32_t find_row(uint32_t rows)
+    {
+        const int thread = tgi_reread_thread() % 128;
+        return rows + (thread / 32 * 16 + thread % 32 / 4) * 4;
+    }
+
+    static __device__ __forceinline__ uint32_t find_cols(uint32_t cols)
+    {
+        return cols + tgi_reread_thread() % 4 * 8;
+    }
+
+    /* Multiplies the sums by alpha and the scales of A and B. */
+    __device__ __forceinline__ void scale(float (&sum)[Cols / 2]) const
+    {
+        const float alpha = static_cast<float>(gemm.problem.epilogue.alpha);
+        if (TGI_LEAST_D_BYTES == 1 && (gemm.a_scale || gemm.b_scale)) {
+            const int has_vectors = has_row_scales() || has_col_scales();
+            /* Without this barrier threads would read scales that others have yet to copy. */
+            if (has_vectors)
+                tgi_named_barrier_sync(barrier, 128);
+            const uint32_t rows = find_row(memory + 4 * Cols), cols = find_cols(memory);
+            const float a = gemm.a_scale && !has_row_scales() ? *gemm.a_scale : 1.0f;
+            const float b = gemm.b_scale && !has_col_scales() ? *gemm.b_scale : 1.0f;
+            const float row_scale[2] = {has_row_scales() ? tgi_read_shared_4(rows) : a,
+                                        has_row_scales() ? tgi_read_shared_4(rows + 32) : a};
+#pragma unroll
+            for (int i = 0; i < Cols / 2; i += 4) {
+                float col_scale[2] = {b, b};
+                if (has_col_scales())
+                    tgi_read_shared_8(cols + 8 * i, col_scale);
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    sum[i + j] = TGI_MULTIPLY_FP32(
+                        tgi_scale_alpha_fp32(alpha, row_scale[j / 2], col_scale[j % 2]),
+                        sum[i + j]);
+            }
+            /* Without this barrier scales would be overwritten that others still read. */
+            if (has_vectors)
+                tgi_named_barrier_sync(barrier, 128);
+        } else if (alpha != 1.0f) {
+#pragma unroll
+            for (int i = 0; i < Cols / 2; i++)
+                sum[i] = TGI_MULTIPLY_FP32(alpha, sum[i]);
+        }
+    }
+
+    __device__ __forceinline__ void add_bias(float (&sum)[Cols / 2]) const
+    {
+        const tg_bias kind = gemm.problem.epilogue.bias;
+        if (kind == TG_BIAS_NONE)
+            return;
+        if (is_bias_copied())
+            find_bias().widen(memory);
+        else
+            find_bias().read(memory);
+        /* Without this barrier threads would read biases that others have yet to write. */
+        tgi_named_barrier_sync(barrier, 128);
+        if (kind == TG_BIAS_ROW) {
+            const uint32_t rows = find_row(memory);
+            const float bias[2] = {tgi_read_shared_4(rows), tgi_read_shared_4(rows + 32)};
+#pragma unroll
+            for (int i = 0; i < Cols / 2; i++)
+                sum[i] = tgi_add_bias_fp32(sum[i], bias[i / 2 % 2]);
+        } else {
+            const uint32_t cols = find_cols(memory);
+#pragma unroll
+            for (int i = 0; i < Cols / 2; i += 4) {
+                float bias[2];
+                tgi_read_shared_8(cols + 8 * i, bias);
+#pragma unroll
+                for (int j = 0; j < 4; j++)
+                    sum[i + j] = tgi_make_opaque(tgi_add_bias_fp32(sum[i + j], bias[j % 2]));
+            }
+        }
+        /* Without this barrier biases would be overwritten that others still read. */
+        tgi_named_barrier_sync(barrier, 128);
+    }
+};
+
+/* Adds beta times C by pairs of neighbours of a row, of which `Words` registers' worth are read at
+ * once. Pair: two elements. */
+template <tg_type Type, class Pair, int Words, int Count>
+static __device__ __forceinline__ void
+tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float (&sum)[Count])
+{
+    constexpr int most = Words * 4 / sizeof(Pair), at_once = Count / 2 < most ? Count / 2 : most;
+    const float beta = static_cast<float>(gemm.problem.epilogue.beta);
+    const tgi_layout &layout = gemm.problem.c;
+    const Pair *first =
+        static_cast<const Pair *>(gemm.c) + tgi_offset(layout, own.batch, own.row, own.col) / 2;
+    const Pair *row[2] = {first, first + own.find_row(2) * layout.row / 2};
+#pragma unroll
+    for (int done = 0; done < Count / 2; done += at_once) {
+        Pair pair[at_once];
+#pragma unroll
+        for (int i = done; i < min(done + at_once, Count / 2); i++)
+            pair[i - done] = i / 2 * 8 < own.last_col ? row[i % 2][i / 2 * 4] : Pair();
+#pragma unroll
+        for (int i = done; i < min(done + at_once, Count / 2); i++) {
+            float c[2];
+            tgi_decode_pair<Type>(pair[i - done], c);
+            /* Opaque, or the compiler would merge this code with that of another type. */
+#pragma unroll
+            for (int j = 0; j < 2; j++)
+                sum[2 * i + j] = tgi_make_opaque(TGI_FMA_FP32(beta, c[j], sum[2 * i + j]));
+        }
+    }
+}
+
+/* Adds beta times C. */
+template <int Words, int Count>
+static __device__ __forceinline__ void
+tgi_add_tile_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&sum)[Count])
+{
+    const float beta = static_cast<float>(gemm.problem.epilogue.beta);
+    const tg_type type = tgi_find_d_type(gemm.problem);
+    if (beta == 0.0f)
+        return;
+    tgi_fragment_place own(gemm.problem, tile);
+    const int are_pairs = tgi_has_c_pairs(gemm, type);
+    if (are_pairs && type == TG_TYPE_FP32) {
+        tgi_add_c_pairs<TG_TYPE_FP32, uint2, Words>(gemm, own, sum);
+    } else if (are_pairs && type == TG_TYPE_BF16) {
+        tgi_add_c_pairs<TG_TYPE_BF16, uint32_t, Words>(gemm, own, sum);
+    } else if (are_pairs && type == TG_TYPE_FP16) {
+        tgi_add_c_pairs<TG_TYPE_FP16, uint32_t, Words>(gemm, own, sum);
+    } else {
+#pragma unroll 1
+        for (int i = 0; i < Count; i += 8) {
+            float c[8];
+            tgi_read_c(gemm, own, type, c);
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+                sum[j] = TGI_FMA_FP32(beta, c[j], sum[j]);
+            tgi_rotate<8>(sum);
+            own.move(gemm.problem, 16);
+        }
+    }
+}
+
+/* Applies the activation. */
+template <int Count>
+static __device__ __forceinline__ void tgi_activate_tile(const tgi_gemm_args &gemm,
+                                                         float (&sum)[Count])
+{
+    if (gemm.problem.epilogue.activation == TG_ACTIVATION_RELU) {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            sum[i] = tgi_activate_fp32(sum[i], TG_ACTIVATION_RELU);
+    } else {
+        tgi_activate(gemm.problem, sum);
+    }
+}
+
+/* Applies the epilogue to the sums of a tile whose terms have been asked for. C takes up to `Words`
+ * registers. */
+template <int Words, int Cols>
+static __device__ __forceinline__ void tgi_finish_tile(const tgi_tile_terms<Cols> &terms,
+                                                       float (&sum)[Cols / 2])
+{
+    const tgi_gemm_args &gemm = terms.gemm;
+    tgi_copy_async_wait<0>();
+    terms.scale(sum);
+    tgi_add_tile_c<Words>(gemm, terms.tile, sum);
+    terms.add_bias(sum);
+    tgi_activate_tile(gemm, sum);
+    tgi_scale_d(gemm, sum);
+}
+
+#endif

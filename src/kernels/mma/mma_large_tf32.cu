@@ -1,0 +1,8 @@
+/* The kernels of family mma on FP32 rounded to TF32 with tiles above 64 x 64. */
+#define TGI_LEAST_D_BYTES 4
+
+#include "kernels/mma/mma_instances.cuh"
+
+#define TGI_IMAGE_mma_large_tf32 TGI_CHOSEN
+#define TGI_INSTANCE(...) TGI_MMA_LARGE_TF32(__VA_ARGS__)
+#include "core/kernels.def"

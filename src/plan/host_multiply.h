@@ -1,0 +1,18 @@
+/* Products of operands in the processor's memory on a device that has its own. */
+#ifndef TGI_HOST_MULTIPLY_H
+#define TGI_HOST_MULTIPLY_H
+
+#include "plan/context.h"
+
+/* Sets *is_host to 1 if all operands that the problem uses are in the processor's memory, to 0 if
+ * the device can reach all of them. Error: INVALID_ARGUMENT, if neither is so; it names an operand
+ * of each. The context's backend has find_memory. */
+tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *problem,
+                                 int *is_host);
+
+/* Multiplies operands in the processor's memory by the backend's multiply_host. Errors: those of
+ * tg_multiply. */
+tg_status tgi_host_multiply(tg_context *context, const tg_problem *problem, int64_t memory_bytes,
+                            void *stream, tg_panel_run *run);
+
+#endif

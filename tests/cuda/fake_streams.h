@@ -1,0 +1,29 @@
+/*
+ * The streams of the fake driver, with their copies, events and launches.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef TEST_FAKE_STREAMS_H
+#define TEST_FAKE_STREAMS_H
+
+#include "fake_driver.h"
+
+enum { error_out_of_memory = 2, error_not_ready = 600 }; /* codes of cuda.h */
+
+/* Returns the error that `symbol` must give at this call, or 0. */
+int fake_fail(const char *symbol);
+
+#define RETURN_FAILURE()                                                                           \
+    do {                                                                                           \
+        int failure = fake_fail(__func__);                                                         \
+        if (failure)                                                                               \
+            return failure;                                                                        \
+    } while (0)
+
+/* Puts a launch with this first argument into the stream. */
+void fake_put_launch(void *stream, const void *argument);
+
+/* Does all work of all streams. */
+void fake_finish_streams(void);
+
+#endif /* TEST_FAKE_STREAMS_H */

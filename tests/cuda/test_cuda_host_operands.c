@@ -1,0 +1,315 @@
+/*
+ * Products of the processor's memory on a GPU: panels go in, are multiplied and come back in the
+ * right order on streams that do nothing before they must. The fake driver computes the products.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_control.h"
+#include "harness/operands.h"
+#include "kernels/gemm_args.h"
+
+static double read(tg_type type, const void *data, const tgi_layout *layout, int64_t entry,
+                   int64_t row, int64_t col)
+{
+    return check_get_element(type, data,
+                             entry * layout->batch + row * layout->row + col * layout->col);
+}
+
+/* Computes one element of D, in the precision of the oracle. */
+static double compute_element(const tgi_gemm_args *args, int64_t entry, int64_t row, int64_t col)
+{
+    const tgi_problem *p = &args->problem;
+    double value = 0;
+    for (int64_t k = 0; k < p->k && p->epilogue.alpha != 0; k++)
+        value += read(p->type, args->a, &p->a, entry, row, k) *
+                 read(p->b_type, args->b, &p->b, entry, k, col);
+    value *= p->epilogue.alpha;
+    if (p->epilogue.beta != 0)
+        value += p->epilogue.beta * read(p->d_type, args->c, &p->c, entry, row, col);
+    if (p->epilogue.bias != TG_BIAS_NONE)
+        value +=
+            check_get_element(p->d_type, args->bias, p->epilogue.bias == TG_BIAS_ROW ? row : col);
+    return p->epilogue.activation == TG_ACTIVATION_RELU && value < 0 ? 0 : value;
+}
+
+/* Computes what a kernel of the families that take tgi_gemm_args would. */
+static void compute(const void *argument)
+{
+    tgi_gemm_args args;
+    memcpy(&args, argument, sizeof args);
+    const tgi_problem *p = &args.problem;
+    for (int64_t entry = 0; entry < p->batch_count; entry++)
+        for (int64_t row = 0; row < p->m; row++)
+            for (int64_t col = 0; col < p->n; col++)
+                check_set_element(p->d_type, args.d,
+                                  entry * p->d.batch + row * p->d.row + col * p->d.col,
+                                  compute_element(&args, entry, row, col));
+}
+
+/* The kernels of sm_75 take tgi_gemm_args alone. */
+static tg_context *open_context(int64_t limit_bytes)
+{
+    const tg_context_options options = {.struct_bytes = sizeof options,
+                                        .device = "cuda",
+                                        .isa = "sm75",
+                                        .workspace_limit_bytes = limit_bytes};
+    tg_context *context = NULL;
+    fake_driver *fake = fake_reset();
+    if (tg_create_context(&options, &context))
+        fail_msg("%s", tg_get_error_detail());
+    fake->has_host_memory = 1;
+    fake->argument_bytes = sizeof(tgi_gemm_args);
+    fake->compute = compute;
+    fake->is_deferred = 1;
+    return context;
+}
+
+static tg_panel_run multiply(tg_context *context, const char *text, int64_t memory_bytes,
+                             int is_in_place)
+{
+    operand_spec spec = {
+        .is_in_place = is_in_place, .fill = FILL_UNIFORM, .placement = PLACE_AT_END, .seed = 5};
+    test_operands operands;
+    check_result result;
+    tg_panel_run run = {.elapsed_s = 0};
+    assert_int_equal(tg_parse_problem(text, &spec.problem, sizeof spec.problem), 0);
+    operands_open(&operands);
+    operands_place(&operands, &spec);
+    if (memory_bytes ? tg_multiply_in_panels(context, &operands.problem, memory_bytes, &run)
+                     : tg_multiply(context, &operands.problem))
+        fail_msg("%s in %lld bytes: %s", text, (long long)memory_bytes, tg_get_error_detail());
+    assert_int_equal(check_compare(&operands.check, 1e9, &result), 1);
+    if (!result.is_ok)
+        fail_msg("%s in %lld bytes: element (%lld, %lld) of entry %lld is %g, not %g", text,
+                 (long long)memory_bytes, (long long)result.bad_row, (long long)result.bad_col,
+                 (long long)result.bad_batch, result.bad_value, result.bad_expected);
+    const char *damage = operands_find_damage(&operands, 0);
+    if (damage)
+        fail_msg("%s in %lld bytes: %s", text, (long long)memory_bytes, damage);
+    operands_close(&operands);
+    return run;
+}
+
+static void test_panels(void **state)
+{
+    static const struct {
+        const char *text;
+        int is_in_place;
+    } cases[] = {{"90x70x80", 0},
+                 {"90x70x80:tt:fp64:beta=1", 1},
+                 {"70x90x80:nt:bias=col:act=relu", 0},
+                 {"90x70x80:tn:lda=101:ldb=77:ldd=75:bias=row:beta=-0.5", 0},
+                 {"90x70x80:dcol:beta=1", 1},
+                 {"20x30x40:batch=19:beta=1", 1},
+                 {"20x30x40:batch=3:bsa=0:lda=44", 0},
+                 {"50x30x40:rsa=-40:csb=3:rsb=200:rsd=2:csd=101", 0},
+                 {"50x30x40:rsa=0:beta=1:rsc=0:csc=0", 0},
+                 {"1x900x30", 0},
+                 {"900x1x30:nt", 0},
+                 {"30x20x0:beta=1", 1},
+                 {"30x20x5:alpha=0:beta=1", 0},
+                 {"1x1x1", 0}};
+    tg_context *context = open_context(0);
+    int64_t panel_count = 0;
+    (void)state;
+    for (size_t j = 0; j < 2 * sizeof cases / sizeof cases[0]; j++) {
+        const size_t i = j / 2;
+        fake_reach()->is_deferred = 1 + (int)(j % 2);
+        multiply(context, cases[i].text, 0, cases[i].is_in_place);
+        for (int64_t bytes = 9001; bytes < 100000; bytes *= 3)
+            panel_count +=
+                multiply(context, cases[i].text, bytes, cases[i].is_in_place).panels.panel_count;
+    }
+    assert_true(panel_count > 1000);
+    tg_destroy_context(context);
+}
+
+/* Panels of more than a pinned block go through several. Contiguous ones in pinned memory go
+ * directly. */
+static void test_large_panels(void **state)
+{
+    static const struct {
+        const char *text;
+        int is_pinned, is_direct;
+    } cases[] = {{"1x2x1100000:tn:fp64:batch=2", 0, 0},
+                 {"1x2x1100000:tn:fp64:batch=2", 1, 1},
+                 {"2x1x1100000:lda=1100007:ldb=3:ldd=5:fp64", 1, 0},
+                 {"8x530000x1:fp64", 0, 0},
+                 {"120x110x2:fp64:rsd=2:csd=241:lda=3:ldb=111", 1, 0}};
+    tg_context *context = open_context(0);
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fake_reach()->is_host_pinned = cases[i].is_pinned;
+        fake_reach()->direct_copy_count = 0;
+        multiply(context, cases[i].text, 200 << 20, 0);
+        assert_int_equal(fake_reach()->direct_copy_count > 0, cases[i].is_direct);
+    }
+    tg_destroy_context(context);
+}
+
+static tg_status multiply_small(tg_context *context, const void *a, const void *b, void *d)
+{
+    const tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 8, 8),
+                                               tg_make_matrix(TG_TYPE_FP32, b, 8, 8),
+                                               tg_make_matrix(TG_TYPE_FP32, d, 8, 8));
+    return tg_multiply(context, &problem);
+}
+
+/* Work of the stream ahead of the product writes A. */
+static void test_stream(void **state)
+{
+    float a[64], b[64], d[64];
+    int (*copy_from_device)(void *, uint64_t, size_t, void *);
+    (void)state;
+    *(void **)&copy_from_device =
+        dlsym(dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD), "cuMemcpyDtoHAsync_v2");
+    assert_non_null(copy_from_device);
+    for (int is_pinned = 0; is_pinned < 2; is_pinned++) {
+        tg_context *context = open_context(0);
+        const tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 8, 8),
+                                                   tg_make_matrix(TG_TYPE_FP32, b, 8, 8),
+                                                   tg_make_matrix(TG_TYPE_FP32, d, 8, 8));
+        void *device, *stream = a; /* the fake takes any address */
+        for (int i = 0; i < 64; i++)
+            a[i] = b[i] = 1;
+        assert_int_equal(tg_allocate_memory(context, sizeof a, &device), 0);
+        assert_int_equal(tg_copy_to_device(context, device, a, sizeof a), 0);
+        memset(a, 0, sizeof a);
+        fake_reach()->is_host_pinned = is_pinned;
+        fake_reach()->is_deferred = 2;
+        copy_from_device(a, (uint64_t)(uintptr_t)device, sizeof a, stream);
+        assert_int_equal(tg_multiply_on_stream(context, &problem, stream), 0);
+        for (int i = 0; i < 64; i++)
+            assert_true(d[i] == 8);
+        tg_release_memory(context, device);
+        tg_destroy_context(context);
+    }
+}
+
+/* The workspace of the product at once, 128 MiB, is more than there is. */
+static void test_workspace(void **state)
+{
+    tg_problem problem;
+    tg_context *context;
+    (void)state;
+    fake_reset();
+    assert_int_equal(tg_parse_problem("4097x4097x4097:bf16", &problem, sizeof problem), 0);
+    context = fake_open_context("cuda");
+    void *memory = calloc(3, 4097 * 4097 * 2);
+    assert_non_null(memory);
+    problem.a.data = memory;
+    problem.b.data = (char *)memory + 4097 * 4097 * 2;
+    problem.d.data = (char *)memory + 2 * 4097 * 4097 * 2;
+    fake_reach()->has_host_memory = 1;
+    fake_reach()->free_bytes = 100 << 20;
+    fake_reach()->argument_bytes = 0; /* a repack's argument is shorter than a product's */
+    if (tg_multiply_in_panels(context, &problem, 16 << 20, NULL))
+        fail_msg("%s", tg_get_error_detail());
+    free(memory);
+    tg_destroy_context(context);
+}
+
+static void test_refusals(void **state)
+{
+    tg_context *context = open_context(10000), *cpu;
+    float host[64] = {0}, d[64];
+    void *device = NULL;
+    tg_panel_run run;
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, host, 8, 8),
+                                         tg_make_matrix(TG_TYPE_FP32, host, 8, 8),
+                                         tg_make_matrix(TG_TYPE_FP32, d, 8, 8));
+    (void)state;
+    assert_int_equal(tg_allocate_memory(context, sizeof host, &device), 0);
+    assert_int_equal(multiply_small(context, host, device, d), TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("D at", "is the processor's memory", "B at", "cuda:0");
+    assert_int_equal(multiply_small(context, host, host, device), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(multiply_small(context, device, device, d), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(multiply_small(context, host, host, host), TG_STATUS_OVERLAP);
+    assert_int_equal(multiply_small(context, NULL, host, d), TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("a = NULL");
+    assert_int_equal(multiply_small(context, host, host, d), TG_STATUS_OK);
+    /* Kernels reach pinned memory, so it may stand beside the device's. */
+    fake_reach()->is_host_pinned = 1;
+    assert_int_equal(multiply_small(context, host, device, d), TG_STATUS_OK);
+    assert_int_equal(tg_multiply_in_panels(context, &problem, 100, &run),
+                     TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("a memory limit of 100 bytes");
+    assert_int_equal(tg_multiply_in_panels(context, &problem, -1, &run),
+                     TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_multiply_in_panels(context, NULL, 0, &run), TG_STATUS_INVALID_ARGUMENT);
+    problem.d.data = device;
+    assert_int_equal(tg_multiply_in_panels(context, &problem, 0, &run), TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("D at", "cuda:0");
+    problem.d.data = d;
+    problem.is_batch_invariant = 1;
+    assert_int_equal(tg_multiply_in_panels(context, &problem, 0, &run), TG_STATUS_OK);
+    assert_int_equal(tg_multiply_in_panels(context, &problem, 600, &run), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("is_batch_invariant = 1", "of its 8 columns");
+    fake_reach()->is_capturing = 1;
+    assert_int_equal(tg_multiply_on_stream(context, &problem, device), TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("captured");
+    fake_reset();
+    assert_int_equal(tg_create_context(NULL, &cpu), TG_STATUS_OK);
+    assert_int_equal(tg_multiply_in_panels(cpu, &problem, 0, NULL), TG_STATUS_UNSUPPORTED);
+    tg_destroy_context(cpu);
+    tg_release_memory(context, device);
+    tg_destroy_context(context);
+}
+
+/* Each function of the driver fails at each of its calls. Nothing is left behind, and the next
+ * product is right. */
+static void test_failures(void **state)
+{
+    static const char *const symbols[] = {
+        "cuMemAlloc_v2",    "cuMemHostAlloc",       "cuStreamCreate",
+        "cuEventCreate",    "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
+        "cuEventRecord",    "cuEventQuery",         "cuStreamWaitEvent",
+        "cuLaunchKernelEx", "cuEventSynchronize",   "cuStreamSynchronize"};
+    static float a[40 * 30], b[30 * 20], d[40 * 20];
+    const tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 40, 30),
+                                               tg_make_matrix(TG_TYPE_FP32, b, 30, 20),
+                                               tg_make_matrix(TG_TYPE_FP32, d, 40, 20));
+    (void)state;
+    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+        int call = 0;
+        tg_status status = TG_STATUS_DEVICE_FAILURE;
+        while (status) {
+            tg_context *context = open_context(0);
+            fake_driver *fake = fake_reach();
+            const int opened_with = fake->live_allocation_count;
+            assert_true(call < 1000);
+            strcpy(fake->failing, symbols[i]);
+            fake->failing_call = ++call;
+            fake->error = 999;
+            status = tg_multiply_in_panels(context, &problem, 2000, NULL);
+            assert_true(status == TG_STATUS_OK || status == TG_STATUS_DEVICE_FAILURE);
+            if (status)
+                FAKE_ASSERT_DETAIL("999");
+            fake->failing[0] = '\0';
+            multiply(context, "40x30x20", 2000, 0);
+            assert_in_range(fake->live_allocation_count, opened_with, opened_with + 1);
+            tg_destroy_context(context);
+            assert_int_equal(fake->live_allocation_count, 0);
+        }
+        assert_true(call > 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_panels),   cmocka_unit_test(test_large_panels),
+        cmocka_unit_test(test_stream),   cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_failures)};
+    return cmocka_run_group_tests(tests, fake_open, NULL);
+}

@@ -1,0 +1,260 @@
+/*
+ * The kernels of attention on mma.sync in the simulator, against the oracle of tests/attention: no
+ * race, no copy that was not waited for, no access beside the operands. Mutants that wait for too
+ * little must be found.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "attention/oracle.h"
+#include "check/check.h"
+#include "core/types.h"
+#include "cuda/families/attend.h"
+#include "harness/step.h"
+#include "model/chips.h"
+#include "sim/sim.h"
+
+#define CASE_COUNT 80
+#define LIST_BYTES (1 << 16)
+
+#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, ...)                            \
+    ROW_##isa(simulated_##type##_##queries##x##head,                                               \
+              TGI_QUOTE_VALUE(TGI_ATTENTION_NAME(family, isa, type, queries, head)))
+#define ROW_sm90a(...)
+#define ROW_sm80(symbol, name) extern tgi_sim_body symbol;
+#include "core/attention_kernels.def"
+#undef ROW_sm80
+extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_rash, simulated_lone;
+
+static const struct {
+    const char *name;
+    tgi_sim_body *body;
+} bodies[] = {
+#define ROW_sm80(symbol, name) {name, symbol},
+#include "core/attention_kernels.def"
+};
+
+static tgi_sim_body *find_body(const char *name)
+{
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        if (strcmp(bodies[i].name, name) == 0)
+            return bodies[i].body;
+    }
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+/* A case as a launch takes it. */
+typedef struct simulated_case {
+    attention_case *c;
+    tgi_attention_choice choice;
+    tgi_attend_args args;
+    char *lists, *workspace;
+    int64_t list_bytes;
+} simulated_case;
+
+static const void *keep_list(simulated_case *s, const void *list, int64_t bytes)
+{
+    if (!list)
+        return NULL;
+    char *kept = s->lists + s->list_bytes;
+    assert_true(s->list_bytes + bytes <= LIST_BYTES);
+    memcpy(kept, list, (size_t)bytes);
+    s->list_bytes += (bytes + 15) / 16 * 16;
+    return kept;
+}
+
+/* Plans the case for a chip that has mma.sync and no wgmma. */
+static void open_simulated(simulated_case *s, attention_case *c)
+{
+    tg_chip chip;
+    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
+    tgi_machine machine = tgi_chips_make_machine(&chip);
+    machine.features = TGI_FEATURES_SM80;
+    *s = (simulated_case){.c = c, .lists = malloc(LIST_BYTES)};
+    assert_int_equal(tgi_cuda_choose_attention(&machine, &c->attention, &s->choice), TG_STATUS_OK);
+    s->workspace = malloc((size_t)s->choice.workspace_bytes + 1);
+    const tgi_attention_call call = {.machine = &machine,
+                                     .attention = &c->attention,
+                                     .choice = &s->choice,
+                                     .workspace = s->workspace};
+    s->args = tgi_cuda_make_attend_args(&call);
+    tg_attention *a = &s->args.attention;
+    a->slopes = keep_list(s, a->slopes, 4 * a->head_count);
+    a->query_offsets = keep_list(s, a->query_offsets, 4 * (a->batch_count + 1));
+    a->key_offsets = keep_list(s, a->key_offsets, 4 * (a->batch_count + 1));
+    a->key_lengths = keep_list(s, a->key_lengths, 4 * a->batch_count);
+    a->pages = keep_list(s, a->pages, 4 * a->batch_count * a->pages_stride);
+}
+
+static void close_simulated(simulated_case *s)
+{
+    free(s->lists);
+    free(s->workspace);
+}
+
+static void add_operand(tgi_sim_launch *launch, char name, int elem_bytes, int is_output,
+                        const char *data, int64_t bytes)
+{
+    launch->operands[launch->operand_count++] = (tgi_sim_operand){
+        name, elem_bytes, is_output, {(uintptr_t)data, (uintptr_t)data + (uintptr_t)bytes}};
+}
+
+/* Returns how many findings a launch has, and the first as text. */
+static int launch(const simulated_case *s, tgi_sim_body *body, int64_t blocks, int threads,
+                  int64_t shared_bytes, char text[256])
+{
+    static const char names[] = "QKVDBL";
+    tgi_sim_record record = {.counts = NULL};
+    tgi_sim_launch run = {.body = body,
+                          .args = &s->args,
+                          .args_bytes = sizeof s->args,
+                          .type = s->args.attention.type,
+                          .shared_bytes = shared_bytes,
+                          .grid = {(unsigned)blocks, 1},
+                          .block = {(unsigned)threads, 1}};
+    for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT; id++) {
+        if (s->c->memory[id])
+            add_operand(&run, names[id], names[id] == 'B' || names[id] == 'L' ? 4 : 2,
+                        names[id] == 'D' || names[id] == 'L', s->c->memory[id], s->c->bytes[id]);
+    }
+    if (s->choice.workspace_bytes > 0)
+        add_operand(&run, 'W', 4, 1, s->workspace, s->choice.workspace_bytes);
+    add_operand(&run, 'X', 4, 0, s->lists, LIST_BYTES);
+    assert_int_equal(tgi_sim_run(&run, &record), TG_STATUS_OK);
+    text[0] = '\0';
+    if (record.finding_count > 0)
+        tgi_sim_describe(&record.findings[0], "attend", run.block, text, 256);
+    return record.finding_count;
+}
+
+static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
+{
+    const tg_attention *a = &s->args.attention;
+    const tgi_attention_row *row = s->choice.row;
+    const int64_t groups = a->batch_count * (a->head_count / s->choice.shared_heads);
+    const int64_t blocks = groups * s->choice.tile_count * s->choice.part_count;
+    const int64_t rows = a->batch_count * a->head_count * a->m;
+    int findings =
+        blocks == 0
+            ? 0
+            : launch(s, body, blocks, 32 * row->warps,
+                     tgi_attend_shared_bytes(row->head_size, row->queries, row->keys), text);
+    if (s->choice.part_count > 1 && findings == 0)
+        findings = launch(s, a->type == TG_TYPE_BF16 ? simulated_merge_bf16 : simulated_merge_fp16,
+                          (rows + TGI_ATTEND_MERGE_WARPS - 1) / TGI_ATTEND_MERGE_WARPS,
+                          32 * TGI_ATTEND_MERGE_WARPS, 0, text);
+    return findings;
+}
+
+/* Draws an attention with heads of multiples of 8: the simulator counts a copy of fewer bytes than
+ * an access has as misaligned. */
+static tg_attention draw(int index, uint64_t *random)
+{
+    tg_attention a = draw_attention(random);
+    a.type = index % 2 ? TG_TYPE_BF16 : TG_TYPE_FP16;
+    a.head_size = (a.head_size + 7) / 8 * 8;
+    a.v_head_size = (a.v_head_size + 7) / 8 * 8;
+    return a;
+}
+
+static void test_rows(void **state)
+{
+    uint64_t random = 21;
+    (void)state;
+    for (int i = 0; i < CASE_COUNT; i += step_get()) {
+        const tg_attention a = draw(i, &random);
+        attention_case c;
+        simulated_case s;
+        char problem[1024], text[256] = "";
+        case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_WILD_HEADS, i % 2, &random);
+        open_simulated(&s, &c);
+        tg_format_attention(&c.attention, problem, sizeof problem);
+        if (attend(&s, find_body(s.choice.kernel), text) > 0)
+            fail_msg("case %d %s: %s", i, problem, text);
+        const double worst = case_compare(&c, "cuda");
+        if (!(worst <= 1.0))
+            fail_msg("case %d %s: %g of the bound", i, problem, worst);
+        close_simulated(&s);
+        case_close(&c);
+    }
+}
+
+/* Rows of heads that share tiles are counted in 32 bits. */
+static void test_many_heads(void **state)
+{
+    tg_chip chip;
+    (void)state;
+    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
+    const tgi_machine machine = tgi_chips_make_machine(&chip);
+    for (int64_t m = 1; m < 128; m++) {
+        tg_attention a;
+        tgi_attention_choice choice = {.shared_heads = 0};
+        tg_init_attention(&a, sizeof a, TG_TYPE_FP16, 1, 1 << 24, 1, m, 64, 8);
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        assert_true(choice.shared_heads * m <= 1 << 30);
+    }
+}
+
+/* Parts that see no key, and rows of few queries of heads that share keys. */
+static void test_parts(void **state)
+{
+    uint64_t random = 22;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        tg_attention a;
+        attention_case c;
+        simulated_case s;
+        char text[256] = "";
+        tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 4, 2, 5, 1100, 64);
+        a.causal = (tg_causal)i;
+        a.has_log_sum_exp = 1;
+        case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
+        open_simulated(&s, &c);
+        assert_true(s.choice.part_count > 1);
+        if (attend(&s, find_body(s.choice.kernel), text) > 0)
+            fail_msg("mask %d: %s", i, text);
+        assert_true(case_compare(&c, "cuda") <= 1.0);
+        close_simulated(&s);
+        case_close(&c);
+    }
+}
+
+static void test_mutants(void **state)
+{
+    tgi_sim_body *const mutants[] = {simulated_rash, simulated_lone};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        tg_attention a;
+        attention_case c;
+        simulated_case s;
+        char text[256];
+        uint64_t random = 23;
+        tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 1, 1, 130, 300, 64);
+        case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
+        open_simulated(&s, &c);
+        assert_string_equal(s.choice.kernel, "cuda_attend_sm80_bf16_128x64");
+        assert_int_equal(attend(&s, find_body(s.choice.kernel), text), 0);
+        assert_true(attend(&s, mutants[i], text) > 0);
+        close_simulated(&s);
+        case_close(&c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_many_heads),
+                                       cmocka_unit_test(test_mutants)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
