@@ -17,6 +17,7 @@
 #include "fake_control.h"
 #include "harness/operands.h"
 #include "kernels/gemm_args.h"
+#include "tilegemm_attention.h"
 
 static double read(tg_type type, const void *data, const tgi_layout *layout, int64_t entry,
                    int64_t row, int64_t col)
@@ -219,6 +220,35 @@ static void test_workspace(void **state)
     tg_destroy_context(context);
 }
 
+/* An attention takes no operand from ordinary memory, nor a list. */
+static void test_attention(void **state)
+{
+    static uint16_t memory[4][2 * 64];
+    static int32_t lengths[1] = {2};
+    tg_attention a;
+    (void)state;
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 1, 1, 2, 2, 64);
+    a.q.data = memory[0], a.k.data = memory[1], a.v.data = memory[2], a.d.data = memory[3];
+    fake_reach()->argument_bytes = 0;
+    assert_int_equal(tg_attend(context, &a), TG_STATUS_OK);
+    fake_reach()->has_host_memory = 1;
+    assert_int_equal(tg_attend(context, &a), TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("q at", "is the processor's memory", "cuda:0");
+    void *device;
+    assert_int_equal(tg_allocate_memory(context, sizeof memory, &device), 0);
+    a.q.data = a.k.data = a.v.data = device;
+    a.d.data = (char *)device + sizeof memory[0];
+    assert_int_equal(tg_attend(context, &a), TG_STATUS_OK);
+    a.has_key_lengths = 1;
+    a.key_lengths = lengths;
+    assert_int_equal(tg_attend(context, &a), TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("key_lengths at");
+    tg_release_memory(context, device);
+    tg_destroy_context(context);
+}
+
 static void test_refusals(void **state)
 {
     tg_context *context = open_context(10000), *cpu;
@@ -308,8 +338,9 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_panels),   cmocka_unit_test(test_large_panels),
-        cmocka_unit_test(test_stream),   cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_panels),    cmocka_unit_test(test_large_panels),
+        cmocka_unit_test(test_stream),    cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_attention), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }
