@@ -146,7 +146,8 @@ TG_API int64_t tg_get_attention_workspace_bytes(const tg_attention_plan *plan);
 TG_API tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention *attention,
                                       void *workspace, int64_t workspace_bytes, void *stream);
 
-/* Plans and executes. `context` may be NULL: the default one. Errors: those of both. */
+/* Plans and executes. `context` may be NULL: the default one. Errors: those of both, and on a GPU
+ * INVALID_ARGUMENT for an operand or a list in pageable memory. */
 TG_API tg_status tg_attend(tg_context *context, const tg_attention *attention);
 
 /* ------------------------------------------------------------- attention as text, since 0.1 -- */

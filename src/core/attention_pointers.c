@@ -61,21 +61,27 @@ static tg_status check_pages(const tg_attention *a)
     return TG_STATUS_OK;
 }
 
+tgi_attention_list tgi_attention_get_list(const tg_attention *a, int id)
+{
+    const int64_t sum_bytes = tgi_type_bytes(tgi_attention_sum_type(a));
+    const int64_t offset_count = a->batch_count + 1;
+    const int64_t page_count = tgi_checked_multiply(a->batch_count, a->pages_stride);
+    const tgi_attention_list lists[TGI_ATTENTION_LIST_COUNT] = {
+        {"slopes", a->has_slopes, a->slopes, a->head_count, sum_bytes},
+        {"query_offsets", a->has_query_offsets, a->query_offsets, offset_count, 4},
+        {"key_offsets", a->has_key_offsets, a->key_offsets, offset_count, 4},
+        {"key_lengths", a->has_key_lengths, a->key_lengths, a->batch_count, 4},
+        {"pages", a->page_rows > 0, a->pages, page_count, 4}};
+    return lists[id];
+}
+
 /* Refuses lists that are missing. */
 static tg_status check_presence(const tg_attention *a)
 {
-    const struct {
-        const char *name;
-        int is_used;
-        const void *data;
-    } lists[] = {{"query_offsets", a->has_query_offsets, a->query_offsets},
-                 {"key_offsets", a->has_key_offsets, a->key_offsets},
-                 {"key_lengths", a->has_key_lengths, a->key_lengths},
-                 {"pages", a->page_rows > 0, a->pages},
-                 {"slopes", a->has_slopes, a->slopes}};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        if (lists[i].is_used && !lists[i].data)
-            return fail_missing(lists[i].name);
+    for (int id = 0; id < TGI_ATTENTION_LIST_COUNT; id++) {
+        const tgi_attention_list list = tgi_attention_get_list(a, id);
+        if (list.is_used && !list.data)
+            return fail_missing(list.name);
     }
     return TG_STATUS_OK;
 }
@@ -109,7 +115,7 @@ typedef struct operand_memory {
 } operand_memory;
 
 typedef struct memory_list {
-    operand_memory all[TGI_ATTENTION_TENSOR_COUNT + 5]; /* tensors, slopes, four lists */
+    operand_memory all[TGI_ATTENTION_TENSOR_COUNT + TGI_ATTENTION_LIST_COUNT];
     int count;
 } memory_list;
 
@@ -129,26 +135,14 @@ static int measure_tensor(const tgi_attention_tensor *t, operand_memory *memory)
 
 static void add_lists(memory_list *list, const tg_attention *a)
 {
-    const int64_t sum_bytes = tgi_type_bytes(tgi_attention_sum_type(a));
-    const int64_t offset_count = a->batch_count + 1, stride = 1;
-    const int64_t page_count = tgi_checked_multiply(a->batch_count, a->pages_stride);
-    const struct {
-        const char *name;
-        int is_used;
-        const void *data;
-        int64_t count, element_bytes;
-    } lists[] = {{"slopes", a->has_slopes, a->slopes, a->head_count, sum_bytes},
-                 {"query_offsets", a->has_query_offsets, a->query_offsets, offset_count, 4},
-                 {"key_offsets", a->has_key_offsets, a->key_offsets, offset_count, 4},
-                 {"key_lengths", a->has_key_lengths, a->key_lengths, a->batch_count, 4},
-                 {"pages", a->page_rows > 0, a->pages, page_count, 4}};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+    const int64_t stride = 1;
+    for (int id = 0; id < TGI_ATTENTION_LIST_COUNT; id++) {
+        const tgi_attention_list one = tgi_attention_get_list(a, id);
         /* A list that no entry reads may claim any length, but none is longer than an address. */
-        const int64_t count = lists[i].count < LIST_MAX ? lists[i].count : LIST_MAX;
-        if (lists[i].is_used && count > 0)
-            list->all[list->count++] =
-                (operand_memory){lists[i].name, lists[i].data,
-                                 tgi_overlap_measure(1, &count, &stride, lists[i].element_bytes)};
+        const int64_t count = one.count < LIST_MAX ? one.count : LIST_MAX;
+        if (one.is_used && count > 0)
+            list->all[list->count++] = (operand_memory){
+                one.name, one.data, tgi_overlap_measure(1, &count, &stride, one.element_bytes)};
     }
 }
 

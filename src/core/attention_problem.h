@@ -39,6 +39,19 @@ void tgi_attention_lay_out(tg_heads *heads, int64_t head_count, int64_t row_coun
  * SIZE_OVERFLOW, OVERLAP, UNSUPPORTED. */
 tg_status tgi_attention_validate(const tg_attention *attention);
 
+/* A list beside the tensors: lengths, pages or slopes. Its other members count if is_used is 1. */
+typedef struct tgi_attention_list {
+    const char *name;
+    int is_used;
+    const void *data;
+    int64_t count, element_bytes;
+} tgi_attention_list;
+
+#define TGI_ATTENTION_LIST_COUNT 5
+
+/* Returns list 0 .. TGI_ATTENTION_LIST_COUNT - 1. */
+tgi_attention_list tgi_attention_get_list(const tg_attention *attention, int id);
+
 /* Refuses an output in which two elements share an address. Errors: OVERLAP. */
 tg_status tgi_attention_check_distinct(const tgi_attention_tensor *tensor);
 

@@ -188,13 +188,49 @@ tg_status tg_execute_attention(const tg_attention_plan *plan, const tg_attention
     return status;
 }
 
+/* Refuses memory that kernels of a GPU cannot read. NULL is left to the checks of an execution. */
+static tg_status check_memory(const tg_context *context, const char *name, const void *data)
+{
+    if (!data || context->backend->find_memory(&context->machine, data) != TGI_MEMORY_PAGEABLE)
+        return TG_STATUS_OK;
+    return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
+                           "%s at %p is the processor's memory; pass memory of %s, or copy it "
+                           "there with tg_copy_to_device",
+                           name, data, context->device);
+}
+
+/* Refuses operands that a GPU cannot read. */
+static tg_status check_operands(const tg_attention_plan *plan, const tg_attention *attention)
+{
+    tg_attention copy;
+    tg_status status = TG_STATUS_OK;
+    attention = tgi_struct_read(&tgi_struct_attention, attention, &copy);
+    const tg_attention called = take_pointers(&plan->attention, attention);
+    if (called.batch_count == 0 || called.m == 0)
+        return TG_STATUS_OK;
+    for (int id = 0; id < TGI_ATTENTION_TENSOR_COUNT && !status; id++) {
+        const tgi_attention_tensor t = tgi_attention_get(&called, (tgi_attention_tensor_id)id);
+        if (t.is_used)
+            status = check_memory(plan->context, t.name, t.heads->data);
+    }
+    for (int id = 0; id < TGI_ATTENTION_LIST_COUNT && !status; id++) {
+        const tgi_attention_list list = tgi_attention_get_list(&called, id);
+        if (list.is_used)
+            status = check_memory(plan->context, list.name, list.data);
+    }
+    return status;
+}
+
 tg_status tg_attend(tg_context *context, const tg_attention *attention)
 {
     tg_attention_plan *plan;
     tg_status status = tg_create_attention_plan(context, attention, &plan);
     if (status)
         return status;
-    status = tg_execute_attention(plan, attention, NULL, 0, NULL);
+    if (plan->context->backend->find_memory)
+        status = check_operands(plan, attention);
+    if (!status)
+        status = tg_execute_attention(plan, attention, NULL, 0, NULL);
     tg_destroy_attention_plan(plan);
     return status;
 }

@@ -15,8 +15,9 @@
 #include <string.h>
 
 #include "fake_control.h"
-#include "harness/operands.h"
+#include "harness/panel_product.h"
 #include "kernels/gemm_args.h"
+#include "tilegemm_attention.h"
 
 static double read(tg_type type, const void *data, const tgi_layout *layout, int64_t entry,
                    int64_t row, int64_t col)
@@ -77,26 +78,11 @@ static tg_context *open_context(int64_t limit_bytes)
 static tg_panel_run multiply(tg_context *context, const char *text, int64_t memory_bytes,
                              int is_in_place)
 {
-    operand_spec spec = {
-        .is_in_place = is_in_place, .fill = FILL_UNIFORM, .placement = PLACE_AT_END, .seed = 5};
-    test_operands operands;
-    check_result result;
     tg_panel_run run = {.elapsed_s = 0};
-    assert_int_equal(tg_parse_problem(text, &spec.problem, sizeof spec.problem), 0);
-    operands_open(&operands);
-    operands_place(&operands, &spec);
-    if (memory_bytes ? tg_multiply_in_panels(context, &operands.problem, memory_bytes, &run)
-                     : tg_multiply(context, &operands.problem))
-        fail_msg("%s in %lld bytes: %s", text, (long long)memory_bytes, tg_get_error_detail());
-    assert_int_equal(check_compare(&operands.check, 1e9, &result), 1);
-    if (!result.is_ok)
-        fail_msg("%s in %lld bytes: element (%lld, %lld) of entry %lld is %g, not %g", text,
-                 (long long)memory_bytes, (long long)result.bad_row, (long long)result.bad_col,
-                 (long long)result.bad_batch, result.bad_value, result.bad_expected);
-    const char *damage = operands_find_damage(&operands, 0);
-    if (damage)
-        fail_msg("%s in %lld bytes: %s", text, (long long)memory_bytes, damage);
-    operands_close(&operands);
+    const char *fault =
+        panel_product_find_fault(context, text, memory_bytes, is_in_place, PLACE_AT_END, &run);
+    if (fault)
+        fail_msg("%s", fault);
     return run;
 }
 
@@ -219,6 +205,35 @@ static void test_workspace(void **state)
     tg_destroy_context(context);
 }
 
+/* An attention takes no operand from ordinary memory, nor a list. */
+static void test_attention(void **state)
+{
+    static uint16_t memory[4][2 * 64];
+    static int32_t lengths[1] = {2};
+    tg_attention a;
+    (void)state;
+    fake_reset();
+    tg_context *context = fake_open_context("cuda");
+    tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 1, 1, 2, 2, 64);
+    a.q.data = memory[0], a.k.data = memory[1], a.v.data = memory[2], a.d.data = memory[3];
+    fake_reach()->argument_bytes = 0;
+    assert_int_equal(tg_attend(context, &a), TG_STATUS_OK);
+    fake_reach()->has_host_memory = 1;
+    assert_int_equal(tg_attend(context, &a), TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("q at", "is the processor's memory", "cuda:0");
+    void *device;
+    assert_int_equal(tg_allocate_memory(context, sizeof memory, &device), 0);
+    a.q.data = a.k.data = a.v.data = device;
+    a.d.data = (char *)device + sizeof memory[0];
+    assert_int_equal(tg_attend(context, &a), TG_STATUS_OK);
+    a.has_key_lengths = 1;
+    a.key_lengths = lengths;
+    assert_int_equal(tg_attend(context, &a), TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("key_lengths at");
+    tg_release_memory(context, device);
+    tg_destroy_context(context);
+}
+
 static void test_refusals(void **state)
 {
     tg_context *context = open_context(10000), *cpu;
@@ -308,8 +323,9 @@ static void test_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_panels),   cmocka_unit_test(test_large_panels),
-        cmocka_unit_test(test_stream),   cmocka_unit_test(test_workspace),
-        cmocka_unit_test(test_refusals), cmocka_unit_test(test_failures)};
+        cmocka_unit_test(test_panels),    cmocka_unit_test(test_large_panels),
+        cmocka_unit_test(test_stream),    cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_attention), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_failures)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

@@ -14,34 +14,20 @@
 #include <string.h>
 
 #include "gpu.h"
-#include "harness/operands.h"
+#include "harness/panel_product.h"
 
-/* Multiplies the problem of the text in panels of at most `memory_bytes`, 0: by tg_multiply. */
+/* Multiplies the problem of the text in panels of at most `memory_bytes`, 0: by tg_multiply, from
+ * every placement. Returns the panels. */
 static int64_t multiply(tg_context *context, const char *text, int64_t memory_bytes,
                         int is_in_place)
 {
-    operand_spec spec = {.is_in_place = is_in_place, .fill = FILL_UNIFORM, .seed = 5};
-    test_operands operands;
-    check_result result;
     tg_panel_run run = {.panels.panel_count = 1};
-    assert_int_equal(tg_parse_problem(text, &spec.problem, sizeof spec.problem), 0);
-    operands_open(&operands);
     for (int placement = 0; placement < PLACEMENT_COUNT; placement++) {
-        spec.placement = (operand_placement)placement;
-        operands_place(&operands, &spec);
-        if (memory_bytes ? tg_multiply_in_panels(context, &operands.problem, memory_bytes, &run)
-                         : tg_multiply(context, &operands.problem))
-            fail_msg("%s in %lld bytes: %s", text, (long long)memory_bytes, tg_get_error_detail());
-        assert_int_equal(check_compare(&operands.check, 1e9, &result), 1);
-        if (!result.is_ok)
-            fail_msg("%s in %lld bytes: element (%lld, %lld) of entry %lld is %g, not %g", text,
-                     (long long)memory_bytes, (long long)result.bad_row, (long long)result.bad_col,
-                     (long long)result.bad_batch, result.bad_value, result.bad_expected);
-        const char *damage = operands_find_damage(&operands, 0);
-        if (damage)
-            fail_msg("%s in %lld bytes: %s", text, (long long)memory_bytes, damage);
+        const char *fault = panel_product_find_fault(context, text, memory_bytes, is_in_place,
+                                                     (operand_placement)placement, &run);
+        if (fault)
+            fail_msg("%s", fault);
     }
-    operands_close(&operands);
     return run.panels.panel_count;
 }
 
