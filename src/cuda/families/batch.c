@@ -105,11 +105,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 {
     const tgi_kernel *kernel = proposal->kernel;
     tgi_batch_args args = {.group_count = 0};
-    if (p->precision == TG_PRECISION_IEEE_FP32 && p->type != TG_TYPE_FP32) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
-                   "matrix instructions do not round every sum as ieee_fp32 asks");
+    if (!tgi_gemm_rounds_sums(p, proposal))
         return;
-    }
     if (p->m > SIDE_MAX || p->n > SIDE_MAX || p->k > SIDE_MAX ||
         (p->m + p->n) * p->k * tgi_type_bytes(p->type) > ENTRY_BYTES_MAX) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
