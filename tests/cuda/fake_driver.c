@@ -287,8 +287,8 @@ int cuMemAlloc_v2(uint64_t *memory, size_t bytes)
     RETURN_FAILURE();
     if (bytes > (size_t)state.free_bytes)
         return error_out_of_memory;
-    void *block = NULL;
-    if (posix_memalign(&block, 256, bytes))
+    void *block = fake_allocate(bytes);
+    if (!block)
         return error_out_of_memory;
     state.allocate_count++;
     state.live_allocation_count++;
@@ -302,7 +302,7 @@ int cuMemFree_v2(uint64_t memory)
     fake_finish_streams();
     state.live_allocation_count--;
     note_allocation(memory, 0);
-    free((void *)(uintptr_t)memory);
+    fake_release((void *)(uintptr_t)memory);
     return 0;
 }
 
