@@ -19,6 +19,7 @@ from typing import Any, Callable, Iterator
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import _StopRecomputationError
 
 from . import _tilegemm
 
@@ -177,9 +178,20 @@ def _register_gradient(name: str) -> None:
     _library.impl(name, torch.library.fallthrough_kernel, "Autograd")
     for key in ("Python", "FuncTorchDynamicLayerFrontMode", "Meta"):
         _library.impl(name, _make_recorder(name, function.apply), key)
+
     # The kernel in C runs below every transform, where PyTorch's own `apply` is enough.
     apply = super(torch.autograd.Function, function).apply
-    _library.impl(f"_{name}_recorded", _make_recorder(name, apply), "CompositeImplicitAutograd")
+
+    def record(*arguments: Any) -> Any:
+        try:
+            return apply(*arguments)
+        except _StopRecomputationError:
+            # A checkpoint has the last tensor that it recomputes. Its exception does not pass the
+            # kernel in C, so that the block runs to its end.
+            with torch.no_grad():
+                return function.forward(*arguments)
+
+    _library.impl(f"_{name}_recorded", _make_recorder(name, record), "CompositeImplicitAutograd")
 
 
 def _register_autocast(name: str, device: str, key: str) -> None:
