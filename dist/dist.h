@@ -7,12 +7,15 @@
 
 typedef struct tgi_dist_wire tgi_dist_wire;
 
+enum { TGI_DIST_RANK_VALUES = 8 };
+
 struct tg_dist_grid {
     MPI_Comm comm;     /* all ranks; the errors of MPI are returned */
     MPI_Comm row, col; /* the ranks of my row of the grid, by column; those of my column, by row */
     int row_count, col_count;
     int rank, my_row, my_col;
     tgi_dist_wire *wire; /* between the GPUs of the ranks */
+    int64_t *values;     /* TGI_DIST_RANK_VALUES of each rank, for one call */
 };
 
 /* The detail of the thread's last failed call; returns `status`. */

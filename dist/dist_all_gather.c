@@ -4,9 +4,6 @@
 
 enum { PLACE_BYTES = 256 };
 
-/* Figures of the choice between one product and several: of a link between two GPUs. */
-static const double link_bytes_per_s = 3e11, link_s = 1e-5;
-
 static tg_status check_gather(const tg_problem *problem, tgi_tensor_shape *mine)
 {
     const tg_matrix *a = &problem->a;
@@ -33,73 +30,81 @@ static int64_t find_larger(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-/* Puts my rows on their way to all ranks, the next one first. */
-static void send_rows(tgi_tensor_work *work, int64_t pitch)
+/* Describes my rows on their way to a buffer. */
+static tgi_dist_piece describe_rows(const tgi_tensor_work *work, int64_t pitch)
 {
     const tg_matrix *a = &work->problem.a;
-    const int64_t bytes = tg_get_type_bytes(a->type), row = work->rows[work->grid->rank];
+    const int64_t bytes = tg_get_type_bytes(a->type), row = work->shapes[work->grid->rank].first;
     const int is_along = work->is_along;
     const int64_t line_bytes = (is_along ? a->col_count : a->row_count) * bytes;
-    const tgi_dist_piece piece = {
+    return (tgi_dist_piece){
         .from = a->data,
         .from_pitch = find_larger((is_along ? a->row_stride : a->col_stride) * bytes, line_bytes),
         .to = work->start + row * (is_along ? pitch : bytes),
         .to_pitch = pitch,
         .line_bytes = line_bytes,
         .line_count = is_along ? a->row_count : a->col_count};
-    for (int i = 1; i <= work->rank_count; i++) {
+}
+
+/* Puts my rows on their way to the other ranks, the next one first, and into my own buffer if
+ * is_whole. */
+static void send_rows(tgi_tensor_work *work, int64_t pitch, int is_whole)
+{
+    const tg_matrix *a = &work->problem.a;
+    const tgi_dist_piece piece = describe_rows(work, pitch);
+    for (int i = 1; i < work->rank_count; i++) {
         const int rank = (work->grid->rank + i) % work->rank_count;
         tgi_dist_put(work->grid->wire, rank, &piece);
         tgi_dist_post(work->grid->wire, rank);
-        if (rank != work->grid->rank)
-            work->counts.bytes_sent += a->row_count * a->col_count * bytes;
+        work->counts.bytes_sent += a->row_count * a->col_count * tg_get_type_bytes(a->type);
     }
+    if (is_whole)
+        tgi_dist_copy(work->grid->wire, tgi_tensor_find_buffer(work, 0), &piece, work->stream);
 }
 
 /* Sets *is_whole to 1 if one product of all rows, when they are here, is faster than one of each
  * rank's rows, of which my own need not wait. */
 static tg_status choose_gather(const tgi_tensor_work *work, int *is_whole)
 {
-    const int64_t all = work->rows[work->rank_count], mine = work->problem.a.row_count;
+    const int64_t mine = work->problem.a.row_count;
     double whole_s = 0, parts_s = 0;
-    tg_status status = tgi_tensor_predict(work, all, &whole_s);
+    tg_status status = tgi_tensor_predict(work, work->row_count, &whole_s);
     for (int i = 0; i < work->rank_count && !status; i++)
         status = tgi_tensor_predict(work, work->shapes[i].rows, &parts_s);
-    const int64_t bytes =
-        (all - mine) * work->problem.a.col_count * tg_get_type_bytes(work->problem.a.type);
-    whole_s += link_s + (double)bytes / link_bytes_per_s;
+    whole_s += tgi_tensor_predict_link((work->row_count - mine) * work->problem.a.col_count *
+                                       tg_get_type_bytes(work->problem.a.type));
     *is_whole = whole_s <= parts_s;
     return status;
 }
 
 static tg_status multiply_gathered(tgi_tensor_work *work, const tg_matrix *gathered, int is_whole)
 {
-    const int me = work->grid->rank;
+    const tgi_dist_wire *wire = work->grid->wire;
+    const tgi_tensor_shape *mine = &work->shapes[work->grid->rank];
     tg_problem whole = work->problem;
     tg_status status = TG_STATUS_OK;
     if (!is_whole) {
-        const tg_problem mine =
-            tgi_tensor_take_rows(&whole, whole.a.data, work->rows[me], work->shapes[me].rows);
-        status = tgi_tensor_multiply(work, &mine);
+        const tg_problem part = tgi_tensor_take_rows(&whole, whole.a.data, mine->first, mine->rows);
+        status = tgi_tensor_multiply(work, &part);
     }
     whole.a = *gathered;
-    for (int i = 1; i <= work->rank_count; i++) {
-        const int from = (me + work->rank_count - i) % work->rank_count;
-        const int64_t row = work->rows[from];
+    for (int i = 1; i < work->rank_count; i++) {
+        const int from = (work->grid->rank + work->rank_count - i) % work->rank_count;
+        const tgi_tensor_shape *other = &work->shapes[from];
         tgi_dist_await(work->grid->wire, from, work->stream);
-        const tg_problem part = tgi_tensor_take_rows(&whole, tgi_tensor_find_row(gathered, row),
-                                                     row, work->shapes[from].rows);
-        if (!is_whole && from != me && !status && !work->grid->wire->status)
+        const tg_problem part = tgi_tensor_take_rows(
+            &whole, tgi_tensor_find_row(gathered, other->first), other->first, other->rows);
+        if (!is_whole && !status && !wire->status)
             status = tgi_tensor_multiply(work, &part);
     }
-    if (is_whole && !work->grid->wire->status)
+    if (is_whole && !wire->status)
         status = tgi_tensor_multiply(work, &whole);
     return status;
 }
 
 static tg_status run_gather(tgi_tensor_work *work)
 {
-    const int64_t all = work->rows[work->rank_count];
+    const int64_t all = work->row_count;
     const tg_matrix *a = &work->problem.a;
     const int64_t bytes = tg_get_type_bytes(a->type);
     const int is_along = work->is_along;
@@ -113,20 +118,20 @@ static tg_status run_gather(tgi_tensor_work *work)
                                (long long)work->problem.d.row_count, (long long)all);
     if (!status)
         status = choose_gather(work, &is_whole);
-    status = tgi_dist_agree(work->grid, status);
-    if (!status)
-        status = tgi_dist_enter_wire(work->grid, &work->device,
-                                     work->start + pitch * (is_along ? all : a->col_count),
-                                     work->stream);
-    if (status)
-        return status;
+    const tg_status entered =
+        tgi_dist_enter_wire(work->grid, &work->device,
+                            work->start + pitch * (is_along ? all : a->col_count), work->stream);
+    if (entered)
+        return entered;
     tg_matrix gathered = *a;
     gathered.data = tgi_tensor_find_buffer(work, work->start);
     gathered.row_count = all;
     gathered.row_stride = is_along ? pitch / bytes : 1;
     gathered.col_stride = is_along ? 1 : pitch / bytes;
-    send_rows(work, pitch);
-    status = multiply_gathered(work, &gathered, is_whole);
+    if (!status) {
+        send_rows(work, pitch, is_whole);
+        status = multiply_gathered(work, &gathered, is_whole);
+    }
     work->counts.bytes_received = (all - a->row_count) * a->col_count * bytes;
     return tgi_dist_leave_wire(work->grid, status, work->stream, 0);
 }
@@ -142,7 +147,8 @@ tg_status tg_dist_all_gather_multiply(const tg_dist_grid *grid, tg_context *cont
     tg_status status = tgi_tensor_read(&work, problem, counts);
     if (!status)
         status = check_gather(&work.problem, &mine);
-    status = tgi_tensor_exchange(&work, status, &mine);
+    mine.status = status;
+    status = tgi_tensor_exchange(&work, mine);
     if (!status)
         status = run_gather(&work);
     return tgi_tensor_finish(&work, status, counts);

@@ -1,7 +1,5 @@
 #include "dist_tensor.h"
 
-#include <stdlib.h>
-
 static tg_matrix find_op_a(const tg_problem *problem)
 {
     tg_matrix a = problem->a;
@@ -42,22 +40,20 @@ tg_status tgi_tensor_read(tgi_tensor_work *work, const tg_problem *problem,
     return TG_STATUS_OK;
 }
 
-/* Exchanges the shapes. Collective: returns OK on all ranks or on none. */
-tg_status tgi_tensor_exchange(tgi_tensor_work *work, tg_status status, const tgi_tensor_shape *mine)
+_Static_assert(sizeof(tgi_tensor_shape) == TGI_DIST_RANK_VALUES * sizeof(int64_t),
+               "a grid has room for the shapes of its ranks");
+
+tg_status tgi_tensor_exchange(tgi_tensor_work *work, tgi_tensor_shape mine)
 {
-    const size_t count = (size_t)work->rank_count;
     int is_along = 1, is_across = 1;
-    work->shapes = calloc(count, sizeof *work->shapes);
-    work->rows = calloc(count + 1, sizeof *work->rows);
-    if (!status && (!work->shapes || !work->rows))
-        status =
-            tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY, "no memory for the shapes of %zu ranks", count);
-    status = tgi_dist_agree(work->grid, status);
-    if (!status)
-        status = tgi_dist_check_mpi(MPI_Allgather(mine, sizeof *mine, MPI_BYTE, work->shapes,
-                                                  sizeof *mine, MPI_BYTE, work->grid->comm));
+    tg_status status = tgi_dist_check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, work->shapes,
+                                                        sizeof mine, MPI_BYTE, work->grid->comm));
+    for (int i = 0; i < work->rank_count && !status; i++)
+        if (work->shapes[i].status)
+            return tgi_dist_agree(work->grid, (tg_status)mine.status);
     for (int i = 0; i < work->rank_count && !status; i++) {
-        const tgi_tensor_shape *first = &work->shapes[0], *other = &work->shapes[i];
+        const tgi_tensor_shape *first = &work->shapes[0];
+        tgi_tensor_shape *other = &work->shapes[i];
         const char *differing = other->width != first->width ? "the width of what is sent"
                                 : other->type != first->type ? "the type of what is sent"
                                                              : NULL;
@@ -65,7 +61,8 @@ tg_status tgi_tensor_exchange(tgi_tensor_work *work, tg_status status, const tgi
             status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
                                    "%s is not the same on ranks 0 and %d; pass one value on all",
                                    differing, i);
-        work->rows[i + 1] = work->rows[i] + other->rows;
+        other->first = work->row_count;
+        work->row_count += other->rows;
         is_along &= other->is_along != 0;
         is_across &= other->is_across != 0;
     }
@@ -130,10 +127,8 @@ char *tgi_tensor_find_buffer(const tgi_tensor_work *work, int64_t place)
     return (char *)(uintptr_t)(work->grid->wire->buffers[work->grid->rank] + (uint64_t)place);
 }
 
-tg_status tgi_tensor_finish(tgi_tensor_work *work, tg_status status, tg_dist_counts *counts)
+tg_status tgi_tensor_finish(const tgi_tensor_work *work, tg_status status, tg_dist_counts *counts)
 {
-    free(work->shapes);
-    free(work->rows);
     if (!status && counts) {
         counts->bytes_sent = work->counts.bytes_sent;
         counts->bytes_received = work->counts.bytes_received;
@@ -141,11 +136,18 @@ tg_status tgi_tensor_finish(tgi_tensor_work *work, tg_status status, tg_dist_cou
     return status;
 }
 
+double tgi_tensor_predict_link(int64_t bytes)
+{
+    static const double bytes_per_s = 3e11, latency_s = 1e-5;
+    return latency_s + (double)bytes / bytes_per_s;
+}
+
 tgi_tensor_work tgi_tensor_begin(const tg_dist_grid *grid, tg_context *context, void *stream)
 {
     return (tgi_tensor_work){.grid = grid,
                              .context = context,
                              .stream = stream,
+                             .shapes = (tgi_tensor_shape *)grid->values,
                              .rank_count = grid->row_count * grid->col_count,
                              .start = tgi_dist_find_buffer_start(grid)};
 }

@@ -7,8 +7,11 @@
 
 /* What every rank tells the others of its rows of the dealt matrix, A or D. */
 typedef struct tgi_tensor_shape {
+    int64_t status; /* what the checks of the rank gave */
     int64_t rows, width, type;
     int64_t is_along, is_across; /* lines to send can be rows; they can be columns */
+    int64_t is_whole;            /* the rank prefers one product of all rows */
+    int64_t first;               /* the rank's first row; each rank finds it */
 } tgi_tensor_shape;
 
 /* A tensor-parallel product on this rank. */
@@ -19,7 +22,7 @@ typedef struct tgi_tensor_work {
     void *stream;
     tg_device_info device;
     tgi_tensor_shape *shapes; /* of all ranks */
-    int64_t *rows;            /* the first row of each rank; behind them, the number of all rows */
+    int64_t row_count;        /* rows of all ranks */
     int rank_count;
     int is_along;  /* lines to send are rows on all ranks; else they are columns */
     int64_t start; /* bytes of a buffer before what a call uses */
@@ -32,10 +35,8 @@ tgi_tensor_work tgi_tensor_begin(const tg_dist_grid *grid, tg_context *context, 
 tg_status tgi_tensor_read(tgi_tensor_work *work, const tg_problem *problem,
                           const tg_dist_counts *counts);
 
-/* Exchanges the shapes, where `status` is what this rank's checks gave. Collective: returns OK on
- * all ranks or on none. */
-tg_status tgi_tensor_exchange(tgi_tensor_work *work, tg_status status,
-                              const tgi_tensor_shape *mine);
+/* Exchanges the shapes. Collective: returns OK on all ranks or on none. */
+tg_status tgi_tensor_exchange(tgi_tensor_work *work, tgi_tensor_shape mine);
 
 /* Returns the problem of some rows of `whole`, from `row` on. `a` is the first of these rows of A,
  * which lies as that of `whole` does. */
@@ -53,7 +54,10 @@ tg_status tgi_tensor_multiply(const tgi_tensor_work *work, const tg_problem *pro
 /* Returns a place in this rank's buffer. */
 char *tgi_tensor_find_buffer(const tgi_tensor_work *work, int64_t place);
 
-/* Frees what the call made and sets the caller's counts. Returns `status`. */
-tg_status tgi_tensor_finish(tgi_tensor_work *work, tg_status status, tg_dist_counts *counts);
+/* Sets the caller's counts. Returns `status`. */
+tg_status tgi_tensor_finish(const tgi_tensor_work *work, tg_status status, tg_dist_counts *counts);
+
+/* Returns the predicted seconds until so many bytes are at another rank. */
+double tgi_tensor_predict_link(int64_t bytes);
 
 #endif

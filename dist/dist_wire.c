@@ -250,19 +250,23 @@ tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *de
     return TG_STATUS_OK;
 }
 
-void tgi_dist_put(tgi_dist_wire *wire, int to, const tgi_dist_piece *piece)
+void tgi_dist_copy(tgi_dist_wire *wire, void *base, const tgi_dist_piece *piece, void *stream)
 {
     const tgi_driver_copy copy = {.from_type = TGI_CUDA_MEMORY_UNIFIED,
                                   .from = (uint64_t)(uintptr_t)piece->from,
                                   .from_pitch = (size_t)piece->from_pitch,
                                   .to_type = TGI_CUDA_MEMORY_UNIFIED,
-                                  .to = wire->buffers[to] + (uint64_t)piece->to,
+                                  .to = (uint64_t)(uintptr_t)base + (uint64_t)piece->to,
                                   .to_pitch = (size_t)piece->to_pitch,
                                   .line_bytes = (size_t)piece->line_bytes,
                                   .line_count = (size_t)piece->line_count};
     if (!wire->status && piece->line_bytes && piece->line_count)
-        note(wire, wire->driver->copy_lines(&copy, wire->copies),
-             "a copy to another rank's GPU does not start");
+        note(wire, wire->driver->copy_lines(&copy, stream), "a copy between GPUs does not start");
+}
+
+void tgi_dist_put(tgi_dist_wire *wire, int to, const tgi_dist_piece *piece)
+{
+    tgi_dist_copy(wire, (void *)(uintptr_t)wire->buffers[to], piece, wire->copies);
 }
 
 void tgi_dist_follow(tgi_dist_wire *wire, void *stream)
@@ -336,7 +340,8 @@ tg_status tgi_dist_leave_wire(const tg_dist_grid *grid, tg_status status, void *
     for (int i = 0; i < wire->rank_count; i++)
         if (i != wire->rank && !wire->status)
             note(wire,
-                 driver->write_word(stream, find_word(wire, i, wire->rank, 1), wire->call_count, 0),
+                 driver->write_word(stream, find_word(wire, i, wire->rank, 1), wire->call_count,
+                                    TGI_CUDA_WRITE_WITHOUT_FENCE),
                  "a word in another rank's memory is not written");
     if (!wire->status)
         note(wire, driver->record_event(wire->event, wire->copies), "an event is not recorded");

@@ -33,7 +33,7 @@ struct tgi_dist_wire {
 typedef struct tgi_dist_piece {
     const void *from;
     int64_t from_pitch;
-    int64_t to; /* bytes from the beginning of the rank's buffer */
+    int64_t to; /* bytes from the beginning of the rank's buffer, or of another place */
     int64_t to_pitch;
     int64_t line_bytes, line_count;
 } tgi_dist_piece;
@@ -50,9 +50,12 @@ int64_t tgi_dist_find_buffer_start(const tg_dist_grid *grid);
 tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *device, int64_t bytes,
                               void *stream);
 
-/* Puts a piece on its way to a rank, which may be this one. This function and the next three keep
+/* Puts a piece on its way to a rank, which may be this one. This function and the next four keep
  * the first failure, after which they do nothing; tgi_dist_leave_wire returns it. */
 void tgi_dist_put(tgi_dist_wire *wire, int to, const tgi_dist_piece *piece);
+
+/* Copies a piece in `stream`, to memory that begins at `base`. */
+void tgi_dist_copy(tgi_dist_wire *wire, void *base, const tgi_dist_piece *piece, void *stream);
 
 /* What is put from now on waits for the work of `stream` so far. */
 void tgi_dist_follow(tgi_dist_wire *wire, void *stream);

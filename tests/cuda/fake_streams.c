@@ -116,13 +116,14 @@ static void finish_stream_up_to(int64_t last)
     }
 }
 
-/* Does the work that waits for nothing, behind earlier work that is done, of all streams or of
- * `only`. */
+/* Does the work that waits for nothing, behind earlier work that is done, of all streams, or of
+ * `only` and the records of events. */
 static void do_what_is_ready(const void *only)
 {
     for (int64_t i = 0; i < queue.count; i++) {
         work *item = &queue.items[i];
-        int is_ready = !item->is_done && !item->is_running && (!only || item->stream == only);
+        int is_ready = !item->is_done && !item->is_running &&
+                       (!only || item->stream == only || item->kind == WORK_RECORD);
         if (item->kind == WORK_WAIT)
             is_ready &= item->event->completed >= item->number;
         else if (item->kind == WORK_WAIT_FOR_WORD)
@@ -258,9 +259,12 @@ int cuMemcpy2DAsync_v2(const fake_copy *copy, void *stream)
 int cuStreamWriteValue32_v2(void *stream, uint64_t word, uint32_t value, unsigned flags)
 {
     RETURN_FAILURE();
-    (void)flags;
-    return put((work){
+    put((work){
         .kind = WORK_WRITE_WORD, .stream = stream, .to = (void *)(uintptr_t)word, .number = value});
+    /* A word without a fence belongs to no copy. */
+    if (fake_get_driver()->is_deferred == 2 && flags == 0)
+        do_what_is_ready(stream);
+    return 0;
 }
 
 int cuStreamWaitValue32_v2(void *stream, uint64_t word, uint32_t value, unsigned flags)

@@ -1,17 +1,19 @@
 /* Tensor-parallel products on the ranks that mpirun starts, with GPUs of the tests' driver or of
  * this machine.
  * usage: test_tensor gather|scatter|faults fake|cuda */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "distributed_case.h"
 #include "rank_gpu.h"
+#include "tensor_part.h"
 
 enum { RANKS_MAX = 8 };
 
 static int rank, rank_count, failures;
+static int whole_count, several_count; /* calls that launched one product, and more */
 static tg_context *context;
 static tg_dist_grid *grid;
 
@@ -24,89 +26,77 @@ static void expect(int is_true, const char *what, int64_t number)
             tg_dist_get_error_detail());
 }
 
-/* A matrix of which this rank has the rows from first_row on, or the columns from first_col on. */
-typedef struct part {
-    tg_matrix matrix;
-    int64_t first_row, first_col, bytes;
-} part;
-
-/* Makes the part, row-major or column-major with gaps, and fills it by the formula of `which`. */
-static part make_part(tg_type type, int64_t rows, int64_t cols, int64_t first_row,
-                      int64_t first_col, char which, int is_col_major, int64_t gap)
-{
-    part made = {.matrix = tg_make_matrix(type, NULL, rows, cols),
-                 .first_row = first_row,
-                 .first_col = first_col};
-    made.matrix.row_stride = is_col_major ? 1 : cols + gap;
-    made.matrix.col_stride = is_col_major ? rows + gap : 1;
-    made.bytes = ((rows + gap) * (cols + gap) + 8) * 8;
-    made.matrix.data = malloc((size_t)made.bytes);
-    if (!made.matrix.data)
-        abort();
-    memset(made.matrix.data, POISON, (size_t)made.bytes);
-    for (int64_t i = 0; i < rows && which; i++)
-        for (int64_t j = 0; j < cols; j++)
-            check_set_element(type, made.matrix.data,
-                              i * made.matrix.row_stride + j * made.matrix.col_stride,
-                              get_case_element(type, which, first_row + i, first_col + j));
-    return made;
-}
-
-/* Returns 1 if D is alpha A B within the bound, where A and B are those of `terms` ranks from
- * first_term on, and if nothing beside D's rows was written. */
-static int is_right(const part *d, const int64_t *k_counts, int first_term, int terms, double alpha)
-{
-    const tg_matrix *m = &d->matrix;
-    for (int64_t i = 0; i < m->row_count; i++) {
-        for (int64_t j = 0; j < m->row_stride; j++) {
-            const double got = check_get_element(m->type, m->data, i * m->row_stride + j);
-            long double exact = 0, magnitude = 0;
-            int64_t k_count = 0;
-            if (j >= m->col_count) {
-                const unsigned char *byte = (const unsigned char *)m->data +
-                                            (i * m->row_stride + j) * tg_get_type_bytes(m->type);
-                if (*byte != POISON)
-                    return 0;
-                continue;
-            }
-            for (int term = first_term; term < first_term + terms; term++) {
-                for (int64_t k = 0; k < k_counts[term]; k++) {
-                    const long double product =
-                        (long double)get_case_element(m->type, terms > 1 ? (char)('a' + term) : 'a',
-                                                      d->first_row + i, k) *
-                        get_case_element(m->type, (char)('A' + term), k, d->first_col + j);
-                    exact += alpha * product;
-                    magnitude += fabsl(alpha * product);
-                }
-                k_count += k_counts[term];
-            }
-            const double unit = m->type == TG_TYPE_FP64 ? 0x1p-53 : 0x1p-24;
-            if (!(fabsl(got - exact) <= (k_count + 3 + terms) * unit * magnitude))
-                return 0;
-        }
-    }
-    return 1;
-}
-
 typedef tg_status tensor_product(const tg_dist_grid *grid, tg_context *context,
                                  const tg_problem *problem, void *stream, tg_dist_counts *counts);
 
-/* Multiplies copies of the parts on the GPU, and frees A and B. */
-static void run_product(tensor_product *product, tg_problem problem, const part *a, const part *b,
-                        const part *d, tg_dist_counts *counts, int64_t number)
+/* Notes in which way the fake's GPU multiplied. */
+static void note_kernels(const char *kernels)
 {
-    problem.a.data = move_to_gpu(context, a->matrix.data, a->bytes);
+    const char *comma = strchr(kernels, ',');
+    const int is_sum = strstr(kernels, "scale") != NULL;
+    whole_count += comma && (is_sum || !comma[1]);
+    several_count += comma && comma[1] && !is_sum;
+}
+
+/* Does what must not change a product that is in the stream: writes its A, or multiplies another
+ * one, while the other ranks have not yet begun. */
+static void disturb(tensor_product *product, const tg_problem *problem, const tg_problem *next,
+                    const tensor_part *a, int64_t number)
+{
+    if (number % 2) {
+        expect(product(grid, context, next, NULL, NULL) == TG_STATUS_OK, "next", number);
+        if (rank)
+            usleep(3000);
+    } else {
+        expect(tg_copy_to_device(context, problem->a.data, a->poison, a->bytes) == TG_STATUS_OK,
+               "copy", number);
+    }
+}
+
+/* Puts a copy of a matrix in the GPU's memory into the stream: D = C, without a product. */
+static void copy_in_stream(const tensor_part *a, void *source, void *target)
+{
+    tg_problem copy =
+        tg_make_problem(tg_make_matrix(a->matrix.type, NULL, a->matrix.row_count, 0),
+                        tg_make_matrix(a->matrix.type, NULL, 0, a->matrix.col_count), a->matrix);
+    copy.c.data = source;
+    copy.d.data = target;
+    copy.beta = 1;
+    expect(tg_multiply(context, &copy) == TG_STATUS_OK, "copy", 0);
+}
+
+/* Multiplies copies of the parts on the GPU, and frees A and B. */
+static void run_product(tensor_product *product, tg_problem problem, const tensor_part *a,
+                        const tensor_part *b, const tensor_part *d, tg_dist_counts *counts,
+                        int64_t number)
+{
+    void *source = move_to_gpu(context, a->matrix.data, a->bytes);
+    expect(tg_allocate_memory(context, a->bytes, &problem.a.data) == TG_STATUS_OK, "A", number);
     problem.b.data = move_to_gpu(context, b->matrix.data, b->bytes);
     problem.c.data = problem.d.data = move_to_gpu(context, d->matrix.data, d->bytes);
-    if (reach_fake_gpu())
-        reach_fake_gpu()->is_deferred = number % 4 < 2 ? 0 : 2;
+    tg_problem next = problem;
+    next.a.data = move_to_gpu(context, a->poison, a->bytes);
+    next.c.data = next.d.data = move_to_gpu(context, d->matrix.data, d->bytes);
+    fake_driver *fake = reach_fake_gpu();
+    if (fake) {
+        fake->is_deferred = (int)(number / 2 % 3);
+    }
+    copy_in_stream(a, source, problem.a.data);
+    if (fake)
+        fake->kernels[0] = '\0';
     expect(product(grid, context, &problem, NULL, counts) == TG_STATUS_OK, "product", number);
+    disturb(product, &problem, &next, a, number);
     expect(tg_synchronize(context, NULL) == TG_STATUS_OK, "end", number);
+    if (fake && number % 2 == 0)
+        note_kernels(fake->kernels);
     move_from_gpu(context, d->matrix.data, problem.d.data, d->bytes);
+    tg_release_memory(context, source);
+    tg_release_memory(context, next.a.data);
+    tg_release_memory(context, next.d.data);
     tg_release_memory(context, problem.a.data);
     tg_release_memory(context, problem.b.data);
-    free(a->matrix.data);
-    free(b->matrix.data);
+    free_tensor_part(a);
+    free_tensor_part(b);
 }
 
 static void expect_counts(const tg_dist_counts *counts, int64_t sent, int64_t number)
@@ -147,10 +137,10 @@ static void test_gather(void)
         const int is_col_major = (int)draw_number(&state, 0, 1);
         for (int j = 0; j < rank_count; j++)
             k_counts[j] = k;
-        const part a = make_part(type, rows[rank], k, sum_before(rows, rank), 0, 'a', is_col_major,
-                                 draw_number(&state, 0, 5));
-        const part b = make_part(type, k, n, 0, 0, (char)('A' + rank), 0, 0);
-        const part d = make_part(type, all, n, 0, 0, 0, 0, 3);
+        const tensor_part a = make_tensor_part(type, rows[rank], k, sum_before(rows, rank), 0, 'a',
+                                               is_col_major, draw_number(&state, 0, 5));
+        const tensor_part b = make_tensor_part(type, k, n, 0, 0, (char)('A' + rank), 0, 0);
+        const tensor_part d = make_tensor_part(type, all, n, 0, 0, 0, 0, 3);
         tg_problem problem = tg_make_problem(a.matrix, b.matrix, d.matrix);
         if (i % 3 == 0) { /* A is passed as the transpose of its transpose */
             problem.op_a = TG_OPERATION_TRANSPOSE;
@@ -162,9 +152,9 @@ static void test_gather(void)
         problem.alpha = 0.5;
         tg_dist_counts counts = {.struct_bytes = sizeof counts};
         run_product(tg_dist_all_gather_multiply, problem, &a, &b, &d, &counts, i);
-        expect(is_right(&d, k_counts, rank, 1, 0.5), "result", i);
+        expect(is_tensor_right(&d, k_counts, rank, 1, 0.5), "result", i);
         expect_counts(&counts, rows[rank] * k * tg_get_type_bytes(type) * (rank_count - 1), i);
-        free(d.matrix.data);
+        free_tensor_part(&d);
     }
 }
 
@@ -180,17 +170,18 @@ static void test_scatter(void)
         for (int j = 0; j < rank_count; j++)
             k_counts[j] = draw_number(&state, 0, 20);
         const int64_t k = k_counts[rank];
-        const part a =
-            make_part(type, all, k, 0, 0, (char)('a' + rank), (int)draw_number(&state, 0, 1), 2);
-        const part b = make_part(type, k, n, 0, 0, (char)('A' + rank), rank % 2, 1);
-        const part d = make_part(type, rows[rank], n, sum_before(rows, rank), 0, 0, 0, rank % 3);
+        const tensor_part a = make_tensor_part(type, all, k, 0, 0, (char)('a' + rank),
+                                               (int)draw_number(&state, 0, 1), 2);
+        const tensor_part b = make_tensor_part(type, k, n, 0, 0, (char)('A' + rank), rank % 2, 1);
+        const tensor_part d =
+            make_tensor_part(type, rows[rank], n, sum_before(rows, rank), 0, 0, 0, rank % 3);
         tg_problem problem = tg_make_problem(a.matrix, b.matrix, d.matrix);
         problem.alpha = -2;
         tg_dist_counts counts = {.struct_bytes = sizeof counts};
         run_product(tg_dist_multiply_reduce_scatter, problem, &a, &b, &d, &counts, i);
-        expect(is_right(&d, k_counts, 0, rank_count, -2), "result", i);
+        expect(is_tensor_right(&d, k_counts, 0, rank_count, -2), "result", i);
         expect_counts(&counts, (all - rows[rank]) * n * tg_get_type_bytes(type), i);
-        free(d.matrix.data);
+        free_tensor_part(&d);
     }
 }
 
@@ -296,7 +287,6 @@ static void test_failures(small_product *made)
         tg_status status = TG_STATUS_DEVICE_FAILURE;
         for (int call = 1; status; call += 1 + call / 4) {
             fake_driver *fake = reach_fake_gpu();
-            fake->is_deferred = 2;
             tg_dist_destroy_grid(grid);
             expect(tg_dist_create_grid(MPI_COMM_WORLD, 1, rank_count, &grid) == 0, "grid", call);
             if (rank == 1) {
@@ -324,6 +314,7 @@ static void test_faults(void)
 {
     static small_product made;
     make_small(&made);
+    reach_fake_gpu()->is_deferred = 2; /* a rank may wait for one that has failed */
     test_refusals(&made);
     test_failures(&made);
 }
@@ -347,6 +338,8 @@ int main(int argc, char **argv)
         }
     }
     expect(run_count == 1, "usage: see the first lines of test_tensor.c", 0);
+    if (argc == 3 && strcmp(argv[1], "faults") && reach_fake_gpu() && rank_count > 1)
+        expect(whole_count > 0 && several_count > 0, "both ways to multiply", whole_count);
     tg_dist_destroy_grid(grid);
     tg_destroy_context(context);
     if (reach_fake_gpu()) {
