@@ -121,7 +121,8 @@ static tg_status predict_chunks(const tgi_tensor_work *work, int64_t row_count, 
  * faster than one of each rank's rows, which adds them itself. The ranks are taken to be alike. */
 static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
 {
-    static const double memory_bytes_per_s = 2e12, launch_s = 5e-6;
+    /* Estimates of a sum of two runs. */
+    static const double memory_bytes_per_s = 2e12, element_s = 1e-11, launch_s = 5e-6;
     const int64_t all = work->problem.a.row_count, rows = all / work->rank_count;
     const int64_t bytes =
         rows * work->problem.d.col_count * tg_get_type_bytes(work->problem.d.type);
@@ -131,7 +132,8 @@ static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
     if (!status)
         status = predict_chunks(work, rows, &chunks_s);
     whole_s += tgi_tensor_predict_link(bytes * (work->rank_count - 1)) +
-               (work->rank_count - 1) * (launch_s + 3 * (double)bytes / memory_bytes_per_s);
+               (work->rank_count - 1) * (launch_s + 3 * (double)bytes / memory_bytes_per_s +
+                                         element_s * (double)(rows * work->problem.d.col_count));
     *is_whole = whole_s < chunks_s * work->rank_count + tgi_tensor_predict_link(chunk_bytes);
     return status;
 }
@@ -214,11 +216,11 @@ static tg_status add_arrived(tgi_tensor_work *work, const scatter_places *places
         work->counts.bytes_received += mine->rows * places->line_bytes;
     }
     const int is_contiguous = d->row_stride == d->col_count;
-    void *target = is_contiguous ? d->data : own;
+    void *target = is_contiguous ? d->data : sum; /* C may be D, the bias may not */
     if (!status && !work->grid->wire->status)
         status = add(work, sum, own, target);
     if (!is_contiguous) {
-        const tgi_dist_piece piece = {.from = own,
+        const tgi_dist_piece piece = {.from = sum,
                                       .from_pitch = places->line_bytes,
                                       .to_pitch = d->row_stride * tg_get_type_bytes(d->type),
                                       .line_bytes = places->line_bytes,

@@ -340,8 +340,7 @@ tg_status tgi_dist_leave_wire(const tg_dist_grid *grid, tg_status status, void *
     for (int i = 0; i < wire->rank_count; i++)
         if (i != wire->rank && !wire->status)
             note(wire,
-                 driver->write_word(stream, find_word(wire, i, wire->rank, 1), wire->call_count,
-                                    TGI_CUDA_WRITE_WITHOUT_FENCE),
+                 driver->write_word(stream, find_word(wire, i, wire->rank, 1), wire->call_count, 0),
                  "a word in another rank's memory is not written");
     if (!wire->status)
         note(wire, driver->record_event(wire->event, wire->copies), "an event is not recorded");

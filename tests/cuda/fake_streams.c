@@ -259,10 +259,12 @@ int cuMemcpy2DAsync_v2(const fake_copy *copy, void *stream)
 int cuStreamWriteValue32_v2(void *stream, uint64_t word, uint32_t value, unsigned flags)
 {
     RETURN_FAILURE();
+    if (flags) /* as the driver does */
+        return error_invalid_value;
     put((work){
         .kind = WORK_WRITE_WORD, .stream = stream, .to = (void *)(uintptr_t)word, .number = value});
-    /* A word without a fence belongs to no copy. */
-    if (fake_get_driver()->is_deferred == 2 && flags == 0)
+    /* The default stream has products, which are put off. */
+    if (fake_get_driver()->is_deferred == 2 && stream)
         do_what_is_ready(stream);
     return 0;
 }

@@ -56,7 +56,6 @@ enum {
 enum { TGI_CUDA_EVENT_NO_TIMING = 2 };
 enum { TGI_CUDA_MEMORY_UNIFIED = 4 }; /* the address tells whose memory it is */
 enum { TGI_CUDA_SHARE_PEER_ACCESS = 1 };
-enum { TGI_CUDA_WRITE_WITHOUT_FENCE = 1 }; /* earlier writes need not be seen before the word */
 enum { TGI_CUDA_WAIT_AT_LEAST = 0 }; /* for a word that is the value or at most 2^31 - 1 above */
 
 /* These two have the layout of CUDA_MEMCPY2D and CUipcMemHandle. */
