@@ -20,7 +20,8 @@ import unittest
 CHIP = "sm_90a"
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
 # their kernels and chips. They may lessen, not grow. Family mma spills ahead of its products,
-# around the calls of copies by elements. Of the rows of src/kernels/wgmma the largest of family
+# around the calls of copies by elements. Of attention's rows for Hopper the warpgroup that copies
+# spills, and the others in steps at an edge. Of the rows of src/kernels/wgmma the largest of family
 # loose has some, whose warpgroups have fewer registers, in activations for a D of FP32; a row on
 # slices saves a register around a call. Rows of family dot spill around the epilogue.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
@@ -32,6 +33,8 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_bf16x_sm90a_fp32_128x256x32": (8, 8, 0),
                 **{f"cuda_loose_sm90a_{kind}_128x256x64": (120, 116, 124)
                    for kind in ("bf16", "fp16")},
+                **{f"cuda_attend_sm90a_{kind}_{tile}": (128, 176, 224)
+                   for kind in ("bf16", "fp16") for tile in ("192x64", "128x128", "128x256")},
                 "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),

@@ -149,11 +149,11 @@ static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
         blocks == 0
             ? 0
             : launch(s, body, blocks, 32 * row->warps,
-                     tgi_attend_shared_bytes(row->head_size, row->queries, row->keys), text);
+                     tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles),
+                     text);
     if (s->choice.part_count > 1 && findings == 0)
         findings = launch(s, a->type == TG_TYPE_BF16 ? simulated_merge_bf16 : simulated_merge_fp16,
-                          (rows + TGI_ATTEND_MERGE_WARPS - 1) / TGI_ATTEND_MERGE_WARPS,
-                          32 * TGI_ATTEND_MERGE_WARPS, 0, text);
+                          rows, 32 * TGI_ATTEND_MERGE_WARPS, 0, text);
     return findings;
 }
 
