@@ -132,6 +132,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     (void)device;
     *value = attribute == 75   ? capability / 10
              : attribute == 76 ? capability % 10
+             : attribute == 36 ? read_number("FAKE_CUDA_MEMORY_KHZ", values[36])
                                : values[attribute];
     return 0;
 }

@@ -5,10 +5,11 @@
  * If FAKE_CUDA_SHARED is set, other processes can open its memory.
  *
  * At its opening it reads FAKE_CUDA_VERSION (default 99000), FAKE_CUDA_DEVICES (default 2),
- * FAKE_CUDA_CAPABILITY (default 90) and FAKE_CUDA_INIT, the answer of cuInit (default 0). At each
- * cuEventElapsedTime it reads FAKE_CUDA_ELAPSED_US (default 5000), at each cuPointerGetAttribute
- * FAKE_CUDA_HOST_MEMORY (default 0), a value of has_host_memory. Every call of the function that
- * FAKE_CUDA_FAILING names gives error 999.
+ * FAKE_CUDA_CAPABILITY (default 90), FAKE_CUDA_MEMORY_KHZ, the clock of its memory (default
+ * 3201000), and FAKE_CUDA_INIT, the answer of cuInit (default 0). At each cuEventElapsedTime it
+ * reads FAKE_CUDA_ELAPSED_US (default 5000), at each cuPointerGetAttribute FAKE_CUDA_HOST_MEMORY
+ * (default 0), a value of has_host_memory. Every call of the function that FAKE_CUDA_FAILING names
+ * gives error 999.
  *
  * SPDX-License-Identifier: MIT
  */
