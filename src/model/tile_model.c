@@ -140,24 +140,26 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int is_mma = kernel->math == TGI_MATH_mma;
-    const int kind = is_mma ? 1 : 0;
+    const int kind = !is_mma ? 0 : is_narrow(p->type) ? 1 : 2;
     const double steps = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
-    const double tiles = ceil((double)p->m / kernel->tile_rows) *
-                         ceil((double)p->n / kernel->tile_cols) * (double)p->batch_count;
-    /* Finding and storing a tile takes as long as some steps of k. */
-    const double macs =
-        tiles * kernel->tile_rows * kernel->tile_cols * (steps + f->batch_tile_steps[kind]);
-    double compute_s =
-        macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz * gpu->sm_count);
     const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio : 1.0;
-    double memory_s = tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
-    /* The workers of a block, threads or warps, form the tiles of a stage in turn. */
+    /* Finding and storing a tile takes as long as some steps of k. */
+    const double tile_steps = (steps + f->batch_tile_steps[kind]) * ratio;
+    const double macs = work->tile_count * kernel->tile_rows * kernel->tile_cols * tile_steps;
+    const double compute_s =
+        macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz);
+    /* The workers of a block, threads or warps, form the tiles of a group in turn. */
     const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
     const double turns = ceil(work->tile_count / workers);
-    const double rounds = ceil(work->block_count / ((double)gpu->sm_count * work->blocks_per_sm));
-    const double turn_s = (steps + f->batch_tile_steps[kind]) * f->batch_step_s[kind] * ratio;
-    double latency_s = rounds * (f->batch_stage_s + turns * turn_s);
-    return f->launch_s + f->batch_s + fmax(fmax(compute_s * ratio, memory_s), latency_s);
+    const double latency_s = f->batch_stage_s + turns * tile_steps * f->batch_step_s[kind];
+    const double slots = (double)gpu->sm_count * work->blocks_per_sm;
+    const double rounds = floor(work->block_count / slots);
+    const double rest = ceil((work->block_count - rounds * slots) / gpu->sm_count);
+    const double seconds = rounds * fmax(latency_s, work->blocks_per_sm * compute_s) +
+                           (rest > 0.0 ? fmax(latency_s, rest * compute_s) : 0.0);
+    const double memory_s =
+        tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
+    return f->launch_s + f->batch_s + fmax(seconds, memory_s);
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,

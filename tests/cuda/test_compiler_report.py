@@ -25,8 +25,6 @@ CHIP = "sm_90a"
 # loose has some, whose warpgroups have fewer registers, in activations for a D of FP32; a row on
 # slices saves a register around a call. Rows of family dot spill around the epilogue.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
-                "cuda_batch_sm80_fp32_4x4x4": (16, 16, 24),
-                "cuda_batch_sm80_fp64_4x4x2": (32, 36, 56),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),
