@@ -25,7 +25,14 @@ static tg_status check(const tgi_dist_wire *wire, int error, const char *what)
     return error ? tgi_driver_fail(wire->driver, error, what) : TG_STATUS_OK;
 }
 
-/* Opens the driver and makes what the wire needs of its GPU. */
+/* Makes the GPU's context current, and keeps the caller's. Returns the driver's error. */
+static int switch_to_gpu(tgi_dist_wire *wire)
+{
+    const int error = wire->driver->get_current(&wire->caller);
+    return error ? error : wire->driver->set_current(wire->gpu);
+}
+
+/* Opens the driver and makes what the wire needs of its GPU, whose context is then current. */
 static tg_status open_gpu(tgi_dist_wire *wire, const tg_device_info *device)
 {
     tg_status status;
@@ -39,9 +46,7 @@ static tg_status open_gpu(tgi_dist_wire *wire, const tg_device_info *device)
     if (!error)
         error = driver->retain_context(&wire->gpu, wire->device);
     if (!error)
-        error = driver->get_current(&wire->caller);
-    if (!error)
-        error = driver->set_current(wire->gpu);
+        error = switch_to_gpu(wire);
     if (!error)
         error = driver->create_stream(&wire->copies, TGI_CUDA_STREAM_NON_BLOCKING);
     if (!error)
@@ -155,30 +160,8 @@ static tg_status grow(const tg_dist_grid *grid, tgi_dist_wire *wire, int64_t byt
     return status;
 }
 
-static tg_status open_wire(const tg_dist_grid *grid, tgi_dist_wire *wire,
-                           const tg_device_info *device)
-{
-    const size_t count = (size_t)grid->row_count * (size_t)grid->col_count;
-    *wire = (tgi_dist_wire){.comm = grid->comm,
-                            .window = MPI_WIN_NULL,
-                            .rank = grid->rank,
-                            .rank_count = (int)count,
-                            .buffers = calloc(count, sizeof *wire->buffers),
-                            .sent = calloc(count, sizeof *wire->sent),
-                            .awaited = calloc(count, sizeof *wire->awaited)};
-    tg_status status = TG_STATUS_OK;
-    if (!wire->buffers || !wire->sent || !wire->awaited)
-        status =
-            tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY, "no memory for the counts of %zu ranks", count);
-    status = tgi_dist_agree(grid, status ? status : open_gpu(wire, device));
-    if (!status)
-        status = open_faults(grid, wire);
-    if (status)
-        tgi_dist_close_wire(wire);
-    return status;
-}
-
-void tgi_dist_close_wire(tgi_dist_wire *wire)
+/* Releases all that the wire has, and makes the caller's context current. */
+static void release_wire(tgi_dist_wire *wire)
 {
     const tgi_driver *driver = wire->driver;
     if (wire->gpu && !driver->set_current(wire->gpu)) {
@@ -201,6 +184,35 @@ void tgi_dist_close_wire(tgi_dist_wire *wire)
     free(wire->sent);
     free(wire->awaited);
     *wire = (tgi_dist_wire){.driver = NULL};
+}
+
+static tg_status open_wire(const tg_dist_grid *grid, tgi_dist_wire *wire,
+                           const tg_device_info *device)
+{
+    const size_t count = (size_t)grid->row_count * (size_t)grid->col_count;
+    *wire = (tgi_dist_wire){.comm = grid->comm,
+                            .window = MPI_WIN_NULL,
+                            .rank = grid->rank,
+                            .rank_count = (int)count,
+                            .buffers = calloc(count, sizeof *wire->buffers),
+                            .sent = calloc(count, sizeof *wire->sent),
+                            .awaited = calloc(count, sizeof *wire->awaited)};
+    tg_status status = TG_STATUS_OK;
+    if (!wire->buffers || !wire->sent || !wire->awaited)
+        status =
+            tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY, "no memory for the counts of %zu ranks", count);
+    status = tgi_dist_agree(grid, status ? status : open_gpu(wire, device));
+    if (!status)
+        status = open_faults(grid, wire);
+    if (status)
+        release_wire(wire);
+    return status;
+}
+
+void tgi_dist_close_wire(tgi_dist_wire *wire)
+{
+    wire->driver->get_current(&wire->caller);
+    release_wire(wire);
 }
 
 /* Keeps the first failure of a call. */
@@ -226,19 +238,23 @@ tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *de
 {
     tgi_dist_wire *wire = grid->wire;
     tg_status status = TG_STATUS_OK;
-    if (!wire->driver)
+    wire->status = TG_STATUS_OK;
+    if (wire->driver)
+        note(wire, switch_to_gpu(wire), "the GPU's context does not become current");
+    else
         status = open_wire(grid, wire, device);
     if (status)
         return status;
-    wire->status = TG_STATUS_OK;
-    note(wire, wire->driver->get_current(&wire->caller), "no context is current");
-    note(wire, wire->driver->set_current(wire->gpu), "the GPU's context does not become current");
     if (bytes > wire->bytes || wire->is_broken)
         status = grow(grid, wire, bytes > wire->bytes ? bytes : wire->bytes);
     if (status) {
         wire->driver->set_current(wire->caller);
         return status;
     }
+    /* The last call may have used the buffer in another stream. */
+    if (!wire->status)
+        note(wire, wire->driver->make_stream_wait(stream, wire->event, 0),
+             "a stream cannot wait for an event");
     tgi_dist_follow(wire, stream);
     for (int i = 0; i < wire->rank_count; i++)
         if (i != wire->rank && wire->call_count && !wire->status)

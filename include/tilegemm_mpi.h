@@ -132,12 +132,14 @@ TG_API tg_status tg_dist_predict_counts(const tg_dist_grid *grid, const tg_dist_
  * this rank, with pointers to memory of its GPU and a batch of one. The rows of one of its matrices
  * are those of all ranks, one rank's behind the other's, as many of each as it passes; 0 are
  * allowed. The calls only put work into `stream`, of this rank's GPU, as tg_execute_plan does; they
- * wait for the other ranks' calls, not for their GPUs. Messages and products overlap where that is
- * faster. `counts` may be NULL. Collective. Errors: those of tg_multiply, and UNSUPPORTED. */
+ * wait for the other ranks' calls, not for their GPUs. The work follows that of the grid's last
+ * call, whichever stream that took. Messages and products overlap where that is faster. `counts`
+ * may be NULL. Collective. Errors: those of tg_multiply, and UNSUPPORTED. */
 
 /* D = op(A) op(B), where problem->a is this rank's rows of op(A), and D has those of all ranks. B,
- * D and the epilogue are the rank's own: columns of a larger product, usually. The rows of op(A),
- * or its columns, are contiguous, on all ranks the same ones. */
+ * D, the scales and the epilogue are the rank's own: columns of a larger product, usually. Scales
+ * of A are those of all rows. The rows of op(A), or its columns, are contiguous, on all ranks the
+ * same ones. */
 TG_API tg_status tg_dist_all_gather_multiply(const tg_dist_grid *grid, tg_context *context,
                                              const tg_problem *problem, void *stream,
                                              tg_dist_counts *counts);
