@@ -18,7 +18,7 @@ static tg_status check_gather(const tg_problem *problem, tgi_tensor_shape *mine)
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "a is %lld x %lld; pass sizes >= 0",
                              (long long)a->row_count, (long long)a->col_count);
     if (mine->is_along || mine->is_across)
-        return TG_STATUS_OK;
+        return tgi_tensor_check_data(a, "a");
     return tgi_dist_fail(TG_STATUS_UNSUPPORTED,
                          "op(a) has strides %lld and %lld; pass one whose rows or columns are "
                          "contiguous and do not overlap",

@@ -27,7 +27,8 @@ static tg_status check_scatter(const tg_problem *problem, tgi_tensor_shape *mine
         return tgi_dist_fail(TG_STATUS_UNSUPPORTED,
                              "d has strides %lld and %lld; pass one whose rows are contiguous",
                              (long long)d->row_stride, (long long)d->col_stride);
-    return TG_STATUS_OK;
+    const tg_status status = tgi_tensor_check_data(d, "d");
+    return status || problem->alpha == 0 ? status : tgi_tensor_check_data(&problem->a, "a");
 }
 
 /* Rows of a rank from this number on go in two chunks. One is sent while the other is formed. */

@@ -34,10 +34,23 @@ tg_status tgi_tensor_read(tgi_tensor_work *work, const tg_problem *problem,
     work->problem = *problem;
     work->problem.a = find_op_a(problem);
     work->problem.op_a = TG_OPERATION_NONE;
+    if (problem->op_a != TG_OPERATION_NONE && problem->op_a != TG_OPERATION_TRANSPOSE)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                             "op_a is %d; pass TG_OPERATION_NONE or TG_OPERATION_TRANSPOSE",
+                             (int)problem->op_a);
     if (problem->batch_count != 1)
         return tgi_dist_fail(TG_STATUS_UNSUPPORTED, "batch_count is %lld; pass 1",
                              (long long)problem->batch_count);
     return TG_STATUS_OK;
+}
+
+tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name)
+{
+    if (matrix->data || matrix->row_count <= 0 || matrix->col_count <= 0)
+        return TG_STATUS_OK;
+    return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                         "%s is NULL; pass this rank's %lld x %lld elements", name,
+                         (long long)matrix->row_count, (long long)matrix->col_count);
 }
 
 _Static_assert(sizeof(tgi_tensor_shape) == TGI_DIST_RANK_VALUES * sizeof(int64_t),

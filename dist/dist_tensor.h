@@ -35,6 +35,9 @@ tgi_tensor_work tgi_tensor_begin(const tg_dist_grid *grid, tg_context *context, 
 tg_status tgi_tensor_read(tgi_tensor_work *work, const tg_problem *problem,
                           const tg_dist_counts *counts);
 
+/* Returns INVALID_ARGUMENT if a matrix that has elements has no data. */
+tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name);
+
 /* Exchanges the shapes. Collective: returns OK on all ranks or on none. */
 tg_status tgi_tensor_exchange(tgi_tensor_work *work, tgi_tensor_shape mine);
 

@@ -243,6 +243,18 @@ static void test_refusals(small_product *made)
     problem = gather;
     problem.batch_count = 2;
     expect_refusal(GATHER(context), TG_STATUS_UNSUPPORTED, "batch_count is 2");
+    problem = gather;
+    problem.op_a = (tg_operation)(rank == 1 ? 7 : TG_OPERATION_NONE);
+    expect_refusal(GATHER(context), TG_STATUS_INVALID_ARGUMENT, "op_a is 7");
+    problem = gather;
+    problem.a.data = rank == 1 ? NULL : gather.a.data;
+    expect_refusal(GATHER(context), TG_STATUS_INVALID_ARGUMENT, "a is NULL");
+    problem = scatter;
+    problem.a.data = rank == 1 ? NULL : scatter.a.data;
+    expect_refusal(SCATTER(), TG_STATUS_INVALID_ARGUMENT, "a is NULL");
+    problem = scatter;
+    problem.d.data = problem.c.data = rank == 1 ? NULL : scatter.d.data;
+    expect_refusal(SCATTER(), TG_STATUS_INVALID_ARGUMENT, "d is NULL");
     problem = scatter;
     problem.beta = rank == 1;
     expect_refusal(SCATTER(), TG_STATUS_UNSUPPORTED, "beta, bias and activation");
