@@ -2,8 +2,6 @@
  * others', unless one product of all rows is faster. */
 #include "dist_tensor.h"
 
-enum { PLACE_BYTES = 256 };
-
 static tg_status check_gather(const tg_problem *problem, tgi_tensor_shape *mine)
 {
     const tg_matrix *a = &problem->a;
@@ -109,7 +107,7 @@ static tg_status run_gather(tgi_tensor_work *work)
     const int64_t bytes = tg_get_type_bytes(a->type);
     const int is_along = work->is_along;
     const int64_t line_bytes = (is_along ? a->col_count : all) * bytes;
-    const int64_t pitch = (line_bytes + PLACE_BYTES - 1) / PLACE_BYTES * PLACE_BYTES;
+    const int64_t pitch = tgi_dist_round_up(line_bytes);
     int is_whole = 0;
     tg_status status = TG_STATUS_OK;
     if (work->problem.d.row_count != all)

@@ -5,8 +5,7 @@
 
 enum {
     PIECE_COUNT = 4, /* an eighth of the lines, an eighth, a quarter, a half */
-    PIECE_LINES = 256,
-    PLACE_BYTES = 256
+    PIECE_LINES = 256
 };
 
 /* op(A) or op(B) as it is gathered. */
@@ -29,11 +28,6 @@ static int64_t find_piece_end(const gathered *operand, int count)
     return operand->is_gathered && count < PIECE_COUNT ? end : lines;
 }
 
-static int64_t round_up(int64_t bytes)
-{
-    return (bytes + PLACE_BYTES - 1) / PLACE_BYTES * PLACE_BYTES;
-}
-
 /* Returns the bytes that an operand of the rank with the most lines needs. */
 static int64_t find_most_bytes(const gathered *operand, const tgi_dist_axis *lines)
 {
@@ -46,8 +40,8 @@ static int64_t find_most_bytes(const gathered *operand, const tgi_dist_axis *lin
     const int64_t element_bytes = tg_get_type_bytes(feed->type), k = feed->k_axis.count;
     if (!operand->is_gathered)
         return 0;
-    return feed->is_along_k ? most * round_up(k * element_bytes)
-                            : k * round_up(most * element_bytes);
+    return feed->is_along_k ? most * tgi_dist_round_up(k * element_bytes)
+                            : k * tgi_dist_round_up(most * element_bytes);
 }
 
 /* Describes an operand whose place in the buffers is known; the buffer's address is not yet. */
@@ -62,7 +56,7 @@ static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_f
                      .place = place,
                      .first_rank = is_a ? grid->my_row * grid->col_count : grid->my_col,
                      .rank_step = is_a ? 1 : grid->col_count};
-    made.pitch = round_up((feed->is_along_k ? k : feed->line_count) * element_bytes);
+    made.pitch = tgi_dist_round_up((feed->is_along_k ? k : feed->line_count) * element_bytes);
     int64_t line_stride = feed->line_stride, k_stride = feed->k_stride;
     if (made.is_gathered) {
         line_stride = feed->is_along_k ? made.pitch / element_bytes : 1;

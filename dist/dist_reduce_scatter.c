@@ -32,7 +32,7 @@ static tg_status check_scatter(const tg_problem *problem, tgi_tensor_shape *mine
 }
 
 /* Rows of a rank from this number on go in two chunks. One is sent while the other is formed. */
-enum { CHUNK_ROWS = 1024, CHUNK_COUNT = 2, PLACE_BYTES = 256 };
+enum { CHUNK_ROWS = 1024, CHUNK_COUNT = 2 };
 
 /* Returns the row of a rank before which its first `number` chunks end. */
 static int64_t find_chunk(int64_t row_count, int number)
@@ -57,7 +57,7 @@ static scatter_places find_places(const tgi_tensor_work *work)
         if (work->shapes[i].rows > most)
             most = work->shapes[i].rows;
     const int64_t bytes = most * work->rank_count * places.line_bytes;
-    places.leaving = places.arrived + (bytes + PLACE_BYTES - 1) / PLACE_BYTES * PLACE_BYTES;
+    places.leaving = places.arrived + tgi_dist_round_up(bytes);
     places.end = places.leaving + work->row_count * places.line_bytes;
     return places;
 }

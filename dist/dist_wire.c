@@ -7,12 +7,11 @@
 
 /* Word 2 r of a buffer counts the pieces that rank r has put there. Word 2 r + 1 counts the calls
  * after which rank r has no more use for what this rank put into its buffer. */
-enum { WORD_BYTES = sizeof(uint32_t), PLACE_BYTES = 256, ROUND_BYTES = 2 << 20 };
+enum { WORD_BYTES = sizeof(uint32_t), ROUND_BYTES = 2 << 20 };
 
 int64_t tgi_dist_find_buffer_start(const tg_dist_grid *grid)
 {
-    const int64_t bytes = (int64_t)grid->row_count * grid->col_count * 2 * WORD_BYTES;
-    return (bytes + PLACE_BYTES - 1) / PLACE_BYTES * PLACE_BYTES;
+    return tgi_dist_round_up((int64_t)grid->row_count * grid->col_count * 2 * WORD_BYTES);
 }
 
 static uint64_t find_word(const tgi_dist_wire *wire, int of, int by, int is_call)

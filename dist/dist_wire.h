@@ -41,6 +41,12 @@ typedef struct tgi_dist_piece {
 /* Returns INVALID_ARGUMENT if earlier calls of the grid used another device. */
 tg_status tgi_dist_check_wire(const tg_dist_grid *grid, const tg_device_info *device);
 
+/* Returns `bytes` rounded up: lines and matrices in a buffer begin at multiples of 256. */
+static inline int64_t tgi_dist_round_up(int64_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
 /* Returns the first byte of a buffer that is no word. */
 int64_t tgi_dist_find_buffer_start(const tg_dist_grid *grid);
 
