@@ -133,8 +133,9 @@ TG_API tg_status tg_dist_predict_counts(const tg_dist_grid *grid, const tg_dist_
  * are those of all ranks, one rank's behind the other's, as many of each as it passes; 0 are
  * allowed. The calls only put work into `stream`, of this rank's GPU, as tg_execute_plan does; they
  * wait for the other ranks' calls, not for their GPUs. The work follows that of the grid's last
- * call, whichever stream that took. Messages and products overlap where that is faster. `counts`
- * may be NULL. Collective. Errors: those of tg_multiply, and UNSUPPORTED. */
+ * call, whichever stream that took. D shares no memory with A and B; not every such mistake is
+ * found. Messages and products overlap where that is faster. `counts` may be NULL. Collective.
+ * Errors: those of tg_multiply, and UNSUPPORTED. */
 
 /* D = op(A) op(B), where problem->a is this rank's rows of op(A), and D has those of all ranks. B,
  * D, the scales and the epilogue are the rank's own: columns of a larger product, usually. Scales

@@ -223,6 +223,12 @@ int main(int argc, char **argv)
                 .rounds = atoi(argv[6])};
     MPI_Comm_rank(MPI_COMM_WORLD, &of.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &of.rank_count);
+    if (strcmp(of.product, "multiply") && strcmp(of.product, "all_gather") &&
+        strcmp(of.product, "reduce_scatter")) {
+        fprintf(stderr, "no product %s; usage: see the first lines of bench_distributed.c\n",
+                of.product);
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
     for (int i = 7; i < argc; i++) {
         char text[96];
         snprintf(text, sizeof text, "%s:%s", argv[i], argv[3]);
