@@ -80,7 +80,8 @@ static tg_status scale_alone(tgi_dist_product *work, const void *c, void *d)
     problem.beta = work->problem->beta;
     if (work->rows == 0 || work->cols == 0)
         return TG_STATUS_OK;
-    return tgi_dist_take_detail(tg_multiply(work->context, &problem));
+    const tg_status status = tg_multiply(work->context, &problem);
+    return tgi_dist_take_detail(status ? status : tg_synchronize(work->context, NULL));
 }
 
 static tg_status run_product(tgi_dist_product *work, const void *a, const void *b, const void *c,

@@ -1,5 +1,5 @@
-/* Tensor-parallel products in several streams, on GPUs of the tests' driver. mpirun starts the
- * ranks.
+/* Products of ranks that mpirun starts and the streams of their GPUs, which are of the tests'
+ * driver: several streams, what is complete on return, and the caller's context.
  * usage: test_rank_streams fake */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -68,6 +68,23 @@ static void test_two_streams(int is_scatter, int64_t n)
     }
 }
 
+/* A product without steps of k is complete on return, as others are. */
+static void test_completion(void)
+{
+    float d[2] = {3, 5};
+    tg_dist_layout a, b, layout;
+    tg_dist_problem problem;
+    tg_dist_init_layout(&a, sizeof a, TG_TYPE_FP32, 2, 0, 2, 1);
+    tg_dist_init_layout(&b, sizeof b, TG_TYPE_FP32, 0, rank_count, 1, 1);
+    tg_dist_init_layout(&layout, sizeof layout, TG_TYPE_FP32, 2, rank_count, 2, 1);
+    tg_dist_init_problem(&problem, sizeof problem, &a, &b, &layout);
+    problem.beta = 2;
+    expect(tg_dist_multiply(grid, context, &problem, NULL, NULL, d, d, NULL) == TG_STATUS_OK,
+           "product without k", 0);
+    expect(d[0] == 6 && d[1] == 10, "complete on return", (int64_t)d[0]);
+    tg_synchronize(context, NULL);
+}
+
 int main(int argc, char **argv)
 {
     static int contexts[2]; /* their addresses stand for contexts of the caller */
@@ -83,6 +100,7 @@ int main(int argc, char **argv)
         test_two_streams(i % 2, i < 2 ? N : 5);
         expect(reach_fake_gpu()->current == &contexts[0], "context after calls", i);
     }
+    test_completion();
     set_current(&contexts[1]);
     tg_dist_destroy_grid(grid);
     expect(reach_fake_gpu()->current == &contexts[1], "context after the grid's end", 0);
