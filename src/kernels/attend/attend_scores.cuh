@@ -156,10 +156,9 @@ static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
     }
 }
 
-#define TGI_ATTEND_HEADROOM 6.0f /* weights are at most 2 to this power */
-
 /* Turns scores into weights, 2^(scale (score - largest)), and finds the factors that put right what
- * was summed before. A factor is 1 to the last bit where the largest score has grown by little. */
+ * was summed before. The largest weight is 1, which rounds to itself: a reference below the largest
+ * score would give it a rounding error that its sum lacks, and a V of ones would show it. */
 template <int Head, int Keys, int Blocks>
 static __device__ __forceinline__ void
 tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
@@ -174,9 +173,6 @@ tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
         largest = fmaxf(largest, fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
-        /* A reference that is a little too low does no harm, and saves scaling the sums. */
-        if ((largest - before) * scale <= TGI_ATTEND_HEADROOM)
-            largest = before;
         const float scaled = largest == -INFINITY ? 0.0f : __fmul_rn(largest, scale);
         float total[2] = {};
         TGI_FOR_UNROLLED(j, Keys / 8)
