@@ -5,11 +5,17 @@
 
 #include "tilegemm_mpi.h"
 
+typedef struct tgi_dist_wire tgi_dist_wire;
+
+enum { TGI_DIST_RANK_VALUES = 8 };
+
 struct tg_dist_grid {
     MPI_Comm comm;     /* all ranks; the errors of MPI are returned */
     MPI_Comm row, col; /* the ranks of my row of the grid, by column; those of my column, by row */
     int row_count, col_count;
     int rank, my_row, my_col;
+    tgi_dist_wire *wire; /* between the GPUs of the ranks */
+    int64_t *values;     /* TGI_DIST_RANK_VALUES of each rank, for one call */
 };
 
 /* The detail of the thread's last failed call; returns `status`. */
@@ -92,8 +98,8 @@ typedef struct tgi_dist_form {
 tg_status tgi_dist_find_form(const tg_dist_grid *grid, const tg_dist_problem *problem,
                              tgi_dist_form *form);
 
-/* op(A) or op(B) as SUMMA takes it: lines along k, of which a panel is sent to the ranks that share
- * the lines. Two panels are under way: one is multiplied while the next one comes. */
+/* op(A) or op(B) as a product takes it: lines along k, whose steps are dealt to the ranks that
+ * share the lines. SUMMA has two panels under way: one is multiplied while the next one comes. */
 typedef struct tgi_dist_feed {
     const char *data; /* my part */
     tg_type type;
@@ -101,13 +107,47 @@ typedef struct tgi_dist_feed {
     int64_t line_stride, k_stride; /* elements */
     int is_along_k;                /* lines are contiguous; else steps of k are */
     tgi_dist_axis k_axis;
-    MPI_Comm comm; /* the ranks that share my lines */
-    int part;      /* my place among them */
+    int part;      /* my place among the ranks that share my lines */
+    MPI_Comm comm; /* these ranks; the members from here on are those of SUMMA */
     MPI_Datatype element;
     char *panels[2];
     MPI_Request *requests[2];
     int request_counts[2];
 } tgi_dist_feed;
+
+/* One product on this rank. */
+typedef struct tgi_dist_product {
+    const tg_dist_grid *grid;
+    tg_context *context;
+    tg_device_info device;
+    const tg_dist_problem *problem;
+    tgi_dist_form form;
+    void *made_a, *made_b; /* converted operands, in the context's memory */
+    int64_t rows, cols;    /* of my part of D */
+    tgi_dist_feed a, b;
+    float *sums; /* of my part of D if D's type is narrower than FP32; else NULL */
+    tg_dist_counts counts;
+} tgi_dist_product;
+
+/* Returns 1 if the operands are in the memory of a GPU. */
+int tgi_dist_is_on_gpu(const tgi_dist_product *work);
+
+/* Return the bytes of this rank's elements of a layout, and those from the first to the last. */
+int64_t tgi_dist_local_bytes(const tg_dist_layout *layout, const tg_dist_grid *grid);
+int64_t tgi_dist_extent_bytes(const tg_dist_layout *layout, const tg_dist_grid *grid);
+
+/* Returns the local matrix of D or C. */
+tg_matrix tgi_dist_view_d(const tgi_dist_product *work, const void *data);
+
+/* Converts the operands whose layouts do not fit D's, and describes both feeds. Collective: returns
+ * OK on all ranks or on none. */
+tg_status tgi_dist_fit_operands(tgi_dist_product *work, const void *a, const void *b);
+void tgi_dist_release_operands(tgi_dist_product *work);
+
+/* Multiplies in the memory of hosts, by SUMMA, or in that of GPUs. Collective: they return OK on
+ * all ranks or on none. */
+tg_status tgi_dist_run_summa(tgi_dist_product *work, const void *c, void *d);
+tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d);
 
 /* Allocates what a feed needs for panels of `width` steps of k. */
 tg_status tgi_dist_open_feed(tgi_dist_feed *feed, int64_t width);

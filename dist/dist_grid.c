@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dist.h"
+#include "dist_wire.h"
 
 enum { DETAIL_BYTES = 512, VALUES_MAX = 40 };
 static _Thread_local char dist_detail[DETAIL_BYTES];
@@ -106,15 +106,17 @@ tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_di
     MPI_Comm_size(comm, &rank_count);
     /* Ranks that disagree about the grid must not split it. */
     tg_dist_grid *made = calloc(1, sizeof *made);
-    int mine[3] = {made != NULL && row_count >= 1 && col_count >= 1 &&
+    tgi_dist_wire *wire = calloc(1, sizeof *wire);
+    int64_t *values = calloc((size_t)rank_count, TGI_DIST_RANK_VALUES * sizeof *values);
+    int mine[3] = {made && wire && values && row_count >= 1 && col_count >= 1 &&
                        (int64_t)row_count * col_count == rank_count,
                    row_count == INT32_MIN ? 0 : row_count, 0};
     mine[2] = -mine[1];
     int least[3];
     tg_status status = tgi_dist_check_mpi(MPI_Allreduce(mine, least, 3, MPI_INT, MPI_MIN, comm));
-    if (!status && !made)
+    if (!status && (!made || !wire || !values))
         status = tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY, "%zu bytes for a grid are not there",
-                               sizeof *made);
+                               sizeof *made + sizeof *wire);
     else if (!status && (!least[0] || least[1] != -least[2]))
         status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
                                "row_count = %d and col_count = %d on this rank; pass the same on "
@@ -125,7 +127,9 @@ tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_di
                                .row = MPI_COMM_NULL,
                                .col = MPI_COMM_NULL,
                                .row_count = row_count,
-                               .col_count = col_count};
+                               .col_count = col_count,
+                               .wire = wire,
+                               .values = values};
         status = split_grid(made, comm);
         if (status)
             tg_dist_destroy_grid(made);
@@ -133,6 +137,8 @@ tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_di
             *grid = made;
     } else {
         free(made);
+        free(wire);
+        free(values);
     }
     return status;
 }
@@ -141,6 +147,10 @@ void tg_dist_destroy_grid(tg_dist_grid *grid)
 {
     if (!grid)
         return;
+    if (grid->wire->driver)
+        tgi_dist_close_wire(grid->wire);
+    free(grid->wire);
+    free(grid->values);
     MPI_Comm *comms[] = {&grid->row, &grid->col, &grid->comm};
     for (int i = 0; i < 3; i++)
         if (*comms[i] != MPI_COMM_NULL)

@@ -4,11 +4,12 @@
  *     D = alpha * op(A) * op(B) + beta * C
  *
  * Library tilegemm_mpi, which is linked with tilegemm and MPI. Each process (rank) holds its part
- * of each matrix and multiplies parts by tilegemm. Structs, statuses and ownership follow the rules
- * of tilegemm.h. Functions marked "collective" are called by all ranks of the grid in one order,
- * with the same shapes, layouts, types, alpha and beta. If the arguments of one rank are wrong, or
- * if it has no memory, the call fails on all of them: the detail of the others names the rank. Only
- * a NULL grid fails on its rank alone. If a rank dies, mpirun ends the others and says so.
+ * of each matrix and multiplies parts by tilegemm, on the CPU or on a GPU of its own. Structs,
+ * statuses and ownership follow the rules of tilegemm.h. Functions marked "collective" are called
+ * by all ranks of the grid in one order, with the same shapes, layouts, types, alpha and beta. If
+ * the arguments of one rank are wrong, or if it has no memory, the call fails on all of them: the
+ * detail of the others names the rank. Only a NULL grid fails on its rank alone. If a rank dies,
+ * mpirun ends the others and says so.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -104,12 +105,17 @@ TG_API tg_status tg_dist_init_problem(tg_dist_problem *problem, size_t struct_by
                                       const tg_dist_layout *a, const tg_dist_layout *b,
                                       const tg_dist_layout *d);
 
-/* Multiplies, with the local matrices of this rank. `context` is one of the CPU (NULL: the default
- * one). `c` is D itself or does not overlap it. An A or B whose layout does not fit D's is first
- * copied to one that does (docs/distributed.md). Panels of k are sent while the panels before them
- * are multiplied. D keeps the bound of tg_precision; its bits depend on grid and layouts. `counts`
- * may be NULL. Collective. Errors: those of tg_multiply and of tg_dist_redistribute; then D is
- * undefined unless an argument was wrong. */
+/* Multiplies, with the local matrices of this rank. `context` (NULL: the default one) is of the CPU
+ * on all ranks, or of a GPU on all of them. `c` is D itself or does not overlap it. An A or B whose
+ * layout does not fit D's is first copied to one that does (docs/distributed.md). Parts are sent
+ * while others are multiplied. D keeps the bound of tg_precision; its bits depend on grid and
+ * layouts. `counts` may be NULL. Collective. Errors: those of tg_multiply and of
+ * tg_dist_redistribute; then D is undefined unless an argument was wrong.
+ *
+ * On GPUs the local matrices are in the GPU's memory, follow the work of the default stream, and D
+ * is complete on return. The ranks are on one host, each process sees all GPUs, and one GPU serves
+ * all calls of a grid. A rank receives op(A) of its rows and op(B) of its columns, whole, into
+ * memory that the grid keeps. */
 TG_API tg_status tg_dist_multiply(const tg_dist_grid *grid, tg_context *context,
                                   const tg_dist_problem *problem, const void *a, const void *b,
                                   const void *c, void *d, tg_dist_counts *counts);
@@ -119,6 +125,33 @@ TG_API tg_status tg_dist_multiply(const tg_dist_grid *grid, tg_context *context,
  * INVALID_ARGUMENT, and those of tg_create_plan. */
 TG_API tg_status tg_dist_predict_counts(const tg_dist_grid *grid, const tg_dist_problem *problem,
                                         int grid_row, int grid_col, tg_dist_counts *counts);
+
+/* --------------------------------------------------------------- tensor parallel, since 0.1 -- */
+
+/* Two products of the ranks of a grid of any form, on GPUs of one host. `problem` is the product of
+ * this rank, with pointers to memory of its GPU and a batch of one. The rows of one of its matrices
+ * are those of all ranks, one rank's behind the other's, as many of each as it passes; 0 are
+ * allowed. The calls only put work into `stream`, of this rank's GPU, as tg_execute_plan does; they
+ * wait for the other ranks' calls, not for their GPUs. The work follows that of the grid's last
+ * call, whichever stream that took. D shares no memory with A and B; not every such mistake is
+ * found. Messages and products overlap where that is faster. `counts` may be NULL. Collective.
+ * Errors: those of tg_multiply, and UNSUPPORTED. */
+
+/* D = op(A) op(B), where problem->a is this rank's rows of op(A), and D has those of all ranks. B,
+ * D, the scales and the epilogue are the rank's own: columns of a larger product, usually. Scales
+ * of A are those of all rows. The rows of op(A), or its columns, are contiguous, on all ranks the
+ * same ones. */
+TG_API tg_status tg_dist_all_gather_multiply(const tg_dist_grid *grid, tg_context *context,
+                                             const tg_problem *problem, void *stream,
+                                             tg_dist_counts *counts);
+
+/* D is this rank's rows of the sum over the ranks of alpha op(A) op(B). A and B are the rank's own:
+ * steps of k of a larger product, usually. The sum is formed in the order of the ranks, the rank
+ * that keeps the rows last; each addition rounds to D's type once. D has 16 bits or more an element
+ * and contiguous rows; beta is 0, and there is no bias and no activation. */
+TG_API tg_status tg_dist_multiply_reduce_scatter(const tg_dist_grid *grid, tg_context *context,
+                                                 const tg_problem *problem, void *stream,
+                                                 tg_dist_counts *counts);
 
 #ifdef __cplusplus
 }

@@ -128,7 +128,8 @@ typedef struct tg_simulation_options {
     const void *a, *b;
     void *d;          /* m x n; holds the product if all blocks ran */
     int64_t l2_bytes; /* size of the L2 cache that is modelled (default: 60 MiB, an H200's) */
-    /* Multiply-adds up to which all blocks run. Beyond it only some of them do (default: 2^28). */
+    /* Multiply-adds, those of tiles beyond D's edges too, up to which all blocks run. Beyond it
+     * only some of them do (default: 2^28). */
     int64_t work_limit;
     /* The barrier at which no thread waits, from 1 on in the order of the kernel; the findings say
      * what it was for (default: none). */

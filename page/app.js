@@ -2,6 +2,7 @@
 // page/README.md is the contract.
 import {readRecords} from './facts/bench.js';
 import {button, choice, numberField, segments, slider} from './parts/controls.js';
+import {addPatterns} from './parts/drawing.js';
 import {html, svg} from './parts/elements.js';
 import {loadModel} from './facts/model.js';
 import {readSources} from './facts/sources.js';
@@ -121,6 +122,7 @@ async function start() {
     const model = await loadModel();
     if (data.chip)
         model.addChip(data.chip);
+    addPatterns(svg);
     const app = makeApp(model, data);
     followTheme(app);
     const header = makeHeader(app);

@@ -1,11 +1,11 @@
 // Chapter: the next tiles are copied while these are multiplied.
 import {makeTiling} from '../facts/tiling.js';
-import {makeScroll} from '../parts/drawing.js';
 import {formatTime} from '../parts/format.js';
 import {drawPipeline} from '../pictures/pipeline_picture.js';
 import {makeWalk} from '../walk/walk_plan.js';
 
 const STEPS = 4;
+const WIDTH_MOST = 950;
 const CASES = [{value: 'vector', label: 'one buffer'}, {value: 'buffered', label: 'two buffers'}];
 
 export default {
@@ -27,8 +27,9 @@ export default {
                                      tile: app.findRowTile(chosen.value)});
             const tiling = makeTiling(own);
             const {isBuffered} = makeWalk(tiling);
-            shown.show(makeScroll(app.html, drawPipeline(app.svg, isBuffered, STEPS,
-                    `${chosen.label}: the order of copies, barriers and products`)),
+            shown.show(drawPipeline(app.svg, isBuffered, STEPS,
+                                    app.measureWidth(picture, WIDTH_MOST),
+                                    `${chosen.label}: the order of copies, barriers and products`),
                 ['what', 'count'], [['barriers a step', tiling.barriersPerStep]],
                 'Four steps along k: what happens beside what (order, not time)');
             showFacts([['barriers a step', Math.round(tiling.barriersPerStep)],

@@ -1,9 +1,7 @@
 // This module serves drawings that a person points at, or that are wider than the screen.
 
-// Adds stripes to fill areas with, once for the document.
+// Adds the stripes that every drawing fills areas with.
 export function addPatterns(svg) {
-    if (document.getElementById('stripes'))
-        return;
     const pattern = (id, size, kind, turn = 45) => svg('pattern', {id, width: size, height: size,
         patternUnits: 'userSpaceOnUse', patternTransform: `rotate(${turn})`},
         svg('line', {x1: 0, y1: 0, x2: 0, y2: size, class: kind}));

@@ -1,6 +1,6 @@
 // This module draws in which order a kernel copies and multiplies the steps along k. It shows
 // order, not time.
-const BOX = 108;
+const GAP = 3;
 const HEIGHT = 84;
 const LEFT = 84;
 const TOP = 26;
@@ -21,12 +21,11 @@ function listBoxes(isBuffered, stepCount) {
     return boxes;
 }
 
-export function drawPipeline(svg, isBuffered, stepCount, label) {
+export function drawPipeline(svg, isBuffered, stepCount, width, label) {
     const boxes = listBoxes(isBuffered, stepCount);
-    const slots = 4 * stepCount;
-    const width = LEFT + slots * BOX / 2;
+    const slotWidth = (width - LEFT) / (4 * stepCount);
     const height = TOP + ROWS.length * (HEIGHT + 14);
-    const place = ({row, slot}) => ({x: LEFT + slot * BOX / 2, y: TOP + row * (HEIGHT + 14)});
+    const place = ({row, slot}) => ({x: LEFT + slot * slotWidth, y: TOP + row * (HEIGHT + 14)});
     const kinds = ['tile-a', 'gate-box', 'tile-d'];
     return svg('svg', {viewBox: `0 0 ${width} ${height}`, width, role: 'img', 'aria-label': label,
                        class: 'pipeline'}, [
@@ -35,9 +34,9 @@ export function drawPipeline(svg, isBuffered, stepCount, label) {
                                              class: 'name'}, name)),
         boxes.map(box => {
             const {x, y} = place(box);
-            return [svg('rect', {x, y, width: BOX / 2 - 3, height: HEIGHT, rx: 4,
+            return [svg('rect', {x, y, width: slotWidth - GAP, height: HEIGHT, rx: 4,
                                  class: `stage-box ${kinds[box.row]}`}),
-                    svg('text', {x: x + BOX / 4 - 1, y: y + HEIGHT / 2, class: 'cell'},
+                    svg('text', {x: x + (slotWidth - GAP) / 2, y: y + HEIGHT / 2, class: 'cell'},
                         String(box.step + 1))];
         }),
     ].flat(Infinity));

@@ -1,6 +1,5 @@
 // This module draws an online softmax: the weights of the keys that came so far, relative to the
 // largest score, in tiles.
-import {addPatterns} from '../parts/drawing.js';
 
 const BAR = 34;
 const GAP = 6;         // pixels between bars
@@ -35,7 +34,6 @@ export function runSoftmax(scores, values, tile) {
 
 // Draws the weights after `step` tiles of `tile` scores each.
 export function drawSoftmax(svg, {scores, tile, step, state, label}) {
-    addPatterns(svg);
     const place = i => i * (BAR + GAP) + Math.floor(i / tile) * (TILE_GAP - GAP);
     const width = place(scores.length - 1) + BAR + 2;
     const bottom = TOP + HEIGHT;

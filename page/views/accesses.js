@@ -2,7 +2,7 @@
 // kernel, as the simulator saw it.
 import {formatBytes, formatCount} from '../parts/format.js';
 import {drawBanks, drawSectors} from '../pictures/accesses_picture.js';
-import {addPatterns, makeScroll} from '../parts/drawing.js';
+import {makeScroll} from '../parts/drawing.js';
 import {makeRange} from '../parts/range.js';
 import {explainMissing, findRequests} from '../facts/simulated.js';
 
@@ -103,7 +103,6 @@ export default {
     state: {access: 0, request: 0},
     mount(root, app) {
         const {html, svg} = app;
-        addPatterns(svg);
         const find = () => app.explain().error ? null : findRequests(app);
         const getGroups = () => groupRequests(find()?.requests ?? []);
         const getGroup = () => {

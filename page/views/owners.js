@@ -1,6 +1,6 @@
 // This view shows who computes what: a tile of D, its threads and warps, and the elements of each.
 import {formatCount} from '../parts/format.js';
-import {addPatterns, listenToArrows, listenToClicks} from '../parts/drawing.js';
+import {listenToArrows, listenToClicks} from '../parts/drawing.js';
 import {drawOwners, drawTiles, getTileCell, makeGridScale} from '../pictures/owners_picture.js';
 import {makeRange} from '../parts/range.js';
 import {formatRange, makeTileFields, makeTiling} from '../facts/tiling.js';
@@ -110,7 +110,6 @@ export default {
     state: {blockRow: 0, blockCol: 0, thread: 0},
     mount(root, app) {
         const {html} = app;
-        addPatterns(app.svg);
         const cursor = {row: 0, col: 0};
         const tiles = app.figure('Tiles of D');
         const elements = app.figure('Elements of the tile');

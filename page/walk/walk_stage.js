@@ -1,7 +1,7 @@
 // This module makes the stage of a walk: player, words, picture, the line of the kernel, counters.
 // The view "tile by tile" and the guided path show it.
 import {makeTiling} from '../facts/tiling.js';
-import {addPatterns, listenToClicks} from '../parts/drawing.js';
+import {listenToClicks} from '../parts/drawing.js';
 import {formatCount} from '../parts/format.js';
 import {makeLayout} from './walk_layout.js';
 import {drawWalk} from './walk_picture.js';
@@ -124,7 +124,6 @@ function showParts(app, parts, view, isPlaying) {
 
 // Draws one place of a walk that no player moves.
 export function drawStill(app, shown, width, height = PICTURE_HEIGHT) {
-    addPatterns(app.svg);
     const drawing = drawWalk(app.svg, makeView(app, shown, width, height), 'a place of the walk');
     drawing.style.setProperty('--beat', '1.2s');
     return drawing;
@@ -135,7 +134,6 @@ export function drawStill(app, shown, width, height = PICTURE_HEIGHT) {
 // is refused calls showRefusal(reason), which returns what is shown in its place.
 export function makeStage(app, {getShown, controls = [], showRefusal = reason => reason}) {
     const {html, svg} = app;
-    addPatterns(svg);
     const parts = makeParts(app);
     const refused = html('div');
     const stage = html('div', {class: 'stage'}, [

@@ -64,7 +64,8 @@ static int classify(PyObject *object, const char *name, tgpy_class *class)
     } else {
         return tgpy_raise(TGPY_OPERAND_ERROR,
                           "%s is a %R, which is no array: it has none of __dlpack__, "
-                          "__cuda_array_interface__ and the buffer protocol",
+                          "__cuda_array_interface__ and the buffer protocol; pass an array of "
+                          "NumPy, CuPy, JAX or PyTorch",
                           name, type);
     }
     return 0;

@@ -31,13 +31,17 @@ PyObject *tgpy_describe(PyObject *module, PyObject *const *values, Py_ssize_t va
         return NULL;
     tgpy_product product;
     tgpy_product_begin(&product);
-    PyObject *text = NULL;
+    PyObject *pair = NULL;
     char problem[640];
     if (tgpy_product_describe(&product, &arguments) == 0 &&
-        tgpy_raise_status(tg_format_problem(&product.problem, problem, sizeof problem)) == 0)
-        text = PyUnicode_FromString(problem);
+        tgpy_raise_status(tg_format_problem(&product.problem, problem, sizeof problem)) == 0) {
+        const tgpy_array *a = &product.operand[TGPY_OPERAND_A];
+        PyObject *device = a->is_on_gpu ? PyUnicode_FromFormat("cuda:%d", a->device_index)
+                                        : PyUnicode_FromString("cpu");
+        pair = device ? Py_BuildValue("(sN)", problem, device) : NULL;
+    }
     tgpy_product_release(&product);
-    return text;
+    return pair;
 }
 
 const char tgpy_matmul_doc[] =

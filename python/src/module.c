@@ -16,7 +16,7 @@ static PyMethodDef functions[] = {
     {"describe", (PyCFunction)(void (*)(void))tgpy_describe, METH_FASTCALL | METH_KEYWORDS,
      "describe($module, a, b, out=None, *, bias=None, activation=None, alpha=1.0, beta=0.0,"
      " c=None, scale_a=None, scale_b=None, precision=\"default\", batch_invariant=False,"
-     " stream=None)\n--\n\nReturn the text of the product that matmul would compute."},
+     " stream=None)\n--\n\nReturn the product that matmul would compute, as text, and its device."},
     {"attention", (PyCFunction)(void (*)(void))tgpy_attend, METH_VARARGS | METH_KEYWORDS,
      tgpy_attend_doc},
     {"list_candidates", tgpy_list_candidates, METH_VARARGS,

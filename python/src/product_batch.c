@@ -94,12 +94,25 @@ static byte_range find_range(const tgpy_array *array)
                         data + (uintptr_t)(high * elem_bytes)};
 }
 
+/* Returns 1 if each product of the loops reads the C that it overwrites, or the library refuses
+ * it. */
+static int is_c_in_place(const tgpy_product *product)
+{
+    int is_equal = product->operand[TGPY_OPERAND_C].data == product->operand[TGPY_OPERAND_D].data;
+    for (int i = 0; i < product->loop_count && is_equal; i++) {
+        const int64_t *stride = product->loops[i].stride;
+        is_equal = stride[TGPY_OPERAND_C] == stride[TGPY_OPERAND_D];
+    }
+    return is_equal;
+}
+
 /* The library sees one product of the loops at a time. Refuses what it would miss: an out that
  * shares memory with itself, or with an operand of another of these products. */
 static int check_loops(const tgpy_product *product)
 {
     const tgpy_array *out = &product->operand[TGPY_OPERAND_D];
-    if (product->loop_count == 0 || product->result)
+    const tg_matrix *d = &product->problem.d;
+    if (product->loop_count == 0 || product->result || d->row_count == 0 || d->col_count == 0)
         return 0;
     for (int i = 0; i < product->loop_count; i++) {
         if (product->loops[i].stride[TGPY_OPERAND_D] == 0)
@@ -109,7 +122,7 @@ static int check_loops(const tgpy_product *product)
     const byte_range range = find_range(out);
     for (int i = TGPY_OPERAND_A; i <= TGPY_OPERAND_C; i++) {
         const tgpy_array *other = &product->operand[i];
-        if (!other->object || (i == TGPY_OPERAND_C && other->data == out->data))
+        if (!other->object || (i == TGPY_OPERAND_C && is_c_in_place(product)))
             continue;
         const byte_range used = find_range(other);
         if (used.first < range.end && range.first < used.end)

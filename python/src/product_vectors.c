@@ -33,7 +33,7 @@ static int describe_bias(tgpy_product *product, PyObject *object)
     if (tgpy_array_borrow(bias, object, "bias", &product->stream))
         return -1;
     if (bias->type != problem->d.type)
-        return tgpy_raise(TGPY_OPERAND_ERROR, "bias has type %s and the result %s",
+        return tgpy_raise(TGPY_OPERAND_ERROR, "bias has type %s and the result %s; convert bias",
                           tgpy_type_find(bias->type)->name, tgpy_type_find(problem->d.type)->name);
     const int last = bias->dim_count - 1;
     const int is_column = product->operand[TGPY_OPERAND_B].dim_count == 1;

@@ -228,9 +228,9 @@ int tgpy_plan_add_type(PyObject *module)
         {NULL, NULL, NULL, NULL, NULL},
     };
     static const char doc[] =
-        "plan(a, b, out=None, *, bias=None, activation=None, alpha=1.0, beta=0.0, c=None,\n"
-        "     scale_a=None, scale_b=None, precision=\"default\", batch_invariant=False,\n"
-        "     stream=None)\n\n"
+        "Plan(a, b, out=None, *, bias=None, activation=None, alpha=1.0, beta=0.0, c=None,"
+        " scale_a=None, scale_b=None, precision=\"default\", batch_invariant=False, stream=None)\n"
+        "--\n\n"
         "Choose the kernel of a product once, for any number of calls.\n\n"
         "The arguments are those of matmul. Calling the plan with arrays of the same shapes,\n"
         "strides, types and device computes the product: plan(a, b, out=None, *, bias=None,\n"

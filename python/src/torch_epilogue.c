@@ -82,20 +82,27 @@ void tgpy_torch_set_addend(tgpy_torch_product *product, double beta, double alph
 void tgpy_torch_set_bias(tgpy_torch_product *product)
 {
     const tgpy_torch_tensor *bias = &product->bias;
+    tg_problem *problem = &product->problem;
     if (product->fault[0] || !bias->handle)
         return;
-    if (bias->dim_count != 1 || bias->sizes[0] != product->problem.d.col_count ||
-        (bias->sizes[0] > 1 && bias->strides[0] != 1) || bias->dtype != product->out.dtype ||
-        bias->device_kind != product->a.device_kind ||
+    if (bias->dim_count != 1 || bias->sizes[0] != problem->d.col_count ||
+        bias->dtype != product->out.dtype || bias->device_kind != product->a.device_kind ||
         bias->device_index != product->a.device_index) {
         tgpy_torch_fail(product,
-                        "the bias has not one contiguous value of the result's type for "
-                        "each of its %lld columns",
-                        (long long)product->problem.d.col_count);
+                        "the bias has not one value of the result's type for each of its %lld "
+                        "columns",
+                        (long long)problem->d.col_count);
         return;
     }
-    product->problem.bias = TG_BIAS_COL;
-    product->problem.bias_data = bias->data;
+    if (bias->sizes[0] > 1 && bias->strides[0] != 1) { /* C is every row of D */
+        problem->beta = 1;
+        problem->c.data = bias->data;
+        problem->c.row_stride = 0;
+        problem->c.col_stride = bias->strides[0];
+        return;
+    }
+    problem->bias = TG_BIAS_COL;
+    problem->bias_data = bias->data;
 }
 
 /* Sets the scale of A (dim 0) or B (dim 1): one value, or one for each row or column. */

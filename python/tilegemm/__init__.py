@@ -8,7 +8,7 @@
 
 matmul multiplies arrays of NumPy, CuPy, PyTorch, JAX and whatever else speaks DLPack,
 __cuda_array_interface__ or the buffer protocol, where they are. attention computes softmax(scale
-Q K^T + bias) V of such arrays on the CPU. plan chooses a kernel once for many calls. explain lists
+Q K^T + bias) V of such arrays. plan chooses a kernel once for many calls. explain lists
 the kernels for a product and why each lost; bench times them; report makes a page of it.
 tilegemm.torch has operators for torch.compile and replaces PyTorch's own.
 """

@@ -70,13 +70,13 @@ class Explanation:
                 f"<th>why not</th></tr>{rows}</table>")
 
 
-def find_problem(a: Any, b: Any, arguments: dict[str, Any]) -> str:
-    """Returns the text of a product that is given as text or as arrays."""
+def find_problem(a: Any, b: Any, arguments: dict[str, Any]) -> tuple[str, str]:
+    """Returns the text and the device of a product that is given as text or as arrays."""
     if isinstance(a, str):
         if b is not None or arguments:
             raise _tilegemm.OperandTypeError(
                 "a product that is given as text takes no arrays beside it")
-        return a
+        return a, "cpu"
     return _tilegemm.describe(a, b, **arguments)
 
 
@@ -87,7 +87,8 @@ def explain(a: Any, b: Any = None, *, device: str | None = None, gpu: str | None
 
     a, b, arguments   what matmul takes, or a text alone, "MxNxK" with what differs from FP32
                       row-major: "4096x4096x4096:nt:bf16"
-    device            "cpu" (default), "cuda", "cuda:1": a device of this machine
+    device            "cpu", "cuda", "cuda:1": a device of this machine; default: that of the
+                      arrays, the CPU for a text
     gpu               a chip that need not be here: "h200", "a100", "l4", ...
 
     Raises what matmul raises, and ArgumentError for names that are none.
@@ -96,6 +97,6 @@ def explain(a: Any, b: Any = None, *, device: str | None = None, gpu: str | None
     >>> tilegemm.explain("4096x4096x4096:nt:bf16", gpu="h200").chosen.kernel
     'cuda_wgmma_sm90a_bf16_128x256x64'
     """
-    problem = find_problem(a, b, arguments)
-    rows = _tilegemm.list_candidates(problem, device if device or gpu else "cpu", gpu)
+    problem, own_device = find_problem(a, b, arguments)
+    rows = _tilegemm.list_candidates(problem, device or own_device, gpu)
     return Explanation(problem, [Candidate(*row) for row in rows])

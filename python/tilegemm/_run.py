@@ -42,14 +42,16 @@ class BenchResult:
         return f"<tilegemm.BenchResult of {len(self.records)} contenders>"
 
 
-def bench(a: Any, b: Any = None, *, kernel: str = "best", peer: str = "all", device: str = "cpu",
-          rounds: int = 15, cold: bool = False, **arguments: Any) -> BenchResult:
+def bench(a: Any, b: Any = None, *, kernel: str = "best", peer: str = "all",
+          device: str | None = None, rounds: int = 15, cold: bool = False,
+          **arguments: Any) -> BenchResult:
     """Time kernels for a product in turn with other libraries, and check what each computed.
 
     a, b, arguments   what matmul takes, or a text: see explain
     kernel            "best", "ladder", "all", or a kernel's name
-    peer              "all" that are installed, "none", "openblas", "blis", "onednn", "mkl",
-                      "cublas", "cublas_lt", "cublas_best"
+    peer              "all" that are installed, "none", "openblas", "blis", "onednn",
+                      "onednn_sgemm", "libxsmm", "mkl", "cublas", "cublas_lt", "cublas_best"
+    device            "cpu", "cuda", "cuda:1"; default: that of the arrays, the CPU for a text
     rounds            samples of each
     cold              True: operands come from memory, not from caches
 
@@ -63,12 +65,12 @@ def bench(a: Any, b: Any = None, *, kernel: str = "best", peer: str = "all", dev
     """
     import json
     import tempfile
-    problem = find_problem(a, b, arguments)
+    problem, own_device = find_problem(a, b, arguments)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "bench.json")
         table = run_command(["bench", "--shape", problem, "--kernel", kernel, "--peer", peer,
-                             "--device", device, "--rounds", str(rounds), "--json", path,
-                             "--cold" if cold else "--hot"])
+                             "--device", device or own_device, "--rounds", str(rounds),
+                             "--json", path, "--cold" if cold else "--hot"])
         with open(path, encoding="utf-8") as file:
             return BenchResult(json.load(file), table)
 
@@ -113,13 +115,13 @@ def report(m: int, n: int, k: int, *, gpu: str | None = None, tile: int | None =
     import tempfile
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.html")
-        words = ["report", f"{m}x{n}x{k}", "-o", path]
-        words += ["--gpu", gpu] if gpu else []
-        words += ["--tile", str(tile)] if tile else []
+        words = ["report", "-o", path]
+        words += [f"--gpu={gpu}"] if gpu is not None else []
+        words += [f"--tile={tile}"] if tile is not None else []
         if bench:
             words += ["--bench", os.path.join(folder, "bench.json")]
             with open(words[-1], "w", encoding="utf-8") as file:
                 json.dump(bench.data, file)
-        run_command(words)
+        run_command([*words, "--", f"{m}x{n}x{k}"])
         with open(path, encoding="utf-8") as file:
             return Report(file.read())

@@ -19,6 +19,7 @@ from typing import Any, Callable, Iterator
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import _StopRecomputationError
 
 from . import _tilegemm
 
@@ -76,7 +77,7 @@ class _Function(torch.autograd.Function):
 class _Mm(_Function):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Any:
-        return _ops._mm_unrecorded(a, b)
+        return _ops._mm_unrecorded.default(a, b)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -93,7 +94,7 @@ class _Mm(_Function):
 class _Bmm(_Function):
     @staticmethod
     def forward(a: Tensor, b: Tensor) -> Any:
-        return _ops._bmm_unrecorded(a, b)
+        return _ops._bmm_unrecorded.default(a, b)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -110,7 +111,7 @@ class _Bmm(_Function):
 class _Addmm(_Function):
     @staticmethod
     def forward(c: Tensor, a: Tensor, b: Tensor, beta: float, alpha: float) -> Any:
-        return _ops._addmm_unrecorded(c, a, b, beta=beta, alpha=alpha)
+        return _ops._addmm_unrecorded.default(c, a, b, beta=beta, alpha=alpha)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -131,7 +132,7 @@ class _Addmm(_Function):
 class _Linear(_Function):
     @staticmethod
     def forward(input: Tensor, weight: Tensor, bias: Tensor | None, activation: int) -> Any:
-        return _ops._linear_unrecorded(input, weight, bias, activation=activation)
+        return _ops._linear_unrecorded.default(input, weight, bias, activation=activation)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -151,30 +152,46 @@ class _Linear(_Function):
                 rows.sum(0) if needs_bias else None, None)
 
 
-def _record_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0,
-                  alpha: float = 1.0) -> Any:
-    return _Addmm.apply(self, mat1, mat2, beta, alpha)
-
-
-def _record_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
-                   activation: int = 0) -> Any:
-    return _Linear.apply(input, weight, bias, activation)
-
-
-_RECORDERS: dict[str, Callable[..., Any]] = {
-    "mm": _Mm.apply, "bmm": _Bmm.apply, "addmm": _record_addmm, "linear": _record_linear}
+_FUNCTIONS: dict[str, type[_Function]] = {
+    "mm": _Mm, "bmm": _Bmm, "addmm": _Addmm, "linear": _Linear}
 _library = torch.library.Library("tilegemm", "IMPL")
+
+
+def _make_recorder(name: str, apply: Callable[..., Any]) -> Callable[..., Any]:
+    """Gives `apply`, which takes no keywords, the signature of an operator."""
+    def record_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1.0,
+                     alpha: float = 1.0) -> Any:
+        return apply(self, mat1, mat2, beta, alpha)
+
+    def record_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *,
+                      activation: int = 0) -> Any:
+        return apply(input, weight, bias, activation)
+
+    return {"addmm": record_addmm, "linear": record_linear}.get(name, apply)
 
 
 def _register_gradient(name: str) -> None:
     """Lets an operator go straight to its kernel in C, which passes on what requires a gradient,
     unless a mode, a subclass of Tensor or a transform of torch.func stands in between, or the
     tensors have no memory."""
-    record = _RECORDERS[name]
+    function = _FUNCTIONS[name]
     _library.impl(name, torch.library.fallthrough_kernel, "Autograd")
     for key in ("Python", "FuncTorchDynamicLayerFrontMode", "Meta"):
-        _library.impl(name, record, key)
-    _library.impl(f"_{name}_recorded", record, "CompositeImplicitAutograd")
+        _library.impl(name, _make_recorder(name, function.apply), key)
+
+    # The kernel in C runs below every transform, where PyTorch's own `apply` is enough.
+    apply = super(torch.autograd.Function, function).apply
+
+    def record(*arguments: Any) -> Any:
+        try:
+            return apply(*arguments)
+        except _StopRecomputationError:
+            # A checkpoint has the last tensor that it recomputes. Its exception does not pass the
+            # kernel in C, so that the block runs to its end.
+            with torch.no_grad():
+                return function.forward(*arguments)
+
+    _library.impl(f"_{name}_recorded", _make_recorder(name, record), "CompositeImplicitAutograd")
 
 
 def _register_autocast(name: str, device: str, key: str) -> None:
@@ -195,7 +212,7 @@ def _register_autocast(name: str, device: str, key: str) -> None:
 
 
 _register_fakes()
-for _name in _RECORDERS:
+for _name in _FUNCTIONS:
     _register_gradient(_name)
     _register_autocast(_name, "cpu", "AutocastCPU")
     _register_autocast(_name, "cuda", "AutocastCUDA")

@@ -2,8 +2,11 @@
 
 #include <stddef.h>
 
+#define TGI_ATTENTION_IS_GROUPED_warps 0
+#define TGI_ATTENTION_IS_GROUPED_groups 1
+
 static const tgi_attention_row rows[] = {
-#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys,          \
+#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
                           resident)                                                                \
     {TGI_QUOTE_VALUE(TGI_ATTENTION_NAME(family, isa, type, queries, head)),                        \
      #image,                                                                                       \
@@ -11,8 +14,10 @@ static const tgi_attention_row rows[] = {
      TGI_TYPE_OF(type),                                                                            \
      queries,                                                                                      \
      head,                                                                                         \
+     TGI_ATTENTION_IS_GROUPED_##products,                                                          \
      warps,                                                                                        \
      keys,                                                                                         \
+     tiles,                                                                                        \
      resident},
 #include "core/attention_kernels.def"
 #undef TGI_ATTENTION_ROW

@@ -8,9 +8,10 @@ typedef struct tgi_attention_row {
     const char *name, *image;
     tgi_isa isa;
     tg_type type;
-    int queries;   /* a block has these */
-    int head_size; /* the largest of Q and V */
-    int warps, keys, resident_blocks;
+    int queries;    /* a block has these */
+    int head_size;  /* the largest of Q and V */
+    int is_grouped; /* products by groups of warps; its blocks take one tile after another */
+    int warps, keys, tiles, resident_blocks;
 } tgi_attention_row;
 
 /* Returns row `index`, or NULL if there are not as many. */

@@ -4,8 +4,6 @@
 
 #include "model/figures.h"
 
-#define SCHEDULERS_PER_SM 4
-
 static int is_narrow(tg_type type)
 {
     return tgi_type_bytes(type) < 4;
@@ -69,10 +67,8 @@ double tgi_model_tile_bytes(const tgi_problem *p)
            (double)p->batch_count;
 }
 
-/* Returns the seconds of writing, reading and adding split-K parts of D. The second launch takes
- * start_s. */
-static double find_parts_seconds(const tgi_problem *p, const tgi_tile_work *work, double start_s,
-                                 double bytes_per_s)
+double tgi_model_parts_seconds(const tgi_problem *p, const tgi_tile_work *work, double start_s,
+                               double bytes_per_s)
 {
     if (work->part_count <= 1.0)
         return 0.0;
@@ -85,8 +81,8 @@ static double find_fixed_seconds(const tgi_gpu *gpu, const tgi_problem *p,
                                  const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
-    return f->launch_s + find_parts_seconds(p, work, f->parts_s + f->part_s * work->part_count,
-                                            f->cache_ratio * gpu->memory_bytes_per_s);
+    return f->launch_s + tgi_model_parts_seconds(p, work, f->parts_s + f->part_s * work->part_count,
+                                                 f->cache_ratio * gpu->memory_bytes_per_s);
 }
 
 /* Returns the seconds of blocks of `round_count` rounds each. A round takes latency_s, or compute_s
@@ -102,10 +98,29 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
     return waves * round_count * round_s;
 }
 
+/* Returns the seconds of family small on matrix instructions, without the launch. */
+static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                     const tgi_problem *p, const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->small_mma_elements_ratio : 1.0;
+    const double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
+    const double compute_s =
+        ratio * macs / (find_rate(gpu, p->type) * f->small_mma_share * gpu->clock_hz);
+    return f->small_mma_s +
+           find_block_seconds(gpu, work, ceil(work->block_k / kernel->tile_depth),
+                              ratio * f->small_mma_stage_s, compute_s) +
+           find_block_seconds(gpu, work, 1.0, f->small_mma_block_s, f->small_mma_block_s);
+}
+
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                                const tgi_tile_work *work)
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
+    if (kernel->math == TGI_MATH_mma)
+        return find_fixed_seconds(gpu, p, work) +
+               fmax(find_small_mma_seconds(gpu, kernel, p, work), memory_s);
     /* Reads of shared memory bound the rate. Larger register tiles reuse more. */
     int sums = kernel->thread_rows * kernel->thread_cols;
     double share = f->small_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : 2];
@@ -117,7 +132,6 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     /* Blocks that follow one another each add the sums of their warps. */
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
                      find_block_seconds(gpu, work, 1.0, f->small_s, 0.0);
-    double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     return find_fixed_seconds(gpu, p, work) + fmax(seconds, memory_s);
 }
 
@@ -126,24 +140,26 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int is_mma = kernel->math == TGI_MATH_mma;
-    const int kind = is_mma ? 1 : 0;
+    const int kind = !is_mma ? 0 : is_narrow(p->type) ? 1 : 2;
     const double steps = ceil((double)p->k / kernel->tile_depth) * kernel->tile_depth;
-    const double tiles = ceil((double)p->m / kernel->tile_rows) *
-                         ceil((double)p->n / kernel->tile_cols) * (double)p->batch_count;
-    /* Finding and storing a tile takes as long as some steps of k. */
-    const double macs =
-        tiles * kernel->tile_rows * kernel->tile_cols * (steps + f->batch_tile_steps[kind]);
-    double compute_s =
-        macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz * gpu->sm_count);
     const double ratio = work->access == TGI_ACCESS_ELEMENTS ? f->batch_elements_ratio : 1.0;
-    double memory_s = tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
-    /* The workers of a block, threads or warps, form the tiles of a stage in turn. */
+    /* Finding and storing a tile takes as long as some steps of k. */
+    const double tile_steps = (steps + f->batch_tile_steps[kind]) * ratio;
+    const double macs = work->tile_count * kernel->tile_rows * kernel->tile_cols * tile_steps;
+    const double compute_s =
+        macs / (find_rate(gpu, p->type) * f->batch_shares[kind] * gpu->clock_hz);
+    /* The workers of a block, threads or warps, form the tiles of a group in turn. */
     const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
     const double turns = ceil(work->tile_count / workers);
-    const double rounds = ceil(work->block_count / ((double)gpu->sm_count * work->blocks_per_sm));
-    const double turn_s = (steps + f->batch_tile_steps[kind]) * f->batch_step_s[kind] * ratio;
-    double latency_s = rounds * (f->batch_stage_s + turns * turn_s);
-    return f->launch_s + f->batch_s + fmax(fmax(compute_s * ratio, memory_s), latency_s);
+    const double latency_s = f->batch_stage_s + turns * tile_steps * f->batch_step_s[kind];
+    const double slots = (double)gpu->sm_count * work->blocks_per_sm;
+    const double rounds = floor(work->block_count / slots);
+    const double rest = ceil((work->block_count - rounds * slots) / gpu->sm_count);
+    const double seconds = rounds * fmax(latency_s, work->blocks_per_sm * compute_s) +
+                           (rest > 0.0 ? fmax(latency_s, rest * compute_s) : 0.0);
+    const double memory_s =
+        tgi_model_tile_bytes(p) / (f->batch_memory_share * gpu->memory_bytes_per_s);
+    return f->launch_s + f->batch_s + fmax(seconds, memory_s);
 }
 
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -300,98 +316,4 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         tiles_s = f->dot_s;
     return find_fixed_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
            fmax(fmax(compute_s, steps_s), memory_s);
-}
-
-/* Returns 1 if the threads hold more sums than the tile has, because they share out k. */
-static int shares_k(const tgi_kernel *kernel)
-{
-    return kernel->thread_count * kernel->thread_rows * kernel->thread_cols >
-           kernel->tile_rows * kernel->tile_cols;
-}
-
-/* Returns the index of the kernel in the lists of shares of family simt. Threads that share out k
- * add their sums at the end and share barriers, which costs some of the share. */
-static int find_share_index(const tgi_kernel *kernel)
-{
-    const int sums = kernel->thread_rows * kernel->thread_cols;
-    if (sums > 64 && sums <= 96)
-        return 2;
-    return (sums > 96 ? 0 : 3) + shares_k(kernel);
-}
-
-/* Returns the share of the multipliers that the warps of a scheduler keep busy. One warp waits for
- * its own instructions. With more warps the share grows, up to as many as the registers hold. */
-static double find_share(const tgi_figures *f, const tgi_kernel *kernel, double warps_per_scheduler)
-{
-    const int i = find_share_index(kernel);
-    const double alone = f->simt_alone_shares[i], most = f->simt_most_shares[i];
-    if (warps_per_scheduler < 1.0)
-        return alone * warps_per_scheduler;
-    if (warps_per_scheduler >= f->simt_most_warps[i])
-        return most;
-    return alone + (most - alone) * (warps_per_scheduler - 1.0) / (f->simt_most_warps[i] - 1.0);
-}
-
-/* Returns the time of a step with its copies over that of its multiply-adds. */
-static double find_copy_factor(const tgi_figures *f, const tgi_kernel *kernel, const tgi_problem *p)
-{
-    const double rows = kernel->tile_rows, cols = kernel->tile_cols, sums = rows * cols;
-    /* Tiles larger than D are copied element by element. */
-    if (p->m < kernel->tile_rows || p->n < kernel->tile_cols)
-        return 1.0 + f->simt_element_copy_ratio * (rows + cols) / sums;
-    /* A warp's copy along k takes several turns of the memory pipe for its 32 elements. Products
-     * hide most of them. */
-    double elems = 0.0;
-    if (p->a.row != 1)
-        elems += rows;
-    if (p->b.col != 1)
-        elems += cols;
-    return 1.0 + f->simt_exposed_copy_share * elems * f->simt_copy_turns / 32.0 /
-                     (sums / f->simt_multipliers);
-}
-
-/* Returns the share of the time of stores that the products of other blocks do not hide. Stores of
- * threads hold up reads of shared memory, bulk stores by TMA do not. */
-static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
-                                  const tgi_problem *p, double block_count)
-{
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    int has_bulk = tgi_arch_has(gpu->capability, TGI_FEATURE_TMA) && p->d.col == 1 &&
-                   kernel->thread_rows * kernel->thread_cols <= 64 && !shares_k(kernel);
-    return has_bulk && block_count > 1.0 ? f->simt_exposed_store_share : 1.0;
-}
-
-/* Returns the cycles in which a multiprocessor does `block_count` blocks that start together. */
-static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                           double block_count, double part_elems)
-{
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double depth = ceil(part_elems / kernel->tile_depth) * kernel->tile_depth;
-    const double sums = block_count * kernel->tile_rows * kernel->tile_cols;
-    const double warps = block_count * kernel->thread_count / 32 / SCHEDULERS_PER_SM;
-    const double bytes_per_cycle =
-        f->simt_memory_share * gpu->memory_bytes_per_s / gpu->clock_hz / gpu->sm_count;
-    /* With fewer multipliers the products take longer. The other waits of a step stay. */
-    const double further_cycles = 1.0 / find_rate(gpu, TG_TYPE_FP32) - 1.0 / f->simt_multipliers;
-    return f->simt_block_cycles +
-           sums * 4.0 / bytes_per_cycle * find_exposed_stores(gpu, kernel, p, block_count) +
-           sums * depth / f->simt_multipliers / find_share(f, kernel, warps) *
-               find_copy_factor(f, kernel, p) +
-           sums * depth * further_cycles;
-}
-
-double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
-                              const tgi_tile_work *work)
-{
-    const tgi_figures *f = tgi_figures_find(gpu->capability);
-    const double slots = (double)work->blocks_per_sm * gpu->sm_count;
-    const double waves = floor(work->block_count / slots);
-    const double rest = ceil((work->block_count - waves * slots) / gpu->sm_count);
-    double cycles = waves * count_cycles(gpu, kernel, p, work->blocks_per_sm, work->block_k);
-    if (rest > 0.0)
-        cycles += count_cycles(gpu, kernel, p, rest, work->block_k);
-    double memory_s = tgi_model_tile_bytes(p) / (f->simt_memory_share * gpu->memory_bytes_per_s);
-    double parts_s =
-        find_parts_seconds(p, work, f->simt_parts_s, f->simt_parts_ratio * gpu->memory_bytes_per_s);
-    return f->launch_s + fmax(cycles / gpu->clock_hz, memory_s) + parts_s;
 }

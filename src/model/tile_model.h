@@ -31,6 +31,11 @@ typedef struct tgi_tile_work {
 /* Returns the bytes of the operands and D, each counted once. */
 double tgi_model_tile_bytes(const tgi_problem *problem);
 
+/* Returns the seconds of writing, reading and adding split-K parts of D. The second launch takes
+ * start_s. */
+double tgi_model_parts_seconds(const tgi_problem *problem, const tgi_tile_work *work,
+                               double start_s, double bytes_per_s);
+
 /* Returns the seconds of a kernel that only reads and writes `bytes` of operands. */
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 

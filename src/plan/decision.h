@@ -29,9 +29,10 @@ typedef struct tgi_tile_decision {
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
 } tgi_tile_decision;
 
-/* CUDA family batch. block_count blocks share out groups of group_entries entries. */
+/* CUDA family batch. block_count blocks share out groups of group_entries entries, or part_count
+ * parts of the tile rows of each entry. */
 typedef struct tgi_batch_decision {
-    int64_t group_entries, block_count;
+    int64_t group_entries, part_count, block_count;
 } tgi_batch_decision;
 
 /* CUDA families rank and dot. block_count blocks share out tiles of tile_cols columns in units of

@@ -157,6 +157,11 @@ TGI_NOT_INLINED static inline void tgi_sim_on_write_shared_8(uint32_t shared, fl
     tgi_sim_store_shared(shared, pair, 8);
 }
 
+TGI_NOT_INLINED static inline void tgi_sim_on_write_shared_unit(uint32_t shared, const uint4 &unit)
+{
+    tgi_sim_store_shared(shared, &unit, 16);
+}
+
 /* The kernels that run here store no lines transposed, and multiply types of 16 bits. */
 static inline void tgi_sim_on_store_matrices_transposed(uint32_t, const uint32_t (&)[4])
 {
@@ -255,5 +260,6 @@ static inline void tgi_sim_on_prefetch(const void *)
 #define tgi_write_shared_2 tgi_sim_on_write_shared_2
 #define tgi_write_shared_4 tgi_sim_on_write_shared_4
 #define tgi_write_shared_8 tgi_sim_on_write_shared_8
+#define tgi_write_shared_unit tgi_sim_on_write_shared_unit
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/checked.h"
 #include "core/status.h"
 #include "model/ladder_model.h"
 #include "sim/sim_gemm.h"
@@ -212,6 +213,14 @@ tg_status tgi_sim_complete(tgi_simulation *made, const tg_simulation_options *op
     return tgi_sim_report(made, launch, sizes);
 }
 
+/* Returns the multiply-adds that all blocks issue. Tiles that reach beyond D or beyond k issue more
+ * than the product has, and a run takes as long as what it issues. */
+static double count_issued(const tgi_kernel *row, int64_t block_count, int64_t k)
+{
+    const int64_t depth = row->tile_depth > 1 ? row->tile_depth : 1;
+    return (double)block_count * row->tile_rows * row->tile_cols * (double)tgi_round_up(k, depth);
+}
+
 static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
                      const tgi_sim_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
@@ -230,14 +239,15 @@ static tg_status run(tgi_simulation *made, const tg_simulation_options *options,
     else if ((status = set_gemm(options, kernel, &args, &launch)))
         return status;
     const int64_t block_count = (int64_t)launch.grid[0] * launch.grid[1];
-    made->shown.is_exact = (double)m * (double)n * (double)k <= (double)work_limit ||
-                           block_count <= SAMPLES_A_SIDE * SAMPLES_A_SIDE;
+    const double work = count_issued(row, block_count, k);
+    made->shown.is_exact =
+        work <= (double)work_limit || block_count <= SAMPLES_A_SIDE * SAMPLES_A_SIDE;
     made->shown.simulated_block_count = block_count;
     if (!made->shown.is_exact && !kernel->function) {
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                               "%lld multiply-adds, above the limit of %lld: kernels that are not "
+                               "%.0f multiply-adds, above the limit of %lld: kernels that are not "
                                "of the ladder run all their blocks; pass a smaller shape",
-                               (ll)(m * n * k), (ll)work_limit);
+                               work, (ll)work_limit);
     }
     if (made->shown.is_exact) {
         launch.l2_bytes = options->l2_bytes ? options->l2_bytes : TGI_SIM_L2_BYTES;

@@ -113,7 +113,7 @@ class Explain(unittest.TestCase):
                                     ("h100", "1x4096x4097:nt:fp8_e4m3:d=bf16", "dot"),
                                     ("a100", "16x32001x4096:bf16", "rank"),
                                     ("l4", "1000x1200x800:fp16", "mma"),
-                                    ("rtx4090", "4x1000x5000:fp16", "mma"),
+                                    ("rtx4090", "4x1000x5000:fp16", "small"),
                                     ("a40", "1000x1200x800:nt:fp8_e4m3:d=bf16", "mma"),
                                     ("l40s", "1000x1200x800:prec=tf32", "mma"),
                                     ("t4", "64x64x64:bf16", "mma"),
@@ -280,11 +280,11 @@ class Explain(unittest.TestCase):
         self.assertEqual(self.read("8x8x8", "--tile", "8")["kernels"][2]["is_in_table"], True)
 
     def test_few_rows_of_lines_that_begin_anywhere(self):
-        """Odd lines are read where they begin, by rank, or moved on the way. Small products are
+        """Odd lines are read where they begin, by rank and small, or moved on the way. Others are
         repacked for the tiles."""
         for shape, family in (("16x32001x4096", "rank"), ("1x8193x8193", "loose"),
                               ("16x32001x4095:nt", "loose"), ("1x57344x8191:nt", "loose"),
-                              ("1x1001x1001:nt", "wgmma"), ("16x1001x1001", "wgmma"),
+                              ("1x1001x1001:nt", "small"), ("16x1001x1001", "small"),
                               ("16x32064x4096", "wgmma")):
             found = self.read(f"{shape}:bf16", "--device", "cuda", "--gpu", "h200")
             self.assertIn(f"cuda_{family}_", found["chosen_kernel"], shape)

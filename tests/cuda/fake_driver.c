@@ -132,6 +132,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     (void)device;
     *value = attribute == 75   ? capability / 10
              : attribute == 76 ? capability % 10
+             : attribute == 36 ? read_number("FAKE_CUDA_MEMORY_KHZ", values[36])
                                : values[attribute];
     return 0;
 }
@@ -287,8 +288,8 @@ int cuMemAlloc_v2(uint64_t *memory, size_t bytes)
     RETURN_FAILURE();
     if (bytes > (size_t)state.free_bytes)
         return error_out_of_memory;
-    void *block = NULL;
-    if (posix_memalign(&block, 256, bytes))
+    void *block = fake_allocate(bytes);
+    if (!block)
         return error_out_of_memory;
     state.allocate_count++;
     state.live_allocation_count++;
@@ -302,7 +303,7 @@ int cuMemFree_v2(uint64_t memory)
     fake_finish_streams();
     state.live_allocation_count--;
     note_allocation(memory, 0);
-    free((void *)(uintptr_t)memory);
+    fake_release((void *)(uintptr_t)memory);
     return 0;
 }
 

@@ -2,11 +2,14 @@
  * This libcuda.so.1 works without a GPU: memory is the processor's, a launch is only recorded, and
  * any function can be told to fail. The tests open it beside the library and reach in.
  *
+ * If FAKE_CUDA_SHARED is set, other processes can open its memory.
+ *
  * At its opening it reads FAKE_CUDA_VERSION (default 99000), FAKE_CUDA_DEVICES (default 2),
- * FAKE_CUDA_CAPABILITY (default 90) and FAKE_CUDA_INIT, the answer of cuInit (default 0). At each
- * cuEventElapsedTime it reads FAKE_CUDA_ELAPSED_US (default 5000), at each cuPointerGetAttribute
- * FAKE_CUDA_HOST_MEMORY (default 0), a value of has_host_memory. Every call of the function that
- * FAKE_CUDA_FAILING names gives error 999.
+ * FAKE_CUDA_CAPABILITY (default 90), FAKE_CUDA_MEMORY_KHZ, the clock of its memory (default
+ * 3201000), and FAKE_CUDA_INIT, the answer of cuInit (default 0). At each cuEventElapsedTime it
+ * reads FAKE_CUDA_ELAPSED_US (default 5000), at each cuPointerGetAttribute FAKE_CUDA_HOST_MEMORY
+ * (default 0), a value of has_host_memory. Every call of the function that FAKE_CUDA_FAILING names
+ * gives error 999.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -38,6 +41,8 @@ typedef struct fake_driver {
     int shared_attribute_count, wait_count;
     const char *pinned; /* the last block of cuMemHostAlloc */
     size_t pinned_bytes;
+    int line_copy_count;   /* copies of lines */
+    int shared_count;      /* blocks of other processes that are open */
     int direct_copy_count; /* copies from and to memory beside that block */
     int get_current_count, set_current_count, encode_count, replace_count, get_capture_count;
     char kernel[128];             /* names the kernel of the last launch */

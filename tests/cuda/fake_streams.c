@@ -1,25 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 #include "fake_streams.h"
 
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct fake_event {
     int64_t recorded, completed; /* numbers of records, in streams and done */
     int query_count;
 } fake_event;
 
-typedef enum work_kind { WORK_COPY, WORK_LAUNCH, WORK_RECORD, WORK_WAIT } work_kind;
+typedef enum work_kind {
+    WORK_COPY,
+    WORK_LAUNCH,
+    WORK_RECORD,
+    WORK_WAIT,
+    WORK_WRITE_WORD,
+    WORK_WAIT_FOR_WORD
+} work_kind;
 
 typedef struct work {
     work_kind kind;
-    int is_done;
+    int is_done, is_running;
     void *stream;
     void *to;
-    const void *from; /* bytes of a copy, or a launch's own copy of its argument */
-    size_t bytes;
+    const void *from;  /* bytes of a copy, or a launch's own copy of its argument */
+    size_t bytes;      /* bytes of a line */
+    size_t line_count; /* lines of a copy, each pitch behind the one before */
+    size_t to_pitch, from_pitch;
     fake_event *event;
-    int64_t number; /* the number of a record, or of the one that is waited for */
+    int64_t number; /* the number of a record, of the one that is waited for, or of a word */
 } work;
 
 /* Deferred work of all streams, in the order of the calls. */
@@ -29,12 +41,46 @@ static struct {
 } queue;
 
 static void finish_event(const fake_event *event, int64_t number);
+static void do_what_is_ready(const void *only);
+
+static void copy_lines(const work *item)
+{
+    for (size_t i = 0; i < item->line_count; i++)
+        memcpy((char *)item->to + i * item->to_pitch,
+               (const char *)item->from + i * item->from_pitch, item->bytes);
+}
+
+static int is_word_there(const work *item)
+{
+    const uint32_t *word = item->to;
+    return (int32_t)(__atomic_load_n(word, __ATOMIC_ACQUIRE) - (uint32_t)item->number) >= 0;
+}
+
+/* Waits for a word that another process writes, which no test lets take this long. */
+static void wait_for_word(const work *item)
+{
+    const time_t start = time(NULL);
+    while (!is_word_there(item)) {
+        if (time(NULL) - start > 20) {
+            fprintf(stderr, "the fake driver: a word is not written\n");
+            abort();
+        }
+        do_what_is_ready(NULL);
+        sched_yield();
+    }
+}
 
 static void do_work(const work *item)
 {
     switch (item->kind) {
     case WORK_COPY:
-        memcpy(item->to, item->from, item->bytes);
+        copy_lines(item);
+        break;
+    case WORK_WRITE_WORD:
+        __atomic_store_n((uint32_t *)item->to, (uint32_t)item->number, __ATOMIC_RELEASE);
+        break;
+    case WORK_WAIT_FOR_WORD:
+        wait_for_word(item);
         break;
     case WORK_LAUNCH:
         fake_get_driver()->compute(item->from);
@@ -48,18 +94,44 @@ static void do_work(const work *item)
     }
 }
 
+static void do_item(work *item)
+{
+    item->is_running = 1;
+    do_work(item);
+    item->is_running = 0;
+    item->is_done = 1;
+    if (item->kind == WORK_LAUNCH)
+        free((void *)(uintptr_t)item->from);
+}
+
 /* Does the work of one stream up to queue.items[last]. */
 static void finish_stream_up_to(int64_t last)
 {
     void *const stream = queue.items[last].stream;
     for (int64_t i = 0; i <= last; i++) {
         work *item = &queue.items[i];
-        if (item->is_done || item->stream != stream)
+        if (item->is_done || item->is_running || item->stream != stream)
             continue;
-        item->is_done = 1;
-        do_work(item);
-        if (item->kind == WORK_LAUNCH)
-            free((void *)(uintptr_t)item->from);
+        do_item(item);
+    }
+}
+
+/* Does the work that waits for nothing, behind earlier work that is done, of all streams, or of
+ * `only` and the records of events. */
+static void do_what_is_ready(const void *only)
+{
+    for (int64_t i = 0; i < queue.count; i++) {
+        work *item = &queue.items[i];
+        int is_ready = !item->is_done && !item->is_running &&
+                       (!only || item->stream == only || item->kind == WORK_RECORD);
+        if (item->kind == WORK_WAIT)
+            is_ready &= item->event->completed >= item->number;
+        else if (item->kind == WORK_WAIT_FOR_WORD)
+            is_ready &= is_word_there(item);
+        for (int64_t j = 0; j < i && is_ready; j++)
+            is_ready = queue.items[j].is_done || queue.items[j].stream != item->stream;
+        if (is_ready)
+            do_item(item);
     }
 }
 
@@ -133,7 +205,8 @@ int cuMemcpyHtoDAsync_v2(uint64_t device, const void *host, size_t bytes, void *
                        .stream = stream,
                        .to = (void *)(uintptr_t)device,
                        .from = host,
-                       .bytes = bytes};
+                       .bytes = bytes,
+                       .line_count = 1};
     return put_at(copy, 1);
 }
 
@@ -145,7 +218,65 @@ int cuMemcpyDtoHAsync_v2(void *host, uint64_t device, size_t bytes, void *stream
                       .stream = stream,
                       .to = host,
                       .from = (const void *)(uintptr_t)device,
-                      .bytes = bytes});
+                      .bytes = bytes,
+                      .line_count = 1});
+}
+
+/* This struct has the layout of CUDA_MEMCPY2D of cuda.h. */
+typedef struct fake_copy {
+    size_t from_x, from_y;
+    int from_type;
+    const void *from_host;
+    uint64_t from;
+    void *from_array;
+    size_t from_pitch, to_x, to_y;
+    int to_type;
+    void *to_host;
+    uint64_t to;
+    void *to_array;
+    size_t to_pitch, line_bytes, line_count;
+} fake_copy;
+
+int cuMemcpy2DAsync_v2(const fake_copy *copy, void *stream)
+{
+    RETURN_FAILURE();
+    if (copy->line_bytes > copy->from_pitch || copy->line_bytes > copy->to_pitch)
+        return error_invalid_value;
+    fake_get_driver()->line_copy_count++;
+    put((work){.kind = WORK_COPY,
+               .stream = stream,
+               .to = (void *)(uintptr_t)copy->to,
+               .from = (const void *)(uintptr_t)copy->from,
+               .bytes = copy->line_bytes,
+               .line_count = copy->line_count,
+               .to_pitch = copy->to_pitch,
+               .from_pitch = copy->from_pitch});
+    if (fake_get_driver()->is_deferred == 2)
+        do_what_is_ready(stream);
+    return 0;
+}
+
+int cuStreamWriteValue32_v2(void *stream, uint64_t word, uint32_t value, unsigned flags)
+{
+    RETURN_FAILURE();
+    if (flags) /* as the driver does */
+        return error_invalid_value;
+    put((work){
+        .kind = WORK_WRITE_WORD, .stream = stream, .to = (void *)(uintptr_t)word, .number = value});
+    /* The default stream has products, which are put off. */
+    if (fake_get_driver()->is_deferred == 2 && stream)
+        do_what_is_ready(stream);
+    return 0;
+}
+
+int cuStreamWaitValue32_v2(void *stream, uint64_t word, uint32_t value, unsigned flags)
+{
+    RETURN_FAILURE();
+    (void)flags;
+    return put((work){.kind = WORK_WAIT_FOR_WORD,
+                      .stream = stream,
+                      .to = (void *)(uintptr_t)word,
+                      .number = value});
 }
 
 int cuStreamCreate(void **stream, unsigned flags)
@@ -215,11 +346,20 @@ int cuEventSynchronize(void *event)
     return 0;
 }
 
-/* Every other query finds that the work is not yet done. */
+/* Every other query finds that the work is not yet done. So does one while a stream waits for a
+ * word. */
 int cuEventQuery(void *event)
 {
     fake_event *queried = event;
     RETURN_FAILURE();
+    for (int64_t i = 0; i < queue.count; i++) {
+        const work *item = &queue.items[i];
+        if (item->is_done || item->kind != WORK_WAIT_FOR_WORD)
+            continue;
+        do_what_is_ready(NULL);
+        if (!item->is_done)
+            return error_not_ready;
+    }
     if (queried->completed < queried->recorded && queried->query_count++ % 2 == 0)
         return error_not_ready;
     finish_event(queried, queried->recorded);

@@ -8,7 +8,11 @@
 
 #include "fake_driver.h"
 
-enum { error_out_of_memory = 2, error_not_ready = 600 }; /* codes of cuda.h */
+enum {
+    error_invalid_value = 1,
+    error_out_of_memory = 2,
+    error_not_ready = 600
+}; /* codes of cuda.h */
 
 /* Returns the error that `symbol` must give at this call, or 0. */
 int fake_fail(const char *symbol);
@@ -19,6 +23,10 @@ int fake_fail(const char *symbol);
         if (failure)                                                                               \
             return failure;                                                                        \
     } while (0)
+
+/* Allocate and free memory that other processes can open, if FAKE_CUDA_SHARED is set. */
+void *fake_allocate(size_t bytes);
+void fake_release(void *memory);
 
 /* Puts a launch with this first argument into the stream. */
 void fake_put_launch(void *stream, const void *argument);

@@ -20,18 +20,19 @@ import unittest
 CHIP = "sm_90a"
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
 # their kernels and chips. They may lessen, not grow. Family mma spills ahead of its products,
-# around the calls of copies by elements. Of the rows of src/kernels/wgmma the largest of family
+# around the calls of copies by elements. Of attention's rows for Hopper the warpgroup that copies
+# spills, and the others in steps at an edge. Of the rows of src/kernels/wgmma the largest of family
 # loose has some, whose warpgroups have fewer registers, in activations for a D of FP32; a row on
 # slices saves a register around a call. Rows of family dot spill around the epilogue.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
-                "cuda_batch_sm80_fp32_4x4x4": (16, 16, 24),
-                "cuda_batch_sm80_fp64_4x4x2": (32, 36, 56),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),
                 "cuda_bf16x_sm90a_fp32_128x256x32": (8, 8, 0),
                 **{f"cuda_loose_sm90a_{kind}_128x256x64": (120, 116, 124)
                    for kind in ("bf16", "fp16")},
+                **{f"cuda_attend_sm90a_{kind}_{tile}": (128, 176, 224)
+                   for kind in ("bf16", "fp16") for tile in ("192x64", "128x128", "128x256")},
                 "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),

@@ -121,10 +121,9 @@ void *make_local(const tg_dist_layout *layout, const distributed_case *of, char 
 
 void make_case_operands(distributed_case *made)
 {
-    int64_t bytes;
-    made->local_a = make_local(&made->a, made, 'a', &bytes);
-    made->local_b = make_local(&made->b, made, 'b', &bytes);
-    made->local_c = make_local(&made->d, made, 'c', &bytes);
+    made->local_a = make_local(&made->a, made, 'a', &made->bytes_a);
+    made->local_b = make_local(&made->b, made, 'b', &made->bytes_b);
+    made->local_c = make_local(&made->d, made, 'c', &made->bytes_d);
     made->local_d = make_local(&made->d, made, 0, &made->bytes_d);
 }
 

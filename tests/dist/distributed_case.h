@@ -13,7 +13,7 @@ typedef struct distributed_case {
     tg_dist_problem problem;
     int grid_rows, grid_cols, rank;
     void *local_a, *local_b, *local_c, *local_d; /* owned */
-    int64_t bytes_d;
+    int64_t bytes_a, bytes_b, bytes_d;
 } distributed_case;
 
 /* Returns a random whole number from `least` to `most`. */

@@ -1,5 +1,6 @@
 /* Distributed products on the ranks that mpirun starts.
- * usage: test_distributed products|wide|layouts|structs|faults|memory|dies */
+ * usage: test_distributed products|wide|layouts|structs|faults|memory|dies [fake|cuda]
+ * The ranks multiply on the CPU, on GPUs of the tests' driver, or on those of this machine. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,10 @@
 #include <unistd.h>
 
 #include "distributed_case.h"
+#include "rank_gpu.h"
 
 static int rank, rank_count, failures;
+static const char *gpu; /* "fake", "cuda", or NULL */
 static tg_context *context;
 
 static void expect(int is_true, const char *what, int64_t number)
@@ -31,7 +34,8 @@ static void draw_types(uint64_t *state, tg_type *a, tg_type *b, tg_type *d)
                                        {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2, TG_TYPE_BF16},
                                        {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2},
                                        {TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3}};
-    const tg_type *chosen = types[draw_number(state, 0, 7)];
+    /* The tests' driver computes FP32 and FP64. */
+    const tg_type *chosen = types[draw_number(state, 0, gpu && *gpu == 'f' ? 1 : 7)];
     *a = chosen[0];
     *b = chosen[1];
     *d = chosen[2];
@@ -62,6 +66,28 @@ static distributed_case draw_case(uint64_t *state, int64_t k_most)
     return made;
 }
 
+/* Returns the status of the product of a case. On a GPU copies of its matrices are multiplied. */
+static tg_status multiply_case(const tg_dist_grid *grid, distributed_case *made, void *c,
+                               tg_dist_counts *counts)
+{
+    if (!gpu)
+        return tg_dist_multiply(grid, context, &made->problem, made->local_a, made->local_b, c,
+                                made->local_d, counts);
+    const int is_in_place = c == made->local_d;
+    void *a = move_to_gpu(context, made->local_a, made->bytes_a);
+    void *b = move_to_gpu(context, made->local_b, made->bytes_b);
+    void *d = move_to_gpu(context, made->local_d, made->bytes_d);
+    void *gpu_c = is_in_place || !c ? d : move_to_gpu(context, c, made->bytes_d);
+    const tg_status status =
+        tg_dist_multiply(grid, context, &made->problem, a, b, gpu_c, d, counts);
+    move_from_gpu(context, made->local_d, d, made->bytes_d);
+    tg_release_memory(context, a);
+    tg_release_memory(context, b);
+    if (gpu_c != d)
+        tg_release_memory(context, gpu_c);
+    return status;
+}
+
 static void run_case(distributed_case *made, int is_in_place, int64_t number)
 {
     tg_dist_grid *grid = NULL;
@@ -74,9 +100,8 @@ static void run_case(distributed_case *made, int is_in_place, int64_t number)
         memcpy(made->local_d, made->local_c, (size_t)made->bytes_d);
     expect(tg_dist_create_grid(MPI_COMM_WORLD, made->grid_rows, made->grid_cols, &grid) == 0,
            "grid", number);
-    expect(tg_dist_multiply(grid, context, &made->problem, made->local_a, made->local_b,
-                            is_in_place ? made->local_d : made->local_c, made->local_d,
-                            &counts) == TG_STATUS_OK,
+    expect(multiply_case(grid, made, is_in_place ? made->local_d : made->local_c, &counts) ==
+               TG_STATUS_OK,
            "multiply", number);
     expect(is_case_right(made), "result", number);
     expect(tg_dist_predict_counts(grid, &made->problem, rank / made->grid_cols,
@@ -94,7 +119,7 @@ static void run_case(distributed_case *made, int is_in_place, int64_t number)
 
 static void test_products(void)
 {
-    for (int64_t i = 0; i < 100; i++) {
+    for (int64_t i = 0; i < 100; i += gpu ? 5 : 1) {
         uint64_t state = (uint64_t)i;
         distributed_case made = draw_case(&state, 90);
         run_case(&made, (int)(i % 2), i);
@@ -324,12 +349,16 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
+    gpu = argc == 3 ? argv[2] : NULL;
     tg_context_options options = {
         .struct_bytes = sizeof options, .device = "cpu", .thread_count = 1};
-    expect(tg_create_context(&options, &context) == TG_STATUS_OK, "context", 0);
+    if (gpu)
+        context = open_rank_gpu(gpu, rank, rank_count);
+    else
+        expect(tg_create_context(&options, &context) == TG_STATUS_OK, "context", 0);
     int run_count = 0;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
-        if (argc == 2 && strcmp(argv[1], tests[i].name) == 0) {
+        if (argc >= 2 && strcmp(argv[1], tests[i].name) == 0) {
             tests[i].run();
             run_count++;
         }

@@ -180,13 +180,15 @@ void case_draw(const case_domain *domain, uint64_t seed, operand_spec *spec)
 {
     uint64_t random = seed;
     int64_t shape[3];
-    static const int64_t batch_counts[] = {1, 1, 1, 1, 1, 1, 2, 3, 5, 1, 1, 1};
+    /* 700 entries are more than blocks that run at once, so that a block has several. */
+    static const int64_t batch_counts[] = {1, 1, 1, 1, 1, 1, 2, 3, 5, 1, 1, 700};
     draw_shape(domain, &random, shape);
     limit_work(domain, shape, &random);
     int64_t batch_count = batch_counts[draw(&random, COUNT_OF(batch_counts))];
     if (happens(&random, 40))
         batch_count = 0;
-    if (absolute(batch_count) * shape[0] * shape[1] * shape[2] > 16 * domain->work_limit)
+    if (absolute(batch_count) * (shape[0] + 1) * (shape[1] + 1) * (shape[2] + 1) >
+        16 * domain->work_limit)
         batch_count = 1;
     tg_type d_type = draw_d_type(domain->type, &random);
     int is_a_transposed = happens(&random, 2), is_b_transposed = happens(&random, 2);

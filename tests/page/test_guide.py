@@ -18,6 +18,11 @@ from page_case import PageCase, SMALL_TEXTS, make_file, make_record, tilegemm
 OWN = (96, 80, 64)
 CHAPTERS = 12
 PLAY_WAIT_S = 20
+# This script returns the names of patterns that pictures fill with and that do not exist.
+MISSING_STRIPES = """
+    return [...document.querySelectorAll('main svg *')].map(
+        one => getComputedStyle(one).fill.match(/url\\("#(.*)"\\)/)?.[1]).filter(
+        id => id && !document.getElementById(id));"""
 EDGES = "cuda_edges_sm75_fp32_16x16x16"
 
 
@@ -125,6 +130,21 @@ class Guide(PageCase):
                     self.assertEqual(run(SMALL_TEXTS) if width == 400 else [], [], chapter)
                     if chapter < CHAPTERS:
                         self.browser.find(".path .next").click()
+        finally:
+            self.browser.resize(1200, 1000)
+
+    def test_chapters_opened_alone(self):
+        """Each has the stripes that its picture fills areas with."""
+        for chapter in range(1, CHAPTERS + 1):
+            self.go(chapter)
+            self.assertEqual(self.browser.driver.execute_script(MISSING_STRIPES), [], chapter)
+
+    def test_the_pipeline_fits_a_phone(self):
+        try:
+            self.browser.resize(320, 800)
+            self.go(9)
+            drawing = self.browser.find("svg.pipeline").rect
+            self.assertLessEqual(drawing["x"] + drawing["width"], 320)
         finally:
             self.browser.resize(1200, 1000)
 

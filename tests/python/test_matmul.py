@@ -117,6 +117,8 @@ def test_out():
     batches = numpy.empty((2, 3, 3, 5), "float32")
     left, right = make((2, 1, 3, 4)), make((3, 4, 5))
     assert numpy.array_equal(tilegemm.matmul(left, right, out=batches), left @ right)
+    empty = numpy.empty((2, 3, 3, 0), "float32")
+    assert tilegemm.matmul(left, right[..., :0], out=empty) is empty
 
 
 def test_out_that_does_not_fit():
@@ -140,6 +142,11 @@ def test_overlap_is_refused():
     with pytest.raises(tilegemm.ArgumentError, match="out shares memory with a"):
         tilegemm.matmul(block, make((3, 4, 4)), out=block[::-1])
     assert numpy.array_equal(block, kept)
+    left, right = make((2, 1, 4, 4)), make((3, 4, 4))
+    with pytest.raises(tilegemm.ArgumentError, match="out shares memory with c"):
+        tilegemm.matmul(left, right, block, c=block[:1], beta=1)
+    tilegemm.matmul(left, right, block, c=block[:], beta=1)
+    assert numpy.array_equal(block, left @ right + kept)
     one = numpy.empty((1, 1, 4, 4), "float32")
     shared = numpy.lib.stride_tricks.as_strided(one, (2, 3, 4, 4), (0, 0, 16, 4))
     with pytest.raises(tilegemm.ArgumentError):

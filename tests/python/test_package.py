@@ -50,6 +50,7 @@ def test_explain():
     assert here.chosen.kernel in str(here) and "other_device" in {row.refusal for row in here}
     assert len(here) == len(here.candidates) > 100
     assert "<table>" in here._repr_html_() and here.chosen.kernel in repr(here)
+    assert tilegemm._explain.find_problem(A, B, {}) == ("3x5x4", "cpu")
     there = tilegemm.explain("4096x4096x4096:nt:bf16", gpu="h200")
     assert "wgmma" in there.chosen.kernel and there.chosen.block_count > 0
     with pytest.raises(tilegemm.ArgumentError, match="no_chip"):
@@ -70,6 +71,10 @@ def test_bench_and_report():
         tilegemm.bench(A, B, kernel="no_such")
     with pytest.raises(tilegemm.Error, match="tile"):
         tilegemm.report(16, 16, 16, tile=99)
+    with pytest.raises(tilegemm.Error, match="--tile = 0 is outside"):
+        tilegemm.report(16, 16, 16, tile=0)
+    with pytest.raises(tilegemm.Error, match="m is not a whole number"):
+        tilegemm.report(-1, 16, 16)
 
 
 def test_report_is_saved(tmp_path):

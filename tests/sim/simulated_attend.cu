@@ -33,7 +33,7 @@ struct tgi_attend_by_lone_warps : tgi_attend_by_warps<Type, Head, Warps, Blocks,
 SIMULATED_ATTEND(simulated_rash, rash_warps, TG_TYPE_BF16, 128, 64, 4, 64)
 SIMULATED_ATTEND(simulated_lone, lone_warps, TG_TYPE_BF16, 128, 64, 4, 64)
 
-#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys,          \
+#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
                           resident)                                                                \
     SIMULATED_ATTEND_##isa(type, queries, head, products, warps, keys)
 #define SIMULATED_ATTEND_sm90a(...)

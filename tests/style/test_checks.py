@@ -360,6 +360,17 @@ class RecordTest(unittest.TestCase):
             self.assertEqual(status, 1, output)
             self.assertIn(text, output)
 
+    def test_memory_that_others_have(self):
+        """A test that finds too little memory beside others runs again, alone; no other does."""
+        module, entries = load_tool("gpu"), []
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            mark = os.path.join(folder, "mark")
+            script = f"test -e {mark} || {{ touch {mark}; echo CUDA_ERROR_OUT_OF_MEMORY; false; }}"
+            module.run_tests([("large", ["sh", "-c", script]), ("wrong", ["false"])],
+                             dict(os.environ), 20, 2, entries.append)
+        self.assertEqual({entry["name"]: entry["result"] for entry in entries},
+                         {"large": "passed", "wrong": "failed"})
+
     def test_comments_and_layout_are_no_code(self):
         whole = {"name": "ones", "result": "passed", "shapes": 100}
         for changed in ("/* one */\n", "  // two\n", "\n\n"):

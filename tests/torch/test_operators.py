@@ -6,6 +6,7 @@ import tilegemm
 import tilegemm.torch
 import torch
 from torch.library import opcheck
+from torch.utils.checkpoint import checkpoint
 
 OPS = torch.ops.tilegemm
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
@@ -39,6 +40,7 @@ def list_calls(device, **kind):
     yield "addmm", (make_one(3), a, b), {}, None
     yield "linear", (make_one(2, 5, 7), make_one(3, 7), make_one(3)), {}, None
     yield "linear", (make_one(7), make_one(3, 7)), {}, None
+    yield "linear", (make_one(5, 7), make_one(3, 7), make_one(3, 2)[:, 1]), {}, None
     yield "linear", (make_one(2, 1, 5, 7), make_one(3, 7), None), {}, None
 
 
@@ -71,6 +73,28 @@ def test_second_gradients(device):
     for name, arguments, keywords, _ in list_calls(device, dtype=torch.float64, gradient=True):
         if min(arguments[1].shape) and len(arguments) == 2:
             assert torch.autograd.gradgradcheck(getattr(OPS, name), arguments), name
+
+
+@pytest.mark.parametrize("is_reentrant", [False, True])
+def test_checkpoints(device, is_reentrant):
+    """Activation checkpointing ends the recomputation of a block inside our operator."""
+    def make_gradients(mm, linear):
+        torch.manual_seed(7)
+        a, b = make(device, 5, 7, gradient=True), make(device, 7, 3, gradient=True)
+
+        def inner(x):
+            return mm(x, b)
+
+        def outer(x):
+            x = checkpoint(inner, x.sin(), use_reentrant=is_reentrant)
+            return linear(x, b, b[:, 0]).relu()
+
+        checkpoint(outer, a, use_reentrant=is_reentrant).sum().backward()
+        return a.grad, b.grad
+
+    for ours, own in zip(make_gradients(OPS.mm, OPS.linear),
+                         make_gradients(torch.mm, torch.nn.functional.linear)):
+        torch.testing.assert_close(ours, own)
 
 
 def test_transforms_of_functions(device):

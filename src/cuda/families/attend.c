@@ -12,9 +12,8 @@ typedef long long ll; /* for printf */
 
 #define LENGTH_MAX (INT64_C(1) << 30) /* keeps the ends of tiles within 32 bits */
 #define BLOCKS_MAX INT32_MAX
-#define HEAD_SIZE_MAX 256
 #define THIN_QUERIES 32    /* queries that share keys, to which rows of fewer queries fit better */
-#define THIN_PART_KEYS 256 /* least keys of a part: fewer would leave more to merge than to do */
+#define THIN_PART_KEYS 128 /* least keys of a part: fewer would leave more to merge than to do */
 #define PART_KEYS 512
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
@@ -24,11 +23,11 @@ static tg_status check(const tgi_machine *machine, const tg_attention *a)
                                "type = %s has no attention on a GPU; pass bf16 or fp16, or a "
                                "context of device cpu",
                                tg_get_type_name(a->type));
-    if (a->head_size > HEAD_SIZE_MAX || a->v_head_size > HEAD_SIZE_MAX)
+    if (a->head_size > TGI_ATTEND_HEAD_MAX || a->v_head_size > TGI_ATTEND_HEAD_MAX)
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "head_size = %lld and v_head_size = %lld: on a GPU neither is above "
                                "%d; pass a context of device cpu",
-                               (ll)a->head_size, (ll)a->v_head_size, HEAD_SIZE_MAX);
+                               (ll)a->head_size, (ll)a->v_head_size, TGI_ATTEND_HEAD_MAX);
     if (a->m > LENGTH_MAX || a->n > LENGTH_MAX)
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "m = %lld and n = %lld: on a GPU neither is above 2^30; pass a "
@@ -68,7 +67,7 @@ static void split_keys(const tgi_machine *machine, const tg_attention *a, int64_
     const tgi_attention_row *row = choice->row;
     const int64_t fitting =
         machine->gpu.shared_bytes_per_sm /
-        (tgi_attend_shared_bytes(row->head_size, row->queries, row->keys) + 1024);
+        (tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles) + 1024);
     const int64_t resident = least_of(fitting > 0 ? fitting : 1, row->resident_blocks);
     const int64_t room = machine->gpu.sm_count * resident;
     const int64_t most = a->n / (row->warps == 1 ? THIN_PART_KEYS : PART_KEYS);

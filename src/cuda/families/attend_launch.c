@@ -5,14 +5,64 @@
 #include "core/checked.h"
 #include "core/types.h"
 #include "cuda/families/attend.h"
-#include "cuda/runtime/launch.h"
+#include "cuda/runtime/tensor_map.h"
 #include "kernels/attend/attend_args.h"
 
-#define UNIT_BYTES 16
+#define UNIT_BYTES TGI_TENSOR_UNIT_BYTES
+#define PANEL_BYTES 128 /* a row of a panel in shared memory has these */
+#define ROWS_MAX (INT64_C(1) << 30)
 
 typedef struct attention_prepared {
     tgi_cuda_kernel attend, merge;
+    tgi_tensor_slots slots;
+    tgi_tensor_slot slot[2]; /* K, V */
+    tgi_tensor_map map[2];
 } attention_prepared;
+
+/* Returns the rows of a TMA box of K and V, or 0 where pages and steps do not fit together. */
+static int64_t count_box_rows(const tg_attention *a, int64_t keys)
+{
+    if (a->page_rows == 0 || a->page_rows % keys == 0)
+        return keys;
+    return keys % a->page_rows == 0 && a->page_rows % 8 == 0 ? a->page_rows : 0;
+}
+
+/* Describes K or V for a map: elements, rows, heads, batch entries or pages. Returns 0 if TMA
+ * cannot have it. */
+static int describe(const tg_attention *a, const tgi_attention_choice *choice,
+                    tgi_attention_tensor_id id, tgi_tensor *tensor)
+{
+    const tgi_attention_tensor t = tgi_attention_get(a, id);
+    const int64_t strides[] = {t.heads->row_stride, t.heads->head_stride, t.heads->batch_stride};
+    const int64_t box_rows = count_box_rows(a, choice->row->keys);
+    *tensor =
+        (tgi_tensor){.elem_bytes = t.element_bytes,
+                     .count = {t.counts[3], a->page_rows > 0 ? a->page_rows : a->n,
+                               a->kv_head_count, a->page_rows > 0 ? a->page_count : a->batch_count},
+                     .tma_box_elems = (int)(PANEL_BYTES / t.element_bytes),
+                     .tma_box_runs = (int)box_rows,
+                     .is_swizzled = 1};
+    if (a->has_key_offsets && a->page_rows == 0) {
+        tensor->count[1] = ROWS_MAX; /* the lists know */
+        tensor->count[3] = 1;
+    }
+    int is_fit = choice->row->is_grouped && box_rows > 0 && t.heads->element_stride == 1;
+    for (int i = 0; i < 3; i++) {
+        const int64_t bytes =
+            tensor->count[i + 1] == 1 ? TGI_TENSOR_UNIT_BYTES : strides[i] * t.element_bytes;
+        tensor->stride_bytes[i] = bytes;
+        is_fit = is_fit && tensor->count[i + 1] > 0 && bytes > 0 &&
+                 bytes % TGI_TENSOR_UNIT_BYTES == 0 && bytes < TGI_TENSOR_STRIDE_MAX;
+    }
+    return is_fit;
+}
+
+static int has_map(const tg_attention *a, const tgi_attention_choice *choice,
+                   tgi_attention_tensor_id id)
+{
+    tgi_tensor tensor;
+    return describe(a, choice, id, &tensor);
+}
 
 static void prepare(const tgi_machine *machine, const tg_attention *a,
                     const tgi_attention_choice *choice, void *block)
@@ -20,15 +70,24 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
     const tgi_attention_row *row = choice->row;
     attention_prepared *prepared = block;
     const int64_t groups = a->batch_count * (a->head_count / choice->shared_heads);
-    const int64_t merged =
-        tgi_divide_up(a->batch_count * a->head_count * a->m, TGI_ATTEND_MERGE_WARPS);
-    (void)machine;
-    prepared->attend = (tgi_cuda_kernel){
-        .image = row->image,
-        .grid = {(unsigned)(groups * choice->tile_count * choice->part_count), 1, 1},
-        .block = {(unsigned)(32 * row->warps), 1, 1},
-        .shared_bytes = (unsigned)tgi_attend_shared_bytes(row->head_size, row->queries, row->keys),
-        .is_early = 1};
+    const int64_t merged = a->batch_count * a->head_count * a->m;
+    const int64_t blocks = groups * choice->tile_count * choice->part_count;
+    const int64_t resident = (int64_t)machine->gpu.sm_count * row->resident_blocks;
+    const int64_t grid = row->is_grouped && resident < blocks ? resident : blocks;
+    prepared->attend = (tgi_cuda_kernel){.image = row->image,
+                                         .grid = {(unsigned)grid, 1, 1},
+                                         .block = {(unsigned)(32 * row->warps), 1, 1},
+                                         .shared_bytes = (unsigned)tgi_attend_shared_bytes(
+                                             row->head_size, row->queries, row->keys, row->tiles),
+                                         .is_early = 1};
+    prepared->slots.slot = prepared->slot;
+    for (int i = 0; i < 2; i++) {
+        tgi_tensor_slot *slot = &prepared->slot[prepared->slots.count];
+        *slot =
+            (tgi_tensor_slot){.operand = i, .argument_offset = i * (int64_t)sizeof(tgi_tensor_map)};
+        prepared->slots.count +=
+            describe(a, choice, i ? TGI_ATTENTION_V : TGI_ATTENTION_K, &slot->tensor);
+    }
     snprintf(prepared->attend.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", row->name);
     prepared->merge = (tgi_cuda_kernel){.image = row->image,
                                         .grid = {(unsigned)merged, 1, 1},
@@ -50,6 +109,19 @@ static int is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t
             rest |= strides[i] * t.element_bytes % bytes;
     }
     return rest == 0 && (t.heads->element_stride == 1 || t.counts[3] == 1);
+}
+
+/* Returns how many groups of heads have K and V that fit in half of the L2 cache together. */
+static uint32_t count_section_groups(const tgi_machine *machine, const tg_attention *a,
+                                     const tgi_attention_choice *choice)
+{
+    const int64_t groups_of_keys =
+        tgi_divide_up(a->head_count / a->kv_head_count, choice->shared_heads);
+    const int64_t bytes = 2 * (a->n + 1) * (a->head_size + a->v_head_size);
+    const int64_t fitting = machine->l2_bytes / 2 / bytes * groups_of_keys;
+    const int64_t tiles = choice->tile_count * choice->part_count;
+    const int64_t most = tiles > 0 ? ROWS_MAX / tiles : 1;
+    return (uint32_t)(fitting < 1 ? 1 : fitting < most ? fitting : most);
 }
 
 static int32_t limit(int64_t distance)
@@ -78,11 +150,20 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .head_groups = (int32_t)(a->head_count / choice->shared_heads),
         .kv_shares = (int32_t)(a->head_count / a->kv_head_count),
         .tile_count = (int32_t)choice->tile_count,
+        .block_count = (uint32_t)(a->batch_count * (a->head_count / choice->shared_heads) *
+                                  choice->tile_count * choice->part_count),
+        .section_groups = count_section_groups(call->machine, a, choice),
         .part_count = (int32_t)choice->part_count,
         .part_keys = (int32_t)choice->part_keys,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},
+        .has_map = {has_map(a, choice, TGI_ATTENTION_K) &&
+                        is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
+                    has_map(a, choice, TGI_ATTENTION_V) &&
+                        is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},
+        .has_runs = a->page_rows % TGI_ATTEND_RUN == 0,
+        .box_rows = (int32_t)count_box_rows(a, choice->row->keys),
         .has_d_units = is_aligned(a, TGI_ATTENTION_D, UNIT_BYTES),
         .page_rows = tgi_make_divisor(a->page_rows > 0 ? (int32_t)a->page_rows : 1),
         .parts = call->workspace};
@@ -98,7 +179,12 @@ static tg_status launch(const tgi_attention_call *call)
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
         return status;
-    status = tgi_cuda_run(&queue, &prepared->attend, arguments);
+    const void *const base[] = {args.has_map[0] ? args.attention.k.data : NULL,
+                                args.has_map[1] ? args.attention.v.data : NULL};
+    status = tgi_tensor_fill(queue.device, &prepared->slots, base, prepared->map, args.map,
+                             sizeof args.map);
+    if (!status)
+        status = tgi_cuda_run(&queue, &prepared->attend, arguments);
     if (!status && call->choice->part_count > 1)
         status = tgi_cuda_run(&queue, &prepared->merge, arguments);
     tgi_cuda_leave(queue.device, before);

@@ -5,11 +5,10 @@
 #include "cuda/families/family.h"
 #include "kernels/batch/batch_args.h"
 
-/* Fills the arguments that follow from the problem and from the entries of a group, all but
- * args->gemm. Returns 0 if lines of A or B are not contiguous. The sizes are those that `propose`
- * takes. */
-int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *problem, int64_t group_entries,
-                       tgi_batch_args *args);
+/* Fills the arguments that follow from the problem and from its split, all but args->gemm. Returns
+ * 0 if lines of A or B are not contiguous. The sizes are those that `propose` takes. */
+int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *problem,
+                       const tgi_batch_decision *split, tgi_batch_args *args);
 
 /* Sets the units that hold a line. Lines of an aligned operand begin with a unit. */
 void tgi_batch_count_units(tgi_entry_copy *copy, int is_aligned);

@@ -24,7 +24,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     const tgi_batch_decision *decision = &proposal->decision.batch;
     batch_prepared *prepared = block;
     (void)machine;
-    tgi_batch_describe(kernel, p, decision->group_entries, &prepared->args);
+    tgi_batch_describe(kernel, p, decision, &prepared->args);
     tgi_gemm_prepare_args(p, &prepared->args.gemm);
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
                                            .grid = {(unsigned)decision->block_count, 1, 1},

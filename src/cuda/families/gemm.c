@@ -134,6 +134,14 @@ int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal
     return 0;
 }
 
+int tgi_gemm_rounds_sums(const tgi_problem *p, tgi_proposal *proposal)
+{
+    if (p->precision != TG_PRECISION_IEEE_FP32 || proposal->kernel->math != TGI_MATH_mma)
+        return 1;
+    return tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION,
+                      "matrix instructions do not round every sum as ieee_fp32 asks");
+}
+
 int tgi_gemm_count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel, int by_registers,
                             int64_t shared_bytes)
 {

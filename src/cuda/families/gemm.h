@@ -51,6 +51,10 @@ void tgi_gemm_describe_split(const tgi_proposal *proposal, tgi_plan_split *split
  * threads as a block of the kernel has, else refuses the problem and returns 0. */
 int tgi_gemm_fits(const tgi_machine *machine, int64_t shared_bytes, tgi_proposal *proposal);
 
+/* Returns 1 if the kernel rounds sums as the precision asks, else refuses the problem and returns
+ * 0. */
+int tgi_gemm_rounds_sums(const tgi_problem *problem, tgi_proposal *proposal);
+
 /* Returns how many blocks of the kernel share a multiprocessor: at least one, at most
  * by_registers. */
 int tgi_gemm_count_resident(const tgi_gpu *gpu, const tgi_kernel *kernel, int by_registers,

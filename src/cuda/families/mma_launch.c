@@ -32,6 +32,16 @@ static void replace_layout(const tgi_operand *o, int is_b, tgi_problem *p)
     layout->batch = o->batch_count > 1 ? o->batch_bytes / o->elem_bytes : 0;
 }
 
+/* Has a multiprocessor hold one block alone where no second one is needed. Blocks start while the
+ * kernel ahead still runs, a repack for example, and would else gather where it has ended. */
+static void spread_blocks(const tgi_gpu *gpu, tgi_cuda_kernel *multiply)
+{
+    const unsigned half = (unsigned)(gpu->shared_bytes_per_sm / 2);
+    if ((int64_t)multiply->grid[0] * multiply->grid[1] <= gpu->sm_count &&
+        multiply->shared_bytes < half)
+        multiply->shared_bytes = half;
+}
+
 static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
                     void *block)
 {
@@ -63,6 +73,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     multiply->grid[0] = (unsigned)(tile_count < most ? tile_count : most);
     multiply->grid[1] = (unsigned)args->k_part_count;
     multiply->grid[2] = 1;
+    spread_blocks(&machine->gpu, multiply);
     /* Code of earlier chips does not wait for the kernel ahead. */
     multiply->is_early = !tgi_mma_has_earlier_code(kernel);
     if (tgi_mma_has_bodies_apart(kernel))

@@ -139,7 +139,7 @@ int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
 {
     const int is_a_in_registers = tgi_slices_is_a_in_registers(proposal->kernel);
     tgi_operand a;
-    tgi_operand_describe(p, 0, 0, p->is_a_offset, &a);
+    tgi_operand_describe(p, 0, is_a_in_registers, p->is_a_offset, &a);
     if (p->precision == TG_PRECISION_DEFAULT && p->k < K_LEAST)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE,
                    "keeps the error bound of precision default only from k = %d on; k is %lld",
@@ -149,7 +149,7 @@ int tgi_slices_can_serve(const tgi_problem *p, tgi_proposal *proposal)
                    (ll)p->k, (ll)K_MAX);
     else if (is_a_in_registers && a.is_repacked)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
-                   "reads one operand along k, in lines that are multiples of %d bytes apart",
+                   "reads one operand in lines along k or across k, multiples of %d bytes apart",
                    TGI_TENSOR_UNIT_BYTES);
     else
         return 1;

@@ -35,9 +35,10 @@ static tgi_tensor find_tensor(const tgi_slice_job *job, int slice_count)
 static tgi_tensor find_register_tensor(const tgi_problem *p)
 {
     tgi_operand o;
-    tgi_operand_describe(p, 0, 0, 0, &o);
+    tgi_operand_describe(p, 0, 1, 0, &o);
     return (tgi_tensor){.elem_bytes = o.elem_bytes,
-                        .count = {o.k, o.line_count, o.batch_count},
+                        .count = {o.is_across ? o.line_count : o.k,
+                                  o.is_across ? o.k : o.line_count, o.batch_count},
                         .stride_bytes = {o.pitch_bytes, o.batch_bytes},
                         .tma_box_elems = TGI_CHUNK_ELEMS,
                         .is_swizzled = 1};

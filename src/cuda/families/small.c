@@ -5,8 +5,20 @@
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
+    if (kernel->math == TGI_MATH_mma)
+        return TGI_SMALL_MMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
+                                          kernel->thread_count);
     return TGI_SMALL_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
                                   kernel->stage_count, (int)tgi_type_bytes(kernel->type));
+}
+
+/* Returns the slower of the accesses to A and B. Kernels on matrix instructions load elements of
+ * lines that run across k one by one. */
+static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const int is_along_k = tgi_gemm_is_a_along_k(p) && tgi_gemm_is_b_along_k(p);
+    return kernel->math == TGI_MATH_mma && !is_along_k ? TGI_ACCESS_ELEMENTS
+                                                       : tgi_gemm_find_access(p);
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
@@ -14,7 +26,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
     const int64_t col_blocks = tgi_divide_up(p->n, kernel->tile_cols);
-    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
+    if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal) ||
+        !tgi_gemm_rounds_sums(p, proposal))
         return;
     if (row_blocks > TGI_GRID_HEIGHT_MAX || col_blocks > INT32_MAX ||
         p->batch_count > INT32_MAX / 1024) {
@@ -33,7 +46,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_tile_work work = {.block_count = (double)row_blocks * (double)col_blocks *
                                                (double)p->batch_count,
                                 .blocks_per_sm = resident,
-                                .access = tgi_gemm_find_access(p)};
+                                .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);
 }
 

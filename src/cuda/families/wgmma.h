@@ -15,7 +15,8 @@ int64_t tgi_wgmma_shared_bytes(const tgi_kernel *kernel, int is_across);
 void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *problem,
                         tgi_operand operand[2]);
 
-/* Returns how the name of the kernel's function ends for these operands, which are not sliced. */
-const char *tgi_wgmma_find_suffix(const tgi_problem *problem, const tgi_operand operand[2]);
+/* Returns how the name of the kernel's function ends for these operands. */
+const char *tgi_wgmma_find_suffix(const tgi_kernel *kernel, const tgi_problem *problem,
+                                  const tgi_operand operand[2]);
 
 #endif

@@ -251,7 +251,7 @@ static void prepare_multiply(const tgi_machine *machine, const tgi_kernel *kerne
         .shared_bytes = (unsigned)tgi_wgmma_shared_bytes(kernel, operand[1].is_across),
         .is_early = 1};
     snprintf(panel->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s%s", kernel->name,
-             panel->is_sliced ? "" : tgi_wgmma_find_suffix(&args->gemm.problem, operand));
+             tgi_wgmma_find_suffix(kernel, &args->gemm.problem, operand));
 }
 
 static void prepare_panel(const tgi_machine *machine, const tgi_kernel *kernel,

@@ -44,7 +44,7 @@ static void describe(const tgi_cuda_device *device, tgi_machine *machine)
     gpu->blocks_per_sm = (int)get_attribute(device, TGI_CUDA_ATTRIBUTE_BLOCKS_PER_SM);
     gpu->registers_per_sm = (int)get_attribute(device, TGI_CUDA_ATTRIBUTE_REGISTERS_PER_SM);
     gpu->shared_bytes_per_sm = get_attribute(device, TGI_CUDA_ATTRIBUTE_SHARED_BYTES_PER_SM);
-    gpu->shared_bytes_per_block = get_attribute(device, TGI_CUDA_ATTRIBUTE_SHARED_BYTES_OPTIN);
+    gpu->shared_bytes_per_block = device->shared_bytes_per_block;
     gpu->clock_hz = 1e3 * (double)get_attribute(device, TGI_CUDA_ATTRIBUTE_CLOCK_KHZ);
     /* The memory bus makes two transfers a clock. */
     gpu->memory_bytes_per_s = 2e3 *
@@ -99,6 +99,8 @@ static tg_status open_first(tgi_cuda_device *device)
             "pass another device",
             device->ordinal, device->name, device->capability / 10, device->capability % 10);
     }
+    device->shared_bytes_per_block =
+        (int)get_attribute(device, TGI_CUDA_ATTRIBUTE_SHARED_BYTES_OPTIN);
     error = driver->retain_context(&device->context, device->handle);
     if (error) {
         snprintf(what, sizeof what, "cuda:%d gives no context", device->ordinal);

@@ -17,6 +17,7 @@ typedef struct tgi_cuda_device {
     void *context;  /* primary context, which the CUDA runtime shares */
     char name[64];
     int capability;
+    int shared_bytes_per_block;          /* the most shared memory of a block */
     pthread_mutex_t lock;                /* taken to load images, find functions, make maps */
     tgi_cuda_staging *staging;           /* blocks that no copy uses; NULL: none */
     void *modules[TGI_CUDA_IMAGE_COUNT]; /* by image; NULL until loaded */

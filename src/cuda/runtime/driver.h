@@ -53,6 +53,32 @@ enum {
     TGI_CUDA_LAUNCH_EARLY = 6    /* CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION */
 };
 
+enum { TGI_CUDA_EVENT_NO_TIMING = 2 };
+enum { TGI_CUDA_MEMORY_UNIFIED = 4 }; /* the address tells whose memory it is */
+enum { TGI_CUDA_SHARE_PEER_ACCESS = 1 };
+enum { TGI_CUDA_WAIT_AT_LEAST = 0 }; /* for a word that is the value or at most 2^31 - 1 above */
+
+/* These two have the layout of CUDA_MEMCPY2D and CUipcMemHandle. */
+typedef struct tgi_driver_copy {
+    size_t from_x, from_y;
+    int from_type;
+    const void *from_host;
+    uint64_t from;
+    void *from_array;
+    size_t from_pitch;
+    size_t to_x, to_y;
+    int to_type;
+    void *to_host;
+    uint64_t to;
+    void *to_array;
+    size_t to_pitch;
+    size_t line_bytes, line_count;
+} tgi_driver_copy;
+
+typedef struct tgi_driver_share {
+    char bytes[64];
+} tgi_driver_share;
+
 /* These two have the layout of CUlaunchAttribute and CUlaunchConfig. */
 typedef struct tgi_driver_attribute {
     int name;

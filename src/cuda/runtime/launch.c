@@ -41,8 +41,9 @@ static void set_attributes(const tgi_cuda_device *device, tgi_cuda_kernel *kerne
             .name = TGI_CUDA_LAUNCH_CLUSTER, .value.size = {kernel->cluster, 1, 1}};
 }
 
-/* Finds the kernel's function, opts in to its shared memory and sets its attributes. Threads that
- * bind at once take turns: the first one binds. */
+/* Finds the kernel's function, opts in to all shared memory that a block may have, as other plans
+ * may launch the function with more of it, and sets the kernel's attributes. Threads that bind at
+ * once take turns: the first one binds. */
 static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **function)
 {
     tg_status status = TG_STATUS_OK;
@@ -54,7 +55,7 @@ static tg_status bind(tgi_cuda_device *device, tgi_cuda_kernel *kernel, void **f
         status = tgi_cuda_find_function(device, kernel->image, kernel->symbol, function);
         if (!status && kernel->shared_bytes > SHARED_BYTES_FREE)
             error = device->driver->set_function_attribute(
-                *function, TGI_CUDA_FUNCTION_SHARED_BYTES, (int)kernel->shared_bytes);
+                *function, TGI_CUDA_FUNCTION_SHARED_BYTES, device->shared_bytes_per_block);
         if (error)
             status = fail_launch(device, kernel, error);
         if (!status) {

@@ -18,8 +18,8 @@ struct tgi_cuda_queue {
     tgi_bare_launch *bare_launch; /* the call's; NULL: each kernel is launched once */
 };
 
-/* A kernel and the shape of its launch, without arguments. A plan fills it once. All plans launch a
- * function with the same amount of shared memory. */
+/* A kernel and the shape of its launch, without arguments. A plan fills it once. A function whose
+ * blocks have over 48 KiB of dynamic shared memory has no other. */
 typedef struct tgi_cuda_kernel {
     const char *image;                  /* image of the row; static storage */
     char symbol[TGI_CUDA_SYMBOL_BYTES]; /* name of a function in the image */

@@ -7,10 +7,11 @@
 #include "cuda/runtime/launch.h"
 #include "kernels/tma_map.h"
 
-/* A tensor: count[2] batch entries of count[1] runs of count[0] contiguous elements. */
+/* A tensor: count[2] batch entries of count[1] runs of count[0] contiguous elements. With count[3],
+ * that many groups of batch entries. */
 typedef struct tgi_tensor {
-    int64_t elem_bytes, count[3];
-    int64_t stride_bytes[2];         /* from run to run, from batch entry to batch entry */
+    int64_t elem_bytes, count[4];
+    int64_t stride_bytes[3]; /* from run to run, batch entry to batch entry, group to group */
     int tma_box_elems, tma_box_runs; /* elements of a run, and runs, of a TMA box */
     int is_swizzled;                 /* 1: shared memory has the 128-byte swizzle */
     int is_rounded;                  /* 1: TMA rounds FP32 to the nearest TF32 */

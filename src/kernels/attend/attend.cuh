@@ -6,21 +6,26 @@
 #define TGI_ATTEND_CUH
 
 #include "kernels/attend/attend_products.cuh"
+#include "kernels/attend/attend_store.cuh"
 
-/* Finds the block's place. Blocks of one head follow each other, those with the last queries first:
- * with a causal mask they have the most keys. */
+/* Finds the place of block `at`. Groups of heads whose keys fit in the L2 cache are a section. In a
+ * section those tiles come first that have the last queries, which see the most keys under a causal
+ * mask. */
 template <int Rows, int Keys>
-static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const tgi_attend_args &p)
+static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const tgi_attend_args &p,
+                                                                         unsigned at)
 {
     const tg_attention &a = p.attention;
     tgi_attend_place place;
-    unsigned at = blockIdx.x;
-    const int tile = p.tile_count - 1 - static_cast<int>(at % p.tile_count);
-    at /= p.tile_count;
-    place.part = static_cast<int>(at % p.part_count);
-    at /= p.part_count;
-    place.first_head = static_cast<int>(at % p.head_groups) * p.shared_heads;
-    place.batch = static_cast<int>(at / p.head_groups);
+    const unsigned tiles = static_cast<unsigned>(p.tile_count * p.part_count);
+    const unsigned section = at / (tiles * p.section_groups) * p.section_groups;
+    const unsigned groups = min(p.section_groups, p.block_count / tiles - section);
+    at -= section * tiles;
+    const int group = static_cast<int>(section + at % groups);
+    const int tile = p.tile_count - 1 - static_cast<int>(at / groups) % p.tile_count;
+    place.part = static_cast<int>(at / groups) / p.tile_count;
+    place.first_head = group % p.head_groups * p.shared_heads;
+    place.batch = group / p.head_groups;
     place.kv_head = place.first_head / p.kv_shares;
     place.queries = static_cast<int>(a.m);
     place.query_entry = place.key_entry = place.batch;
@@ -61,115 +66,27 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
     return place;
 }
 
-/* Returns where the sums of a row of a part lie. */
-static __device__ __forceinline__ float *tgi_attend_find_part(const tgi_attend_args &p, int part,
-                                                              int batch, int head, int query)
+/* Finds the place of the block's tile `turn`. Blocks come in turned order each time, so that all
+ * have as many keys. A place without rows has nothing to do. */
+template <int Rows, int Keys>
+static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tgi_attend_args &p,
+                                                                        unsigned turn)
 {
-    const tg_attention &a = p.attention;
-    const int64_t row = (batch * a.head_count + head) * a.m + query;
-    return p.parts + (row * p.part_count + part) * tgi_attend_part_floats(a.v_head_size);
+    const unsigned block = turn % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    const unsigned at = turn * gridDim.x + block;
+    tgi_attend_place place = tgi_attend_find_block<Rows, Keys>(p, min(at, p.block_count - 1));
+    if (at >= p.block_count)
+        place.row_count = 0;
+    return place;
 }
 
-/* Stores the first `count` (1..8) of eight elements of D from `d` on. */
-template <tg_type Type>
-static __device__ __forceinline__ void tgi_attend_store_unit(const tgi_attend_args &p, uint16_t *d,
-                                                             int count, const float (&value)[8])
-{
-    uint32_t pair[4];
-    TGI_FOR_UNROLLED(i, 4)
-    pair[i] = tgi_encode_pair(Type, value[2 * i], value[2 * i + 1]);
-    if (p.has_d_units && count == 8) {
-        *reinterpret_cast<uint4 *>(d) = {pair[0], pair[1], pair[2], pair[3]};
-        return;
-    }
-    TGI_FOR_UNROLLED(e, 8)
-    if (e < count)
-        d[e * p.attention.d.element_stride] = static_cast<uint16_t>(pair[e / 2] >> e % 2 * 16);
-}
-
-/* Stores the log-sum-exp of a row whose largest score is `largest`, base 2. */
-static __device__ __forceinline__ void tgi_attend_store_log(const tgi_attend_args &p, int64_t at,
-                                                            float largest, float total)
-{
-    static_cast<float *>(p.attention.log_sum_exp.data)[at] =
-        total == 0.0f ? -INFINITY : fmaf(largest, 0.693147180559945f, logf(total));
-}
-
-/* Stores the block's rows, of D or of a part. They go through shared memory: a thread then has
- * eight elements side by side. */
-template <tg_type Type, int Head, int Warps, int Blocks>
-static __device__ __forceinline__ void
-tgi_attend_store(const tgi_attend_args &p, const tgi_attend_place &place, uint32_t shared,
-                 float scale, tgi_attend_state<Head, Blocks> &state)
-{
-    enum {
-        ROWS = 16 * Warps * Blocks,
-        PITCH = TGI_ATTEND_PITCH(Head),
-        UNITS = Head / 8
-    }; /* floats */
-    const tg_attention &a = p.attention;
-    const int lane = tgi_thread() % 4, v_size = static_cast<int>(a.v_head_size);
-    tgi_copy_async_wait<0>(); /* a block without keys has not yet waited for Q */
-    __syncthreads();          /* all rows of V were read */
-    TGI_FOR_UNROLLED(b, Blocks)
-    TGI_FOR_UNROLLED(half, 2)
-    {
-        const uint32_t row = shared + tgi_attend_row<Blocks>(b, half) * PITCH * 4;
-        float total = state.total[b][half];
-        total += __shfl_xor_sync(~0u, total, 1);
-        total += __shfl_xor_sync(~0u, total, 2);
-        TGI_FOR_UNROLLED(j, Head / 8)
-        tgi_write_shared_8(row + (8 * j + 2 * lane) * 4, state.sums[b][j][2 * half],
-                           state.sums[b][j][2 * half + 1]);
-        if (lane == 0)
-            tgi_write_shared_8(row + Head * 4, state.largest[b][half] * scale, total);
-    }
-    __syncthreads();
-#pragma unroll 1
-    for (int i = tgi_thread(); i < ROWS * UNITS; i += 32 * Warps) {
-        const tgi_attend_row_place row = tgi_attend_find_row(p, place, i / UNITS);
-        const int e = i % UNITS * 8, count = min(8, v_size - e);
-        const uint32_t from = shared + i / UNITS * PITCH * 4;
-        float ends[2], value[8];
-        if (!row.is_there || count <= 0)
-            continue;
-        tgi_read_shared_8(from + Head * 4, ends);
-        TGI_FOR_UNROLLED(j, 8)
-        value[j] = tgi_read_shared_4(from + (e + j) * 4);
-        if (p.part_count > 1) {
-            float *const part =
-                tgi_attend_find_part(p, place.part, place.batch, row.head, row.query);
-            TGI_FOR_UNROLLED(j, 8)
-            if (j < count)
-                part[e + j] = value[j];
-            if (e == 0)
-                *reinterpret_cast<float2 *>(part + tgi_attend_part_floats(v_size) - 2) = {ends[0],
-                                                                                          ends[1]};
-            continue;
-        }
-        const float factor = ends[1] == 0.0f ? 1.0f : 1.0f / ends[1];
-        TGI_FOR_UNROLLED(j, 8)
-        value[j] *= factor;
-        const int query = place.first_query + row.query;
-        tgi_attend_store_unit<Type>(p,
-                                    static_cast<uint16_t *>(a.d.data) + e * a.d.element_stride +
-                                        tgi_attend_offset(a.d, place.query_entry, row.head, query),
-                                    count, value);
-        if (e == 0 && a.has_log_sum_exp)
-            tgi_attend_store_log(
-                p, tgi_attend_offset(a.log_sum_exp, place.query_entry, row.head, query), ends[0],
-                ends[1]);
-    }
-}
-
-/* Copies the block's queries. A block that sees no key waits for them too before it stages sums:
- * their copies are a group of their own. */
+/* Copies the block's queries, as a group of copies of their own. */
 template <class Products>
 static __device__ __forceinline__ void
 tgi_attend_copy_queries(const tgi_attend_args &p, const tgi_attend_place &place, uint32_t q)
 {
     const tg_attention &a = p.attention;
-    tgi_attend_copy<Products::head, Products::rows, Products::threads>(
+    tgi_attend_copy<Products::head, Products::rows, Products::copiers>(
         q, a.q, static_cast<int>(a.head_size), p.has_units[0], [&](int row) {
             const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
             return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
@@ -187,7 +104,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
 {
     enum { HEAD = Products::head, KEYS = Products::keys, BLOCKS = Products::blocks };
     enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS };
-    const tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p);
+    const tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p, blockIdx.x);
     if (place.first >= place.row_count)
         return;
     const uint32_t q = tgi_shared_address(shared), kv = q + 2 * HEAD * ROWS;
@@ -196,20 +113,11 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
     tgi_attend_state<HEAD, BLOCKS> state;
     tgi_attend_clear(state);
     const float scale = p.is_plain ? p.scale : 1.0f;
-    const uint16_t *source_k = tgi_attend_find_source<Products>(p, place, 0);
-    const uint16_t *source_v = tgi_attend_find_source<Products>(p, place, 1);
     /* Copies the keys of two steps: those of K from `key` on, and those of V before them. */
     const auto copy_keys = [&](int key, uint32_t k, uint32_t v) {
 #pragma unroll 1
-        for (int is_v = 0; is_v < 2; is_v++) {
-            const uint16_t *source = is_v ? source_v : source_k;
-            tgi_attend_copy_keys<Products>(p, place, is_v, is_v ? key - KEYS : key, is_v ? v : k,
-                                           source);
-            if (is_v)
-                source_v = source;
-            else
-                source_k = source;
-        }
+        for (int is_v = 0; is_v < 2; is_v++)
+            tgi_attend_copy_keys<Products>(p, place, is_v, is_v ? key - KEYS : key, is_v ? v : k);
         tgi_copy_async_commit();
     };
     uint32_t k = kv, other_k = kv + TILE, v = kv + 2 * TILE, other_v = kv + 3 * TILE;
@@ -223,26 +131,19 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         Products::start(q, k, scores);
         for (int key_0 = place.begin;; key_0 += KEYS) {
             const int next = key_0 + KEYS;
-            const int is_edge = key_0 < place.all_low || next > place.all_high;
+            const int is_edge = tgi_attend_is_edge<KEYS>(place, key_0);
             float factors[BLOCKS][2];
             if (!p.is_plain)
                 tgi_attend_finish<KEYS, BLOCKS>(p, place, key_0, scores);
             if (is_edge)
                 tgi_attend_hide<KEYS, BLOCKS>(p, place, key_0, scores);
             tgi_attend_weigh<HEAD, KEYS, BLOCKS>(scale, scores, state, factors);
-            /* The branch stands between weights and sums: without it the compiler would wait for
-             * the sums before it forms weights. */
-            if (tgi_attend_has_grown<BLOCKS>(factors)) {
-                Products::wait_sums(state);
+            if (tgi_attend_has_grown<BLOCKS>(factors))
                 tgi_attend_rescale(factors, state);
-            }
-            Products::wait_sums(state);
             tgi_attend_round<Products::type, KEYS, BLOCKS>(scores, weights);
             Products::template wait_copies<0>();
-            if (is_edge && tgi_attend_has_wild<Products>(v)) {
-                tgi_attend_add_seen<Products::type, KEYS>(p, place, key_0, v, weights, state);
-                tgi_attend_clear_tile<Products>(v);
-            }
+            if (is_edge && __syncthreads_or(tgi_attend_tame<Products>(v)))
+                tgi_attend_add_wild<Products::type, KEYS>(p, place, key_0, weights, state);
             if (next < place.end)
                 copy_keys(next + KEYS, k, other_v);
             Products::turn(next < place.end, q, other_k, v, weights, scores, state);
@@ -251,57 +152,15 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
             tgi_attend_swap(k, other_k);
             tgi_attend_swap(v, other_v);
         }
-        Products::wait_sums(state);
     }
-    tgi_attend_store<Products::type, HEAD, Products::warps, BLOCKS>(p, place, q, scale, state);
+    tgi_attend_store<Products::type, HEAD, BLOCKS>(p, place, scale, state);
 }
 
-/* Adds the parts of a row in their order, a warp for each row. */
-template <tg_type Type>
-static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p)
+template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
+static __device__ __forceinline__ void tgi_attend_in_warps(const tgi_attend_args &p, char *shared)
 {
-    const tg_attention &a = p.attention;
-    const unsigned at = blockIdx.x * TGI_ATTEND_MERGE_WARPS + tgi_thread() / 32;
-    const unsigned heads = static_cast<unsigned>(a.head_count), rows = static_cast<unsigned>(a.m);
-    const int query = static_cast<int>(at % rows), head = static_cast<int>(at / rows % heads);
-    const int batch = static_cast<int>(at / rows / heads);
-    int entry = batch, first = 0;
-    if (batch >= a.batch_count)
-        return;
-    if (a.has_query_offsets) {
-        entry = 0;
-        first = a.query_offsets[batch];
-        if (query >= a.query_offsets[batch + 1] - first)
-            return;
-    }
-    const int floats = static_cast<int>(tgi_attend_part_floats(a.v_head_size));
-    const float *const parts = tgi_attend_find_part(p, 0, batch, head, query);
-    float largest = -INFINITY, total = 0.0f;
-    for (int i = 0; i < p.part_count; i++)
-        largest = fmaxf(largest, parts[(i + 1) * floats - 2]);
-    const float finite = largest == -INFINITY ? 0.0f : largest;
-    for (int i = 0; i < p.part_count; i++)
-        total += tgi_ptx_exp2(parts[(i + 1) * floats - 2] - finite) * parts[(i + 1) * floats - 1];
-    const float factor = total == 0.0f ? 1.0f : 1.0f / total;
-    const int e = tgi_thread() % 32 * 8, count = min(8, static_cast<int>(a.v_head_size) - e);
-    if (e == 0 && a.has_log_sum_exp)
-        tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, first + query),
-                             largest, total);
-    if (count <= 0)
-        return;
-    float value[8] = {};
-    for (int i = 0; i < p.part_count; i++) {
-        const float weight = tgi_ptx_exp2(parts[(i + 1) * floats - 2] - finite);
-        TGI_FOR_UNROLLED(j, 8)
-        if (j < count)
-            value[j] = fmaf(weight, parts[i * floats + e + j], value[j]);
-    }
-    TGI_FOR_UNROLLED(j, 8)
-    value[j] *= factor;
-    tgi_attend_store_unit<Type>(p,
-                                static_cast<uint16_t *>(a.d.data) + e * a.d.element_stride +
-                                    tgi_attend_offset(a.d, entry, head, first + query),
-                                count, value);
+    static_assert(Tiles == 4, "K and V of two steps");
+    tgi_attend<tgi_attend_by_warps<Type, Head, Warps, Queries / 16 / Warps, Keys>>(p, shared);
 }
 
 #endif

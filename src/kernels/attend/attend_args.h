@@ -4,12 +4,16 @@
 
 #include "core/dtype.h" /* TGI_INLINE */
 #include "kernels/divisor.h"
+#include "kernels/tma_map.h"
 #include "tilegemm_attention.h"
 
 #define TGI_ATTEND_LOG2_E 1.4426950408889634
-#define TGI_ATTEND_MERGE_WARPS 4 /* rows of D that a block of the merge writes */
+#define TGI_ATTEND_MERGE_WARPS 4 /* A block of the merge has these, and writes a row of D. */
+#define TGI_ATTEND_HEAD_MAX 256  /* elements of a row */
+#define TGI_ATTEND_RUN 16        /* keys that are copied together if no page ends among them */
 
 typedef struct tgi_attend_args {
+    tgi_tensor_map map[2]; /* K, V: elements, rows, heads, entries or pages */
     tg_attention attention;
     float scale, cap, cap_inverse; /* base 2; no cap: 0 */
     /* A query at place p sees keys p - before .. p + after; at most 2^30 - 1 each. */
@@ -19,8 +23,13 @@ typedef struct tgi_attend_args {
     int32_t head_groups;              /* head_count / shared_heads */
     int32_t kv_shares;                /* query heads that share a head of K and V */
     int32_t tile_count;               /* tiles of the rows of these heads */
+    uint32_t block_count;             /* tiles of all rows, for each part */
+    uint32_t section_groups;          /* groups of heads whose tiles come in turn */
     int32_t part_count, part_keys;    /* the keys go to blocks by parts of part_keys */
     int32_t has_units[3];             /* Q, K, V: 1 if 16 bytes at once can be copied */
+    int32_t has_runs;                 /* 1: no page ends within a run of keys */
+    int32_t has_map[2];               /* K, V */
+    int32_t box_rows;                 /* a box of the maps has these; they divide a step */
     int32_t has_d_units;              /* 1 if 16 bytes of D at once can be stored */
     tgi_divisor page_rows;
     float *parts; /* with more than one part: sums of each part, see tgi_attend_part_floats */
@@ -32,15 +41,13 @@ TGI_INLINE int64_t tgi_attend_part_floats(int64_t v_head_size)
     return v_head_size + v_head_size % 2 + 2;
 }
 
-#define TGI_ATTEND_PITCH(head) ((head) + 8) /* floats from row to row of staged sums */
+#define TGI_ATTEND_BARRIER_BYTES 256
 
-/* Returns the bytes of shared memory of a block: Q, and K and V of two steps; at the end the sums
- * of its rows are staged there. */
-TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_t keys)
+/* Returns the bytes of shared memory of a block: Q, tiles of K and V, and barriers. */
+TGI_INLINE int32_t tgi_attend_shared_bytes(int32_t head, int32_t queries, int32_t keys,
+                                           int32_t tiles)
 {
-    const int32_t tiles = 2 * head * (queries + 4 * keys);
-    const int32_t sums = 4 * queries * TGI_ATTEND_PITCH(head);
-    return tiles > sums ? tiles : sums;
+    return 2 * head * (queries + tiles * keys) + TGI_ATTEND_BARRIER_BYTES;
 }
 
 #endif

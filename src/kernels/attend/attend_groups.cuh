@@ -1,29 +1,29 @@
 /*
- * The products of attention by wgmma (sm_90a): a warpgroup has 64 queries. Scores of the next step
- * and sums of this one are computed at the same time, and the sums while scores become weights.
+ * Attention by wgmma (sm_90a): a warpgroup copies tiles of K and V into a ring, and each of the
+ * others has 64 queries. These take turns at the tensor cores: while the products of one are
+ * computed, the other turns scores into weights. Within a warpgroup the sums of a step are computed
+ * behind the scores of the next one, beside the exponentials.
  */
 #ifndef TGI_ATTEND_GROUPS_CUH
 #define TGI_ATTEND_GROUPS_CUH
 
-#include "kernels/attend/attend_products.cuh"
-#include "kernels/ptx/opaque.cuh"
-#include "kernels/ptx/tma.cuh"
+#include "kernels/attend/attend.cuh"
+#include "kernels/attend/attend_ring.cuh"
 #include "kernels/ptx/warpgroup_mma_across.cuh"
 
-template <tg_type Type, int Head, int Warps, int Blocks, int Keys>
-struct tgi_attend_by_groups : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
-    static_assert(Blocks == 1 && Warps % 4 == 0, "a warpgroup has 64 queries");
-    static constexpr int rows = 16 * Warps;
+/* The products of a warpgroup of 64 queries. */
+template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group_products {
     static constexpr tg_type a_type = Type;
     static constexpr int across_a = 0, across_b = 0; /* Q and K^T lie along k */
     typedef tgi_attend_state<Head, 1> state_of_rows;
     typedef float score_array[Keys / 2], sum_array[Head / 2];
 
-    template <int Pending> static __device__ __forceinline__ void wait_copies(void)
+    /* Returns the descriptor of a tile whose lower word is `low`, as tgi_describe makes it. Steps
+     * within a tile add to that word, one instruction for each product: the tensor cores would wait
+     * for more. */
+    static __device__ __forceinline__ uint64_t describe(uint32_t low)
     {
-        tgi_copy_async_wait<Pending>();
-        tgi_fence_async_proxy();
-        __syncthreads();
+        return static_cast<uint64_t>(1u << 30 | 1024 / 16) << 32 | low;
     }
 
     /* Waits for the scores, behind which `Pending` groups of sums were issued. */
@@ -40,56 +40,180 @@ struct tgi_attend_by_groups : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> 
         tgi_pin_sums(reinterpret_cast<sum_array &>(state.sums));
     }
 
+    /* Issues the scores of the warpgroup's queries at q. */
     static __device__ __forceinline__ void score(uint32_t q, uint32_t k,
                                                  float (&scores)[1][Keys / 8][4])
     {
         score_array &sum = reinterpret_cast<score_array &>(scores);
-        const uint32_t first = q + tgi_make_uniform(tgi_reread_thread() / 128) * 64 * 128;
+        const uint32_t first_a = tgi_make_opaque(q / 16), first_b = k / 16;
         tgi_wgmma_fence();
         TGI_FOR_UNROLLED(e, Head / 16)
         {
-            const uint64_t a = tgi_describe(first + e / 4 * rows * 128 + e % 4 * 32, 0, 1024);
-            const uint64_t b = tgi_describe(k + e / 4 * Keys * 128 + e % 4 * 32, 0, 1024);
+            const uint64_t a = describe(first_a + e / 4 * Queries * 8 + e % 4 * 2);
+            const uint64_t b = describe(first_b + e / 4 * Keys * 8 + e % 4 * 2);
             if (e == 0)
-                tgi_multiply_lines<tgi_attend_by_groups, 0>(sum, a, b);
+                tgi_multiply_lines<tgi_attend_group_products, 0>(sum, a, b);
             else
-                tgi_multiply_lines<tgi_attend_by_groups, 1>(sum, a, b);
+                tgi_multiply_lines<tgi_attend_group_products, 1>(sum, a, b);
         }
         tgi_wgmma_commit();
     }
 
+    /* Issues the sums of weights times V. */
     static __device__ __forceinline__ void
     add(uint32_t v, const uint32_t (&weights)[1][Keys / 16][4], state_of_rows &state)
     {
+        const uint32_t first = v / 16 | Keys * 8 << 16; /* panels of 64 columns lie apart */
         tgi_wgmma_fence();
         TGI_FOR_UNROLLED(j, Keys / 16)
         tgi_multiply_across<Type>(reinterpret_cast<sum_array &>(state.sums), weights[0][j],
-                                  tgi_describe(v + j * 16 * 128, Keys * 128, 1024));
+                                  describe(first + j * 128));
         tgi_wgmma_commit();
     }
+};
 
-    static __device__ __forceinline__ void start(uint32_t q, uint32_t k,
-                                                 float (&scores)[1][Keys / 8][4])
+/* A warpgroup of 64 queries keeps this from step to step. */
+template <class Sizes> struct tgi_attend_group {
+    enum { HEAD = Sizes::head, KEYS = Sizes::keys };
+    typedef tgi_attend_group_products<Sizes::type, HEAD, Sizes::rows, KEYS> products;
+
+    const tgi_attend_args &p;
+    const tgi_attend_place &place;
+    const int index; /* the warpgroup's number */
+    const float scale;
+    tgi_attend_state<HEAD, 1> &state;
+    uint32_t (&weights)[1][KEYS / 16][4];
+
+    /* Waits until it is this warpgroup's turn to issue products. */
+    __device__ __forceinline__ void wait_turn(void)
     {
-        score(q, k, scores);
-        wait_scores<0>(scores);
+        tgi_named_barrier_sync(1 + index, 256);
     }
 
-    /* Both branches begin and end their products themselves: the compiler lets those of a branch
-     * that it has to complete after it not overlap. */
-    static __device__ __forceinline__ void turn(int has_next, uint32_t q, uint32_t k, uint32_t v,
-                                                const uint32_t (&weights)[1][Keys / 16][4],
-                                                float (&scores)[1][Keys / 8][4],
-                                                state_of_rows &state)
+    __device__ __forceinline__ void pass_turn(void)
     {
-        if (has_next) {
-            score(q, k, scores);
-            add(v, weights, state);
-            wait_scores<1>(scores);
-        } else {
-            add(v, weights, state);
+        tgi_named_barrier_arrive(1 + (index + 1) % Sizes::groups, 256);
+    }
+
+    /* Waits for the sums of the step from key_0 on, and gives its tile of V back. */
+    __device__ __forceinline__ void wait_sums(tgi_attend_ring<Sizes> &ring, int key_0)
+    {
+        products::wait_sums(state);
+        const int is_wild = ring.is_wild();
+        __syncwarp();
+        ring.release();
+        if (is_wild)
+            tgi_attend_add_wild<Sizes::type, KEYS>(p, place, key_0, weights, state);
+        ring.advance();
+    }
+
+    /* Forms the weights of the step from key_0 on, and adds those of the step before. The first
+     * step has none before. The first tile of the ring has been waited for, before and after. */
+    template <int IsFirst, int IsPlain>
+    __device__ __forceinline__ void step(tgi_attend_ring<Sizes> &ring, uint32_t q, int key_0)
+    {
+        float scores[1][KEYS / 8][4], factors[1][2];
+        tgi_attend_ring<Sizes> ring_k = ring;
+        ring.advance();
+        if (!IsFirst)
+            wait_turn();
+        products::score(q, ring_k.find_tile(), scores);
+        if (!IsFirst) {
+            ring.wait_full();
+            products::add(ring.find_tile(), weights, state);
+            pass_turn();
         }
+        products::template wait_scores<IsFirst ? 0 : 1>(scores);
+        ring_k.release();
+        if (!IsPlain) {
+            if (!p.is_plain)
+                tgi_attend_finish<KEYS, 1>(p, place, key_0, scores);
+            tgi_attend_hide<KEYS, 1>(p, place, key_0, scores);
+        }
+        tgi_attend_weigh<HEAD, KEYS, 1>(scale, scores, state, factors);
+        /* The compiler moves no exponentials behind the loop that waits for the next tile. With
+         * nothing in between it would move them behind the sums. */
+        tgi_attend_ring<Sizes> ring_next = ring;
+        if (!IsFirst)
+            ring_next.advance();
+        ring_next.wait_full();
+        if (!IsFirst) {
+            wait_sums(ring, key_0 - KEYS);
+            if (tgi_attend_has_grown<1>(factors))
+                tgi_attend_rescale(factors, state);
+        }
+        tgi_attend_round<Sizes::type, KEYS, 1>(scores, weights);
+    }
+
+    /* Adds the weights of the last step, which begins at key_0. */
+    __device__ __forceinline__ void finish(tgi_attend_ring<Sizes> &ring, int key_0)
+    {
+        products::add(ring.find_tile(), weights, state);
+        wait_sums(ring, key_0);
     }
 };
+
+/* Computes the warpgroup's 64 queries of all tiles of the block. */
+template <class Sizes>
+static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args &p, uint32_t q)
+{
+    enum { HEAD = Sizes::head, KEYS = Sizes::keys };
+    typedef tgi_attend_group<Sizes> group;
+    const int index = tgi_make_uniform(tgi_thread() / 128);
+    const uint32_t own_q = q + index * 64 * 128;
+    tgi_attend_ring<Sizes> ring(q);
+    uint32_t parity = 0;
+    if (index == Sizes::groups - 1)
+        tgi_named_barrier_arrive(1, 256);
+    for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {
+        const tgi_attend_place place = tgi_attend_find_turn<Sizes::rows, KEYS>(p, turn);
+        if (place.first >= place.row_count)
+            continue;
+        tgi_attend_state<HEAD, 1> state;
+        uint32_t weights[1][KEYS / 16][4];
+        const float scale = p.is_plain ? p.scale : 1.0f;
+        group own = {p, place, index, scale, state, weights};
+        tgi_attend_clear(state);
+        if (place.begin < place.end) {
+            tgi_barrier_wait(ring.find_q_full(), parity);
+            ring.wait_full();
+            own.template step<1, 0>(ring, own_q, place.begin);
+            int key_0 = place.begin + KEYS;
+            for (; key_0 < place.end; key_0 += KEYS) {
+                if (p.is_plain && !tgi_attend_is_edge<KEYS>(place, key_0))
+                    own.template step<0, 1>(ring, own_q, key_0);
+                else
+                    own.template step<0, 0>(ring, own_q, key_0);
+            }
+            ring.release_q();
+            parity ^= 1;
+            own.finish(ring, key_0 - KEYS);
+        }
+        tgi_attend_store<Sizes::type, HEAD, 1>(p, place, scale, state);
+    }
+    if (index == 0)
+        tgi_named_barrier_sync(1, 256);
+}
+
+/* The kernel of a row of groups. */
+template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
+static __device__ __forceinline__ void tgi_attend_in_groups(const tgi_attend_args &p, char *shared)
+{
+    typedef tgi_attend_ring_sizes<Type, Head, Queries, Keys, Tiles> sizes;
+    static_assert(Warps == 4 * sizes::groups + 4, "one warpgroup copies");
+    /* Addresses come from a register: the compiler would form the first one each time. */
+    const uint32_t q =
+        static_cast<uint32_t>(tgi_make_uniform(static_cast<int>(tgi_shared_address(shared))));
+    tgi_attend_ring<sizes>::open(q);
+    /* 65536 registers are 512 a thread of each of these warpgroups. */
+    if (tgi_thread() >= 128 * sizes::groups) {
+        tgi_lower_registers<sizes::copy_registers>();
+        tgi_attend_feeder<sizes> feeder = {p, tgi_attend_ring<sizes>(q), q};
+        feeder.copy_all();
+    } else {
+        tgi_raise_registers<sizes::registers>();
+        tgi_attend_compute<sizes>(p, q);
+    }
+}
 
 #endif

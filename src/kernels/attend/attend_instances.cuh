@@ -7,21 +7,20 @@
 #include "core/types.h"
 #include "kernels/attend/attend.cuh"
 
-#define TGI_ATTEND(name, type, queries, head, products, warps, keys, resident)                     \
+#define TGI_ATTEND(name, type, queries, head, products, warps, keys, tiles, resident)              \
     extern "C" __global__ void __launch_bounds__(32 * warps, resident)                             \
         name(const __grid_constant__ tgi_attend_args args)                                         \
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
         tgi_wait_for_stream();                                                                     \
-        tgi_attend<                                                                                \
-            tgi_attend_by_##products<TGI_TYPE_OF(type), head, warps, queries / 16 / warps, keys>>( \
-            args, shared);                                                                         \
+        tgi_attend_in_##products<TGI_TYPE_OF(type), head, warps, queries, keys, tiles>(args,       \
+                                                                                       shared);    \
     }
-#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys,          \
+#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
                           resident)                                                                \
     TGI_ROW(image, isa,                                                                            \
             TGI_ATTEND(TGI_ATTENTION_NAME(family, isa, type, queries, head), type, queries, head,  \
-                       products, warps, keys, resident))
+                       products, warps, keys, tiles, resident))
 #include "core/attention_kernels.def"
 #undef TGI_ATTENTION_ROW
 

@@ -11,7 +11,7 @@
 template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_attend_sizes {
     static constexpr tg_type type = Type;
     static constexpr int head = Head, warps = Warps, blocks = Blocks, keys = Keys;
-    static constexpr int rows = 16 * Warps * Blocks, threads = 32 * Warps;
+    static constexpr int rows = 16 * Warps * Blocks, copiers = 32 * Warps;
 };
 
 /* Products by mma.sync, a warp on its own. Its results are there at once. */
@@ -25,10 +25,6 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     {
         tgi_copy_async_wait<Pending>();
         __syncthreads();
-    }
-
-    static __device__ __forceinline__ void wait_sums(state_of_rows &)
-    {
     }
 
     /* Forms the scores of the first step, unscaled. */

@@ -147,18 +147,18 @@ static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
     {
         const tgi_attend_row_place row =
             tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+        const int first = key_0 + tgi_thread() % 4 * 2;
+        const int low = row.low - first, high = row.high - first;
         TGI_FOR_UNROLLED(j, Keys / 8)
         TGI_FOR_UNROLLED(i, 2)
-        {
-            const int key = key_0 + 8 * j + tgi_thread() % 4 * 2 + i;
-            if (key < row.low || key >= row.high)
-                scores[b][j][2 * half + i] = -INFINITY;
-        }
+        if (8 * j + i < low || 8 * j + i >= high)
+            scores[b][j][2 * half + i] = -INFINITY;
     }
 }
 
 /* Turns scores into weights, 2^(scale (score - largest)), and finds the factors that put right what
- * was summed before. A factor is 1 to the last bit where the largest score has not grown. */
+ * was summed before. The largest weight is 1, which rounds to itself: a reference below the largest
+ * score would give it a rounding error that its sum lacks, and a V of ones would show it. */
 template <int Head, int Keys, int Blocks>
 static __device__ __forceinline__ void
 tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
@@ -235,76 +235,116 @@ static __device__ __forceinline__ void tgi_attend_decode(uint32_t pair, float (&
         Type == TG_TYPE_BF16 ? __uint_as_float(pair & 0xffff0000u) : tgi_decode_fp16(pair >> 16);
 }
 
-/* Adds weights times V key by key, for the keys that each row sees: a hidden key may hold Inf or
- * NaN, which a weight of zero would not remove. */
+/* Replaces by zeros the wild elements, Inf and NaN, of what this thread has copied to a tile, and
+ * returns 1 if there were any: a weight of zero would not remove those of a hidden key. */
+template <class Products> static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile)
+{
+    enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
+    const uint32_t most = Products::type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
+    const int thread = tgi_find_copier<Products::copiers>();
+    int is_wild = 0;
+#pragma unroll 4
+    for (int row = thread / UNITS; row < Products::keys; row += PASS) {
+        const uint32_t at = tgi_attend_find_unit<Products::keys>(tile, row, thread % UNITS);
+        const uint4 unit = tgi_read_shared_unit(at);
+        uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
+        int is_wild_unit = 0;
+        TGI_FOR_UNROLLED(i, 4)
+        is_wild_unit |= (words[i] & most) == most || (words[i] >> 16 & most) == most;
+        if (!is_wild_unit)
+            continue;
+        is_wild = 1;
+        TGI_FOR_UNROLLED(i, 4)
+        words[i] = ((words[i] & most) == most ? 0 : words[i] & 0xffffu) |
+                   ((words[i] >> 16 & most) == most ? 0 : words[i] & 0xffff0000u);
+        tgi_write_shared_unit(at, {words[0], words[1], words[2], words[3]});
+    }
+    return is_wild;
+}
+
+/* Returns element e of a key's row of V that begins at `at`, if it is wild, else zero. */
+template <tg_type Type>
+static __device__ __forceinline__ float tgi_attend_read_wild(const tgi_attend_args &p, int64_t at,
+                                                             int e)
+{
+    const tg_heads &v = p.attention.v;
+    float value[2] = {};
+    if (e < p.attention.v_head_size)
+        tgi_attend_decode<Type>(static_cast<const uint16_t *>(v.data)[at + e * v.element_stride],
+                                value);
+    return fabsf(value[0]) < INFINITY ? 0.0f : value[0];
+}
+
+/* Returns 1 to all lanes of a warp if a row of V that begins at `at` has a wild element. */
+template <tg_type Type, int Head>
+static __device__ __forceinline__ int tgi_attend_has_wild(const tgi_attend_args &p, int64_t at)
+{
+    int is_wild = 0;
+    TGI_FOR_UNROLLED(i, Head / 32)
+    is_wild |= tgi_attend_read_wild<Type>(p, at, 32 * i + tgi_thread() % 32) != 0.0f;
+    return __any_sync(~0u, is_wild);
+}
+
+/* Finds the weight of key `key` of a step for each row, and whether the row sees the key. */
+template <tg_type Type, int Keys, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, int key_0, int key,
+                       const uint32_t (&weights)[Blocks][Keys / 16][4], float (&own)[Blocks][2],
+                       int (&is_seen)[Blocks][2])
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const tgi_attend_row_place row =
+            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+        uint32_t pair = 0;
+        float weight[2];
+        /* Opaque words stay in registers: without, the compiler indexes local memory. */
+        TGI_FOR_UNROLLED(j, Keys / 8)
+        {
+            const uint32_t word = tgi_make_opaque(weights[b][j / 2][j % 2 * 2 + half]);
+            pair = j == key / 8 ? word : pair;
+        }
+        tgi_attend_decode<Type>(__shfl_sync(~0u, pair, tgi_thread() % 32 / 4 * 4 + key % 8 / 2),
+                                weight);
+        own[b][half] = key % 2 ? weight[1] : weight[0];
+        is_seen[b][half] = key_0 + key >= row.low && key_0 + key < row.high;
+    }
+}
+
+/* Adds weights times the wild elements of V that tgi_attend_tame took from the step from key_0 on,
+ * key by key, for the keys that each row sees. Sums change places in a ring as scores do in
+ * tgi_attend_finish. */
 template <tg_type Type, int Keys, int Head, int Blocks>
 static __device__ __forceinline__ void
-tgi_attend_add_seen(const tgi_attend_args &p, const tgi_attend_place &place, int key_0, uint32_t v,
+tgi_attend_add_wild(const tgi_attend_args &p, const tgi_attend_place &place, int key_0,
                     const uint32_t (&weights)[Blocks][Keys / 16][4],
                     tgi_attend_state<Head, Blocks> &state)
 {
 #pragma unroll 1
-    for (int key = 0; key < Keys; key++) {
+    for (int key = 0; key < min(Keys, place.keys - key_0); key++) {
+        const int64_t at = tgi_attend_find_key(p, place, p.attention.v, key_0 + key);
         float own[Blocks][2];
         int is_seen[Blocks][2];
-        TGI_FOR_UNROLLED(b, Blocks)
-        TGI_FOR_UNROLLED(half, 2)
-        {
-            const tgi_attend_row_place row =
-                tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
-            uint32_t pair = 0;
-            float weight[2];
-            /* Opaque words stay in registers: without, the compiler indexes local memory. */
-            TGI_FOR_UNROLLED(j, Keys / 8)
-            {
-                const uint32_t word = tgi_make_opaque(weights[b][j / 2][j % 2 * 2 + half]);
-                pair = j == key / 8 ? word : pair;
-            }
-            tgi_attend_decode<Type>(__shfl_sync(~0u, pair, tgi_thread() % 32 / 4 * 4 + key % 8 / 2),
-                                    weight);
-            own[b][half] = key % 2 ? weight[1] : weight[0];
-            is_seen[b][half] = key_0 + key >= row.low && key_0 + key < row.high;
-        }
-        TGI_FOR_UNROLLED(e, Head / 8)
-        {
-            float value[2];
-            tgi_attend_decode<Type>(
-                tgi_read_shared_word(tgi_attend_find_unit<Keys>(v, key, e) + tgi_thread() % 4 * 4),
-                value);
+        if (!tgi_attend_has_wild<Type, Head>(p, at))
+            continue;
+        tgi_attend_find_weight<Type, Keys, Blocks>(p, place, key_0, key, weights, own, is_seen);
+#pragma unroll 1
+        for (int e = tgi_thread() % 4 * 2; e < Head; e += 8) {
+            const float value[] = {tgi_attend_read_wild<Type>(p, at, e),
+                                   tgi_attend_read_wild<Type>(p, at, e + 1)};
             TGI_FOR_UNROLLED(b, Blocks)
-            TGI_FOR_UNROLLED(half, 2)
-            TGI_FOR_UNROLLED(i, 2)
-            if (is_seen[b][half]) {
-                float &sum = state.sums[b][e][2 * half + i];
-                sum = fmaf(own[b][half], value[i], sum);
+            TGI_FOR_UNROLLED(i, 4)
+            {
+                float sum = state.sums[b][0][i];
+                if (is_seen[b][i / 2] && value[i % 2] != 0.0f)
+                    sum = fmaf(own[b][i / 2], value[i % 2], sum);
+                TGI_FOR_UNROLLED(j, Head / 8 - 1)
+                state.sums[b][j][i] = state.sums[b][j + 1][i];
+                state.sums[b][Head / 8 - 1][i] = sum;
             }
         }
     }
-}
-
-/* Returns 1 to all threads of the block if a tile of V holds an Inf or a NaN. */
-template <class Products> static __device__ __forceinline__ int tgi_attend_has_wild(uint32_t v)
-{
-    const uint32_t most = Products::type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
-    int is_wild = 0;
-#pragma unroll 1
-    for (int i = tgi_thread(); i < Products::keys * (Products::head / 8); i += Products::threads) {
-        const uint4 unit = tgi_read_shared_unit(v + 16 * i);
-        const uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
-        TGI_FOR_UNROLLED(w, 4)
-        is_wild |= (words[w] & most) == most || (words[w] >> 16 & most) == most;
-    }
-    return __syncthreads_or(is_wild);
-}
-
-/* Fills a tile of V with zeros, when all threads have read it. */
-template <class Products> static __device__ __forceinline__ void tgi_attend_clear_tile(uint32_t v)
-{
-    __syncthreads();
-#pragma unroll 1
-    for (int i = tgi_thread(); i < Products::keys * (Products::head / 2); i += Products::threads)
-        tgi_write_shared_4(v + 4 * i, 0.0f);
-    Products::template wait_copies<0>();
 }
 
 /* Exchanges the addresses of two tiles. */

@@ -41,17 +41,24 @@ static __device__ __forceinline__ uint32_t tgi_attend_find_unit(uint32_t tile, u
     return tile + (unit / 8 * Rows + row) * 128 + ((unit ^ row) & 7) * 16;
 }
 
+/* Returns the thread's number among those that copy: all of the block or its last warpgroup. */
+template <int Copiers> static __device__ __forceinline__ int tgi_find_copier(void)
+{
+    /* Unsigned, divisions are shifts. */
+    return static_cast<int>(static_cast<unsigned>(tgi_reread_thread()) % Copiers);
+}
+
 /* Copies `Rows` rows of `size` elements in the background, with zeros after them. find(row) returns
  * where a row begins, or TGI_ATTEND_NO_ROW for a row of zeros. */
-template <int Head, int Rows, int Threads, typename Find>
+template <int Head, int Rows, int Copiers, typename Find>
 static __device__ __forceinline__ void tgi_attend_copy(uint32_t tile, const tg_heads &heads,
                                                        int size, int has_units, Find find)
 {
     const uint16_t *const data = static_cast<const uint16_t *>(heads.data);
-    const int unit = tgi_thread() % (Head / 8);
+    const int thread = tgi_find_copier<Copiers>(), unit = thread % (Head / 8);
     const int most = max(0, min(8, size - 8 * unit));
 #pragma unroll 1
-    for (int row = tgi_thread() / (Head / 8); row < Rows; row += Threads / (Head / 8)) {
+    for (int row = thread / (Head / 8); row < Rows; row += Copiers / (Head / 8)) {
         const int64_t at = find(row);
         const int count = at == TGI_ATTEND_NO_ROW ? 0 : most;
         const uint32_t target = tgi_attend_find_unit<Rows>(tile, row, unit);
@@ -76,68 +83,81 @@ static __device__ __forceinline__ int64_t tgi_attend_find_first(const tgi_attend
                              is_paged ? 0 : place.first_key);
 }
 
-/* Returns where a thread reads the first row of K or V that it copies, if they lie in no pages and
- * 16 bytes of them at once can be copied. */
-template <class Products>
-static __device__ __forceinline__ const uint16_t *
-tgi_attend_find_source(const tgi_attend_args &p, const tgi_attend_place &place, int is_v)
+/* Returns where a key's row of K or V begins. */
+static __device__ __forceinline__ int64_t tgi_attend_find_key(const tgi_attend_args &p,
+                                                              const tgi_attend_place &place,
+                                                              const tg_heads &heads, int key)
 {
-    enum { UNITS = Products::head / 8 };
-    const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
-    const int64_t size = is_v ? p.attention.v_head_size : p.attention.head_size;
-    const int unit = tgi_thread() % UNITS, key = place.begin + tgi_thread() / UNITS;
-    return static_cast<const uint16_t *>(heads.data) + tgi_attend_find_first(p, place, heads) +
-           key * heads.row_stride + (8 * unit < size ? 8 * unit : 0);
+    const tg_attention &a = p.attention;
+    int64_t page_at = 0;
+    if (a.page_rows > 0) {
+        const int page = tgi_divide(key, p.page_rows);
+        page_at = a.pages[place.batch * a.pages_stride + page] * heads.batch_stride;
+        key -= page * p.page_rows.value;
+    }
+    return tgi_attend_find_first(p, place, heads) + page_at + key * heads.row_stride;
 }
 
-/* Copies the rows of K or V (`is_v`) of the step from key_0 on, if the block reads any. `source`,
- * of tgi_attend_find_source, moves on by a step. */
-template <class Products>
-static __device__ __forceinline__ void
-tgi_attend_copy_keys(const tgi_attend_args &p, const tgi_attend_place &place, int is_v, int key_0,
-                     uint32_t tile, const uint16_t *&source)
+/* Returns 1 if not every query of the block sees all keys of the step from key_0 on. */
+template <int Keys>
+static __device__ __forceinline__ int tgi_attend_is_edge(const tgi_attend_place &place, int key_0)
 {
-    enum { UNITS = Products::head / 8, PASS = Products::threads / UNITS };
-    const tg_attention &a = p.attention;
-    const tg_heads &heads = is_v ? a.v : a.k;
-    const int size = static_cast<int>(is_v ? a.v_head_size : a.head_size);
-    const int is_paged = a.page_rows > 0;
+    return key_0 < place.all_low || key_0 + Keys > place.all_high;
+}
+
+/* Copies `Rows` rows of K or V from `key` on, which lie a row's stride apart, 16 bytes at once. */
+template <class Products, int Rows>
+static __device__ __forceinline__ void
+tgi_attend_copy_run(const tgi_attend_args &p, const tgi_attend_place &place, const tg_heads &heads,
+                    int size, int key, uint32_t tile)
+{
+    enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
+    const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
+    const unsigned row = thread / UNITS, unit = thread % UNITS;
+    const uint32_t target = tgi_attend_find_unit<Products::keys>(tile, row, unit);
+    const int bytes = 2 * max(0, min(8, size - 8 * static_cast<int>(unit)));
+    const int64_t pass = PASS * heads.row_stride;
+    const uint16_t *source = static_cast<const uint16_t *>(heads.data) +
+                             tgi_attend_find_key(p, place, heads, key) + row * heads.row_stride +
+                             (bytes > 0 ? 8 * unit : 0);
+#pragma unroll 8
+    for (int i = 0; i < Rows / PASS; i++) {
+        /* Eight rows on, a unit has the same place in its row. */
+        if constexpr (PASS % 8 == 0)
+            tgi_copy_async<16>(target + i * PASS * 128, source, bytes);
+        else
+            tgi_copy_async<16>(tgi_attend_find_unit<Products::keys>(tile, row + i * PASS, unit),
+                               source, bytes);
+        source += pass;
+    }
+}
+
+/* Copies the rows of K or V (`is_v`) of the step from key_0 on, if the block reads any. */
+template <class Products>
+static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_args &p,
+                                                            const tgi_attend_place &place, int is_v,
+                                                            int key_0, uint32_t tile)
+{
+    enum { KEYS = Products::keys, RUN = TGI_ATTEND_RUN };
+    const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
+    const int size = static_cast<int>(is_v ? p.attention.v_head_size : p.attention.head_size);
     if (key_0 < place.begin || key_0 >= place.end)
         return;
-    if (p.has_units[1 + is_v] && !is_paged && key_0 + Products::keys <= place.keys) {
-        /* Unsigned, divisions are shifts. */
-        const unsigned thread = static_cast<unsigned>(tgi_reread_thread());
-        const unsigned row = thread / UNITS, unit = thread % UNITS;
-        const uint32_t target = tgi_attend_find_unit<Products::keys>(tile, row, unit);
-        const int bytes = 2 * max(0, min(8, size - 8 * static_cast<int>(unit)));
-        const int64_t pass = PASS * heads.row_stride;
-#pragma unroll 8
-        for (int i = 0; i < Products::keys / PASS; i++) {
-            /* Eight rows on, a unit has the same place in its row. */
-            if constexpr (PASS % 8 == 0)
-                tgi_copy_async<16>(target + i * PASS * 128, source, bytes);
-            else
-                tgi_copy_async<16>(tgi_attend_find_unit<Products::keys>(tile, row + i * PASS, unit),
-                                   source, bytes);
-            source += pass;
+    if (p.has_units[1 + is_v] && p.has_runs && key_0 + KEYS <= place.keys) {
+        if (p.attention.page_rows == 0) {
+            tgi_attend_copy_run<Products, KEYS>(p, place, heads, size, key_0, tile);
+            return;
         }
+#pragma unroll 1
+        for (int row = 0; row < KEYS; row += RUN)
+            tgi_attend_copy_run<Products, RUN>(p, place, heads, size, key_0 + row,
+                                               tile + row * 128);
         return;
     }
-    const int64_t first = tgi_attend_find_first(p, place, heads);
-    const int32_t *const pages = a.pages + place.batch * a.pages_stride;
-    tgi_attend_copy<Products::head, Products::keys, Products::threads>(
+    tgi_attend_copy<Products::head, KEYS, Products::copiers>(
         tile, heads, size, p.has_units[1 + is_v], [&](int row) {
             const int key = key_0 + row;
-            int64_t page_at = 0;
-            int in_page = key;
-            if (key >= place.keys)
-                return TGI_ATTEND_NO_ROW;
-            if (is_paged) {
-                const int page = tgi_divide(key, p.page_rows);
-                page_at = pages[page] * heads.batch_stride;
-                in_page -= page * p.page_rows.value;
-            }
-            return first + page_at + in_page * heads.row_stride;
+            return key < place.keys ? tgi_attend_find_key(p, place, heads, key) : TGI_ATTEND_NO_ROW;
         });
 }
 

@@ -2,10 +2,11 @@
 #define TGI_LEAST_D_BYTES 2
 
 #include "kernels/instances.cuh"
+#include "kernels/batch/batch_fma.cuh"
 #include "kernels/batch/batch_mma.cuh"
 
 #define TGI_BODY_fp32(rows, cols, threads) tgi_batch_fma<float, rows, cols, threads>
-#define TGI_BODY_fp64(rows, cols, threads) tgi_batch_fma<double, rows, cols, threads>
+#define TGI_BODY_fp64(rows, cols, threads) tgi_batch_mma<TG_TYPE_FP64, threads>
 #define TGI_BODY_bf16(rows, cols, threads) tgi_batch_mma<TG_TYPE_BF16, threads>
 #define TGI_BODY_fp16(rows, cols, threads) tgi_batch_mma<TG_TYPE_FP16, threads>
 

@@ -18,6 +18,7 @@ typedef struct tgi_entry_copy {
     int32_t line_length;             /* bytes of a line */
     int32_t across_bytes; /* from row of A, or column of B, to the next, in shared memory */
     int32_t k_bytes;      /* from k to k + 1, in shared memory */
+    int32_t is_joined;    /* 1: all entries of a group are copied as one line */
     tgi_divisor lines;    /* lines of an entry */
     tgi_divisor units;    /* units that hold a line, wherever it begins */
 } tgi_entry_copy;
@@ -25,11 +26,15 @@ typedef struct tgi_entry_copy {
 typedef struct tgi_batch_args {
     tgi_gemm_args gemm;
     tgi_entry_copy a, b;
-    /* Rows and columns of an entry's D in the kernel's tiles. */
-    tgi_divisor entry_tiles, tile_cols;
-    int32_t tile_rows;
-    int32_t group_entries;        /* entries of a stage */
-    int32_t b_place, stage_bytes; /* bytes from a stage to its B, and to the next stage */
+    /* The kernel's tiles of a part, and those side by side. A part is an entry's D, or some of its
+     * tile rows. */
+    tgi_divisor part_tiles, tile_cols;
+    tgi_divisor parts; /* units of an entry */
+    int32_t part_tile_rows;
+    int32_t group_entries, stage_count; /* entries of a stage, and the stages of a block */
+    int32_t b_place, stage_bytes;       /* bytes from a stage to its B, and to the next stage */
+    int32_t d_place;                    /* where a group's D is staged, in bytes; 0 if it is not */
+    int32_t shared_bytes;               /* bytes that a block takes */
     int64_t group_count;
 } tgi_batch_args;
 

@@ -1,5 +1,5 @@
 /*
- * Family batch on BF16 and FP16: a warp forms a tile of 16 x 16 of a product by matrix
+ * Family batch on BF16, FP16 and FP64: a warp forms a tile of 16 x 16 of a product by matrix
  * instructions. Its fragments are read from entries that lie in shared memory as they lay in
  * memory.
  */
@@ -7,102 +7,294 @@
 #define TGI_BATCH_MMA_CUH
 
 #include "kernels/batch/batch.cuh"
+#include "kernels/batch/batch_finish.cuh"
 #include "kernels/ptx/warp_mma.cuh"
 
-/* The 16 rows of A or columns of B of a warp's tile, as matrix instructions take them. */
-struct tgi_entry_fragment {
-    int place;   /* offset of line 0 at k = 0, in shared memory */
-    int line[2]; /* bytes to this lane's lines g and g + 8 */
-    int matrix;  /* bytes to this lane's row of a matrix at k = 0 */
-    int k_bytes;
-    tgi_entry_access access;
-    int is_word; /* 1: elements k and k + 1 are a word, for even k */
+/* Returns 1 if the address and both distances are multiples of two elements. */
+template <typename T>
+static __device__ __forceinline__ int tgi_are_pairs(const void *data, int64_t line_elems,
+                                                    int64_t batch_elems)
+{
+    return (reinterpret_cast<uintptr_t>(data) % (2 * sizeof(T)) | line_elems % 2 |
+            batch_elems % 2) == 0;
+}
 
-    __device__ __forceinline__ tgi_entry_fragment(const tgi_entry_copy &copy, int start,
-                                                  int along_k, int vector_elems, int words,
-                                                  int first, int limit)
-        : place(start), k_bytes(copy.k_bytes), access(tgi_find_entry_access(along_k, vector_elems)),
-          is_word(words)
+static __device__ __forceinline__ tgi_entry_access tgi_find_entry_access(
+    const void *data, int along_k, int vector_elems, int64_t across_stride, int64_t batch_stride)
+{
+    if (vector_elems > 1)
+        return along_k ? TGI_ENTRY_ALONG : TGI_ENTRY_ACROSS;
+    return along_k && tgi_are_pairs<uint16_t>(data, across_stride, batch_stride)
+               ? TGI_ENTRY_WORDS
+               : TGI_ENTRY_ELEMENTS;
+}
+
+/* A lane's part of 16 rows of A or columns of B, "lines", as instructions on 16 bits take them. */
+struct tgi_entry_words {
+    static constexpr int step = 16; /* k of an instruction */
+
+    tgi_entry_access access;
+    int k_bytes;
+    int at[2]; /* offset of this lane's line g and g + 8 at k = 2 c, or of its row of a matrix */
+    uint32_t part[4];
+
+    __device__ __forceinline__ tgi_entry_words(tgi_entry_access how, const tgi_entry_copy &copy,
+                                               int place, int first, int limit)
+        : access(how), k_bytes(copy.k_bytes)
     {
         const int lane = threadIdx.x % 32;
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-            line[i] = min(first + lane / 4 + 8 * i, limit) * copy.across_bytes;
         /* Matrices 0 and 1 are lines 0 .. 7 and 8 .. 15 at 8 of k, 2 and 3 at the next 8. */
-        const int half = lane / 8 % 2 * 8, next_k = lane / 16 * 8;
-        matrix = access == TGI_ENTRY_ALONG
-                     ? min(first + half + lane % 8, limit) * copy.across_bytes + next_k * 2
-                     : min(first + half, limit / 8 * 8) * 2 + (next_k + lane % 8) * k_bytes;
+        if (access == TGI_ENTRY_ALONG)
+            at[0] = place + min(first + lane % 16, limit) * copy.across_bytes + lane / 16 * 16;
+        else if (access == TGI_ENTRY_ACROSS)
+            at[0] = place + min(first + lane / 8 % 2 * 8, limit / 8 * 8) * 2 +
+                    find_matrix_k() * k_bytes;
+        else
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                at[i] = place + min(first + lane / 4 + 8 * i, limit) * copy.across_bytes +
+                        lane % 4 * 2 * k_bytes;
     }
 
-    /* Returns elements k and k + 1 of a lane's line. Those from k_count on are zero. */
-    __device__ __forceinline__ uint32_t read_pair(const char *shared, int i, int k,
-                                                  int k_count) const
+    /* Returns the k of this lane's row of a matrix across k. */
+    static __device__ __forceinline__ int find_matrix_k(void)
     {
-        const char *at = shared + place + line[i] + k * k_bytes;
-        uint32_t low = 0, high = 0;
-        if (is_word && k + 1 < k_count)
-            return *reinterpret_cast<const uint32_t *>(at);
-        if (k < k_count)
-            low = *reinterpret_cast<const uint16_t *>(at);
-        if (k + 1 < k_count)
-            high = *reinterpret_cast<const uint16_t *>(at + k_bytes);
-        return low | high << 16;
+        return threadIdx.x / 16 % 2 * 8 + threadIdx.x % 8;
     }
 
-    /* Reads 16 of k, from k on: lines g and g + 8 at the first 8 of k, then at the next. */
-    __device__ __forceinline__ void read(const char *shared, int k, int k_count,
-                                         uint32_t (&part)[4]) const
+    /* Reads 16 of k, the first of which lies at `from` for an offset of 0. */
+    template <tgi_entry_access How> __device__ __forceinline__ void read(const char *from)
     {
-        const bool is_whole = k + 16 <= k_count;
-        if (is_whole && access == TGI_ENTRY_ALONG) {
-            tgi_read_matrices(part, tgi_shared_address(shared + place + matrix + k * 2));
-        } else if (is_whole && access == TGI_ENTRY_ACROSS) {
-            tgi_read_matrices_transposed(part,
-                                         tgi_shared_address(shared + place + matrix + k * k_bytes));
-        } else {
-            const int own = k + threadIdx.x % 4 * 2;
+        if constexpr (How == TGI_ENTRY_ALONG) {
+            tgi_read_matrices(part, tgi_shared_address(from + at[0]));
+        } else if constexpr (How == TGI_ENTRY_ACROSS) {
+            tgi_read_matrices_transposed(part, tgi_shared_address(from + at[0]));
+        } else if constexpr (How == TGI_ENTRY_WORDS) {
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                part[i] = read_pair(shared, i % 2, own + i / 2 * 8, k_count);
+                part[i] = *reinterpret_cast<const uint32_t *>(from + at[i % 2] + i / 2 * 16);
+        } else {
+            const int offset[4] = {0, k_bytes, 8 * k_bytes, 9 * k_bytes};
+            read_elements(from, offset);
+        }
+    }
+
+    /* Reads elements of k that lie at these offsets: two neighbours, and the two 8 further. */
+    __device__ __forceinline__ void read_elements(const char *from, const int (&offset)[4])
+    {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const char *line = from + at[i % 2];
+            const uint32_t low = *reinterpret_cast<const uint16_t *>(line + offset[i / 2 * 2]);
+            const uint32_t high = *reinterpret_cast<const uint16_t *>(line + offset[i / 2 * 2 + 1]);
+            part[i] = low | high << 16;
+        }
+    }
+
+    /* Reads the last k_left < 16 of k, and zeros after them. */
+    __device__ __forceinline__ void read_last(const char *from, int k_left)
+    {
+        const int own = threadIdx.x % 4 * 2;
+        if (access == TGI_ENTRY_ALONG) {
+            read<TGI_ENTRY_ALONG>(from);
+        } else if (access == TGI_ENTRY_ACROSS) {
+            const int over = max(find_matrix_k() - k_left + 1, 0);
+            read<TGI_ENTRY_ACROSS>(from - over * k_bytes);
+        } else if (access == TGI_ENTRY_WORDS) {
+            read<TGI_ENTRY_WORDS>(from);
+        } else {
+            int offset[4];
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                offset[i] = (min(own + i / 2 * 8 + i % 2, k_left - 1) - own) * k_bytes;
+            read_elements(from, offset);
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int left = k_left - own - i / 2 * 8;
+            part[i] = left > 1 ? part[i] : left > 0 ? part[i] & 0xffffu : 0;
         }
     }
 };
 
-template <tg_type Type, int Threads> struct tgi_batch_mma {
-    /* Stores two sums of neighbouring columns of a row. Pairs = 1: they are one word of D. */
-    static __device__ __forceinline__ void store_pair(const tgi_gemm_args &args, int64_t batch,
-                                                      int row, int col, int pairs, float left,
-                                                      float right)
+/* A lane has the same lines as the instruction on FP64 takes them. */
+struct tgi_entry_doubles {
+    static constexpr int step = 4;
+
+    tgi_entry_access access;
+    int k_bytes;
+    int at[2]; /* offset of this lane's line g and g + 8 at k = c */
+    double part[2];
+
+    __device__ __forceinline__ tgi_entry_doubles(tgi_entry_access how, const tgi_entry_copy &copy,
+                                                 int place, int first, int limit)
+        : access(how), k_bytes(copy.k_bytes)
     {
-        const tgi_problem &p = args.problem;
-        if (row >= p.m || col >= p.n)
-            return;
-        const int has_right = col + 1 < p.n;
-        if (!args.is_sum_alone) {
-            tgi_store(args, batch, row, col, left);
-            if (has_right)
-                tgi_store(args, batch, row, col + 1, right);
-            return;
-        }
-        const int64_t at = tgi_offset(p.d, batch, row, col);
-        if (pairs && has_right) {
-            const int is_bf16 = p.d_type == TG_TYPE_BF16;
-            const uint32_t low = is_bf16 ? tgi_encode_bf16(left) : tgi_encode_fp16(left);
-            const uint32_t high = is_bf16 ? tgi_encode_bf16(right) : tgi_encode_fp16(right);
-            *reinterpret_cast<uint32_t *>(static_cast<uint16_t *>(args.d) + at) = low | high << 16;
-            return;
-        }
-        tgi_write_element(args.d, at, p.d_type, left);
-        if (has_right)
-            tgi_write_element(args.d, at + p.d.col, p.d_type, right);
+        const int lane = threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            at[i] = place + min(first + lane / 4 + 8 * i, limit) * copy.across_bytes +
+                    lane % 4 * k_bytes;
     }
 
-    /* Returns 1 if the address and both distances are multiples of 4 bytes. */
-    static __device__ __forceinline__ int are_words(const void *data, int64_t line_elems,
-                                                    int64_t batch_elems)
+    template <tgi_entry_access> __device__ __forceinline__ void read(const char *from)
     {
-        return (reinterpret_cast<uintptr_t>(data) % 4 | line_elems % 2 | batch_elems % 2) == 0;
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            part[i] = *reinterpret_cast<const double *>(from + at[i]);
+    }
+
+    __device__ __forceinline__ void read_last(const char *from, int k_left)
+    {
+        const int over = max(static_cast<int>(threadIdx.x) % 4 - k_left + 1, 0);
+        read<TGI_ENTRY_ELEMENTS>(from - over * k_bytes);
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            part[i] = over > 0 ? 0.0 : part[i];
+    }
+};
+
+template <tg_type Type, int Threads> struct tgi_batch_mma {
+    static constexpr int tile_rows = 16;
+
+    static constexpr int is_wide = Type == TG_TYPE_FP64;
+    template <int IsWide, class> struct types {
+        typedef float sum;
+        typedef tgi_entry_words part;
+    };
+    template <class Any> struct types<1, Any> {
+        typedef double sum;
+        typedef tgi_entry_doubles part;
+    };
+    typedef typename types<is_wide, void>::sum sum_type;
+    typedef typename types<is_wide, void>::part part_type;
+
+    static __device__ __forceinline__ int count_d_bytes(const tgi_problem &problem)
+    {
+        return is_wide ? 8 : tgi_count_bytes(problem.d_type);
+    }
+
+    /* Adds the products of a step to the sums of both halves of the columns. */
+    static __device__ __forceinline__ void add(const part_type &a, const part_type &b,
+                                               sum_type (&sums)[2][4])
+    {
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            if constexpr (is_wide)
+                tgi_multiply_fp64_16x8x4(sums[half], a.part, b.part[half]);
+            else
+                tgi_multiply_16x8x16<Type>(sums[half], a.part, b.part[half], b.part[half + 2]);
+    }
+
+    /* Adds the products of all whole steps. */
+    template <tgi_entry_access A_access, tgi_entry_access B_access>
+    static __device__ __forceinline__ void add_steps(const char *shared, int steps, part_type &a,
+                                                     part_type &b, sum_type (&sums)[2][4])
+    {
+        const char *a_from = shared, *b_from = shared;
+#pragma unroll 2
+        for (int i = 0; i < steps; i++) {
+            a.template read<A_access>(a_from);
+            b.template read<B_access>(b_from);
+            add(a, b, sums);
+            a_from += part_type::step * a.k_bytes;
+            b_from += part_type::step * b.k_bytes;
+        }
+    }
+
+    /* Adds the products of all k. */
+    static __device__ __forceinline__ void add_all(const char *shared, int k_count, part_type &a,
+                                                   part_type &b, sum_type (&sums)[2][4])
+    {
+        const int steps = k_count / part_type::step, k_left = k_count % part_type::step;
+        if constexpr (is_wide)
+            add_steps<TGI_ENTRY_ELEMENTS, TGI_ENTRY_ELEMENTS>(shared, steps, a, b, sums);
+        else
+            tgi_with_access<1>(a.access, [&](auto a_tag) {
+                tgi_with_access<1>(b.access, [&](auto b_tag) {
+                    add_steps<a_tag.how, b_tag.how>(shared, steps, a, b, sums);
+                });
+            });
+        if (k_left > 0) {
+            const int done = k_count - k_left;
+            a.read_last(shared + done * a.k_bytes, k_left);
+            b.read_last(shared + done * b.k_bytes, k_left);
+            add(a, b, sums);
+        }
+    }
+
+    /* Stores a lane's numbers of rows 0 and 8 and columns 0, 1, 8 and 9 from d on, as far as so
+     * many rows and columns are D's. Pair: two elements of D. */
+    template <typename Pair, typename T>
+    static __device__ __forceinline__ void store_elements(T *d, const tgi_layout &layout, int rows,
+                                                          int cols, int are_pairs,
+                                                          const T (&value)[2][4])
+    {
+#pragma unroll
+        for (int h = 0; h < 2; h++, d += 8 * layout.row) {
+            if (rows <= 8 * h)
+                return;
+#pragma unroll
+            for (int j = 0; j < 4; j += 2) {
+                const int col = j * 4;
+                if (are_pairs && cols > col + 1) {
+                    T pair[2] = {value[h][j], value[h][j + 1]};
+                    *reinterpret_cast<Pair *>(d + col) = *reinterpret_cast<Pair *>(pair);
+                    continue;
+                }
+                if (cols > col)
+                    d[col * layout.col] = value[h][j];
+                if (cols > col + 1)
+                    d[(col + 1) * layout.col] = value[h][j + 1];
+            }
+        }
+    }
+
+    /* Stores a lane's sums, which begin at element `at` of D, in D's type. */
+    static __device__ __forceinline__ void store(const tgi_problem &p, void *d, int64_t at,
+                                                 int rows, int cols, int are_pairs,
+                                                 const sum_type (&sums)[2][4])
+    {
+        if constexpr (is_wide) {
+            store_elements<double2>(static_cast<double *>(d) + at, p.d, rows, cols, are_pairs,
+                                    sums);
+        } else if (p.d_type == TG_TYPE_FP32) {
+            store_elements<float2>(static_cast<float *>(d) + at, p.d, rows, cols, are_pairs, sums);
+        } else {
+            uint16_t value[2][4];
+#pragma unroll
+            for (int i = 0; i < 8; i += 2) {
+                const uint32_t pair =
+                    tgi_encode_pair(p.d_type, sums[i / 4][i % 4], sums[i / 4][i % 4 + 1]);
+                value[i / 4][i % 4] = static_cast<uint16_t>(pair);
+                value[i / 4][i % 4 + 1] = static_cast<uint16_t>(pair >> 16);
+            }
+            store_elements<uint32_t>(static_cast<uint16_t *>(d) + at, p.d, rows, cols, are_pairs,
+                                     value);
+        }
+    }
+
+    /* Applies the epilogue to a lane's sums. */
+    static __device__ __forceinline__ void finish(const tgi_gemm_args &args, int64_t batch, int row,
+                                                  int col, sum_type (&sums)[2][4])
+    {
+        const int last_row = static_cast<int>(args.problem.m) - 1;
+        const int last_col = static_cast<int>(args.problem.n) - 1;
+        const int rows[2] = {min(row, last_row), min(row + 8, last_row)};
+        const int cols[4] = {min(col, last_col), min(col + 1, last_col), min(col + 8, last_col),
+                             min(col + 9, last_col)};
+        tgi_finish_sums(args, batch, rows, cols, sums);
+    }
+
+    static __device__ __forceinline__ int find_pairs(const tgi_gemm_args &args)
+    {
+        const tgi_layout &d = args.problem.d;
+        if (d.col != 1)
+            return 0;
+        return is_wide ? tgi_are_pairs<double>(args.d, d.row, d.batch)
+               : args.problem.d_type == TG_TYPE_FP32
+                   ? tgi_are_pairs<float>(args.d, d.row, d.batch)
+                   : tgi_are_pairs<uint16_t>(args.d, d.row, d.batch);
     }
 
     static __device__ __forceinline__ void form(const char *shared, const tgi_batch_args &args,
@@ -111,38 +303,35 @@ template <tg_type Type, int Threads> struct tgi_batch_mma {
     {
         const tgi_problem &p = gemm.problem;
         const int lane = threadIdx.x % 32, k_count = static_cast<int>(p.k);
-        const int tiles = group.count * args.entry_tiles.value;
-        const int a_words = p.a.col == 1 && are_words(gemm.a, p.a.row, p.a.batch);
-        const int b_words = p.b.row == 1 && are_words(gemm.b, p.b.col, p.b.batch);
-        const int pairs =
-            p.d_type != TG_TYPE_FP32 && p.d.col == 1 && are_words(gemm.d, p.d.row, p.d.batch);
+        const int tiles = group.count * args.part_tiles.value, are_pairs = find_pairs(gemm);
+        const tgi_entry_access a_access =
+            tgi_find_entry_access(gemm.a, gemm.a_along_k, gemm.a_vector_elems, p.a.row, p.a.batch);
+        const tgi_entry_access b_access =
+            tgi_find_entry_access(gemm.b, gemm.b_along_k, gemm.b_vector_elems, p.b.col, p.b.batch);
 #pragma unroll 1
         for (int tile = threadIdx.x / 32; tile < tiles; tile += Threads / 32) {
-            const int entry = tgi_divide(tile, args.entry_tiles);
-            const int in_entry = tile - entry * args.entry_tiles.value;
-            const int tile_row = tgi_divide(in_entry, args.tile_cols);
-            const int row = tile_row * 16, col = (in_entry - tile_row * args.tile_cols.value) * 16;
-            const tgi_entry_fragment a(args.a, group.a + entry * args.a.entry_pitch, gemm.a_along_k,
-                                       gemm.a_vector_elems, a_words, row,
-                                       static_cast<int>(p.m) - 1);
-            const tgi_entry_fragment b(args.b, group.b + entry * args.b.entry_pitch, gemm.b_along_k,
-                                       gemm.b_vector_elems, b_words, col,
-                                       static_cast<int>(p.n) - 1);
-            float sums[2][4] = {};
-#pragma unroll 1
-            for (int k = 0; k < k_count; k += 16) {
-                uint32_t a_part[4], b_part[4];
-                a.read(shared, k, k_count, a_part);
-                b.read(shared, k, k_count, b_part);
+            const int entry = tgi_divide(tile, args.part_tiles);
+            const int in_part = tile - entry * args.part_tiles.value;
+            const int tile_row = tgi_divide(in_part, args.tile_cols);
+            const int first_row = static_cast<int>(group.row) + tile_row * 16;
+            const int first_col = (in_part - tile_row * args.tile_cols.value) * 16;
+            if (first_row >= p.m)
+                break;
+            part_type a(a_access, args.a, group.a + entry * args.a.entry_pitch, first_row,
+                        static_cast<int>(p.m) - 1);
+            part_type b(b_access, args.b, group.b + entry * args.b.entry_pitch, first_col,
+                        static_cast<int>(p.n) - 1);
+            sum_type halves[2][4] = {};
+            add_all(shared, k_count, a, b, halves);
+            sum_type sums[2][4];
 #pragma unroll
-                for (int half = 0; half < 2; half++)
-                    tgi_multiply_16x8x16<Type>(sums[half], a_part, b_part[half], b_part[half + 2]);
-            }
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                store_pair(gemm, group.first + entry, row + lane / 4 + i % 2 * 8,
-                           col + i / 2 * 8 + lane % 4 * 2, pairs, sums[i / 2][i % 2 * 2],
-                           sums[i / 2][i % 2 * 2 + 1]);
+            for (int i = 0; i < 8; i++)
+                sums[i / 4][i % 4] = halves[i % 4 / 2][i / 4 * 2 + i % 2];
+            const int row = first_row + lane / 4, col = first_col + lane % 4 * 2;
+            if (!gemm.is_sum_alone)
+                finish(gemm, group.first + entry, row, col, sums);
+            store(p, group.d, entry * p.d.batch + (row - group.row) * p.d.row + col * p.d.col,
+                  static_cast<int>(p.m) - row, static_cast<int>(p.n) - col, are_pairs, sums);
         }
     }
 };

@@ -10,6 +10,6 @@
 #define TGI_BATCH_SLACK_BYTES 64
 
 /* Blocks that share a multiprocessor, by registers and by the shared memory of most problems. */
-#define TGI_BATCH_BLOCKS_PER_SM(elem_bytes) ((elem_bytes) < 4 ? 5 : 3)
+#define TGI_BATCH_BLOCKS_PER_SM(elem_bytes) ((elem_bytes) < 4 ? 4 : 3)
 
 #endif

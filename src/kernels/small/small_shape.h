@@ -10,4 +10,7 @@
 #define TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, elem_bytes)                              \
     ((depth) * (elem_bytes) / 64 * (stages)*80 * ((rows) + (cols)))
 
+/* On matrix instructions each warp has its sums there, in rows padded to lie in other banks. */
+#define TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads) ((threads) / 32 * (rows) * ((cols) + 8) * 4)
+
 #endif

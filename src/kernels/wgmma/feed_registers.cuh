@@ -14,8 +14,27 @@
 /* A thread's part of 64 rows: [slice][16 steps of k][register of the instruction]. */
 typedef uint32_t tgi_sliced_rows[3][2][4];
 
-/* Slices a chunk of 64 rows at `shared`, lines of 128 bytes under the 128-byte swizzle, of which
- * row_count exist, and widens `range` by those. Its `least` is counted from -1. */
+/* Reads elements k and k + 1, k even, of row `row` of a chunk of rows at `shared`: lines of 128
+ * bytes under the 128-byte swizzle. Along k a line is a row. Across k a box of 32 rows has a line
+ * for each k. The lanes of a warp, 8 rows by 4 pairs, read different banks. */
+template <int Across>
+static __device__ __forceinline__ void tgi_read_row_pair(float (&value)[2], uint32_t shared,
+                                                         int row, int k)
+{
+    if (!Across) {
+        tgi_read_shared_8(tgi_find_unit(shared, row, k / 4) + k % 4 * 4, value);
+        return;
+    }
+    const uint32_t box = shared + row / TGI_CHUNK_ELEMS * (TGI_CHUNK_ELEMS * TGI_SWIZZLE_BYTES);
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+        value[i] =
+            tgi_read_shared_4(tgi_find_unit(box, k + i, row % TGI_CHUNK_ELEMS / 4) + row % 4 * 4);
+}
+
+/* Slices a chunk of 64 rows at `shared`, of which row_count exist, and widens `range` by those. Its
+ * `least` is counted from -1. */
+template <int Across>
 static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_count,
                                                       tgi_range &range, tgi_sliced_rows &rows)
 {
@@ -24,9 +43,8 @@ static __device__ __forceinline__ void tgi_slice_rows(uint32_t shared, int row_c
     for (int i = 0; i < 8; i++) {
         const int row = warp * 16 + lane / 4 + i % 2 * 8;
         const uint32_t mask = row < row_count ? 0x7fffffffu : 0;
-        const uint32_t place = tgi_find_unit(shared, row, i / 2 * 2 + lane % 4 / 2) + lane % 2 * 8;
         float value[2];
-        tgi_read_shared_8(place, value);
+        tgi_read_row_pair<Across>(value, shared, row, i / 2 * 8 + lane % 4 * 2);
 #pragma unroll
         for (int j = 0; j < 2; j++) {
             const uint32_t bits = __float_as_uint(value[j]) & mask;
@@ -102,8 +120,8 @@ struct tgi_feed_registers : tgi_feed_slices<3> {
         {
             static_assert(Shape::blocks == 1, "a warpgroup has 64 rows");
             const int first = at.group * TGI_BLOCK_LINES;
-            tgi_slice_rows(stage + first * TGI_WGMMA_STEP_BYTES,
-                           at.args.a.line_count - tile.row - first, range, rows);
+            tgi_slice_rows<Shape::across_a>(stage + first * TGI_WGMMA_STEP_BYTES,
+                                            at.args.a.line_count - tile.row - first, range, rows);
         }
 
         __device__ __forceinline__ void

@@ -65,6 +65,8 @@ struct tgi_wgmma_shape {
     /* Columns of one instruction: promoted sums need registers for the sums of an instruction. */
     static constexpr int part_cols = is_promoted && Cols > 192 ? 128 : Cols;
     static constexpr int step_elems = TGI_WGMMA_STEP_BYTES / elem_bytes;
+    /* Rows of A that lie in registers as slices are FP32 in shared memory. */
+    static constexpr int a_step_elems = Feed::has_a_in_registers ? TGI_CHUNK_ELEMS : step_elems;
     /* Bytes of a TMA box of an operand across k: step_elems lines. */
     static constexpr int block_bytes = step_elems * TGI_WGMMA_STEP_BYTES;
     static constexpr int shared_bytes =

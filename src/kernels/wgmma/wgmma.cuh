@@ -105,7 +105,7 @@ static __device__ __forceinline__ void tgi_produce(const typename Shape::feed::a
         const tgi_wgmma_args &args = feed::get_args(problem);
         const tgi_cluster_tile tile = schedule.tile(i);
         tgi_tma_boxes a_boxes =
-            tgi_find_boxes<Shape::across_a, Shape::rows, Shape::step_elems>(args.a, tile.row, 1);
+            tgi_find_boxes<Shape::across_a, Shape::rows, Shape::a_step_elems>(args.a, tile.row, 1);
         tgi_tma_boxes b_boxes = tgi_find_boxes<Shape::across_b, Shape::b_lines, Shape::step_elems>(
             args.b, tile.col, column.count);
         const int whole_end = min(tile.step_end, args.work.step_count - has_short);

@@ -1,0 +1,195 @@
+/* Products of matrices in the memory of GPUs. A rank gathers op(A) of its rows and op(B) of its
+ * columns, whole along k, so that each element of D is formed by one product. They come in pieces,
+ * and what has come is multiplied while the next piece is under way. */
+#include "dist_wire.h"
+
+enum {
+    PIECE_COUNT = 4, /* an eighth of the lines, an eighth, a quarter, a half */
+    PIECE_LINES = 256
+};
+
+/* op(A) or op(B) as it is gathered. */
+typedef struct gathered {
+    const tgi_dist_feed *feed;
+    int is_gathered;           /* 0: its steps of k are all here */
+    int64_t place;             /* bytes from the beginning of each rank's buffer */
+    int64_t pitch;             /* bytes from line to line, or from step to step */
+    int first_rank, rank_step; /* the ranks that share my lines */
+    tg_matrix view;            /* m x k or k x n */
+} gathered;
+
+/* Returns the line before which the first `count` pieces end. */
+static int64_t find_piece_end(const gathered *operand, int count)
+{
+    const int64_t lines = operand->feed->line_count;
+    const int64_t end = (lines >> (PIECE_COUNT - count)) / PIECE_LINES * PIECE_LINES;
+    if (count == 0)
+        return 0;
+    return operand->is_gathered && count < PIECE_COUNT ? end : lines;
+}
+
+/* Returns the bytes that an operand of the rank with the most lines needs. */
+static int64_t find_most_bytes(const gathered *operand, const tgi_dist_axis *lines)
+{
+    const tgi_dist_feed *feed = operand->feed;
+    int64_t most = 0;
+    for (int part = 0; part < lines->part_count; part++) {
+        const int64_t count = tgi_dist_count_local(lines, part);
+        most = count > most ? count : most;
+    }
+    const int64_t element_bytes = tg_get_type_bytes(feed->type), k = feed->k_axis.count;
+    if (!operand->is_gathered)
+        return 0;
+    return feed->is_along_k ? most * tgi_dist_round_up(k * element_bytes)
+                            : k * tgi_dist_round_up(most * element_bytes);
+}
+
+/* Describes an operand whose place in the buffers is known; the buffer's address is not yet. */
+static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_feed *feed,
+                                  int64_t place)
+{
+    const tg_dist_grid *grid = work->grid;
+    const int64_t element_bytes = tg_get_type_bytes(feed->type), k = feed->k_axis.count;
+    const int is_a = feed == &work->a;
+    gathered made = {.feed = feed,
+                     .is_gathered = feed->k_axis.part_count > 1,
+                     .place = place,
+                     .first_rank = is_a ? grid->my_row * grid->col_count : grid->my_col,
+                     .rank_step = is_a ? 1 : grid->col_count};
+    made.pitch = tgi_dist_round_up((feed->is_along_k ? k : feed->line_count) * element_bytes);
+    int64_t line_stride = feed->line_stride, k_stride = feed->k_stride;
+    if (made.is_gathered) {
+        line_stride = feed->is_along_k ? made.pitch / element_bytes : 1;
+        k_stride = feed->is_along_k ? 1 : made.pitch / element_bytes;
+    }
+    made.view = tg_make_matrix(feed->type, feed->data, is_a ? feed->line_count : k,
+                               is_a ? k : feed->line_count);
+    made.view.row_stride = is_a ? line_stride : k_stride;
+    made.view.col_stride = is_a ? k_stride : line_stride;
+    return made;
+}
+
+/* Puts piece `number` of my steps of k on its way to all ranks that share my lines. */
+static void send_piece(tgi_dist_product *work, const gathered *operand, int number)
+{
+    const tgi_dist_feed *feed = operand->feed;
+    const tgi_dist_axis *axis = &feed->k_axis;
+    const int64_t element_bytes = tg_get_type_bytes(feed->type);
+    const int64_t line = find_piece_end(operand, number);
+    const int64_t line_count = find_piece_end(operand, number + 1) - line;
+    for (int i = 1; i <= axis->part_count; i++) {
+        const int part = (feed->part + i) % axis->part_count; /* my own part is last */
+        const int rank = operand->first_rank + part * operand->rank_step;
+        for (int64_t local = 0, k = 0; k < axis->count; k += axis->block) {
+            const int64_t rest = axis->count - k, width = rest < axis->block ? rest : axis->block;
+            if (tgi_dist_find_part(axis, k) != feed->part)
+                continue;
+            const int64_t from = line * feed->line_stride + local * feed->k_stride;
+            tgi_dist_piece piece = {.from = feed->data + from * element_bytes,
+                                    .from_pitch = feed->line_stride * element_bytes,
+                                    .to =
+                                        operand->place + line * operand->pitch + k * element_bytes,
+                                    .to_pitch = operand->pitch,
+                                    .line_bytes = width * element_bytes,
+                                    .line_count = line_count};
+            if (!feed->is_along_k) {
+                piece.from_pitch = feed->k_stride * element_bytes;
+                piece.to = operand->place + k * operand->pitch + line * element_bytes;
+                piece.line_bytes = line_count * element_bytes;
+                piece.line_count = width;
+            }
+            tgi_dist_put(work->grid->wire, rank, &piece);
+            local += width;
+            if (rank != work->grid->rank)
+                work->counts.bytes_sent += line_count * width * element_bytes;
+        }
+        tgi_dist_post(work->grid->wire, rank);
+    }
+}
+
+/* Makes the default stream wait for a piece of all ranks that share my lines. */
+static void await_piece(tgi_dist_product *work, const gathered *operand, int number)
+{
+    const tgi_dist_feed *feed = operand->feed;
+    const int64_t line_count =
+        find_piece_end(operand, number + 1) - find_piece_end(operand, number);
+    const int64_t steps = tgi_dist_count_local(&feed->k_axis, feed->part);
+    for (int part = 0; part < feed->k_axis.part_count; part++)
+        tgi_dist_await(work->grid->wire, operand->first_rank + part * operand->rank_step, NULL);
+    work->counts.bytes_received +=
+        line_count * (feed->k_axis.count - steps) * tg_get_type_bytes(feed->type);
+}
+
+/* A part of D: rows and columns from the first ones to the last, which are not included. */
+typedef struct part_of_d {
+    int64_t row, row_end, col, col_end;
+} part_of_d;
+
+static void *find_element(const tg_matrix *matrix, int64_t row, int64_t col)
+{
+    if (!matrix->data)
+        return NULL;
+    return (char *)matrix->data +
+           (row * matrix->row_stride + col * matrix->col_stride) * tg_get_type_bytes(matrix->type);
+}
+
+static tg_status multiply_part(const tgi_dist_product *work, const tg_problem *whole,
+                               const part_of_d *part)
+{
+    tg_problem problem = *whole;
+    if (part->row == part->row_end || part->col == part->col_end)
+        return TG_STATUS_OK;
+    problem.a.data = find_element(&whole->a, part->row, 0);
+    problem.b.data = find_element(&whole->b, 0, part->col);
+    problem.c.data = find_element(&whole->c, part->row, part->col);
+    problem.d.data = find_element(&whole->d, part->row, part->col);
+    problem.a.row_count = problem.c.row_count = problem.d.row_count = part->row_end - part->row;
+    problem.b.col_count = problem.c.col_count = problem.d.col_count = part->col_end - part->col;
+    return tgi_dist_take_detail(tg_multiply_on_stream(work->context, &problem, NULL));
+}
+
+/* Multiplies what piece `number` of both operands makes possible. */
+static tg_status multiply_pieces(const tgi_dist_product *work, const tg_problem *whole,
+                                 const gathered *a, const gathered *b, int number)
+{
+    const int64_t row = find_piece_end(a, number), row_end = find_piece_end(a, number + 1);
+    const int64_t col = find_piece_end(b, number), col_end = find_piece_end(b, number + 1);
+    const tg_status status = multiply_part(work, whole, &(part_of_d){row, row_end, 0, col_end});
+    return status ? status : multiply_part(work, whole, &(part_of_d){0, row, col, col_end});
+}
+
+tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d)
+{
+    const tg_dist_grid *grid = work->grid;
+    const tgi_dist_axis rows = tgi_dist_rows(&work->form.a, grid);
+    const tgi_dist_axis cols = tgi_dist_cols(&work->form.b, grid);
+    const int64_t start = tgi_dist_find_buffer_start(grid);
+    gathered a = describe_gathered(work, &work->a, start);
+    const int64_t middle = start + find_most_bytes(&a, &rows);
+    gathered b = describe_gathered(work, &work->b, middle);
+    tg_status status =
+        tgi_dist_enter_wire(grid, &work->device, middle + find_most_bytes(&b, &cols), NULL);
+    if (status)
+        return status;
+    gathered *operands[2] = {&a, &b};
+    for (int number = 0; number < PIECE_COUNT; number++)
+        for (int i = 0; i < 2; i++)
+            if (operands[i]->is_gathered)
+                send_piece(work, operands[i], number);
+    for (int i = 0; i < 2; i++)
+        if (operands[i]->is_gathered)
+            operands[i]->view.data =
+                (void *)(uintptr_t)(grid->wire->buffers[grid->rank] + (uint64_t)operands[i]->place);
+    tg_problem whole = tg_make_problem(a.view, b.view, tgi_dist_view_d(work, d));
+    whole.c = tgi_dist_view_d(work, c);
+    whole.alpha = work->problem->alpha;
+    whole.beta = work->problem->beta;
+    for (int number = 0; number < PIECE_COUNT; number++) {
+        for (int i = 0; i < 2; i++)
+            if (operands[i]->is_gathered)
+                await_piece(work, operands[i], number);
+        if (!status && !grid->wire->status)
+            status = multiply_pieces(work, &whole, &a, &b, number);
+    }
+    return tgi_dist_leave_wire(grid, status, NULL, 1);
+}

@@ -1,0 +1,185 @@
+#include <stdlib.h>
+
+#include "core/dtype.h"
+#include "dist.h"
+
+enum {
+    STEP_MAX = 512,   /* steps of k of a panel */
+    STRIPE_COLS = 512 /* columns of D between two looks at MPI */
+};
+
+/* Returns the end of the panel that starts at step k. All steps of a panel have one owner of op(A)
+ * in each row of the grid and one of op(B) in each column. */
+static int64_t find_panel_end(const tgi_dist_product *work, int64_t k)
+{
+    int64_t width = work->form.k - k;
+    const tgi_dist_axis *axes[2] = {&work->a.k_axis, &work->b.k_axis};
+    for (int i = 0; i < 2; i++) {
+        const int64_t rest = axes[i]->block - k % axes[i]->block;
+        if (axes[i]->part_count > 1 && rest < width)
+            width = rest;
+    }
+    return k + (width < STEP_MAX ? width : STEP_MAX);
+}
+
+/* Multiplies one panel: D = alpha A B + beta C, by stripes, between which MPI goes on. */
+static tg_status multiply_panel(tgi_dist_product *work, const tg_problem *whole)
+{
+    tg_status status = TG_STATUS_OK;
+    for (int64_t col = 0; col < work->cols && !status; col += STRIPE_COLS) {
+        const int64_t rest = work->cols - col;
+        tg_problem stripe = *whole;
+        tg_matrix *matrices[3] = {&stripe.b, &stripe.c, &stripe.d};
+        for (int i = 0; i < 3; i++) {
+            matrices[i]->col_count = rest < STRIPE_COLS ? rest : STRIPE_COLS;
+            if (matrices[i]->data)
+                matrices[i]->data =
+                    (char *)matrices[i]->data +
+                    col * matrices[i]->col_stride * tg_get_type_bytes(matrices[i]->type);
+        }
+        status = tgi_dist_take_detail(tg_multiply(work->context, &stripe));
+        tgi_dist_progress(&work->a);
+        tgi_dist_progress(&work->b);
+    }
+    return status;
+}
+
+static tg_matrix view_sums(const tgi_dist_product *work)
+{
+    tg_matrix view = tg_make_matrix(TG_TYPE_FP32, work->sums, work->rows, work->cols);
+    view.row_stride = 1;
+    view.col_stride = work->rows > 0 ? work->rows : 1;
+    return view;
+}
+
+/* Multiplies all panels in turn. *failed keeps the first failure of a product. The ranks go on with
+ * their messages after one, so that none waits for a rank that has stopped. */
+static tg_status multiply_panels(tgi_dist_product *work, const void *c, void *d, tg_status *failed)
+{
+    tg_matrix target = work->sums ? view_sums(work) : tgi_dist_view_d(work, d),
+              addend = tgi_dist_view_d(work, c);
+    double beta = work->sums ? 0 : work->problem->beta;
+    int64_t number = 0, end;
+    tg_status status = TG_STATUS_OK;
+    for (int64_t k = 0, next = find_panel_end(work, 0); k < work->form.k && !status; k = end) {
+        const int64_t width = next - k;
+        end = next;
+        if (k == 0)
+            status = tgi_dist_start_panel(&work->a, 0, 0, width, &work->counts);
+        if (k == 0 && !status)
+            status = tgi_dist_start_panel(&work->b, 0, 0, width, &work->counts);
+        if (end < work->form.k) {
+            next = find_panel_end(work, end);
+            if (!status)
+                status = tgi_dist_start_panel(&work->a, number + 1, end, next - end, &work->counts);
+            if (!status)
+                status = tgi_dist_start_panel(&work->b, number + 1, end, next - end, &work->counts);
+        }
+        const void *a, *b;
+        tg_problem panel =
+            tg_make_problem(tg_make_matrix(work->a.type, NULL, work->rows, width),
+                            tg_make_matrix(work->b.type, NULL, width, work->cols), target);
+        if (!status)
+            status = tgi_dist_await_panel(&work->a, number, k, width, &a, &panel.a.row_stride,
+                                          &panel.a.col_stride);
+        if (!status)
+            status = tgi_dist_await_panel(&work->b, number, k, width, &b, &panel.b.col_stride,
+                                          &panel.b.row_stride);
+        if (status)
+            break;
+        panel.a.data = (void *)a;
+        panel.b.data = (void *)b;
+        panel.alpha = work->problem->alpha;
+        panel.beta = number == 0 ? beta : 1;
+        panel.c = number == 0 && !work->sums ? addend : target;
+        if (!*failed && work->rows)
+            *failed = multiply_panel(work, &panel);
+        number++;
+    }
+    tgi_dist_feed *feeds[2] = {&work->a, &work->b};
+    for (int i = 0; i < 4 && !status; i++)
+        status =
+            tgi_dist_check_mpi(MPI_Waitall(feeds[i / 2]->request_counts[i % 2],
+                                           feeds[i / 2]->requests[i % 2], MPI_STATUSES_IGNORE));
+    return status;
+}
+
+static float read_number(tg_type type, const void *data, int64_t i)
+{
+    switch (type) {
+    case TG_TYPE_BF16:
+        return tgi_fp32_from_bf16(((const uint16_t *)data)[i]);
+    case TG_TYPE_FP16:
+        return tgi_fp32_from_fp16(((const uint16_t *)data)[i]);
+    case TG_TYPE_FP8_E4M3:
+        return tgi_fp32_from_e4m3(((const uint8_t *)data)[i]);
+    default:
+        return tgi_fp32_from_e5m2(((const uint8_t *)data)[i]);
+    }
+}
+
+static void write_number(tg_type type, void *data, int64_t i, float value)
+{
+    switch (type) {
+    case TG_TYPE_BF16:
+        ((uint16_t *)data)[i] = tgi_bf16_from_fp32(value);
+        break;
+    case TG_TYPE_FP16:
+        ((uint16_t *)data)[i] = tgi_fp16_from_fp32(value);
+        break;
+    case TG_TYPE_FP8_E4M3:
+        ((uint8_t *)data)[i] = tgi_e4m3_from_fp32(value);
+        break;
+    default:
+        ((uint8_t *)data)[i] = tgi_e5m2_from_fp32(value);
+    }
+}
+
+/* D = sums + beta C, rounded to D's type. */
+static void round_sums(const tgi_dist_product *work, const void *c, void *d)
+{
+    const tg_matrix view = tgi_dist_view_d(work, d);
+    const float beta = (float)work->problem->beta;
+    for (int64_t j = 0; j < work->cols; j++) {
+        for (int64_t i = 0; i < work->rows; i++) {
+            const int64_t place = i * view.row_stride + j * view.col_stride;
+            float value = work->sums[j * work->rows + i];
+            if (beta != 0)
+                value += beta * read_number(view.type, c, place);
+            write_number(view.type, d, place, value);
+        }
+    }
+}
+
+/* Opens both feeds and allocates the sums of a narrow D. */
+static tg_status prepare_panels(tgi_dist_product *work)
+{
+    const int64_t count = work->rows * work->cols;
+    tg_status status = tgi_dist_open_feed(&work->a, STEP_MAX);
+    if (!status)
+        status = tgi_dist_open_feed(&work->b, STEP_MAX);
+    if (status || tg_get_type_bytes(work->problem->d->type) >= 4)
+        return status;
+    work->sums = malloc((size_t)count * sizeof(float) + 1);
+    if (!work->sums)
+        return tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY,
+                             "%lld bytes for sums of FP32 are not there; use more ranks",
+                             (long long)count * 4);
+    return TG_STATUS_OK;
+}
+
+tg_status tgi_dist_run_summa(tgi_dist_product *work, const void *c, void *d)
+{
+    tg_status failed = TG_STATUS_OK;
+    tg_status status = tgi_dist_agree(work->grid, prepare_panels(work));
+    if (!status)
+        status = multiply_panels(work, c, d, &failed);
+    if (!status)
+        status = tgi_dist_agree(work->grid, failed);
+    if (!status && work->sums)
+        round_sums(work, c, d);
+    tgi_dist_close_feed(&work->a);
+    tgi_dist_close_feed(&work->b);
+    free(work->sums);
+    return status;
+}

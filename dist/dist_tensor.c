@@ -1,0 +1,166 @@
+#include "dist_tensor.h"
+
+static tg_matrix find_op_a(const tg_problem *problem)
+{
+    tg_matrix a = problem->a;
+    if (problem->op_a == TG_OPERATION_TRANSPOSE) {
+        a.row_count = problem->a.col_count;
+        a.col_count = problem->a.row_count;
+        a.row_stride = problem->a.col_stride;
+        a.col_stride = problem->a.row_stride;
+    }
+    return a;
+}
+
+/* Copies the problem with op(A) as A, and finds the device. */
+tg_status tgi_tensor_read(tgi_tensor_work *work, const tg_problem *problem,
+                          const tg_dist_counts *counts)
+{
+    tg_device_info *device = &work->device;
+    tg_status status =
+        tgi_dist_take_detail(tg_get_device_info(work->context, device, sizeof *device));
+    if (!status && device->compute_capability == 0)
+        status =
+            tgi_dist_fail(TG_STATUS_UNSUPPORTED,
+                          "device of the context is %s; pass a context of a GPU", device->device);
+    if (!status)
+        status = tgi_dist_check_wire(work->grid, device);
+    if (!status)
+        status = tgi_dist_check_struct(problem, sizeof *problem, "problem");
+    if (!status && counts)
+        status = tgi_dist_check_struct(counts, sizeof *counts, "counts");
+    if (status)
+        return status;
+    work->problem = *problem;
+    work->problem.a = find_op_a(problem);
+    work->problem.op_a = TG_OPERATION_NONE;
+    if (problem->op_a != TG_OPERATION_NONE && problem->op_a != TG_OPERATION_TRANSPOSE)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                             "op_a is %d; pass TG_OPERATION_NONE or TG_OPERATION_TRANSPOSE",
+                             (int)problem->op_a);
+    if (problem->batch_count != 1)
+        return tgi_dist_fail(TG_STATUS_UNSUPPORTED, "batch_count is %lld; pass 1",
+                             (long long)problem->batch_count);
+    return TG_STATUS_OK;
+}
+
+tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name)
+{
+    if (matrix->data || matrix->row_count <= 0 || matrix->col_count <= 0)
+        return TG_STATUS_OK;
+    return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                         "%s is NULL; pass this rank's %lld x %lld elements", name,
+                         (long long)matrix->row_count, (long long)matrix->col_count);
+}
+
+_Static_assert(sizeof(tgi_tensor_shape) == TGI_DIST_RANK_VALUES * sizeof(int64_t),
+               "a grid has room for the shapes of its ranks");
+
+tg_status tgi_tensor_exchange(tgi_tensor_work *work, tgi_tensor_shape mine)
+{
+    int is_along = 1, is_across = 1;
+    tg_status status = tgi_dist_check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, work->shapes,
+                                                        sizeof mine, MPI_BYTE, work->grid->comm));
+    for (int i = 0; i < work->rank_count && !status; i++)
+        if (work->shapes[i].status)
+            return tgi_dist_agree(work->grid, (tg_status)mine.status);
+    for (int i = 0; i < work->rank_count && !status; i++) {
+        const tgi_tensor_shape *first = &work->shapes[0];
+        tgi_tensor_shape *other = &work->shapes[i];
+        const char *differing = other->width != first->width ? "the width of what is sent"
+                                : other->type != first->type ? "the type of what is sent"
+                                                             : NULL;
+        if (differing)
+            status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                                   "%s is not the same on ranks 0 and %d; pass one value on all",
+                                   differing, i);
+        other->first = work->row_count;
+        work->row_count += other->rows;
+        is_along &= other->is_along != 0;
+        is_across &= other->is_across != 0;
+    }
+    work->is_along = is_along;
+    if (!status && !is_along && !is_across)
+        status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                               "op(a) has contiguous rows on some ranks and contiguous columns on "
+                               "others; pass one or the other on all");
+    return status;
+}
+
+/* Returns the rows of the problem from `row` on. The rows of A are `data`, in memory like A's. */
+tg_problem tgi_tensor_take_rows(const tg_problem *whole, const void *a, int64_t row,
+                                int64_t row_count)
+{
+    tg_problem part = *whole;
+    const int64_t bytes = tg_get_type_bytes(whole->d.type);
+    part.a.data = (void *)(uintptr_t)a;
+    part.a.row_count = part.c.row_count = part.d.row_count = row_count;
+    if (part.d.data)
+        part.d.data = (char *)part.d.data + row * part.d.row_stride * bytes;
+    if (part.c.data)
+        part.c.data = (char *)part.c.data + row * part.c.row_stride * bytes;
+    if (part.bias == TG_BIAS_ROW && part.bias_data)
+        part.bias_data = (const char *)part.bias_data + row * bytes;
+    if (part.a_scale == TG_SCALE_VECTOR && part.a_scale_data)
+        part.a_scale_data += row;
+    return part;
+}
+
+const void *tgi_tensor_find_row(const tg_matrix *matrix, int64_t row)
+{
+    return (const char *)matrix->data + row * matrix->row_stride * tg_get_type_bytes(matrix->type);
+}
+
+/* Adds the predicted seconds of a product of so many rows. Planning it takes what a launch needs,
+ * before a stream waits for another rank. */
+tg_status tgi_tensor_predict(const tgi_tensor_work *work, int64_t row_count, double *seconds)
+{
+    const tg_problem part =
+        tgi_tensor_take_rows(&work->problem, work->problem.a.data, 0, row_count);
+    tg_plan *plan = NULL;
+    tg_plan_info info;
+    tg_status status = tg_create_plan(work->context, &part, NULL, &plan);
+    if (!status)
+        status = tg_get_plan_info(plan, &info, sizeof info);
+    tg_destroy_plan(plan);
+    if (!status)
+        *seconds += info.predicted_s;
+    return tgi_dist_take_detail(status);
+}
+
+tg_status tgi_tensor_multiply(const tgi_tensor_work *work, const tg_problem *problem)
+{
+    if (problem->d.row_count == 0)
+        return TG_STATUS_OK;
+    return tgi_dist_take_detail(tg_multiply_on_stream(work->context, problem, work->stream));
+}
+
+char *tgi_tensor_find_buffer(const tgi_tensor_work *work, int64_t place)
+{
+    return (char *)(uintptr_t)(work->grid->wire->buffers[work->grid->rank] + (uint64_t)place);
+}
+
+tg_status tgi_tensor_finish(const tgi_tensor_work *work, tg_status status, tg_dist_counts *counts)
+{
+    if (!status && counts) {
+        counts->bytes_sent = work->counts.bytes_sent;
+        counts->bytes_received = work->counts.bytes_received;
+    }
+    return status;
+}
+
+double tgi_tensor_predict_link(int64_t bytes)
+{
+    static const double bytes_per_s = 3e11, latency_s = 1e-5;
+    return latency_s + (double)bytes / bytes_per_s;
+}
+
+tgi_tensor_work tgi_tensor_begin(const tg_dist_grid *grid, tg_context *context, void *stream)
+{
+    return (tgi_tensor_work){.grid = grid,
+                             .context = context,
+                             .stream = stream,
+                             .shapes = (tgi_tensor_shape *)grid->values,
+                             .rank_count = grid->row_count * grid->col_count,
+                             .start = tgi_dist_find_buffer_start(grid)};
+}

@@ -1,0 +1,66 @@
+/* What tensor-parallel products share: each rank multiplies on its GPU, and rows of one matrix are
+ * dealt to the ranks in their order. */
+#ifndef TGI_DIST_TENSOR_H
+#define TGI_DIST_TENSOR_H
+
+#include "dist_wire.h"
+
+/* What every rank tells the others of its rows of the dealt matrix, A or D. */
+typedef struct tgi_tensor_shape {
+    int64_t status; /* what the checks of the rank gave */
+    int64_t rows, width, type;
+    int64_t is_along, is_across; /* lines to send can be rows; they can be columns */
+    int64_t is_whole;            /* the rank prefers one product of all rows */
+    int64_t first;               /* the rank's first row; each rank finds it */
+} tgi_tensor_shape;
+
+/* A tensor-parallel product on this rank. */
+typedef struct tgi_tensor_work {
+    const tg_dist_grid *grid;
+    tg_context *context;
+    tg_problem problem; /* the caller's, with op(A) as A */
+    void *stream;
+    tg_device_info device;
+    tgi_tensor_shape *shapes; /* of all ranks */
+    int64_t row_count;        /* rows of all ranks */
+    int rank_count;
+    int is_along;  /* lines to send are rows on all ranks; else they are columns */
+    int64_t start; /* bytes of a buffer before what a call uses */
+    tg_dist_counts counts;
+} tgi_tensor_work;
+
+tgi_tensor_work tgi_tensor_begin(const tg_dist_grid *grid, tg_context *context, void *stream);
+
+/* Reads the problem, and checks what both kinds of product need. */
+tg_status tgi_tensor_read(tgi_tensor_work *work, const tg_problem *problem,
+                          const tg_dist_counts *counts);
+
+/* Returns INVALID_ARGUMENT if a matrix that has elements has no data. */
+tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name);
+
+/* Exchanges the shapes. Collective: returns OK on all ranks or on none. */
+tg_status tgi_tensor_exchange(tgi_tensor_work *work, tgi_tensor_shape mine);
+
+/* Returns the problem of some rows of `whole`, from `row` on. `a` is the first of these rows of A,
+ * which lies as that of `whole` does. */
+tg_problem tgi_tensor_take_rows(const tg_problem *whole, const void *a, int64_t row,
+                                int64_t row_count);
+const void *tgi_tensor_find_row(const tg_matrix *matrix, int64_t row);
+
+/* Adds the predicted seconds of a product of so many rows. Planning it takes what a launch needs,
+ * before a stream waits for another rank. */
+tg_status tgi_tensor_predict(const tgi_tensor_work *work, int64_t row_count, double *seconds);
+
+/* Puts a product into the stream. */
+tg_status tgi_tensor_multiply(const tgi_tensor_work *work, const tg_problem *problem);
+
+/* Returns a place in this rank's buffer. */
+char *tgi_tensor_find_buffer(const tgi_tensor_work *work, int64_t place);
+
+/* Sets the caller's counts. Returns `status`. */
+tg_status tgi_tensor_finish(const tgi_tensor_work *work, tg_status status, tg_dist_counts *counts);
+
+/* Returns the predicted seconds until so many bytes are at another rank. */
+double tgi_tensor_predict_link(int64_t bytes);
+
+#endif

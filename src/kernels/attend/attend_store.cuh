@@ -1,0 +1,250 @@
+/*
+ * Stores of attention: rows of D from the registers of a warp, and the parts of rows whose keys
+ * went to several blocks, which a second kernel merges.
+ */
+#ifndef TGI_ATTEND_STORE_CUH
+#define TGI_ATTEND_STORE_CUH
+
+#include "kernels/attend/attend_scores.cuh"
+
+/* Returns where the sums of a row of a part lie. */
+static __device__ __forceinline__ float *tgi_attend_find_part(const tgi_attend_args &p, int part,
+                                                              int batch, int head, int query)
+{
+    const tg_attention &a = p.attention;
+    const int64_t row = (batch * a.head_count + head) * a.m + query;
+    return p.parts + (row * p.part_count + part) * tgi_attend_part_floats(a.v_head_size);
+}
+
+/* Stores the first `count` of eight elements of D from `d` on. */
+static __device__ __forceinline__ void tgi_attend_store_unit(const tgi_attend_args &p, uint16_t *d,
+                                                             int count, const uint32_t (&pair)[4])
+{
+    if (p.has_d_units && count >= 8) {
+        *reinterpret_cast<uint4 *>(d) = {pair[0], pair[1], pair[2], pair[3]};
+        return;
+    }
+    TGI_FOR_UNROLLED(e, 8)
+    if (e < count)
+        d[e * p.attention.d.element_stride] = static_cast<uint16_t>(pair[e / 2] >> e % 2 * 16);
+}
+
+/* Stores the log-sum-exp of a row whose largest score is `largest`, base 2. */
+static __device__ __forceinline__ void tgi_attend_store_log(const tgi_attend_args &p, int64_t at,
+                                                            float largest, float total)
+{
+    static_cast<float *>(p.attention.log_sum_exp.data)[at] =
+        total == 0.0f ? -INFINITY : fmaf(largest, 0.693147180559945f, logf(total));
+}
+
+/* Exchanges words among four lanes: word k of lane c becomes word c of lane k. */
+static __device__ __forceinline__ void tgi_attend_exchange(uint32_t (&word)[4])
+{
+    TGI_FOR_UNROLLED(round, 2)
+    TGI_FOR_UNROLLED(i, 4)
+    if (const int bit = 1 << round; !(i & bit)) {
+        const uint32_t upper = tgi_thread() & bit ? ~0u : 0u;
+        const uint32_t sent = (word[i] & upper) | (word[i + bit] & ~upper);
+        const uint32_t got = __shfl_xor_sync(~0u, sent, bit);
+        word[i] = (word[i] & ~upper) | (got & upper);
+        word[i + bit] = (word[i + bit] & upper) | (got & ~upper);
+    }
+}
+
+/* Stores a row of a part: two sums of each eight are this lane's. */
+template <int Head>
+static __device__ __forceinline__ void tgi_attend_store_part(float *part, int v_size,
+                                                             const float (&sums)[Head / 8][4],
+                                                             int half, float largest, float total)
+{
+    const int lane = tgi_thread() % 4;
+    TGI_FOR_UNROLLED(j, Head / 8)
+    if (8 * j + 2 * lane < v_size)
+        *reinterpret_cast<float2 *>(part + 8 * j + 2 * lane) = {sums[j][2 * half],
+                                                                sums[j][2 * half + 1]};
+    if (lane == 0)
+        *reinterpret_cast<float2 *>(part + tgi_attend_part_floats(v_size) - 2) = {largest, total};
+}
+
+/* Stores the warp's rows of a part. */
+template <int Head, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_store_parts(const tgi_attend_args &p, const tgi_attend_place &place, float scale,
+                       const tgi_attend_state<Head, Blocks> &state)
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const tgi_attend_row_place row =
+            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+        if (row.is_there)
+            tgi_attend_store_part<Head>(
+                tgi_attend_find_part(p, place.part, place.batch, row.head, row.query),
+                static_cast<int>(p.attention.v_head_size), state.sums[b], half,
+                state.largest[b][half] * scale, state.total[b][half]);
+    }
+}
+
+/* Stores the warp's rows of D. */
+template <int Head, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_store_rows(const tgi_attend_args &p, const tgi_attend_place &place, float scale,
+                      const tgi_attend_state<Head, Blocks> &state,
+                      const uint32_t (&units)[Blocks][2][Head / 32][4])
+{
+    const tg_attention &a = p.attention;
+    const int lane = tgi_thread() % 4, v_size = static_cast<int>(a.v_head_size);
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const tgi_attend_row_place row =
+            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+        const int query = place.first_query + row.query;
+        if (!row.is_there)
+            continue;
+        uint16_t *const d = static_cast<uint16_t *>(a.d.data) +
+                            tgi_attend_offset(a.d, place.query_entry, row.head, query);
+        TGI_FOR_UNROLLED(j, Head / 32)
+        {
+            const int e = 32 * j + 8 * lane;
+            tgi_attend_store_unit(p, d + e * a.d.element_stride, v_size - e, units[b][half][j]);
+        }
+        if (lane == 0 && a.has_log_sum_exp)
+            tgi_attend_store_log(
+                p, tgi_attend_offset(a.log_sum_exp, place.query_entry, row.head, query),
+                state.largest[b][half] * scale, state.total[b][half]);
+    }
+}
+
+/* Stores the warp's rows, of D or of a part. Four lanes exchange their elements of D, so that each
+ * has eight side by side; all of that comes before the branches on rows. */
+template <tg_type Type, int Head, int Blocks>
+static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p,
+                                                        const tgi_attend_place &place, float scale,
+                                                        tgi_attend_state<Head, Blocks> &state)
+{
+    uint32_t units[Blocks][2][Head / 32][4];
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        float &total = state.total[b][half];
+        total += __shfl_xor_sync(~0u, total, 1);
+        total += __shfl_xor_sync(~0u, total, 2);
+    }
+    if (p.part_count > 1) {
+        tgi_attend_store_parts<Head, Blocks>(p, place, scale, state);
+        return;
+    }
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const float total = state.total[b][half];
+        const float factor = total == 0.0f ? 1.0f : 1.0f / total;
+        TGI_FOR_UNROLLED(j, Head / 32)
+        {
+            TGI_FOR_UNROLLED(i, 4)
+            {
+                const float(&sum)[4] = state.sums[b][4 * j + i];
+                units[b][half][j][i] =
+                    tgi_encode_pair(Type, sum[2 * half] * factor, sum[2 * half + 1] * factor);
+            }
+            tgi_attend_exchange(units[b][half][j]);
+        }
+    }
+    tgi_attend_store_rows<Head, Blocks>(p, place, scale, state, units);
+}
+
+/* Returns where the parts of the block's row of D begin, or NULL if the batch entry has no such
+ * row. */
+static __device__ __forceinline__ const float *
+tgi_attend_find_merged(const tgi_attend_args &p, int &entry, int &head, int &row)
+{
+    const tg_attention &a = p.attention;
+    const unsigned at = blockIdx.x, heads = static_cast<unsigned>(a.head_count);
+    const unsigned rows = static_cast<unsigned>(a.m);
+    const int batch = static_cast<int>(at / rows / heads);
+    row = static_cast<int>(at % rows);
+    head = static_cast<int>(at / rows % heads);
+    entry = batch;
+    const float *const parts = tgi_attend_find_part(p, 0, batch, head, row);
+    if (a.has_query_offsets) {
+        const int first = a.query_offsets[batch];
+        if (row >= a.query_offsets[batch + 1] - first)
+            return NULL;
+        entry = 0;
+        row += first;
+    }
+    return parts;
+}
+
+/* Finds the largest score of all parts and the sum of all weights: each lane those of every 32nd
+ * part, then lanes in pairs. */
+static __device__ __forceinline__ void tgi_attend_merge_ends(const tgi_attend_args &p,
+                                                             const float *parts, int floats,
+                                                             float &largest, float &total)
+{
+    const float *const ends = parts + floats - 2;
+    largest = -INFINITY;
+    total = 0.0f;
+    for (int i = tgi_thread() % 32; i < p.part_count; i += 32)
+        largest = fmaxf(largest, ends[i * floats]);
+    TGI_FOR_UNROLLED(bit, 5)
+    largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1 << bit));
+    const float finite = largest == -INFINITY ? 0.0f : largest;
+    for (int i = tgi_thread() % 32; i < p.part_count; i += 32)
+        total += tgi_ptx_exp2(ends[i * floats] - finite) * ends[i * floats + 1];
+    TGI_FOR_UNROLLED(bit, 5)
+    total += __shfl_xor_sync(~0u, total, 1 << bit);
+}
+
+/* Adds the parts of a row of D, a block for each row. A warp adds every fourth part, and a lane has
+ * eight elements; the sums of the warps are added in their order. */
+template <tg_type Type>
+static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p)
+{
+    enum { WARPS = TGI_ATTEND_MERGE_WARPS, SIZE = TGI_ATTEND_HEAD_MAX };
+    __shared__ float sums[WARPS][SIZE];
+    const tg_attention &a = p.attention;
+    const int floats = static_cast<int>(tgi_attend_part_floats(a.v_head_size));
+    const int size = static_cast<int>(a.v_head_size), warp = tgi_thread() / 32;
+    int entry, head, row;
+    float largest, total;
+    const float *const parts = tgi_attend_find_merged(p, entry, head, row);
+    if (!parts)
+        return;
+    tgi_attend_merge_ends(p, parts, floats, largest, total);
+    const float finite = largest == -INFINITY ? 0.0f : largest;
+    float value[SIZE / 32] = {};
+#pragma unroll 4
+    for (int i = warp; i < p.part_count; i += WARPS) {
+        const float *const part = parts + i * floats;
+        const float weight = tgi_ptx_exp2(part[floats - 2] - finite);
+        TGI_FOR_UNROLLED(j, SIZE / 32)
+        if (32 * j + tgi_thread() % 32 < size)
+            value[j] = fmaf(weight, part[32 * j + tgi_thread() % 32], value[j]);
+    }
+    TGI_FOR_UNROLLED(j, SIZE / 32)
+    sums[warp][32 * j + tgi_thread() % 32] = value[j];
+    __syncthreads();
+    const float factor = total == 0.0f ? 1.0f : 1.0f / total;
+    if (tgi_thread() == 0 && a.has_log_sum_exp)
+        tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, row), largest, total);
+    const int e = tgi_thread() * 8;
+    if (e >= size)
+        return;
+    uint32_t pair[4];
+    TGI_FOR_UNROLLED(j, 4)
+    {
+        float sum[2] = {};
+        TGI_FOR_UNROLLED(w, WARPS)
+        TGI_FOR_UNROLLED(i, 2)
+        sum[i] += sums[w][e + 2 * j + i];
+        pair[j] = tgi_encode_pair(Type, sum[0] * factor, sum[1] * factor);
+    }
+    tgi_attend_store_unit(p,
+                          static_cast<uint16_t *>(a.d.data) + e * a.d.element_stride +
+                              tgi_attend_offset(a.d, entry, head, row),
+                          size - e, pair);
+}
+
+#endif

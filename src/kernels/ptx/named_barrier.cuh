@@ -1,0 +1,17 @@
+/*
+ * Named barriers that a warp reaches without waiting: PTX ISA, "Parallel Synchronization and
+ * Communication Instructions: bar". tgi_named_barrier_sync of barrier.cuh waits.
+ */
+#ifndef TGI_PTX_NAMED_BARRIER_CUH
+#define TGI_PTX_NAMED_BARRIER_CUH
+
+#include "kernels/ptx/barrier.cuh"
+
+/* bar.arrive: arrives at named barrier 1..15 of thread_count threads, a multiple of 32, those that
+ * wait included. */
+static __device__ __forceinline__ void tgi_named_barrier_arrive(int barrier, int thread_count)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(thread_count) : "memory");
+}
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * TMA of tensors of four dimensions: PTX ISA, "Data Movement and Conversion Instructions:
+ * cp.async.bulk.tensor". tma.cuh has the others.
+ */
+#ifndef TGI_PTX_TMA_HEADS_CUH
+#define TGI_PTX_TMA_HEADS_CUH
+
+#include "kernels/ptx/tma.cuh"
+
+/* cp.async.bulk.tensor: copies the TMA box at element x of row y of head z of entry w to shared
+ * memory, zeros outside the tensor, and counts its bytes at the barrier. */
+static __device__ __forceinline__ void tgi_tma_load_head(uint32_t shared, const tgi_tensor_map *map,
+                                                         uint32_t barrier, int x, int y, int z,
+                                                         int w)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+                 : "memory");
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* The kernels of family small on types of 16 bits, one for each row of kernels.def. */
+#define TGI_LEAST_D_BYTES 2
+
+#include "kernels/instances.cuh"
+#include "kernels/small/small_mma.cuh"
+#include "kernels/small/small_shape.h"
+
+#define TGI_SMALL_MMA(name, type, rows, cols, depth, threads)                                      \
+    extern "C" __global__ void __launch_bounds__(threads, 512 / (threads))                         \
+        name(const __grid_constant__ tgi_gemm_args args)                                           \
+    {                                                                                              \
+        typedef tgi_small_mma<TGI_TYPE_OF(type), rows, cols, threads> body;                        \
+        static_assert((depth) == body::stride &&                                                   \
+                          body::warps * (rows)*body::pitch * 4 ==                                  \
+                              TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads),                     \
+                      "the row's tile is the kernel's");                                           \
+        extern __shared__ __align__(128) char shared[];                                            \
+        tgi_wait_for_stream();                                                                     \
+        body::multiply(args, reinterpret_cast<float *>(shared));                                   \
+    }
+
+#define TGI_IMAGE_small_mma TGI_CHOSEN
+#define TGI_INSTANCE(name, family, type, rows, cols, depth, thread_rows, thread_cols, stages,      \
+                     threads)                                                                      \
+    TGI_SMALL_MMA(name, type, rows, cols, depth, threads)
+#include "core/kernels.def"

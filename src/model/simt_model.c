@@ -1,0 +1,101 @@
+#include <math.h>
+
+#include "model/figures.h"
+#include "model/tile_model.h"
+
+#define SCHEDULERS_PER_SM 4
+
+/* Returns 1 if the threads hold more sums than the tile has, because they share out k. */
+static int shares_k(const tgi_kernel *kernel)
+{
+    return kernel->thread_count * kernel->thread_rows * kernel->thread_cols >
+           kernel->tile_rows * kernel->tile_cols;
+}
+
+/* Returns the index of the kernel in the lists of shares of family simt. Threads that share out k
+ * add their sums at the end and share barriers, which costs some of the share. */
+static int find_share_index(const tgi_kernel *kernel)
+{
+    const int sums = kernel->thread_rows * kernel->thread_cols;
+    if (sums > 64 && sums <= 96)
+        return 2;
+    return (sums > 96 ? 0 : 3) + shares_k(kernel);
+}
+
+/* Returns the share of the multipliers that the warps of a scheduler keep busy. One warp waits for
+ * its own instructions. With more warps the share grows, up to as many as the registers hold. */
+static double find_share(const tgi_figures *f, const tgi_kernel *kernel, double warps_per_scheduler)
+{
+    const int i = find_share_index(kernel);
+    const double alone = f->simt_alone_shares[i], most = f->simt_most_shares[i];
+    if (warps_per_scheduler < 1.0)
+        return alone * warps_per_scheduler;
+    if (warps_per_scheduler >= f->simt_most_warps[i])
+        return most;
+    return alone + (most - alone) * (warps_per_scheduler - 1.0) / (f->simt_most_warps[i] - 1.0);
+}
+
+/* Returns the time of a step with its copies over that of its multiply-adds. */
+static double find_copy_factor(const tgi_figures *f, const tgi_kernel *kernel, const tgi_problem *p)
+{
+    const double rows = kernel->tile_rows, cols = kernel->tile_cols, sums = rows * cols;
+    /* Tiles larger than D are copied element by element. */
+    if (p->m < kernel->tile_rows || p->n < kernel->tile_cols)
+        return 1.0 + f->simt_element_copy_ratio * (rows + cols) / sums;
+    /* A warp's copy along k takes several turns of the memory pipe for its 32 elements. Products
+     * hide most of them. */
+    double elems = 0.0;
+    if (p->a.row != 1)
+        elems += rows;
+    if (p->b.col != 1)
+        elems += cols;
+    return 1.0 + f->simt_exposed_copy_share * elems * f->simt_copy_turns / 32.0 /
+                     (sums / f->simt_multipliers);
+}
+
+/* Returns the share of the time of stores that the products of other blocks do not hide. Stores of
+ * threads hold up reads of shared memory, bulk stores by TMA do not. */
+static double find_exposed_stores(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                  const tgi_problem *p, double block_count)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    int has_bulk = tgi_arch_has(gpu->capability, TGI_FEATURE_TMA) && p->d.col == 1 &&
+                   kernel->thread_rows * kernel->thread_cols <= 64 && !shares_k(kernel);
+    return has_bulk && block_count > 1.0 ? f->simt_exposed_store_share : 1.0;
+}
+
+/* Returns the cycles in which a multiprocessor does `block_count` blocks that start together. */
+static double count_cycles(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                           double block_count, double part_elems)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double depth = ceil(part_elems / kernel->tile_depth) * kernel->tile_depth;
+    const double sums = block_count * kernel->tile_rows * kernel->tile_cols;
+    const double warps = block_count * kernel->thread_count / 32 / SCHEDULERS_PER_SM;
+    const double bytes_per_cycle =
+        f->simt_memory_share * gpu->memory_bytes_per_s / gpu->clock_hz / gpu->sm_count;
+    /* With fewer multipliers the products take longer. The other waits of a step stay. */
+    const double further_cycles =
+        1.0 / tgi_arch_find(gpu->capability)->fp32_lanes - 1.0 / f->simt_multipliers;
+    return f->simt_block_cycles +
+           sums * 4.0 / bytes_per_cycle * find_exposed_stores(gpu, kernel, p, block_count) +
+           sums * depth / f->simt_multipliers / find_share(f, kernel, warps) *
+               find_copy_factor(f, kernel, p) +
+           sums * depth * further_cycles;
+}
+
+double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                              const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double slots = (double)work->blocks_per_sm * gpu->sm_count;
+    const double waves = floor(work->block_count / slots);
+    const double rest = ceil((work->block_count - waves * slots) / gpu->sm_count);
+    double cycles = waves * count_cycles(gpu, kernel, p, work->blocks_per_sm, work->block_k);
+    if (rest > 0.0)
+        cycles += count_cycles(gpu, kernel, p, rest, work->block_k);
+    double memory_s = tgi_model_tile_bytes(p) / (f->simt_memory_share * gpu->memory_bytes_per_s);
+    double parts_s = tgi_model_parts_seconds(p, work, f->simt_parts_s,
+                                             f->simt_parts_ratio * gpu->memory_bytes_per_s);
+    return f->launch_s + fmax(cycles / gpu->clock_hz, memory_s) + parts_s;
+}

@@ -1,0 +1,171 @@
+/*
+ * Launches of attention on the fake driver: what is refused and with which words, which tensor maps
+ * K and V get, and how many blocks start.
+ *
+ * SPDX-License-Identifier: MIT
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_control.h"
+#include "tilegemm_attention.h"
+
+/* No kernel runs: operands are addresses alone. */
+static _Alignas(16) char memory[16];
+
+static tg_attention parse(const char *text)
+{
+    tg_attention a;
+    if (tg_parse_attention(text, &a, sizeof a))
+        fail_msg("%s: %s", text, tg_get_error_detail());
+    a.q.data = a.k.data = a.v.data = memory;
+    a.d.data = (void *)((uintptr_t)1 << 44);
+    a.key_lengths = a.query_offsets = a.key_offsets = a.pages = (const int32_t *)memory;
+    return a;
+}
+
+static void test_refusals(void **state)
+{
+    static const struct {
+        const char *text, *words[3];
+    } cases[] = {{"1,1,1,8,8,64", {"type = fp32", "bf16 or fp16"}},
+                 {"1,1,1,8,8,64:fp64", {"type = fp64", "device cpu"}},
+                 {"1,1,1,8,8,264:bf16", {"head_size = 264", "256"}},
+                 {"1,1,1,8,8,64:fp16:dv=300", {"v_head_size = 300", "256"}},
+                 {"1,1,1,1,1073741825,8:bf16", {"n = 1073741825", "2^30"}},
+                 {"1,1,1,1073741825,1,8:bf16", {"m = 1073741825", "2^30"}},
+                 {"65536,32768,32768,1,1,8:bf16", {"batch_count = 65536", "fewer"}}};
+    tg_context *context;
+    (void)state;
+    fake_reset();
+    context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tg_attention a = parse(cases[i].text);
+        tg_attention_plan *plan;
+        assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_UNSUPPORTED);
+        assert_null(plan);
+        fake_assert_detail(cases[i].words);
+    }
+    tg_destroy_context(context);
+    setenv("FAKE_CUDA_CAPABILITY", "75", 1);
+    context = fake_open_context("cuda:1");
+    const tg_attention a = parse("1,1,1,8,8,64:bf16");
+    tg_attention_plan *plan;
+    assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("compute capability 8.0", "7.5", "device cpu");
+    unsetenv("FAKE_CUDA_CAPABILITY");
+    tg_destroy_context(context);
+}
+
+/* Executes a plan of `text`, after which launches and boxes can be looked at. */
+static tg_status execute(tg_context *context, const char *text)
+{
+    fake_driver *fake = fake_reach();
+    const tg_attention a = parse(text);
+    tg_attention_plan *plan;
+    fake->boxes[0] = '\0';
+    fake->launch_count = 0;
+    if (tg_create_attention_plan(context, &a, &plan))
+        fail_msg("%s: %s", text, tg_get_error_detail());
+    const tg_status status = tg_execute_attention(plan, &a, NULL, 0, NULL);
+    tg_destroy_attention_plan(plan);
+    return status;
+}
+
+static void test_boxes(void **state)
+{
+    static const struct {
+        const char *text, *boxes;
+    } cases[] = {{"2,8,2,512,512,128:bf16", "64x128,64x128,"},
+                 {"2,8,2,512,512,80:fp16:dv=40", "64x128,64x128,"},
+                 {"1,8,2,512,512,128:bf16:koffsets:qoffsets", "64x128,64x128,"},
+                 {"2,8,2,512,512,128:bf16:lengths:pages=16x300x64", "64x16,64x16,"},
+                 {"2,8,2,512,512,128:bf16:lengths:pages=256x30x2", "64x128,64x128,"},
+                 {"2,8,2,512,512,128:bf16:lengths:pages=24x300x64", ""}, /* not of whole steps */
+                 {"2,8,2,512,512,128:bf16:kr=129:kh=66048", "64x128,"},  /* K between 16 bytes */
+                 {"2,8,2,512,512,128:bf16:ve=2:vr=256", "64x128,"},      /* V element by element */
+                 {"2,8,2,512,512,128:bf16:kh=0", "64x128,"},             /* all heads are one */
+                 {"64,32,8,1,512,128:bf16", ""}};                        /* few queries */
+    tg_context *context;
+    (void)state;
+    fake_reset();
+    context = fake_open_context("cuda");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (execute(context, cases[i].text))
+            fail_msg("%s: %s", cases[i].text, tg_get_error_detail());
+        assert_string_equal(fake_reach()->boxes, cases[i].boxes);
+        assert_int_equal(fake_reach()->launch_count, 1);
+    }
+    tg_destroy_context(context);
+}
+
+/* Blocks of the kernels that stay on a multiprocessor are no more than fit; K of another address
+ * takes the plan's map with its address replaced. */
+static void test_launch(void **state)
+{
+    tg_context *context;
+    tg_attention_plan *plan;
+    fake_driver *fake;
+    (void)state;
+    fake = fake_reset();
+    context = fake_open_context("cuda");
+    tg_attention a = parse("2,8,2,4096,512,128:bf16");
+    assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_OK);
+    assert_int_equal(tg_execute_attention(plan, &a, NULL, 0, NULL), TG_STATUS_OK);
+    assert_int_equal(fake->block[0], 384);
+    assert_true(fake->grid[0] > 0 && fake->grid[0] < 2 * 8 * 4096 / 128);
+    const int encode_count = fake->encode_count, replace_count = fake->replace_count;
+    a.k.data = memory + 8; /* not aligned: copied by threads, without a map */
+    assert_int_equal(tg_execute_attention(plan, &a, NULL, 0, NULL), TG_STATUS_OK);
+    a.k.data = (void *)((uintptr_t)1 << 45);
+    assert_int_equal(tg_execute_attention(plan, &a, NULL, 0, NULL), TG_STATUS_OK);
+    assert_int_equal(fake->encode_count, encode_count);
+    assert_int_equal(fake->replace_count, replace_count + 1);
+    fake_fail_at("cuTensorMapReplaceAddress", 1, 999);
+    assert_int_equal(tg_execute_attention(plan, &a, NULL, 0, NULL), TG_STATUS_DEVICE_FAILURE);
+    FAKE_ASSERT_DETAIL("cuTensorMapReplaceAddress", "999");
+    tg_destroy_attention_plan(plan);
+    fake_fail_at("cuTensorMapEncodeTiled", 1, 999);
+    assert_int_equal(execute(context, "2,8,2,512,512,128:bf16"), TG_STATUS_DEVICE_FAILURE);
+    FAKE_ASSERT_DETAIL("cuTensorMapEncodeTiled", "512");
+    assert_int_equal(fake->launch_count, 0);
+    tg_destroy_context(context);
+}
+
+/* Parts of the keys need a workspace, and a second kernel. */
+static void test_parts(void **state)
+{
+    tg_context *context;
+    tg_attention_plan *plan;
+    (void)state;
+    fake_driver *fake = fake_reset();
+    context = fake_open_context("cuda");
+    const tg_attention a = parse("1,32,8,1,4096,128:bf16");
+    assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_OK);
+    const int64_t bytes = tg_get_attention_workspace_bytes(plan);
+    assert_true(bytes > 0);
+    fake->launch_count = 0;
+    assert_int_equal(tg_execute_attention(plan, &a, memory, bytes - 1, NULL),
+                     TG_STATUS_WORKSPACE_TOO_SMALL);
+    assert_int_equal(fake->launch_count, 0);
+    assert_int_equal(tg_execute_attention(plan, &a, NULL, 0, NULL), TG_STATUS_OK);
+    assert_int_equal(fake->launch_count, 2);
+    assert_int_equal(fake->grid[0], 32);
+    assert_non_null(strstr(fake->kernel, "tgi_attend_merge_bf16"));
+    tg_destroy_attention_plan(plan);
+    tg_destroy_context(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_boxes), cmocka_unit_test(test_launch),
+                                       cmocka_unit_test(test_parts)};
+    return cmocka_run_group_tests(tests, fake_open, NULL);
+}
