@@ -178,11 +178,9 @@ static void set_tensors(const cli_attention_inputs *inputs, tg_attention *a)
 {
     const cli_head_shape q = cli_find_head_shape(&inputs->files[CLI_ATTENTION_Q]),
                          k = cli_find_head_shape(&inputs->files[CLI_ATTENTION_K]);
-    const int is_apart =
-        inputs->lists[CLI_ATTENTION_PAGES] || inputs->lists[CLI_ATTENTION_KEY_OFFSETS];
-    const int64_t entry_count = is_apart ? k.sizes[0] : a->batch_count;
-    const int64_t k_counts[] = {entry_count, k.sizes[1], k.sizes[2], a->head_size};
-    const int64_t v_counts[] = {entry_count, k.sizes[1], k.sizes[2], a->v_head_size};
+    /* One entry, which serves all, holds all or is the only page, has a batch stride of 0. */
+    const int64_t k_counts[] = {a->batch_count, k.sizes[1], k.sizes[2], a->head_size};
+    const int64_t v_counts[] = {a->batch_count, k.sizes[1], k.sizes[2], a->v_head_size};
     a->q = get_heads(&inputs->files[CLI_ATTENTION_Q], q.sizes);
     a->k = get_heads(&inputs->files[CLI_ATTENTION_K], k_counts);
     a->v = get_heads(&inputs->files[CLI_ATTENTION_V], v_counts);
