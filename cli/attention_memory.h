@@ -6,9 +6,10 @@
 
 #include <tilegemm_attention.h>
 
-enum { cli_attention_tensors = 6 };
+enum { cli_attention_tensors = 6, cli_attention_lists = 5 };
 
-/* A tensor with its counts: batch, heads, rows, elements. */
+/* A tensor with its counts: batch entries or pages, heads, rows, elements. With offsets the rows
+ * are those of all entries, in a batch of one. */
 typedef struct cli_attention_tensor {
     tg_heads *heads;
     int is_used, is_output;
@@ -18,7 +19,7 @@ typedef struct cli_attention_tensor {
 
 tg_type cli_get_attention_sum_type(const tg_attention *attention);
 
-/* Lists q, k, v, d, bias and log_sum_exp of an attention without offsets and pages. */
+/* Lists q, k, v, d, bias and log_sum_exp of an attention. Its offsets are in the host's memory. */
 void cli_list_attention(tg_attention *attention,
                         cli_attention_tensor tensors[cli_attention_tensors]);
 
@@ -30,11 +31,11 @@ int64_t cli_find_attention_reach(const cli_attention_tensor *tensor, int64_t *lo
 typedef struct cli_placed_attention {
     tg_context *context;
     tg_attention attention;
-    void *memory[cli_attention_tensors + 1]; /* tensors, slopes; NULL on the CPU */
+    void *memory[cli_attention_tensors + cli_attention_lists]; /* NULL on the CPU */
 } cli_placed_attention;
 
-/* Copies the operands of `host`, which has no lists, to the device; on the CPU they stay where they
- * are. The caller passes *placed to cli_release_attention, even after a failure. */
+/* Copies the operands of `host` to the device; on the CPU they stay where they are. The caller
+ * passes *placed to cli_release_attention, even after a failure. */
 tg_status cli_place_attention(tg_context *context, const tg_attention *host,
                               cli_placed_attention *placed);
 

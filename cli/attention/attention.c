@@ -1,8 +1,8 @@
 /*
  * tilegemm attention: D = softmax(scale Q K^T + bias) V on files.
  *
- * The order of the work is that of tilegemm multiply: refuse what is wrong, reserve the output,
- * compute into it, check it, and only then give it its name.
+ * The order of the work is that of tilegemm multiply: refuse what is wrong, reserve the outputs,
+ * compute into them, check them, and only then give them their names.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -19,8 +19,8 @@
 /* Everything that one run owns. */
 typedef struct attention_job {
     cli_attention_options options;
-    cli_matrix_file files[CLI_ATTENTION_FILE_COUNT];
-    cli_array_output output;
+    cli_attention_inputs inputs;
+    cli_array_output output, log_sum_exp;
     tg_context *context;
     tg_attention_plan *plan;
     cli_attention_result result;
@@ -32,29 +32,43 @@ typedef struct attention_job {
 
 static int open_inputs(attention_job *job)
 {
-    int code = cli_name_array_output(job->options.output_path, &job->output, &job->error);
+    const cli_attention_options *options = &job->options;
+    int code = cli_name_array_output(options->output_path, "D", &job->output, &job->error);
+    if (code == CLI_EXIT_OK && options->log_sum_exp_path)
+        code = cli_name_array_output(options->log_sum_exp_path, "the log-sum-exp",
+                                     &job->log_sum_exp, &job->error);
     for (int i = 0; i < CLI_ATTENTION_FILE_COUNT && code == CLI_EXIT_OK; i++) {
-        if (job->options.paths[i])
-            code = cli_open_array(job->options.paths[i], &job->files[i], &job->error);
+        if (options->paths[i])
+            code = cli_open_array(options->paths[i], &job->inputs.files[i], &job->error);
     }
     return code;
 }
 
+static int load_input(attention_job *job, int id, tg_type type)
+{
+    cli_matrix_file *file = &job->inputs.files[id];
+    if (id >= CLI_ATTENTION_QUERY_OFFSETS)
+        return cli_load_attention_list(file, &job->memory, &job->progress, &job->inputs.lists[id],
+                                       &job->error);
+    const tg_type sum_type = type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
+    return cli_load_matrix(file, id <= CLI_ATTENTION_V ? type : sum_type, &job->memory,
+                           &job->progress, &job->error);
+}
+
 static int load_inputs(attention_job *job, tg_type *type)
 {
-    const cli_matrix_file *const files[] = {
-        &job->files[CLI_ATTENTION_Q], &job->files[CLI_ATTENTION_K], &job->files[CLI_ATTENTION_V]};
+    const cli_matrix_file *opened = job->inputs.files;
+    const cli_matrix_file *const files[] = {&opened[CLI_ATTENTION_Q], &opened[CLI_ATTENTION_K],
+                                            &opened[CLI_ATTENTION_V]};
     int code = CLI_EXIT_OK;
     *type = job->options.type;
     if (!job->options.has_type)
         code =
             cli_choose_type(files, 3, TG_TYPE_FP64, "--type fp32 for integers", type, &job->error);
-    const tg_type sum_type = *type == TG_TYPE_FP64 ? TG_TYPE_FP64 : TG_TYPE_FP32;
     job->memory = cli_read_memory(0);
     for (int i = 0; i < CLI_ATTENTION_FILE_COUNT && code == CLI_EXIT_OK; i++) {
         if (job->options.paths[i])
-            code = cli_load_matrix(&job->files[i], i <= CLI_ATTENTION_V ? *type : sum_type,
-                                   &job->memory, &job->progress, &job->error);
+            code = load_input(job, i, *type);
     }
     return code;
 }
@@ -96,6 +110,7 @@ static int execute(attention_job *job)
 {
     tg_attention *a = &job->result.attention;
     a->d.data = job->output.data;
+    a->log_sum_exp.data = job->log_sum_exp.data;
     cli_placed_attention placed;
     tg_status status = cli_place_attention(job->context, a, &placed);
     const double start_s = cli_read_clock();
@@ -110,6 +125,50 @@ static int execute(attention_job *job)
     return status == TG_STATUS_OK ? CLI_EXIT_OK : cli_fail_status(&job->error, status);
 }
 
+static int open_outputs(attention_job *job)
+{
+    const cli_attention_result *result = &job->result;
+    const tg_attention *a = &result->attention;
+    int code = cli_open_array_output(&job->output, a->type, result->sizes, result->dim_count, 0,
+                                     &job->memory, &job->error);
+    if (code != CLI_EXIT_OK || !a->has_log_sum_exp)
+        return code;
+    const int is_vector = result->dim_count == 1;
+    const int64_t one = 1;
+    code = cli_open_array_output(
+        &job->log_sum_exp, cli_get_attention_sum_type(a), is_vector ? &one : result->sizes,
+        is_vector ? 1 : result->dim_count - 1, 0, &job->memory, &job->error);
+    if (code == CLI_EXIT_OK && cli_is_same_output(&job->output.file, &job->log_sum_exp.file))
+        return cli_fail_file(&job->error, CLI_EXIT_USAGE,
+                             "--log-sum-exp = %.300s is the file of D; pass another",
+                             job->log_sum_exp.path);
+    return code;
+}
+
+/* Writes both outputs to the disk before either gets its name. */
+static int finish_outputs(attention_job *job)
+{
+    const cli_attention_result *result = &job->result;
+    const tg_attention *a = &result->attention;
+    cli_array_output *lse = &job->log_sum_exp;
+    const int64_t *sizes = result->sizes;
+    /* Views for text, which has two dimensions. */
+    const tg_matrix d = tg_make_matrix(a->type, a->d.data, sizes[0], sizes[1]);
+    const tg_matrix logs =
+        tg_make_matrix(cli_get_attention_sum_type(a), lse->data, sizes[0], sizes[1]);
+    int code = CLI_EXIT_OK;
+    if (a->has_log_sum_exp)
+        code = cli_write_array_output(lse, &logs, &job->progress, &job->error);
+    if (code == CLI_EXIT_OK && a->has_log_sum_exp)
+        code = cli_settle_array_output(lse, &job->error);
+    if (code == CLI_EXIT_OK)
+        code =
+            cli_finish_array_output(&job->output, &d, &job->summary, &job->progress, &job->error);
+    if (code == CLI_EXIT_OK && a->has_log_sum_exp)
+        code = cli_commit_array_output(lse, &job->error);
+    return code;
+}
+
 /* Takes the run from loaded inputs to the written output. The plan comes first, because it bounds
  * the sizes. */
 static int run_attention(attention_job *job)
@@ -121,17 +180,13 @@ static int run_attention(attention_job *job)
     if (status != TG_STATUS_OK)
         return cli_fail_status(&job->error, status);
     result->kernel = tg_get_attention_kernel(job->plan);
-    const tg_attention *a = &result->attention;
-    int code = cli_open_array_output(&job->output, a->type, result->sizes, result->dim_count, 0,
-                                     &job->memory, &job->error);
+    int code = open_outputs(job);
     if (code == CLI_EXIT_OK)
         code = execute(job);
     if (code == CLI_EXIT_OK && job->options.is_checked)
         code = check_output(job);
-    const tg_matrix d = tg_make_matrix(a->type, a->d.data, a->m, a->v_head_size);
     if (code == CLI_EXIT_OK)
-        code =
-            cli_finish_array_output(&job->output, &d, &job->summary, &job->progress, &job->error);
+        code = finish_outputs(job);
     if (code == CLI_EXIT_OK || result->has_check) {
         const int summary_code = cli_print_run_summary(&job->summary, &job->error);
         code = code == CLI_EXIT_OK ? summary_code : code;
@@ -153,7 +208,7 @@ static int run_job(attention_job *job)
     tg_get_device_info(job->context, &job->result.device, sizeof job->result.device);
     code = load_inputs(job, &type);
     if (code == CLI_EXIT_OK)
-        code = cli_make_attention(&job->options, job->files, type, &job->result, &job->error);
+        code = cli_make_attention(&job->options, &job->inputs, type, &job->result, &job->error);
     return code == CLI_EXIT_OK ? run_attention(job) : code;
 }
 
@@ -174,9 +229,12 @@ int cli_run_attention(int argc, char **argv)
     if (job.error.text[0])
         cli_print_error("%s", job.error.text);
     cli_discard_array_output(&job.output);
+    cli_discard_array_output(&job.log_sum_exp);
     cli_free_run_summary(&job.summary);
-    for (int i = 0; i < CLI_ATTENTION_FILE_COUNT; i++)
-        cli_close_matrix(&job.files[i]);
+    for (int i = 0; i < CLI_ATTENTION_FILE_COUNT; i++) {
+        cli_close_matrix(&job.inputs.files[i]);
+        free(job.inputs.lists[i]);
+    }
     tg_destroy_attention_plan(job.plan);
     tg_destroy_context(job.context);
     return code;

@@ -18,13 +18,24 @@ enum cli_attention_file {
     CLI_ATTENTION_V,
     CLI_ATTENTION_BIAS,
     CLI_ATTENTION_SLOPES,
+    CLI_ATTENTION_QUERY_OFFSETS, /* lists of whole numbers from here on */
+    CLI_ATTENTION_KEY_OFFSETS,
+    CLI_ATTENTION_KEY_LENGTHS,
+    CLI_ATTENTION_PAGES,
     CLI_ATTENTION_FILE_COUNT
 };
+
+/* The inputs of a run: those whose path is given. */
+typedef struct cli_attention_inputs {
+    cli_matrix_file files[CLI_ATTENTION_FILE_COUNT];
+    int32_t *lists[CLI_ATTENTION_FILE_COUNT]; /* owned; the numbers of a list, row-major, or NULL */
+} cli_attention_inputs;
 
 /* The options as given. Paths point into argv. */
 typedef struct cli_attention_options {
     const char *paths[CLI_ATTENTION_FILE_COUNT]; /* NULL: none */
     const char *output_path, *device;
+    const char *log_sum_exp_path; /* NULL: none */
     int has_type, has_scale;
     tg_type type;
     tg_causal causal;
@@ -42,7 +53,8 @@ int cli_parse_attention(int argc, char **argv, cli_attention_options *options);
 typedef struct cli_attention_result {
     tg_attention attention;
     char text[1024];  /* the attention as text */
-    int64_t sizes[4]; /* sizes of D's array, which has the dimensions of Q's */
+    int64_t sizes[4]; /* sizes of D's array, which has the dimensions of Q's; log_sum_exp lacks the
+                         last of them, or has 1 instead of the only one */
     int dim_count;
     tg_device_info device;
     const char *kernel;
@@ -52,9 +64,35 @@ typedef struct cli_attention_result {
     check_attention_result check; /* valid if has_check is 1 */
 } cli_attention_result;
 
-/* Makes the attention of loaded files: sets result's attention, D without memory, and its sizes.
- * Refuses shapes that do not fit. Returns a cli_exit. */
-int cli_make_attention(const cli_attention_options *options, const cli_matrix_file *files,
+/* The dimensions of an array as [batch][head][row][element], 1 where it has none. */
+typedef struct cli_head_shape {
+    int64_t sizes[4];
+} cli_head_shape;
+
+cli_head_shape cli_find_head_shape(const cli_matrix_file *file);
+
+/* Writes the dimensions that the file has into `text`, and returns it. */
+const char *cli_format_head_shape(const cli_matrix_file *file, char text[96]);
+
+/* Reads the numbers of a list, which are integers of 32 or 64 bits, into *values, which the caller
+ * frees. Returns a cli_exit. */
+int cli_load_attention_list(cli_matrix_file *file, cli_memory *memory, cli_progress *progress,
+                            int32_t **values, cli_file_error *error);
+
+/* Returns the batch entries of offsets. */
+int64_t cli_count_offset_entries(const cli_attention_inputs *inputs, int file);
+
+/* Returns the rows of the longest entry of offsets. */
+int64_t cli_find_longest_entry(const cli_attention_inputs *inputs, int file);
+
+/* Gives the attention, which has its sizes, its lists. Refuses those that do not fit to it or to Q
+ * and K. Returns a cli_exit. */
+int cli_set_attention_lists(const cli_attention_inputs *inputs, tg_attention *attention,
+                            cli_file_error *error);
+
+/* Makes the attention of loaded files: sets result's attention, the outputs without memory, and
+ * their sizes. Refuses shapes that do not fit. Returns a cli_exit. */
+int cli_make_attention(const cli_attention_options *options, const cli_attention_inputs *inputs,
                        tg_type type, cli_attention_result *result, cli_file_error *error);
 
 /* Returns the summary as JSON; NULL when out of memory. The caller frees it. */

@@ -19,12 +19,12 @@ enum option_key {
     KEY_BEFORE,
     KEY_AFTER,
     KEY_SOFT_CAP,
-    KEY_BIAS,
-    KEY_SLOPES,
+    KEY_LOG_SUM_EXP,
     KEY_TYPE,
     KEY_DEVICE,
     KEY_CHECK,
-    KEY_JSON
+    KEY_JSON,
+    KEY_FILE /* then the keys of the inputs, in the order of cli_attention_file */
 };
 
 static const struct argp_option options_table[] = {
@@ -52,13 +52,33 @@ static const struct argp_option options_table[] = {
      .arg = "X",
      .doc = "Score s becomes X tanh(s / X) (default: no cap)"},
     {.name = "bias",
-     .key = KEY_BIAS,
+     .key = KEY_FILE + CLI_ATTENTION_BIAS,
      .arg = "FILE",
      .doc = "Add to the scores; a dimension of 1 serves all"},
     {.name = "slopes",
-     .key = KEY_SLOPES,
+     .key = KEY_FILE + CLI_ATTENTION_SLOPES,
      .arg = "FILE",
      .doc = "ALiBi: a vector with a factor for each head of Q"},
+    {.name = "log-sum-exp",
+     .key = KEY_LOG_SUM_EXP,
+     .arg = "FILE",
+     .doc = "Write the logarithm of each row's sum of exponentials, too"},
+    {.name = "query-offsets",
+     .key = KEY_FILE + CLI_ATTENTION_QUERY_OFFSETS,
+     .arg = "FILE",
+     .doc = "Where each batch entry's rows of Q start, then where they end"},
+    {.name = "key-offsets",
+     .key = KEY_FILE + CLI_ATTENTION_KEY_OFFSETS,
+     .arg = "FILE",
+     .doc = "Where each batch entry's rows of K and V start, then where they end"},
+    {.name = "key-lengths",
+     .key = KEY_FILE + CLI_ATTENTION_KEY_LENGTHS,
+     .arg = "FILE",
+     .doc = "How many of its first keys count in each batch entry"},
+    {.name = "pages",
+     .key = KEY_FILE + CLI_ATTENTION_PAGES,
+     .arg = "FILE",
+     .doc = "K and V are pages: a table of each batch entry's pages"},
     {.name = "type",
      .key = KEY_TYPE,
      .arg = "TYPE",
@@ -85,15 +105,23 @@ static const char doc[] =
     "Files are those of tilegemm multiply. The bias has the dimensions of the scores, "
     "[batch][head][query][key], of which leading ones may be left out. The bias and the slopes are "
     "converted to the type of the sums, fp64 if Q is fp64 and fp32 otherwise.\n\n"
+    "Lists hold integers of 32 or 64 bits. Offsets have a number for each batch entry and the end, "
+    "0 first: rows offsets[b] .. offsets[b + 1] - 1 of Q, or of K and V, are those of entry b, in "
+    "arrays of one batch entry; rows of D, of the bias and of the log-sum-exp lie as those of Q. "
+    "With pages, K and V are [page][head][row][element], and key j of entry b is row j % rows of "
+    "page pages[b][j / rows], of which what lies behind the entry's key length is not used.\n\n"
+    "The log-sum-exp has the type of the sums and the dimensions of Q without the last. A row that "
+    "sees no key has -Inf.\n\n"
     "--check computes rows of D from their definition in FP64 (long double for fp64): all rows of "
     "small arrays, else a sample that says how many it has. An element must keep the bound of "
     "tilegemm_attention.h.\n\n"
-    "D is written under a temporary name and renamed at the end: it may be one of the inputs, and "
-    "a failure leaves the file that was there.\n\n"
+    "D and the log-sum-exp are written under temporary names and renamed at the end: they may be "
+    "inputs, and a failure leaves the files that were there.\n\n"
     "Examples:\n"
     "  tilegemm attention q.npy k.npy v.npy -o d.npy --causal --check\n"
     "  tilegemm attention q.npy k.npy v.npy -o d.npy --causal-top-left --before 128\n"
-    "  tilegemm attention x.npz:q x.npz:k x.npz:v -o d.npy --slopes slopes.npy\n\n"
+    "  tilegemm attention x.npz:q x.npz:k x.npz:v -o d.npy --slopes slopes.npy\n"
+    "  tilegemm attention q.npy k.npy v.npy -o d.npy --pages pages.npy\n\n"
     "Exit codes: 0 done, 1 wrong result or failed work (no space, no memory), 2 wrong usage or "
     "input, 3 no such device or file, or an input that is no readable file.";
 
@@ -114,6 +142,9 @@ static void check_options(struct argp_state *state, const cli_attention_options 
         argp_error(state, "pass the file to write: -o D.npy or -o D.mtx");
     if (options->is_json && options->is_quiet)
         argp_error(state, "--json and --quiet exclude each other; pass one");
+    if (options->paths[CLI_ATTENTION_PAGES] && options->paths[CLI_ATTENTION_KEY_OFFSETS])
+        argp_error(state, "--pages and --key-offsets exclude each other; pass --key-lengths with "
+                          "--pages");
 }
 
 static int parse_type(const char *text, cli_attention_options *options)
@@ -160,6 +191,10 @@ static error_t parse_value(int key, const char *arg, cli_attention_options *opti
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     cli_attention_options *options = state->input;
+    if (key >= KEY_FILE && key < KEY_FILE + CLI_ATTENTION_FILE_COUNT) {
+        options->paths[key - KEY_FILE] = arg;
+        return 0;
+    }
     switch (key) {
     case ARGP_KEY_ARG:
         return parse_path(arg, state, options);
@@ -178,11 +213,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case KEY_CAUSAL_TOP_LEFT:
         options->causal = TG_CAUSAL_TOP_LEFT;
         return 0;
-    case KEY_BIAS:
-        options->paths[CLI_ATTENTION_BIAS] = arg;
-        return 0;
-    case KEY_SLOPES:
-        options->paths[CLI_ATTENTION_SLOPES] = arg;
+    case KEY_LOG_SUM_EXP:
+        options->log_sum_exp_path = arg;
         return 0;
     case KEY_DEVICE:
         options->device = arg;

@@ -17,7 +17,10 @@ static double get_gflop_per_s(const cli_attention_result *result)
 
 static double count_rows(const tg_attention *a)
 {
-    return (double)a->batch_count * (double)a->head_count * (double)a->m;
+    double query_count = 0;
+    for (int64_t b = 0; b < a->batch_count; b++)
+        query_count += (double)check_count_queries(a, b);
+    return (double)a->head_count * query_count;
 }
 
 void cli_print_attention(const cli_attention_options *options, const cli_attention_result *result)
@@ -50,14 +53,15 @@ char *cli_format_attention(const cli_attention_options *options, const cli_atten
 {
     const tg_attention *a = &result->attention;
     return cli_format_json(json_pack(
-        "{s:o, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:o, "
+        "{s:o, s:o, s:b, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:i, s:o, "
         "s:o, s:o}",
-        "output", cli_make_text_json(options->output_path), "written", result->is_written,
-        "attention", result->text, "batch_count", (json_int_t)a->batch_count, "head_count",
-        (json_int_t)a->head_count, "kv_head_count", (json_int_t)a->kv_head_count, "m",
-        (json_int_t)a->m, "n", (json_int_t)a->n, "head_size", (json_int_t)a->head_size,
-        "v_head_size", (json_int_t)a->v_head_size, "type", tg_get_type_name(a->type), "device",
-        result->device.device, "kernel", result->kernel, "threads", result->device.thread_count,
-        "time_s", cli_make_real_json(result->time_s), "gflop_per_s",
-        cli_make_real_json(get_gflop_per_s(result)), "check", make_check(result)));
+        "output", cli_make_text_json(options->output_path), "log_sum_exp",
+        options->log_sum_exp_path ? cli_make_text_json(options->log_sum_exp_path) : json_null(),
+        "written", result->is_written, "attention", result->text, "batch_count",
+        (json_int_t)a->batch_count, "head_count", (json_int_t)a->head_count, "kv_head_count",
+        (json_int_t)a->kv_head_count, "m", (json_int_t)a->m, "n", (json_int_t)a->n, "head_size",
+        (json_int_t)a->head_size, "v_head_size", (json_int_t)a->v_head_size, "type",
+        tg_get_type_name(a->type), "device", result->device.device, "kernel", result->kernel,
+        "threads", result->device.thread_count, "time_s", cli_make_real_json(result->time_s),
+        "gflop_per_s", cli_make_real_json(get_gflop_per_s(result)), "check", make_check(result)));
 }

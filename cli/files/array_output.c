@@ -6,16 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int cli_name_array_output(const char *path, cli_array_output *output, cli_file_error *error)
+int cli_name_array_output(const char *path, const char *name, cli_array_output *output,
+                          cli_file_error *error)
 {
-    *output = (cli_array_output){.path = path};
+    *output = (cli_array_output){.path = path, .name = name};
     return cli_find_format(path, &output->format, error);
 }
 
 /* Finds the bytes of the array's elements. */
-static int count_bytes(tg_type type, const int64_t *sizes, int dim_count, int64_t *bytes,
+static int count_bytes(cli_array_output *output, tg_type type, const int64_t *sizes, int dim_count,
                        cli_file_error *error)
 {
+    int64_t *const bytes = &output->bytes;
     char shape[96] = "";
     int length = 0, is_large = 0, is_empty = 0;
     *bytes = tg_get_type_bytes(type);
@@ -28,8 +30,8 @@ static int count_bytes(tg_type type, const int64_t *sizes, int dim_count, int64_
     *bytes = is_empty ? 0 : *bytes;
     if (is_empty || (!is_large && *bytes <= INT64_MAX - CLI_NPY_HEADER_BYTES))
         return CLI_EXIT_OK;
-    return cli_fail_file(error, CLI_EXIT_USAGE, "D would be %s %s, more than 2^63 - 1 bytes", shape,
-                         tg_get_type_name(type));
+    return cli_fail_file(error, CLI_EXIT_USAGE, "%s would be %s %s, more than 2^63 - 1 bytes",
+                         output->name, shape, tg_get_type_name(type));
 }
 
 int cli_size_array_output(cli_array_output *output, tg_type type, const int64_t *sizes,
@@ -40,7 +42,7 @@ int cli_size_array_output(cli_array_output *output, tg_type type, const int64_t 
                              "%.300s would hold an array of %d dimensions, and a .mtx file holds a "
                              "matrix; end its name with .npy",
                              output->path, dim_count);
-    return count_bytes(type, sizes, dim_count, &output->bytes, error);
+    return count_bytes(output, type, sizes, dim_count, error);
 }
 
 int cli_open_array_output(cli_array_output *output, tg_type type, const int64_t *sizes,
@@ -50,7 +52,7 @@ int cli_open_array_output(cli_array_output *output, tg_type type, const int64_t 
     int code = cli_size_array_output(output, type, sizes, dim_count, error);
     const int64_t bytes = output->bytes;
     if (code == CLI_EXIT_OK && output->format == CLI_FORMAT_MTX)
-        code = cli_reserve_memory(memory, bytes, "D", error);
+        code = cli_reserve_memory(memory, bytes, output->name, error);
     if (code == CLI_EXIT_OK)
         code = cli_open_output(output->path, &output->file, error);
     if (code != CLI_EXIT_OK)
@@ -64,8 +66,8 @@ int cli_open_array_output(cli_array_output *output, tg_type type, const int64_t 
     } else {
         output->data = output->owned = malloc(bytes > 0 ? (size_t)bytes : 1);
         if (!output->owned)
-            return cli_fail_file(error, CLI_EXIT_WRONG, "out of memory: D needs %lld bytes",
-                                 (long long)bytes);
+            return cli_fail_file(error, CLI_EXIT_WRONG, "out of memory: %s needs %lld bytes",
+                                 output->name, (long long)bytes);
     }
     return CLI_EXIT_OK;
 }
@@ -97,6 +99,11 @@ int cli_write_array_output(cli_array_output *output, const tg_matrix *d, cli_pro
     const int number = errno;
     cli_end_progress(progress);
     return is_written ? CLI_EXIT_OK : cli_fail_output(&output->file, number, error);
+}
+
+int cli_settle_array_output(cli_array_output *output, cli_file_error *error)
+{
+    return cli_settle_output(&output->file, error);
 }
 
 int cli_commit_array_output(cli_array_output *output, cli_file_error *error)

@@ -11,7 +11,7 @@
 #include "files/output_file.h"
 
 typedef struct cli_array_output {
-    const char *path; /* not owned */
+    const char *path, *name; /* not owned; the array's name in messages, such as D */
     cli_file_format format;
     cli_output file;
     int64_t bytes; /* bytes of the elements; valid once the output has its size */
@@ -19,9 +19,10 @@ typedef struct cli_array_output {
     void *data;    /* the elements, in C order; valid once the output is open */
 } cli_array_output;
 
-/* Sets *output to one of that path, which is not open. Returns CLI_EXIT_USAGE if its name has no
+/* Sets *output to that of an array, which is not open. Returns CLI_EXIT_USAGE if the path has no
  * known extension. */
-int cli_name_array_output(const char *path, cli_array_output *output, cli_file_error *error);
+int cli_name_array_output(const char *path, const char *name, cli_array_output *output,
+                          cli_file_error *error);
 
 /* Finds the output's bytes for an array of 1 to 4 dimensions. Refuses one that the format or 63
  * bits do not hold. Returns a cli_exit. */
@@ -49,6 +50,9 @@ void cli_resume_array_output(cli_array_output *output);
  * its elements are written already. Returns a cli_exit. */
 int cli_write_array_output(cli_array_output *output, const tg_matrix *d, cli_progress *progress,
                            cli_file_error *error);
+
+/* Writes all to the disk (cli_settle_output). Returns a cli_exit. */
+int cli_settle_array_output(cli_array_output *output, cli_file_error *error);
 
 /* Gives the file its name. Returns a cli_exit. */
 int cli_commit_array_output(cli_array_output *output, cli_file_error *error);

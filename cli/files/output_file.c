@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT
  */
 #include "files/output_file.h"
-#include "files/temporary_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -111,7 +110,8 @@ static int create_stream(cli_output *output, const struct stat *old, cli_file_er
 {
     const int is_replacing = old->st_nlink > 0;
     const mode_t of_owner = S_IRUSR | S_IWUSR;
-    int fd = cli_create_temporary_file(output->target, is_replacing ? of_owner : DEFFILEMODE);
+    int fd = cli_create_temporary_file(output->target, is_replacing ? of_owner : DEFFILEMODE,
+                                       &output->temporary);
     if (fd < 0 && is_replacing)
         return cli_fail_file(error, cli_get_file_exit(errno),
                              "%s: cannot make a file beside it, which would replace it: %s; what "
@@ -125,7 +125,7 @@ static int create_stream(cli_output *output, const struct stat *old, cli_file_er
         return CLI_EXIT_OK;
     number = number ? number : errno;
     close(fd);
-    cli_remove_temporary_file();
+    cli_remove_temporary_file(output->temporary);
     return cli_fail_output(output, number, error);
 }
 
@@ -169,7 +169,8 @@ int cli_map_output(cli_output *output, int64_t bytes, cli_file_error *error)
 int cli_keep_output(cli_output *output, int64_t final_bytes, cli_file_error *error)
 {
     /* The journal reaches the disk before the name that promises one. */
-    if (fsync(fileno(output->stream)) != 0 || cli_keep_temporary_file(output->target) != 0)
+    if (fsync(fileno(output->stream)) != 0 ||
+        cli_keep_temporary_file(output->temporary, output->target) != 0)
         return cli_fail_output(output, errno, error);
     output->final_bytes = final_bytes;
     return CLI_EXIT_OK;
@@ -200,7 +201,7 @@ int cli_reopen_output(const char *path, cli_output *output, cli_file_error *erro
     int code = find_target(output, &old, error);
     if (code != CLI_EXIT_OK)
         return code;
-    int fd = cli_reopen_temporary_file(output->target);
+    int fd = cli_reopen_temporary_file(output->target, &output->temporary);
     if (fd < 0 && errno == EWOULDBLOCK)
         code = cli_fail_file(error, CLI_EXIT_WRONG,
                              "%s.partial: another run writes it; wait for its end", output->target);
@@ -225,7 +226,7 @@ int cli_reopen_output(const char *path, cli_output *output, cli_file_error *erro
 void cli_give_up_output(cli_output *output)
 {
     if (output->final_bytes)
-        cli_give_up_temporary_file();
+        cli_give_up_temporary_file(output->temporary);
 }
 
 static void unmap(cli_output *output)
@@ -235,10 +236,31 @@ static void unmap(cli_output *output)
     output->map = NULL;
 }
 
-int cli_commit_output(cli_output *output, cli_file_error *error)
+/* Finds the folder of a target. Returns its name in the folder. */
+static const char *find_folder(const char *target, struct stat *found)
 {
+    char folder[PATH_MAX] = ".";
+    const char *slash = strrchr(target, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash + 1 - target), target);
+    if (stat(folder, found) != 0)
+        *found = (struct stat){.st_nlink = 0};
+    return slash ? slash + 1 : target;
+}
+
+int cli_is_same_output(const cli_output *one, const cli_output *other)
+{
+    struct stat folder, other_folder;
+    return strcmp(find_folder(one->target, &folder), find_folder(other->target, &other_folder)) ==
+               0 &&
+           folder.st_dev == other_folder.st_dev && folder.st_ino == other_folder.st_ino;
+}
+
+int cli_settle_output(cli_output *output, cli_file_error *error)
+{
+    if (!output->stream)
+        return CLI_EXIT_OK;
     unmap(output);
-    /* The name must not reach the disk before the contents. */
     int is_written =
         fflush(output->stream) == 0 && fsync(fileno(output->stream)) == 0 &&
         (!output->final_bytes || ftruncate(fileno(output->stream), output->final_bytes) == 0);
@@ -248,11 +270,18 @@ int cli_commit_output(cli_output *output, cli_file_error *error)
         number = errno;
     }
     output->stream = NULL;
-    if (is_written && cli_rename_temporary_file(output->target) != 0) {
-        is_written = 0;
-        number = errno;
-    }
-    int code = is_written ? CLI_EXIT_OK : cli_fail_output(output, number, error);
+    const int code = is_written ? CLI_EXIT_OK : cli_fail_output(output, number, error);
+    if (code != CLI_EXIT_OK)
+        cli_discard_output(output);
+    return code;
+}
+
+int cli_commit_output(cli_output *output, cli_file_error *error)
+{
+    /* The name must not reach the disk before the contents. */
+    int code = cli_settle_output(output, error);
+    if (code == CLI_EXIT_OK && cli_rename_temporary_file(output->temporary, output->target) != 0)
+        code = cli_fail_output(output, errno, error);
     cli_discard_output(output);
     return code;
 }
@@ -264,7 +293,7 @@ void cli_discard_output(cli_output *output)
     unmap(output);
     if (output->stream)
         fclose(output->stream);
-    cli_remove_temporary_file();
+    cli_remove_temporary_file(output->temporary);
     free(output->target);
     *output = (cli_output){.path = output->path};
 }

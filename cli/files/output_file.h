@@ -1,7 +1,7 @@
 /*
  * A file that appears whole or not at all. It is written as a temporary file in the folder of its
  * path and renamed at the end, so a file that was there stays until then and may be an input. No
- * signal but SIGKILL leaves a temporary file (temporary_file.h). One output can be open at a time.
+ * signal but SIGKILL leaves a temporary file (temporary_file.h). Two outputs can be open at a time.
  *
  * A link is followed, also to a file that does not exist yet. A new file gets the permissions that
  * the umask leaves. A file that is replaced passes on its permissions, its access list and its
@@ -14,6 +14,7 @@
 #define TG_CLI_OUTPUT_FILE_H
 
 #include "files/file_error.h"
+#include "files/temporary_file.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -21,8 +22,9 @@
 typedef struct cli_output {
     const char *path; /* the user's path; not owned */
     char *target;     /* owned; that path with links followed; NULL: no output is open */
-    FILE *stream;     /* stream of the temporary file */
-    void *map;        /* after cli_map_output */
+    FILE *stream;     /* stream of the temporary file; NULL once it is settled */
+    cli_temporary_file *temporary;
+    void *map; /* after cli_map_output */
     int64_t map_bytes;
     int64_t final_bytes; /* size of the whole file, once it stays; 0: it does not */
 } cli_output;
@@ -49,7 +51,14 @@ int cli_reopen_output(const char *path, cli_output *output, cli_file_error *erro
 /* Makes a file that would stay one that cli_discard_output removes. */
 void cli_give_up_output(cli_output *output);
 
-/* Writes all to the disk and gives the file its name. On failure the temporary file is removed.
+/* Returns 1 if both outputs would get the same name. */
+int cli_is_same_output(const cli_output *one, const cli_output *other);
+
+/* Writes all to the disk, so that only the name is missing, and ends stream and map. On failure the
+ * temporary file is removed. Returns a cli_exit. */
+int cli_settle_output(cli_output *output, cli_file_error *error);
+
+/* Settles the file, unless it is, and gives it its name. On failure the temporary file is removed.
  * Returns a cli_exit. */
 int cli_commit_output(cli_output *output, cli_file_error *error);
 

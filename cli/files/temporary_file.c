@@ -14,15 +14,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { try_count = 16, digit_count = 16, suffix_length = 5 + digit_count };
+enum { file_most = 2, try_count = 16, digit_count = 16, suffix_length = 5 + digit_count };
 
-/* The signal handler removes the file of this name. The name is set before the file exists, and the
- * flag is cleared before the name goes, so that no moment leaves a file behind. */
-static char armed_path[PATH_MAX];
-static volatile sig_atomic_t is_armed;
-/* The signal handler says where a file stays. Empty: none does. */
-static char kept_text[PATH_MAX + 160];
-static volatile sig_atomic_t kept_bytes;
+struct cli_temporary_file {
+    int is_taken;
+    /* The signal handler removes the file of this name. The name is set before the file exists, and
+     * the flag is cleared before the name goes, so that no moment leaves a file behind. */
+    char path[PATH_MAX];
+    volatile sig_atomic_t is_armed;
+    /* The signal handler says where the file stays. Empty: it does not. */
+    char kept_text[PATH_MAX + 160];
+    volatile sig_atomic_t kept_bytes;
+};
+
+static cli_temporary_file files[file_most];
 
 /* Everything that this function calls is safe in a signal handler. */
 static void remove_and_end(int number)
@@ -34,10 +39,13 @@ static void remove_and_end(int number)
         pause(); /* another thread is here and ends the process */
     if (number == SIGBUS && write(STDERR_FILENO, text, sizeof text - 1) < 0)
         number = SIGBUS; /* stderr is closed: nobody can be told */
-    if (is_armed)
-        unlink(armed_path);
-    if (kept_bytes && write(STDERR_FILENO, kept_text, (size_t)kept_bytes) < 0)
-        kept_bytes = 0;
+    for (int i = 0; i < file_most; i++) {
+        if (files[i].is_armed)
+            unlink(files[i].path);
+        if (files[i].kept_bytes &&
+            write(STDERR_FILENO, files[i].kept_text, (size_t)files[i].kept_bytes) < 0)
+            files[i].kept_bytes = 0;
+    }
     signal(number, SIG_DFL);
     raise(number); /* delivered when this handler returns, which has all signals blocked */
 }
@@ -132,7 +140,21 @@ static int lock(int fd)
     return fstat(fd, &made) != 0 || made.st_nlink > 0;
 }
 
-int cli_create_temporary_file(const char *target, mode_t mode)
+/* Takes a file. Returns NULL with errno set if all are taken. */
+static cli_temporary_file *take_file(void)
+{
+    for (int i = 0; i < file_most; i++) {
+        if (!files[i].is_taken) {
+            files[i].is_taken = 1;
+            set_signals(1);
+            return &files[i];
+        }
+    }
+    errno = EMFILE;
+    return NULL;
+}
+
+int cli_create_temporary_file(const char *target, mode_t mode, cli_temporary_file **file)
 {
     char stem[PATH_MAX];
     if (!find_stem(target, stem)) {
@@ -140,24 +162,25 @@ int cli_create_temporary_file(const char *target, mode_t mode)
         return -1;
     }
     remove_leftovers(stem);
-    set_signals(1);
-    for (int i = 0; i < try_count; i++) {
+    cli_temporary_file *const made = *file = take_file();
+    for (int i = 0; i < try_count && made; i++) {
         uint64_t random = 0;
         if (getrandom(&random, sizeof random, 0) < 0)
             random = (uint64_t)getpid() * try_count + (uint64_t)i;
-        snprintf(armed_path, sizeof armed_path, "%s.tmp-%016llx", stem, (unsigned long long)random);
-        is_armed = 1;
-        int fd = open(armed_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        snprintf(made->path, sizeof made->path, "%s.tmp-%016llx", stem, (unsigned long long)random);
+        made->is_armed = 1;
+        int fd = open(made->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (fd >= 0 && lock(fd))
             return fd;
-        is_armed = 0; /* the name may be another's file */
+        made->is_armed = 0; /* the name may be another's file */
         if (fd >= 0)
             close(fd);
         else if (errno != EEXIST)
             break;
     }
     int number = errno;
-    set_signals(0);
+    cli_remove_temporary_file(made);
+    *file = NULL;
     errno = number;
     return -1;
 }
@@ -170,17 +193,17 @@ static int find_kept(const char *target, char path[PATH_MAX])
 }
 
 /* From now on the file of that path is the one that is renamed or removed. */
-static void hold_kept(const char *path)
+static void hold_kept(cli_temporary_file *file, const char *path)
 {
-    is_armed = 0;
-    memcpy(armed_path, path, strlen(path) + 1);
-    kept_bytes = snprintf(kept_text, sizeof kept_text,
-                          "%s: interrupted; what is done is in %s, and the same command goes on "
-                          "from there\n",
-                          program_invocation_name, armed_path);
+    file->is_armed = 0;
+    memcpy(file->path, path, strlen(path) + 1);
+    file->kept_bytes = snprintf(file->kept_text, sizeof file->kept_text,
+                                "%s: interrupted; what is done is in %s, and the same command goes "
+                                "on from there\n",
+                                program_invocation_name, path);
 }
 
-int cli_keep_temporary_file(const char *target)
+int cli_keep_temporary_file(cli_temporary_file *file, const char *target)
 {
     char path[PATH_MAX];
     if (!find_kept(target, path)) {
@@ -188,14 +211,14 @@ int cli_keep_temporary_file(const char *target)
         return -1;
     }
     /* Another run may have got that name since this one looked. Not every file system can tell. */
-    if (renameat2(AT_FDCWD, armed_path, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
-        ((errno != EINVAL && errno != ENOSYS) || rename(armed_path, path) != 0))
+    if (renameat2(AT_FDCWD, file->path, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
+        ((errno != EINVAL && errno != ENOSYS) || rename(file->path, path) != 0))
         return -1;
-    hold_kept(path);
+    hold_kept(file, path);
     return 0;
 }
 
-int cli_reopen_temporary_file(const char *target)
+int cli_reopen_temporary_file(const char *target, cli_temporary_file **file)
 {
     char path[PATH_MAX];
     int fd = -1;
@@ -209,31 +232,43 @@ int cli_reopen_temporary_file(const char *target)
         errno = EWOULDBLOCK;
         return -1;
     }
-    set_signals(1);
-    hold_kept(path);
+    *file = take_file();
+    if (!*file) {
+        close(fd);
+        errno = EMFILE;
+        return -1;
+    }
+    hold_kept(*file, path);
     return fd;
 }
 
-void cli_give_up_temporary_file(void)
+void cli_give_up_temporary_file(cli_temporary_file *file)
 {
-    is_armed = kept_bytes > 0;
-    kept_bytes = 0;
+    file->is_armed = file->kept_bytes > 0;
+    file->kept_bytes = 0;
 }
 
-int cli_rename_temporary_file(const char *target)
+int cli_rename_temporary_file(cli_temporary_file *file, const char *target)
 {
-    if (rename(armed_path, target) != 0)
+    if (rename(file->path, target) != 0)
         return -1;
-    is_armed = 0;
-    kept_bytes = 0;
+    file->is_armed = 0;
+    file->kept_bytes = 0;
     return 0;
 }
 
-void cli_remove_temporary_file(void)
+void cli_remove_temporary_file(cli_temporary_file *file)
 {
-    if (is_armed)
-        unlink(armed_path);
-    is_armed = 0;
-    kept_bytes = 0;
-    set_signals(0);
+    int taken_count = 0;
+    if (!file)
+        return;
+    if (file->is_armed)
+        unlink(file->path);
+    file->is_armed = 0;
+    file->kept_bytes = 0;
+    file->is_taken = 0;
+    for (int i = 0; i < file_most; i++)
+        taken_count += files[i].is_taken;
+    if (taken_count == 0)
+        set_signals(0);
 }

@@ -47,7 +47,7 @@ typedef struct multiply_job {
 static int open_inputs(multiply_job *job)
 {
     const cli_multiply_options *options = &job->options;
-    int code = cli_name_array_output(options->output_path, &job->output, &job->error);
+    int code = cli_name_array_output(options->output_path, "D", &job->output, &job->error);
     if (code == CLI_EXIT_OK)
         code = cli_open_matrix(options->a_path, &job->files.a, &job->error);
     if (code == CLI_EXIT_OK)

@@ -1,10 +1,10 @@
 /*
  * This file is linked with --wrap=tg_execute_plan and --wrap=tg_execute_attention into the command.
- * It makes the first element of every FP32 D wrong. If WRONG_EXECUTE_CALLS is set, every product
- * after so many fails, or sends the process the signal of WRONG_EXECUTE_SIGNAL; if
- * WRONG_EXECUTE_IDLE is set, every product after so many does nothing. It
- * shows that --check and bench catch a wrong kernel, one that fails late, and one that computes
- * nothing.
+ * It makes the first element of every FP32 D wrong, or of an attention's log-sum-exp if
+ * WRONG_EXECUTE_LOGS is set. If WRONG_EXECUTE_CALLS is set, every product after so many fails, or
+ * sends the process the signal of WRONG_EXECUTE_SIGNAL, as an attention does; if WRONG_EXECUTE_IDLE
+ * is set, every product after so many does nothing. It shows that --check and bench catch a wrong
+ * kernel, one that fails late, and one that computes nothing.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -42,6 +42,11 @@ tg_status __wrap_tg_execute_attention(const tg_attention_plan *plan, const tg_at
 {
     tg_status status =
         __real_tg_execute_attention(plan, attention, workspace, workspace_bytes, stream);
-    ((float *)attention->d.data)[0] += 1.0F;
+    void *const output =
+        getenv("WRONG_EXECUTE_LOGS") ? attention->log_sum_exp.data : attention->d.data;
+    const char *number = getenv("WRONG_EXECUTE_SIGNAL");
+    if (number)
+        raise(atoi(number));
+    ((float *)output)[0] += 1.0F;
     return status;
 }
