@@ -31,7 +31,7 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_bf16x_sm90a_fp32_128x256x32": (8, 8, 0),
                 **{f"cuda_loose_sm90a_{kind}_128x256x64": (120, 116, 124)
                    for kind in ("bf16", "fp16")},
-                **{f"cuda_attend_sm90a_{kind}_{tile}": (128, 176, 224)
+                **{f"cuda_attend_sm90a_{kind}_{tile}": (128, 176, 228)
                    for kind in ("bf16", "fp16") for tile in ("192x64", "128x128", "128x256")},
                 "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
