@@ -2,8 +2,9 @@
  * others', unless one product of all rows is faster. */
 #include "dist_tensor.h"
 
-static tg_status check_gather(const tg_problem *problem, tgi_tensor_shape *mine)
+static tg_status check_gather(const tgi_tensor_work *work, tgi_tensor_shape *mine)
 {
+    const tg_problem *problem = &work->problem;
     const tg_matrix *a = &problem->a;
     mine->rows = a->row_count;
     mine->width = a->col_count;
@@ -138,16 +139,5 @@ tg_status tg_dist_all_gather_multiply(const tg_dist_grid *grid, tg_context *cont
                                       const tg_problem *problem, void *stream,
                                       tg_dist_counts *counts)
 {
-    if (!grid)
-        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "grid is NULL; pass one");
-    tgi_tensor_work work = tgi_tensor_begin(grid, context, stream);
-    tgi_tensor_shape mine = {.rows = 0};
-    tg_status status = tgi_tensor_read(&work, problem, counts);
-    if (!status)
-        status = check_gather(&work.problem, &mine);
-    mine.status = status;
-    status = tgi_tensor_exchange(&work, mine);
-    if (!status)
-        status = run_gather(&work);
-    return tgi_tensor_finish(&work, status, counts);
+    return tgi_tensor_call(grid, context, problem, stream, counts, check_gather, run_gather);
 }

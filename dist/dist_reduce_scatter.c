@@ -256,22 +256,16 @@ static tg_status run_scatter(tgi_tensor_work *work)
     return tgi_dist_leave_wire(work->grid, status, work->stream, 0);
 }
 
+/* Checks the problem, and tells the others which way this rank prefers. */
+static tg_status prepare_scatter(const tgi_tensor_work *work, tgi_tensor_shape *mine)
+{
+    const tg_status status = check_scatter(&work->problem, mine);
+    return status ? status : choose_scatter(work, &mine->is_whole);
+}
+
 tg_status tg_dist_multiply_reduce_scatter(const tg_dist_grid *grid, tg_context *context,
                                           const tg_problem *problem, void *stream,
                                           tg_dist_counts *counts)
 {
-    if (!grid)
-        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "grid is NULL; pass one");
-    tgi_tensor_work work = tgi_tensor_begin(grid, context, stream);
-    tgi_tensor_shape mine = {.rows = 0};
-    tg_status status = tgi_tensor_read(&work, problem, counts);
-    if (!status)
-        status = check_scatter(&work.problem, &mine);
-    if (!status)
-        status = choose_scatter(&work, &mine.is_whole);
-    mine.status = status;
-    status = tgi_tensor_exchange(&work, mine);
-    if (!status)
-        status = run_scatter(&work);
-    return tgi_tensor_finish(&work, status, counts);
+    return tgi_tensor_call(grid, context, problem, stream, counts, prepare_scatter, run_scatter);
 }

@@ -12,9 +12,10 @@ static tg_matrix find_op_a(const tg_problem *problem)
     return a;
 }
 
-/* Copies the problem with op(A) as A, and finds the device. */
-tg_status tgi_tensor_read(tgi_tensor_work *work, const tg_problem *problem,
-                          const tg_dist_counts *counts)
+/* Copies the problem with op(A) as A, and finds the device. Checks what both kinds of product
+ * need. */
+static tg_status read_problem(tgi_tensor_work *work, const tg_problem *problem,
+                              const tg_dist_counts *counts)
 {
     tg_device_info *device = &work->device;
     tg_status status =
@@ -56,7 +57,8 @@ tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name)
 _Static_assert(sizeof(tgi_tensor_shape) == TGI_DIST_RANK_VALUES * sizeof(int64_t),
                "a grid has room for the shapes of its ranks");
 
-tg_status tgi_tensor_exchange(tgi_tensor_work *work, tgi_tensor_shape mine)
+/* Exchanges the shapes. Collective: returns OK on all ranks or on none. */
+static tg_status exchange_shapes(tgi_tensor_work *work, tgi_tensor_shape mine)
 {
     int is_along = 1, is_across = 1;
     tg_status status = tgi_dist_check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, work->shapes,
@@ -140,27 +142,35 @@ char *tgi_tensor_find_buffer(const tgi_tensor_work *work, int64_t place)
     return (char *)(uintptr_t)(work->grid->wire->buffers[work->grid->rank] + (uint64_t)place);
 }
 
-tg_status tgi_tensor_finish(const tgi_tensor_work *work, tg_status status, tg_dist_counts *counts)
-{
-    if (!status && counts) {
-        counts->bytes_sent = work->counts.bytes_sent;
-        counts->bytes_received = work->counts.bytes_received;
-    }
-    return status;
-}
-
 double tgi_tensor_predict_link(int64_t bytes)
 {
     static const double bytes_per_s = 3e11, latency_s = 1e-5;
     return latency_s + (double)bytes / bytes_per_s;
 }
 
-tgi_tensor_work tgi_tensor_begin(const tg_dist_grid *grid, tg_context *context, void *stream)
+tg_status tgi_tensor_call(const tg_dist_grid *grid, tg_context *context, const tg_problem *problem,
+                          void *stream, tg_dist_counts *counts, tgi_tensor_check *check,
+                          tgi_tensor_run *run)
 {
-    return (tgi_tensor_work){.grid = grid,
-                             .context = context,
-                             .stream = stream,
-                             .shapes = (tgi_tensor_shape *)grid->values,
-                             .rank_count = grid->row_count * grid->col_count,
-                             .start = tgi_dist_find_buffer_start(grid)};
+    if (!grid)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "grid is NULL; pass one");
+    tgi_tensor_work work = {.grid = grid,
+                            .context = context,
+                            .stream = stream,
+                            .shapes = (tgi_tensor_shape *)grid->values,
+                            .rank_count = grid->row_count * grid->col_count,
+                            .start = tgi_dist_find_buffer_start(grid)};
+    tgi_tensor_shape mine = {.rows = 0};
+    tg_status status = read_problem(&work, problem, counts);
+    if (!status)
+        status = check(&work, &mine);
+    mine.status = status;
+    status = exchange_shapes(&work, mine);
+    if (!status)
+        status = run(&work);
+    if (!status && counts) {
+        counts->bytes_sent = work.counts.bytes_sent;
+        counts->bytes_received = work.counts.bytes_received;
+    }
+    return status;
 }

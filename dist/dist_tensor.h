@@ -29,17 +29,20 @@ typedef struct tgi_tensor_work {
     tg_dist_counts counts;
 } tgi_tensor_work;
 
-tgi_tensor_work tgi_tensor_begin(const tg_dist_grid *grid, tg_context *context, void *stream);
+/* Checks the caller's matrices and fills in what this rank tells the others of them. */
+typedef tg_status tgi_tensor_check(const tgi_tensor_work *work, tgi_tensor_shape *mine);
 
-/* Reads the problem, and checks what both kinds of product need. */
-tg_status tgi_tensor_read(tgi_tensor_work *work, const tg_problem *problem,
-                          const tg_dist_counts *counts);
+/* Puts the copies and the products of this rank into the stream. */
+typedef tg_status tgi_tensor_run(tgi_tensor_work *work);
+
+/* Makes a call of either kind of product. Collective: the ranks exchange their shapes, and run if
+ * all of them passed their checks. Sets the caller's counts. */
+tg_status tgi_tensor_call(const tg_dist_grid *grid, tg_context *context, const tg_problem *problem,
+                          void *stream, tg_dist_counts *counts, tgi_tensor_check *check,
+                          tgi_tensor_run *run);
 
 /* Returns INVALID_ARGUMENT if a matrix that has elements has no data. */
 tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name);
-
-/* Exchanges the shapes. Collective: returns OK on all ranks or on none. */
-tg_status tgi_tensor_exchange(tgi_tensor_work *work, tgi_tensor_shape mine);
 
 /* Returns the problem of some rows of `whole`, from `row` on. `a` is the first of these rows of A,
  * which lies as that of `whole` does. */
@@ -56,9 +59,6 @@ tg_status tgi_tensor_multiply(const tgi_tensor_work *work, const tg_problem *pro
 
 /* Returns a place in this rank's buffer. */
 char *tgi_tensor_find_buffer(const tgi_tensor_work *work, int64_t place);
-
-/* Sets the caller's counts. Returns `status`. */
-tg_status tgi_tensor_finish(const tgi_tensor_work *work, tg_status status, tg_dist_counts *counts);
 
 /* Returns the predicted seconds until so many bytes are at another rank. */
 double tgi_tensor_predict_link(int64_t bytes);

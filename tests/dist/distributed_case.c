@@ -212,3 +212,16 @@ int is_case_right(const distributed_case *made)
     free(state.seen);
     return is_right;
 }
+
+int failures;
+
+void expect(int is_true, const char *what, int64_t number)
+{
+    int rank;
+    if (is_true)
+        return;
+    failures++;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    fprintf(stderr, "rank %d: %s (%lld): %s\n", rank, what, (long long)number,
+            tg_dist_get_error_detail());
+}

@@ -43,4 +43,9 @@ void free_case(distributed_case *made);
 /* Returns 1 if this rank's part of D is within the bound, and what lies between is untouched. */
 int is_case_right(const distributed_case *made);
 
+/* Counts what is not true in `failures`, and prints it with this rank's number and the last error's
+ * detail. */
+extern int failures;
+void expect(int is_true, const char *what, int64_t number);
+
 #endif

@@ -11,18 +11,9 @@
 #include "distributed_case.h"
 #include "rank_gpu.h"
 
-static int rank, rank_count, failures;
+static int rank, rank_count;
 static const char *gpu; /* "fake", "cuda", or NULL */
 static tg_context *context;
-
-static void expect(int is_true, const char *what, int64_t number)
-{
-    if (is_true)
-        return;
-    failures++;
-    fprintf(stderr, "rank %d: %s (%lld): %s\n", rank, what, (long long)number,
-            tg_dist_get_error_detail());
-}
 
 static void draw_types(uint64_t *state, tg_type *a, tg_type *b, tg_type *d)
 {

@@ -2,28 +2,18 @@
  * driver: several streams, what is complete on return, and the caller's context.
  * usage: test_rank_streams fake */
 #include <dlfcn.h>
-#include <stdio.h>
 
+#include "distributed_case.h"
 #include "rank_gpu.h"
-#include "tilegemm_mpi.h"
 
 enum { RANKS_MAX = 8, ROWS = 12, K = 60, N = 900 };
 
-static int rank, rank_count, failures;
+static int rank, rank_count;
 static tg_context *context;
 static tg_dist_grid *grid;
 static int (*create_stream)(void **, unsigned);
 static int (*destroy_stream)(void *);
 static int (*set_current)(void *);
-
-static void expect(int is_true, const char *what, int64_t number)
-{
-    if (is_true)
-        return;
-    failures++;
-    fprintf(stderr, "rank %d: %s (%lld): %s\n", rank, what, (long long)number,
-            tg_dist_get_error_detail());
-}
 
 static void find_driver(void)
 {

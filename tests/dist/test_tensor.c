@@ -12,19 +12,10 @@
 
 enum { RANKS_MAX = 8 };
 
-static int rank, rank_count, failures;
+static int rank, rank_count;
 static int whole_count, several_count; /* calls that launched one product, and more */
 static tg_context *context;
 static tg_dist_grid *grid;
-
-static void expect(int is_true, const char *what, int64_t number)
-{
-    if (is_true)
-        return;
-    failures++;
-    fprintf(stderr, "rank %d: %s (%lld): %s\n", rank, what, (long long)number,
-            tg_dist_get_error_detail());
-}
 
 typedef tg_status tensor_product(const tg_dist_grid *grid, tg_context *context,
                                  const tg_problem *problem, void *stream, tg_dist_counts *counts);
