@@ -87,7 +87,8 @@ static void test_boxes(void **state)
                  {"1,8,2,512,512,128:bf16:koffsets:qoffsets", "64x128,64x128,"},
                  {"2,8,2,512,512,128:bf16:lengths:pages=16x300x64", "64x16,64x16,"},
                  {"2,8,2,512,512,128:bf16:lengths:pages=256x30x2", "64x128,64x128,"},
-                 {"2,8,2,512,512,128:bf16:lengths:pages=24x300x64", ""}, /* not of whole steps */
+                 {"2,8,2,512,512,128:bf16:lengths:pages=24x300x64", "64x8,64x8,"},
+                 {"2,8,2,512,512,128:bf16:lengths:pages=20x300x64", ""}, /* not of whole eights */
                  {"2,8,2,512,512,128:bf16:kr=129:kh=66048", "64x128,"},  /* K between 16 bytes */
                  {"2,8,2,512,512,128:bf16:ve=2:vr=256", "64x128,"},      /* V element by element */
                  {"2,8,2,512,512,128:bf16:kh=0", "64x128,"},             /* all heads are one */

@@ -9,6 +9,7 @@
 #include "kernels/attend/attend_args.h"
 
 #define UNIT_BYTES TGI_TENSOR_UNIT_BYTES
+#define BOX_ROWS 8      /* the swizzle repeats after these */
 #define PANEL_BYTES 128 /* a row of a panel in shared memory has these */
 #define ROWS_MAX (INT64_C(1) << 30)
 
@@ -19,12 +20,14 @@ typedef struct attention_prepared {
     tgi_tensor_map map[2];
 } attention_prepared;
 
-/* Returns the rows of a TMA box of K and V, or 0 where pages and steps do not fit together. */
+/* Returns the rows of a TMA box of K and V, a multiple of eight that divides pages and steps, or 0
+ * where there is none. */
 static int64_t count_box_rows(const tg_attention *a, int64_t keys)
 {
-    if (a->page_rows == 0 || a->page_rows % keys == 0)
-        return keys;
-    return keys % a->page_rows == 0 && a->page_rows % 8 == 0 ? a->page_rows : 0;
+    int64_t rows = keys;
+    while (rows > 0 && (a->page_rows % rows > 0 || keys % rows > 0))
+        rows -= BOX_ROWS;
+    return rows;
 }
 
 /* Describes K or V for a map: elements, rows, heads, batch entries or pages. Returns 0 if TMA
@@ -111,19 +114,6 @@ static int is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t
     return rest == 0 && (t.heads->element_stride == 1 || t.counts[3] == 1);
 }
 
-/* Returns how many groups of heads have K and V that fit in half of the L2 cache together. */
-static uint32_t count_section_groups(const tgi_machine *machine, const tg_attention *a,
-                                     const tgi_attention_choice *choice)
-{
-    const int64_t groups_of_keys =
-        tgi_divide_up(a->head_count / a->kv_head_count, choice->shared_heads);
-    const int64_t bytes = 2 * (a->n + 1) * (a->head_size + a->v_head_size);
-    const int64_t fitting = machine->l2_bytes / 2 / bytes * groups_of_keys;
-    const int64_t tiles = choice->tile_count * choice->part_count;
-    const int64_t most = tiles > 0 ? ROWS_MAX / tiles : 1;
-    return (uint32_t)(fitting < 1 ? 1 : fitting < most ? fitting : most);
-}
-
 static int32_t limit(int64_t distance)
 {
     const int64_t most = (INT64_C(1) << 30) - 1; /* no key is further away */
@@ -152,7 +142,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .tile_count = (int32_t)choice->tile_count,
         .block_count = (uint32_t)(a->batch_count * (a->head_count / choice->shared_heads) *
                                   choice->tile_count * choice->part_count),
-        .section_groups = count_section_groups(call->machine, a, choice),
+        .section_groups = (uint32_t)choice->section_groups,
         .part_count = (int32_t)choice->part_count,
         .part_keys = (int32_t)choice->part_keys,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),

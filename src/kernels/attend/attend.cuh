@@ -80,13 +80,13 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tg
     return place;
 }
 
-/* Copies the block's queries, as a group of copies of their own. */
-template <class Products>
+/* Copies the block's queries by `Threads` threads, as a group of copies of their own. */
+template <class Products, int Threads>
 static __device__ __forceinline__ void
 tgi_attend_copy_queries(const tgi_attend_args &p, const tgi_attend_place &place, uint32_t q)
 {
     const tg_attention &a = p.attention;
-    tgi_attend_copy<Products::head, Products::rows, Products::copiers>(
+    tgi_attend_copy<Products::head, Products::rows, Threads>(
         q, a.q, static_cast<int>(a.head_size), p.has_units[0], [&](int row) {
             const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
             return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
@@ -103,12 +103,12 @@ template <class Products>
 static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char *shared)
 {
     enum { HEAD = Products::head, KEYS = Products::keys, BLOCKS = Products::blocks };
-    enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS };
+    enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS, COPIERS = Products::copiers };
     const tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p, blockIdx.x);
     if (place.first >= place.row_count)
         return;
     const uint32_t q = tgi_shared_address(shared), kv = q + 2 * HEAD * ROWS;
-    tgi_attend_copy_queries<Products>(p, place, q);
+    tgi_attend_copy_queries<Products, COPIERS>(p, place, q);
 
     tgi_attend_state<HEAD, BLOCKS> state;
     tgi_attend_clear(state);
@@ -142,7 +142,8 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
                 tgi_attend_rescale(factors, state);
             tgi_attend_round<Products::type, KEYS, BLOCKS>(scores, weights);
             Products::template wait_copies<0>();
-            if (is_edge && __syncthreads_or(tgi_attend_tame<Products>(v)))
+            if (is_edge &&
+                __syncthreads_or(tgi_attend_tame<Products, COPIERS>(v, tgi_find_copier<COPIERS>())))
                 tgi_attend_add_wild<Products::type, KEYS>(p, place, key_0, weights, state);
             if (next < place.end)
                 copy_keys(next + KEYS, k, other_v);

@@ -168,9 +168,10 @@ tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
     TGI_FOR_UNROLLED(half, 2)
     {
         const float before = state.largest[b][half];
-        float largest = before;
+        float most[4] = {before, before, before, before}; /* four chains do not wait for results */
         TGI_FOR_UNROLLED(j, Keys / 8)
-        largest = fmaxf(largest, fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
+        most[j % 4] = fmaxf(most[j % 4], fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
+        float largest = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
         const float scaled = largest == -INFINITY ? 0.0f : __fmul_rn(largest, scale);
@@ -235,13 +236,14 @@ static __device__ __forceinline__ void tgi_attend_decode(uint32_t pair, float (&
         Type == TG_TYPE_BF16 ? __uint_as_float(pair & 0xffff0000u) : tgi_decode_fp16(pair >> 16);
 }
 
-/* Replaces by zeros the wild elements, Inf and NaN, of what this thread has copied to a tile, and
- * returns 1 if there were any: a weight of zero would not remove those of a hidden key. */
-template <class Products> static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile)
+/* Replaces by zeros the wild elements, Inf and NaN, of a share of a tile, and returns 1 if there
+ * were any: a weight of zero would not remove those of a hidden key. `thread` of `Threads` has the
+ * units that thread of as many copies in tgi_attend_copy. */
+template <class Products, int Threads>
+static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile, int thread)
 {
-    enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
+    enum { UNITS = Products::head / 8, PASS = Threads / UNITS };
     const uint32_t most = Products::type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
-    const int thread = tgi_find_copier<Products::copiers>();
     int is_wild = 0;
 #pragma unroll 4
     for (int row = thread / UNITS; row < Products::keys; row += PASS) {
