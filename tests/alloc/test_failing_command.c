@@ -182,8 +182,7 @@ static const char *judge_failure(const outcome *found, int file_count, int live_
  * and one of each step fails. */
 static int choose_next(int count)
 {
-    const int first_step = step_get() > 4 ? 4 : 1;
-    return count + (count < 200 ? first_step : step_get());
+    return count + (count >= 200 ? step_get() : step_get() > 4 ? 4 : 1);
 }
 
 /* Fails every allocation of a command in turn. Returns NULL or the fault; *count: allocations. */
