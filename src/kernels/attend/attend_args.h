@@ -13,7 +13,7 @@
 #define TGI_ATTEND_RUN 16        /* keys that are copied together if no page ends among them */
 
 typedef struct tgi_attend_args {
-    tgi_tensor_map map[2]; /* K, V: elements, rows, heads, entries or pages */
+    tgi_tensor_map map[3]; /* K, V, Q: elements, rows, heads, entries or pages */
     tg_attention attention;
     float scale, cap, cap_inverse; /* base 2; no cap: 0 */
     /* A query at place p sees keys p - before .. p + after; at most 2^30 - 1 each. */
@@ -28,7 +28,7 @@ typedef struct tgi_attend_args {
     int32_t part_count, part_keys;    /* the keys go to blocks by parts of part_keys */
     int32_t has_units[3];             /* Q, K, V: 1 if 16 bytes at once can be copied */
     int32_t has_runs;                 /* 1: no page ends within a run of keys */
-    int32_t has_map[2];               /* K, V */
+    int32_t has_map[3];               /* K, V, Q */
     int32_t box_rows;                 /* a box of the maps has these; they divide a step */
     int32_t has_d_units;              /* 1 if 16 bytes of D at once can be stored */
     tgi_divisor page_rows;

@@ -106,11 +106,13 @@ template <class Sizes> struct tgi_attend_group {
         tgi_named_barrier_arrive(1 + (index + 1) % Sizes::groups, 256);
     }
 
-    /* Waits for the sums of the step from key_0 on, and gives its tile of V back. */
+    /* Waits for the sums of the step from key_0 on, and gives its tile of V back. No element of
+     * that was wild if `IsPlain`. */
+    template <int IsPlain>
     __device__ __forceinline__ void wait_sums(tgi_attend_ring<Sizes> &ring, int key_0)
     {
         products::wait_sums(state);
-        const int is_wild = tgi_attend_is_edge<KEYS>(place, key_0) && ring.is_wild();
+        const int is_wild = !IsPlain && ring.is_wild();
         __syncwarp();
         ring.release();
         if (is_wild)
@@ -119,8 +121,8 @@ template <class Sizes> struct tgi_attend_group {
     }
 
     /* Forms the weights of the step from key_0 on, and adds those of the step before. The first
-     * step has none before. */
-    template <int IsFirst>
+     * step has none before. `IsPlain` is 1 only for steps that is_plain_step allows. */
+    template <int IsFirst, int IsPlain>
     __device__ __forceinline__ void step(tgi_attend_ring<Sizes> &ring, uint32_t q, int key_0)
     {
         float scores[1][KEYS / 8][4];
@@ -138,15 +140,15 @@ template <class Sizes> struct tgi_attend_group {
         }
         products::template wait_scores<IsFirst ? 0 : 1>(scores);
         ring_k.release();
-        if (!p.is_plain)
+        if (!IsPlain && !p.is_plain)
             tgi_attend_finish<KEYS, 1>(p, place, key_0, scores);
-        if (tgi_attend_is_edge<KEYS>(place, key_0))
+        if (!IsPlain && tgi_attend_is_edge<KEYS>(place, key_0))
             tgi_attend_hide<KEYS, 1>(p, place, key_0, scores);
         tgi_attend_weigh<HEAD, KEYS, 1>(scale, scores, state, factors);
         /* The compiler would form the exponentials and their sum behind the sums of V. */
         tgi_attend_keep_before(state.total[0][0] + state.total[0][1]);
         if (!IsFirst)
-            wait_sums(ring, key_0 - KEYS);
+            wait_sums<IsPlain>(ring, key_0 - KEYS);
         tgi_attend_round<Sizes::type, KEYS, 1>(scores, weights);
     }
 
@@ -156,7 +158,14 @@ template <class Sizes> struct tgi_attend_group {
         tgi_attend_rescale(factors, state);
         ring.wait_full();
         products::add(ring.find_tile(), weights, state);
-        wait_sums(ring, key_0);
+        wait_sums<0>(ring, key_0);
+    }
+
+    /* Returns 1 if all rows see all keys of the step from key_0 on and of the step before, and
+     * scores take no more than a factor. */
+    __device__ __forceinline__ int is_plain_step(int key_0) const
+    {
+        return p.is_plain && key_0 - KEYS >= place.all_low && key_0 + KEYS <= place.all_high;
     }
 };
 
@@ -184,10 +193,16 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
         tgi_attend_clear(state);
         if (place.begin < place.end) {
             tgi_barrier_wait(ring.find_q_full(), parity);
-            own.template step<1>(ring, own_q, place.begin);
+            own.template step<1, 0>(ring, own_q, place.begin);
             int key_0 = place.begin + KEYS;
-            for (; key_0 < place.end; key_0 += KEYS)
-                own.template step<0>(ring, own_q, key_0);
+            while (key_0 < place.end) {
+                for (; key_0 < place.end && own.is_plain_step(key_0); key_0 += KEYS)
+                    own.template step<0, 1>(ring, own_q, key_0);
+                if (key_0 < place.end) {
+                    own.template step<0, 0>(ring, own_q, key_0);
+                    key_0 += KEYS;
+                }
+            }
             ring.release_q();
             parity ^= 1;
             own.finish(ring, key_0 - KEYS);

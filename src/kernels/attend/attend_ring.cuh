@@ -156,8 +156,8 @@ tgi_attend_copy_boxes(const tgi_attend_args &p, const tgi_attend_place &place, i
 /*
  * Copies queries and keys of all tiles of the block. Where TMA can have K and V, the first warp
  * does nothing else: with more to do it would not keep up with the products. The others then copy
- * queries, and look for wild elements of V where a row does not see all of a tile. Elsewhere all
- * threads copy.
+ * queries, by TMA too where they can, and look for wild elements of V where a row does not see all
+ * of a tile. Elsewhere all threads copy.
  */
 template <class Sizes> struct tgi_attend_feeder {
     enum { KEYS = Sizes::keys, COPIERS = Sizes::copiers, OTHERS = COPIERS - 32, BARRIER = 8 };
@@ -181,9 +181,26 @@ template <class Sizes> struct tgi_attend_feeder {
     {
         tgi_barrier_wait(ring.find_q_empty(), q_parity);
         q_parity ^= 1;
+        if (p.has_map[2]) {
+            if (tgi_make_uniform(tgi_find_copier<COPIERS>() / 32) == COPIERS / 32 - 1)
+                copy_query_boxes(place);
+            return;
+        }
         tgi_attend_copy_queries<Sizes, Threads>(p, place, q);
         tgi_copy_async_wait<0>();
         announce<Threads>(ring.find_q_full());
+    }
+
+    /* Copies queries of one head by TMA, a warp. */
+    __device__ __forceinline__ void copy_query_boxes(const tgi_attend_place &place)
+    {
+        if (tgi_elect()) {
+            tgi_barrier_expect(ring.find_q_full(), Sizes::q_bytes);
+            TGI_FOR_UNROLLED(i, Sizes::head / 64)
+            tgi_tma_load_head(q + i * Sizes::rows * 128, &p.map[2], ring.find_q_full(), i * 64,
+                              place.first, place.first_head, place.query_entry);
+        }
+        __syncwarp();
     }
 
     /* Looks for wild elements in this thread's share of a tile of V. */
