@@ -130,10 +130,19 @@ static int32_t limit(int64_t distance)
     return (int32_t)(distance < most ? distance : most);
 }
 
+/* Returns the divisor of `value`, of 1 where nothing is divided. */
+static tgi_divisor make_divisor(int64_t value)
+{
+    return tgi_make_divisor(value > 0 ? (int32_t)value : 1);
+}
+
 tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
 {
     const tg_attention *a = call->attention;
     const tgi_attention_choice *choice = call->choice;
+    const int64_t head_groups = a->head_count / choice->shared_heads;
+    const int64_t tiles = choice->tile_count * choice->part_count;
+    const int64_t rest = a->batch_count * head_groups % choice->section_groups;
     const float scale = (float)(a->scale * TGI_ATTEND_LOG2_E);
     const tgi_attention_window window = tgi_attention_find_window(a);
     const float cap = (float)(a->soft_cap * TGI_ATTEND_LOG2_E);
@@ -147,12 +156,12 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .is_bottom = window.is_bottom,
         .is_plain = scale > 0.0f && cap == 0.0f && !a->has_bias && !a->has_slopes,
         .shared_heads = (int32_t)choice->shared_heads,
-        .head_groups = (int32_t)(a->head_count / choice->shared_heads),
-        .kv_shares = (int32_t)(a->head_count / a->kv_head_count),
-        .tile_count = (int32_t)choice->tile_count,
-        .block_count = (uint32_t)(a->batch_count * (a->head_count / choice->shared_heads) *
-                                  choice->tile_count * choice->part_count),
-        .section_groups = (uint32_t)choice->section_groups,
+        .head_groups = make_divisor(head_groups),
+        .kv_shares = make_divisor(a->head_count / a->kv_head_count),
+        .tile_count = make_divisor(choice->tile_count),
+        .block_count = (uint32_t)(a->batch_count * head_groups * tiles),
+        .section_groups = {make_divisor(choice->section_groups), make_divisor(rest)},
+        .section_tiles = make_divisor(choice->section_groups * tiles),
         .part_count = (int32_t)choice->part_count,
         .part_keys = (int32_t)choice->part_keys,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
@@ -163,7 +172,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .has_runs = a->page_rows % TGI_ATTEND_RUN == 0,
         .box_rows = (int32_t)count_box_rows(a, choice->row->keys),
         .has_d_units = is_aligned(a, TGI_ATTENTION_D, UNIT_BYTES),
-        .page_rows = tgi_make_divisor(a->page_rows > 0 ? (int32_t)a->page_rows : 1),
+        .page_rows = make_divisor(a->page_rows),
         .parts = call->workspace};
 }
 

@@ -17,16 +17,18 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
 {
     const tg_attention &a = p.attention;
     tgi_attend_place place;
-    const unsigned tiles = static_cast<unsigned>(p.tile_count * p.part_count);
-    const unsigned section = at / (tiles * p.section_groups) * p.section_groups;
-    const unsigned groups = min(p.section_groups, p.block_count / tiles - section);
-    at -= section * tiles;
-    const int group = static_cast<int>(section + at % groups);
-    const int tile = p.tile_count - 1 - static_cast<int>(at / groups) % p.tile_count;
-    place.part = static_cast<int>(at / groups) / p.tile_count;
-    place.first_head = group % p.head_groups * p.shared_heads;
-    place.batch = group / p.head_groups;
-    place.kv_head = place.first_head / p.kv_shares;
+    const int section = tgi_divide(static_cast<int>(at), p.section_tiles);
+    const int begin = section * p.section_tiles.value;
+    const int is_last = p.block_count - begin < static_cast<unsigned>(p.section_tiles.value);
+    const tgi_divisor groups = p.section_groups[is_last];
+    const int round = tgi_divide(static_cast<int>(at) - begin, groups);
+    const int group =
+        section * p.section_groups[0].value + static_cast<int>(at) - begin - round * groups.value;
+    place.part = tgi_divide(round, p.tile_count);
+    place.batch = tgi_divide(group, p.head_groups);
+    place.first_head = (group - place.batch * p.head_groups.value) * p.shared_heads;
+    place.kv_head = tgi_divide(place.first_head, p.kv_shares);
+    const int tile = (place.part + 1) * p.tile_count.value - 1 - round;
     place.queries = static_cast<int>(a.m);
     place.query_entry = place.key_entry = place.batch;
     place.first_query = place.first_key = 0;

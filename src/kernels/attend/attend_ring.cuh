@@ -225,8 +225,10 @@ template <class Sizes> struct tgi_attend_feeder {
         tgi_attend_copy_keys<Sizes>(p, place, is_v, key_0, ring.find_tile());
         tgi_copy_async_commit();
         tgi_copy_async_wait<0>();
-        if (is_edge)
+        if (is_edge) {
+            tgi_named_barrier_sync(BARRIER, COPIERS); /* each looks at what others have copied */
             tame<COPIERS>();
+        }
         announce<COPIERS>(full);
     }
 
