@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cuda/families/family.h"
+#include "cuda/families/small.h"
 
 static const tgi_cuda_planner *const planners[TGI_FAMILY_COUNT] = {
 #define TGI_CUDA_FAMILY(family, code, executor)                                                    \
@@ -23,7 +24,11 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
     const tgi_cuda_planner *planner = planners[family];
     proposal->thread_count = 1;
     /* Without batch invariance the fastest row is the choice, whatever its order. */
-    proposal->sum_order = problem->is_batch_invariant ? proposal->kernel->sum_order : TGI_SUM_WHOLE;
+    const int is_small = tgi_small_takes_invariant(machine, problem);
+    const int takes_small = is_small && tgi_small_is_invariant(proposal->kernel);
+    proposal->sum_order = takes_small                   ? TGI_SUM_ALONG
+                          : problem->is_batch_invariant ? proposal->kernel->sum_order
+                                                        : TGI_SUM_WHOLE;
     /* A D without products is stored by elements (kernels/scale.cu); families see sizes from 1. */
     const int is_epilogue_alone =
         tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem);
@@ -34,6 +39,10 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
         proposal->is_legal = 0;
     else if (is_epilogue_alone)
         proposal->is_legal = 1;
+    else if (is_small && !takes_small)
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
+                   "tiles of 16 x 16 of family small take a batch-invariant problem of this n and "
+                   "k, whatever m is");
     else
         planner->propose(machine, problem, proposal);
     proposal->serial_s = proposal->predicted_s;

@@ -1,7 +1,37 @@
 /* Plans the family small: small tiles of D, with k shared out among the warps of a block. */
 
+#include "cuda/families/small.h"
+
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
+
+/* Family small takes batch-invariant problems of at most so many columns: where D has many rows its
+ * products then take no more than a few times as long as memory. */
+#define INVARIANT_FP64_COLS 16
+#define INVARIANT_DEFAULT_COLS 32
+#define INVARIANT_IEEE_FP32_COLS 64 /* other rows are slow at less than 64 columns */
+#define ALIGNED_ELEMS 8             /* family wgmma reads such units without a copy */
+
+int tgi_small_takes_invariant(const tgi_machine *machine, const tgi_problem *p)
+{
+    const int is_narrow = tgi_type_bytes(p->type) == 2;
+    const int is_ieee = p->precision == TG_PRECISION_IEEE_FP32 && p->type == TG_TYPE_FP32;
+    const int64_t n = p->is_swapped ? p->m : p->n;
+    const int64_t most = p->type == TG_TYPE_FP64 ? INVARIANT_FP64_COLS
+                         : is_ieee               ? INVARIANT_IEEE_FP32_COLS
+                                                 : INVARIANT_DEFAULT_COLS;
+    const tgi_isa isa = is_narrow ? TGI_ISA_sm80 : TGI_ISA_sm75;
+    const int is_aligned = is_narrow && n % ALIGNED_ELEMS == 0 && p->k % ALIGNED_ELEMS == 0;
+    return p->is_batch_invariant && n <= most && !is_aligned && tgi_type_bytes(p->type) > 1 &&
+           (p->precision == TG_PRECISION_DEFAULT || is_ieee) &&
+           tgi_kernels_isa_runs(isa, machine->features);
+}
+
+int tgi_small_is_invariant(const tgi_kernel *kernel)
+{
+    return kernel->family == TGI_FAMILY_cuda_small && kernel->tile_rows == 16 &&
+           kernel->tile_cols == 16;
+}
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
@@ -26,16 +56,20 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
     const int64_t col_blocks = tgi_divide_up(p->n, kernel->tile_cols);
+    const int64_t most_parts =
+        p->is_batch_invariant ? tgi_divide_up(p->k, tgi_gemm_invariant_part(machine, p)) : 1024;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal) ||
         !tgi_gemm_rounds_sums(p, proposal))
         return;
-    if (row_blocks > TGI_GRID_HEIGHT_MAX || col_blocks > INT32_MAX ||
-        p->batch_count > INT32_MAX / 1024) {
+    const int64_t height = row_blocks < col_blocks ? row_blocks : col_blocks;
+    const int64_t width = row_blocks < col_blocks ? col_blocks : row_blocks;
+    if (height > TGI_GRID_HEIGHT_MAX || width > INT32_MAX ||
+        p->batch_count > INT32_MAX / most_parts) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
-                   "the grid would be %lld x %lld tiles of %lld products; %d x %d and %d are the "
-                   "limits: take larger tiles",
+                   "the grid would be %lld x %lld tiles of %lld products; %d, %d one way and %lld "
+                   "are the limits: take larger tiles",
                    (long long)row_blocks, (long long)col_blocks, (long long)p->batch_count,
-                   TGI_GRID_HEIGHT_MAX, INT32_MAX, INT32_MAX / 1024);
+                   INT32_MAX, TGI_GRID_HEIGHT_MAX, (long long)(INT32_MAX / most_parts));
         return;
     }
     const int sums = kernel->thread_rows * kernel->thread_cols;
@@ -48,6 +82,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                 .blocks_per_sm = resident,
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);
+    proposal->decision.tile.is_transposed = row_blocks > TGI_GRID_HEIGHT_MAX;
 }
 
 const tgi_cuda_planner tgi_cuda_planner_small = {propose, tgi_gemm_describe_split};
