@@ -1,37 +1,7 @@
 /* Plans the family small: small tiles of D, with k shared out among the warps of a block. */
 
-#include "cuda/families/small.h"
-
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"
-
-/* Family small takes batch-invariant problems of at most so many columns: where D has many rows its
- * products then take no more than a few times as long as memory. */
-#define INVARIANT_FP64_COLS 16
-#define INVARIANT_DEFAULT_COLS 32
-#define INVARIANT_IEEE_FP32_COLS 64 /* other rows are slow at less than 64 columns */
-#define ALIGNED_ELEMS 8             /* family wgmma reads such units without a copy */
-
-int tgi_small_takes_invariant(const tgi_machine *machine, const tgi_problem *p)
-{
-    const int is_narrow = tgi_type_bytes(p->type) == 2;
-    const int is_ieee = p->precision == TG_PRECISION_IEEE_FP32 && p->type == TG_TYPE_FP32;
-    const int64_t n = p->is_swapped ? p->m : p->n;
-    const int64_t most = p->type == TG_TYPE_FP64 ? INVARIANT_FP64_COLS
-                         : is_ieee               ? INVARIANT_IEEE_FP32_COLS
-                                                 : INVARIANT_DEFAULT_COLS;
-    const tgi_isa isa = is_narrow ? TGI_ISA_sm80 : TGI_ISA_sm75;
-    const int is_aligned = is_narrow && n % ALIGNED_ELEMS == 0 && p->k % ALIGNED_ELEMS == 0;
-    return p->is_batch_invariant && n <= most && !is_aligned && tgi_type_bytes(p->type) > 1 &&
-           (p->precision == TG_PRECISION_DEFAULT || is_ieee) &&
-           tgi_kernels_isa_runs(isa, machine->features);
-}
-
-int tgi_small_is_invariant(const tgi_kernel *kernel)
-{
-    return kernel->family == TGI_FAMILY_cuda_small && kernel->tile_rows == 16 &&
-           kernel->tile_cols == 16;
-}
 
 static int64_t count_shared_bytes(const tgi_kernel *kernel)
 {
