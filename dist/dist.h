@@ -7,7 +7,17 @@
 
 typedef struct tgi_dist_wire tgi_dist_wire;
 
-enum { TGI_DIST_RANK_VALUES = 8 };
+enum { TGI_DIST_RANK_VALUES = 9, TGI_DIST_PREDICTIONS = 64, TGI_DIST_KEY_VALUES = 39 };
+
+/* Predictions that are kept, and the problems that they are of, without their pointers. */
+typedef struct tgi_dist_predictions {
+    int64_t count; /* of all that were made; the last ones are kept */
+    struct {
+        uint64_t hash;
+        int64_t key[TGI_DIST_KEY_VALUES];
+        double seconds;
+    } items[TGI_DIST_PREDICTIONS];
+} tgi_dist_predictions;
 
 struct tg_dist_grid {
     MPI_Comm comm;     /* all ranks; the errors of MPI are returned */
@@ -16,6 +26,7 @@ struct tg_dist_grid {
     int rank, my_row, my_col;
     tgi_dist_wire *wire; /* between the GPUs of the ranks */
     int64_t *values;     /* TGI_DIST_RANK_VALUES of each rank, for one call */
+    tgi_dist_predictions *predictions;
 };
 
 /* The detail of the thread's last failed call; returns `status`. */
@@ -37,13 +48,26 @@ typedef struct tgi_dist_value {
     int64_t value;
 } tgi_dist_value;
 
-/* Fails on all ranks if one of at most 40 values is not the same on all of them. */
-tg_status tgi_dist_agree_values(const tg_dist_grid *grid, const tgi_dist_value *values, int count);
+/* Does what tgi_dist_agree does, and fails on all ranks if one of at most 40 values is not the same
+ * on all of them. They are not read on a rank that has failed. Sets *choice to the largest of the
+ * ranks' *choice, which is >= 0; it may be NULL on all of them. */
+tg_status tgi_dist_agree_values(const tg_dist_grid *grid, tg_status status,
+                                const tgi_dist_value *values, int count, int64_t *choice);
 
-/* Rows or columns of a layout: blocks dealt to the parts of the grid in turn. */
+/* Adds the predicted seconds of a product. The first call for a problem plans it, which takes what
+ * a launch needs before a stream waits for another rank, and the grid keeps the answer. */
+tg_status tgi_dist_predict(const tg_dist_grid *grid, tg_context *context, const tg_problem *problem,
+                           double *seconds);
+
+/* Returns the predicted seconds until so many bytes are at another rank's GPU. */
+double tgi_dist_predict_link(const tg_dist_grid *grid, int64_t bytes);
+
+/* Rows or columns of a layout: blocks dealt to the parts of the grid in turn. Part `source` has the
+ * first block, of which `start` indices come before the first one that counts. */
 typedef struct tgi_dist_axis {
     int64_t count, block;
     int part_count, source;
+    int64_t start;
 } tgi_dist_axis;
 
 tgi_dist_axis tgi_dist_rows(const tg_dist_layout *layout, const tg_dist_grid *grid);
@@ -52,6 +76,9 @@ tgi_dist_axis tgi_dist_cols(const tg_dist_layout *layout, const tg_dist_grid *gr
 /* Returns the part that holds index i, and the place of i among those of its part. */
 int tgi_dist_find_part(const tgi_dist_axis *axis, int64_t i);
 int64_t tgi_dist_find_local(const tgi_dist_axis *axis, int64_t i);
+
+/* Returns the number of indices from i on to the end of its block. */
+int64_t tgi_dist_find_rest(const tgi_dist_axis *axis, int64_t i);
 
 /* Returns the number of indices of a part. */
 int64_t tgi_dist_count_local(const tgi_dist_axis *axis, int part);
@@ -73,30 +100,83 @@ tg_status tgi_dist_check_layout(const tg_dist_layout *layout, const char *name,
 tg_status tgi_dist_check_struct(const void *given, size_t known_bytes, const char *name);
 
 /* Number of values that describe a layout, and that all ranks must share. */
-enum { TGI_DIST_LAYOUT_VALUES = 8 };
+enum { TGI_DIST_LAYOUT_VALUES = 10 };
 void tgi_dist_list_values(const tg_dist_layout *layout, tgi_dist_value *values);
 
 /* Returns the elements from one local row (column) to the next. */
 int64_t tgi_dist_row_stride(const tg_dist_layout *layout, const tg_dist_grid *grid);
 int64_t tgi_dist_col_stride(const tg_dist_layout *layout, const tg_dist_grid *grid);
 
-/* Does what tg_dist_redistribute does, with arguments that are known to be right. Adds to
- * *counts. */
-tg_status tgi_dist_convert(const tg_dist_grid *grid, tg_operation op,
-                           const tg_dist_layout *source_layout, const void *source,
-                           const tg_dist_layout *target_layout, void *target,
-                           tg_dist_counts *counts);
+/* Returns the first element of the layout's submatrix on this rank. `data` is its local matrix. */
+void *tgi_dist_find_origin(const tg_dist_layout *layout, const tg_dist_grid *grid,
+                           const void *data);
+
+/* Rank r has part r / divisor % modulus + r / outer * inner of an axis. */
+typedef struct tgi_dist_place {
+    int divisor, modulus, outer, inner;
+} tgi_dist_place;
+
+/* How the rows and columns of a matrix lie on the ranks of a grid. */
+typedef struct tgi_dist_side {
+    tgi_dist_axis rows, cols;
+    tgi_dist_place row_place, col_place;
+    int64_t row_stride, col_stride; /* elements of this rank's local matrix */
+} tgi_dist_side;
+
+/* Describes a matrix, or its transpose. */
+tgi_dist_side tgi_dist_describe_side(const tg_dist_layout *layout, const tg_dist_grid *grid,
+                                     int is_transposed);
+
+/* Returns the number of elements that a rank has. */
+int64_t tgi_dist_count_side(const tgi_dist_side *side, int rank);
+
+/* Copies a matrix from one side to the other. If is_sum, several ranks have each part of the
+ * source, FP32 or FP64, and their sum is added to the target. Adds to *counts. Collective: returns
+ * OK on all ranks or on none. */
+tg_status tgi_dist_move(const tg_dist_grid *grid, tg_type type, int is_sum,
+                        const tgi_dist_side *from, const void *source, const tgi_dist_side *to,
+                        void *target, tg_dist_counts *counts);
+
+/* Adds what a rank sends and receives then. `copies` ranks have each part of the source. */
+void tgi_dist_count_move(const tgi_dist_side *from, const tgi_dist_side *to, int64_t element_bytes,
+                         int copies, int rank, tg_dist_counts *counts);
+
+/* Layers of a grid multiply a part of the steps of k each, and their sums are added. Rank r is in
+ * layer r / (row_count col_count), and there in row r / col_count mod row_count. */
+typedef struct tgi_dist_layers {
+    int count; /* 1: the grid multiplies as it is */
+    int row_count, col_count;
+    int64_t step_count; /* of a layer; the last one has the rest */
+} tgi_dist_layers;
+
+enum { TGI_DIST_BLOCK_MIN = 128 }; /* steps of k; shorter panels cost more than a conversion */
 
 /* What the checks of a product find: the sizes, and A and B as SUMMA takes them. */
 typedef struct tgi_dist_form {
     int64_t m, n, k;
     tg_dist_layout a, b;        /* op(A) and op(B) in layouts that fit D's */
     int converts_a, converts_b; /* they are not A and B as they lie */
+    tgi_dist_layers layers;
 } tgi_dist_form;
 
 /* Checks the problem and fills *form. Errors: INVALID_ARGUMENT, and those of tg_create_plan. */
 tg_status tgi_dist_find_form(const tg_dist_grid *grid, const tg_dist_problem *problem,
                              tgi_dist_form *form);
+
+/* Adds what a rank sends and receives if the grid multiplies as it is, and in layers. */
+void tgi_dist_count_flat(const tg_dist_grid *grid, const tg_dist_problem *problem,
+                         const tgi_dist_form *form, int rank, tg_dist_counts *counts);
+void tgi_dist_count_layers(const tg_dist_grid *grid, const tg_dist_problem *problem,
+                           const tgi_dist_form *form, int rank, tg_dist_counts *counts);
+
+/* Adds what SUMMA sends and receives: each rank sends its part of an operand to the others of its
+ * row (A) or column (B), and gets theirs. */
+void tgi_dist_count_panels(const tgi_dist_axis *lines, int line_part, const tgi_dist_axis *k_axis,
+                           int k_part, tg_type type, tg_dist_counts *counts);
+
+/* Sets form->layers to those with which the ranks send the fewest bytes in the problem's memory. */
+void tgi_dist_choose_layers(const tg_dist_grid *grid, const tg_dist_problem *problem,
+                            tgi_dist_form *form);
 
 /* op(A) or op(B) as a product takes it: lines along k, whose steps are dealt to the ranks that
  * share the lines. SUMMA has two panels under way: one is multiplied while the next one comes. */
@@ -124,6 +204,7 @@ typedef struct tgi_dist_product {
     tgi_dist_form form;
     void *made_a, *made_b; /* converted operands, in the context's memory */
     int64_t rows, cols;    /* of my part of D */
+    int64_t piece_count;   /* in which what a GPU gathers comes */
     tgi_dist_feed a, b;
     float *sums; /* of my part of D if D's type is narrower than FP32; else NULL */
     tg_dist_counts counts;
@@ -139,15 +220,24 @@ int64_t tgi_dist_extent_bytes(const tg_dist_layout *layout, const tg_dist_grid *
 /* Returns the local matrix of D or C. */
 tg_matrix tgi_dist_view_d(const tgi_dist_product *work, const void *data);
 
+/* D = sums + beta C on this rank. The sums are column-major, FP64 if D is and FP32 otherwise. */
+void tgi_dist_round_sums(const tgi_dist_product *work, const void *sums, const void *c, void *d);
+
 /* Converts the operands whose layouts do not fit D's, and describes both feeds. Collective: returns
  * OK on all ranks or on none. */
+void tgi_dist_describe_feeds(tgi_dist_product *work, const void *a, const void *b);
 tg_status tgi_dist_fit_operands(tgi_dist_product *work, const void *a, const void *b);
 void tgi_dist_release_operands(tgi_dist_product *work);
 
 /* Multiplies in the memory of hosts, by SUMMA, or in that of GPUs. Collective: they return OK on
  * all ranks or on none. */
 tg_status tgi_dist_run_summa(tgi_dist_product *work, const void *c, void *d);
+tg_status tgi_dist_run_layers(tgi_dist_product *work, const void *a, const void *b, const void *c,
+                              void *d);
 tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d);
+
+/* Sets the number of pieces with which this rank's product is predicted to end first. */
+tg_status tgi_dist_choose_pieces(tgi_dist_product *work);
 
 /* Allocates what a feed needs for panels of `width` steps of k. */
 tg_status tgi_dist_open_feed(tgi_dist_feed *feed, int64_t width);

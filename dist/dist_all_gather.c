@@ -9,6 +9,7 @@ static tg_status check_gather(const tgi_tensor_work *work, tgi_tensor_shape *min
     mine->rows = a->row_count;
     mine->width = a->col_count;
     mine->type = a->type;
+    mine->whole_rows = work->problem.d.row_count;
     mine->is_along = (a->col_stride == 1 || a->col_count <= 1) &&
                      (a->row_stride >= a->col_count || a->row_count <= 1);
     mine->is_across = (a->row_stride == 1 || a->row_count <= 1) &&
@@ -16,12 +17,14 @@ static tg_status check_gather(const tgi_tensor_work *work, tgi_tensor_shape *min
     if (a->row_count < 0 || a->col_count < 0)
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "a is %lld x %lld; pass sizes >= 0",
                              (long long)a->row_count, (long long)a->col_count);
-    if (mine->is_along || mine->is_across)
-        return tgi_tensor_check_data(a, "a");
-    return tgi_dist_fail(TG_STATUS_UNSUPPORTED,
-                         "op(a) has strides %lld and %lld; pass one whose rows or columns are "
-                         "contiguous and do not overlap",
-                         (long long)a->row_stride, (long long)a->col_stride);
+    if (!mine->is_along && !mine->is_across)
+        return tgi_dist_fail(TG_STATUS_UNSUPPORTED,
+                             "op(a) has strides %lld and %lld; pass one whose rows or columns are "
+                             "contiguous and do not overlap",
+                             (long long)a->row_stride, (long long)a->col_stride);
+    /* A plan of the whole product finds what else is wrong. */
+    double seconds = 0;
+    return tgi_tensor_predict(work, mine->whole_rows, &seconds);
 }
 
 static int64_t find_larger(int64_t x, int64_t y)
@@ -70,8 +73,9 @@ static tg_status choose_gather(const tgi_tensor_work *work, int *is_whole)
     tg_status status = tgi_tensor_predict(work, work->row_count, &whole_s);
     for (int i = 0; i < work->rank_count && !status; i++)
         status = tgi_tensor_predict(work, work->shapes[i].rows, &parts_s);
-    whole_s += tgi_tensor_predict_link((work->row_count - mine) * work->problem.a.col_count *
-                                       tg_get_type_bytes(work->problem.a.type));
+    whole_s +=
+        tgi_dist_predict_link(work->grid, (work->row_count - mine) * work->problem.a.col_count *
+                                              tg_get_type_bytes(work->problem.a.type));
     *is_whole = whole_s <= parts_s;
     return status;
 }
@@ -110,13 +114,7 @@ static tg_status run_gather(tgi_tensor_work *work)
     const int64_t line_bytes = (is_along ? a->col_count : all) * bytes;
     const int64_t pitch = tgi_dist_round_up(line_bytes);
     int is_whole = 0;
-    tg_status status = TG_STATUS_OK;
-    if (work->problem.d.row_count != all)
-        status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "d has %lld rows, and the a of all ranks %lld; pass a d of as many",
-                               (long long)work->problem.d.row_count, (long long)all);
-    if (!status)
-        status = choose_gather(work, &is_whole);
+    tg_status status = choose_gather(work, &is_whole);
     const tg_status entered =
         tgi_dist_enter_wire(work->grid, &work->device,
                             work->start + pitch * (is_along ? all : a->col_count), work->stream);
@@ -128,6 +126,7 @@ static tg_status run_gather(tgi_tensor_work *work)
     gathered.row_stride = is_along ? pitch / bytes : 1;
     gathered.col_stride = is_along ? 1 : pitch / bytes;
     if (!status) {
+        tgi_dist_follow(work->grid->wire, work->stream);
         send_rows(work, pitch, is_whole);
         status = multiply_gathered(work, &gathered, is_whole);
     }
@@ -139,5 +138,6 @@ tg_status tg_dist_all_gather_multiply(const tg_dist_grid *grid, tg_context *cont
                                       const tg_problem *problem, void *stream,
                                       tg_dist_counts *counts)
 {
-    return tgi_tensor_call(grid, context, problem, stream, counts, check_gather, run_gather);
+    static const tgi_tensor_kind kind = {"a", "d", check_gather, run_gather};
+    return tgi_tensor_call(grid, context, problem, stream, counts, &kind);
 }

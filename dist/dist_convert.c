@@ -4,15 +4,6 @@
 
 #include "dist.h"
 
-/* The source or target of a conversion, on this rank. `rows` and `cols` are the axes along
- * which the rows and columns of the source lie there. */
-typedef struct convert_end {
-    tgi_dist_axis rows, cols;
-    int my_row_part, my_col_part;   /* my parts of these axes */
-    int64_t row_stride, col_stride; /* elements of the local matrix */
-    int64_t element_count;
-} convert_end;
-
 /* The elements that go to, or come from, another rank. */
 typedef struct convert_message {
     char *elements;
@@ -20,8 +11,10 @@ typedef struct convert_message {
 } convert_message;
 
 typedef struct convert_work {
-    convert_end source, target;
-    int is_transposed;
+    tgi_dist_side source, target; /* rows and columns are those of the source */
+    int rank, rank_count;
+    tg_type type;
+    int is_sum;
     int64_t element_bytes;
     int64_t *row_places, *col_places; /* of the rows and columns of one message */
     convert_message *out, *in;        /* of every rank */
@@ -29,52 +22,73 @@ typedef struct convert_work {
     char *elements; /* of all messages */
 } convert_work;
 
-static convert_end describe_end(const tg_dist_layout *layout, const tg_dist_grid *grid,
-                                int is_transposed)
+tgi_dist_side tgi_dist_describe_side(const tg_dist_layout *layout, const tg_dist_grid *grid,
+                                     int is_transposed)
 {
-    const tgi_dist_axis rows = tgi_dist_rows(layout, grid), cols = tgi_dist_cols(layout, grid);
-    const int64_t row_stride = tgi_dist_row_stride(layout, grid);
-    const int64_t col_stride = tgi_dist_col_stride(layout, grid);
-    convert_end end = {rows, cols, grid->my_row, grid->my_col, row_stride, col_stride, 0};
-    if (is_transposed)
-        end = (convert_end){cols, rows, grid->my_col, grid->my_row, col_stride, row_stride, 0};
-    end.element_count = tgi_dist_count_local(&end.rows, end.my_row_part) *
-                        tgi_dist_count_local(&end.cols, end.my_col_part);
-    return end;
+    const int rank_count = grid->row_count * grid->col_count;
+    const tgi_dist_side side = {.rows = tgi_dist_rows(layout, grid),
+                                .cols = tgi_dist_cols(layout, grid),
+                                .row_place = {grid->col_count, grid->row_count, rank_count, 0},
+                                .col_place = {1, grid->col_count, rank_count, 0},
+                                .row_stride = tgi_dist_row_stride(layout, grid),
+                                .col_stride = tgi_dist_col_stride(layout, grid)};
+    return is_transposed ? (tgi_dist_side){side.cols,      side.rows,       side.col_place,
+                                           side.row_place, side.col_stride, side.row_stride}
+                         : side;
 }
 
-/* Returns the part of the axis of source rows that a rank has at an end. */
-static int find_row_part(const tg_dist_grid *grid, int rank, int is_transposed)
+static int find_part(const tgi_dist_place *place, int rank)
 {
-    return is_transposed ? rank % grid->col_count : rank / grid->col_count;
+    return rank / place->divisor % place->modulus + rank / place->outer * place->inner;
 }
 
-static int find_col_part(const tg_dist_grid *grid, int rank, int is_transposed)
+int64_t tgi_dist_count_side(const tgi_dist_side *side, int rank)
 {
-    return is_transposed ? rank / grid->col_count : rank % grid->col_count;
+    return tgi_dist_count_local(&side->rows, find_part(&side->row_place, rank)) *
+           tgi_dist_count_local(&side->cols, find_part(&side->col_place, rank));
+}
+
+/* List the rows (columns) that a rank has on one side and another rank on the other one. */
+static int64_t list_rows(const tgi_dist_side *mine, int rank, const tgi_dist_side *other,
+                         int other_rank, int64_t *places)
+{
+    return tgi_dist_list_shared(&mine->rows, find_part(&mine->row_place, rank), &other->rows,
+                                find_part(&other->row_place, other_rank), places);
+}
+
+static int64_t list_cols(const tgi_dist_side *mine, int rank, const tgi_dist_side *other,
+                         int other_rank, int64_t *places)
+{
+    return tgi_dist_list_shared(&mine->cols, find_part(&mine->col_place, rank), &other->cols,
+                                find_part(&other->col_place, other_rank), places);
+}
+
+void tgi_dist_count_move(const tgi_dist_side *from, const tgi_dist_side *to, int64_t element_bytes,
+                         int copies, int rank, tg_dist_counts *counts)
+{
+    const int64_t kept =
+        list_rows(from, rank, to, rank, NULL) * list_cols(from, rank, to, rank, NULL);
+    counts->bytes_sent += (tgi_dist_count_side(from, rank) - kept) * element_bytes;
+    counts->bytes_received += (copies * tgi_dist_count_side(to, rank) - kept) * element_bytes;
 }
 
 /* Sets the sizes of the messages. Returns the number of elements of all of them, or -1 if one is
  * longer than MPI can count. */
-static int64_t measure_messages(const tg_dist_grid *grid, convert_work *work)
+static int64_t measure_messages(convert_work *work)
 {
-    const convert_end *source = &work->source, *target = &work->target;
+    const tgi_dist_side *source = &work->source, *target = &work->target;
     int64_t total = 0;
-    for (int rank = 0; rank < grid->row_count * grid->col_count; rank++) {
+    for (int rank = 0; rank < work->rank_count; rank++) {
         convert_message *out = &work->out[rank], *in = &work->in[rank];
-        out->row_count = tgi_dist_list_shared(&source->rows, source->my_row_part, &target->rows,
-                                              find_row_part(grid, rank, work->is_transposed), NULL);
-        out->col_count = tgi_dist_list_shared(&source->cols, source->my_col_part, &target->cols,
-                                              find_col_part(grid, rank, work->is_transposed), NULL);
-        in->row_count = tgi_dist_list_shared(&target->rows, target->my_row_part, &source->rows,
-                                             find_row_part(grid, rank, 0), NULL);
-        in->col_count = tgi_dist_list_shared(&target->cols, target->my_col_part, &source->cols,
-                                             find_col_part(grid, rank, 0), NULL);
+        out->row_count = list_rows(source, work->rank, target, rank, NULL);
+        out->col_count = list_cols(source, work->rank, target, rank, NULL);
+        in->row_count = list_rows(target, work->rank, source, rank, NULL);
+        in->col_count = list_cols(target, work->rank, source, rank, NULL);
         const int64_t sent = out->row_count * out->col_count;
         const int64_t received = in->row_count * in->col_count;
         if (sent > INT_MAX || received > INT_MAX)
             return -1;
-        total += sent + (rank == grid->rank ? 0 : received);
+        total += sent + (rank == work->rank ? 0 : received);
     }
     return total;
 }
@@ -84,14 +98,16 @@ static int64_t larger_of(int64_t x, int64_t y)
     return x > y ? x : y;
 }
 
-static tg_status prepare_work(const tg_dist_grid *grid, convert_work *work)
+static tg_status prepare_work(convert_work *work)
 {
-    const size_t rank_count = (size_t)grid->row_count * (size_t)grid->col_count;
-    const convert_end *source = &work->source, *target = &work->target;
-    const int64_t rows = larger_of(tgi_dist_count_local(&source->rows, source->my_row_part),
-                                   tgi_dist_count_local(&target->rows, target->my_row_part));
-    const int64_t cols = larger_of(tgi_dist_count_local(&source->cols, source->my_col_part),
-                                   tgi_dist_count_local(&target->cols, target->my_col_part));
+    const size_t rank_count = (size_t)work->rank_count;
+    const tgi_dist_side *source = &work->source, *target = &work->target;
+    const int64_t rows =
+        larger_of(tgi_dist_count_local(&source->rows, find_part(&source->row_place, work->rank)),
+                  tgi_dist_count_local(&target->rows, find_part(&target->row_place, work->rank)));
+    const int64_t cols =
+        larger_of(tgi_dist_count_local(&source->cols, find_part(&source->col_place, work->rank)),
+                  tgi_dist_count_local(&target->cols, find_part(&target->col_place, work->rank)));
     work->row_places = malloc(((size_t)rows + 1) * sizeof *work->row_places);
     work->col_places = malloc(((size_t)cols + 1) * sizeof *work->col_places);
     work->out = calloc(rank_count, sizeof *work->out);
@@ -99,7 +115,7 @@ static tg_status prepare_work(const tg_dist_grid *grid, convert_work *work)
     work->requests = malloc(2 * rank_count * sizeof(MPI_Request));
     int64_t count = 0;
     if (work->out && work->in) {
-        count = measure_messages(grid, work);
+        count = measure_messages(work);
         if (count < 0)
             return tgi_dist_fail(TG_STATUS_SIZE_OVERFLOW,
                                  "a message would have more than %d elements; use more ranks",
@@ -116,8 +132,8 @@ static tg_status prepare_work(const tg_dist_grid *grid, convert_work *work)
         convert_message *out = &work->out[rank], *in = &work->in[rank];
         out->elements = next;
         next += out->row_count * out->col_count * work->element_bytes;
-        in->elements = (int)rank == grid->rank ? out->elements : next;
-        if ((int)rank != grid->rank)
+        in->elements = (int)rank == work->rank ? out->elements : next;
+        if ((int)rank != work->rank)
             next += in->row_count * in->col_count * work->element_bytes;
     }
     return TG_STATUS_OK;
@@ -133,19 +149,29 @@ static void free_work(convert_work *work)
     free(work->elements);
 }
 
+static void add_element(tg_type type, void *sum, const void *element)
+{
+    if (type == TG_TYPE_FP64)
+        *(double *)sum += *(const double *)element;
+    else
+        *(float *)sum += *(const float *)element;
+}
+
 /* Copies the elements of a message from the local matrix (is_out), or to it. A message holds its
  * columns one after the other. */
 static void move_message(const convert_work *work, const convert_message *message,
-                         const convert_end *end, char *local, int is_out)
+                         const tgi_dist_side *side, char *local, int is_out)
 {
     char *packed = message->elements;
     const int64_t bytes = work->element_bytes;
     for (int64_t j = 0; j < message->col_count; j++) {
-        char *col = local + work->col_places[j] * end->col_stride * bytes;
+        char *col = local + work->col_places[j] * side->col_stride * bytes;
         for (int64_t i = 0; i < message->row_count; i++) {
-            char *element = col + work->row_places[i] * end->row_stride * bytes;
+            char *element = col + work->row_places[i] * side->row_stride * bytes;
             if (is_out)
                 memcpy(packed, element, (size_t)bytes);
+            else if (work->is_sum)
+                add_element(work->type, element, packed);
             else
                 memcpy(element, packed, (size_t)bytes);
             packed += bytes;
@@ -155,16 +181,12 @@ static void move_message(const convert_work *work, const convert_message *messag
 
 /* If is_out, moves the elements that go to `rank` from the local matrix into its message; else
  * moves those that came from it into the local matrix. */
-static void move_shared(const tg_dist_grid *grid, const convert_work *work, int rank, char *local,
-                        int is_out)
+static void move_shared(const convert_work *work, int rank, char *local, int is_out)
 {
-    const convert_end *mine = is_out ? &work->source : &work->target;
-    const convert_end *other = is_out ? &work->target : &work->source;
-    const int is_transposed = is_out && work->is_transposed;
-    tgi_dist_list_shared(&mine->rows, mine->my_row_part, &other->rows,
-                         find_row_part(grid, rank, is_transposed), work->row_places);
-    tgi_dist_list_shared(&mine->cols, mine->my_col_part, &other->cols,
-                         find_col_part(grid, rank, is_transposed), work->col_places);
+    const tgi_dist_side *mine = is_out ? &work->source : &work->target;
+    const tgi_dist_side *other = is_out ? &work->target : &work->source;
+    list_rows(mine, work->rank, other, rank, work->row_places);
+    list_cols(mine, work->rank, other, rank, work->col_places);
     move_message(work, is_out ? &work->out[rank] : &work->in[rank], mine, local, is_out);
 }
 
@@ -185,7 +207,7 @@ static tg_status exchange(const tg_dist_grid *grid, convert_work *work, MPI_Data
         const int64_t count = work->out[rank].row_count * work->out[rank].col_count;
         if (count == 0)
             continue;
-        move_shared(grid, work, rank, (char *)source, 1);
+        move_shared(work, rank, (char *)source, 1);
         if (rank == grid->rank)
             continue;
         error = MPI_Isend(work->out[rank].elements, (int)count, element, rank, 0, grid->comm,
@@ -198,20 +220,22 @@ static tg_status exchange(const tg_dist_grid *grid, convert_work *work, MPI_Data
         return tgi_dist_check_mpi(error);
     for (int rank = 0; rank < rank_count; rank++)
         if (work->in[rank].row_count && work->in[rank].col_count)
-            move_shared(grid, work, rank, target, 0);
+            move_shared(work, rank, target, 0);
     return TG_STATUS_OK;
 }
 
-tg_status tgi_dist_convert(const tg_dist_grid *grid, tg_operation op,
-                           const tg_dist_layout *source_layout, const void *source,
-                           const tg_dist_layout *target_layout, void *target,
-                           tg_dist_counts *counts)
+tg_status tgi_dist_move(const tg_dist_grid *grid, tg_type type, int is_sum,
+                        const tgi_dist_side *from, const void *source, const tgi_dist_side *to,
+                        void *target, tg_dist_counts *counts)
 {
-    convert_work work = {.is_transposed = op == TG_OPERATION_TRANSPOSE,
-                         .element_bytes = tg_get_type_bytes(source_layout->type)};
-    work.source = describe_end(source_layout, grid, 0);
-    work.target = describe_end(target_layout, grid, work.is_transposed);
-    tg_status status = tgi_dist_agree(grid, prepare_work(grid, &work));
+    convert_work work = {.source = *from,
+                         .target = *to,
+                         .rank = grid->rank,
+                         .rank_count = grid->row_count * grid->col_count,
+                         .type = type,
+                         .is_sum = is_sum,
+                         .element_bytes = tg_get_type_bytes(type)};
+    tg_status status = tgi_dist_agree(grid, prepare_work(&work));
     MPI_Datatype element = MPI_DATATYPE_NULL;
     if (!status)
         status =
@@ -253,8 +277,8 @@ static tg_status check_conversion(const tg_dist_grid *grid, tg_operation op,
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
                              "type of target_layout is %s, that of source_layout %s; pass one type",
                              tg_get_type_name(to->type), tg_get_type_name(from->type));
-    if ((!source && describe_end(from, grid, 0).element_count) ||
-        (!target && describe_end(to, grid, 0).element_count))
+    if ((!source && tgi_dist_local_bytes(from, grid)) ||
+        (!target && tgi_dist_local_bytes(to, grid)))
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "%s is NULL; pass the local matrix",
                              source ? "target" : "source");
     return TG_STATUS_OK;
@@ -267,18 +291,24 @@ tg_status tg_dist_redistribute(const tg_dist_grid *grid, tg_operation op,
 {
     if (!grid)
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "grid is NULL; pass one");
-    tg_status status = tgi_dist_agree(
-        grid, check_conversion(grid, op, source_layout, source, target_layout, target, counts));
+    tg_status status =
+        check_conversion(grid, op, source_layout, source, target_layout, target, counts);
+    tgi_dist_value values[2 * TGI_DIST_LAYOUT_VALUES + 1];
+    if (!status) {
+        tgi_dist_list_values(source_layout, values);
+        tgi_dist_list_values(target_layout, values + TGI_DIST_LAYOUT_VALUES);
+        values[2 * TGI_DIST_LAYOUT_VALUES] = (tgi_dist_value){"op", op};
+    }
+    status = tgi_dist_agree_values(grid, status, values, 2 * TGI_DIST_LAYOUT_VALUES + 1, NULL);
     if (status)
         return status;
-    tgi_dist_value values[2 * TGI_DIST_LAYOUT_VALUES + 1];
-    tgi_dist_list_values(source_layout, values);
-    tgi_dist_list_values(target_layout, values + TGI_DIST_LAYOUT_VALUES);
-    values[2 * TGI_DIST_LAYOUT_VALUES] = (tgi_dist_value){"op", op};
-    status = tgi_dist_agree_values(grid, values, 2 * TGI_DIST_LAYOUT_VALUES + 1);
+    const tgi_dist_side from = tgi_dist_describe_side(source_layout, grid, 0);
+    const tgi_dist_side to =
+        tgi_dist_describe_side(target_layout, grid, op == TG_OPERATION_TRANSPOSE);
     tg_dist_counts made = {.struct_bytes = sizeof made};
-    if (!status)
-        status = tgi_dist_convert(grid, op, source_layout, source, target_layout, target, &made);
+    status = tgi_dist_move(grid, source_layout->type, 0, &from,
+                           tgi_dist_find_origin(source_layout, grid, source), &to,
+                           tgi_dist_find_origin(target_layout, grid, target), &made);
     if (!status && counts) {
         counts->bytes_sent = made.bytes_sent;
         counts->bytes_received = made.bytes_received;

@@ -40,6 +40,16 @@ static tg_status allocate_ends(const tgi_dist_product *work, const tg_dist_layou
     return TG_STATUS_OK;
 }
 
+static tg_status convert(tgi_dist_product *work, tg_operation op, const tg_dist_layout *from,
+                         const void *source, const tg_dist_layout *to, void *target)
+{
+    const tgi_dist_side from_side = tgi_dist_describe_side(from, work->grid, 0);
+    const tgi_dist_side to_side =
+        tgi_dist_describe_side(to, work->grid, op == TG_OPERATION_TRANSPOSE);
+    return tgi_dist_move(work->grid, from->type, 0, &from_side, source, &to_side, target,
+                         &work->counts);
+}
+
 /* Converts an operand in a GPU's memory by way of ordinary memory. */
 static tg_status convert_staged(tgi_dist_product *work, const tg_dist_layout *from, tg_operation op,
                                 const tg_dist_layout *to, const void *data, void *source,
@@ -55,7 +65,7 @@ static tg_status convert_staged(tgi_dist_product *work, const tg_dist_layout *fr
         status = tgi_dist_take_detail(tg_allocate_memory(work->context, bytes + 1, made));
     status = tgi_dist_agree(work->grid, status);
     if (!status)
-        status = tgi_dist_convert(work->grid, op, from, source, to, target, &work->counts);
+        status = convert(work, op, from, source, to, target);
     if (!status && bytes)
         status = tgi_dist_take_detail(tg_copy_to_device(work->context, *made, target, bytes));
     return tgi_dist_agree(work->grid, status);
@@ -74,7 +84,7 @@ static tg_status fit_operand(tgi_dist_product *work, int is_needed, const tg_dis
     if (!tgi_dist_is_on_gpu(work)) {
         *made = target;
         if (!status)
-            status = tgi_dist_convert(work->grid, op, from, *data, to, target, &work->counts);
+            status = convert(work, op, from, *data, to, target);
     } else {
         if (!status)
             status = convert_staged(work, from, op, to, *data, source, target, made);
@@ -85,7 +95,7 @@ static tg_status fit_operand(tgi_dist_product *work, int is_needed, const tg_dis
     return status;
 }
 
-static void describe_feeds(tgi_dist_product *work, const void *a, const void *b)
+void tgi_dist_describe_feeds(tgi_dist_product *work, const void *a, const void *b)
 {
     const tg_dist_grid *grid = work->grid;
     const tg_dist_layout *fit_a = &work->form.a, *fit_b = &work->form.b;
@@ -120,7 +130,7 @@ tg_status tgi_dist_fit_operands(tgi_dist_product *work, const void *a, const voi
         status = fit_operand(work, work->form.converts_b, problem->b, problem->op_b, &work->form.b,
                              &work->made_b, &b);
     if (!status)
-        describe_feeds(work, a, b);
+        tgi_dist_describe_feeds(work, a, b);
     return status;
 }
 

@@ -1,9 +1,6 @@
 #include "dist.h"
 
-enum {
-    BLOCK_MIN = 128, /* steps of k; shorter panels cost more than a conversion */
-    BLOCK_MADE = 256 /* of a layout that a conversion makes */
-};
+enum { BLOCK_MADE = 256 }; /* steps of k of a layout that a conversion makes */
 
 /* Returns INVALID_ARGUMENT if the sizes of A, B and D do not make a product. */
 static tg_status check_sizes(const tg_dist_problem *problem, tgi_dist_form *form)
@@ -51,16 +48,24 @@ static int fit_layout(const tg_dist_grid *grid, const tg_dist_layout *operand, t
     const tgi_dist_axis *lines = is_a ? &rows : &cols, *k_axis = is_a ? &cols : &rows;
     *fitting = *operand;
     if (op == TG_OPERATION_NONE && tgi_dist_is_same_axis(lines, &d_axis) &&
-        (k_axis->part_count == 1 || k_axis->block >= BLOCK_MIN || k_axis->block >= k))
+        (k_axis->part_count == 1 || k_axis->block >= TGI_DIST_BLOCK_MIN || k_axis->block >= k))
         return 0;
+    /* Its lines lie as D's do, and the local matrix has no others before them. */
     *fitting = (tg_dist_layout){.struct_bytes = sizeof *fitting,
                                 .type = operand->type,
                                 .row_count = is_a ? d->row_count : k,
                                 .col_count = is_a ? k : d->col_count,
                                 .row_block = is_a ? d->row_block : BLOCK_MADE,
-                                .col_block = is_a ? BLOCK_MADE : d->col_block,
-                                .row_source = is_a ? d->row_source : 0,
-                                .col_source = is_a ? 0 : d->col_source};
+                                .col_block = is_a ? BLOCK_MADE : d->col_block};
+    if (is_a) {
+        const int64_t line_count = tgi_dist_count_local(&d_axis, grid->my_row);
+        fitting->row_source = d_axis.source;
+        fitting->row_start = d_axis.start;
+        fitting->local_leading_dimension = line_count > 0 ? line_count : 1;
+    } else {
+        fitting->col_source = d_axis.source;
+        fitting->col_start = d_axis.start;
+    }
     return 1;
 }
 
@@ -80,6 +85,10 @@ tg_status tgi_dist_find_form(const tg_dist_grid *grid, const tg_dist_problem *pr
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
                              "op_a is %d and op_b %d; pass values of tg_operation",
                              (int)problem->op_a, (int)problem->op_b);
+    if (problem->layer_memory_bytes < 0)
+        return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                             "layer_memory_bytes is %lld; pass a number >= 0",
+                             (long long)problem->layer_memory_bytes);
     status = check_sizes(problem, form);
     if (!status)
         status = check_types(problem);
@@ -89,40 +98,41 @@ tg_status tgi_dist_find_form(const tg_dist_grid *grid, const tg_dist_problem *pr
         fit_layout(grid, problem->a, problem->op_a, problem->d, 1, form->k, &form->a);
     form->converts_b =
         fit_layout(grid, problem->b, problem->op_b, problem->d, 0, form->k, &form->b);
+    tgi_dist_choose_layers(grid, problem, form);
     return TG_STATUS_OK;
 }
 
 /* Adds the bytes that a rank sends and receives in a conversion of a matrix from one layout to
  * another. Elements that stay on the rank are not counted. */
 static void count_conversion(const tg_dist_grid *grid, const tg_dist_layout *from, tg_operation op,
-                             const tg_dist_layout *to, int grid_row, int grid_col,
-                             tg_dist_counts *counts)
+                             const tg_dist_layout *to, int rank, tg_dist_counts *counts)
 {
-    const int is_transposed = op == TG_OPERATION_TRANSPOSE;
-    const tgi_dist_axis rows = tgi_dist_rows(from, grid), cols = tgi_dist_cols(from, grid);
-    const tgi_dist_axis to_rows = tgi_dist_rows(to, grid), to_cols = tgi_dist_cols(to, grid);
-    const int64_t bytes = tg_get_type_bytes(from->type);
-    const int64_t held =
-        tgi_dist_count_local(&rows, grid_row) * tgi_dist_count_local(&cols, grid_col);
-    const int64_t got =
-        tgi_dist_count_local(&to_rows, grid_row) * tgi_dist_count_local(&to_cols, grid_col);
-    const int64_t kept = tgi_dist_list_shared(&rows, grid_row, is_transposed ? &to_cols : &to_rows,
-                                              is_transposed ? grid_col : grid_row, NULL) *
-                         tgi_dist_list_shared(&cols, grid_col, is_transposed ? &to_rows : &to_cols,
-                                              is_transposed ? grid_row : grid_col, NULL);
-    counts->bytes_sent += (held - kept) * bytes;
-    counts->bytes_received += (got - kept) * bytes;
+    const tgi_dist_side from_side = tgi_dist_describe_side(from, grid, 0);
+    const tgi_dist_side to_side = tgi_dist_describe_side(to, grid, op == TG_OPERATION_TRANSPOSE);
+    tgi_dist_count_move(&from_side, &to_side, tg_get_type_bytes(from->type), 1, rank, counts);
 }
 
-/* Adds what SUMMA sends and receives: each rank sends its part of an operand to the others of its
- * row (A) or column (B), and gets theirs. */
-static void count_panels(const tgi_dist_axis *lines, int line_part, const tgi_dist_axis *k_axis,
-                         int k_part, tg_type type, tg_dist_counts *counts)
+void tgi_dist_count_panels(const tgi_dist_axis *lines, int line_part, const tgi_dist_axis *k_axis,
+                           int k_part, tg_type type, tg_dist_counts *counts)
 {
     const int64_t line_bytes = tgi_dist_count_local(lines, line_part) * tg_get_type_bytes(type);
     const int64_t steps = tgi_dist_count_local(k_axis, k_part);
     counts->bytes_sent += line_bytes * steps * (k_axis->part_count - 1);
     counts->bytes_received += line_bytes * (k_axis->count - steps);
+}
+
+void tgi_dist_count_flat(const tg_dist_grid *grid, const tg_dist_problem *problem,
+                         const tgi_dist_form *form, int rank, tg_dist_counts *counts)
+{
+    const int row = rank / grid->col_count, col = rank % grid->col_count;
+    const tgi_dist_axis a_rows = tgi_dist_rows(&form->a, grid), a_k = tgi_dist_cols(&form->a, grid);
+    const tgi_dist_axis b_cols = tgi_dist_cols(&form->b, grid), b_k = tgi_dist_rows(&form->b, grid);
+    if (form->converts_a)
+        count_conversion(grid, problem->a, problem->op_a, &form->a, rank, counts);
+    if (form->converts_b)
+        count_conversion(grid, problem->b, problem->op_b, &form->b, rank, counts);
+    tgi_dist_count_panels(&a_rows, row, &a_k, col, form->a.type, counts);
+    tgi_dist_count_panels(&b_cols, col, &b_k, row, form->b.type, counts);
 }
 
 tg_status tg_dist_predict_counts(const tg_dist_grid *grid, const tg_dist_problem *problem,
@@ -143,13 +153,10 @@ tg_status tg_dist_predict_counts(const tg_dist_grid *grid, const tg_dist_problem
     counts->bytes_sent = counts->bytes_received = 0;
     if (problem->alpha == 0)
         return TG_STATUS_OK;
-    const tgi_dist_axis a_rows = tgi_dist_rows(&form.a, grid), a_k = tgi_dist_cols(&form.a, grid);
-    const tgi_dist_axis b_cols = tgi_dist_cols(&form.b, grid), b_k = tgi_dist_rows(&form.b, grid);
-    if (form.converts_a)
-        count_conversion(grid, problem->a, problem->op_a, &form.a, grid_row, grid_col, counts);
-    if (form.converts_b)
-        count_conversion(grid, problem->b, problem->op_b, &form.b, grid_row, grid_col, counts);
-    count_panels(&a_rows, grid_row, &a_k, grid_col, form.a.type, counts);
-    count_panels(&b_cols, grid_col, &b_k, grid_row, form.b.type, counts);
+    const int rank = grid_row * grid->col_count + grid_col;
+    if (form.layers.count > 1)
+        tgi_dist_count_layers(grid, problem, &form, rank, counts);
+    else
+        tgi_dist_count_flat(grid, problem, &form, rank, counts);
     return TG_STATUS_OK;
 }

@@ -1,17 +1,19 @@
 /* Products of matrices in the memory of GPUs. A rank gathers op(A) of its rows and op(B) of its
  * columns, whole along k, so that each element of D is formed by one product. They come in pieces,
  * and what has come is multiplied while the next piece is under way. */
+#include <math.h>
+
 #include "dist_wire.h"
 
-enum {
-    PIECE_COUNT = 4, /* an eighth of the lines, an eighth, a quarter, a half */
-    PIECE_LINES = 256
-};
+/* Pieces are a power of two smaller than all lines, the first two alike: 1/8, 1/8, 1/4, 1/2. They
+ * end at multiples of lines with which tiles are whole. */
+enum { PIECES_MAX = 4, PIECE_LINES = 256 };
 
 /* op(A) or op(B) as it is gathered. */
 typedef struct gathered {
     const tgi_dist_feed *feed;
-    int is_gathered;           /* 0: its steps of k are all here */
+    int is_gathered; /* 0: its steps of k are all here */
+    int64_t piece_count;
     int64_t place;             /* bytes from the beginning of each rank's buffer */
     int64_t pitch;             /* bytes from line to line, or from step to step */
     int first_rank, rank_step; /* the ranks that share my lines */
@@ -19,13 +21,13 @@ typedef struct gathered {
 } gathered;
 
 /* Returns the line before which the first `count` pieces end. */
-static int64_t find_piece_end(const gathered *operand, int count)
+static int64_t find_piece_end(const gathered *operand, int64_t count)
 {
     const int64_t lines = operand->feed->line_count;
-    const int64_t end = (lines >> (PIECE_COUNT - count)) / PIECE_LINES * PIECE_LINES;
+    const int64_t end = (lines >> (operand->piece_count - count)) / PIECE_LINES * PIECE_LINES;
     if (count == 0)
         return 0;
-    return operand->is_gathered && count < PIECE_COUNT ? end : lines;
+    return operand->is_gathered && count < operand->piece_count ? end : lines;
 }
 
 /* Returns the bytes that an operand of the rank with the most lines needs. */
@@ -53,6 +55,7 @@ static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_f
     const int is_a = feed == &work->a;
     gathered made = {.feed = feed,
                      .is_gathered = feed->k_axis.part_count > 1,
+                     .piece_count = work->piece_count,
                      .place = place,
                      .first_rank = is_a ? grid->my_row * grid->col_count : grid->my_col,
                      .rank_step = is_a ? 1 : grid->col_count};
@@ -70,7 +73,7 @@ static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_f
 }
 
 /* Puts piece `number` of my steps of k on its way to all ranks that share my lines. */
-static void send_piece(tgi_dist_product *work, const gathered *operand, int number)
+static void send_piece(tgi_dist_product *work, const gathered *operand, int64_t number)
 {
     const tgi_dist_feed *feed = operand->feed;
     const tgi_dist_axis *axis = &feed->k_axis;
@@ -80,8 +83,8 @@ static void send_piece(tgi_dist_product *work, const gathered *operand, int numb
     for (int i = 1; i <= axis->part_count; i++) {
         const int part = (feed->part + i) % axis->part_count; /* my own part is last */
         const int rank = operand->first_rank + part * operand->rank_step;
-        for (int64_t local = 0, k = 0; k < axis->count; k += axis->block) {
-            const int64_t rest = axis->count - k, width = rest < axis->block ? rest : axis->block;
+        for (int64_t local = 0, k = 0, width; k < axis->count; k += width) {
+            width = tgi_dist_find_rest(axis, k);
             if (tgi_dist_find_part(axis, k) != feed->part)
                 continue;
             const int64_t from = line * feed->line_stride + local * feed->k_stride;
@@ -108,7 +111,7 @@ static void send_piece(tgi_dist_product *work, const gathered *operand, int numb
 }
 
 /* Makes the default stream wait for a piece of all ranks that share my lines. */
-static void await_piece(tgi_dist_product *work, const gathered *operand, int number)
+static void await_piece(tgi_dist_product *work, const gathered *operand, int64_t number)
 {
     const tgi_dist_feed *feed = operand->feed;
     const int64_t line_count =
@@ -133,29 +136,85 @@ static void *find_element(const tg_matrix *matrix, int64_t row, int64_t col)
            (row * matrix->row_stride + col * matrix->col_stride) * tg_get_type_bytes(matrix->type);
 }
 
-static tg_status multiply_part(const tgi_dist_product *work, const tg_problem *whole,
-                               const part_of_d *part)
+/* Returns the problem of a part of D. */
+static tg_problem take_part(const tg_problem *whole, const part_of_d *part)
 {
     tg_problem problem = *whole;
-    if (part->row == part->row_end || part->col == part->col_end)
-        return TG_STATUS_OK;
     problem.a.data = find_element(&whole->a, part->row, 0);
     problem.b.data = find_element(&whole->b, 0, part->col);
     problem.c.data = find_element(&whole->c, part->row, part->col);
     problem.d.data = find_element(&whole->d, part->row, part->col);
     problem.a.row_count = problem.c.row_count = problem.d.row_count = part->row_end - part->row;
     problem.b.col_count = problem.c.col_count = problem.d.col_count = part->col_end - part->col;
-    return tgi_dist_take_detail(tg_multiply_on_stream(work->context, &problem, NULL));
+    return problem;
 }
 
-/* Multiplies what piece `number` of both operands makes possible. */
+/* Multiplies what piece `number` of both operands makes possible, or adds its predicted seconds. */
 static tg_status multiply_pieces(const tgi_dist_product *work, const tg_problem *whole,
-                                 const gathered *a, const gathered *b, int number)
+                                 const gathered *a, const gathered *b, int64_t number,
+                                 double *seconds)
 {
     const int64_t row = find_piece_end(a, number), row_end = find_piece_end(a, number + 1);
     const int64_t col = find_piece_end(b, number), col_end = find_piece_end(b, number + 1);
-    const tg_status status = multiply_part(work, whole, &(part_of_d){row, row_end, 0, col_end});
-    return status ? status : multiply_part(work, whole, &(part_of_d){0, row, col, col_end});
+    const part_of_d parts[] = {{row, row_end, 0, col_end}, {0, row, col, col_end}};
+    tg_status status = TG_STATUS_OK;
+    for (int i = 0; i < 2 && !status; i++) {
+        const tg_problem problem = take_part(whole, &parts[i]);
+        if (problem.d.row_count == 0 || problem.d.col_count == 0)
+            continue;
+        status = seconds
+                     ? tgi_dist_predict(work->grid, work->context, &problem, seconds)
+                     : tgi_dist_take_detail(tg_multiply_on_stream(work->context, &problem, NULL));
+    }
+    return status;
+}
+
+static tg_problem describe_whole(const tgi_dist_product *work, const gathered *a, const gathered *b,
+                                 const void *c, void *d)
+{
+    tg_problem whole = tg_make_problem(a->view, b->view, tgi_dist_view_d(work, d));
+    whole.c = tgi_dist_view_d(work, c);
+    whole.alpha = work->problem->alpha;
+    whole.beta = work->problem->beta;
+    return whole;
+}
+
+/* Adds up the bytes that come with the first `count` pieces. */
+static int64_t count_bytes(const gathered *operand, int64_t count)
+{
+    const tgi_dist_axis *k = &operand->feed->k_axis;
+    const int64_t steps = k->count - tgi_dist_count_local(k, operand->feed->part);
+    return operand->is_gathered
+               ? find_piece_end(operand, count) * steps * tg_get_type_bytes(operand->feed->type)
+               : 0;
+}
+
+tg_status tgi_dist_choose_pieces(tgi_dist_product *work)
+{
+    static const char place[1] __attribute__((aligned(256))); /* stands for all operands */
+    double shortest_s = INFINITY;
+    int64_t chosen = 1;
+    tg_status status = TG_STATUS_OK;
+    for (int64_t count = 1; count <= PIECES_MAX && !status; count++) {
+        work->piece_count = count;
+        gathered a = describe_gathered(work, &work->a, 0);
+        gathered b = describe_gathered(work, &work->b, 0);
+        a.view.data = b.view.data = (void *)(uintptr_t)place;
+        const tg_problem whole = describe_whole(work, &a, &b, place, a.view.data);
+        double end_s = 0;
+        for (int64_t number = 0; number < count && !status; number++) {
+            const int64_t bytes = count_bytes(&a, number + 1) + count_bytes(&b, number + 1);
+            const double here_s = bytes ? tgi_dist_predict_link(work->grid, bytes) : 0;
+            end_s = here_s > end_s ? here_s : end_s;
+            status = multiply_pieces(work, &whole, &a, &b, number, &end_s);
+        }
+        if (end_s < shortest_s) {
+            shortest_s = end_s;
+            chosen = count;
+        }
+    }
+    work->piece_count = chosen;
+    return status;
 }
 
 tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d)
@@ -172,7 +231,8 @@ tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d)
     if (status)
         return status;
     gathered *operands[2] = {&a, &b};
-    for (int number = 0; number < PIECE_COUNT; number++)
+    tgi_dist_follow(grid->wire, NULL);
+    for (int64_t number = 0; number < work->piece_count; number++)
         for (int i = 0; i < 2; i++)
             if (operands[i]->is_gathered)
                 send_piece(work, operands[i], number);
@@ -180,16 +240,13 @@ tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d)
         if (operands[i]->is_gathered)
             operands[i]->view.data =
                 (void *)(uintptr_t)(grid->wire->buffers[grid->rank] + (uint64_t)operands[i]->place);
-    tg_problem whole = tg_make_problem(a.view, b.view, tgi_dist_view_d(work, d));
-    whole.c = tgi_dist_view_d(work, c);
-    whole.alpha = work->problem->alpha;
-    whole.beta = work->problem->beta;
-    for (int number = 0; number < PIECE_COUNT; number++) {
+    const tg_problem whole = describe_whole(work, &a, &b, c, d);
+    for (int64_t number = 0; number < work->piece_count; number++) {
         for (int i = 0; i < 2; i++)
             if (operands[i]->is_gathered)
                 await_piece(work, operands[i], number);
         if (!status && !grid->wire->status)
-            status = multiply_pieces(work, &whole, &a, &b, number);
+            status = multiply_pieces(work, &whole, &a, &b, number, NULL);
     }
     return tgi_dist_leave_wire(grid, status, NULL, 1);
 }

@@ -37,37 +37,53 @@ tg_status tgi_dist_check_mpi(int error)
     return tgi_dist_fail(TG_STATUS_DEVICE_FAILURE, "MPI failed: %.400s", text);
 }
 
+/* Returns the status of a rank that has failed, on all ranks. The detail of the others names it. */
+static tg_status share_failure(const tg_dist_grid *grid, tg_status status, int rank)
+{
+    char text[DETAIL_BYTES];
+    memcpy(text, dist_detail, sizeof text);
+    const tg_status mpi =
+        tgi_dist_check_mpi(MPI_Bcast(text, sizeof text, MPI_CHAR, rank, grid->comm));
+    if (mpi)
+        return mpi;
+    if (rank == grid->rank)
+        return status;
+    return tgi_dist_fail(status, "rank %d failed: %.480s", rank, text);
+}
+
 tg_status tgi_dist_agree(const tg_dist_grid *grid, tg_status status)
 {
     int mine[2] = {(int)status, grid->rank}, worst[2];
-    tg_status mpi =
+    const tg_status mpi =
         tgi_dist_check_mpi(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, grid->comm));
     if (mpi || worst[0] == TG_STATUS_OK)
         return mpi;
-    char text[DETAIL_BYTES];
-    memcpy(text, dist_detail, sizeof text);
-    mpi = tgi_dist_check_mpi(MPI_Bcast(text, sizeof text, MPI_CHAR, worst[1], grid->comm));
-    if (mpi)
-        return mpi;
-    if (worst[1] == grid->rank)
-        return (tg_status)worst[0];
-    return tgi_dist_fail((tg_status)worst[0], "rank %d failed: %.480s", worst[1], text);
+    return share_failure(grid, (tg_status)worst[0], worst[1]);
 }
 
-tg_status tgi_dist_agree_values(const tg_dist_grid *grid, const tgi_dist_value *values, int count)
+tg_status tgi_dist_agree_values(const tg_dist_grid *grid, tg_status status,
+                                const tgi_dist_value *values, int count, int64_t *choice)
 {
-    int64_t mine[2 * VALUES_MAX] = {0}, largest[2 * VALUES_MAX];
-    for (int i = 0; i < count; i++) {
-        mine[2 * i] = values[i].value;
-        mine[2 * i + 1] = ~values[i].value; /* its largest is the complement of the least value */
+    int64_t mine[2 * VALUES_MAX + 2] = {0}, largest[2 * VALUES_MAX + 2];
+    /* The worst status comes with the first rank that has it. */
+    mine[0] = (int64_t)status << 32 | (INT32_MAX - grid->rank);
+    mine[1] = choice ? *choice : 0;
+    for (int i = 0; i < count && !status; i++) {
+        mine[2 * i + 2] = values[i].value;
+        mine[2 * i + 3] = ~values[i].value; /* its largest is the complement of the least value */
     }
-    tg_status status = tgi_dist_check_mpi(
-        MPI_Allreduce(mine, largest, 2 * count, MPI_INT64_T, MPI_MAX, grid->comm));
+    status = tgi_dist_check_mpi(
+        MPI_Allreduce(mine, largest, 2 * count + 2, MPI_INT64_T, MPI_MAX, grid->comm));
+    if (!status && largest[0] >> 32)
+        return share_failure(grid, (tg_status)(largest[0] >> 32),
+                             INT32_MAX - (int)(largest[0] & INT32_MAX));
     for (int i = 0; i < count && !status; i++)
-        if (largest[2 * i] != ~largest[2 * i + 1])
+        if (largest[2 * i + 2] != ~largest[2 * i + 3])
             status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
                                    "%s is not the same on all ranks; pass one value on all of them",
                                    values[i].name);
+    if (choice)
+        *choice = largest[1];
     return status;
 }
 
@@ -108,13 +124,15 @@ tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_di
     tg_dist_grid *made = calloc(1, sizeof *made);
     tgi_dist_wire *wire = calloc(1, sizeof *wire);
     int64_t *values = calloc((size_t)rank_count, TGI_DIST_RANK_VALUES * sizeof *values);
-    int mine[3] = {made && wire && values && row_count >= 1 && col_count >= 1 &&
+    tgi_dist_predictions *predictions = calloc(1, sizeof *predictions);
+    const int has_memory = made && wire && values && predictions;
+    int mine[3] = {has_memory && row_count >= 1 && col_count >= 1 &&
                        (int64_t)row_count * col_count == rank_count,
                    row_count == INT32_MIN ? 0 : row_count, 0};
     mine[2] = -mine[1];
     int least[3];
     tg_status status = tgi_dist_check_mpi(MPI_Allreduce(mine, least, 3, MPI_INT, MPI_MIN, comm));
-    if (!status && (!made || !wire || !values))
+    if (!status && !has_memory)
         status = tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY, "%zu bytes for a grid are not there",
                                sizeof *made + sizeof *wire);
     else if (!status && (!least[0] || least[1] != -least[2]))
@@ -129,7 +147,8 @@ tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_di
                                .row_count = row_count,
                                .col_count = col_count,
                                .wire = wire,
-                               .values = values};
+                               .values = values,
+                               .predictions = predictions};
         status = split_grid(made, comm);
         if (status)
             tg_dist_destroy_grid(made);
@@ -139,6 +158,7 @@ tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_di
         free(made);
         free(wire);
         free(values);
+        free(predictions);
     }
     return status;
 }
@@ -151,6 +171,7 @@ void tg_dist_destroy_grid(tg_dist_grid *grid)
         tgi_dist_close_wire(grid->wire);
     free(grid->wire);
     free(grid->values);
+    free(grid->predictions);
     MPI_Comm *comms[] = {&grid->row, &grid->col, &grid->comm};
     for (int i = 0; i < 3; i++)
         if (*comms[i] != MPI_COMM_NULL)

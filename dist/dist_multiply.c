@@ -31,6 +31,11 @@ static tg_status check_arguments(tgi_dist_product *work, const void *const point
         status = tgi_dist_find_form(grid, problem, &work->form);
     if (!status && counts)
         status = tgi_dist_check_struct(counts, sizeof *counts, "counts");
+    if (!status && problem->layer_memory_bytes && tgi_dist_is_on_gpu(work))
+        status = tgi_dist_fail(TG_STATUS_UNSUPPORTED,
+                               "layer_memory_bytes is %lld, and GPUs do not multiply in layers; "
+                               "pass 0",
+                               (long long)problem->layer_memory_bytes);
     if (status)
         return status;
     const tg_dist_layout *layouts[4] = {problem->a, problem->b, problem->d, problem->d};
@@ -42,23 +47,41 @@ static tg_status check_arguments(tgi_dist_product *work, const void *const point
     return TG_STATUS_OK;
 }
 
-static tg_status agree_problem(const tgi_dist_product *work)
+/* Describes this rank's part of a product that has passed the checks. */
+static tg_status prepare(tgi_dist_product *work, const void *a, const void *b)
 {
+    const tgi_dist_axis rows = tgi_dist_rows(work->problem->d, work->grid);
+    const tgi_dist_axis cols = tgi_dist_cols(work->problem->d, work->grid);
+    work->rows = tgi_dist_count_local(&rows, work->grid->my_row);
+    work->cols = tgi_dist_count_local(&cols, work->grid->my_col);
+    tgi_dist_describe_feeds(work, a, b);
+    if (!tgi_dist_is_on_gpu(work) || work->problem->alpha == 0 || work->form.k == 0)
+        return TG_STATUS_OK;
+    return tgi_dist_choose_pieces(work);
+}
+
+/* Agrees on the problem, on the status of all ranks, and on what their GPUs gather at once. */
+static tg_status agree_problem(tgi_dist_product *work, tg_status status)
+{
+    enum { VALUE_COUNT = 3 * TGI_DIST_LAYOUT_VALUES + 6 };
     const tg_dist_problem *problem = work->problem;
-    tgi_dist_value values[3 * TGI_DIST_LAYOUT_VALUES + 5];
-    int64_t alpha_bits, beta_bits;
-    memcpy(&alpha_bits, &problem->alpha, sizeof alpha_bits);
-    memcpy(&beta_bits, &problem->beta, sizeof beta_bits);
-    tgi_dist_list_values(problem->a, values);
-    tgi_dist_list_values(problem->b, values + TGI_DIST_LAYOUT_VALUES);
-    tgi_dist_list_values(problem->d, values + 2 * TGI_DIST_LAYOUT_VALUES);
-    tgi_dist_value *rest = values + 3 * TGI_DIST_LAYOUT_VALUES;
-    rest[0] = (tgi_dist_value){"op_a", problem->op_a};
-    rest[1] = (tgi_dist_value){"op_b", problem->op_b};
-    rest[2] = (tgi_dist_value){"alpha", alpha_bits};
-    rest[3] = (tgi_dist_value){"beta", beta_bits};
-    rest[4] = (tgi_dist_value){"the kind of the context's device", tgi_dist_is_on_gpu(work)};
-    return tgi_dist_agree_values(work->grid, values, 3 * TGI_DIST_LAYOUT_VALUES + 5);
+    tgi_dist_value values[VALUE_COUNT];
+    if (!status) {
+        int64_t alpha_bits, beta_bits;
+        memcpy(&alpha_bits, &problem->alpha, sizeof alpha_bits);
+        memcpy(&beta_bits, &problem->beta, sizeof beta_bits);
+        tgi_dist_list_values(problem->a, values);
+        tgi_dist_list_values(problem->b, values + TGI_DIST_LAYOUT_VALUES);
+        tgi_dist_list_values(problem->d, values + 2 * TGI_DIST_LAYOUT_VALUES);
+        tgi_dist_value *rest = values + 3 * TGI_DIST_LAYOUT_VALUES;
+        rest[0] = (tgi_dist_value){"op_a", problem->op_a};
+        rest[1] = (tgi_dist_value){"op_b", problem->op_b};
+        rest[2] = (tgi_dist_value){"alpha", alpha_bits};
+        rest[3] = (tgi_dist_value){"beta", beta_bits};
+        rest[5] = (tgi_dist_value){"layer_memory_bytes", problem->layer_memory_bytes};
+        rest[4] = (tgi_dist_value){"the kind of the context's device", tgi_dist_is_on_gpu(work)};
+    }
+    return tgi_dist_agree_values(work->grid, status, values, VALUE_COUNT, &work->piece_count);
 }
 
 tg_matrix tgi_dist_view_d(const tgi_dist_product *work, const void *data)
@@ -87,6 +110,8 @@ static tg_status scale_alone(tgi_dist_product *work, const void *c, void *d)
 static tg_status run_product(tgi_dist_product *work, const void *a, const void *b, const void *c,
                              void *d)
 {
+    if (work->form.layers.count > 1)
+        return tgi_dist_run_layers(work, a, b, c, d);
     const tg_status status = tgi_dist_fit_operands(work, a, b);
     if (status)
         return status;
@@ -102,15 +127,17 @@ tg_status tg_dist_multiply(const tg_dist_grid *grid, tg_context *context,
     const void *const pointers[4] = {a, b, c, d};
     if (!grid)
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "grid is NULL; pass one");
-    tg_status status = tgi_dist_agree(grid, check_arguments(&work, pointers, counts));
-    if (!status)
-        status = agree_problem(&work);
+    tg_status status = check_arguments(&work, pointers, counts);
+    if (!status) {
+        a = tgi_dist_find_origin(problem->a, grid, a);
+        b = tgi_dist_find_origin(problem->b, grid, b);
+        c = tgi_dist_find_origin(problem->d, grid, c);
+        d = tgi_dist_find_origin(problem->d, grid, d);
+        status = prepare(&work, a, b);
+    }
+    status = agree_problem(&work, status);
     if (status)
         return status;
-    const tgi_dist_axis rows = tgi_dist_rows(problem->d, grid);
-    const tgi_dist_axis cols = tgi_dist_cols(problem->d, grid);
-    work.rows = tgi_dist_count_local(&rows, grid->my_row);
-    work.cols = tgi_dist_count_local(&cols, grid->my_col);
     if (problem->alpha == 0 || work.form.k == 0)
         status = tgi_dist_agree(grid, scale_alone(&work, c, d));
     else

@@ -3,12 +3,13 @@
 #include "dist_tensor.h"
 
 /* Checks what the sum over the ranks allows, and that D's lines can be sent. */
-static tg_status check_scatter(const tg_problem *problem, tgi_tensor_shape *mine)
+static tg_status check_d(const tg_problem *problem, tgi_tensor_shape *mine)
 {
     const tg_matrix *d = &problem->d;
     mine->rows = d->row_count;
     mine->width = d->col_count;
     mine->type = d->type;
+    mine->whole_rows = problem->a.row_count;
     mine->is_along = 1;
     if (problem->beta != 0 || problem->bias != TG_BIAS_NONE ||
         problem->activation != TG_ACTIVATION_NONE)
@@ -27,8 +28,7 @@ static tg_status check_scatter(const tg_problem *problem, tgi_tensor_shape *mine
         return tgi_dist_fail(TG_STATUS_UNSUPPORTED,
                              "d has strides %lld and %lld; pass one whose rows are contiguous",
                              (long long)d->row_stride, (long long)d->col_stride);
-    const tg_status status = tgi_tensor_check_data(d, "d");
-    return status || problem->alpha == 0 ? status : tgi_tensor_check_data(&problem->a, "a");
+    return TG_STATUS_OK;
 }
 
 /* Rows of a rank from this number on go in two chunks. One is sent while the other is formed. */
@@ -122,8 +122,8 @@ static tg_status predict_chunks(const tgi_tensor_work *work, int64_t row_count, 
  * faster than one of each rank's rows, which adds them itself. The ranks are taken to be alike. */
 static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
 {
-    /* Estimates of a sum of two runs. */
-    static const double memory_bytes_per_s = 2e12, element_s = 1e-11, launch_s = 5e-6;
+    /* Estimates of a sum of two runs, of which one may lie in another GPU's memory. */
+    static const double memory_bytes_per_s = 2e12, launch_s = 5e-6;
     const int64_t all = work->problem.a.row_count, rows = all / work->rank_count;
     const int64_t bytes =
         rows * work->problem.d.col_count * tg_get_type_bytes(work->problem.d.type);
@@ -132,10 +132,10 @@ static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
     tg_status status = tgi_tensor_predict(work, all, &whole_s);
     if (!status)
         status = predict_chunks(work, rows, &chunks_s);
-    whole_s += tgi_tensor_predict_link(bytes * (work->rank_count - 1)) +
-               (work->rank_count - 1) * (launch_s + 3 * (double)bytes / memory_bytes_per_s +
-                                         element_s * (double)(rows * work->problem.d.col_count));
-    *is_whole = whole_s < chunks_s * work->rank_count + tgi_tensor_predict_link(chunk_bytes);
+    whole_s += tgi_dist_predict_link(work->grid, bytes * (work->rank_count - 1)) +
+               (work->rank_count - 1) * (launch_s + 3 * (double)bytes / memory_bytes_per_s);
+    *is_whole =
+        whole_s < chunks_s * work->rank_count + tgi_dist_predict_link(work->grid, chunk_bytes);
     return status;
 }
 
@@ -166,8 +166,35 @@ static tg_status add(const tgi_tensor_work *work, const void *x, const void *y, 
     return tgi_dist_take_detail(tg_multiply_on_stream(work->context, &problem, work->stream));
 }
 
-/* Multiplies all rows at once and sends the other ranks theirs. */
-static tg_status send_whole(tgi_tensor_work *work, const scatter_places *places)
+/* Returns where this rank reads its rows of what another rank has formed. They are sent to this
+ * rank's buffer, or read where they are if is_reached. */
+static char *find_formed(const tgi_tensor_work *work, const scatter_places *places, int from,
+                         int is_reached)
+{
+    const tgi_tensor_shape *mine = &work->shapes[work->grid->rank];
+    if (is_reached)
+        return tgi_dist_reach(work->grid->wire, from) + places->leaving +
+               mine->first * places->line_bytes;
+    return tgi_tensor_find_buffer(work, places->arrived + from * mine->rows * places->line_bytes);
+}
+
+/* Sends a rank its rows of the product. */
+static void send_rows(tgi_tensor_work *work, const scatter_places *places, int to)
+{
+    const tgi_tensor_shape *other = &work->shapes[to];
+    const tgi_dist_piece piece = {
+        .from = tgi_tensor_find_buffer(work, places->leaving + other->first * places->line_bytes),
+        .from_pitch = places->line_bytes,
+        .to = places->arrived + work->grid->rank * other->rows * places->line_bytes,
+        .to_pitch = places->line_bytes,
+        .line_bytes = places->line_bytes,
+        .line_count = other->rows};
+    tgi_dist_put(work->grid->wire, to, &piece);
+    tgi_dist_post(work->grid->wire, to);
+}
+
+/* Multiplies all rows at once, and hands the other ranks theirs. */
+static tg_status form_whole(tgi_tensor_work *work, const scatter_places *places, int is_reached)
 {
     tgi_dist_wire *wire = work->grid->wire;
     tg_problem whole = work->problem;
@@ -177,49 +204,42 @@ static tg_status send_whole(tgi_tensor_work *work, const scatter_places *places)
     tg_status status = TG_STATUS_OK;
     if (work->row_count)
         status = tgi_dist_take_detail(tg_multiply_on_stream(work->context, &whole, work->stream));
-    tgi_dist_follow(wire, work->stream);
+    if (!is_reached)
+        tgi_dist_follow(wire, work->stream);
     for (int i = 1; i < work->rank_count && !status; i++) {
         const int to = (work->grid->rank + i) % work->rank_count;
-        const tgi_tensor_shape *other = &work->shapes[to];
-        const tgi_dist_piece piece = {
-            .from =
-                tgi_tensor_find_buffer(work, places->leaving + other->first * places->line_bytes),
-            .from_pitch = places->line_bytes,
-            .to = places->arrived + work->grid->rank * other->rows * places->line_bytes,
-            .to_pitch = places->line_bytes,
-            .line_bytes = places->line_bytes,
-            .line_count = other->rows};
-        tgi_dist_put(wire, to, &piece);
-        tgi_dist_post(wire, to);
-        work->counts.bytes_sent += other->rows * places->line_bytes;
+        if (is_reached)
+            tgi_dist_show(wire, to, work->stream);
+        else
+            send_rows(work, places, to);
+        work->counts.bytes_sent += work->shapes[to].rows * places->line_bytes;
     }
     return status;
 }
 
-/* Adds what the other ranks have sent, in their order from the next one on, and this rank's own
+/* Adds what the other ranks have formed, in their order from the next one on, and this rank's own
  * rows last. */
-static tg_status add_arrived(tgi_tensor_work *work, const scatter_places *places)
+static tg_status add_formed(tgi_tensor_work *work, const scatter_places *places, int is_reached)
 {
     const tgi_tensor_shape *mine = &work->shapes[work->grid->rank];
     const tg_matrix *d = &work->problem.d;
+    const int next = (work->grid->rank + 1) % work->rank_count;
     char *own = tgi_tensor_find_buffer(work, places->leaving + mine->first * places->line_bytes);
-    char *sum = NULL;
+    char *sum = find_formed(work, places, next, 0), *first = NULL;
     tg_status status = TG_STATUS_OK;
     for (int i = 1; i < work->rank_count && !status; i++) {
         const int from = (work->grid->rank + i) % work->rank_count;
-        char *arrived =
-            tgi_tensor_find_buffer(work, places->arrived + from * mine->rows * places->line_bytes);
+        char *formed = find_formed(work, places, from, is_reached);
         tgi_dist_await(work->grid->wire, from, work->stream);
-        if (sum && !work->grid->wire->status)
-            status = add(work, sum, arrived, sum);
-        else
-            sum = arrived;
+        if (first && !work->grid->wire->status)
+            status = add(work, first, formed, sum);
+        first = first ? sum : formed;
         work->counts.bytes_received += mine->rows * places->line_bytes;
     }
     const int is_contiguous = d->row_stride == d->col_count;
-    void *target = is_contiguous ? d->data : sum; /* C may be D, the bias may not */
+    /* C may be D, the bias may not. */
     if (!status && !work->grid->wire->status)
-        status = add(work, sum, own, target);
+        status = add(work, first, own, is_contiguous ? d->data : sum);
     if (!is_contiguous) {
         const tgi_dist_piece piece = {.from = sum,
                                       .from_pitch = places->line_bytes,
@@ -235,21 +255,16 @@ static tg_status run_scatter(tgi_tensor_work *work)
 {
     const scatter_places places = find_places(work);
     const int is_whole = work->rank_count > 1 && work->shapes[0].is_whole;
-    tg_status status = TG_STATUS_OK;
-    if (work->problem.a.row_count != work->row_count)
-        status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "op(a) has %lld rows, and the d of all ranks %lld; pass as many",
-                               (long long)work->problem.a.row_count, (long long)work->row_count);
-    if (!status && !is_whole)
-        status = plan_chunks(work);
+    tg_status status = is_whole ? TG_STATUS_OK : plan_chunks(work);
     const tg_status entered =
         tgi_dist_enter_wire(work->grid, &work->device, places.end, work->stream);
     if (entered)
         return entered;
+    const int is_reached = !work->grid->wire->links;
     if (!status && is_whole)
-        status = send_whole(work, &places);
+        status = form_whole(work, &places, is_reached);
     if (!status && is_whole)
-        status = add_arrived(work, &places);
+        status = add_formed(work, &places, is_reached);
     for (int step = 0; step < work->rank_count && !is_whole; step++)
         for (int chunk = 0; chunk < CHUNK_COUNT && !status; chunk++)
             status = run_chunk(work, &places, step, chunk);
@@ -257,9 +272,9 @@ static tg_status run_scatter(tgi_tensor_work *work)
 }
 
 /* Checks the problem, and tells the others which way this rank prefers. */
-static tg_status prepare_scatter(const tgi_tensor_work *work, tgi_tensor_shape *mine)
+static tg_status check_scatter(const tgi_tensor_work *work, tgi_tensor_shape *mine)
 {
-    const tg_status status = check_scatter(&work->problem, mine);
+    const tg_status status = check_d(&work->problem, mine);
     return status ? status : choose_scatter(work, &mine->is_whole);
 }
 
@@ -267,5 +282,6 @@ tg_status tg_dist_multiply_reduce_scatter(const tg_dist_grid *grid, tg_context *
                                           const tg_problem *problem, void *stream,
                                           tg_dist_counts *counts)
 {
-    return tgi_tensor_call(grid, context, problem, stream, counts, prepare_scatter, run_scatter);
+    static const tgi_tensor_kind kind = {"d", "op(a)", check_scatter, run_scatter};
+    return tgi_tensor_call(grid, context, problem, stream, counts, &kind);
 }

@@ -1,6 +1,5 @@
 #include <stdlib.h>
 
-#include "core/dtype.h"
 #include "dist.h"
 
 enum {
@@ -15,7 +14,7 @@ static int64_t find_panel_end(const tgi_dist_product *work, int64_t k)
     int64_t width = work->form.k - k;
     const tgi_dist_axis *axes[2] = {&work->a.k_axis, &work->b.k_axis};
     for (int i = 0; i < 2; i++) {
-        const int64_t rest = axes[i]->block - k % axes[i]->block;
+        const int64_t rest = tgi_dist_find_rest(axes[i], k);
         if (axes[i]->part_count > 1 && rest < width)
             width = rest;
     }
@@ -104,53 +103,6 @@ static tg_status multiply_panels(tgi_dist_product *work, const void *c, void *d,
     return status;
 }
 
-static float read_number(tg_type type, const void *data, int64_t i)
-{
-    switch (type) {
-    case TG_TYPE_BF16:
-        return tgi_fp32_from_bf16(((const uint16_t *)data)[i]);
-    case TG_TYPE_FP16:
-        return tgi_fp32_from_fp16(((const uint16_t *)data)[i]);
-    case TG_TYPE_FP8_E4M3:
-        return tgi_fp32_from_e4m3(((const uint8_t *)data)[i]);
-    default:
-        return tgi_fp32_from_e5m2(((const uint8_t *)data)[i]);
-    }
-}
-
-static void write_number(tg_type type, void *data, int64_t i, float value)
-{
-    switch (type) {
-    case TG_TYPE_BF16:
-        ((uint16_t *)data)[i] = tgi_bf16_from_fp32(value);
-        break;
-    case TG_TYPE_FP16:
-        ((uint16_t *)data)[i] = tgi_fp16_from_fp32(value);
-        break;
-    case TG_TYPE_FP8_E4M3:
-        ((uint8_t *)data)[i] = tgi_e4m3_from_fp32(value);
-        break;
-    default:
-        ((uint8_t *)data)[i] = tgi_e5m2_from_fp32(value);
-    }
-}
-
-/* D = sums + beta C, rounded to D's type. */
-static void round_sums(const tgi_dist_product *work, const void *c, void *d)
-{
-    const tg_matrix view = tgi_dist_view_d(work, d);
-    const float beta = (float)work->problem->beta;
-    for (int64_t j = 0; j < work->cols; j++) {
-        for (int64_t i = 0; i < work->rows; i++) {
-            const int64_t place = i * view.row_stride + j * view.col_stride;
-            float value = work->sums[j * work->rows + i];
-            if (beta != 0)
-                value += beta * read_number(view.type, c, place);
-            write_number(view.type, d, place, value);
-        }
-    }
-}
-
 /* Opens both feeds and allocates the sums of a narrow D. */
 static tg_status prepare_panels(tgi_dist_product *work)
 {
@@ -177,7 +129,7 @@ tg_status tgi_dist_run_summa(tgi_dist_product *work, const void *c, void *d)
     if (!status)
         status = tgi_dist_agree(work->grid, failed);
     if (!status && work->sums)
-        round_sums(work, c, d);
+        tgi_dist_round_sums(work, work->sums, c, d);
     tgi_dist_close_feed(&work->a);
     tgi_dist_close_feed(&work->b);
     free(work->sums);

@@ -1,5 +1,7 @@
 #include "dist_tensor.h"
 
+#include "core/overlap.h"
+
 static tg_matrix find_op_a(const tg_problem *problem)
 {
     tg_matrix a = problem->a;
@@ -54,11 +56,86 @@ tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name)
                          (long long)matrix->row_count, (long long)matrix->col_count);
 }
 
+/* Returns INVALID_ARGUMENT if a vector or a matrix that will be read has no data. */
+static tg_status check_pointers(const tg_problem *problem)
+{
+    const int is_read = problem->alpha != 0 && problem->a.col_count > 0;
+    const struct {
+        const char *name;
+        int is_used;
+        const void *data;
+    } vectors[] = {{"bias_data", problem->bias != TG_BIAS_NONE, problem->bias_data},
+                   {"a_scale_data", problem->a_scale != TG_SCALE_NONE, problem->a_scale_data},
+                   {"b_scale_data", problem->b_scale != TG_SCALE_NONE, problem->b_scale_data},
+                   {"d_scale_data", problem->d_scale != TG_SCALE_NONE, problem->d_scale_data}};
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)
+        if (vectors[i].is_used && !vectors[i].data)
+            return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "%s is NULL; pass this rank's values",
+                                 vectors[i].name);
+    tg_status status = tgi_tensor_check_data(&problem->d, "d");
+    if (!status && is_read)
+        status = tgi_tensor_check_data(&problem->a, "a");
+    if (!status && is_read)
+        status = tgi_tensor_check_data(&problem->b, "b");
+    if (!status && problem->beta != 0)
+        status = tgi_tensor_check_data(&problem->c, "c");
+    return status;
+}
+
+static tgi_span find_span(const tg_matrix *matrix)
+{
+    const int64_t counts[] = {matrix->row_count, matrix->col_count};
+    const int64_t strides[] = {matrix->row_stride, matrix->col_stride};
+    return tgi_overlap_measure(2, counts, strides, tg_get_type_bytes(matrix->type));
+}
+
+/* Returns OVERLAP if D shares memory with A or B: parts of D are written before all of them is
+ * read. */
+static tg_status check_overlap(const tg_problem *problem)
+{
+    const tg_matrix *d = &problem->d, *inputs[] = {&problem->a, &problem->b};
+    if (d->row_count == 0 || d->col_count == 0 || problem->alpha == 0)
+        return TG_STATUS_OK;
+    const tgi_span span = find_span(d);
+    for (int i = 0; i < 2; i++) {
+        if (inputs[i]->row_count == 0 || inputs[i]->col_count == 0)
+            continue;
+        const tgi_span other = find_span(inputs[i]);
+        if (tgi_overlap_may_share(d->data, &span, inputs[i]->data, &other))
+            return tgi_dist_fail(TG_STATUS_OVERLAP, "d shares memory with %c; pass another d",
+                                 "ab"[i]);
+    }
+    return TG_STATUS_OK;
+}
+
 _Static_assert(sizeof(tgi_tensor_shape) == TGI_DIST_RANK_VALUES * sizeof(int64_t),
                "a grid has room for the shapes of its ranks");
 
+/* Returns INVALID_ARGUMENT if the shapes of the ranks do not fit, which all ranks see. */
+static tg_status check_shapes(const tgi_tensor_work *work, const tgi_tensor_kind *kind)
+{
+    for (int i = 0; i < work->rank_count; i++) {
+        const tgi_tensor_shape *first = &work->shapes[0], *other = &work->shapes[i];
+        const char *differing = other->width != first->width ? "the width of what is sent"
+                                : other->type != first->type ? "the type of what is sent"
+                                                             : NULL;
+        if (differing)
+            return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                                 "%s is not the same on ranks 0 and %d; pass one value on all",
+                                 differing, i);
+        if (other->whole_rows != work->row_count)
+            return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
+                                 "%s has %lld rows on rank %d, and the %s of all ranks %lld; pass "
+                                 "as many",
+                                 kind->whole, (long long)other->whole_rows, i, kind->dealt,
+                                 (long long)work->row_count);
+    }
+    return TG_STATUS_OK;
+}
+
 /* Exchanges the shapes. Collective: returns OK on all ranks or on none. */
-static tg_status exchange_shapes(tgi_tensor_work *work, tgi_tensor_shape mine)
+static tg_status exchange_shapes(tgi_tensor_work *work, tgi_tensor_shape mine,
+                                 const tgi_tensor_kind *kind)
 {
     int is_along = 1, is_across = 1;
     tg_status status = tgi_dist_check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, work->shapes,
@@ -67,21 +144,15 @@ static tg_status exchange_shapes(tgi_tensor_work *work, tgi_tensor_shape mine)
         if (work->shapes[i].status)
             return tgi_dist_agree(work->grid, (tg_status)mine.status);
     for (int i = 0; i < work->rank_count && !status; i++) {
-        const tgi_tensor_shape *first = &work->shapes[0];
-        tgi_tensor_shape *other = &work->shapes[i];
-        const char *differing = other->width != first->width ? "the width of what is sent"
-                                : other->type != first->type ? "the type of what is sent"
-                                                             : NULL;
-        if (differing)
-            status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
-                                   "%s is not the same on ranks 0 and %d; pass one value on all",
-                                   differing, i);
-        other->first = work->row_count;
-        work->row_count += other->rows;
-        is_along &= other->is_along != 0;
-        is_across &= other->is_across != 0;
+        tgi_tensor_shape *shape = &work->shapes[i];
+        shape->first = work->row_count;
+        work->row_count += shape->rows;
+        is_along &= shape->is_along != 0;
+        is_across &= shape->is_across != 0;
     }
     work->is_along = is_along;
+    if (!status)
+        status = check_shapes(work, kind);
     if (!status && !is_along && !is_across)
         status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
                                "op(a) has contiguous rows on some ranks and contiguous columns on "
@@ -113,21 +184,11 @@ const void *tgi_tensor_find_row(const tg_matrix *matrix, int64_t row)
     return (const char *)matrix->data + row * matrix->row_stride * tg_get_type_bytes(matrix->type);
 }
 
-/* Adds the predicted seconds of a product of so many rows. Planning it takes what a launch needs,
- * before a stream waits for another rank. */
 tg_status tgi_tensor_predict(const tgi_tensor_work *work, int64_t row_count, double *seconds)
 {
     const tg_problem part =
         tgi_tensor_take_rows(&work->problem, work->problem.a.data, 0, row_count);
-    tg_plan *plan = NULL;
-    tg_plan_info info;
-    tg_status status = tg_create_plan(work->context, &part, NULL, &plan);
-    if (!status)
-        status = tg_get_plan_info(plan, &info, sizeof info);
-    tg_destroy_plan(plan);
-    if (!status)
-        *seconds += info.predicted_s;
-    return tgi_dist_take_detail(status);
+    return tgi_dist_predict(work->grid, work->context, &part, seconds);
 }
 
 tg_status tgi_tensor_multiply(const tgi_tensor_work *work, const tg_problem *problem)
@@ -142,15 +203,8 @@ char *tgi_tensor_find_buffer(const tgi_tensor_work *work, int64_t place)
     return (char *)(uintptr_t)(work->grid->wire->buffers[work->grid->rank] + (uint64_t)place);
 }
 
-double tgi_tensor_predict_link(int64_t bytes)
-{
-    static const double bytes_per_s = 3e11, latency_s = 1e-5;
-    return latency_s + (double)bytes / bytes_per_s;
-}
-
 tg_status tgi_tensor_call(const tg_dist_grid *grid, tg_context *context, const tg_problem *problem,
-                          void *stream, tg_dist_counts *counts, tgi_tensor_check *check,
-                          tgi_tensor_run *run)
+                          void *stream, tg_dist_counts *counts, const tgi_tensor_kind *kind)
 {
     if (!grid)
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "grid is NULL; pass one");
@@ -163,11 +217,15 @@ tg_status tgi_tensor_call(const tg_dist_grid *grid, tg_context *context, const t
     tgi_tensor_shape mine = {.rows = 0};
     tg_status status = read_problem(&work, problem, counts);
     if (!status)
-        status = check(&work, &mine);
-    mine.status = status;
-    status = exchange_shapes(&work, mine);
+        status = kind->check(&work, &mine);
     if (!status)
-        status = run(&work);
+        status = check_pointers(&work.problem);
+    if (!status)
+        status = check_overlap(&work.problem);
+    mine.status = status;
+    status = exchange_shapes(&work, mine, kind);
+    if (!status)
+        status = kind->run(&work);
     if (!status && counts) {
         counts->bytes_sent = work.counts.bytes_sent;
         counts->bytes_received = work.counts.bytes_received;

@@ -11,6 +11,7 @@ typedef struct tgi_tensor_shape {
     int64_t rows, width, type;
     int64_t is_along, is_across; /* lines to send can be rows; they can be columns */
     int64_t is_whole;            /* the rank prefers one product of all rows */
+    int64_t whole_rows;          /* rows of the matrix that is not dealt: those of all ranks */
     int64_t first;               /* the rank's first row; each rank finds it */
 } tgi_tensor_shape;
 
@@ -35,11 +36,17 @@ typedef tg_status tgi_tensor_check(const tgi_tensor_work *work, tgi_tensor_shape
 /* Puts the copies and the products of this rank into the stream. */
 typedef tg_status tgi_tensor_run(tgi_tensor_work *work);
 
-/* Makes a call of either kind of product. Collective: the ranks exchange their shapes, and run if
- * all of them passed their checks. Sets the caller's counts. */
+/* A kind of product. */
+typedef struct tgi_tensor_kind {
+    const char *dealt, *whole; /* name the matrix whose rows are dealt, and that with all rows */
+    tgi_tensor_check *check;
+    tgi_tensor_run *run;
+} tgi_tensor_kind;
+
+/* Makes a call. Collective: the ranks exchange their shapes, and run if all of them passed their
+ * checks. Sets the caller's counts. */
 tg_status tgi_tensor_call(const tg_dist_grid *grid, tg_context *context, const tg_problem *problem,
-                          void *stream, tg_dist_counts *counts, tgi_tensor_check *check,
-                          tgi_tensor_run *run);
+                          void *stream, tg_dist_counts *counts, const tgi_tensor_kind *kind);
 
 /* Returns INVALID_ARGUMENT if a matrix that has elements has no data. */
 tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name);
@@ -50,8 +57,7 @@ tg_problem tgi_tensor_take_rows(const tg_problem *whole, const void *a, int64_t 
                                 int64_t row_count);
 const void *tgi_tensor_find_row(const tg_matrix *matrix, int64_t row);
 
-/* Adds the predicted seconds of a product of so many rows. Planning it takes what a launch needs,
- * before a stream waits for another rank. */
+/* Adds the predicted seconds of a product of so many rows. */
 tg_status tgi_tensor_predict(const tgi_tensor_work *work, int64_t row_count, double *seconds);
 
 /* Puts a product into the stream. */
@@ -59,8 +65,5 @@ tg_status tgi_tensor_multiply(const tgi_tensor_work *work, const tg_problem *pro
 
 /* Returns a place in this rank's buffer. */
 char *tgi_tensor_find_buffer(const tgi_tensor_work *work, int64_t place);
-
-/* Returns the predicted seconds until so many bytes are at another rank. */
-double tgi_tensor_predict_link(int64_t bytes);
 
 #endif

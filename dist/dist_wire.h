@@ -1,11 +1,14 @@
-/* A wire joins the GPUs of a grid whose ranks are processes of one host. Each rank has a buffer in
- * its GPU's memory, which the others write to by copies that take no multiprocessor. Words at its
- * beginning count what has come. Streams wait for the words, so that no processor takes part. */
+/* A wire joins the GPUs of a grid's ranks. Each rank has a buffer in its GPU's memory. Ranks of its
+ * host write to it by copies that take no multiprocessor. Words at its beginning count what has
+ * come. Streams wait for the words, so that no processor takes part. What ranks of other hosts send
+ * comes over links (dist_wire_parts.h). */
 #ifndef TGI_DIST_WIRE_H
 #define TGI_DIST_WIRE_H
 
 #include "cuda/runtime/driver.h"
 #include "dist.h"
+
+typedef struct tgi_dist_links tgi_dist_links;
 
 struct tgi_dist_wire {
     const tgi_driver *driver; /* NULL: the wire is not open */
@@ -17,16 +20,21 @@ struct tgi_dist_wire {
     void *rescue;         /* a stream that waits for nothing */
     void *event;
     MPI_Comm comm;
+    MPI_Comm host; /* the ranks whose GPUs this one reaches */
     MPI_Win window;
-    volatile int *faults; /* of each rank: 1 if it cannot go on; all ranks see them */
+    volatile int *faults; /* of each rank: 1 if it cannot go on; the ranks of `host` see them */
+    int *hosts;           /* of each rank: the first rank of its `host` */
     int rank, rank_count;
-    int64_t bytes;       /* of the buffer of each rank */
-    uint64_t *buffers;   /* of all ranks, as this process sees them */
-    uint32_t *sent;      /* pieces that I have sent to each rank */
-    uint32_t *awaited;   /* pieces of each rank that my streams have waited for */
-    uint32_t call_count; /* calls that have used the buffers */
-    int is_broken;       /* the words are wrong, and all ranks know */
-    tg_status status;    /* the first failure of this call on this rank */
+    tgi_dist_links *links; /* to the other ranks; NULL if there are none */
+    int64_t bytes;         /* of the buffer of each rank */
+    uint64_t *buffers;     /* of the ranks of `host`, as this process sees them; else 0 */
+    uint32_t *sent;        /* pieces that I have sent to each rank */
+    uint32_t *awaited;     /* pieces of each rank that my streams have waited for */
+    uint32_t call_count;   /* calls that have used the buffers */
+    int is_broken;         /* the words are wrong, and all ranks know */
+    int is_followed;       /* something may have been put in this call */
+    int is_shown;          /* other ranks read this one's buffer in this call */
+    tg_status status;      /* the first failure of this call on this rank */
 };
 
 /* A part of a matrix, lines of bytes, on its way to the buffer of a rank. */
@@ -51,13 +59,14 @@ static inline int64_t tgi_dist_round_up(int64_t bytes)
 int64_t tgi_dist_find_buffer_start(const tg_dist_grid *grid);
 
 /* Begins a call with buffers of at least `bytes`, the same number on all ranks. Opens the wire if
- * no call has. What is put waits for the work of `stream` so far. Collective: returns OK on all
- * ranks or on none, and then the call has not begun. */
+ * no call has. The stream waits for the end of the last call. Collective: returns OK on all ranks
+ * or on none, and then the call has not begun. */
 tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *device, int64_t bytes,
                               void *stream);
 
-/* Puts a piece on its way to a rank, which may be this one. This function and the next four keep
- * the first failure, after which they do nothing; tgi_dist_leave_wire returns it. */
+/* Puts a piece on its way to a rank, which may be this one, after a call of tgi_dist_follow. This
+ * function and those below keep the first failure, after which they do nothing;
+ * tgi_dist_leave_wire returns it. */
 void tgi_dist_put(tgi_dist_wire *wire, int to, const tgi_dist_piece *piece);
 
 /* Copies a piece in `stream`, to memory that begins at `base`. */
@@ -68,6 +77,13 @@ void tgi_dist_follow(tgi_dist_wire *wire, void *stream);
 
 /* Counts what was put to a rank since the last call of this function as one more piece. */
 void tgi_dist_post(tgi_dist_wire *wire, int to);
+
+/* Returns the buffer of a rank if kernels of this one read it where it is; else NULL. */
+char *tgi_dist_reach(const tgi_dist_wire *wire, int rank);
+
+/* Counts what the stream has written to this rank's buffer as one more piece of a rank that reads
+ * it there. */
+void tgi_dist_show(tgi_dist_wire *wire, int to, void *stream);
 
 /* Makes the stream wait for the next piece of a rank. */
 void tgi_dist_await(tgi_dist_wire *wire, int from, void *stream);

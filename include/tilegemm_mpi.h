@@ -59,6 +59,9 @@ typedef struct tg_dist_layout {
     int is_row_major;                /* 0: local columns are contiguous, as ScaLAPACK's are */
     int64_t local_leading_dimension; /* elements between local columns (rows if is_row_major);
                                          of this rank alone; 0: the least possible */
+    int64_t row_start, col_start; /* 0..2^48; if not 0, the matrix is a submatrix of the one whose
+                                         blocks are dealt: its element (0, 0) is (row_start,
+                                         col_start) of that one, whose local matrices are passed */
 } tg_dist_layout;
 
 /* Sets all members to a layout whose first block is in row 0 and column 0 of the grid and whose
@@ -68,8 +71,8 @@ TG_API tg_status tg_dist_init_layout(tg_dist_layout *layout, size_t struct_bytes
                                      int64_t row_count, int64_t col_count, int64_t row_block,
                                      int64_t col_block);
 
-/* Sets *rows and *cols to the size of the local matrix of the rank in that place of the grid; it
- * may be 0. Errors: INVALID_ARGUMENT. */
+/* Sets *rows and *cols to the size of the local matrix of the rank in that place of the grid, or of
+ * its part of the submatrix; it may be 0. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_dist_get_local_size(const tg_dist_layout *layout, const tg_dist_grid *grid,
                                         int grid_row, int grid_col, int64_t *rows, int64_t *cols);
 
@@ -96,7 +99,9 @@ typedef struct tg_dist_problem {
     size_t struct_bytes;
     const tg_dist_layout *a, *b, *d;
     tg_operation op_a, op_b;
-    double alpha, beta; /* alpha = 0: A and B are not read; beta = 0: C is not read */
+    double alpha, beta;         /* alpha = 0: A and B are not read; beta = 0: C is not read */
+    int64_t layer_memory_bytes; /* >= 0; bytes that a rank may take to multiply in layers, as is
+                                   done where the ranks then send fewer bytes. 0: never. GPUs: 0 */
 } tg_dist_problem;
 
 /* Sets all members to D = A B. The layouts are kept as pointers. Errors: INVALID_ARGUMENT; then
@@ -113,9 +118,9 @@ TG_API tg_status tg_dist_init_problem(tg_dist_problem *problem, size_t struct_by
  * tg_dist_redistribute; then D is undefined unless an argument was wrong.
  *
  * On GPUs the local matrices are in the GPU's memory, follow the work of the default stream, and D
- * is complete on return. The ranks are on one host, each process sees all GPUs, and one GPU serves
- * all calls of a grid. A rank receives op(A) of its rows and op(B) of its columns, whole, into
- * memory that the grid keeps. */
+ * is complete on return. Each process sees all GPUs of its host, and one GPU serves all calls of a
+ * grid. Ranks of several hosts are joined by NCCL or MPI (docs/distributed.md). A rank receives
+ * op(A) of its rows and op(B) of its columns, whole, into memory that the grid keeps. */
 TG_API tg_status tg_dist_multiply(const tg_dist_grid *grid, tg_context *context,
                                   const tg_dist_problem *problem, const void *a, const void *b,
                                   const void *c, void *d, tg_dist_counts *counts);
@@ -128,14 +133,14 @@ TG_API tg_status tg_dist_predict_counts(const tg_dist_grid *grid, const tg_dist_
 
 /* --------------------------------------------------------------- tensor parallel, since 0.1 -- */
 
-/* Two products of the ranks of a grid of any form, on GPUs of one host. `problem` is the product of
- * this rank, with pointers to memory of its GPU and a batch of one. The rows of one of its matrices
- * are those of all ranks, one rank's behind the other's, as many of each as it passes; 0 are
- * allowed. The calls only put work into `stream`, of this rank's GPU, as tg_execute_plan does; they
- * wait for the other ranks' calls, not for their GPUs. The work follows that of the grid's last
- * call, whichever stream that took. D shares no memory with A and B; not every such mistake is
- * found. Messages and products overlap where that is faster. `counts` may be NULL. Collective.
- * Errors: those of tg_multiply, and UNSUPPORTED. */
+/* Two products of the ranks of a grid of any form, on GPUs. `problem` is the product of this rank,
+ * with pointers to memory of its GPU and a batch of one. The rows of one of its matrices are those
+ * of all ranks, one rank's behind the other's, as many of each as it passes; 0 are allowed. The
+ * calls only put work into `stream`, of this rank's GPU, as tg_execute_plan does; they wait for the
+ * other ranks' calls, not for their GPUs, unless MPI joins the ranks. The work follows that of the
+ * grid's last call, whichever stream that took. D shares no memory with A and B. Messages and
+ * products overlap where that is faster. `counts` may be NULL. Collective. Errors: those of
+ * tg_multiply, and UNSUPPORTED. */
 
 /* D = op(A) op(B), where problem->a is this rank's rows of op(A), and D has those of all ranks. B,
  * D, the scales and the epilogue are the rank's own: columns of a larger product, usually. Scales

@@ -46,13 +46,6 @@ static int join_steps(tgi_steps *steps, int step_count)
     return used;
 }
 
-tgi_span tgi_overlap_find_span(const tgi_operand_view *view)
-{
-    const int64_t counts[] = {view->row_count, view->col_count, view->batch_count};
-    const int64_t strides[] = {view->layout.row, view->layout.col, view->layout.batch};
-    return tgi_overlap_measure(3, counts, strides, tgi_type_bytes(view->type));
-}
-
 tgi_span tgi_overlap_measure(int dim_count, const int64_t *counts, const int64_t *strides,
                              int64_t element_bytes)
 {

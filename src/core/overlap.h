@@ -46,7 +46,12 @@ tgi_span tgi_overlap_measure(int dim_count, const int64_t *counts, const int64_t
                              int64_t element_bytes);
 
 /* Returns the span of an operand of at least one element. */
-tgi_span tgi_overlap_find_span(const tgi_operand_view *view);
+static inline tgi_span tgi_overlap_find_span(const tgi_operand_view *view)
+{
+    const int64_t counts[] = {view->row_count, view->col_count, view->batch_count};
+    const int64_t strides[] = {view->layout.row, view->layout.col, view->layout.batch};
+    return tgi_overlap_measure(3, counts, strides, tgi_type_bytes(view->type));
+}
 
 /* Returns 0 if all runs of one operand lie in the gaps of the other. Their address ranges overlap,
  * and the low end of y is `distance` bytes above that of x. */

@@ -11,9 +11,11 @@
 #include "cuda/runtime/launch.h"
 #include "cuda/runtime/timing.h"
 #include "kernels/gemm_args.h"
+#include "kernels/scale.h"
 
-#define SCALE_THREADS 256
-#define SCALE_BLOCKS_PER_SM 16
+#define SCALE_BLOCKS_PER_SM 8
+#define WARP 32
+#define GRID_Y_MAX 65535
 
 static const tgi_cuda_launcher *const launchers[TGI_FAMILY_COUNT] = {
 #define TGI_CUDA_FAMILY(family, code, executor)                                                    \
@@ -52,16 +54,21 @@ static void prepare_scale(const tgi_machine *machine, const tgi_problem *p,
                           const tgi_proposal *proposal, void *block)
 {
     const int64_t limit = (int64_t)machine->gpu.sm_count * SCALE_BLOCKS_PER_SM;
-    const int64_t block_count = tgi_divide_up(p->batch_count * p->m * p->n, SCALE_THREADS);
+    const int64_t thread_count = tgi_divide_up(p->m * p->n, TGI_SCALE_ELEMENTS);
+    const int64_t threads = thread_count < TGI_SCALE_THREADS_MAX
+                                ? tgi_divide_up(thread_count, WARP) * WARP
+                                : TGI_SCALE_THREADS_MAX;
+    const int64_t block_count = tgi_divide_up(thread_count, threads);
     scale_prepared *prepared = block;
     (void)proposal;
     prepared->args.problem = *p;
     prepared->args.k_part_count = 1;
-    prepared->scale =
-        (tgi_cuda_kernel){.image = "scale",
-                          .grid = {(unsigned)(block_count < limit ? block_count : limit), 1, 1},
-                          .block = {SCALE_THREADS, 1, 1},
-                          .is_early = 1};
+    prepared->scale = (tgi_cuda_kernel){
+        .image = "scale",
+        .grid = {(unsigned)(block_count < limit ? block_count : limit),
+                 (unsigned)(p->batch_count < GRID_Y_MAX ? p->batch_count : GRID_Y_MAX), 1},
+        .block = {(unsigned)threads, 1, 1},
+        .is_early = 1};
     strcpy(prepared->scale.symbol, p->d_type == TG_TYPE_FP64 ? "tgi_scale_fp64" : "tgi_scale_fp32");
 }
 

@@ -37,36 +37,52 @@ static __device__ __forceinline__ tgi_vector<T> sum_parts(const T *source, int64
     return sum;
 }
 
-/* An element of D. The next one is in the next column, or the first of the next row. */
-struct place {
-    int64_t row, col;
+/* The places of Count elements of D that follow one another row by row, the first of them at
+ * column `col` of col_count. D has `left` elements from it on. */
+template <int Count> struct row_places {
+    int64_t cols[Count];
+    int rows[Count], count;
 
-    __device__ __forceinline__ place find_next(int64_t col_count) const
+    __device__ __forceinline__ row_places(int64_t col, int64_t col_count, int64_t left)
+        : count(tgi_clamp_count(left, Count))
     {
-        return col + 1 == col_count ? place{row + 1, 0} : place{row, col + 1};
+        int64_t at = col;
+        int row = 0;
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            rows[i] = row;
+            cols[i] = at - col;
+            if (++at == col_count) {
+                at = 0;
+                row++;
+            }
+        }
+    }
+
+    __device__ __forceinline__ int row(int i) const
+    {
+        return rows[i];
+    }
+
+    __device__ __forceinline__ int64_t col(int i) const
+    {
+        return cols[i];
+    }
+
+    __device__ __forceinline__ int is_inside(int i) const
+    {
+        return i < count;
     }
 };
 
 /* Stores elements of D from number `first` on, row by row. */
 template <typename T>
 static __device__ __forceinline__ void store(const tgi_gemm_args &args, int64_t batch,
-                                             int64_t first, int64_t total, const tgi_vector<T> &sum)
+                                             int64_t first, int64_t total, tgi_vector<T> &sum)
 {
-    constexpr int count = tgi_vector<T>::count;
-    const int64_t n = args.problem.n;
-    place at[count];
-    typename tgi_terms_of<T>::type terms[count];
-    /* All reads come before the first write, which might be to the same matrix. */
-#pragma unroll
-    for (int i = 0; i < count; i++) {
-        at[i] = i == 0 ? place{first / n, first % n} : at[i - 1].find_next(n);
-        if (first + i < total)
-            tgi_read_terms(args, batch, at[i].row, at[i].col, &terms[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < count; i++)
-        if (first + i < total)
-            tgi_write_d(args, batch, at[i].row, at[i].col, sum.element[i], terms[i]);
+    const int64_t n = args.problem.n, row = first / n, col = first % n;
+    const row_places<tgi_vector<T>::count> places(col, n, total - first);
+    tgi_finish_elements(args, batch, row, col, places, sum.element);
 }
 
 template <typename T> static __device__ __forceinline__ void add_parts(const tgi_gemm_args &args)

@@ -97,5 +97,6 @@ double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     double memory_s = tgi_model_tile_bytes(p) / (f->simt_memory_share * gpu->memory_bytes_per_s);
     double parts_s = tgi_model_parts_seconds(p, work, f->simt_parts_s,
                                              f->simt_parts_ratio * gpu->memory_bytes_per_s);
-    return f->launch_s + fmax(cycles / gpu->clock_hz, memory_s) + parts_s;
+    const double finish_s = tgi_model_finish_seconds(gpu, kernel, p, work);
+    return f->launch_s + fmax(cycles / gpu->clock_hz + finish_s, memory_s) + parts_s;
 }

@@ -98,6 +98,28 @@ static double find_block_seconds(const tgi_gpu *gpu, const tgi_tile_work *work, 
     return waves * round_count * round_s;
 }
 
+/* Returns the seconds of `count` elements of D that a thread finishes, one after another, where
+ * they are more than their sums. */
+static double find_epilogue_seconds(const tgi_figures *f, const tgi_problem *p,
+                                    const tgi_tile_work *work, double count)
+{
+    const tgi_epilogue *e = &p->epilogue;
+    const int is_fp64 = p->type == TG_TYPE_FP64;
+    if (work->part_count > 1.0 || tgi_epilogue_is_sum_alone(e))
+        return 0.0;
+    return count * (f->element_s[is_fp64] +
+                    (e->activation > TG_ACTIVATION_RELU ? f->element_activation_s[is_fp64] : 0.0));
+}
+
+double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
+                                const tgi_tile_work *work)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    const double count = (double)kernel->tile_rows * kernel->tile_cols / kernel->thread_count;
+    const double seconds = find_epilogue_seconds(f, p, work, count);
+    return find_block_seconds(gpu, work, 1.0, seconds, f->element_share * seconds);
+}
+
 /* Returns the seconds of family small on matrix instructions, without the launch. */
 static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                      const tgi_problem *p, const tgi_tile_work *work)
@@ -110,7 +132,8 @@ static double find_small_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kerne
     return f->small_mma_s +
            find_block_seconds(gpu, work, ceil(work->block_k / kernel->tile_depth),
                               ratio * f->small_mma_stage_s, compute_s) +
-           find_block_seconds(gpu, work, 1.0, f->small_mma_block_s, f->small_mma_block_s);
+           find_block_seconds(gpu, work, 1.0, f->small_mma_block_s, f->small_mma_block_s) +
+           tgi_model_finish_seconds(gpu, kernel, p, work);
 }
 
 double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
@@ -131,7 +154,8 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double rounds = ceil(work->block_k / kernel->tile_depth);
     /* Blocks that follow one another each add the sums of their warps. */
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
-                     find_block_seconds(gpu, work, 1.0, f->small_s, 0.0);
+                     find_block_seconds(gpu, work, 1.0, f->small_s, 0.0) +
+                     tgi_model_finish_seconds(gpu, kernel, p, work);
     return find_fixed_seconds(gpu, p, work) + fmax(seconds, memory_s);
 }
 
@@ -151,7 +175,9 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     /* The workers of a block, threads or warps, form the tiles of a group in turn. */
     const double workers = kernel->thread_count / (is_mma ? 32.0 : 1.0);
     const double turns = ceil(work->tile_count / workers);
-    const double latency_s = f->batch_stage_s + turns * tile_steps * f->batch_step_s[kind];
+    const double elems = (double)kernel->tile_rows * kernel->tile_cols / (is_mma ? 32.0 : 1.0);
+    const double latency_s = f->batch_stage_s + turns * tile_steps * f->batch_step_s[kind] +
+                             find_epilogue_seconds(f, p, work, turns * elems);
     const double slots = (double)gpu->sm_count * work->blocks_per_sm;
     const double rounds = floor(work->block_count / slots);
     const double rest = ceil((work->block_count - rounds * slots) / gpu->sm_count);
@@ -182,7 +208,8 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
     const double store_bytes = (double)kernel->tile_rows * kernel->tile_cols * 8.0;
     const double store_s = store_bytes / (f->dmma_store_bytes_per_cycle * gpu->clock_hz);
     double seconds = find_block_seconds(gpu, work, rounds, latency_s, compute_s) +
-                     find_block_seconds(gpu, work, 1.0, store_s, store_s);
+                     find_block_seconds(gpu, work, 1.0, store_s, store_s) +
+                     tgi_model_finish_seconds(gpu, kernel, p, work);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
     return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
 }

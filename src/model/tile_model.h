@@ -36,6 +36,12 @@ double tgi_model_tile_bytes(const tgi_problem *problem);
 double tgi_model_parts_seconds(const tgi_problem *problem, const tgi_tile_work *work,
                                double start_s, double bytes_per_s);
 
+/* Returns the seconds in which blocks finish their elements, one after another in each thread,
+ * where D is more than the sums. They wait for memory most of that time, while others on their
+ * multiprocessor go on. */
+double tgi_model_finish_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
+                                const tgi_problem *problem, const tgi_tile_work *work);
+
 /* Returns the seconds of a kernel that only reads and writes `bytes` of operands. */
 double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 

@@ -21,6 +21,17 @@ static double find_transposed_seconds(const tgi_wgmma_case *c)
     return is_transposed(c->problem) ? f->wgmma_transposed_s + part_s * (parts - 1.0) : 0.0;
 }
 
+/* Returns what a tile takes more because few of its columns are stored together. */
+static double find_narrow_seconds(const tgi_wgmma_case *c)
+{
+    const tgi_figures *f = c->figures;
+    const double parts = (double)c->kernel->tile_cols / c->work->d_part_cols;
+    if (c->work->d_part_cols >= WIDE_PART_COLS)
+        return 0.0;
+    return f->wgmma_narrow_s[c->work->d_part_cols < WIDE_PART_COLS / 2 ? 0 : 1] +
+           f->wgmma_narrow_part_s * (parts - 1.0);
+}
+
 /* Returns what a part of the tile takes more that threads store, and not TMA. */
 static double find_stored_part_seconds(const tgi_wgmma_case *c)
 {
@@ -78,6 +89,7 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
         sums / work->cluster_parts * (double)elem_bytes /
         (elem_bytes == 4 ? f->wgmma_store_fp32_bytes_per_s : f->wgmma_store_bytes_per_s);
     return (is_deferred(c) ? last : rounds) * store_s +
-           rounds * (f->wgmma_tile_s + tgi_wgmma_exchange_seconds(c) + find_transposed_seconds(c) +
-                     find_stored_seconds(c) + find_epilogue_seconds(c));
+           rounds *
+               (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
+                find_transposed_seconds(c) + find_stored_seconds(c) + find_epilogue_seconds(c));
 }

@@ -21,6 +21,7 @@ typedef struct tgi_attention_choice {
     int64_t shared_heads; /* query heads whose queries share tiles */
     int64_t tile_count;   /* tiles of the queries of these heads */
     int64_t part_count, part_keys;
+    int64_t section_groups; /* groups of heads whose tiles come in turn */
 } tgi_attention_choice;
 
 typedef struct tgi_attention_call {

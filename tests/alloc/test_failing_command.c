@@ -178,10 +178,11 @@ static const char *judge_failure(const outcome *found, int file_count, int live_
 }
 
 /* Returns the count of allocations that succeed in the next run. The first 200 allocations fail one
- * by one; those that follow are of a long JSON text, and one of each step fails. */
+ * by one, or one of four where a long step is asked for; those that follow are of a long JSON text,
+ * and one of each step fails. */
 static int choose_next(int count)
 {
-    return count < 200 ? count + 1 : count + step_get();
+    return count + (count >= 200 ? step_get() : step_get() > 4 ? 4 : 1);
 }
 
 /* Fails every allocation of a command in turn. Returns NULL or the fault; *count: allocations. */

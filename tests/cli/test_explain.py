@@ -110,7 +110,7 @@ class Explain(unittest.TestCase):
         for chip, shape, family in (("h200", "4096x4096x4096:nt:bf16", "wgmma"),
                                     ("a100", "1000x1000x1000:fp64", "dmma"),
                                     ("t4", "1000x1000x1000", "simt"),
-                                    ("h100", "1x4096x4097:nt:fp8_e4m3:d=bf16", "dot"),
+                                    ("h100", "1x20000x4097:nt:fp8_e4m3:d=bf16", "dot"),
                                     ("a100", "16x32001x4096:bf16", "rank"),
                                     ("l4", "1000x1200x800:fp16", "mma"),
                                     ("rtx4090", "4x1000x5000:fp16", "small"),

@@ -1,33 +1,38 @@
 #!/usr/bin/env python3
-"""Tests tools/measure/measure_gaps: what it draws, what it makes of losers, and a run of it.
+"""Tests tools/measure/measure_gaps: what it draws, what it makes of losers, and a run of it; and
+what tools/measure/measure_epilogues draws and prints.
 
 usage: test_measure_gaps.py BUILD SOURCE_FOLDER
 """
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import unittest
 
 BUILD, SOURCE = sys.argv[1:3]
-TOOL = os.path.join(SOURCE, "tools", "measure", "measure_gaps")
+FOLDER = os.path.join(SOURCE, "tools", "measure")
+TOOL = os.path.join(FOLDER, "measure_gaps")
 
 
-def load():
+def load(name):
     sys.dont_write_bytecode = True
-    loader = importlib.machinery.SourceFileLoader("measure_gaps", TOOL)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("measure_gaps",
-                                                                             loader))
+    sys.path.insert(0, FOLDER)
+    loader = importlib.machinery.SourceFileLoader(name, os.path.join(FOLDER, name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
     loader.exec_module(module)
     return module
 
 
 class Gaps(unittest.TestCase):
     def setUp(self):
-        self.tool = load()
+        self.tool = load("measure_gaps")
 
     def draw(self, *words):
         return self.tool.draw_all(self.tool.parse(["--build", BUILD, *words]))
@@ -84,6 +89,36 @@ class Gaps(unittest.TestCase):
                                   check=False)
             self.assertEqual(done.returncode, 2)
             self.assertIn(message, done.stderr)
+
+
+class Epilogues(unittest.TestCase):
+    def setUp(self):
+        self.tool = load("measure_epilogues")
+
+    def test_shapes_are_problems(self):
+        for kind in self.tool.TYPES:
+            text = self.tool.draw_shape(random.Random(7), kind)
+            self.assertEqual(text, self.tool.draw_shape(random.Random(7), kind))
+            for words in self.tool.EPILOGUES.values():
+                done = subprocess.run([os.path.join(BUILD, "tilegemm"), "explain", text + words,
+                                       "--gpu", "h200"], capture_output=True, text=True,
+                                      check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), (kind, text + words))
+
+    def test_tables(self):
+        """Ratios stand in the column of the shape's k; what was not measured is a dash."""
+        times = {name: {"us": None, "unfused_us": None, "cublas_lt_us": None}
+                 for name in self.tool.EPILOGUES}
+        times["plain"] = {"us": 10.0, "unfused_us": None, "cublas_lt_us": 20.0}
+        times["bias"] = {"us": 15.0, "unfused_us": 12.0, "cublas_lt_us": None}
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self.tool.print_tables([{"type": "bf16", "mode": "hot", "k": 512, "epilogues": times}])
+        rows = {line.split()[0]: line.split()[1:] for line in printed.getvalue().split("\n")
+                if line.split()[:1] and line.split()[0] in self.tool.EPILOGUES}
+        self.assertEqual(rows["plain"], ["-", "1.000", "1.00", "-", "-", "0.500", "0.50"])
+        self.assertEqual(rows["bias"], ["-", "1.500", "1.50", "-", "1.250", "1.25", "-"])
+        self.assertEqual(rows["silu"], ["-"] * 5)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ RECORD = {"shape": "8x8x8", "m": 8, "n": 8, "k": 8, "layout": "nn", "type": "fp3
           "device": "cpu", "name": "cpu_x", "kind": "kernel", "median_s": 1e-6, "spread": 0.1,
           "gflop_per_s": 1.0, "max_error": 0.0, "max_bound_share": 0.0, "is_right": True}
 MARKUP = "</script><script>alert(1)</script><!--"
+LARGE = unittest.skipIf("TG_IS_SANITIZED" in os.environ, "takes minutes under a sanitizer")
 
 
 def has_page():
@@ -82,6 +83,7 @@ class Report(unittest.TestCase):
         for address in re.findall(r'(?:src|href)="([^"]*)"', page):
             self.assertTrue(address.startswith("data:"), address)
 
+    @LARGE
     def test_matrices_past_what_the_simulator_counts(self):
         done = self.call("70000x70000x8")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
@@ -90,6 +92,7 @@ class Report(unittest.TestCase):
         self.assertEqual([one for one in data["simulations"] if one["m"] == 70000], [])
         self.assertTrue(data["simulations"])
 
+    @LARGE
     def test_large_shape(self):
         """Blocks are sampled and k is cut, and both are said."""
         done = self.call("1000x1202x1003")

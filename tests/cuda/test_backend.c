@@ -156,7 +156,7 @@ static void test_failed_launch_is_described(void **state)
     const void *before = fake_reach()->current;
     fake_fail_at("cuLaunchKernelEx", 1, 701);
     assert_int_equal(tg_multiply(context, &problem), TG_STATUS_DEVICE_FAILURE);
-    FAKE_ASSERT_DETAIL("tgi_scale_fp32", "cuda:0", "grid 1 x 1 x 1", "block 256 x 1 x 1", "0 bytes",
+    FAKE_ASSERT_DETAIL("tgi_scale_fp32", "cuda:0", "grid 1 x 1 x 1", "block 32 x 1 x 1", "0 bytes",
                        "CUDA_ERROR_FAKE (701)", "as the test told");
     assert_ptr_equal(fake_reach()->current, before);
     fake_fail_at("cuCtxGetCurrent", 1, 4);

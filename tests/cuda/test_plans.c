@@ -256,7 +256,8 @@ static void test_boxes_end_with_their_operand(void **state)
     } cases[] = {
         {"5x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x8,64x64,64x64,"},
         {"37x4096x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x64x64", "64x40,64x64,64x64,"},
-        {"4096x40x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x128x64", "64x128,64x24,64x64,"},
+        {"65536x104x2048:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x128x64",
+         "64x128,64x56,64x64,"},
         {"4096x40x512:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_64x128x64", "64x64,64x40,64x64,"},
         {"4096x4096x4096:nt:bf16:d=bf16", "cuda_wgmma_sm90a_bf16_128x256x64",
          "64x128,64x128,64x64,"},
@@ -311,7 +312,7 @@ static void test_unaligned_lines(void **state)
                  {"512x2001x768:nn:bf16:d=bf16", UNALIGNED "_mk,",
                   "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,", 0},
                  {"1001x1003x1005:nt:bf16", "tgi_repack_2," UNALIGNED "_kk,",
-                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x128,64x112,", 0},
+                  "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x56,", 0},
                  {"1024x1024x1024:nn:bf16", UNALIGNED "_kn,",
                   "72x8,72x8,72x8,72x8,72x8,72x8,72x8,72x8,64x64,64x64,", 1},
                  {"1024x1024x1024:nn:bf16", NULL, NULL, 0}};

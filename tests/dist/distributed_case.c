@@ -38,13 +38,59 @@ tg_dist_layout draw_layout(uint64_t *state, tg_type type, int64_t rows, int64_t 
                              .col_source = (int)draw_number(state, 0, of->grid_cols - 1),
                              .is_row_major = (int)draw_number(state, 0, 1)};
     const int64_t pad = draw_number(state, 0, 3);
-    const int64_t local_rows = count_owned(rows, layout.row_block, layout.row_source, of->grid_rows,
-                                           of->rank / of->grid_cols);
-    const int64_t local_cols = count_owned(cols, layout.col_block, layout.col_source, of->grid_cols,
-                                           of->rank % of->grid_cols);
+    if (draw_number(state, 0, 2) == 0) { /* a submatrix */
+        layout.row_start = draw_number(state, 0, 50);
+        layout.col_start = draw_number(state, 0, 50);
+    }
+    const int64_t local_rows =
+        count_owned(layout.row_start + rows, layout.row_block, layout.row_source, of->grid_rows,
+                    of->rank / of->grid_cols);
+    const int64_t local_cols =
+        count_owned(layout.col_start + cols, layout.col_block, layout.col_source, of->grid_cols,
+                    of->rank % of->grid_cols);
     if (pad)
         layout.local_leading_dimension = (layout.is_row_major ? local_cols : local_rows) + pad;
     return layout;
+}
+
+static void draw_types(uint64_t *state, int is_wide, tg_type *a, tg_type *b, tg_type *d)
+{
+    static const tg_type types[][3] = {{TG_TYPE_FP32, TG_TYPE_FP32, TG_TYPE_FP32},
+                                       {TG_TYPE_FP64, TG_TYPE_FP64, TG_TYPE_FP64},
+                                       {TG_TYPE_BF16, TG_TYPE_BF16, TG_TYPE_BF16},
+                                       {TG_TYPE_FP16, TG_TYPE_FP16, TG_TYPE_FP16},
+                                       {TG_TYPE_BF16, TG_TYPE_BF16, TG_TYPE_FP32},
+                                       {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2, TG_TYPE_BF16},
+                                       {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2},
+                                       {TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3}};
+    const tg_type *chosen = types[draw_number(state, 0, is_wide ? 1 : 7)];
+    *a = chosen[0];
+    *b = chosen[1];
+    *d = chosen[2];
+}
+
+distributed_case draw_case(uint64_t *state, int64_t k_most, int rank, int rank_count, int is_wide)
+{
+    static const double factors[] = {0, 1, -1, 0.5, 1};
+    const int64_t m = draw_number(state, 0, 41), n = draw_number(state, 0, 37);
+    const int64_t k = draw_number(state, 0, k_most);
+    distributed_case made = {.rank = rank};
+    do
+        made.grid_rows = (int)draw_number(state, 1, rank_count);
+    while (rank_count % made.grid_rows);
+    made.grid_cols = rank_count / made.grid_rows;
+    tg_type a, b, d;
+    draw_types(state, is_wide, &a, &b, &d);
+    tg_dist_problem problem = {.struct_bytes = sizeof problem,
+                               .op_a = (tg_operation)draw_number(state, 0, 1),
+                               .op_b = (tg_operation)draw_number(state, 0, 1),
+                               .alpha = factors[draw_number(state, 0, 4)],
+                               .beta = factors[draw_number(state, 0, 4)]};
+    made.a = draw_layout(state, a, problem.op_a ? k : m, problem.op_a ? m : k, &made);
+    made.b = draw_layout(state, b, problem.op_b ? n : k, problem.op_b ? k : n, &made);
+    made.d = draw_layout(state, d, m, n, &made);
+    made.problem = problem;
+    return made;
 }
 
 double get_case_element(tg_type type, char which, int64_t i, int64_t j)
@@ -59,22 +105,25 @@ int visit_local(const tg_dist_layout *layout, const distributed_case *of, visit_
                 void *user)
 {
     const int my_row = of->rank / of->grid_cols, my_col = of->rank % of->grid_cols;
-    const int64_t rows = count_owned(layout->row_count, layout->row_block, layout->row_source,
-                                     of->grid_rows, my_row);
-    const int64_t cols = count_owned(layout->col_count, layout->col_block, layout->col_source,
-                                     of->grid_cols, my_col);
+    const int64_t rows = count_owned(layout->row_start + layout->row_count, layout->row_block,
+                                     layout->row_source, of->grid_rows, my_row);
+    const int64_t cols = count_owned(layout->col_start + layout->col_count, layout->col_block,
+                                     layout->col_source, of->grid_cols, my_col);
     const int64_t leading = layout->local_leading_dimension ? layout->local_leading_dimension
                             : layout->is_row_major          ? cols
                                                             : rows;
     int64_t local_i = 0, bad = 0;
-    for (int64_t i = 0; i < layout->row_count; i++) {
-        if (find_owner(i, layout->row_block, layout->row_source, of->grid_rows) != my_row)
+    for (int64_t i = -layout->row_start; i < layout->row_count; i++) {
+        if (find_owner(i + layout->row_start, layout->row_block, layout->row_source,
+                       of->grid_rows) != my_row)
             continue;
         int64_t local_j = 0;
-        for (int64_t j = 0; j < layout->col_count; j++) {
-            if (find_owner(j, layout->col_block, layout->col_source, of->grid_cols) != my_col)
+        for (int64_t j = -layout->col_start; j < layout->col_count; j++) {
+            if (find_owner(j + layout->col_start, layout->col_block, layout->col_source,
+                           of->grid_cols) != my_col)
                 continue;
-            bad += !visit(user, i, j,
+            bad += i >= 0 && j >= 0 &&
+                   !visit(user, i, j,
                           layout->is_row_major ? local_i * leading + local_j
                                                : local_j * leading + local_i);
             local_j++;
@@ -101,10 +150,10 @@ static int fill_element(void *user, int64_t i, int64_t j, int64_t place)
 void *make_local(const tg_dist_layout *layout, const distributed_case *of, char which,
                  int64_t *bytes)
 {
-    const int64_t rows = count_owned(layout->row_count, layout->row_block, layout->row_source,
-                                     of->grid_rows, of->rank / of->grid_cols);
-    const int64_t cols = count_owned(layout->col_count, layout->col_block, layout->col_source,
-                                     of->grid_cols, of->rank % of->grid_cols);
+    const int64_t rows = count_owned(layout->row_start + layout->row_count, layout->row_block,
+                                     layout->row_source, of->grid_rows, of->rank / of->grid_cols);
+    const int64_t cols = count_owned(layout->col_start + layout->col_count, layout->col_block,
+                                     layout->col_source, of->grid_cols, of->rank % of->grid_cols);
     const int64_t across = layout->is_row_major ? rows : cols;
     const int64_t leading = layout->local_leading_dimension ? layout->local_leading_dimension
                             : layout->is_row_major          ? cols

@@ -1,5 +1,5 @@
 /* Distributed products on the ranks that mpirun starts.
- * usage: test_distributed products|wide|layouts|structs|faults|memory|dies [fake|cuda]
+ * usage: test_distributed products|wide|layers|layouts|structs|faults|memory|dies [fake|cuda]
  * The ranks multiply on the CPU, on GPUs of the tests' driver, or on those of this machine. */
 #include <signal.h>
 #include <stdio.h>
@@ -15,46 +15,10 @@ static int rank, rank_count;
 static const char *gpu; /* "fake", "cuda", or NULL */
 static tg_context *context;
 
-static void draw_types(uint64_t *state, tg_type *a, tg_type *b, tg_type *d)
+/* The tests' driver computes FP32 and FP64. */
+static int is_fake(void)
 {
-    static const tg_type types[][3] = {{TG_TYPE_FP32, TG_TYPE_FP32, TG_TYPE_FP32},
-                                       {TG_TYPE_FP64, TG_TYPE_FP64, TG_TYPE_FP64},
-                                       {TG_TYPE_BF16, TG_TYPE_BF16, TG_TYPE_BF16},
-                                       {TG_TYPE_FP16, TG_TYPE_FP16, TG_TYPE_FP16},
-                                       {TG_TYPE_BF16, TG_TYPE_BF16, TG_TYPE_FP32},
-                                       {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2, TG_TYPE_BF16},
-                                       {TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2},
-                                       {TG_TYPE_FP8_E5M2, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E4M3}};
-    /* The tests' driver computes FP32 and FP64. */
-    const tg_type *chosen = types[draw_number(state, 0, gpu && *gpu == 'f' ? 1 : 7)];
-    *a = chosen[0];
-    *b = chosen[1];
-    *d = chosen[2];
-}
-
-/* Draws a product; all ranks draw the same one. */
-static distributed_case draw_case(uint64_t *state, int64_t k_most)
-{
-    static const double factors[] = {0, 1, -1, 0.5, 1};
-    const int64_t m = draw_number(state, 0, 41), n = draw_number(state, 0, 37);
-    const int64_t k = draw_number(state, 0, k_most);
-    distributed_case made = {.rank = rank};
-    do
-        made.grid_rows = (int)draw_number(state, 1, rank_count);
-    while (rank_count % made.grid_rows);
-    made.grid_cols = rank_count / made.grid_rows;
-    tg_type a, b, d;
-    draw_types(state, &a, &b, &d);
-    tg_dist_problem problem = {.struct_bytes = sizeof problem,
-                               .op_a = (tg_operation)draw_number(state, 0, 1),
-                               .op_b = (tg_operation)draw_number(state, 0, 1),
-                               .alpha = factors[draw_number(state, 0, 4)],
-                               .beta = factors[draw_number(state, 0, 4)]};
-    made.a = draw_layout(state, a, problem.op_a ? k : m, problem.op_a ? m : k, &made);
-    made.b = draw_layout(state, b, problem.op_b ? n : k, problem.op_b ? k : n, &made);
-    made.d = draw_layout(state, d, m, n, &made);
-    made.problem = problem;
-    return made;
+    return gpu && strcmp(gpu, "fake") == 0;
 }
 
 /* Returns the status of the product of a case. On a GPU copies of its matrices are multiplied. */
@@ -112,7 +76,7 @@ static void test_products(void)
 {
     for (int64_t i = 0; i < 100; i += gpu ? 5 : 1) {
         uint64_t state = (uint64_t)i;
-        distributed_case made = draw_case(&state, 90);
+        distributed_case made = draw_case(&state, 90, rank, rank_count, is_fake());
         run_case(&made, (int)(i % 2), i);
     }
 }
@@ -122,11 +86,12 @@ static void test_wide(void)
 {
     for (int64_t i = 0; i < 12; i++) {
         uint64_t state = (uint64_t)i + 1000;
-        distributed_case made = draw_case(&state, 1500);
+        distributed_case made = draw_case(&state, 1500, rank, rank_count, is_fake());
         const int64_t k = made.problem.op_a ? made.a.row_count : made.a.col_count;
         made.problem.alpha = 1;
         made.a.row_block = made.d.row_block;
         made.a.row_source = made.d.row_source;
+        made.a.row_start = made.d.row_start;
         made.a.col_block = 130;
         made.a.local_leading_dimension = made.b.local_leading_dimension = 0;
         made.b.row_block = 200;
@@ -136,12 +101,53 @@ static void test_wide(void)
         made.d.local_leading_dimension = 0;
         made.b.col_block = made.d.col_block;
         made.b.col_source = made.d.col_source;
+        made.b.col_start = made.d.col_start;
         if (i < 6) {
             made.d.row_count = 3;
             *(made.problem.op_a ? &made.a.col_count : &made.a.row_count) = 3;
         }
         run_case(&made, 0, i);
     }
+}
+
+/* Layers are chosen where they send less and memory allows, and the bytes are those predicted. */
+static void test_layers(void)
+{
+    int layered_count = 0;
+    for (int64_t i = 0; i < 24; i++) {
+        uint64_t state = (uint64_t)i + 5000;
+        distributed_case made = draw_case(&state, 40, rank, rank_count, is_fake());
+        tg_dist_counts flat = {.struct_bytes = sizeof flat}, layered = flat;
+        tg_dist_grid *grid = NULL;
+        made.problem.alpha = 0.5;
+        /* Many steps of k, and few rows and columns of D. */
+        const int64_t k = 300 + i % 3 * 700;
+        *(made.problem.op_a ? &made.a.row_count : &made.a.col_count) = k;
+        *(made.problem.op_b ? &made.b.col_count : &made.b.row_count) = k;
+        made.a.local_leading_dimension = made.b.local_leading_dimension = 0;
+        made.problem.a = &made.a;
+        made.problem.b = &made.b;
+        made.problem.d = &made.d;
+        tg_dist_create_grid(MPI_COMM_WORLD, made.grid_rows, made.grid_cols, &grid);
+        int64_t sent[3] = {0, 0, 0};
+        for (int j = 0; j < rank_count; j++) {
+            const int row = j / made.grid_cols, col = j % made.grid_cols;
+            made.problem.layer_memory_bytes = 0;
+            tg_dist_predict_counts(grid, &made.problem, row, col, &flat);
+            made.problem.layer_memory_bytes = 1;
+            tg_dist_predict_counts(grid, &made.problem, row, col, &layered);
+            expect(layered.bytes_sent == flat.bytes_sent, "no memory for layers", i);
+            made.problem.layer_memory_bytes = 1 << 30;
+            tg_dist_predict_counts(grid, &made.problem, row, col, &layered);
+            sent[0] += flat.bytes_sent;
+            sent[1] += layered.bytes_sent;
+        }
+        expect(sent[1] <= sent[0], "layers send no more", sent[1] - sent[0]);
+        layered_count += sent[1] < sent[0];
+        tg_dist_destroy_grid(grid);
+        run_case(&made, (int)(i % 2), i);
+    }
+    expect(rank_count == 1 || layered_count > 5, "cases in layers", layered_count);
 }
 
 typedef struct moved_state {
@@ -162,7 +168,7 @@ static void test_layouts(void)
 {
     for (int64_t i = 0; i < 60; i++) {
         uint64_t state = (uint64_t)i;
-        distributed_case made = draw_case(&state, 60);
+        distributed_case made = draw_case(&state, 60, rank, rank_count, is_fake());
         const int is_transposed = (int)(i % 2);
         const tg_operation op = is_transposed ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
         const tg_dist_layout to =
@@ -231,6 +237,10 @@ static void test_faults(void)
                    "d is NULL");
     made.b.row_block = rank == 1 ? 0 : 64;
     expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 1, "row_block of b is 0");
+    made.b.row_block = 64;
+    made.b.row_start = rank == 1 ? -1 : 0;
+    expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 1, "row_start of b is -1");
+    made.b.row_start = 0;
     made.b.row_block = rank == 1 ? 32 : 64;
     expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, -1, "not the same on all");
     made.b.row_block = 64;
@@ -241,6 +251,9 @@ static void test_faults(void)
     problem.alpha = rank ? 1 : 2;
     expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, -1, "alpha");
     problem.alpha = 1;
+    problem.layer_memory_bytes = -1;
+    expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 0, "layer_memory_bytes");
+    problem.layer_memory_bytes = 0;
     problem.struct_bytes = rank == 3 ? 8 : sizeof problem;
     expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 3, "struct_bytes");
     problem.struct_bytes = sizeof problem;
@@ -334,9 +347,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } tests[] = {{"products", test_products}, {"wide", test_wide},     {"layouts", test_layouts},
-                 {"structs", test_structs},   {"faults", test_faults}, {"memory", test_memory},
-                 {"dies", test_dies}};
+    } tests[] = {{"products", test_products}, {"wide", test_wide},       {"layers", test_layers},
+                 {"layouts", test_layouts},   {"structs", test_structs}, {"faults", test_faults},
+                 {"memory", test_memory},     {"dies", test_dies}};
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &rank_count);

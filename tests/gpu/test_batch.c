@@ -1,8 +1,8 @@
 /*
  * test_batch tests batch-invariant products on a GPU. Row i of D has the same bits for every m and
- * position, of every type. BF16 of lines that begin anywhere has the same bits by each kernel that
- * takes them. FP32 by slices has the same bits panel by panel, with a limited workspace, as in one
- * call.
+ * position, of every type, whether k is whole, split by n and k, or left to family small. BF16 of
+ * lines that begin anywhere has the same bits by each kernel that takes them. FP32 by slices has
+ * the same bits panel by panel, with a limited workspace, as in one call.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -18,7 +18,11 @@
 #include "check/check.h"
 #include "gpu.h"
 
-enum { rows = 4096, cols = 328, depth = 2112 };
+/* The most rows of D, and its n and k. */
+typedef struct product_size {
+    int64_t rows, cols, depth;
+    tg_precision fp32_precision;
+} product_size;
 
 static const tg_type types[] = {TG_TYPE_FP32, TG_TYPE_FP64,     TG_TYPE_BF16,
                                 TG_TYPE_FP16, TG_TYPE_FP8_E4M3, TG_TYPE_FP8_E5M2};
@@ -47,38 +51,44 @@ static tg_type find_d_type(tg_type type)
 }
 
 /* Computes m rows of A from `first` on times B. Copies the result to the host. */
-static void compute(tg_context *context, tg_type type, const device_matrix operands[3],
-                    int64_t first, int64_t m, int is_invariant, char *d)
+static void compute(tg_context *context, tg_type type, const product_size *size,
+                    const device_matrix operands[3], int64_t first, int64_t m, int is_invariant,
+                    char *d)
 {
     const tg_type d_type = find_d_type(type);
-    char *a = (char *)operands[0].memory + first * depth * tg_get_type_bytes(type);
-    tg_problem problem = tg_make_problem(tg_make_matrix(type, a, m, depth),
-                                         tg_make_matrix(type, operands[1].memory, cols, depth),
-                                         tg_make_matrix(d_type, operands[2].memory, m, cols));
+    char *a = (char *)operands[0].memory + first * size->depth * tg_get_type_bytes(type);
+    tg_problem problem =
+        tg_make_problem(tg_make_matrix(type, a, m, size->depth),
+                        tg_make_matrix(type, operands[1].memory, size->cols, size->depth),
+                        tg_make_matrix(d_type, operands[2].memory, m, size->cols));
     problem.op_b = TG_OPERATION_TRANSPOSE;
     problem.is_batch_invariant = is_invariant;
+    problem.precision = type == TG_TYPE_FP32 ? size->fp32_precision : TG_PRECISION_DEFAULT;
     if (tg_multiply(context, &problem) != TG_STATUS_OK)
         fail_msg("%s: %s", tg_get_type_name(type), tg_get_error_detail());
-    assert_int_equal(
-        tg_copy_from_device(context, d, operands[2].memory, m * cols * tg_get_type_bytes(d_type)),
-        0);
+    assert_int_equal(tg_copy_from_device(context, d, operands[2].memory,
+                                         m * size->cols * tg_get_type_bytes(d_type)),
+                     0);
 }
 
-/* Counts the products of 1, 1 + step, ... rows whose bits differ from the whole. */
-static int count_differences(tg_context *context, tg_type type, int is_invariant, int64_t step)
+/* Counts the products of 1, 1 + step, ... rows whose bits differ from the whole. Where `growth` is
+ * above 1, each has that many times the rows of the one before and a step more. */
+static int count_differences(tg_context *context, tg_type type, const product_size *size,
+                             int is_invariant, int64_t step, int64_t growth)
 {
     const tg_type d_type = find_d_type(type);
-    const int64_t row_bytes = cols * tg_get_type_bytes(d_type);
-    const device_matrix operands[3] = {make_random(context, type, (int64_t)rows * depth, 1),
-                                       make_random(context, type, (int64_t)cols * depth, 2),
-                                       make_random(context, d_type, (int64_t)rows * cols, 3)};
-    char *whole = malloc((size_t)(rows * row_bytes)), *part = malloc((size_t)(rows * row_bytes));
+    const int64_t row_bytes = size->cols * tg_get_type_bytes(d_type);
+    const device_matrix operands[3] = {make_random(context, type, size->rows * size->depth, 1),
+                                       make_random(context, type, size->cols * size->depth, 2),
+                                       make_random(context, d_type, size->rows * size->cols, 3)};
+    char *whole = malloc((size_t)(size->rows * row_bytes)),
+         *part = malloc((size_t)(size->rows * row_bytes));
     assert_true(whole && part);
     int difference_count = 0;
-    compute(context, type, operands, 0, rows, is_invariant, whole);
-    for (int64_t m = 1; m <= rows; m += step) {
-        const int64_t first = (rows - m) / 2;
-        compute(context, type, operands, first, m, is_invariant, part);
+    compute(context, type, size, operands, 0, size->rows, is_invariant, whole);
+    for (int64_t m = 1; m <= size->rows; m = m * growth + step) {
+        const int64_t first = (size->rows - m) / 2;
+        compute(context, type, size, operands, first, m, is_invariant, part);
         difference_count += memcmp(part, whole + first * row_bytes, (size_t)(m * row_bytes)) != 0;
     }
     free(whole);
@@ -90,16 +100,42 @@ static int count_differences(tg_context *context, tg_type type, int is_invariant
 
 static void test_batch_bits(void **state)
 {
+    static const product_size size = {4096, 328, 2112, TG_PRECISION_DEFAULT};
     tg_context *context = gpu_open_context();
     int free_difference_count = 0;
     (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        int difference_count = count_differences(context, types[i], 1, 1);
+        int difference_count = count_differences(context, types[i], &size, 1, 1, 1);
         if (difference_count)
             fail_msg("%s: %d parts differ", tg_get_type_name(types[i]), difference_count);
-        free_difference_count += count_differences(context, types[i], 0, 97);
+        free_difference_count += count_differences(context, types[i], &size, 0, 97, 1);
     }
     /* Without the option some products differ, or this test could not fail. */
+    assert_true(free_difference_count > 0);
+    tg_destroy_context(context);
+}
+
+/* Long k is split by n and k. Few columns are left to family small, which transposes D of more than
+ * a million rows. */
+static void test_sizes(void **state)
+{
+    static const product_size sizes[] = {{2500, 104, 9001, TG_PRECISION_DEFAULT},
+                                         {1500, 712, 12000, TG_PRECISION_IEEE_FP32},
+                                         {6000, 9, 3300, TG_PRECISION_DEFAULT},
+                                         {5000, 45, 50, TG_PRECISION_IEEE_FP32},
+                                         {1100000, 3, 12, TG_PRECISION_DEFAULT}};
+    tg_context *context = gpu_open_context();
+    int free_difference_count = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
+            int difference_count = count_differences(context, types[i], &sizes[j], 1, 5, 3);
+            if (difference_count)
+                fail_msg("%s, %lld columns: %d parts differ", tg_get_type_name(types[i]),
+                         (long long)sizes[j].cols, difference_count);
+            free_difference_count += count_differences(context, types[i], &sizes[j], 0, 5, 3);
+        }
+    }
     assert_true(free_difference_count > 0);
     tg_destroy_context(context);
 }
@@ -250,9 +286,9 @@ static void test_panels(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_batch_bits),
-                                       cmocka_unit_test(test_bits_of_odd_lines),
-                                       cmocka_unit_test(test_panels)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_batch_bits), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_bits_of_odd_lines), cmocka_unit_test(test_panels)};
     if (!gpu_is_there((int)(sizeof tests / sizeof tests[0])))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,13 +104,16 @@ def add_operand(tree):
             row[j] += (ACC(elem))e->gamma * c[j];
     }
     if (e->activation != TG_ACTIVATION_NONE)""")
-    terms = "    const tgi_terms_fp32 terms = {tgi_find_alpha(args, row, col), c, bias};"
-    tree.replace("src/kernels/epilogue/element_epilogue.cuh", "^" + re.escape(terms), """\
-    if (epilogue.gamma != 0.0)
-        bias += static_cast<float>(epilogue.gamma) *
-                tgi_read_element(args.residual, tgi_offset(problem.residual, batch, row, col),
-                                 problem.d_type);
-""" + terms)
+    combine = "    tgi_combine_elements(args, row, col, places, c, bias, sum);"
+    tree.replace("src/kernels/epilogue/element_epilogue.cuh", "^" + re.escape(combine), """\
+    if (e.gamma != 0.0) {
+        T residual[Count] = {};
+        tgi_read_elements(args.residual, tgi_offset(p.residual, batch, row, col), p.residual,
+                          places, p.d_type, residual);
+        for (int i = 0; i < Count; i++)
+            bias[i] += static_cast<T>(e.gamma) * residual[i];
+    }
+""" + combine)
 
 
 ADDITIONS = {"family": (add_family, 9), "type": (add_type, 15), "operand": (add_operand, 5)}

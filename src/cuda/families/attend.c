@@ -105,5 +105,6 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
                                "1 tiles of queries; pass fewer in a call",
                                (ll)a->batch_count, (ll)a->head_count, (ll)a->m);
     split_keys(machine, a, blocks, choice);
+    choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
     return TG_STATUS_OK;
 }

@@ -1,4 +1,4 @@
-/* Attention on a GPU: the planning half (attend.c) and the launching half
+/* Attention on a GPU: the planning half (attend.c, attend_order.c) and the launching half
  * (attend_launch.c). */
 #ifndef TGI_CUDA_ATTEND_H
 #define TGI_CUDA_ATTEND_H
@@ -9,6 +9,11 @@
 /* Chooses the row, and how queries and keys go to blocks. Errors: UNSUPPORTED. */
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *attention,
                                     tgi_attention_choice *choice);
+
+/* Returns how many groups of heads have their tiles in turn: as many as have K and V that fit in
+ * half of the L2 cache, or as make the loads of the blocks even. */
+int64_t tgi_cuda_count_section_groups(const tgi_machine *machine, const tg_attention *attention,
+                                      const tgi_attention_choice *choice);
 
 /* Returns the argument of the kernels of a call. */
 tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call);

@@ -9,44 +9,57 @@
 #include "kernels/attend/attend_args.h"
 
 #define UNIT_BYTES TGI_TENSOR_UNIT_BYTES
+#define BOX_ROWS 8      /* the swizzle repeats after these */
 #define PANEL_BYTES 128 /* a row of a panel in shared memory has these */
+#define MAP_COUNT 3
 #define ROWS_MAX (INT64_C(1) << 30)
 
 typedef struct attention_prepared {
     tgi_cuda_kernel attend, merge;
     tgi_tensor_slots slots;
-    tgi_tensor_slot slot[2]; /* K, V */
-    tgi_tensor_map map[2];
+    tgi_tensor_slot slot[MAP_COUNT];
+    tgi_tensor_map map[MAP_COUNT];
 } attention_prepared;
 
-/* Returns the rows of a TMA box of K and V, or 0 where pages and steps do not fit together. */
+/* The tensors of the maps, in the order of tgi_attend_args. */
+static const tgi_attention_tensor_id map_ids[MAP_COUNT] = {TGI_ATTENTION_K, TGI_ATTENTION_V,
+                                                           TGI_ATTENTION_Q};
+
+/* Returns the rows of a TMA box of K and V, a multiple of eight that divides pages and steps, or 0
+ * where there is none. */
 static int64_t count_box_rows(const tg_attention *a, int64_t keys)
 {
-    if (a->page_rows == 0 || a->page_rows % keys == 0)
-        return keys;
-    return keys % a->page_rows == 0 && a->page_rows % 8 == 0 ? a->page_rows : 0;
+    int64_t rows = keys;
+    while (rows > 0 && (a->page_rows % rows > 0 || keys % rows > 0))
+        rows -= BOX_ROWS;
+    return rows;
 }
 
-/* Describes K or V for a map: elements, rows, heads, batch entries or pages. Returns 0 if TMA
+/* Describes K, V or Q for a map: elements, rows, heads, batch entries or pages. Returns 0 if TMA
  * cannot have it. */
 static int describe(const tg_attention *a, const tgi_attention_choice *choice,
                     tgi_attention_tensor_id id, tgi_tensor *tensor)
 {
     const tgi_attention_tensor t = tgi_attention_get(a, id);
     const int64_t strides[] = {t.heads->row_stride, t.heads->head_stride, t.heads->batch_stride};
-    const int64_t box_rows = count_box_rows(a, choice->row->keys);
-    *tensor =
-        (tgi_tensor){.elem_bytes = t.element_bytes,
-                     .count = {t.counts[3], a->page_rows > 0 ? a->page_rows : a->n,
-                               a->kv_head_count, a->page_rows > 0 ? a->page_count : a->batch_count},
-                     .tma_box_elems = (int)(PANEL_BYTES / t.element_bytes),
-                     .tma_box_runs = (int)box_rows,
-                     .is_swizzled = 1};
-    if (a->has_key_offsets && a->page_rows == 0) {
+    const int is_q = id == TGI_ATTENTION_Q, is_paged = !is_q && a->page_rows > 0;
+    const int64_t box_rows = is_q ? choice->row->queries : count_box_rows(a, choice->row->keys);
+    *tensor = (tgi_tensor){.elem_bytes = t.element_bytes,
+                           .count = {t.counts[3],
+                                     is_q       ? a->m
+                                     : is_paged ? a->page_rows
+                                                : a->n,
+                                     is_q ? a->head_count : a->kv_head_count,
+                                     is_paged ? a->page_count : a->batch_count},
+                           .tma_box_elems = (int)(PANEL_BYTES / t.element_bytes),
+                           .tma_box_runs = (int)box_rows,
+                           .is_swizzled = 1};
+    if (!is_q && a->has_key_offsets && !is_paged) {
         tensor->count[1] = ROWS_MAX; /* the lists know */
         tensor->count[3] = 1;
     }
-    int is_fit = choice->row->is_grouped && box_rows > 0 && t.heads->element_stride == 1;
+    int is_fit = choice->row->is_grouped && box_rows > 0 && t.heads->element_stride == 1 &&
+                 (!is_q || (choice->shared_heads == 1 && !a->has_query_offsets));
     for (int i = 0; i < 3; i++) {
         const int64_t bytes =
             tensor->count[i + 1] == 1 ? TGI_TENSOR_UNIT_BYTES : strides[i] * t.element_bytes;
@@ -55,13 +68,6 @@ static int describe(const tg_attention *a, const tgi_attention_choice *choice,
                  bytes % TGI_TENSOR_UNIT_BYTES == 0 && bytes < TGI_TENSOR_STRIDE_MAX;
     }
     return is_fit;
-}
-
-static int has_map(const tg_attention *a, const tgi_attention_choice *choice,
-                   tgi_attention_tensor_id id)
-{
-    tgi_tensor tensor;
-    return describe(a, choice, id, &tensor);
 }
 
 static void prepare(const tgi_machine *machine, const tg_attention *a,
@@ -81,12 +87,11 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
                                              row->head_size, row->queries, row->keys, row->tiles),
                                          .is_early = 1};
     prepared->slots.slot = prepared->slot;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < MAP_COUNT; i++) {
         tgi_tensor_slot *slot = &prepared->slot[prepared->slots.count];
         *slot =
             (tgi_tensor_slot){.operand = i, .argument_offset = i * (int64_t)sizeof(tgi_tensor_map)};
-        prepared->slots.count +=
-            describe(a, choice, i ? TGI_ATTENTION_V : TGI_ATTENTION_K, &slot->tensor);
+        prepared->slots.count += describe(a, choice, map_ids[i], &slot->tensor);
     }
     snprintf(prepared->attend.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", row->name);
     prepared->merge = (tgi_cuda_kernel){.image = row->image,
@@ -111,17 +116,12 @@ static int is_aligned(const tg_attention *a, tgi_attention_tensor_id id, int64_t
     return rest == 0 && (t.heads->element_stride == 1 || t.counts[3] == 1);
 }
 
-/* Returns how many groups of heads have K and V that fit in half of the L2 cache together. */
-static uint32_t count_section_groups(const tgi_machine *machine, const tg_attention *a,
-                                     const tgi_attention_choice *choice)
+/* Returns 1 if TMA can have the tensor where it is. */
+static int has_map(const tg_attention *a, const tgi_attention_choice *choice,
+                   tgi_attention_tensor_id id)
 {
-    const int64_t groups_of_keys =
-        tgi_divide_up(a->head_count / a->kv_head_count, choice->shared_heads);
-    const int64_t bytes = 2 * (a->n + 1) * (a->head_size + a->v_head_size);
-    const int64_t fitting = machine->l2_bytes / 2 / bytes * groups_of_keys;
-    const int64_t tiles = choice->tile_count * choice->part_count;
-    const int64_t most = tiles > 0 ? ROWS_MAX / tiles : 1;
-    return (uint32_t)(fitting < 1 ? 1 : fitting < most ? fitting : most);
+    tgi_tensor tensor;
+    return describe(a, choice, id, &tensor) && is_aligned(a, id, UNIT_BYTES);
 }
 
 static int32_t limit(int64_t distance)
@@ -130,10 +130,19 @@ static int32_t limit(int64_t distance)
     return (int32_t)(distance < most ? distance : most);
 }
 
+/* Returns the divisor of `value`, of 1 where nothing is divided. */
+static tgi_divisor make_divisor(int64_t value)
+{
+    return tgi_make_divisor(value > 0 ? (int32_t)value : 1);
+}
+
 tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
 {
     const tg_attention *a = call->attention;
     const tgi_attention_choice *choice = call->choice;
+    const int64_t head_groups = a->head_count / choice->shared_heads;
+    const int64_t tiles = choice->tile_count * choice->part_count;
+    const int64_t rest = a->batch_count * head_groups % choice->section_groups;
     const float scale = (float)(a->scale * TGI_ATTEND_LOG2_E);
     const tgi_attention_window window = tgi_attention_find_window(a);
     const float cap = (float)(a->soft_cap * TGI_ATTEND_LOG2_E);
@@ -147,25 +156,23 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .is_bottom = window.is_bottom,
         .is_plain = scale > 0.0f && cap == 0.0f && !a->has_bias && !a->has_slopes,
         .shared_heads = (int32_t)choice->shared_heads,
-        .head_groups = (int32_t)(a->head_count / choice->shared_heads),
-        .kv_shares = (int32_t)(a->head_count / a->kv_head_count),
-        .tile_count = (int32_t)choice->tile_count,
-        .block_count = (uint32_t)(a->batch_count * (a->head_count / choice->shared_heads) *
-                                  choice->tile_count * choice->part_count),
-        .section_groups = count_section_groups(call->machine, a, choice),
+        .head_groups = make_divisor(head_groups),
+        .kv_shares = make_divisor(a->head_count / a->kv_head_count),
+        .tile_count = make_divisor(choice->tile_count),
+        .block_count = (uint32_t)(a->batch_count * head_groups * tiles),
+        .section_groups = {make_divisor(choice->section_groups), make_divisor(rest)},
+        .section_tiles = make_divisor(choice->section_groups * tiles),
         .part_count = (int32_t)choice->part_count,
         .part_keys = (int32_t)choice->part_keys,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},
-        .has_map = {has_map(a, choice, TGI_ATTENTION_K) &&
-                        is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
-                    has_map(a, choice, TGI_ATTENTION_V) &&
-                        is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},
+        .has_map = {has_map(a, choice, map_ids[0]), has_map(a, choice, map_ids[1]),
+                    has_map(a, choice, map_ids[2])},
         .has_runs = a->page_rows % TGI_ATTEND_RUN == 0,
         .box_rows = (int32_t)count_box_rows(a, choice->row->keys),
         .has_d_units = is_aligned(a, TGI_ATTENTION_D, UNIT_BYTES),
-        .page_rows = tgi_make_divisor(a->page_rows > 0 ? (int32_t)a->page_rows : 1),
+        .page_rows = make_divisor(a->page_rows),
         .parts = call->workspace};
 }
 
@@ -179,8 +186,10 @@ static tg_status launch(const tgi_attention_call *call)
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
         return status;
-    const void *const base[] = {args.has_map[0] ? args.attention.k.data : NULL,
-                                args.has_map[1] ? args.attention.v.data : NULL};
+    const void *base[MAP_COUNT];
+    for (int i = 0; i < MAP_COUNT; i++)
+        base[i] =
+            args.has_map[i] ? tgi_attention_get(&args.attention, map_ids[i]).heads->data : NULL;
     status = tgi_tensor_fill(queue.device, &prepared->slots, base, prepared->map, args.map,
                              sizeof args.map);
     if (!status)

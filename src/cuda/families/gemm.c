@@ -9,6 +9,19 @@
 #define PARTS_MAX 1024
 #define FULL_ROUNDS_MAX 4
 
+/* Split-K of batch-invariant problems. The parts pay if a block saves this many bytes of a line of
+ * k, and they must not be so short that their sums take longer than their products where D has many
+ * rows. */
+#define SAVED_BYTES_MIN 4096
+#define FMA_SAVED_BYTES_MIN 1024
+#define PART_BYTES_MIN 1024
+#define MMA_PART_BYTES_ENOUGH 5120 /* where products bound the time */
+#define FMA_PART_BYTES_ENOUGH 1280
+#define FP64_PART_BYTES_ENOUGH 3200
+#define SUM_SHARE 8            /* where memory does: bytes of A to bytes of the sums */
+#define SUM_TIMES 4            /* most bytes of the sums to bytes of A */
+#define INVARIANT_TILE_COLS 64 /* columns of a tile where D has few rows */
+
 /* Returns 1 if the shorter stride of an operand with `line_count` lines runs along k. */
 static int is_along_k(const tgi_layout *layout, int64_t k_stride, int64_t line_count)
 {
@@ -72,17 +85,41 @@ int64_t tgi_gemm_part_bytes(const tgi_problem *p, int64_t k_part_count)
                : 0;
 }
 
-int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
-                       tgi_gemm_predict *predict, int64_t wanted, tgi_proposal *proposal)
+int64_t tgi_gemm_invariant_part(const tgi_machine *machine, const tgi_problem *p)
 {
-    const int64_t depth = proposal->kernel->tile_depth, steps = tgi_divide_up(p->k, depth);
-    const int64_t part_steps = tgi_divide_up(steps, wanted);
-    const int64_t part_count = tgi_divide_up(steps, part_steps);
+    const int64_t n = p->is_swapped ? p->m : p->n, elem_bytes = tgi_type_bytes(p->type);
+    const int64_t unit = elem_bytes == 8 ? 32 : 128 / elem_bytes; /* the deepest stage */
+    const int is_ieee = p->precision == TG_PRECISION_IEEE_FP32;
+    const int64_t saved = is_ieee ? FMA_SAVED_BYTES_MIN : SAVED_BYTES_MIN;
+    const int64_t enough = elem_bytes == 8 ? FP64_PART_BYTES_ENOUGH
+                           : is_ieee       ? FMA_PART_BYTES_ENOUGH
+                                           : MMA_PART_BYTES_ENOUGH;
+    /* More parts than fill the multiprocessors gain nothing, however few rows D has. */
+    const int64_t slots = machine->gpu.sm_count / tgi_divide_up(n, INVARIANT_TILE_COLS);
+    const int64_t sum_bytes = n * tgi_type_sum_bytes(p->type);
+    int64_t bytes = SUM_SHARE * sum_bytes;
+    bytes = bytes < enough ? bytes : enough;
+    bytes = bytes > sum_bytes / SUM_TIMES ? bytes : sum_bytes / SUM_TIMES;
+    bytes = bytes > PART_BYTES_MIN ? bytes : PART_BYTES_MIN;
+    int64_t part = tgi_divide_up(bytes, elem_bytes);
+    if (slots < 2 || (p->k - part) * elem_bytes < saved)
+        return p->k;
+    const int64_t most = p->k / part < slots ? p->k / part : slots;
+    part = tgi_round_up(tgi_divide_up(p->k, most > 1 ? most : 1), unit);
+    return part < p->k ? part : p->k;
+}
+
+/* Tries split-K parts of part_steps stages, as tgi_gemm_try_parts does. */
+static int try_steps(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
+                     tgi_gemm_predict *predict, int64_t part_steps, tgi_proposal *proposal)
+{
+    const int64_t depth = proposal->kernel->tile_depth;
+    const int64_t part_count = tgi_divide_up(tgi_divide_up(p->k, depth), part_steps);
     tgi_tile_work work = *whole;
     work.block_count *= (double)part_count;
     work.block_k = part_count > 1 ? (double)(part_steps * depth) : (double)p->k;
     work.part_count = (double)part_count;
-    if (tgi_gemm_part_bytes(p, part_count) > TGI_WORKSPACE_BYTES_MAX)
+    if (!p->is_batch_invariant && tgi_gemm_part_bytes(p, part_count) > TGI_WORKSPACE_BYTES_MAX)
         return 0;
     double seconds = predict(&machine->gpu, proposal->kernel, p, &work);
     if (proposal->is_legal && seconds >= proposal->predicted_s)
@@ -95,12 +132,32 @@ int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *p, const t
     return 1;
 }
 
+int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
+                       tgi_gemm_predict *predict, int64_t wanted, tgi_proposal *proposal)
+{
+    const int64_t steps = tgi_divide_up(p->k, proposal->kernel->tile_depth);
+    return try_steps(machine, p, whole, predict, tgi_divide_up(steps, wanted), proposal);
+}
+
+void tgi_gemm_take_invariant_parts(const tgi_machine *machine, const tgi_problem *p,
+                                   const tgi_tile_work *whole, tgi_gemm_predict *predict,
+                                   tgi_proposal *proposal)
+{
+    const int64_t part_elems = tgi_gemm_invariant_part(machine, p);
+    try_steps(machine, p, whole, predict, tgi_divide_up(part_elems, proposal->kernel->tile_depth),
+              proposal);
+}
+
 void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *p, const tgi_tile_work *whole,
                       tgi_gemm_predict *predict, tgi_proposal *proposal)
 {
     const int64_t steps = tgi_divide_up(p->k, proposal->kernel->tile_depth);
+    const int64_t most = steps < PARTS_MAX ? steps : PARTS_MAX;
     proposal->resident_blocks = whole->blocks_per_sm;
-    const int64_t most = p->is_batch_invariant ? 1 : steps < PARTS_MAX ? steps : PARTS_MAX;
+    if (p->is_batch_invariant) {
+        tgi_gemm_take_invariant_parts(machine, p, whole, predict, proposal);
+        return;
+    }
     for (int64_t wanted = 1; wanted <= most; wanted *= 2)
         if (!tgi_gemm_try_parts(machine, p, whole, predict, wanted, proposal))
             break;

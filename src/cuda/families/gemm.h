@@ -29,6 +29,12 @@ tgi_access tgi_gemm_find_b_access(const tgi_problem *problem);
 /* Returns the bytes of the sums of k_part_count split-K parts of D, or 0 for one part. */
 int64_t tgi_gemm_part_bytes(const tgi_problem *problem, int64_t k_part_count);
 
+/* Returns the elements along k of each split-K part of a batch-invariant problem, or k if it is not
+ * split. They depend on the caller's n and on k alone: bits are the same for every m. Parts of few
+ * rows of D fill the multiprocessors. The sums of many rows take a fraction of the time of their
+ * products, and at most some times the bytes of A. */
+int64_t tgi_gemm_invariant_part(const tgi_machine *machine, const tgi_problem *problem);
+
 typedef double tgi_gemm_predict(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                 const tgi_problem *problem, const tgi_tile_work *work);
 
@@ -39,8 +45,13 @@ int tgi_gemm_try_parts(const tgi_machine *machine, const tgi_problem *problem,
                        const tgi_tile_work *work, tgi_gemm_predict *predict, int64_t wanted,
                        tgi_proposal *proposal);
 
-/* Tries 1, 2, 4 ... split-K parts and numbers of parts that fill all multiprocessors, or only 1 if
- * the order of sums must depend on k alone. */
+/* Takes the split-K parts of a batch-invariant problem. */
+void tgi_gemm_take_invariant_parts(const tgi_machine *machine, const tgi_problem *problem,
+                                   const tgi_tile_work *work, tgi_gemm_predict *predict,
+                                   tgi_proposal *proposal);
+
+/* Tries 1, 2, 4 ... split-K parts and numbers of parts that fill all multiprocessors, or takes
+ * those of a batch-invariant problem. */
 void tgi_gemm_split_k(const tgi_machine *machine, const tgi_problem *problem,
                       const tgi_tile_work *work, tgi_gemm_predict *predict, tgi_proposal *proposal);
 

@@ -80,6 +80,7 @@ void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
     tgi_gemm_prepare_args(problem, args);
     args->k_part_elems = proposal->decision.tile.k_part_elems;
     args->k_part_count = (int32_t)proposal->decision.tile.k_part_count;
+    prepared->is_transposed = proposal->decision.tile.is_transposed;
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
                                            .block = {(unsigned)kernel->thread_count, 1, 1},
                                            .shared_bytes = (unsigned)proposal->shared_bytes,
@@ -95,7 +96,7 @@ tg_status tgi_tile_launch(const tgi_cuda_queue *queue, const tgi_call *call, voi
     void *arguments[] = {&prepared->first_args};
     if (!tgi_first_call_is(&prepared->first, call)) {
         args = prepared->args;
-        tgi_gemm_complete_args(call, 0, &args);
+        tgi_gemm_complete_args(call, prepared->is_transposed, &args);
         tgi_first_call_keep(&prepared->first, call, &args, &prepared->first_args, sizeof args);
         arguments[0] = &args;
     }

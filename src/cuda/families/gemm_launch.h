@@ -23,13 +23,15 @@ void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 typedef struct tgi_tile_prepared {
     tgi_gemm_args args, first_args; /* without what a call gives, of the first call */
     tgi_first_call first;
+    int is_transposed; /* 1: A and B of the kernel are B and A of the call */
     tgi_cuda_kernel multiply, add;
 } tgi_tile_prepared;
 
 /* Returns the size of a tgi_tile_prepared. */
 int64_t tgi_tile_count_prepared_bytes(const tgi_problem *problem, const tgi_proposal *proposal);
 
-/* Prepares the arguments, the row's kernel without its grid, and the kernel that adds parts. */
+/* Prepares the arguments, the row's kernel without its grid, and the kernel that adds parts. The
+ * problem is transposed already if the decision says so. */
 void tgi_tile_prepare(const tgi_problem *problem, const tgi_proposal *proposal,
                       tgi_tile_prepared *prepared);
 

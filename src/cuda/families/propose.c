@@ -16,6 +16,37 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 #undef TGI_CUDA_FAMILY
 };
 
+/* Family small takes batch-invariant problems of at most so many columns: where D has many rows its
+ * products then take no more than a few times as long as memory. */
+#define INVARIANT_FP64_COLS 16
+#define INVARIANT_DEFAULT_COLS 32
+#define INVARIANT_IEEE_FP32_COLS 64 /* other rows are slow at less than 64 columns */
+#define ALIGNED_ELEMS 8             /* family wgmma reads such units without a copy */
+
+/* Returns 1 if the problem is batch invariant and of such n and k that family small takes it for
+ * every m, and no other family does. */
+static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
+{
+    const int is_narrow = tgi_type_bytes(p->type) == 2;
+    const int is_ieee = p->precision == TG_PRECISION_IEEE_FP32 && p->type == TG_TYPE_FP32;
+    const int64_t n = p->is_swapped ? p->m : p->n;
+    const int64_t most = p->type == TG_TYPE_FP64 ? INVARIANT_FP64_COLS
+                         : is_ieee               ? INVARIANT_IEEE_FP32_COLS
+                                                 : INVARIANT_DEFAULT_COLS;
+    const tgi_isa isa = is_narrow ? TGI_ISA_sm80 : TGI_ISA_sm75;
+    const int is_aligned = is_narrow && n % ALIGNED_ELEMS == 0 && p->k % ALIGNED_ELEMS == 0;
+    return p->is_batch_invariant && n <= most && !is_aligned && tgi_type_bytes(p->type) > 1 &&
+           (p->precision == TG_PRECISION_DEFAULT || is_ieee) &&
+           tgi_kernels_isa_runs(isa, machine->features);
+}
+
+/* Returns 1 if the row is the one of its type that then takes it. */
+static int is_small_invariant(const tgi_kernel *kernel)
+{
+    return kernel->family == TGI_FAMILY_cuda_small && kernel->tile_rows == 16 &&
+           kernel->tile_cols == 16;
+}
+
 void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                       tgi_proposal *proposal)
 {
@@ -23,7 +54,11 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
     const tgi_cuda_planner *planner = planners[family];
     proposal->thread_count = 1;
     /* Without batch invariance the fastest row is the choice, whatever its order. */
-    proposal->sum_order = problem->is_batch_invariant ? proposal->kernel->sum_order : TGI_SUM_WHOLE;
+    const int is_small = leaves_to_small(machine, problem);
+    const int takes_small = is_small && is_small_invariant(proposal->kernel);
+    proposal->sum_order = takes_small                   ? TGI_SUM_ALONG
+                          : problem->is_batch_invariant ? proposal->kernel->sum_order
+                                                        : TGI_SUM_WHOLE;
     /* A D without products is stored by elements (kernels/scale.cu); families see sizes from 1. */
     const int is_epilogue_alone =
         tgi_problem_is_empty(problem) || tgi_problem_is_scale_only(problem);
@@ -34,6 +69,10 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
         proposal->is_legal = 0;
     else if (is_epilogue_alone)
         proposal->is_legal = 1;
+    else if (is_small && !takes_small)
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
+                   "tiles of 16 x 16 of family small take a batch-invariant problem of this n and "
+                   "k, whatever m is");
     else
         planner->propose(machine, problem, proposal);
     proposal->serial_s = proposal->predicted_s;

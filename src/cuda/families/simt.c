@@ -14,16 +14,19 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
                                  kernel->thread_count);
 }
 
-/* Tries a k that is not split. Unless the order of sums must depend on k alone, it then tries
- * split-K parts that give one block to each multiprocessor, or full rounds of all blocks that run
- * at once. */
+/* Tries a k that is not split, and split-K parts that give one block to each multiprocessor, or
+ * full rounds of all blocks that run at once. A batch-invariant problem has its own parts. */
 static void choose_parts(const tgi_machine *machine, const tgi_problem *p,
                          const tgi_tile_work *whole, tgi_proposal *proposal)
 {
     const double slots = (double)machine->gpu.sm_count * whole->blocks_per_sm;
     proposal->resident_blocks = whole->blocks_per_sm;
+    if (p->is_batch_invariant) {
+        tgi_gemm_take_invariant_parts(machine, p, whole, tgi_model_simt_seconds, proposal);
+        return;
+    }
     tgi_gemm_try_parts(machine, p, whole, tgi_model_simt_seconds, 1, proposal);
-    for (int rounds = 0; !p->is_batch_invariant && rounds <= ROUNDS_MAX; rounds++) {
+    for (int rounds = 0; rounds <= ROUNDS_MAX; rounds++) {
         double blocks = rounds == 0 ? (double)machine->gpu.sm_count : rounds * slots;
         double wanted = blocks / whole->block_count;
         if (wanted >= 2.0)

@@ -26,16 +26,20 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     const tgi_kernel *kernel = proposal->kernel;
     const int64_t row_blocks = tgi_divide_up(p->m, kernel->tile_rows);
     const int64_t col_blocks = tgi_divide_up(p->n, kernel->tile_cols);
+    const int64_t most_parts =
+        p->is_batch_invariant ? tgi_divide_up(p->k, tgi_gemm_invariant_part(machine, p)) : 1024;
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal) ||
         !tgi_gemm_rounds_sums(p, proposal))
         return;
-    if (row_blocks > TGI_GRID_HEIGHT_MAX || col_blocks > INT32_MAX ||
-        p->batch_count > INT32_MAX / 1024) {
+    const int64_t height = row_blocks < col_blocks ? row_blocks : col_blocks;
+    const int64_t width = row_blocks < col_blocks ? col_blocks : row_blocks;
+    if (height > TGI_GRID_HEIGHT_MAX || width > INT32_MAX ||
+        p->batch_count > INT32_MAX / most_parts) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
-                   "the grid would be %lld x %lld tiles of %lld products; %d x %d and %d are the "
-                   "limits: take larger tiles",
+                   "the grid would be %lld x %lld tiles of %lld products; %d, %d one way and %lld "
+                   "are the limits: take larger tiles",
                    (long long)row_blocks, (long long)col_blocks, (long long)p->batch_count,
-                   TGI_GRID_HEIGHT_MAX, INT32_MAX, INT32_MAX / 1024);
+                   INT32_MAX, TGI_GRID_HEIGHT_MAX, (long long)(INT32_MAX / most_parts));
         return;
     }
     const int sums = kernel->thread_rows * kernel->thread_cols;
@@ -48,6 +52,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                 .blocks_per_sm = resident,
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);
+    proposal->decision.tile.is_transposed = row_blocks > TGI_GRID_HEIGHT_MAX;
 }
 
 const tgi_cuda_planner tgi_cuda_planner_small = {propose, tgi_gemm_describe_split};

@@ -75,8 +75,10 @@ void tgi_wgmma_describe(const tgi_kernel *kernel, const tgi_problem *p, tgi_oper
         tgi_operand_describe_unaligned(&operand[0]);
 }
 
-/* Proposes for the problem as it stands. Partial tiles come first in the workspace. */
-static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
+/* Proposes for the problem as it stands. Partial tiles come first in the workspace. Split-K parts
+ * of a batch-invariant problem have part_elems elements. */
+static void propose_one(const tgi_machine *machine, const tgi_problem *p, int64_t part_elems,
+                        tgi_proposal *proposal)
 {
     tgi_operand operand[2];
     if (tgi_kernels_has_slices(proposal->kernel) && !tgi_slices_can_serve(p, proposal))
@@ -89,7 +91,7 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p, tgi_pr
         return;
     }
     proposal->resident_blocks = 1;
-    tgi_wgmma_choose_split(machine, p, operand, proposal);
+    tgi_wgmma_choose_split(machine, p, operand, part_elems, proposal);
     proposal->workspace_bytes = tgi_round_up(proposal->workspace_bytes, WORKSPACE_UNIT_BYTES);
     if (tgi_kernels_has_slices(proposal->kernel)) {
         proposal->workspace_bytes =
@@ -169,15 +171,16 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
     }
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =
         !tgi_kernels_has_slices(kernel) || tgi_slices_is_a_in_registers(kernel);
+    const int64_t part_elems = tgi_gemm_invariant_part(machine, given);
     if (may_take_side(kernel, given, 0))
-        propose_one(machine, p, proposal);
+        propose_one(machine, p, part_elems, proposal);
     /* Tiles of the transposed problem have their rows along D's columns. */
     tgi_problem transposed = *p;
     tgi_problem_transpose(&transposed);
     tgi_proposal other = *proposal;
     other.is_legal = 0;
     if (may_take_side(kernel, given, 1))
-        propose_one(machine, &transposed, &other);
+        propose_one(machine, &transposed, part_elems, &other);
     if (other.is_legal && count_tiles(kernel, &transposed) <= COUNT_MAX &&
         (!proposal->is_legal || other.predicted_s < proposal->predicted_s)) {
         *proposal = other;

@@ -126,7 +126,9 @@ static void try_split(const tgi_machine *machine, const tgi_problem *p, tgi_wgmm
     decision.cluster_parts = work.cluster_parts;
     const double seconds = tgi_model_wgmma_seconds(&machine->gpu, kernel, p, &work);
     const int64_t bytes = tgi_wgmma_partial_tile_bytes(kernel, p, &decision);
-    if ((proposal->is_legal && seconds >= proposal->predicted_s) || bytes > TGI_WORKSPACE_BYTES_MAX)
+    const int is_limited = !p->is_batch_invariant || tgi_kernels_has_slices(kernel);
+    if ((proposal->is_legal && seconds >= proposal->predicted_s) ||
+        (is_limited && bytes > TGI_WORKSPACE_BYTES_MAX))
         return;
     proposal->is_legal = 1;
     proposal->predicted_s = seconds;
@@ -207,6 +209,19 @@ static void try_run_splits(const tgi_machine *machine, const tgi_problem *p, tgi
     }
 }
 
+/* Takes the split-K parts of a batch-invariant problem: all tiles are split alike. */
+static void take_invariant_parts(const tgi_machine *machine, const tgi_problem *p,
+                                 tgi_wgmma_work work, int64_t part_elems, tgi_proposal *proposal)
+{
+    if (part_elems < p->k) {
+        work.split_tile_count = work.whole_count;
+        work.whole_count = 0.0;
+        work.part_steps = (double)tgi_divide_up(part_elems, proposal->kernel->tile_depth);
+        work.part_count = ceil(work.step_count / work.part_steps);
+    }
+    try_split(machine, p, work, proposal);
+}
+
 /* Returns 1 if each line of a TMA box touches two lines of L2. The lines are as long as lines of
  * L2, and are aligned to them only if their pitch is a multiple of that length. */
 static int is_straddling(const tgi_operand *operand)
@@ -215,7 +230,8 @@ static int is_straddling(const tgi_operand *operand)
 }
 
 void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
-                            const tgi_operand operand[2], tgi_proposal *proposal)
+                            const tgi_operand operand[2], int64_t part_elems,
+                            tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const double steps = (double)tgi_divide_up(p->k, kernel->tile_depth);
@@ -246,6 +262,10 @@ void tgi_wgmma_choose_split(const tgi_machine *machine, const tgi_problem *p,
             .step_count = steps,
             .part_count = 1.0,
             .part_steps = steps};
+        if (p->is_batch_invariant && !tgi_kernels_has_slices(kernel)) {
+            take_invariant_parts(machine, p, work, part_elems, proposal);
+            continue;
+        }
         try_split(machine, p, work, proposal);
         if (p->is_batch_invariant && kernel->math == TGI_MATH_bf16x)
             try_run_splits(machine, p, work, proposal);

@@ -17,16 +17,18 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
 {
     const tg_attention &a = p.attention;
     tgi_attend_place place;
-    const unsigned tiles = static_cast<unsigned>(p.tile_count * p.part_count);
-    const unsigned section = at / (tiles * p.section_groups) * p.section_groups;
-    const unsigned groups = min(p.section_groups, p.block_count / tiles - section);
-    at -= section * tiles;
-    const int group = static_cast<int>(section + at % groups);
-    const int tile = p.tile_count - 1 - static_cast<int>(at / groups) % p.tile_count;
-    place.part = static_cast<int>(at / groups) / p.tile_count;
-    place.first_head = group % p.head_groups * p.shared_heads;
-    place.batch = group / p.head_groups;
-    place.kv_head = place.first_head / p.kv_shares;
+    const int section = tgi_divide(static_cast<int>(at), p.section_tiles);
+    const int begin = section * p.section_tiles.value;
+    const int is_last = p.block_count - begin < static_cast<unsigned>(p.section_tiles.value);
+    const tgi_divisor groups = p.section_groups[is_last];
+    const int round = tgi_divide(static_cast<int>(at) - begin, groups);
+    const int group =
+        section * p.section_groups[0].value + static_cast<int>(at) - begin - round * groups.value;
+    place.part = tgi_divide(round, p.tile_count);
+    place.batch = tgi_divide(group, p.head_groups);
+    place.first_head = (group - place.batch * p.head_groups.value) * p.shared_heads;
+    place.kv_head = tgi_divide(place.first_head, p.kv_shares);
+    const int tile = (place.part + 1) * p.tile_count.value - 1 - round;
     place.queries = static_cast<int>(a.m);
     place.query_entry = place.key_entry = place.batch;
     place.first_query = place.first_key = 0;
@@ -80,13 +82,13 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tg
     return place;
 }
 
-/* Copies the block's queries, as a group of copies of their own. */
-template <class Products>
+/* Copies the block's queries by `Threads` threads, as a group of copies of their own. */
+template <class Products, int Threads>
 static __device__ __forceinline__ void
 tgi_attend_copy_queries(const tgi_attend_args &p, const tgi_attend_place &place, uint32_t q)
 {
     const tg_attention &a = p.attention;
-    tgi_attend_copy<Products::head, Products::rows, Products::copiers>(
+    tgi_attend_copy<Products::head, Products::rows, Threads>(
         q, a.q, static_cast<int>(a.head_size), p.has_units[0], [&](int row) {
             const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
             return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
@@ -103,12 +105,12 @@ template <class Products>
 static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char *shared)
 {
     enum { HEAD = Products::head, KEYS = Products::keys, BLOCKS = Products::blocks };
-    enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS };
+    enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS, COPIERS = Products::copiers };
     const tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p, blockIdx.x);
     if (place.first >= place.row_count)
         return;
     const uint32_t q = tgi_shared_address(shared), kv = q + 2 * HEAD * ROWS;
-    tgi_attend_copy_queries<Products>(p, place, q);
+    tgi_attend_copy_queries<Products, COPIERS>(p, place, q);
 
     tgi_attend_state<HEAD, BLOCKS> state;
     tgi_attend_clear(state);
@@ -142,7 +144,8 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
                 tgi_attend_rescale(factors, state);
             tgi_attend_round<Products::type, KEYS, BLOCKS>(scores, weights);
             Products::template wait_copies<0>();
-            if (is_edge && __syncthreads_or(tgi_attend_tame<Products>(v)))
+            if (is_edge &&
+                __syncthreads_or(tgi_attend_tame<Products, COPIERS>(v, tgi_find_copier<COPIERS>())))
                 tgi_attend_add_wild<Products::type, KEYS>(p, place, key_0, weights, state);
             if (next < place.end)
                 copy_keys(next + KEYS, k, other_v);

@@ -13,22 +13,23 @@
 #define TGI_ATTEND_RUN 16        /* keys that are copied together if no page ends among them */
 
 typedef struct tgi_attend_args {
-    tgi_tensor_map map[2]; /* K, V: elements, rows, heads, entries or pages */
+    tgi_tensor_map map[3]; /* K, V, Q: elements, rows, heads, entries or pages */
     tg_attention attention;
     float scale, cap, cap_inverse; /* base 2; no cap: 0 */
     /* A query at place p sees keys p - before .. p + after; at most 2^30 - 1 each. */
     int32_t before, after, is_bottom; /* as in core/attention_mask.h */
     int32_t is_plain;                 /* 1: scores are scaled by a positive factor, and no more */
     int32_t shared_heads;             /* query heads whose rows share tiles; 1: no other does */
-    int32_t head_groups;              /* head_count / shared_heads */
-    int32_t kv_shares;                /* query heads that share a head of K and V */
-    int32_t tile_count;               /* tiles of the rows of these heads */
+    tgi_divisor head_groups;          /* head_count / shared_heads */
+    tgi_divisor kv_shares;            /* query heads that share a head of K and V */
+    tgi_divisor tile_count;           /* tiles of the rows of these heads */
     uint32_t block_count;             /* tiles of all rows, for each part */
-    uint32_t section_groups;          /* groups of heads whose tiles come in turn */
+    tgi_divisor section_groups[2];    /* groups of heads whose tiles come in turn; the last ones */
+    tgi_divisor section_tiles;        /* tiles of the former, for each part */
     int32_t part_count, part_keys;    /* the keys go to blocks by parts of part_keys */
     int32_t has_units[3];             /* Q, K, V: 1 if 16 bytes at once can be copied */
     int32_t has_runs;                 /* 1: no page ends within a run of keys */
-    int32_t has_map[2];               /* K, V */
+    int32_t has_map[3];               /* K, V, Q */
     int32_t box_rows;                 /* a box of the maps has these; they divide a step */
     int32_t has_d_units;              /* 1 if 16 bytes of D at once can be stored */
     tgi_divisor page_rows;

@@ -2,7 +2,8 @@
  * Attention by wgmma (sm_90a): a warpgroup copies tiles of K and V into a ring, and each of the
  * others has 64 queries. These take turns at the tensor cores: while the products of one are
  * computed, the other turns scores into weights. Within a warpgroup the sums of a step are computed
- * behind the scores of the next one, beside the exponentials.
+ * behind the scores of the next one, beside the exponentials, and what was summed before is scaled
+ * while those scores are computed.
  */
 #ifndef TGI_ATTEND_GROUPS_CUH
 #define TGI_ATTEND_GROUPS_CUH
@@ -10,6 +11,14 @@
 #include "kernels/attend/attend.cuh"
 #include "kernels/attend/attend_ring.cuh"
 #include "kernels/ptx/warpgroup_mma_across.cuh"
+
+/* Keeps the compiler from forming `total`, which is not negative, behind what comes after this
+ * call: a branch depends on it. */
+static __device__ __forceinline__ void tgi_attend_keep_before(float total)
+{
+    if (__any_sync(~0u, total < 0.0f))
+        asm volatile("nanosleep.u32 0;" ::: "memory");
+}
 
 /* The products of a warpgroup of 64 queries. */
 template <tg_type Type, int Head, int Queries, int Keys> struct tgi_attend_group_products {
@@ -82,7 +91,9 @@ template <class Sizes> struct tgi_attend_group {
     const int index; /* the warpgroup's number */
     const float scale;
     tgi_attend_state<HEAD, 1> &state;
+    /* These are the weights of the last step, and the factors of the sums that lack them. */
     uint32_t (&weights)[1][KEYS / 16][4];
+    float (&factors)[1][2];
 
     /* Waits until it is this warpgroup's turn to issue products. */
     __device__ __forceinline__ void wait_turn(void)
@@ -95,11 +106,13 @@ template <class Sizes> struct tgi_attend_group {
         tgi_named_barrier_arrive(1 + (index + 1) % Sizes::groups, 256);
     }
 
-    /* Waits for the sums of the step from key_0 on, and gives its tile of V back. */
+    /* Waits for the sums of the step from key_0 on, and gives its tile of V back. No element of
+     * that was wild if `IsPlain`. */
+    template <int IsPlain>
     __device__ __forceinline__ void wait_sums(tgi_attend_ring<Sizes> &ring, int key_0)
     {
         products::wait_sums(state);
-        const int is_wild = ring.is_wild();
+        const int is_wild = !IsPlain && ring.is_wild();
         __syncwarp();
         ring.release();
         if (is_wild)
@@ -108,48 +121,51 @@ template <class Sizes> struct tgi_attend_group {
     }
 
     /* Forms the weights of the step from key_0 on, and adds those of the step before. The first
-     * step has none before. The first tile of the ring has been waited for, before and after. */
+     * step has none before. `IsPlain` is 1 only for steps that is_plain_step allows. */
     template <int IsFirst, int IsPlain>
     __device__ __forceinline__ void step(tgi_attend_ring<Sizes> &ring, uint32_t q, int key_0)
     {
-        float scores[1][KEYS / 8][4], factors[1][2];
-        tgi_attend_ring<Sizes> ring_k = ring;
+        float scores[1][KEYS / 8][4];
+        const tgi_attend_ring<Sizes> ring_k = ring;
         ring.advance();
+        ring_k.wait_full();
         if (!IsFirst)
             wait_turn();
         products::score(q, ring_k.find_tile(), scores);
         if (!IsFirst) {
+            tgi_attend_rescale(factors, state);
             ring.wait_full();
             products::add(ring.find_tile(), weights, state);
             pass_turn();
         }
         products::template wait_scores<IsFirst ? 0 : 1>(scores);
         ring_k.release();
-        if (!IsPlain) {
-            if (!p.is_plain)
-                tgi_attend_finish<KEYS, 1>(p, place, key_0, scores);
+        if (!IsPlain && !p.is_plain)
+            tgi_attend_finish<KEYS, 1>(p, place, key_0, scores);
+        if (!IsPlain && tgi_attend_is_edge<KEYS>(place, key_0))
             tgi_attend_hide<KEYS, 1>(p, place, key_0, scores);
-        }
         tgi_attend_weigh<HEAD, KEYS, 1>(scale, scores, state, factors);
-        /* The compiler moves no exponentials behind the loop that waits for the next tile. With
-         * nothing in between it would move them behind the sums. */
-        tgi_attend_ring<Sizes> ring_next = ring;
+        /* The compiler would form the exponentials and their sum behind the sums of V. */
+        tgi_attend_keep_before(state.total[0][0] + state.total[0][1]);
         if (!IsFirst)
-            ring_next.advance();
-        ring_next.wait_full();
-        if (!IsFirst) {
-            wait_sums(ring, key_0 - KEYS);
-            if (tgi_attend_has_grown<1>(factors))
-                tgi_attend_rescale(factors, state);
-        }
+            wait_sums<IsPlain>(ring, key_0 - KEYS);
         tgi_attend_round<Sizes::type, KEYS, 1>(scores, weights);
     }
 
     /* Adds the weights of the last step, which begins at key_0. */
     __device__ __forceinline__ void finish(tgi_attend_ring<Sizes> &ring, int key_0)
     {
+        tgi_attend_rescale(factors, state);
+        ring.wait_full();
         products::add(ring.find_tile(), weights, state);
-        wait_sums(ring, key_0);
+        wait_sums<0>(ring, key_0);
+    }
+
+    /* Returns 1 if all rows see all keys of the step from key_0 on and of the step before, and
+     * scores take no more than a factor. */
+    __device__ __forceinline__ int is_plain_step(int key_0) const
+    {
+        return p.is_plain && key_0 - KEYS >= place.all_low && key_0 + KEYS <= place.all_high;
     }
 };
 
@@ -171,19 +187,21 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
             continue;
         tgi_attend_state<HEAD, 1> state;
         uint32_t weights[1][KEYS / 16][4];
+        float factors[1][2];
         const float scale = p.is_plain ? p.scale : 1.0f;
-        group own = {p, place, index, scale, state, weights};
+        group own = {p, place, index, scale, state, weights, factors};
         tgi_attend_clear(state);
         if (place.begin < place.end) {
             tgi_barrier_wait(ring.find_q_full(), parity);
-            ring.wait_full();
             own.template step<1, 0>(ring, own_q, place.begin);
             int key_0 = place.begin + KEYS;
-            for (; key_0 < place.end; key_0 += KEYS) {
-                if (p.is_plain && !tgi_attend_is_edge<KEYS>(place, key_0))
+            while (key_0 < place.end) {
+                for (; key_0 < place.end && own.is_plain_step(key_0); key_0 += KEYS)
                     own.template step<0, 1>(ring, own_q, key_0);
-                else
+                if (key_0 < place.end) {
                     own.template step<0, 0>(ring, own_q, key_0);
+                    key_0 += KEYS;
+                }
             }
             ring.release_q();
             parity ^= 1;
@@ -208,7 +226,7 @@ static __device__ __forceinline__ void tgi_attend_in_groups(const tgi_attend_arg
     /* 65536 registers are 512 a thread of each of these warpgroups. */
     if (tgi_thread() >= 128 * sizes::groups) {
         tgi_lower_registers<sizes::copy_registers>();
-        tgi_attend_feeder<sizes> feeder = {p, tgi_attend_ring<sizes>(q), q};
+        tgi_attend_feeder<sizes> feeder = {p, tgi_attend_ring<sizes>(q), q, 1, 0};
         feeder.copy_all();
     } else {
         tgi_raise_registers<sizes::registers>();

@@ -65,10 +65,16 @@ template <class Sizes> struct tgi_attend_ring {
         return find_empty(Sizes::tiles);
     }
 
+    /* The barrier of TMA for a tile that is looked at before it is full. */
+    __device__ __forceinline__ uint32_t find_landed(uint32_t at) const
+    {
+        return find_full(Sizes::tiles + 1) + 8 * at;
+    }
+
     /* A word for each place: round + 1 if wild elements of the tile were replaced. */
     __device__ __forceinline__ uint32_t find_wild(uint32_t at) const
     {
-        return find_full(Sizes::tiles + 1) + 4 * at;
+        return find_landed(Sizes::tiles) + 4 * at;
     }
 
     __device__ __forceinline__ void wait_full(void) const
@@ -100,8 +106,11 @@ template <class Sizes> struct tgi_attend_ring {
         const tgi_attend_ring ring(q);
         if (tgi_thread() == 0) {
             for (int i = 0; i <= Sizes::tiles; i++) {
-                tgi_barrier_init(ring.find_full(i), Sizes::copiers / 32);
+                tgi_barrier_init(ring.find_full(i), 1);
                 tgi_barrier_init(ring.find_empty(i), 4 * Sizes::groups);
+            }
+            for (int i = 0; i < Sizes::tiles; i++) {
+                tgi_barrier_init(ring.find_landed(i), 1);
                 tgi_write_shared_4(ring.find_wild(i), 0.0f);
             }
             tgi_fence_barrier_init();
@@ -110,83 +119,123 @@ template <class Sizes> struct tgi_attend_ring {
     }
 };
 
-/* Copies a tile of K or V (`is_v`) by TMA. */
+/* Copies a tile of K or V (`is_v`) by TMA, a warp, and arrives at its barrier. */
 template <class Sizes>
 static __device__ __forceinline__ void
 tgi_attend_copy_boxes(const tgi_attend_args &p, const tgi_attend_place &place, int is_v, int key_0,
-                      uint32_t tile, uint32_t full)
+                      uint32_t tile, uint32_t barrier)
 {
     enum { KEYS = Sizes::keys, PANELS = Sizes::head / 64 };
     const tg_attention &a = p.attention;
     const int lane = tgi_thread() % 32;
+    if (a.page_rows == 0) {
+        if (tgi_elect()) {
+            tgi_barrier_expect(barrier, Sizes::tile_bytes);
+            TGI_FOR_UNROLLED(i, PANELS)
+            tgi_tma_load_head(tile + i * KEYS * 128, &p.map[is_v], barrier, i * 64,
+                              place.first_key + key_0, place.kv_head, place.key_entry);
+        }
+        __syncwarp();
+        return;
+    }
     if (lane == 0)
-        tgi_barrier_expect(full, Sizes::tile_bytes);
+        tgi_barrier_expect(barrier, Sizes::tile_bytes);
     __syncwarp();
 #pragma unroll 1
     for (int i = lane; i < PANELS * (KEYS / p.box_rows); i += 32) {
         const int row = i / PANELS * p.box_rows, key = key_0 + row;
-        int entry = place.key_entry, at = place.first_key + key;
-        if (a.page_rows > 0) {
-            const int page = tgi_divide(key, p.page_rows), is_there = key < place.keys;
-            entry = is_there ? a.pages[place.batch * a.pages_stride + page] : 0;
-            at = is_there ? key - page * p.page_rows.value : -KEYS; /* outside: zeros */
-        }
-        tgi_tma_load_head(tile + (i % PANELS * KEYS + row) * 128, &p.map[is_v], full,
-                          i % PANELS * 64, at, place.kv_head, entry);
+        const int page = tgi_divide(key, p.page_rows), is_there = key < place.keys;
+        tgi_tma_load_head(
+            tile + (i % PANELS * KEYS + row) * 128, &p.map[is_v], barrier, i % PANELS * 64,
+            is_there ? key - page * p.page_rows.value : -KEYS, /* outside: zeros */
+            place.kv_head, is_there ? a.pages[place.batch * a.pages_stride + page] : 0);
     }
+    __syncwarp();
 }
 
-/* Copies queries and keys of all tiles of the block. */
+/*
+ * Copies queries and keys of all tiles of the block. Where TMA can have K and V, the first warp
+ * does nothing else: with more to do it would not keep up with the products. The others then copy
+ * queries, by TMA too where they can, and look for wild elements of V where a row does not see all
+ * of a tile. Elsewhere all threads copy.
+ */
 template <class Sizes> struct tgi_attend_feeder {
-    enum { KEYS = Sizes::keys };
+    enum { KEYS = Sizes::keys, COPIERS = Sizes::copiers, OTHERS = COPIERS - 32, BARRIER = 8 };
     const tgi_attend_args &p;
     tgi_attend_ring<Sizes> ring;
     const uint32_t q;
+    uint32_t q_parity;
+    uint32_t landed; /* for each place of the ring the parity of its next phase of landing */
 
-    /* Tells that all that the warp has copied is there. */
-    static __device__ __forceinline__ void announce(uint32_t full)
+    /* Tells that all that `Threads` threads have copied is there. */
+    template <int Threads> static __device__ __forceinline__ void announce(uint32_t full)
     {
         tgi_fence_async_proxy();
-        __syncwarp();
-        if (tgi_thread() % 32 == 0)
+        tgi_named_barrier_sync(BARRIER, Threads);
+        if (tgi_find_copier<COPIERS>() == COPIERS - 1)
             tgi_barrier_arrive(full);
     }
 
-    /* Copies the next tile. Threads copy what has no boxes, and V of which a row does not see all,
-     * for they look at it. */
-    __device__ __forceinline__ void copy_tile(const tgi_attend_place &place, int is_v, int key_0)
+    template <int Threads>
+    __device__ __forceinline__ void copy_queries(const tgi_attend_place &place)
     {
-        const uint32_t full = ring.find_full(ring.stage), tile = ring.find_tile();
-        const int is_edge = is_v && tgi_attend_is_edge<KEYS>(place, key_0);
+        tgi_barrier_wait(ring.find_q_empty(), q_parity);
+        q_parity ^= 1;
+        if (p.has_map[2]) {
+            if (tgi_make_uniform(tgi_find_copier<COPIERS>() / 32) == COPIERS / 32 - 1)
+                copy_query_boxes(place);
+            return;
+        }
+        tgi_attend_copy_queries<Sizes, Threads>(p, place, q);
+        tgi_copy_async_wait<0>();
+        announce<Threads>(ring.find_q_full());
+    }
+
+    /* Copies queries of one head by TMA, a warp. */
+    __device__ __forceinline__ void copy_query_boxes(const tgi_attend_place &place)
+    {
+        if (tgi_elect()) {
+            tgi_barrier_expect(ring.find_q_full(), Sizes::q_bytes);
+            TGI_FOR_UNROLLED(i, Sizes::head / 64)
+            tgi_tma_load_head(q + i * Sizes::rows * 128, &p.map[2], ring.find_q_full(), i * 64,
+                              place.first, place.first_head, place.query_entry);
+        }
+        __syncwarp();
+    }
+
+    /* Looks for wild elements in this thread's share of a tile of V. */
+    template <int Threads> __device__ __forceinline__ void tame(void)
+    {
+        if (tgi_attend_tame<Sizes, Threads>(ring.find_tile(), tgi_find_copier<Threads>()))
+            tgi_write_shared_4(ring.find_wild(ring.stage), __uint_as_float(ring.round + 1));
+    }
+
+    /* Copies the next tile, by threads where it has no boxes or is looked at. */
+    __device__ __forceinline__ void copy_tile(const tgi_attend_place &place, int is_v, int key_0,
+                                              int is_edge)
+    {
         const int is_whole = !p.attention.has_key_offsets || key_0 + KEYS <= place.keys;
+        const uint32_t full = ring.find_full(ring.stage);
         tgi_barrier_wait(ring.find_empty(ring.stage), ~ring.round & 1);
         if (p.has_map[is_v] && is_whole && !is_edge) {
-            if (tgi_thread() % Sizes::copiers < 32)
-                tgi_attend_copy_boxes<Sizes>(p, place, is_v, key_0, tile, full);
-            else if (tgi_thread() % 32 == 0)
-                tgi_barrier_arrive(full);
-        } else {
-            tgi_attend_copy_keys<Sizes>(p, place, is_v, key_0, tile);
-            tgi_copy_async_commit();
-            tgi_copy_async_wait<0>();
-            if (is_edge && tgi_attend_tame<Sizes>(tile))
-                tgi_write_shared_4(ring.find_wild(ring.stage), __uint_as_float(ring.round + 1));
-            announce(full);
+            if (tgi_find_copier<COPIERS>() < 32)
+                tgi_attend_copy_boxes<Sizes>(p, place, is_v, key_0, ring.find_tile(), full);
+            return;
         }
-        ring.advance();
-    }
-
-    __device__ __forceinline__ void copy_queries(const tgi_attend_place &place, uint32_t parity)
-    {
-        tgi_barrier_wait(ring.find_q_empty(), parity);
-        tgi_attend_copy_queries<Sizes>(p, place, q);
+        tgi_attend_copy_keys<Sizes>(p, place, is_v, key_0, ring.find_tile());
+        tgi_copy_async_commit();
         tgi_copy_async_wait<0>();
-        announce(ring.find_q_full());
+        if (is_edge) {
+            tgi_named_barrier_sync(BARRIER, COPIERS); /* each looks at what others have copied */
+            tame<COPIERS>();
+        }
+        announce<COPIERS>(full);
     }
 
-    __device__ __forceinline__ void copy_all(void)
+    /* Calls visit(place, tile's number, is_v, key_0, is_edge) for each tile of K or V. is_edge is
+     * 1 where it is V and not all rows see all of it. */
+    template <typename Visit> __device__ __forceinline__ void walk(Visit visit)
     {
-        uint32_t parity = 1;
         for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {
             const tgi_attend_place place = tgi_attend_find_turn<Sizes::rows, KEYS>(p, turn);
             if (place.first >= place.row_count || place.begin >= place.end)
@@ -195,11 +244,40 @@ template <class Sizes> struct tgi_attend_feeder {
 #pragma unroll 1
             for (int i = 0; i <= last; i++) {
                 const int is_v = i > 0 && (i % 2 == 0 || i == last);
-                copy_tile(place, is_v, place.begin + (is_v ? (i - 1) / 2 : (i + 1) / 2) * KEYS);
-                if (i == 0)
-                    copy_queries(place, parity);
+                const int key_0 = place.begin + (is_v ? (i - 1) / 2 : (i + 1) / 2) * KEYS;
+                visit(place, i, is_v, key_0, is_v && tgi_attend_is_edge<KEYS>(place, key_0));
+                ring.advance();
             }
-            parity ^= 1;
+        }
+    }
+
+    __device__ __forceinline__ void copy_all(void)
+    {
+        if (!p.has_map[0] || !p.has_map[1] || p.attention.has_key_offsets) {
+            walk([&](const tgi_attend_place &place, int i, int is_v, int key_0, int is_edge) {
+                copy_tile(place, is_v, key_0, is_edge);
+                if (i == 0)
+                    copy_queries<COPIERS>(place);
+            });
+        } else if (tgi_make_uniform(tgi_find_copier<COPIERS>() / 32) == 0) {
+            walk([&](const tgi_attend_place &place, int, int is_v, int key_0, int is_edge) {
+                const int stage = ring.stage;
+                tgi_barrier_wait(ring.find_empty(stage), ~ring.round & 1);
+                tgi_attend_copy_boxes<Sizes>(p, place, is_v, key_0, ring.find_tile(),
+                                             is_edge ? ring.find_landed(stage)
+                                                     : ring.find_full(stage));
+            });
+        } else {
+            walk([&](const tgi_attend_place &place, int i, int, int, int is_edge) {
+                if (i == 0)
+                    copy_queries<OTHERS>(place);
+                if (!is_edge)
+                    return;
+                tgi_barrier_wait(ring.find_landed(ring.stage), landed >> ring.stage & 1);
+                landed ^= 1u << ring.stage;
+                tame<OTHERS>();
+                announce<OTHERS>(ring.find_full(ring.stage));
+            });
         }
     }
 };

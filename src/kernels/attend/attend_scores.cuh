@@ -168,9 +168,10 @@ tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
     TGI_FOR_UNROLLED(half, 2)
     {
         const float before = state.largest[b][half];
-        float largest = before;
+        float most[4] = {before, before, before, before}; /* four chains do not wait for results */
         TGI_FOR_UNROLLED(j, Keys / 8)
-        largest = fmaxf(largest, fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
+        most[j % 4] = fmaxf(most[j % 4], fmaxf(scores[b][j][2 * half], scores[b][j][2 * half + 1]));
+        float largest = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
         const float scaled = largest == -INFINITY ? 0.0f : __fmul_rn(largest, scale);
@@ -235,28 +236,29 @@ static __device__ __forceinline__ void tgi_attend_decode(uint32_t pair, float (&
         Type == TG_TYPE_BF16 ? __uint_as_float(pair & 0xffff0000u) : tgi_decode_fp16(pair >> 16);
 }
 
-/* Replaces by zeros the wild elements, Inf and NaN, of what this thread has copied to a tile, and
- * returns 1 if there were any: a weight of zero would not remove those of a hidden key. */
-template <class Products> static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile)
+/* Replaces by zeros the wild elements, Inf and NaN, of the share of a tile that thread `thread` of
+ * `Threads` has, and returns 1 if there were any: a weight of zero would not remove those of a
+ * hidden key. */
+template <class Products, int Threads>
+static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile, int thread)
 {
-    enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
+    enum { UNITS = Products::keys * Products::head / 8 };
     const uint32_t most = Products::type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
-    const int thread = tgi_find_copier<Products::copiers>();
+    const uint32_t rest = 0x8000u - most; /* added to a wild element, it sets the sign */
     int is_wild = 0;
-#pragma unroll 4
-    for (int row = thread / UNITS; row < Products::keys; row += PASS) {
-        const uint32_t at = tgi_attend_find_unit<Products::keys>(tile, row, thread % UNITS);
+#pragma unroll 8
+    for (int i = thread; i < UNITS; i += Threads) {
+        const uint32_t at = tile + 16 * i;
         const uint4 unit = tgi_read_shared_unit(at);
-        uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
-        int is_wild_unit = 0;
-        TGI_FOR_UNROLLED(i, 4)
-        is_wild_unit |= (words[i] & most) == most || (words[i] >> 16 & most) == most;
-        if (!is_wild_unit)
+        uint32_t words[] = {unit.x, unit.y, unit.z, unit.w}, signs = 0;
+        TGI_FOR_UNROLLED(j, 4)
+        signs |= (words[j] & 0x7fff7fffu) + (rest << 16 | rest);
+        if (!(signs & 0x80008000u))
             continue;
         is_wild = 1;
-        TGI_FOR_UNROLLED(i, 4)
-        words[i] = ((words[i] & most) == most ? 0 : words[i] & 0xffffu) |
-                   ((words[i] >> 16 & most) == most ? 0 : words[i] & 0xffff0000u);
+        TGI_FOR_UNROLLED(j, 4)
+        words[j] = ((words[j] & most) == most ? 0 : words[j] & 0xffffu) |
+                   ((words[j] >> 16 & most) == most ? 0 : words[j] & 0xffff0000u);
         tgi_write_shared_unit(at, {words[0], words[1], words[2], words[3]});
     }
     return is_wild;

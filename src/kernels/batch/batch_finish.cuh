@@ -31,26 +31,6 @@ static __device__ __forceinline__ double tgi_combine_terms(const tgi_epilogue &e
     return tgi_combine_fp64(&epilogue, &terms, sum);
 }
 
-static __device__ __forceinline__ float tgi_limit_sum(float sum)
-{
-    return tgi_activate_fp32(sum, TG_ACTIVATION_RELU);
-}
-
-static __device__ __forceinline__ double tgi_limit_sum(double sum)
-{
-    return tgi_activate_fp64(sum, TG_ACTIVATION_RELU);
-}
-
-static __device__ __forceinline__ float tgi_activate_sum(const tgi_problem &problem, float sum)
-{
-    return tgi_call_activation(sum, problem.epilogue.activation, tgi_is_d_narrow(problem));
-}
-
-static __device__ __forceinline__ double tgi_activate_sum(const tgi_problem &problem, double sum)
-{
-    return tgi_call_activation(sum, problem.epilogue.activation);
-}
-
 /* Applies the epilogue to sums of rows row[] and columns col[] of entry `batch`. They lie in D. */
 template <typename T, int Rows, int Cols>
 static __device__ __forceinline__ void
@@ -87,7 +67,9 @@ tgi_finish_sums(const tgi_gemm_args &args, int64_t batch, const int (&row)[Rows]
     for (int i = 0; i < Rows; i++)
 #pragma unroll
         for (int j = 0; j < Cols; j++)
-            sums[i][j] = is_limited ? tgi_limit_sum(sums[i][j]) : tgi_activate_sum(p, sums[i][j]);
+            sums[i][j] = is_limited
+                             ? tgi_limit_sum(sums[i][j])
+                             : tgi_call_activation(sums[i][j], e.activation, tgi_is_d_narrow(p));
 }
 
 #endif

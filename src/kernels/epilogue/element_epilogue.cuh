@@ -1,7 +1,7 @@
 /*
- * The epilogue of one element of D, as a production kernel stores it: it reads C and the bias where
- * they count, applies core/epilogue.h and writes. `sum` is the finished sum of products; `row` and
- * `col` lie inside D. C, bias and D of an FP32 sum may be narrower.
+ * The epilogue of a few elements of D, as a thread of a production kernel stores them: it reads C
+ * and the bias where they count, applies core/epilogue.h and writes. What does not depend on the
+ * element, types above all, is asked for once. C, bias and D of an FP32 sum may be narrower.
  */
 #ifndef TGI_EPILOGUE_CUH
 #define TGI_EPILOGUE_CUH
@@ -75,51 +75,153 @@ static __device__ __forceinline__ int64_t tgi_offset(const tgi_layout &layout, i
     return batch * layout.batch + row * layout.row + col * layout.col;
 }
 
-/* Returns alpha times the operands' scales. */
-static __device__ __forceinline__ float tgi_find_alpha(const tgi_gemm_args &args, int64_t row,
-                                                       int64_t col)
+/* Elements of D that a thread stores together lie at places: place i is row(i) rows and col(i)
+ * columns from a first one, and is_inside(i) says whether it is in D. These are rows of one column,
+ * `step` rows apart, those from `end` on outside. */
+struct tgi_column_places {
+    int first, step, end;
+
+    __device__ __forceinline__ int row(int i) const
+    {
+        return first + i * step;
+    }
+
+    __device__ __forceinline__ int col(int) const
+    {
+        return 0;
+    }
+
+    __device__ __forceinline__ int is_inside(int i) const
+    {
+        return row(i) < end;
+    }
+};
+
+/* Returns how far place i is from the first one, in elements of a matrix. */
+template <class Places>
+static __device__ __forceinline__ int64_t tgi_find_offset(const Places &places, int i,
+                                                          const tgi_layout &layout)
 {
-    const tgi_epilogue &epilogue = args.problem.epilogue;
-    const float alpha = static_cast<float>(epilogue.alpha);
-    if (TGI_LEAST_D_BYTES > 1 || (!args.a_scale && !args.b_scale))
-        return alpha;
-    const float a =
-        args.a_scale ? args.a_scale[epilogue.a_scale == TG_SCALE_VECTOR ? row : 0] : 1.0f;
-    const float b =
-        args.b_scale ? args.b_scale[epilogue.b_scale == TG_SCALE_VECTOR ? col : 0] : 1.0f;
-    return tgi_scale_alpha_fp32(alpha, a, b);
+    return places.row(i) * layout.row + places.col(i) * layout.col;
 }
 
-/* Reads what an element takes beside its sum. It is apart from the write, so that a thread can read
- * for several elements before it writes the first. */
-static __device__ __forceinline__ void tgi_read_terms(const tgi_gemm_args &args, int64_t batch,
-                                                      int64_t row, int64_t col,
-                                                      tgi_terms_fp32 *read)
+/* Reads the elements of C, or of the bias, at the places. Each width has a loop of its own, so that
+ * all loads are issued before a value is decoded. */
+template <int Count, class Places>
+static __device__ __forceinline__ void
+tgi_read_elements(const void *data, int64_t first, const tgi_layout &layout, const Places &places,
+                  tg_type type, float (&value)[Count])
 {
-    const tgi_problem &problem = args.problem;
-    const tgi_epilogue &epilogue = problem.epilogue;
-    float c = 0.0f, bias = 0.0f;
-    if (epilogue.beta != 0.0)
-        c = tgi_read_element(args.c, tgi_offset(problem.c, batch, row, col), problem.d_type);
-    if (epilogue.bias != TG_BIAS_NONE)
-        bias =
-            tgi_read_element(args.bias, epilogue.bias == TG_BIAS_ROW ? row : col, problem.d_type);
-    const tgi_terms_fp32 terms = {tgi_find_alpha(args, row, col), c, bias};
-    *read = terms;
+    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32) {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            if (places.is_inside(i))
+                value[i] =
+                    static_cast<const float *>(data)[first + tgi_find_offset(places, i, layout)];
+    } else if (tgi_is_fp8(type)) {
+        uint8_t bits[Count] = {};
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            if (places.is_inside(i))
+                bits[i] =
+                    static_cast<const uint8_t *>(data)[first + tgi_find_offset(places, i, layout)];
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            value[i] = type == TG_TYPE_FP8_E4M3 ? tgi_fp32_from_e4m3(bits[i])
+                                                : tgi_fp32_from_e5m2(bits[i]);
+    } else {
+        uint16_t bits[Count] = {};
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            if (places.is_inside(i))
+                bits[i] =
+                    static_cast<const uint16_t *>(data)[first + tgi_find_offset(places, i, layout)];
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            value[i] =
+                type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits[i]) : tgi_decode_fp16(bits[i]);
+    }
 }
 
-static __device__ __forceinline__ void tgi_read_terms(const tgi_gemm_args &args, int64_t batch,
-                                                      int64_t row, int64_t col,
-                                                      tgi_terms_fp64 *read)
+template <int Count, class Places>
+static __device__ __forceinline__ void
+tgi_read_elements(const void *data, int64_t first, const tgi_layout &layout, const Places &places,
+                  tg_type, double (&value)[Count])
 {
-    const tgi_problem &problem = args.problem;
-    const tgi_epilogue &epilogue = problem.epilogue;
-    double c = 0.0, bias = 0.0;
-    if (epilogue.beta != 0.0)
-        c = static_cast<const double *>(args.c)[tgi_offset(problem.c, batch, row, col)];
-    if (epilogue.bias != TG_BIAS_NONE)
-        bias = static_cast<const double *>(args.bias)[epilogue.bias == TG_BIAS_ROW ? row : col];
-    *read = {epilogue.alpha, c, bias};
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        if (places.is_inside(i))
+            value[i] =
+                static_cast<const double *>(data)[first + tgi_find_offset(places, i, layout)];
+}
+
+/* Writes the elements of D at the places. */
+template <int Count, class Places>
+static __device__ __forceinline__ void tgi_write_elements(const tgi_gemm_args &args, int64_t first,
+                                                          const Places &places,
+                                                          const float (&value)[Count])
+{
+    const tg_type type = tgi_find_d_type(args.problem);
+    const tgi_layout &layout = args.problem.d;
+    if (TGI_LEAST_D_BYTES == 4 || type == TG_TYPE_FP32) {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            if (places.is_inside(i))
+                static_cast<float *>(args.d)[first + tgi_find_offset(places, i, layout)] = value[i];
+    } else {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            if (places.is_inside(i))
+                tgi_write_element(args.d, first + tgi_find_offset(places, i, layout), type,
+                                  value[i]);
+    }
+}
+
+template <int Count, class Places>
+static __device__ __forceinline__ void tgi_write_elements(const tgi_gemm_args &args, int64_t first,
+                                                          const Places &places,
+                                                          const double (&value)[Count])
+{
+#pragma unroll
+    for (int i = 0; i < Count; i++)
+        if (places.is_inside(i))
+            static_cast<double *>(args.d)[first + tgi_find_offset(places, i, args.problem.d)] =
+                value[i];
+}
+
+/* Applies alpha, with the operands' scales, beta and the bias to the sums. */
+template <int Count, class Places>
+static __device__ __forceinline__ void
+tgi_combine_elements(const tgi_gemm_args &args, int64_t row, int64_t col, const Places &places,
+                     const float (&c)[Count], const float (&bias)[Count], float (&sum)[Count])
+{
+    const tgi_epilogue &e = args.problem.epilogue;
+    const int has_scales = TGI_LEAST_D_BYTES == 1 && (args.a_scale || args.b_scale);
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+        float alpha = static_cast<float>(e.alpha);
+        if (has_scales && places.is_inside(i)) {
+            const int64_t a_at = e.a_scale == TG_SCALE_VECTOR ? row + places.row(i) : 0;
+            const int64_t b_at = e.b_scale == TG_SCALE_VECTOR ? col + places.col(i) : 0;
+            alpha = tgi_scale_alpha_fp32(alpha, args.a_scale ? args.a_scale[a_at] : 1.0f,
+                                         args.b_scale ? args.b_scale[b_at] : 1.0f);
+        }
+        const tgi_terms_fp32 terms = {alpha, c[i], bias[i]};
+        sum[i] = tgi_combine_fp32(&e, &terms, sum[i]);
+    }
+}
+
+template <int Count, class Places>
+static __device__ __forceinline__ void
+tgi_combine_elements(const tgi_gemm_args &args, int64_t, int64_t, const Places &,
+                     const double (&c)[Count], const double (&bias)[Count], double (&sum)[Count])
+{
+    const tgi_epilogue &e = args.problem.epilogue;
+#pragma unroll
+    for (int i = 0; i < Count; i++) {
+        const tgi_terms_fp64 terms = {e.alpha, c[i], bias[i]};
+        sum[i] = tgi_combine_fp64(&e, &terms, sum[i]);
+    }
 }
 
 /* Activations are called, not inlined, because their code is long. They are given values: behind a
@@ -131,53 +233,64 @@ static __device__ __noinline__ float tgi_call_activation(float t, tg_activation 
     return is_narrow ? tgi_activate_narrow(t, activation) : tgi_activate_fp32(t, activation);
 }
 
-static __device__ __noinline__ double tgi_call_activation(double t, tg_activation activation)
+static __device__ __noinline__ double tgi_call_activation(double t, tg_activation activation, int)
 {
     return tgi_activate_fp64(t, activation);
 }
 
-static __device__ __forceinline__ void tgi_write_d(const tgi_gemm_args &args, int64_t batch,
-                                                   int64_t row, int64_t col, float sum,
-                                                   const tgi_terms_fp32 &terms)
+static __device__ __forceinline__ float tgi_limit_sum(float sum)
 {
-    const tgi_problem &problem = args.problem;
-    const tgi_epilogue &epilogue = problem.epilogue;
-    float value = tgi_combine_fp32(&epilogue, &terms, sum);
-    if (epilogue.activation != TG_ACTIVATION_NONE)
-        value = tgi_call_activation(value, epilogue.activation, tgi_is_d_narrow(problem));
-    if (TGI_LEAST_D_BYTES == 1 && args.d_scale)
-        value = tgi_scale_d_fp32(value, *args.d_scale);
-    tgi_write_element(args.d, tgi_offset(problem.d, batch, row, col), problem.d_type, value);
+    return tgi_activate_fp32(sum, TG_ACTIVATION_RELU);
 }
 
-static __device__ __forceinline__ void tgi_write_d(const tgi_gemm_args &args, int64_t batch,
-                                                   int64_t row, int64_t col, double sum,
-                                                   const tgi_terms_fp64 &terms)
+static __device__ __forceinline__ double tgi_limit_sum(double sum)
 {
-    const tgi_problem &problem = args.problem;
-    const tgi_epilogue &epilogue = problem.epilogue;
-    double value = tgi_combine_fp64(&epilogue, &terms, sum);
-    if (epilogue.activation != TG_ACTIVATION_NONE)
-        value = tgi_call_activation(value, epilogue.activation);
-    static_cast<double *>(args.d)[tgi_offset(problem.d, batch, row, col)] = value;
+    return tgi_activate_fp64(sum, TG_ACTIVATION_RELU);
 }
 
-/* The type of the terms of a sum of type T. */
-template <typename T> struct tgi_terms_of {
-    typedef tgi_terms_fp32 type;
-};
-
-template <> struct tgi_terms_of<double> {
-    typedef tgi_terms_fp64 type;
-};
-
-template <typename T>
-static __device__ __forceinline__ void tgi_store(const tgi_gemm_args &args, int64_t batch,
-                                                 int64_t row, int64_t col, T sum)
+/* Applies the activation to the sums, and the scale of a D of 8 bits. */
+template <typename T, int Count>
+static __device__ __forceinline__ void tgi_activate_elements(const tgi_gemm_args &args,
+                                                             T (&sum)[Count])
 {
-    typename tgi_terms_of<T>::type terms;
-    tgi_read_terms(args, batch, row, col, &terms);
-    tgi_write_d(args, batch, row, col, sum, terms);
+    const tg_activation activation = args.problem.epilogue.activation;
+    if (activation == TG_ACTIVATION_RELU) {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            sum[i] = tgi_limit_sum(sum[i]);
+    } else if (activation != TG_ACTIVATION_NONE) {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            sum[i] = tgi_call_activation(sum[i], activation, tgi_is_d_narrow(args.problem));
+    }
+    if (TGI_LEAST_D_BYTES == 1 && args.d_scale) {
+        const float d_scale = *args.d_scale;
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            sum[i] = tgi_scale_d_fp32(static_cast<float>(sum[i]), d_scale);
+    }
+}
+
+/* Stores sums of products to D through the epilogue. The first place is (row, col) of entry
+ * `batch`. All reads come before the first write, which might be to the same matrix. The sums are
+ * overwritten. */
+template <typename T, int Count, class Places>
+static __device__ __forceinline__ void tgi_finish_elements(const tgi_gemm_args &args, int64_t batch,
+                                                           int64_t row, int64_t col,
+                                                           const Places &places, T (&sum)[Count])
+{
+    const tgi_problem &p = args.problem;
+    const tgi_epilogue &e = p.epilogue;
+    T c[Count] = {}, bias[Count] = {};
+    if (e.beta != 0.0)
+        tgi_read_elements(args.c, tgi_offset(p.c, batch, row, col), p.c, places, p.d_type, c);
+    if (e.bias == TG_BIAS_ROW)
+        tgi_read_elements(args.bias, row, {1, 0, 0}, places, p.d_type, bias);
+    else if (e.bias == TG_BIAS_COL)
+        tgi_read_elements(args.bias, col, {0, 1, 0}, places, p.d_type, bias);
+    tgi_combine_elements(args, row, col, places, c, bias, sum);
+    tgi_activate_elements(args, sum);
+    tgi_write_elements(args, tgi_offset(p.d, batch, row, col), places, sum);
 }
 
 #endif

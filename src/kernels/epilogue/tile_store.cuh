@@ -74,29 +74,25 @@ static __device__ __forceinline__ void tgi_store_tile(const tgi_gemm_args &args,
             }
             continue;
         }
-        /* All reads come before the first write, which might be to the same matrix. */
-        constexpr int run = Rows / row_step, at_once = sizeof(T) == 4 && run >= 8 ? 4 : 1;
+        /* More elements at once hide more of the latency of C and the bias, and take registers. */
+        constexpr int run = Rows / row_step, most = sizeof(T) == 4 ? 8 : 4;
+        constexpr int at_once = run >= 32 / most * 4 ? most : run >= 8 && sizeof(T) == 4 ? 4 : 1;
 #pragma unroll 1
         for (; first < rows; first += at_once * row_step) {
+            const tgi_column_places places = {first, row_step, rows};
             T sum[at_once];
-            typename tgi_terms_of<T>::type terms[at_once];
 #pragma unroll
             for (int i = 0; i < at_once; i++) {
-                const int row = first + i * row_step;
-                if (row >= rows)
-                    break;
-                sum[i] = source[0];
+                sum[i] = T(0);
 #pragma unroll
-                for (int part = 1; part < Parts; part++)
-                    sum[i] += source[part * Rows * Pitch];
-                tgi_read_terms(args, tile.batch, tile.row + row, tile.col + col, &terms[i]);
-                source += row_step * Pitch;
+                for (int part = 0; part < Parts; part++)
+                    if (places.is_inside(i)) {
+                        const T more = source[(part * Rows + i * row_step) * Pitch];
+                        sum[i] = part == 0 ? more : sum[i] + more;
+                    }
             }
-#pragma unroll
-            for (int i = 0; i < at_once; i++)
-                if (first + i * row_step < rows)
-                    tgi_write_d(args, tile.batch, tile.row + first + i * row_step, tile.col + col,
-                                sum[i], terms[i]);
+            source += at_once * row_step * Pitch;
+            tgi_finish_elements(args, tile.batch, tile.row, tile.col + col, places, sum);
         }
     }
 }

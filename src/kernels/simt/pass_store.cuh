@@ -5,6 +5,7 @@
 #ifndef TGI_SIMT_STORE_CUH
 #define TGI_SIMT_STORE_CUH
 
+#include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/element_epilogue.cuh"
 
 /* A store that is called, not inlined, is one function for all kernels of a row, which halves the
@@ -80,6 +81,32 @@ static __device__ TGI_STORE_SUMS void store_sums(uint32_t address, float *d, int
     }
 }
 
+/* The places of a thread's next elements of a pass. row_skip, col_skip, row_count, col_count: which
+ * rows and columns of the tile are to be stored. */
+template <int Cols, int RowRun, int RowStep, int Threads> struct tgi_pass_places {
+    int first, row_skip, col_skip, row_count, col_count;
+
+    __device__ __forceinline__ int find_pass_row(int i) const
+    {
+        return (first + i * Threads) / Cols;
+    }
+
+    __device__ __forceinline__ int row(int i) const
+    {
+        return find_pass_row(i) / RowRun * RowStep + find_pass_row(i) % RowRun;
+    }
+
+    __device__ __forceinline__ int col(int i) const
+    {
+        return (first + i % (Threads < Cols ? Cols / Threads : 1) * Threads) % Cols;
+    }
+
+    __device__ __forceinline__ int is_inside(int i) const
+    {
+        return row(i) >= row_skip && row(i) < row_count && col(i) >= col_skip && col(i) < col_count;
+    }
+};
+
 /* Stores the sums of a pass through the epilogue, or with gaps between columns. row_0, col_0: where
  * the first row of the pass and column 0 of the tile lie in D. */
 template <int Rows, int Cols, int RowRun, int RowStep, int Slices, int Threads>
@@ -87,36 +114,26 @@ static __device__ TGI_STORE_ELEMENTS void
 store_elements(uint32_t address, const tgi_gemm_args &args, int64_t batch, int64_t row_0,
                int64_t col_0, int row_skip, int col_skip)
 {
+    constexpr int at_once = Rows * Cols / Threads % 8 == 0 ? 8 : 4;
     const float *sums = static_cast<const float *>(__cvta_shared_to_generic(address));
-    const int64_t row_least = row_0 + row_skip, col_least = col_0 + col_skip;
-    constexpr int at_once = 4;
+    tgi_pass_places<Cols, RowRun, RowStep, Threads> places = {
+        0, row_skip, col_skip, tgi_clamp_count(args.problem.m - row_0, RowStep * Rows),
+        tgi_clamp_count(args.problem.n - col_0, Cols)};
+    static_assert(Threads % Cols == 0 || Cols % Threads == 0, "columns repeat");
 #pragma unroll 1
-    for (int first = threadIdx.x; first < Rows * Cols; first += at_once * Threads) {
+    for (places.first = threadIdx.x; places.first < Rows * Cols;
+         places.first += at_once * Threads) {
         float sum[at_once];
-        tgi_terms_fp32 terms[at_once];
-        /* All reads come before the first store, which might be to the same matrix: the compiler
-         * must not move them, and one after another each would wait for memory. */
 #pragma unroll
         for (int i = 0; i < at_once; i++) {
-            int index = first + i * Threads, row = index / Cols, col = index % Cols;
-            int64_t d_row = row_0 + row / RowRun * RowStep + row % RowRun, d_col = col_0 + col;
-            sum[i] = sums[find_word<Cols>(row, col)];
+            const float *const word =
+                sums + find_word<Cols>(places.find_pass_row(i), places.col(i));
+            sum[i] = *word;
 #pragma unroll
             for (int slice = 1; slice < Slices; slice++)
-                sum[i] += sums[find_word<Cols>(row, col) + slice * Rows * Cols];
-            if (d_row >= row_least && d_row < args.problem.m && d_col >= col_least &&
-                d_col < args.problem.n)
-                tgi_read_terms(args, batch, d_row, d_col, &terms[i]);
+                sum[i] += word[slice * Rows * Cols];
         }
-#pragma unroll
-        for (int i = 0; i < at_once; i++) {
-            int index = first + i * Threads, row = index / Cols, col = index % Cols;
-            int64_t d_row = row_0 + row / RowRun * RowStep + row % RowRun, d_col = col_0 + col;
-            if (d_row < row_least || d_row >= args.problem.m || d_col < col_least ||
-                d_col >= args.problem.n)
-                continue;
-            tgi_write_d(args, batch, d_row, d_col, sum[i], terms[i]);
-        }
+        tgi_finish_elements(args, batch, row_0, col_0, places, sum);
     }
 }
 

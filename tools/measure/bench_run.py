@@ -1,0 +1,28 @@
+"""What the tools that measure drawn shapes share: sizes, and a run of tilegemm bench."""
+
+import json
+import math
+import pathlib
+import subprocess
+import tempfile
+
+
+def draw_size(rng, low, high):
+    """Returns a size between low and high whose logarithm is uniform; half are rounded."""
+    size = math.exp(rng.uniform(math.log(low), math.log(high + 1)))
+    step = rng.choice((1, 1, 1, 8, 16, 64))
+    return max(low, min(high, round(size / step) * step or step))
+
+
+def run_bench(program, texts, words):
+    """Measures the shapes with the options `words`; returns the JSON of the run. Raises
+    RuntimeError with what bench said if it wrote none."""
+    with tempfile.TemporaryDirectory() as folder:
+        suite, output = pathlib.Path(folder, "suite"), pathlib.Path(folder, "run.json")
+        suite.write_text("\n".join(texts) + "\n", encoding="utf-8")
+        command = [program, "bench", "--suite", suite, "--rounds", "5", "--min-time", "0.001",
+                   "--json", output, *words]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        if not output.exists():
+            raise RuntimeError(done.stderr.strip() or "bench wrote nothing")
+        return json.loads(output.read_text(encoding="utf-8"))
