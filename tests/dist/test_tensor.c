@@ -125,7 +125,7 @@ static void test_gather(void)
         int64_t rows[RANKS_MAX], k_counts[RANKS_MAX];
         const int64_t all = draw_rows(&state, rows, 30),
                       k = i % 5 == 1 ? 60 : draw_number(&state, 0, 40);
-        /* One product of all rows is predicted to be faster for many columns. */
+        /* One product of all rows is predicted to be faster for many steps of k. */
         const int64_t n = i % 5 == 1 ? 900 : draw_number(&state, 0, 30) + 3 * rank;
         const tg_type type = i % 2 ? TG_TYPE_FP64 : TG_TYPE_FP32;
         const int is_col_major = (int)draw_number(&state, 0, 1);
@@ -159,11 +159,11 @@ static void test_scatter(void)
         int64_t rows[RANKS_MAX], k_counts[RANKS_MAX];
         /* Every tenth case has rows that go in two chunks. */
         const int64_t all = draw_rows(&state, rows, i % 10 ? 30 : 1500);
-        /* One product of all rows is predicted to be faster for many columns. */
-        const int64_t n = i % 5 == 1 ? 400 : draw_number(&state, 0, i % 10 ? 30 : 4);
+        /* One product of all rows is predicted to be faster for many steps of k. */
+        const int64_t n = i % 5 == 1 ? 100 : draw_number(&state, 0, i % 10 ? 30 : 4);
         const tg_type type = i % 2 ? TG_TYPE_FP64 : TG_TYPE_FP32;
         for (int j = 0; j < rank_count; j++)
-            k_counts[j] = i % 5 == 1 ? 100 : draw_number(&state, 0, 20);
+            k_counts[j] = i % 5 == 1 ? 600 : draw_number(&state, 0, 20);
         const int64_t k = k_counts[rank];
         const tensor_part a = make_tensor_part(type, all, k, 0, 0, (char)('a' + rank),
                                                (int)draw_number(&state, 0, 1), 2);
