@@ -213,9 +213,8 @@ typedef struct tgi_dist_product {
 /* Returns 1 if the operands are in the memory of a GPU. */
 int tgi_dist_is_on_gpu(const tgi_dist_product *work);
 
-/* Return the bytes of this rank's elements of a layout, and those from the first to the last. */
+/* Returns the bytes of this rank's elements of a layout. */
 int64_t tgi_dist_local_bytes(const tg_dist_layout *layout, const tg_dist_grid *grid);
-int64_t tgi_dist_extent_bytes(const tg_dist_layout *layout, const tg_dist_grid *grid);
 
 /* Returns the local matrix of D or C. */
 tg_matrix tgi_dist_view_d(const tgi_dist_product *work, const void *data);

@@ -9,7 +9,8 @@ int64_t tgi_dist_local_bytes(const tg_dist_layout *layout, const tg_dist_grid *g
            tg_get_type_bytes(layout->type);
 }
 
-int64_t tgi_dist_extent_bytes(const tg_dist_layout *layout, const tg_dist_grid *grid)
+/* Returns the bytes from this rank's first element of a layout to the last one. */
+static int64_t find_extent_bytes(const tg_dist_layout *layout, const tg_dist_grid *grid)
 {
     const tgi_dist_axis rows = tgi_dist_rows(layout, grid), cols = tgi_dist_cols(layout, grid);
     const int64_t row_count = tgi_dist_count_local(&rows, grid->my_row);
@@ -27,8 +28,7 @@ static tg_status allocate_ends(const tgi_dist_product *work, const tg_dist_layou
                                const tg_dist_layout *to, void **source, void **target)
 {
     const int64_t bytes = tgi_dist_local_bytes(to, work->grid);
-    const int64_t source_bytes =
-        tgi_dist_is_on_gpu(work) ? tgi_dist_extent_bytes(from, work->grid) : 0;
+    const int64_t source_bytes = tgi_dist_is_on_gpu(work) ? find_extent_bytes(from, work->grid) : 0;
     *target = malloc((size_t)bytes + 1);
     if (source_bytes)
         *source = malloc((size_t)source_bytes);
@@ -55,7 +55,7 @@ static tg_status convert_staged(tgi_dist_product *work, const tg_dist_layout *fr
                                 const tg_dist_layout *to, const void *data, void *source,
                                 void *target, void **made)
 {
-    const int64_t source_bytes = tgi_dist_extent_bytes(from, work->grid);
+    const int64_t source_bytes = find_extent_bytes(from, work->grid);
     const int64_t bytes = tgi_dist_local_bytes(to, work->grid);
     tg_status status = TG_STATUS_OK;
     if (source_bytes)

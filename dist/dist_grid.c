@@ -74,7 +74,9 @@ tg_status tgi_dist_agree_values(const tg_dist_grid *grid, tg_status status,
     }
     status = tgi_dist_check_mpi(
         MPI_Allreduce(mine, largest, 2 * count + 2, MPI_INT64_T, MPI_MAX, grid->comm));
-    if (!status && largest[0] >> 32)
+    if (status)
+        return status;
+    if (largest[0] >> 32)
         return share_failure(grid, (tg_status)(largest[0] >> 32),
                              INT32_MAX - (int)(largest[0] & INT32_MAX));
     for (int i = 0; i < count && !status; i++)
@@ -108,7 +110,7 @@ static tg_status split_grid(tg_dist_grid *grid, MPI_Comm comm)
 
 tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_dist_grid **grid)
 {
-    int is_running = 0, rank_count = 0;
+    int is_running = 0, rank_count = 0, rank = 0;
     if (!grid)
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "grid is NULL; pass where to store it");
     *grid = NULL;
@@ -120,21 +122,22 @@ tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_di
         return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
                              "comm is MPI_COMM_NULL; pass a communicator of the grid's ranks");
     MPI_Comm_size(comm, &rank_count);
+    MPI_Comm_rank(comm, &rank);
     /* Ranks that disagree about the grid must not split it. */
     tg_dist_grid *made = calloc(1, sizeof *made);
     tgi_dist_wire *wire = calloc(1, sizeof *wire);
     int64_t *values = calloc((size_t)rank_count, TGI_DIST_RANK_VALUES * sizeof *values);
     tgi_dist_predictions *predictions = calloc(1, sizeof *predictions);
     const int has_memory = made && wire && values && predictions;
-    int mine[3] = {has_memory && row_count >= 1 && col_count >= 1 &&
-                       (int64_t)row_count * col_count == rank_count,
-                   row_count == INT32_MIN ? 0 : row_count, 0};
+    int mine[4] = {row_count >= 1 && col_count >= 1 && (int64_t)row_count * col_count == rank_count,
+                   row_count == INT32_MIN ? 0 : row_count, 0, has_memory ? rank_count : rank};
     mine[2] = -mine[1];
-    int least[3];
-    tg_status status = tgi_dist_check_mpi(MPI_Allreduce(mine, least, 3, MPI_INT, MPI_MIN, comm));
-    if (!status && !has_memory)
-        status = tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY, "%zu bytes for a grid are not there",
-                               sizeof *made + sizeof *wire);
+    int least[4];
+    tg_status status = tgi_dist_check_mpi(MPI_Allreduce(mine, least, 4, MPI_INT, MPI_MIN, comm));
+    if (!status && least[3] < rank_count)
+        status =
+            tgi_dist_fail(TG_STATUS_OUT_OF_MEMORY,
+                          "rank %d failed: no memory for a grid of %d ranks", least[3], rank_count);
     else if (!status && (!least[0] || least[1] != -least[2]))
         status = tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT,
                                "row_count = %d and col_count = %d on this rank; pass the same on "

@@ -152,18 +152,20 @@ int tgi_links_take(tgi_dist_wire *wire, int from, int tag, MPI_Message *message,
 {
     MPI_Status found;
     int is_there = 0;
-    for (;;) {
-        const int error = MPI_Improbe(from, tag, wire->links->comm, &is_there, message, &found);
-        keep(wire, tgi_dist_check_mpi(error));
-        if (is_there || wire->status)
-            break;
+    /* A message that is found is taken, or the rank that sends it would wait for ever. */
+    while (!wire->status) {
+        keep(wire, tgi_dist_check_mpi(
+                       MPI_Improbe(from, tag, wire->links->comm, &is_there, message, &found)));
+        if (!wire->status && is_there) {
+            MPI_Get_count(&found, MPI_BYTE, bytes);
+            return 1;
+        }
         if (tgi_wire_has_fault(wire))
-            return 0;
+            break;
         tgi_staged_progress(wire);
         sched_yield();
     }
-    MPI_Get_count(&found, MPI_BYTE, bytes);
-    return is_there && !wire->status;
+    return 0;
 }
 
 void tgi_links_await(tgi_dist_wire *wire, int from, void *stream)
@@ -243,7 +245,7 @@ void tgi_links_flush(tgi_dist_wire *wire, void *stream)
     }
 }
 
-int tgi_links_have_fault(const tgi_dist_wire *wire)
+int tgi_links_have_fault(tgi_dist_wire *wire)
 {
     const tgi_dist_links *links = wire->links;
     int has_fault = 0;
@@ -253,6 +255,8 @@ int tgi_links_have_fault(const tgi_dist_wire *wire)
         int error = 0;
         links->nccl->get_error(i % 2 ? link->in.nccl : link->out.nccl, &error);
         has_fault = error != 0;
+        if (has_fault)
+            keep(wire, tgi_nccl_check(links->nccl, error, "a link between two GPUs failed"));
     }
     return has_fault;
 }
@@ -268,8 +272,7 @@ void tgi_links_stop(tgi_dist_wire *wire)
     links->is_stopped = 1;
 }
 
-/* Ends what NCCL has under way, and the communicators. */
-static void abort_communicators(tgi_dist_links *links)
+void tgi_links_abort(tgi_dist_links *links)
 {
     for (int i = 0; i < 2 * links->count && links->nccl; i++) {
         tgi_dist_link *link = &links->items[i / 2];
@@ -303,7 +306,7 @@ void tgi_links_finish(tgi_dist_wire *wire, tg_status status)
     tgi_dist_links *links = wire->links;
     if (status) {
         tgi_links_stop(wire);
-        abort_communicators(links);
+        tgi_links_abort(links);
         for (int i = 0; i < links->count; i++)
             drain(links, links->items[i].rank);
     }

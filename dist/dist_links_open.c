@@ -143,7 +143,10 @@ tg_status tgi_links_connect(const tg_dist_grid *grid, tgi_dist_wire *wire)
         const tg_status connected = connect_end(wire, wire->links->items[i / 2].rank, end, is_out);
         status = status ? status : connected;
     }
-    return tgi_dist_agree(grid, status);
+    status = tgi_dist_agree(grid, status);
+    if (status) /* the next call makes all of them: one that only one rank has would make it wait */
+        tgi_links_abort(wire->links);
+    return status;
 }
 
 void tgi_links_close(tgi_dist_wire *wire)

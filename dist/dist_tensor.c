@@ -47,7 +47,8 @@ static tg_status read_problem(tgi_tensor_work *work, const tg_problem *problem,
     return TG_STATUS_OK;
 }
 
-tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name)
+/* Returns INVALID_ARGUMENT if a matrix that has elements has no data. */
+static tg_status check_data(const tg_matrix *matrix, const char *name)
 {
     if (matrix->data || matrix->row_count <= 0 || matrix->col_count <= 0)
         return TG_STATUS_OK;
@@ -72,13 +73,13 @@ static tg_status check_pointers(const tg_problem *problem)
         if (vectors[i].is_used && !vectors[i].data)
             return tgi_dist_fail(TG_STATUS_INVALID_ARGUMENT, "%s is NULL; pass this rank's values",
                                  vectors[i].name);
-    tg_status status = tgi_tensor_check_data(&problem->d, "d");
+    tg_status status = check_data(&problem->d, "d");
     if (!status && is_read)
-        status = tgi_tensor_check_data(&problem->a, "a");
+        status = check_data(&problem->a, "a");
     if (!status && is_read)
-        status = tgi_tensor_check_data(&problem->b, "b");
+        status = check_data(&problem->b, "b");
     if (!status && problem->beta != 0)
-        status = tgi_tensor_check_data(&problem->c, "c");
+        status = check_data(&problem->c, "c");
     return status;
 }
 

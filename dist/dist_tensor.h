@@ -48,9 +48,6 @@ typedef struct tgi_tensor_kind {
 tg_status tgi_tensor_call(const tg_dist_grid *grid, tg_context *context, const tg_problem *problem,
                           void *stream, tg_dist_counts *counts, const tgi_tensor_kind *kind);
 
-/* Returns INVALID_ARGUMENT if a matrix that has elements has no data. */
-tg_status tgi_tensor_check_data(const tg_matrix *matrix, const char *name);
-
 /* Returns the problem of some rows of `whole`, from `row` on. `a` is the first of these rows of A,
  * which lies as that of `whole` does. */
 tg_problem tgi_tensor_take_rows(const tg_problem *whole, const void *a, int64_t row,

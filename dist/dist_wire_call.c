@@ -25,7 +25,7 @@ int tgi_wire_switch_to_gpu(tgi_dist_wire *wire)
     return error ? error : wire->driver->set_current(wire->gpu);
 }
 
-int tgi_wire_has_fault(const tgi_dist_wire *wire)
+int tgi_wire_has_fault(tgi_dist_wire *wire)
 {
     for (int i = 0; i < wire->rank_count; i++)
         if (wire->faults[i])

@@ -29,8 +29,8 @@ tg_status tgi_wire_open(const tg_dist_grid *grid, tgi_dist_wire *wire,
                         const tg_device_info *device);
 tg_status tgi_wire_grow(const tg_dist_grid *grid, tgi_dist_wire *wire, int64_t bytes);
 
-/* Returns 1 if a rank has told that it cannot go on. */
-int tgi_wire_has_fault(const tgi_dist_wire *wire);
+/* Returns 1 if a rank has told that it cannot go on, or if NCCL has failed here, which is kept. */
+int tgi_wire_has_fault(tgi_dist_wire *wire);
 
 /* Returns 1 if a link leads to the rank. */
 static inline int tgi_wire_is_linked(const tgi_dist_wire *wire, int rank)
@@ -99,6 +99,9 @@ tg_status tgi_links_open(const tg_dist_grid *grid, tgi_dist_wire *wire, const tg
 tg_status tgi_links_connect(const tg_dist_grid *grid, tgi_dist_wire *wire);
 void tgi_links_close(tgi_dist_wire *wire);
 
+/* Ends what NCCL has under way, and the communicators. */
+void tgi_links_abort(tgi_dist_links *links);
+
 /* Do for linked ranks what the functions of dist_wire.h of these names do. */
 void tgi_links_put(tgi_dist_wire *wire, int to, const tgi_dist_piece *piece);
 void tgi_links_post(tgi_dist_wire *wire, int to);
@@ -108,8 +111,9 @@ void tgi_links_follow(tgi_dist_wire *wire, void *stream);
 /* Sends on what waits for a copy. Makes the stream wait for all that reads what was put. */
 void tgi_links_flush(tgi_dist_wire *wire, void *stream);
 
-/* Returns 1 if a linked rank has told that it cannot go on, or if NCCL has failed. */
-int tgi_links_have_fault(const tgi_dist_wire *wire);
+/* Returns 1 if a linked rank has told that it cannot go on, or if NCCL has failed here. The failure
+ * of NCCL is kept: the other ranks do not know of it. */
+int tgi_links_have_fault(tgi_dist_wire *wire);
 
 /* Tells the linked ranks that this one cannot go on. */
 void tgi_links_stop(tgi_dist_wire *wire);

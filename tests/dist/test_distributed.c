@@ -253,6 +253,9 @@ static void test_faults(void)
     problem.alpha = 1;
     problem.layer_memory_bytes = -1;
     expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 0, "layer_memory_bytes");
+    problem.layer_memory_bytes = 1;
+    if (gpu)
+        expect_failure(MULTIPLY(made.local_d), TG_STATUS_UNSUPPORTED, 0, "do not multiply in");
     problem.layer_memory_bytes = 0;
     problem.struct_bytes = rank == 3 ? 8 : sizeof problem;
     expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 3, "struct_bytes");
