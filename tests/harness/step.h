@@ -1,7 +1,7 @@
 /*
  * This header says which of its cases a test with many cases runs. With TG_TEST_STEP=10 in the
- * environment it runs every tenth case, without the variable every case. TG_TEST_FIRST is the first of them, 0 unless it is
- * set, so that runs with TG_TEST_FIRST=0 to 9 share out all cases.
+ * environment it runs every tenth case, without the variable every case. TG_TEST_FIRST is the first
+ * of them, 0 unless it is set, so that runs with TG_TEST_FIRST=0 to 9 share out all cases.
  *
  * SPDX-License-Identifier: MIT
  */
