@@ -227,7 +227,7 @@ tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d)
     const int64_t middle = start + find_most_bytes(&a, &rows);
     gathered b = describe_gathered(work, &work->b, middle);
     tg_status status =
-        tgi_dist_enter_wire(grid, &work->device, middle + find_most_bytes(&b, &cols), NULL);
+        tgi_dist_enter_wire(grid, &work->device, middle + find_most_bytes(&b, &cols), NULL, NULL);
     if (status)
         return status;
     gathered *operands[2] = {&a, &b};
