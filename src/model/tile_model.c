@@ -149,10 +149,7 @@ double tgi_model_small_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     double share = f->small_shares[sums >= 64 ? 0 : sums >= 32 ? 1 : 2];
     double macs = (double)kernel->tile_rows * kernel->tile_cols * kernel->tile_depth;
     double compute_s = macs / (find_rate(gpu, p->type) * share * gpu->clock_hz);
-    /* small_stage_s is for 64 bytes of k of each warp. */
-    double warp_bytes =
-        kernel->tile_depth * (double)tgi_type_bytes(p->type) * 32.0 / (double)kernel->thread_count;
-    double latency_s = f->small_stage_s * warp_bytes / 64.0 + compute_s;
+    double latency_s = f->small_stage_s + compute_s;
     latency_s *= find_access_ratio(f, p->type, work->access);
     double rounds = ceil(work->block_k / kernel->tile_depth);
     /* Blocks that follow one another each add the sums of their warps. */

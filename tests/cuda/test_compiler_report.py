@@ -25,7 +25,6 @@ HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if fo
 # loose has some, whose warpgroups have fewer registers, in activations for a D of FP32; a row on
 # slices saves a register around a call. Rows of family dot spill around the epilogue.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
-                "cuda_small_sm75_fp32_16x16x32": (16, 24, 24),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),
                 "cuda_dot_sm80_fp16_32x64x128": (112, 196, 332),
