@@ -33,7 +33,7 @@ check: ## all tests, style and layers: at most ten minutes on two cores
 	@tools/setup/python
 	@tools/check/configurations --jobs $(JOBS) release
 
-check-deep: ## every random case, sanitizers, fuzzing: half an hour
+check-deep: ## the other random cases, sanitizers, fuzzing: half an hour
 	@tools/setup/packages check
 	@tools/check/configurations --jobs $(JOBS) deep asan tsan fuzz
 

@@ -115,9 +115,9 @@ static tg_status run_gather(tgi_tensor_work *work)
     const int64_t pitch = tgi_dist_round_up(line_bytes);
     int is_whole = 0;
     tg_status status = choose_gather(work, &is_whole);
-    const tg_status entered =
-        tgi_dist_enter_wire(work->grid, &work->device,
-                            work->start + pitch * (is_along ? all : a->col_count), work->stream);
+    const tg_status entered = tgi_dist_enter_wire(
+        work->grid, &work->device, work->start + pitch * (is_along ? all : a->col_count), NULL,
+        work->stream);
     if (entered)
         return entered;
     tg_matrix gathered = *a;

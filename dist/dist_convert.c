@@ -72,8 +72,13 @@ void tgi_dist_count_move(const tgi_dist_side *from, const tgi_dist_side *to, int
     counts->bytes_received += (copies * tgi_dist_count_side(to, rank) - kept) * element_bytes;
 }
 
-/* Sets the sizes of the messages. Returns the number of elements of all of them, or -1 if one is
- * longer than MPI can count. */
+static int64_t larger_of(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+/* Sets the sizes of the messages. Returns the number of elements of all of them, or -1 if one has
+ * more rows or columns than MPI can count. */
 static int64_t measure_messages(convert_work *work)
 {
     const tgi_dist_side *source = &work->source, *target = &work->target;
@@ -86,16 +91,12 @@ static int64_t measure_messages(convert_work *work)
         in->col_count = list_cols(target, work->rank, source, rank, NULL);
         const int64_t sent = out->row_count * out->col_count;
         const int64_t received = in->row_count * in->col_count;
-        if (sent > INT_MAX || received > INT_MAX)
+        if (larger_of(larger_of(out->row_count, out->col_count),
+                      larger_of(in->row_count, in->col_count)) > INT_MAX)
             return -1;
         total += sent + (rank == work->rank ? 0 : received);
     }
     return total;
-}
-
-static int64_t larger_of(int64_t x, int64_t y)
-{
-    return x > y ? x : y;
 }
 
 static tg_status prepare_work(convert_work *work)
@@ -118,7 +119,8 @@ static tg_status prepare_work(convert_work *work)
         count = measure_messages(work);
         if (count < 0)
             return tgi_dist_fail(TG_STATUS_SIZE_OVERFLOW,
-                                 "a message would have more than %d elements; use more ranks",
+                                 "a message would have more than %d rows or columns; use more "
+                                 "ranks",
                                  INT_MAX);
     }
     work->elements = malloc((size_t)(count * work->element_bytes) + 1);
@@ -190,6 +192,25 @@ static void move_shared(const convert_work *work, int rank, char *local, int is_
     move_message(work, is_out ? &work->out[rank] : &work->in[rank], mine, local, is_out);
 }
 
+/* Puts a message on its way, to a rank if is_out. MPI counts its columns, since the elements may be
+ * more than an int holds. */
+static int start_message(const tg_dist_grid *grid, const convert_work *work, int rank, int is_out,
+                         MPI_Datatype element, MPI_Request *request)
+{
+    const convert_message *message = is_out ? &work->out[rank] : &work->in[rank];
+    const int cols = (int)message->col_count;
+    MPI_Datatype col;
+    int error = MPI_Type_contiguous((int)message->row_count, element, &col);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = MPI_Type_commit(&col);
+    if (error == MPI_SUCCESS)
+        error = is_out ? MPI_Isend(message->elements, cols, col, rank, 0, grid->comm, request)
+                       : MPI_Irecv(message->elements, cols, col, rank, 0, grid->comm, request);
+    MPI_Type_free(&col);
+    return error;
+}
+
 static tg_status exchange(const tg_dist_grid *grid, convert_work *work, MPI_Datatype element,
                           const char *source, char *target, tg_dist_counts *counts)
 {
@@ -199,8 +220,7 @@ static tg_status exchange(const tg_dist_grid *grid, convert_work *work, MPI_Data
         const int64_t count = work->in[rank].row_count * work->in[rank].col_count;
         if (rank == grid->rank || count == 0)
             continue;
-        error = MPI_Irecv(work->in[rank].elements, (int)count, element, rank, 0, grid->comm,
-                          &work->requests[request_count++]);
+        error = start_message(grid, work, rank, 0, element, &work->requests[request_count++]);
         counts->bytes_received += count * work->element_bytes;
     }
     for (int rank = 0; rank < rank_count && error == MPI_SUCCESS; rank++) {
@@ -210,8 +230,7 @@ static tg_status exchange(const tg_dist_grid *grid, convert_work *work, MPI_Data
         move_shared(work, rank, (char *)source, 1);
         if (rank == grid->rank)
             continue;
-        error = MPI_Isend(work->out[rank].elements, (int)count, element, rank, 0, grid->comm,
-                          &work->requests[request_count++]);
+        error = start_message(grid, work, rank, 1, element, &work->requests[request_count++]);
         counts->bytes_sent += count * work->element_bytes;
     }
     if (error == MPI_SUCCESS)

@@ -10,10 +10,10 @@ tg_status tgi_dist_open_feed(tgi_dist_feed *feed, int64_t width)
     feed->element = MPI_DATATYPE_NULL;
     if (rank_count == 1)
         return TG_STATUS_OK;
-    if (feed->line_count * width > INT_MAX)
+    if (feed->line_count > INT_MAX)
         return tgi_dist_fail(TG_STATUS_SIZE_OVERFLOW,
-                             "a panel would have %lld elements, MPI counts %d; use more ranks",
-                             (long long)(feed->line_count * width), INT_MAX);
+                             "a panel would have %lld lines, MPI counts %d; use more ranks",
+                             (long long)feed->line_count, INT_MAX);
     for (int i = 0; i < 2; i++) {
         feed->panels[i] = malloc((size_t)bytes + 1);
         feed->requests[i] = malloc((size_t)rank_count * sizeof(MPI_Request));
@@ -56,6 +56,23 @@ static int make_panel_type(const tgi_dist_feed *feed, int64_t width, MPI_Datatyp
     return error == MPI_SUCCESS ? MPI_Type_commit(type) : error;
 }
 
+/* Starts to receive a panel. MPI counts its lines, since the elements may be more than an int
+ * holds. */
+static int receive_panel(const tgi_dist_feed *feed, int slot, int owner, int64_t width,
+                         MPI_Request *request)
+{
+    MPI_Datatype line;
+    int error = MPI_Type_contiguous((int)width, feed->element, &line);
+    if (error != MPI_SUCCESS)
+        return error;
+    error = MPI_Type_commit(&line);
+    if (error == MPI_SUCCESS)
+        error = MPI_Irecv(feed->panels[slot], (int)feed->line_count, line, owner, 0, feed->comm,
+                          request);
+    MPI_Type_free(&line);
+    return error;
+}
+
 tg_status tgi_dist_start_panel(tgi_dist_feed *feed, int64_t number, int64_t k, int64_t width,
                                tg_dist_counts *counts)
 {
@@ -67,8 +84,8 @@ tg_status tgi_dist_start_panel(tgi_dist_feed *feed, int64_t number, int64_t k, i
     int error = MPI_Waitall(feed->request_counts[slot], feed->requests[slot], MPI_STATUSES_IGNORE);
     feed->request_counts[slot] = 0;
     if (error == MPI_SUCCESS && owner != feed->part) {
-        error = MPI_Irecv(feed->panels[slot], (int)(feed->line_count * width), feed->element, owner,
-                          0, feed->comm, &feed->requests[slot][feed->request_counts[slot]++]);
+        error = receive_panel(feed, slot, owner, width,
+                              &feed->requests[slot][feed->request_counts[slot]++]);
         counts->bytes_received += bytes;
     } else if (error == MPI_SUCCESS) {
         MPI_Datatype type;

@@ -72,45 +72,66 @@ static gathered describe_gathered(const tgi_dist_product *work, const tgi_dist_f
     return made;
 }
 
-/* Puts piece `number` of my steps of k on its way to all ranks that share my lines. */
-static void send_piece(tgi_dist_product *work, const gathered *operand, int64_t number)
+/* Returns lines of a block of my steps of k, from step `k` on, which is my step `local`. */
+static tgi_dist_piece cut_block(const gathered *operand, int64_t line, int64_t line_count,
+                                int64_t k, int64_t local)
 {
     const tgi_dist_feed *feed = operand->feed;
-    const tgi_dist_axis *axis = &feed->k_axis;
     const int64_t element_bytes = tg_get_type_bytes(feed->type);
-    const int64_t line = find_piece_end(operand, number);
-    const int64_t line_count = find_piece_end(operand, number + 1) - line;
-    for (int i = 1; i <= axis->part_count; i++) {
-        const int part = (feed->part + i) % axis->part_count; /* my own part is last */
-        const int rank = operand->first_rank + part * operand->rank_step;
-        for (int64_t local = 0, k = 0, width; k < axis->count; k += width) {
-            width = tgi_dist_find_rest(axis, k);
-            if (tgi_dist_find_part(axis, k) != feed->part)
-                continue;
-            const int64_t from = line * feed->line_stride + local * feed->k_stride;
-            tgi_dist_piece piece = {.from = feed->data + from * element_bytes,
-                                    .from_pitch = feed->line_stride * element_bytes,
-                                    .to =
-                                        operand->place + line * operand->pitch + k * element_bytes,
-                                    .to_pitch = operand->pitch,
-                                    .line_bytes = width * element_bytes,
-                                    .line_count = line_count};
-            if (!feed->is_along_k) {
-                piece.from_pitch = feed->k_stride * element_bytes;
-                piece.to = operand->place + k * operand->pitch + line * element_bytes;
-                piece.line_bytes = line_count * element_bytes;
-                piece.line_count = width;
-            }
-            tgi_dist_put(work->grid->wire, rank, &piece);
-            local += width;
-            if (rank != work->grid->rank)
-                work->counts.bytes_sent += line_count * width * element_bytes;
-        }
-        tgi_dist_post(work->grid->wire, rank);
+    const int64_t width = tgi_dist_find_rest(&feed->k_axis, k);
+    const int64_t from = line * feed->line_stride + local * feed->k_stride;
+    tgi_dist_piece piece = {.from = feed->data + from * element_bytes,
+                            .from_pitch = feed->line_stride * element_bytes,
+                            .to = operand->place + line * operand->pitch + k * element_bytes,
+                            .to_pitch = operand->pitch,
+                            .line_bytes = width * element_bytes,
+                            .line_count = line_count};
+    if (!feed->is_along_k) {
+        piece.from_pitch = feed->k_stride * element_bytes;
+        piece.to = operand->place + k * operand->pitch + line * element_bytes;
+        piece.line_bytes = line_count * element_bytes;
+        piece.line_count = width;
+    }
+    return piece;
+}
+
+/* Puts lines of my steps of k on their way to a rank, which may be this one: they then go in the
+ * default stream. */
+static void send_lines(tgi_dist_product *work, const gathered *operand, int rank, int64_t line,
+                       int64_t line_count)
+{
+    tgi_dist_wire *wire = work->grid->wire;
+    const tgi_dist_axis *axis = &operand->feed->k_axis;
+    for (int64_t local = 0, k = 0, width; k < axis->count; k += width) {
+        width = tgi_dist_find_rest(axis, k);
+        if (tgi_dist_find_part(axis, k) != operand->feed->part)
+            continue;
+        const tgi_dist_piece piece = cut_block(operand, line, line_count, k, local);
+        if (rank == wire->rank)
+            tgi_dist_copy(wire, (void *)(uintptr_t)wire->buffers[rank], &piece, NULL);
+        else
+            tgi_dist_put(wire, rank, &piece);
+        local += width;
     }
 }
 
-/* Makes the default stream wait for a piece of all ranks that share my lines. */
+/* Puts piece `number` of my steps of k on its way to the other ranks that share my lines. */
+static void send_piece(tgi_dist_product *work, const gathered *operand, int64_t number)
+{
+    const tgi_dist_feed *feed = operand->feed;
+    const int64_t line = find_piece_end(operand, number);
+    const int64_t line_count = find_piece_end(operand, number + 1) - line;
+    const int64_t steps = tgi_dist_count_local(&feed->k_axis, feed->part);
+    for (int i = 1; i < feed->k_axis.part_count; i++) {
+        const int part = (feed->part + i) % feed->k_axis.part_count;
+        const int rank = operand->first_rank + part * operand->rank_step;
+        send_lines(work, operand, rank, line, line_count);
+        tgi_dist_post(work->grid->wire, rank);
+        work->counts.bytes_sent += line_count * steps * tg_get_type_bytes(feed->type);
+    }
+}
+
+/* Makes the default stream wait for a piece of the other ranks that share my lines. */
 static void await_piece(tgi_dist_product *work, const gathered *operand, int64_t number)
 {
     const tgi_dist_feed *feed = operand->feed;
@@ -118,7 +139,8 @@ static void await_piece(tgi_dist_product *work, const gathered *operand, int64_t
         find_piece_end(operand, number + 1) - find_piece_end(operand, number);
     const int64_t steps = tgi_dist_count_local(&feed->k_axis, feed->part);
     for (int part = 0; part < feed->k_axis.part_count; part++)
-        tgi_dist_await(work->grid->wire, operand->first_rank + part * operand->rank_step, NULL);
+        if (part != feed->part)
+            tgi_dist_await(work->grid->wire, operand->first_rank + part * operand->rank_step, NULL);
     work->counts.bytes_received +=
         line_count * (feed->k_axis.count - steps) * tg_get_type_bytes(feed->type);
 }
@@ -227,21 +249,25 @@ tg_status tgi_dist_run_gather(tgi_dist_product *work, const void *c, void *d)
     const int64_t middle = start + find_most_bytes(&a, &rows);
     gathered b = describe_gathered(work, &work->b, middle);
     tg_status status =
-        tgi_dist_enter_wire(grid, &work->device, middle + find_most_bytes(&b, &cols), NULL);
+        tgi_dist_enter_wire(grid, &work->device, middle + find_most_bytes(&b, &cols), NULL, NULL);
     if (status)
         return status;
     gathered *operands[2] = {&a, &b};
     tgi_dist_follow(grid->wire, NULL);
-    for (int64_t number = 0; number < work->piece_count; number++)
-        for (int i = 0; i < 2; i++)
-            if (operands[i]->is_gathered)
-                send_piece(work, operands[i], number);
+    /* Each rank sends a piece before it awaits the same one of others, so that none waits in a
+     * circle, and the GPU multiplies while the processor sends the next one. */
     for (int i = 0; i < 2; i++)
         if (operands[i]->is_gathered)
             operands[i]->view.data =
                 (void *)(uintptr_t)(grid->wire->buffers[grid->rank] + (uint64_t)operands[i]->place);
     const tg_problem whole = describe_whole(work, &a, &b, c, d);
     for (int64_t number = 0; number < work->piece_count; number++) {
+        for (int i = 0; i < 2; i++)
+            if (operands[i]->is_gathered)
+                send_piece(work, operands[i], number);
+        for (int i = 0; i < 2; i++)
+            if (operands[i]->is_gathered && number == 0) /* all lines of my own steps at once */
+                send_lines(work, operands[i], grid->rank, 0, operands[i]->feed->line_count);
         for (int i = 0; i < 2; i++)
             if (operands[i]->is_gathered)
                 await_piece(work, operands[i], number);

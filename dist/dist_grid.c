@@ -89,6 +89,7 @@ tg_status tgi_dist_agree_values(const tg_dist_grid *grid, tg_status status,
     return status;
 }
 
+/* Makes the communicators. Collective: returns OK on all ranks or on none. */
 static tg_status split_grid(tg_dist_grid *grid, MPI_Comm comm)
 {
     tg_status status = tgi_dist_check_mpi(MPI_Comm_dup(comm, &grid->comm));
@@ -105,7 +106,7 @@ static tg_status split_grid(tg_dist_grid *grid, MPI_Comm comm)
     if (!status)
         status =
             tgi_dist_check_mpi(MPI_Comm_split(grid->comm, grid->my_col, grid->my_row, &grid->col));
-    return status;
+    return tgi_dist_agree(grid, status);
 }
 
 tg_status tg_dist_create_grid(MPI_Comm comm, int row_count, int col_count, tg_dist_grid **grid)

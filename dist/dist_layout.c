@@ -111,6 +111,36 @@ static int64_t find_least_dimension(const tg_dist_layout *layout, const tg_dist_
                : tgi_dist_count_local(&rows, grid->my_row) + count_rows_before(layout, grid);
 }
 
+/* Returns the leading dimension, or the least possible one if it is not given. */
+static int64_t find_leading_dimension(const tg_dist_layout *layout, const tg_dist_grid *grid)
+{
+    if (layout->local_leading_dimension)
+        return layout->local_leading_dimension;
+    const int64_t least = find_least_dimension(layout, grid);
+    return least > 1 ? least : 1;
+}
+
+/* Bounds the elements of the matrix and those that its local part spans, so that no number of bytes
+ * of them, of sums or of buffers overflows. */
+static tg_status check_size(const tg_dist_layout *layout, const char *name,
+                            const tg_dist_grid *grid)
+{
+    const double elems_max = (double)((int64_t)1 << 56);
+    const tgi_dist_axis rows = tgi_dist_rows(layout, grid), cols = tgi_dist_cols(layout, grid);
+    const double row_count =
+        (double)(tgi_dist_count_local(&rows, grid->my_row) + count_rows_before(layout, grid));
+    const double col_count =
+        (double)(tgi_dist_count_local(&cols, grid->my_col) + count_cols_before(layout, grid));
+    const double lines = layout->is_row_major ? row_count : col_count;
+    const double span = lines * (double)find_leading_dimension(layout, grid);
+    const double all = (double)layout->row_count * (double)layout->col_count;
+    if (all <= elems_max && span <= elems_max)
+        return TG_STATUS_OK;
+    return tgi_dist_fail(TG_STATUS_SIZE_OVERFLOW,
+                         "%s has %.4g elements, and its local matrix spans %.4g; pass at most 2^56",
+                         name, all, span);
+}
+
 tg_status tgi_dist_check_layout(const tg_dist_layout *layout, const char *name,
                                 const tg_dist_grid *grid)
 {
@@ -139,7 +169,7 @@ tg_status tgi_dist_check_layout(const tg_dist_layout *layout, const char *name,
     if (!status && layout->local_leading_dimension != 0)
         status = check_range(name, "local_leading_dimension", layout->local_leading_dimension,
                              find_least_dimension(layout, grid), count_max);
-    return status;
+    return status ? status : check_size(layout, name, grid);
 }
 
 void tgi_dist_list_values(const tg_dist_layout *layout, tgi_dist_value *values)
@@ -157,15 +187,6 @@ void tgi_dist_list_values(const tg_dist_layout *layout, tgi_dist_value *values)
         {"col_start of a layout", layout->col_start}};
     for (int i = 0; i < TGI_DIST_LAYOUT_VALUES; i++)
         values[i] = all[i];
-}
-
-/* Returns the leading dimension, or the least possible one if it is not given. */
-static int64_t find_leading_dimension(const tg_dist_layout *layout, const tg_dist_grid *grid)
-{
-    if (layout->local_leading_dimension)
-        return layout->local_leading_dimension;
-    const int64_t least = find_least_dimension(layout, grid);
-    return least > 1 ? least : 1;
 }
 
 void *tgi_dist_find_origin(const tg_dist_layout *layout, const tg_dist_grid *grid, const void *data)

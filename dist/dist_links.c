@@ -245,20 +245,26 @@ void tgi_links_flush(tgi_dist_wire *wire, void *stream)
     }
 }
 
-int tgi_links_have_fault(tgi_dist_wire *wire)
+int tgi_links_check(tgi_dist_wire *wire)
 {
     const tgi_dist_links *links = wire->links;
-    int has_fault = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, TGI_TAG_END, links->comm, &has_fault, MPI_STATUS_IGNORE);
-    for (int i = 0; i < 2 * links->count && links->nccl && !has_fault; i++) {
+    int error = 0;
+    for (int i = 0; i < 2 * links->count && links->nccl && !error; i++) {
         const tgi_dist_link *link = &links->items[i / 2];
-        int error = 0;
-        links->nccl->get_error(i % 2 ? link->in.nccl : link->out.nccl, &error);
-        has_fault = error != 0;
-        if (has_fault)
-            keep(wire, tgi_nccl_check(links->nccl, error, "a link between two GPUs failed"));
+        void *comm = i % 2 ? link->in.nccl : link->out.nccl;
+        if (comm)
+            links->nccl->get_error(comm, &error);
     }
-    return has_fault;
+    if (error)
+        keep(wire, tgi_nccl_check(links->nccl, error, "a link between two GPUs failed"));
+    return error != 0;
+}
+
+int tgi_links_have_fault(tgi_dist_wire *wire)
+{
+    int has_fault = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, TGI_TAG_END, wire->links->comm, &has_fault, MPI_STATUS_IGNORE);
+    return has_fault || tgi_links_check(wire);
 }
 
 void tgi_links_stop(tgi_dist_wire *wire)

@@ -87,7 +87,8 @@ tg_status tgi_links_open(const tg_dist_grid *grid, tgi_dist_wire *wire, const tg
         status = make_links(wire, has_nccl ? nccl : NULL, count);
     status = tgi_dist_agree(grid, status);
     if (!status)
-        status = tgi_dist_check_mpi(MPI_Comm_dup(wire->comm, &wire->links->comm));
+        status =
+            tgi_dist_agree(grid, tgi_dist_check_mpi(MPI_Comm_dup(wire->comm, &wire->links->comm)));
     return status;
 }
 

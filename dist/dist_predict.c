@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "dist_wire.h"
+#include "tilegemm_lab.h"
 
 /* Lists all that a plan depends on but the pointers, of which the alignment counts. */
 static void list_key(const tg_context *context, const tg_problem *problem,
@@ -31,7 +32,7 @@ static void list_key(const tg_context *context, const tg_problem *problem,
                             problem->d_scale,
                             (int64_t)problem->struct_bytes,
                             (intptr_t)problem->bias_data % 256,
-                            (intptr_t)context};
+                            tg_get_context_number(context)};
     memcpy(key + count, rest, sizeof rest);
     _Static_assert(4 * 6 + 2 + sizeof rest / sizeof rest[0] == TGI_DIST_KEY_VALUES,
                    "a key has room for all that tells problems apart");

@@ -253,14 +253,22 @@ static tg_status add_formed(tgi_tensor_work *work, const scatter_places *places,
 
 static tg_status run_scatter(tgi_tensor_work *work)
 {
-    const scatter_places places = find_places(work);
+    scatter_places places = find_places(work);
     const int is_whole = work->rank_count > 1 && work->shapes[0].is_whole;
     tg_status status = is_whole ? TG_STATUS_OK : plan_chunks(work);
+    /* Ranks of one host read the whole product where it is. Consecutive calls form it in turn in
+     * two places, so that none waits until the last one has been read. */
+    const int64_t formed_bytes = tgi_dist_round_up(places.end - places.leaving);
+    const tgi_dist_turn turn = {places.leaving, places.leaving + formed_bytes,
+                                places.end + formed_bytes};
     const tg_status entered =
-        tgi_dist_enter_wire(work->grid, &work->device, places.end, work->stream);
+        tgi_dist_enter_wire(work->grid, &work->device, is_whole ? turn.end : places.end,
+                            is_whole ? &turn : NULL, work->stream);
     if (entered)
         return entered;
     const int is_reached = !work->grid->wire->links;
+    if (is_whole && is_reached)
+        places.leaving = tgi_dist_find_turn(work->grid->wire);
     if (!status && is_whole)
         status = form_whole(work, &places, is_reached);
     if (!status && is_whole)

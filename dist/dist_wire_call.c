@@ -56,8 +56,26 @@ tg_status tgi_dist_check_wire(const tg_dist_grid *grid, const tg_device_info *de
                          device->device, wire->device_name, wire->device_name);
 }
 
+/* Tells the ranks of the host the end of the last call, behind the work of the stream. */
+static void tell_end(tgi_dist_wire *wire, void *stream)
+{
+    for (int i = 0; i < wire->rank_count && wire->told_count != wire->call_count; i++)
+        if (i != wire->rank && !tgi_wire_is_linked(wire, i) && !wire->status)
+            tgi_wire_note(wire,
+                          wire->driver->write_word(stream,
+                                                   tgi_wire_find_word(wire, i, wire->rank, 1),
+                                                   wire->call_count, 0),
+                          "a word in another rank's memory is not written");
+    wire->told_count = wire->call_count;
+}
+
+int64_t tgi_dist_find_turn(const tgi_dist_wire *wire)
+{
+    return wire->call_count % 2 ? wire->turn.second : wire->turn.first;
+}
+
 tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *device, int64_t bytes,
-                              void *stream)
+                              const tgi_dist_turn *turn, void *stream)
 {
     tgi_dist_wire *wire = grid->wire;
     tg_status status = TG_STATUS_OK;
@@ -70,17 +88,25 @@ tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *de
     if (status)
         return status;
     if (bytes > wire->bytes || wire->is_broken)
-        status = tgi_wire_grow(grid, wire, bytes > wire->bytes ? bytes : wire->bytes);
+        status = tgi_wire_grow(grid, wire, bytes > wire->bytes ? bytes : wire->bytes, stream);
     if (status) {
         wire->driver->set_current(wire->caller);
         return status;
     }
+    if (wire->links) /* the last call may have returned before NCCL failed */
+        tgi_links_check(wire);
     /* The last call may have used the buffer in another stream, and the other ranks may read it. */
     if (!wire->status)
         tgi_wire_note(wire, wire->driver->make_stream_wait(stream, wire->event, 0),
                       "a stream cannot wait for an event");
-    if (wire->is_shown)
-        wait_for_calls(wire, stream);
+    if (wire->links) /* what goes over links is sent */
+        turn = NULL;
+    if (!turn || memcmp(turn, &wire->turn, sizeof *turn) != 0) {
+        tell_end(wire, stream);
+        if (wire->is_shown)
+            wait_for_calls(wire, stream);
+    }
+    wire->turn = turn ? *turn : (tgi_dist_turn){0};
     wire->is_shown = wire->is_followed = 0;
     return TG_STATUS_OK;
 }
@@ -184,13 +210,12 @@ static void end_waits(tgi_dist_wire *wire, void *stream)
     }
 }
 
-/* Waits for the end of the call, unless a rank cannot go on. */
-static void wait_for_end(tgi_dist_wire *wire)
+void tgi_wire_await_end(tgi_dist_wire *wire)
 {
     int error = TGI_CUDA_ERROR_NOT_READY;
     while (error == TGI_CUDA_ERROR_NOT_READY) {
         if (tgi_wire_has_fault(wire))
-            return;
+            return; /* what the stream waits for may not come */
         error = wire->driver->query_event(wire->event);
         if (error == TGI_CUDA_ERROR_NOT_READY)
             sched_yield();
@@ -203,12 +228,8 @@ static void end_call(tgi_dist_wire *wire, void *stream)
 {
     const tgi_driver *driver = wire->driver;
     wire->call_count++;
-    for (int i = 0; i < wire->rank_count; i++)
-        if (i != wire->rank && !tgi_wire_is_linked(wire, i) && !wire->status)
-            tgi_wire_note(wire,
-                          driver->write_word(stream, tgi_wire_find_word(wire, i, wire->rank, 1),
-                                             wire->call_count, 0),
-                          "a word in another rank's memory is not written");
+    if (!wire->turn.end) /* else the next call does, if it needs to */
+        tell_end(wire, stream);
     if (wire->is_followed && !wire->status)
         tgi_wire_note(wire, driver->record_event(wire->event, wire->copies),
                       "an event is not recorded");
@@ -232,15 +253,9 @@ static void break_call(tgi_dist_wire *wire, void *stream)
     }
 }
 
-tg_status tgi_dist_leave_wire(const tg_dist_grid *grid, tg_status status, void *stream,
-                              int is_waiting)
+tg_status tgi_wire_agree_end(const tg_dist_grid *grid, tg_status status, void *stream)
 {
     tgi_dist_wire *wire = grid->wire;
-    end_call(wire, stream);
-    if (is_waiting && !status && !wire->status)
-        wait_for_end(wire);
-    if (!status)
-        status = wire->status;
     wire->faults[wire->rank] = status != TG_STATUS_OK;
     if (status && wire->links)
         tgi_links_stop(wire);
@@ -249,6 +264,17 @@ tg_status tgi_dist_leave_wire(const tg_dist_grid *grid, tg_status status, void *
         tgi_links_finish(wire, status);
     if (status)
         break_call(wire, stream);
+    return status;
+}
+
+tg_status tgi_dist_leave_wire(const tg_dist_grid *grid, tg_status status, void *stream,
+                              int is_waiting)
+{
+    tgi_dist_wire *wire = grid->wire;
+    end_call(wire, stream);
+    if (is_waiting && !status && !wire->status)
+        tgi_wire_await_end(wire);
+    status = tgi_wire_agree_end(grid, status ? status : wire->status, stream);
     wire->driver->set_current(wire->caller);
     return status;
 }

@@ -131,7 +131,8 @@ static void release_buffer(tgi_dist_wire *wire)
     memset(wire->buffers, 0, (size_t)wire->rank_count * sizeof *wire->buffers);
     memset(wire->sent, 0, (size_t)wire->rank_count * sizeof *wire->sent);
     memset(wire->awaited, 0, (size_t)wire->rank_count * sizeof *wire->awaited);
-    wire->call_count = 0;
+    wire->call_count = wire->told_count = 0;
+    wire->turn = (tgi_dist_turn){0};
     wire->bytes = 0;
     wire->faults[wire->rank] = 0;
     wire->is_broken = 0;
@@ -167,14 +168,20 @@ static tg_status make_buffer(tgi_dist_wire *wire, int64_t bytes, tgi_driver_shar
     return tgi_wire_check(wire, error, "memory of the GPU cannot be shared with other processes");
 }
 
-/* Makes the buffers larger. Nothing is under way, as each rank has waited for its streams. */
-tg_status tgi_wire_grow(const tg_dist_grid *grid, tgi_dist_wire *wire, int64_t bytes)
+tg_status tgi_wire_grow(const tg_dist_grid *grid, tgi_dist_wire *wire, int64_t bytes, void *stream)
 {
     const tgi_driver *driver = wire->driver;
     tgi_driver_share *shares = calloc((size_t)wire->rank_count, sizeof *shares);
     tg_status status = TG_STATUS_OK;
     bytes = (bytes + ROUND_BYTES - 1) / ROUND_BYTES * ROUND_BYTES;
-    driver->wait_for_event(wire->event); /* the end of the last call */
+    if (wire->bytes && !wire->is_broken) {
+        tgi_wire_await_end(wire); /* of the last call */
+        status = tgi_wire_agree_end(grid, wire->status, stream);
+    }
+    if (status) {
+        free(shares);
+        return status;
+    }
     release_buffer(wire);
     if (shares)
         status = make_buffer(wire, bytes, &shares[wire->rank]);
@@ -199,13 +206,25 @@ tg_status tgi_wire_grow(const tg_dist_grid *grid, tgi_dist_wire *wire, int64_t b
     return status;
 }
 
+/* Waits for the end of the last call, or ends what NCCL has under way if that failed. */
+static void end_last_call(tgi_dist_wire *wire)
+{
+    wire->status = TG_STATUS_OK;
+    tgi_wire_await_end(wire);
+    if (!wire->links || wire->is_broken || !tgi_wire_has_fault(wire))
+        return;
+    tgi_links_stop(wire);
+    tgi_links_abort(wire->links);
+    wire->driver->wait_for_event(wire->event);
+}
+
 /* Releases all that the wire has, and makes the caller's context current. */
 static void release_wire(tgi_dist_wire *wire)
 {
     const tgi_driver *driver = wire->driver;
     if (wire->gpu && !driver->set_current(wire->gpu)) {
-        if (wire->event)
-            driver->wait_for_event(wire->event);
+        if (wire->bytes)
+            end_last_call(wire);
         if (wire->faults)
             release_buffer(wire);
         tgi_links_close(wire);

@@ -23,11 +23,19 @@ tg_status tgi_wire_check(const tgi_dist_wire *wire, int error, const char *what)
 /* Makes the GPU's context current, and keeps the caller's. Returns the driver's error. */
 int tgi_wire_switch_to_gpu(tgi_dist_wire *wire);
 
-/* Opens the wire. Makes the buffers larger, while nothing is under way. Both are collective: they
- * return OK on all ranks or on none. */
+/* Opens the wire. Makes the buffers larger, when the last call, which used `stream` or an event of
+ * which `stream` waits for, has ended. Both are collective: they return OK on all ranks or on none.
+ */
 tg_status tgi_wire_open(const tg_dist_grid *grid, tgi_dist_wire *wire,
                         const tg_device_info *device);
-tg_status tgi_wire_grow(const tg_dist_grid *grid, tgi_dist_wire *wire, int64_t bytes);
+tg_status tgi_wire_grow(const tg_dist_grid *grid, tgi_dist_wire *wire, int64_t bytes, void *stream);
+
+/* Waits for the end of the last call, unless a rank cannot go on. */
+void tgi_wire_await_end(tgi_dist_wire *wire);
+
+/* Ends a call with this rank's status, and all that is under way if one of the ranks failed.
+ * Collective: returns OK on all ranks or on none. */
+tg_status tgi_wire_agree_end(const tg_dist_grid *grid, tg_status status, void *stream);
 
 /* Returns 1 if a rank has told that it cannot go on, or if NCCL has failed here, which is kept. */
 int tgi_wire_has_fault(tgi_dist_wire *wire);
@@ -111,8 +119,10 @@ void tgi_links_follow(tgi_dist_wire *wire, void *stream);
 /* Sends on what waits for a copy. Makes the stream wait for all that reads what was put. */
 void tgi_links_flush(tgi_dist_wire *wire, void *stream);
 
-/* Returns 1 if a linked rank has told that it cannot go on, or if NCCL has failed here. The failure
- * of NCCL is kept: the other ranks do not know of it. */
+/* Keeps a failure of NCCL, of which the other ranks do not know. Returns 1 if there is one. */
+int tgi_links_check(tgi_dist_wire *wire);
+
+/* Returns 1 if a linked rank has told that it cannot go on, or if NCCL has failed here. */
 int tgi_links_have_fault(tgi_dist_wire *wire);
 
 /* Tells the linked ranks that this one cannot go on. */

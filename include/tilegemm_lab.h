@@ -268,6 +268,11 @@ TG_API tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limi
 TG_API tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,
                               tg_problem *panel);
 
+/* Returns the number of a context, which no other one of the process has, not even one that takes
+ * the place of a context that was destroyed. `context` may be NULL: the default one, or 0 if there
+ * can be none. */
+TG_API int64_t tg_get_context_number(const tg_context *context);
+
 /* A product of matrices in ordinary memory that a GPU formed. */
 typedef struct tg_panel_run {
     tg_panels panels;

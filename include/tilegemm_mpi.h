@@ -53,7 +53,7 @@ TG_API const char *tg_dist_get_error_detail(void);
 typedef struct tg_dist_layout {
     size_t struct_bytes;
     tg_type type;
-    int64_t row_count, col_count;    /* 0..2^48, the global matrix */
+    int64_t row_count, col_count;    /* 0..2^48, the global matrix of at most 2^56 elements */
     int64_t row_block, col_block;    /* >= 1 */
     int row_source, col_source;      /* row and column of the grid that hold the first block */
     int is_row_major;                /* 0: local columns are contiguous, as ScaLAPACK's are */
@@ -72,7 +72,7 @@ TG_API tg_status tg_dist_init_layout(tg_dist_layout *layout, size_t struct_bytes
                                      int64_t col_block);
 
 /* Sets *rows and *cols to the size of the local matrix of the rank in that place of the grid, or of
- * its part of the submatrix; it may be 0. Errors: INVALID_ARGUMENT. */
+ * its part of the submatrix; it may be 0. Errors: INVALID_ARGUMENT, SIZE_OVERFLOW. */
 TG_API tg_status tg_dist_get_local_size(const tg_dist_layout *layout, const tg_dist_grid *grid,
                                         int grid_row, int grid_col, int64_t *rows, int64_t *cols);
 
@@ -85,7 +85,7 @@ typedef struct tg_dist_counts {
 
 /* Copies a matrix from one layout to another of the same grid and type, transposed where `op` says
  * so. `source` and `target` are local matrices, which do not overlap. `counts` may be NULL.
- * Collective. Errors: INVALID_ARGUMENT, SIZE_OVERFLOW (a message above 2^31 - 1 elements),
+ * Collective. Errors: INVALID_ARGUMENT, SIZE_OVERFLOW (a message above 2^31 - 1 rows or columns),
  * OUT_OF_MEMORY, DEVICE_FAILURE. */
 TG_API tg_status tg_dist_redistribute(const tg_dist_grid *grid, tg_operation op,
                                       const tg_dist_layout *source_layout, const void *source,

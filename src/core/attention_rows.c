@@ -4,6 +4,10 @@
 
 #define TGI_ATTENTION_IS_GROUPED_warps 0
 #define TGI_ATTENTION_IS_GROUPED_groups 1
+#define TGI_ATTENTION_IS_GROUPED_splits 0
+#define TGI_ATTENTION_IS_SPLIT_warps 0
+#define TGI_ATTENTION_IS_SPLIT_groups 0
+#define TGI_ATTENTION_IS_SPLIT_splits 1
 
 static const tgi_attention_row rows[] = {
 #define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
@@ -15,6 +19,7 @@ static const tgi_attention_row rows[] = {
      queries,                                                                                      \
      head,                                                                                         \
      TGI_ATTENTION_IS_GROUPED_##products,                                                          \
+     TGI_ATTENTION_IS_SPLIT_##products,                                                            \
      warps,                                                                                        \
      keys,                                                                                         \
      tiles,                                                                                        \

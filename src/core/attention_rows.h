@@ -11,6 +11,7 @@ typedef struct tgi_attention_row {
     int queries;    /* a block has these */
     int head_size;  /* the largest of Q and V */
     int is_grouped; /* products by groups of warps; its blocks take one tile after another */
+    int is_split;   /* the warps of a block have the same queries, and parts of the keys */
     int warps, keys, tiles, resident_blocks;
 } tgi_attention_row;
 

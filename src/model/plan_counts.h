@@ -12,7 +12,7 @@ typedef struct tgi_plan_split {
     int cluster_rows;     /* tiles of a cluster, one below the other: at least 1 */
     int64_t
         cluster_parts;   /* split-K parts of every tile that a cluster adds without the workspace */
-    int is_transposed;   /* family wgmma: 1 if tiles have their rows along D's columns */
+    int is_transposed;   /* 1 if tiles have their rows along D's columns */
     int64_t tile_cols;   /* families rank and dot: columns of a tile; 0: the kernel's */
     int64_t block_count; /* 0: one for each tile of D and split-K part */
     int64_t resident_count; /* blocks that share a multiprocessor; 0 if not known */

@@ -33,9 +33,11 @@ double tgi_wgmma_partial_add_seconds(const tgi_wgmma_case *c)
     const tgi_wgmma_work *work = c->work;
     const double sums = (double)c->kernel->tile_rows * c->kernel->tile_cols;
     const double units = work->split_tile_count * work->part_count;
+    const int has_slices = tgi_kernels_has_slices(c->kernel);
     if (work->split_tile_count <= 0.0)
         return 0.0;
-    return f->wgmma_partial_add_s + f->wgmma_partial_add_split_s * work->part_count +
+    return f->wgmma_partial_add_s + f->wgmma_partial_add_split_s[has_slices] * work->part_count +
            units * work->cluster_rows * sums * 4.0 /
-               (f->wgmma_partial_add_ratio * c->gpu->memory_bytes_per_s);
+               (f->wgmma_partial_add_ratios[has_slices] * c->gpu->memory_bytes_per_s) +
+           tgi_wgmma_epilogue_seconds(c, 1.0);
 }

@@ -53,16 +53,19 @@ static double find_stored_seconds(const tgi_wgmma_case *c)
            ceil((double)c->kernel->tile_cols / work->d_part_cols / work->cluster_parts);
 }
 
-/* Returns what the epilogue takes on its way. */
-static double find_epilogue_seconds(const tgi_wgmma_case *c)
+double tgi_wgmma_epilogue_seconds(const tgi_wgmma_case *c, double parts)
 {
     const tgi_figures *f = c->figures;
     const tgi_epilogue *e = &c->problem->epilogue;
+    const double has_c = e->beta != 0.0, has_activation = e->activation > TG_ACTIVATION_RELU;
     if (tgi_epilogue_is_sum_alone(e))
         return 0.0;
-    const double part_s = f->wgmma_epilogue_part_s + (e->beta != 0.0 ? f->wgmma_c_part_s : 0.0) +
-                          (e->activation > TG_ACTIVATION_RELU ? f->wgmma_activation_part_s : 0.0);
-    return part_s * c->kernel->tile_cols / WIDE_PART_COLS / c->work->cluster_parts;
+    if (tgi_kernels_has_slices(c->kernel))
+        return f->slice_epilogue_s[is_transposed(c->problem)] + has_c * f->slice_c_s +
+               has_activation * f->slice_activation_s;
+    return f->wgmma_epilogue_s +
+           parts * (f->wgmma_epilogue_part_s + has_c * f->wgmma_c_part_s[c->problem->c.col != 1] +
+                    has_activation * f->wgmma_activation_part_s);
 }
 
 /* Returns 1 if the store of a tile is deferred: it runs while the block multiplies its next one. */
@@ -89,7 +92,8 @@ double tgi_wgmma_finish_seconds(const tgi_wgmma_case *c)
         sums / work->cluster_parts * (double)elem_bytes /
         (elem_bytes == 4 ? f->wgmma_store_fp32_bytes_per_s : f->wgmma_store_bytes_per_s);
     return (is_deferred(c) ? last : rounds) * store_s +
-           rounds *
-               (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
-                find_transposed_seconds(c) + find_stored_seconds(c) + find_epilogue_seconds(c));
+           rounds * (f->wgmma_tile_s + find_narrow_seconds(c) + tgi_wgmma_exchange_seconds(c) +
+                     find_transposed_seconds(c) + find_stored_seconds(c) +
+                     tgi_wgmma_epilogue_seconds(c, (double)c->kernel->tile_cols / WIDE_PART_COLS /
+                                                       work->cluster_parts));
 }

@@ -20,7 +20,10 @@ typedef struct tgi_attention_choice {
     const tgi_attention_row *row;
     int64_t shared_heads; /* query heads whose queries share tiles */
     int64_t tile_count;   /* tiles of the queries of these heads */
-    int64_t part_count, part_keys;
+    int64_t part_count;   /* blocks that share the keys of a tile of queries */
+    int64_t split_count;  /* warps of each that share its keys, 1 in rows that are not split */
+    int64_t part_keys;    /* keys of a block, or of each of these warps */
+    int64_t block_threads, shared_bytes;
     int64_t section_groups; /* groups of heads whose tiles come in turn */
 } tgi_attention_choice;
 

@@ -105,6 +105,8 @@ static void reserve_spare(tg_context *context)
         (void)tgi_status_fail(TG_STATUS_OK, "%s", detail);
 }
 
+static _Atomic int64_t context_count;
+
 tg_status tg_create_context(const tg_context_options *options, tg_context **context)
 {
     static const tg_context_options defaults = {.struct_bytes = sizeof defaults};
@@ -151,6 +153,7 @@ tg_status tg_create_context(const tg_context_options *options, tg_context **cont
     tgi_workspace_open(&made->workspaces, backend, &made->machine);
     reserve_spare(made);
     tgi_plan_cache_open(&made->plans);
+    made->number = ++context_count;
     *context = made;
     return TG_STATUS_OK;
 }
@@ -183,6 +186,13 @@ tg_context *tgi_context_find_default(tg_status *status)
         return made;
     tg_destroy_context(made); /* another thread was first */
     return found;
+}
+
+int64_t tg_get_context_number(const tg_context *context)
+{
+    tg_status status;
+    context = tgi_context_resolve((tg_context *)context, &status);
+    return context ? context->number : 0;
 }
 
 tg_status tg_get_device_info(const tg_context *context, tg_device_info *info, size_t struct_bytes)

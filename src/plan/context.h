@@ -11,6 +11,7 @@
 struct tg_context {
     const tgi_backend *backend;
     char device[16]; /* "cpu", "cuda:0" */
+    int64_t number;  /* no other context of the process has it; from 1 on */
     tgi_machine machine;
     FILE *log; /* NULL: no log */
     tgi_workspace_pool workspaces;

@@ -27,7 +27,7 @@ typedef struct tgi_strip_decision {
 typedef struct tgi_tile_decision {
     int64_t k_part_elems, k_part_count;
     int is_repacked[2]; /* 1: family mma copies A, or B, to aligned lines in the workspace */
-    int is_transposed;  /* 1: family small computes D^T = B^T A^T, as D has too many rows */
+    int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
 } tgi_tile_decision;
 
 /* CUDA family batch. block_count blocks share out groups of group_entries entries, or part_count

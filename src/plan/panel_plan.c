@@ -7,6 +7,7 @@
 #include "core/problem.h"
 #include "core/status.h"
 #include "core/structs.h"
+#include "plan/panel_plan.h"
 #include "tilegemm_lab.h"
 
 /* A product by this many streamed rows or columns is about as fast as one by more. */
@@ -126,14 +127,21 @@ static int cut_entry(entry_cut *cut, const tg_panel_limits *limits)
     return 1;
 }
 
-/* Returns the bytes of A and B that an entry reads. A single streamed panel stays. */
+/* Returns the bytes of A and B that an entry reads. A single streamed panel stays. Where several
+ * panels are held, the stream turns after each pass, and its last two panels stay. */
 static double count_reads(const entry_cut *cut)
 {
     const int64_t passes = cut->streamed < cut->stream_length
                                ? tgi_divide_up(cut->held_length, cut->held * cut->held_count)
                                : 1;
-    return (double)cut->held_length * cut->held_bytes +
-           (double)passes * (double)cut->stream_length * cut->stream_bytes;
+    const int64_t count = tgi_divide_up(cut->stream_length, cut->streamed);
+    const int64_t last = cut->stream_length - (count - 1) * cut->streamed;
+    const int64_t at_start = count == 2 ? cut->stream_length : 2 * cut->streamed;
+    double lines = (double)passes * (double)cut->stream_length;
+    if (cut->held_count > 1)
+        lines -= (double)(passes / 2) * (double)(cut->streamed + last) +
+                 (double)((passes - 1) / 2) * (double)at_start;
+    return (double)cut->held_length * cut->held_bytes + lines * cut->stream_bytes;
 }
 
 static double get_bytes(const tg_problem *problem, unsigned used, int id, int64_t count)
@@ -196,9 +204,7 @@ static int64_t count_entries(const tgi_problem *p, const entry_cut *cut,
     return (int64_t)most;
 }
 
-/* Validates the caller's problem. *q is its canonical form with the caller's A and B, and *problem
- * a copy of this version's size where the caller's struct is of another. */
-static tg_status read_problem(const tg_problem **problem, tg_problem *converted, tgi_problem *q)
+tg_status tgi_panels_read_problem(const tg_problem **problem, tg_problem *converted, tgi_problem *q)
 {
     if (!*problem)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "problem = NULL; pass its address");
@@ -239,7 +245,7 @@ tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *lim
                                "memory_bytes = %lld, buffer_count = %d; pass 0 (no limit) or more "
                                "bytes, and 1 or 2 buffers",
                                (long long)limits->memory_bytes, limits->buffer_count);
-    tg_status status = read_problem(&problem, &converted, &q);
+    tg_status status = tgi_panels_read_problem(&problem, &converted, &q);
     if (status || tgi_problem_is_empty(&q))
         return status;
     const entry_cut cut = describe_entry(problem, &q);
@@ -266,127 +272,5 @@ tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *lim
     panels->col_panel_count = tgi_divide_up(q.n, panels->col_count);
     panels->panel_count = tgi_divide_up(q.batch_count, panels->batch_count) *
                           panels->row_panel_count * panels->col_panel_count;
-    return TG_STATUS_OK;
-}
-
-/* A range of rows, columns or batch entries. */
-typedef struct panel_range {
-    int64_t first, count;
-} panel_range;
-
-static panel_range get_range(int64_t length, int64_t part, int64_t index)
-{
-    const int64_t first = index * part, rest = length - first;
-    return (panel_range){first, rest < part ? rest : part};
-}
-
-/* Moves the data of an operand by `elems` elements; NULL stays NULL. Nothing says that a pointer is
- * one until the product reads it. */
-static void move_data(tg_problem *panel, int id, int64_t elems)
-{
-    const void *data = tgi_operands_get_data(panel, id);
-    const int64_t bytes = elems * tg_get_type_bytes(tgi_operands_get_type(panel, id));
-    if (data)
-        tgi_operands_set_data(panel, id, (const void *)((uintptr_t)data + (uintptr_t)bytes));
-}
-
-static void cut_matrix(tg_problem *panel, int id, panel_range entries, panel_range rows,
-                       panel_range cols)
-{
-    const tgi_operand_row *row = tgi_operands_get(id);
-    tg_matrix *matrix = tgi_operands_get_matrix(panel, id);
-    const int is_transposed = (id == TGI_OPERAND_a && panel->op_a == TG_OPERATION_TRANSPOSE) ||
-                              (id == TGI_OPERAND_b && panel->op_b == TG_OPERATION_TRANSPOSE);
-    int64_t *const row_count = is_transposed ? &matrix->col_count : &matrix->row_count;
-    int64_t *const col_count = is_transposed ? &matrix->row_count : &matrix->col_count;
-    const int64_t row_stride = is_transposed ? matrix->col_stride : matrix->row_stride;
-    const int64_t col_stride = is_transposed ? matrix->row_stride : matrix->col_stride;
-    int64_t offset = entries.first > 0 ? entries.first * matrix->batch_stride : 0;
-    if (row->rows == TGI_EXTENT_m) {
-        *row_count = rows.count;
-        offset += rows.first * row_stride;
-    }
-    if (row->cols == TGI_EXTENT_n) {
-        *col_count = cols.count;
-        offset += cols.first * col_stride;
-    }
-    move_data(panel, id, offset);
-}
-
-static void cut_vector(tg_problem *panel, int id, panel_range rows, panel_range cols)
-{
-    const tgi_operand_row *row = tgi_operands_get(id);
-    const int kind = tgi_operands_get_kind(panel, id);
-    const int is_bias = row->form == TGI_FORM_BIAS;
-    if (is_bias ? kind == TG_BIAS_ROW : kind == TG_SCALE_VECTOR && row->rows == TGI_EXTENT_m)
-        move_data(panel, id, rows.first);
-    else if (is_bias ? kind == TG_BIAS_COL : kind == TG_SCALE_VECTOR && row->cols == TGI_EXTENT_n)
-        move_data(panel, id, cols.first);
-}
-
-/* Returns 1 if the panels are those of a product of this size. */
-static int are_panels_of(const tg_panels *panels, const tgi_problem *q)
-{
-    return panels->batch_count > 0 && panels->row_count > 0 && panels->col_count > 0 &&
-           panels->held_count > 0 &&
-           panels->row_panel_count == tgi_divide_up(q->m, panels->row_count) &&
-           panels->col_panel_count == tgi_divide_up(q->n, panels->col_count) &&
-           panels->panel_count == tgi_divide_up(q->batch_count, panels->batch_count) *
-                                      panels->row_panel_count * panels->col_panel_count;
-}
-
-/* The panels of the two operands that a panel of D multiplies. */
-typedef struct panel_place {
-    int64_t held, streamed;
-} panel_place;
-
-/* Finds panel `index` of a batch entry: held_count panels stay, each panel of the other operand
- * passes all of them, and the next ones follow. */
-static panel_place find_place(const tg_panels *panels, int64_t index)
-{
-    const int64_t rows = panels->row_panel_count, cols = panels->col_panel_count;
-    const int64_t held = panels->is_b_held ? cols : rows;
-    const int64_t streamed = panels->is_b_held ? rows : cols;
-    const int64_t most = panels->held_count < held ? panels->held_count : held;
-    const int64_t pass = index / (most * streamed), of_pass = index % (most * streamed);
-    const panel_range stay = get_range(held, most, pass);
-    return (panel_place){stay.first + of_pass % stay.count, of_pass / stay.count};
-}
-
-tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,
-                       tg_problem *panel)
-{
-    tgi_problem q;
-    tg_problem converted;
-    if (!panels || !panel)
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
-                               panels ? "panel" : "panels");
-    const tg_status status = read_problem(&problem, &converted, &q);
-    if (status)
-        return status;
-    if (tgi_problem_is_empty(&q) || !are_panels_of(panels, &q) || index < 0 ||
-        index >= panels->panel_count)
-        return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
-                               "index = %lld of %lld panels; pass panels that tg_choose_panels "
-                               "made of this problem, and 0 or more, less than their panel_count",
-                               (long long)index, (long long)panels->panel_count);
-    const int64_t in_entry = panels->row_panel_count * panels->col_panel_count;
-    const panel_place place = find_place(panels, index % in_entry);
-    const panel_range entries = get_range(q.batch_count, panels->batch_count, index / in_entry);
-    const panel_range rows =
-        get_range(q.m, panels->row_count, panels->is_b_held ? place.streamed : place.held);
-    const panel_range cols =
-        get_range(q.n, panels->col_count, panels->is_b_held ? place.held : place.streamed);
-    tg_problem cut = *problem;
-    cut.batch_count = entries.count;
-    for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
-        if (id == TGI_OPERAND_c && !tgi_operands_is_matrix_used(&cut, id))
-            continue; /* its strides may be any */
-        if (tgi_operands_get_matrix(&cut, id))
-            cut_matrix(&cut, id, entries, rows, cols);
-        else
-            cut_vector(&cut, id, rows, cols);
-    }
-    *panel = cut;
     return TG_STATUS_OK;
 }

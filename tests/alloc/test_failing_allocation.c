@@ -78,15 +78,16 @@ static const char *judge_step(const public_call *call, tg_context **context)
                                                    : "fails for ever after a failed allocation";
 }
 
-/* Fails every allocation of a context and a call on it in turn, by `watch`. Returns NULL or what
- * went wrong. *count counts allocations. */
-static const char *fail_each(void (*watch)(int failing), const public_call *call, int *count)
+/* Fails the allocations of a context and, unless it is NULL, of a call on it in turn, by `watch`,
+ * all but the first `skipped_count`. Returns NULL or what went wrong. *count: allocations. */
+static const char *fail_each(void (*watch)(int failing), const public_call *call, int skipped_count,
+                             int *count)
 {
-    for (*count = 0; *count < ALLOCATIONS_MAX; ++*count) {
+    for (*count = skipped_count; *count < ALLOCATIONS_MAX; ++*count) {
         tg_context *context = NULL;
         watch(*count + 1);
         const char *failure = judge_step(NULL, &context);
-        if (!failure)
+        if (!failure && call)
             failure = judge_step(call, &context);
         tg_destroy_context(context);
         allocation_counts counts = allocation_unwatch();
@@ -100,16 +101,24 @@ static const char *fail_each(void (*watch)(int failing), const public_call *call
     return NULL;
 }
 
+/* Fails the allocations of a context, and then those of each call alone. */
 static void check_calls(void (*watch)(int failing))
 {
+    int context_count = 0;
+    const char *failure = fail_each(watch, NULL, 0, &context_count);
+    if (failure)
+        fail_msg("a context, allocation %d: %s", context_count + 1, failure);
+    assert_true(context_count >= 1);
+    int call_count = 0;
     for (int i = 0; i < public_call_count; i++) {
         int count = 0;
-        const char *failure = fail_each(watch, &public_calls[i], &count);
+        failure = fail_each(watch, &public_calls[i], context_count, &count);
         if (failure)
             fail_msg("%s, allocation %d: %s", public_calls[i].name, count + 1, failure);
-        printf("%s: %d allocations failed in turn\n", public_calls[i].name, count);
-        assert_true(count >= 1);
+        printf("%s: %d allocations failed in turn\n", public_calls[i].name, count - context_count);
+        call_count += count - context_count;
     }
+    assert_true(call_count >= public_call_count);
 }
 
 static void test_single_failures(void **state)
@@ -149,7 +158,7 @@ static void test_broken_calls_are_caught(void **state)
         {{"spoil_output", spoil_output, 0}, "touches D though it fails"}};
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         int count = 0;
-        const char *failure = fail_each(allocation_watch, &broken[i].call, &count);
+        const char *failure = fail_each(allocation_watch, &broken[i].call, 0, &count);
         assert_non_null(failure);
         assert_string_equal(failure, broken[i].failure);
     }

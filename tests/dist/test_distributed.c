@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "distributed_case.h"
+#include "../harness/step.h"
 #include "rank_gpu.h"
 
 static int rank, rank_count;
@@ -74,7 +75,7 @@ static void run_case(distributed_case *made, int is_in_place, int64_t number)
 
 static void test_products(void)
 {
-    for (int64_t i = 0; i < 100; i += gpu ? 5 : 1) {
+    for (int64_t i = 0; i < 100; i += (gpu ? 5 : 1) * step_get()) {
         uint64_t state = (uint64_t)i;
         distributed_case made = draw_case(&state, 90, rank, rank_count, is_fake());
         run_case(&made, (int)(i % 2), i);
@@ -84,7 +85,7 @@ static void test_products(void)
 /* Panels of several owners and of more than one step, and several stripes of D. */
 static void test_wide(void)
 {
-    for (int64_t i = 0; i < 12; i++) {
+    for (int64_t i = 0; i < 12; i += step_get()) {
         uint64_t state = (uint64_t)i + 1000;
         distributed_case made = draw_case(&state, 1500, rank, rank_count, is_fake());
         const int64_t k = made.problem.op_a ? made.a.row_count : made.a.col_count;
@@ -241,6 +242,9 @@ static void test_faults(void)
     made.b.row_start = rank == 1 ? -1 : 0;
     expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, 1, "row_start of b is -1");
     made.b.row_start = 0;
+    made.b.row_count = made.b.col_count = (int64_t)1 << 48;
+    expect_failure(MULTIPLY(made.local_d), TG_STATUS_SIZE_OVERFLOW, 0, "at most 2^56");
+    made.b.row_count = made.b.col_count = 500;
     made.b.row_block = rank == 1 ? 32 : 64;
     expect_failure(MULTIPLY(made.local_d), TG_STATUS_INVALID_ARGUMENT, -1, "not the same on all");
     made.b.row_block = 64;

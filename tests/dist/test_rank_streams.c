@@ -6,7 +6,7 @@
 #include "distributed_case.h"
 #include "rank_gpu.h"
 
-enum { RANKS_MAX = 8, ROWS = 12, K = 60, N = 900 };
+enum { RANKS_MAX = 8, ROWS = 12, K = 60, N = 900, CALLS = 5 };
 
 static int rank, rank_count;
 static tg_context *context;
@@ -23,20 +23,19 @@ static void find_driver(void)
     *(void **)&set_current = dlsym(library, "cuCtxSetCurrent");
 }
 
-/* Two calls in two streams, of which the second is waited for first, share the buffers. */
-static void test_two_streams(int is_scatter, int64_t n)
+/* Calls in streams of their own, of which the last is waited for first, share the buffers. */
+static void test_several_streams(int is_scatter, int64_t n)
 {
-    static float a[2][ROWS * RANKS_MAX * K], b[K * N], d[2][ROWS * RANKS_MAX * N];
+    static float a[CALLS][ROWS * RANKS_MAX * K], b[K * N], d[CALLS][ROWS * RANKS_MAX * N];
     const int64_t all = ROWS * rank_count, a_rows = is_scatter ? all : ROWS;
     const int64_t d_rows = is_scatter ? ROWS : all;
-    void *streams[2];
-    for (int i = 0; i < ROWS * RANKS_MAX * K; i++) {
-        a[0][i] = 1;
-        a[1][i] = 2;
-    }
+    void *streams[CALLS];
+    for (int i = 0; i < CALLS * ROWS * RANKS_MAX * K; i++)
+        a[i / (ROWS * RANKS_MAX * K)][i % (ROWS * RANKS_MAX * K)] =
+            (float)(i / (ROWS * RANKS_MAX * K) + 1);
     for (int i = 0; i < K * N; i++)
         b[i] = 1;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < CALLS; i++) {
         const tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a[i], a_rows, K),
                                                    tg_make_matrix(TG_TYPE_FP32, b, K, n),
                                                    tg_make_matrix(TG_TYPE_FP32, d[i], d_rows, n));
@@ -46,14 +45,14 @@ static void test_two_streams(int is_scatter, int64_t n)
                        : tg_dist_all_gather_multiply(grid, context, &problem, streams[i], NULL);
         expect(status == TG_STATUS_OK, is_scatter ? "scatter" : "gather", n);
     }
-    for (int i = 1; i >= 0; i--)
+    for (int i = CALLS - 1; i >= 0; i--)
         expect(tg_synchronize(context, streams[i]) == TG_STATUS_OK, "end", i);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < CALLS; i++) {
         const float expected = (float)((i + 1) * K * (is_scatter ? rank_count : 1));
         int64_t wrong = 0;
         for (int64_t j = 0; j < d_rows * n; j++)
             wrong += d[i][j] != expected;
-        expect(wrong == 0, i ? "second stream, wrong" : "first stream, wrong", wrong);
+        expect(wrong == 0, "elements that are wrong", wrong);
         destroy_stream(streams[i]);
     }
 }
@@ -87,7 +86,7 @@ int main(int argc, char **argv)
     reach_fake_gpu()->is_deferred = 2;
     set_current(&contexts[0]);
     for (int i = 0; i < 4; i++) { /* many columns are multiplied at once */
-        test_two_streams(i % 2, i < 2 ? N : 5);
+        test_several_streams(i % 2, i < 2 ? N : 5);
         expect(reach_fake_gpu()->current == &contexts[0], "context after calls", i);
     }
     test_completion();

@@ -1,8 +1,8 @@
 /*
  * test_batch tests batch-invariant products on a GPU. Row i of D has the same bits for every m and
- * position, of every type, whether k is whole, split by n and k, or left to family small. BF16 of
- * lines that begin anywhere has the same bits by each kernel that takes them. FP32 by slices has
- * the same bits panel by panel, with a limited workspace, as in one call.
+ * position, of every type, whether k is whole, split by n and k, or left to family small. BF16 and
+ * FP32 of lines that begin anywhere have the same bits by each kernel that takes them. FP32 by
+ * slices has the same bits panel by panel, with a limited workspace, as in one call.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -140,20 +140,36 @@ static void test_sizes(void **state)
     tg_destroy_context(context);
 }
 
-enum { odd_rows = 300, odd_cols = 1603, odd_depth = 2111 };
+enum { odd_rows = 300, odd_cols = 1603, odd_depth = 2111, odd_kernels_max = 6 };
 
-/* Computes the product by this kernel and copies it to the host. Lines of A, B and D have odd
- * numbers of elements. */
-static void multiply_odd(tg_context *context, const char *kernel, const device_matrix operands[3],
-                         int layout, int is_invariant, char *d)
+/* Kernels that give the same bits where the problem is batch invariant; NULL: no more. */
+typedef struct odd_family {
+    tg_type type;
+    const char *kernels[odd_kernels_max];
+} odd_family;
+
+static const odd_family odd_families[] = {
+    {TG_TYPE_BF16,
+     {"cuda_wgmma_sm90a_bf16_64x16x64", "cuda_wgmma_sm90a_bf16_64x256x64",
+      "cuda_wgmma_sm90a_bf16_128x128x64", "cuda_loose_sm90a_bf16_128x64x64",
+      "cuda_loose_sm90a_bf16_128x128x64", "cuda_loose_sm90a_bf16_128x256x64"}},
+    {TG_TYPE_FP32,
+     {"cuda_small_sm75_fp32_16x16x32", "cuda_simt_sm75_fp32_64x64x32",
+      "cuda_simt_sm75_fp32_32x64x32"}}};
+
+/* Computes the product of the first `depth` of k by this kernel and copies it to the host. Lines of
+ * A, B and D have odd numbers of elements. */
+static void multiply_odd(tg_context *context, tg_type type, const char *kernel,
+                         const device_matrix operands[3], int layout, int64_t depth,
+                         int is_invariant, char *d)
 {
     const int is_a_across = layout & 1, is_b_across = layout >> 1;
-    tg_problem p = tg_make_problem(
-        tg_make_matrix(TG_TYPE_BF16, operands[0].memory, is_a_across ? odd_depth : odd_rows,
-                       is_a_across ? odd_rows + 1 : odd_depth),
-        tg_make_matrix(TG_TYPE_BF16, operands[1].memory, is_b_across ? odd_depth : odd_cols,
-                       is_b_across ? odd_cols : odd_depth),
-        tg_make_matrix(TG_TYPE_FP32, operands[2].memory, odd_rows, odd_cols));
+    tg_problem p =
+        tg_make_problem(tg_make_matrix(type, operands[0].memory, is_a_across ? depth : odd_rows,
+                                       is_a_across ? odd_rows + 1 : depth),
+                        tg_make_matrix(type, operands[1].memory, is_b_across ? depth : odd_cols,
+                                       is_b_across ? odd_cols : depth),
+                        tg_make_matrix(TG_TYPE_FP32, operands[2].memory, odd_rows, odd_cols));
     if (is_a_across) /* lines of 300 would be whole words: each has an element more */
         p.a.col_count = odd_rows;
     p.op_a = is_a_across ? TG_OPERATION_TRANSPOSE : TG_OPERATION_NONE;
@@ -170,21 +186,26 @@ static void multiply_odd(tg_context *context, const char *kernel, const device_m
     assert_int_equal(tg_copy_from_device(context, d, p.d.data, operands[2].size_bytes), 0);
 }
 
-static int count_odd_differences(tg_context *context, const device_matrix operands[3],
-                                 int is_invariant)
+/* Counts the products whose bits differ from those of the family's first kernel, in all layouts,
+ * with k short and long. */
+static int count_odd_differences(tg_context *context, const odd_family *family,
+                                 const device_matrix operands[3], int is_invariant)
 {
-    static const char *const kernels[] = {
-        "cuda_wgmma_sm90a_bf16_64x16x64",   "cuda_wgmma_sm90a_bf16_64x256x64",
-        "cuda_wgmma_sm90a_bf16_128x128x64", "cuda_loose_sm90a_bf16_128x64x64",
-        "cuda_loose_sm90a_bf16_128x128x64", "cuda_loose_sm90a_bf16_128x256x64"};
+    static const int64_t depths[] = {5, 77, 100, odd_depth};
     const size_t size_bytes = (size_t)operands[2].size_bytes;
     char *first = malloc(size_bytes), *other = malloc(size_bytes);
     assert_true(first && other);
     int difference_count = 0;
-    for (int layout = 0; layout < 4; layout++) {
-        multiply_odd(context, kernels[0], operands, layout, is_invariant, first);
-        for (size_t i = 1; i < sizeof kernels / sizeof *kernels; i++) {
-            multiply_odd(context, kernels[i], operands, layout, is_invariant, other);
+    for (int i = 0; i < 4 * (int)(sizeof depths / sizeof *depths); i++) {
+        const int layout = i % 4;
+        const int64_t depth = depths[i / 4];
+        if (family->type == TG_TYPE_BF16 && depth < odd_depth) /* lines may be aligned */
+            continue;
+        multiply_odd(context, family->type, family->kernels[0], operands, layout, depth,
+                     is_invariant, first);
+        for (int j = 1; j < odd_kernels_max && family->kernels[j]; j++) {
+            multiply_odd(context, family->type, family->kernels[j], operands, layout, depth,
+                         is_invariant, other);
             difference_count += memcmp(first, other, size_bytes) != 0;
         }
     }
@@ -196,16 +217,19 @@ static int count_odd_differences(tg_context *context, const device_matrix operan
 static void test_bits_of_odd_lines(void **state)
 {
     tg_context *context = gpu_open_context();
-    const device_matrix operands[3] = {
-        make_random(context, TG_TYPE_BF16, (odd_rows + 1) * odd_depth, 8),
-        make_random(context, TG_TYPE_BF16, odd_cols * odd_depth, 9),
-        make_random(context, TG_TYPE_FP32, odd_rows * odd_cols, 10)};
     (void)state;
-    assert_int_equal(count_odd_differences(context, operands, 1), 0);
-    /* Without the option some kernels split k, or this test could not fail. */
-    assert_true(count_odd_differences(context, operands, 0) > 0);
-    for (int i = 0; i < 3; i++)
-        tg_release_memory(context, operands[i].memory);
+    for (size_t i = 0; i < sizeof odd_families / sizeof *odd_families; i++) {
+        const odd_family *family = &odd_families[i];
+        const device_matrix operands[3] = {
+            make_random(context, family->type, (odd_rows + 1) * odd_depth, 8),
+            make_random(context, family->type, odd_cols * odd_depth, 9),
+            make_random(context, TG_TYPE_FP32, odd_rows * odd_cols, 10)};
+        assert_int_equal(count_odd_differences(context, family, operands, 1), 0);
+        /* Without the option some kernels split k, or this test could not fail. */
+        assert_true(count_odd_differences(context, family, operands, 0) > 0);
+        for (int j = 0; j < 3; j++)
+            tg_release_memory(context, operands[j].memory);
+    }
     tg_destroy_context(context);
 }
 
@@ -237,6 +261,7 @@ static void multiply_limited(int64_t limit_bytes, const device_matrix operands[4
     p.bias = TG_BIAS_ROW;
     p.bias_data = operands[3].memory;
     p.is_batch_invariant = 1;
+    p.precision = TG_PRECISION_BF16X6;
     const tg_buffers buffers = {.struct_bytes = sizeof buffers,
                                 .a = p.a.data,
                                 .b = p.b.data,

@@ -57,6 +57,7 @@ static int compute(tg_context *context, const device_operands *operands, const l
                         tg_make_matrix(TG_TYPE_FP32, operands->d, m, cols));
     p.op_b = by->is_b_across ? TG_OPERATION_NONE : TG_OPERATION_TRANSPOSE;
     p.is_batch_invariant = is_invariant;
+    p.precision = TG_PRECISION_BF16X6; /* by default multiply-adds take few columns */
     if (by->is_d_by_columns) {
         p.d.row_stride = 1;
         p.d.col_stride = m;

@@ -59,8 +59,8 @@ static void check_choices(tg_context *context, const char *isa)
         case_domain domain = {(tg_type)i, 6, 16, WORK_LIMIT, 0};
         library_choice choice = {context, NULL};
         int case_count = step_count_cases(CASES_PER_TYPE);
-        runner_run_cases(&domain, 700 + (uint64_t)i, case_count, runner_compute_with_library,
-                         &choice, &summary);
+        runner_run_cases(&domain, step_choose_seed(700 + (uint64_t)i), case_count,
+                         runner_compute_with_library, &choice, &summary);
         printf("%-12s %s: %d passed, largest share of the bound %.3f\n", isa,
                tg_get_type_name((tg_type)i), summary.passed_count, summary.bound_share);
         if (summary.failed_count)

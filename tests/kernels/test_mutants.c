@@ -53,7 +53,8 @@ static run_summary run_mutant(mutant_defect defect, tg_type type, int case_count
 {
     run_summary summary;
     case_domain domain = {type, 4, 4, 4000, 0};
-    runner_run_cases(&domain, 1000 + type, case_count, mutant_compute, &defect, &summary);
+    runner_run_cases(&domain, step_choose_seed(1000 + (uint64_t)type), case_count, mutant_compute,
+                     &defect, &summary);
     return summary;
 }
 

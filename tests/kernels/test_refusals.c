@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "harness/step.h"
 #include "kernels/runner.h"
 
 #define PROBLEM_COUNT 150
@@ -116,8 +117,9 @@ static void check_candidates(const tg_problem *problem)
 static void test_candidates_agree_with_plans(void **state)
 {
     (void)state;
-    uint64_t random = runner_get_seed();
-    for (int i = 0; i < PROBLEM_COUNT; i++) {
+    uint64_t random = step_choose_seed(runner_get_seed());
+    const int problem_count = step_count_cases(PROBLEM_COUNT);
+    for (int i = 0; i < problem_count; i++) {
         operand_spec spec;
         case_domain domain = {(tg_type)(i % 6), 6, 16, 100000, 0};
         case_draw(&domain, check_next_random(&random), &spec);

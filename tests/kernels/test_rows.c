@@ -80,7 +80,8 @@ static void test_rows(void **state)
                               is_on_gpu && info.ladder_rung >= 0};
         library_choice choice = {context, info.name};
         int case_count = step_count_cases(cases_per_row);
-        runner_run_cases(&domain, (uint64_t)i + 1, case_count, get_compute(), &choice, &summary);
+        runner_run_cases(&domain, step_choose_seed((uint64_t)i + 1), case_count, get_compute(),
+                         &choice, &summary);
         report(info.name, &summary);
         assert_true(summary.passed_count >= case_count / LEAST_SHARE);
     }
@@ -95,7 +96,7 @@ static void test_choice(void **state)
     if (strcmp(device, "sim") == 0) /* its rows do not take every problem */
         return;
     int case_count = step_count_cases(2 * cases_per_row);
-    runner_run_cases(&domain, 500, case_count, get_compute(), &choice, &summary);
+    runner_run_cases(&domain, step_choose_seed(500), case_count, get_compute(), &choice, &summary);
     report("(the library's choice)", &summary);
     /* A GPU has batch-invariant kernels for some types only; one case in eight asks for them. */
     int refusal_limit = is_on_gpu ? case_count / 4 : 0;

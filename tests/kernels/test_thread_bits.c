@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "check/check.h"
+#include "harness/step.h"
 
 #define SAMPLE_FLOPS 1e6
 #define ROWS_MAX 400 /* counts the kernel table and the choice for each type */
@@ -122,7 +123,7 @@ static void check_rows(tg_context *context, int thread_count)
 {
     int row_count = tg_get_kernel_count();
     assert_true(row_count <= ROWS_MAX);
-    for (int row = 0; row < row_count; row++) {
+    for (int row = step_get_first(); row < row_count; row += step_get()) {
         tg_kernel_info info;
         assert_int_equal(tg_get_kernel_info(context, row, &info), TG_STATUS_OK);
         for (int i = 0; info.is_available && i < SHAPE_COUNT; i++) {

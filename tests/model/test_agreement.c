@@ -87,7 +87,7 @@ static void test_rows(void **state)
             info.ladder_rung % part_count != part)
             continue;
         row_count++;
-        for (int s = 0; s < size_count; s += size_step)
+        for (int s = step_get_first(); s < size_count; s += size_step)
             wrong_count += compare(info.name, 0, sizes[s]);
     }
     assert_int_equal(wrong_count, 0);
@@ -113,7 +113,8 @@ static void test_other_tiles(void **state)
             if (!is_taken || (tile + i) % part_count != part)
                 continue;
             tile_count++;
-            for (int s = (3 * tile + i) % sizes_apart; s < size_count; s += sizes_apart * size_step)
+            const int first = (3 * tile + i) % sizes_apart + sizes_apart * step_get_first();
+            for (int s = first; s < size_count; s += sizes_apart * size_step)
                 wrong_count += compare(families[i], tile, sizes[s]);
             wrong_count += compare(families[i], tile, (int[]){2 * tile, 3 * tile, 2 * tile});
         }

@@ -116,7 +116,8 @@ static void test_rungs(void **state)
     int wrong_count = 0, run_count = 0;
     (void)state;
     for (int r = 0; r < 4; r++) {
-        for (size_t i = 0; i < sizeof plain / sizeof plain[0] * 3; i += (size_t)step) {
+        for (size_t i = (size_t)step_get_first(); i < sizeof plain / sizeof plain[0] * 3;
+             i += (size_t)step) {
             char text[96];
             const char *sizes = plain[i / 3];
             const int head = atoi(strrchr(sizes, ',') + 1);

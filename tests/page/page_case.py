@@ -29,6 +29,11 @@ def count_cases(count):
     return (count + step - 1) // step
 
 
+def choose_seed(seed):
+    """Returns the seed of random cases, another one for each TG_TEST_FIRST."""
+    return seed + 1000003 * int(os.environ.get("TG_TEST_FIRST", "0"))
+
+
 def make_record(name, kind, shape, rate, suffix="", **changes):
     m, n, k = shape
     return {"shape": f"{m}x{n}x{k}{suffix}", "m": m, "n": n, "k": k, "layout": "nn", "type": "fp32",

@@ -86,8 +86,9 @@ static tg_panels check_panels(const char *text, int64_t memory_bytes, double flo
     if (tg_choose_panels(&problem, &limits, &panels))
         fail_msg("%s in %lld: %s", text, (long long)memory_bytes, tg_get_error_detail());
     assert_in_range(panels.held_count, 1, buffer_count > 1 ? place_count : 1);
-    walk.a.count = panels.is_b_held ? 1 : (int)panels.held_count;
-    walk.b.count = panels.is_b_held ? (int)panels.held_count : 1;
+    const int held = (int)panels.held_count, streamed = held > 1 ? 2 : 1;
+    walk.a.count = panels.is_b_held ? streamed : held;
+    walk.b.count = panels.is_b_held ? held : streamed;
     for (int64_t i = 0; i < panels.panel_count; i++) {
         assert_int_equal(tg_get_panel(&problem, &panels, i, &panel), TG_STATUS_OK);
         step(&walk, &panel);
@@ -159,7 +160,10 @@ static void test_choice(void **state)
     assert_int_equal(panels.row_count % 128, 0);
     assert_true(panels.held_count > 2 && panels.row_count >= 1024);
     assert_true(panels.memory_bytes <= (double)limits.memory_bytes);
-    assert_true(panels.read_bytes == 4.0 * 65536 * 65536 * 4);
+    /* B once and A three times, of which two panels of A stay at each of two turns. */
+    const double kept = 2 * panels.row_count + 65536 - 12.0 * panels.row_count;
+    assert_int_equal(panels.row_panel_count, 14);
+    assert_true(panels.read_bytes == (4.0 * 65536 - kept) * 65536 * 4);
     assert_true(panels.written_bytes == 65536.0 * 65536 * 4);
     /* One buffer leaves room for more, and is not filled while it is in use. */
     limits.buffer_count = 1;
@@ -182,6 +186,37 @@ static void test_choice(void **state)
     assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
     assert_int_equal(panels.row_panel_count, 1);
     assert_true(panels.read_bytes == 4.0 * (40.0 + 100000.0) * 5000.0);
+}
+
+/* A held panel is done long before the one that takes its place is needed, and only the first ones
+ * are waited for. */
+static void test_order(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"65536x65536x65536", "65536x65536x65536:bf16",
+                                        "32768x32768x32768", "9000x70000x30000:tt:fp64"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        tg_problem problem, panel;
+        tg_panels panels;
+        const tg_panel_limits limits = {(int64_t)3 << 30, 0, 2};
+        assert_int_equal(tg_parse_problem(texts[i], &problem, sizeof problem), TG_STATUS_OK);
+        problem.a.data = problem.b.data = problem.d.data = (void *)4096;
+        assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+        int64_t last[place_count] = {0}, next = 0;
+        held_panels held = {.count = (int)panels.held_count};
+        assert_true(panels.held_count > 2 && panels.row_panel_count > 3);
+        for (int64_t at = 0; at < panels.panel_count; at++) {
+            assert_int_equal(tg_get_panel(&problem, &panels, at, &panel), TG_STATUS_OK);
+            const tg_matrix *matrix = panels.is_b_held ? &panel.b : &panel.a;
+            const int is_first = held.data[next] == NULL;
+            if (hold(&held, matrix, 1) > 0) {
+                assert_true(is_first || at - last[next] >= panels.held_count * 3 / 2 - 1);
+                next = held.next;
+            }
+            for (int j = 0; j < held.count; j++)
+                last[j] = held.data[j] == matrix->data ? at : last[j];
+        }
+    }
 }
 
 static void test_refusals(void **state)
@@ -216,6 +251,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_order),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -205,6 +205,22 @@ static void test_infos_of_other_sizes(void **state)
     }
 }
 
+/* A context may take the place of one that was destroyed. */
+static void test_numbers_of_contexts(void **state)
+{
+    const tg_context_options options = {.struct_bytes = sizeof options, .device = "cpu"};
+    int64_t last = tg_get_context_number(NULL);
+    (void)state;
+    assert_true(last > 0);
+    for (int i = 0; i < 3; i++) {
+        tg_context *context = NULL;
+        assert_int_equal(tg_create_context(&options, &context), TG_STATUS_OK);
+        assert_true(tg_get_context_number(context) > last);
+        last = tg_get_context_number(context);
+        tg_destroy_context(context);
+    }
+}
+
 static void test_defaults_of_constructors(void **state)
 {
     tg_context_options options;
@@ -249,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_sizes_that_are_none),
         cmocka_unit_test(test_older_options_and_buffers),
         cmocka_unit_test(test_infos_of_other_sizes),
+        cmocka_unit_test(test_numbers_of_contexts),
         cmocka_unit_test(test_defaults_of_constructors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

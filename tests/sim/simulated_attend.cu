@@ -24,22 +24,24 @@ struct tgi_attend_by_lone_warps : tgi_attend_by_warps<Type, Head, Warps, Blocks,
     }
 };
 
-#define SIMULATED_ATTEND(name, products, type, queries, head, warps, keys)                         \
+#define SIMULATED_MUTANT(name, products)                                                           \
     extern "C" void name(const tgi_attend_args *args)                                              \
     {                                                                                              \
-        tgi_attend<tgi_attend_by_##products<type, head, warps, queries / 16 / warps, keys>>(       \
-            *args, shared);                                                                        \
+        tgi_attend<tgi_attend_by_##products<TG_TYPE_BF16, 64, 4, 2, 64>, 3>(*args, shared);        \
     }
-SIMULATED_ATTEND(simulated_rash, rash_warps, TG_TYPE_BF16, 128, 64, 4, 64)
-SIMULATED_ATTEND(simulated_lone, lone_warps, TG_TYPE_BF16, 128, 64, 4, 64)
+SIMULATED_MUTANT(simulated_rash, rash_warps)
+SIMULATED_MUTANT(simulated_lone, lone_warps)
 
 #define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
                           resident)                                                                \
-    SIMULATED_ATTEND_##isa(type, queries, head, products, warps, keys)
+    SIMULATED_ATTEND_##isa(type, queries, head, products, warps, keys, tiles)
 #define SIMULATED_ATTEND_sm90a(...)
-#define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys)                          \
-    SIMULATED_ATTEND(simulated_##type##_##queries##x##head, products, TGI_TYPE_OF(type), queries,  \
-                     head, warps, keys)
+#define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
+    extern "C" void simulated_##type##_##queries##x##head(const tgi_attend_args *args)             \
+    {                                                                                              \
+        tgi_attend_in_##products<TGI_TYPE_OF(type), head, warps, queries, keys, tiles>(*args,      \
+                                                                                       shared);    \
+    }
 #include "core/attention_kernels.def"
 
 extern "C" void simulated_merge_bf16(const tgi_attend_args *args)

@@ -142,16 +142,12 @@ static int launch(const simulated_case *s, tgi_sim_body *body, int64_t blocks, i
 static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
 {
     const tg_attention *a = &s->args.attention;
-    const tgi_attention_row *row = s->choice.row;
     const int64_t groups = a->batch_count * (a->head_count / s->choice.shared_heads);
     const int64_t blocks = groups * s->choice.tile_count * s->choice.part_count;
     const int64_t rows = a->batch_count * a->head_count * a->m;
-    int findings =
-        blocks == 0
-            ? 0
-            : launch(s, body, blocks, 32 * row->warps,
-                     tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles),
-                     text);
+    int findings = blocks == 0 ? 0
+                               : launch(s, body, blocks, (int)s->choice.block_threads,
+                                        s->choice.shared_bytes, text);
     if (s->choice.part_count > 1 && findings == 0)
         findings = launch(s, a->type == TG_TYPE_BF16 ? simulated_merge_bf16 : simulated_merge_fp16,
                           rows, 32 * TGI_ATTEND_MERGE_WARPS, 0, text);
@@ -171,9 +167,9 @@ static tg_attention draw(int index, uint64_t *random)
 
 static void test_rows(void **state)
 {
-    uint64_t random = 21;
+    uint64_t random = step_choose_seed(21);
     (void)state;
-    for (int i = 0; i < CASE_COUNT; i += step_get()) {
+    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
         const tg_attention a = draw(i, &random);
         attention_case c;
         simulated_case s;
@@ -290,24 +286,28 @@ static void test_loads(void **state)
     }
 }
 
-/* Parts that see no key, and rows of few queries of heads that share keys. */
+/* Rows of few queries of heads that share keys have parts of blocks, of their warps, and of both.
+ * Some parts see no key. */
 static void test_parts(void **state)
 {
+    static const int64_t batch_counts[] = {1, 1, 1, 24, 34};
     uint64_t random = 22;
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 5; i++) {
+        const int64_t batch_count = batch_counts[i];
         tg_attention a;
         attention_case c;
         simulated_case s;
         char text[256] = "";
-        tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 4, 2, 5, 1100, 64);
-        a.causal = (tg_causal)i;
+        tg_init_attention(&a, sizeof a, TG_TYPE_BF16, batch_count, 4, 2, 5, 1100, 64);
+        a.causal = (tg_causal)(i % 3);
         a.has_log_sum_exp = 1;
         case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
         open_simulated(&s, &c);
-        assert_true(s.choice.part_count > 1);
+        assert_int_equal(s.choice.part_count > 1, batch_count < 34);
+        assert_int_equal(s.choice.split_count > 1, batch_count > 1);
         if (attend(&s, find_body(s.choice.kernel), text) > 0)
-            fail_msg("mask %d: %s", i, text);
+            fail_msg("case %d: %s", i, text);
         assert_true(case_compare(&c, "cuda") <= 1.0);
         close_simulated(&s);
         case_close(&c);

@@ -19,13 +19,14 @@
 
 #include <cmocka.h>
 
+#include "harness/step.h"
 #include "tilegemm.h"
 
-enum { SIDE = 300, REPEAT_COUNT = 100 };
+enum { SIDE = 300 };
 
 static float a[SIDE * SIDE], b[SIDE * SIDE], by_one[SIDE * SIDE], by_two[SIDE * SIDE];
 static tg_context *one, *two, *three;
-static int is_complete;
+static int is_complete, repeat_count;
 
 static void multiply(tg_context *context, float *d)
 {
@@ -47,7 +48,7 @@ static void fill(float a_value, float b_value)
 static void compare(void)
 {
     multiply(one, by_one);
-    for (int i = 0; i < REPEAT_COUNT; i++) {
+    for (int i = 0; i < repeat_count; i++) {
         multiply(two, by_two);
         assert_memory_equal(by_one, by_two, sizeof by_one);
     }
@@ -120,7 +121,7 @@ static void no_trap_is_inherited(void **state)
     assert_int_equal(pthread_create(&thread, NULL, multiply_with_traps, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     fill(INFINITY, 0); /* every product is an invalid operation */
-    for (int i = 0; i < REPEAT_COUNT; i++)
+    for (int i = 0; i < repeat_count; i++)
         multiply(two, by_two);
     assert_true(isnan(by_two[0]));
 }
@@ -129,6 +130,7 @@ static int open_contexts(void **state)
 {
     tg_context **const contexts[] = {&one, &two, &three};
     (void)state;
+    repeat_count = step_count_cases(100);
     for (int i = 0; i < 3; i++) {
         const tg_context_options options = {
             .struct_bytes = sizeof options, .device = "cpu", .thread_count = i + 1};

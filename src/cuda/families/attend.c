@@ -12,9 +12,8 @@ typedef long long ll; /* for printf */
 
 #define LENGTH_MAX (INT64_C(1) << 30) /* keeps the ends of tiles within 32 bits */
 #define BLOCKS_MAX INT32_MAX
-#define THIN_QUERIES 32    /* queries that share keys, to which rows of fewer queries fit better */
-#define THIN_PART_KEYS 128 /* least keys of a part: fewer would leave more to merge than to do */
-#define PART_KEYS 512
+#define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
+#define PART_KEYS 512   /* least keys of a part: fewer would leave more to merge than to do */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
 {
@@ -41,41 +40,60 @@ static tg_status check(const tgi_machine *machine, const tg_attention *a)
     return TG_STATUS_OK;
 }
 
-/* Returns the machine's first row of the type that holds the heads, of few queries or of many. */
-static const tgi_attention_row *find_row(const tgi_machine *machine, const tg_attention *a,
-                                         int is_thin)
-{
-    const int64_t head = a->head_size > a->v_head_size ? a->head_size : a->v_head_size;
-    const tgi_attention_row *row;
-    for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
-        if (row->type == a->type && row->head_size >= head && (row->warps == 1) == is_thin &&
-            tgi_kernels_isa_runs(row->isa, machine->features))
-            break;
-    }
-    return row;
-}
-
 static int64_t least_of(int64_t x, int64_t y)
 {
     return x < y ? x : y;
 }
 
-/* Splits the keys where the tiles of queries leave multiprocessors idle. */
+static int64_t most_of(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+/* Returns the shared memory of a block of a row, or of each of its warps that share keys. */
+static int64_t count_own_bytes(const tgi_attention_row *row)
+{
+    return tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles);
+}
+
+/* Returns the machine's first row of the type that holds the heads, of few queries or of many. */
+static const tgi_attention_row *find_row(const tgi_machine *machine, const tg_attention *a,
+                                         int is_thin)
+{
+    const int64_t head = most_of(a->head_size, a->v_head_size);
+    const tgi_attention_row *row;
+    for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
+        if (row->type == a->type && row->head_size >= head && row->is_split == is_thin &&
+            tgi_kernels_isa_runs(row->isa, machine->features) &&
+            count_own_bytes(row) <= machine->gpu.shared_bytes_per_block)
+            break;
+    }
+    return row;
+}
+
+/* Splits the keys where the tiles of queries leave multiprocessors idle: among blocks first, then
+ * among the warps of a block. */
 static void split_keys(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
                        tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
-    const int64_t fitting =
-        machine->gpu.shared_bytes_per_sm /
-        (tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles) + 1024);
-    const int64_t resident = least_of(fitting > 0 ? fitting : 1, row->resident_blocks);
-    const int64_t room = machine->gpu.sm_count * resident;
-    const int64_t most = a->n / (row->warps == 1 ? THIN_PART_KEYS : PART_KEYS);
-    const int64_t wanted = blocks > 0 ? least_of(room / blocks, most) : 1;
-    const int64_t part_keys =
-        tgi_round_up(tgi_divide_up(a->n > 0 ? a->n : 1, wanted > 1 ? wanted : 1), row->keys);
-    choice->part_keys = part_keys;
-    choice->part_count = tgi_divide_up(a->n > 0 ? a->n : 1, part_keys);
+    const int64_t keys = most_of(a->n, 1), sm_count = machine->gpu.sm_count;
+    const int64_t own_bytes = count_own_bytes(row);
+    const int64_t fitting = most_of(1, (machine->gpu.shared_bytes_per_sm - 1024) / own_bytes);
+    const int64_t resident = least_of(fitting, row->is_split ? row->warps : row->resident_blocks);
+    const int64_t most = keys / (row->is_split ? row->keys : PART_KEYS);
+    const int64_t wanted = most_of(1, least_of(sm_count * resident / most_of(blocks, 1), most));
+    choice->part_count = wanted;
+    choice->split_count = 1;
+    if (row->is_split) {
+        choice->part_count = least_of(wanted, most_of(1, sm_count / most_of(blocks, 1)));
+        choice->split_count = least_of(resident, tgi_divide_up(wanted, choice->part_count));
+    }
+    choice->part_keys =
+        tgi_round_up(tgi_divide_up(keys, choice->part_count * choice->split_count), row->keys);
+    choice->part_count = tgi_divide_up(keys, choice->part_keys * choice->split_count);
+    choice->block_threads = 32 * (row->is_split ? choice->split_count : row->warps);
+    choice->shared_bytes = own_bytes * choice->split_count;
     if (choice->part_count > 1)
         choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->part_count *
                                   tgi_attend_part_floats(a->v_head_size) * (int64_t)sizeof(float);

@@ -82,9 +82,8 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
     const int64_t grid = row->is_grouped && resident < blocks ? resident : blocks;
     prepared->attend = (tgi_cuda_kernel){.image = row->image,
                                          .grid = {(unsigned)grid, 1, 1},
-                                         .block = {(unsigned)(32 * row->warps), 1, 1},
-                                         .shared_bytes = (unsigned)tgi_attend_shared_bytes(
-                                             row->head_size, row->queries, row->keys, row->tiles),
+                                         .block = {(unsigned)choice->block_threads, 1, 1},
+                                         .shared_bytes = (unsigned)choice->shared_bytes,
                                          .is_early = 1};
     prepared->slots.slot = prepared->slot;
     for (int i = 0; i < MAP_COUNT; i++) {
@@ -163,6 +162,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .section_groups = {make_divisor(choice->section_groups), make_divisor(rest)},
         .section_tiles = make_divisor(choice->section_groups * tiles),
         .part_count = (int32_t)choice->part_count,
+        .split_count = (int32_t)choice->split_count,
         .part_keys = (int32_t)choice->part_keys,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),

@@ -89,10 +89,11 @@ int64_t tgi_gemm_invariant_part(const tgi_machine *machine, const tgi_problem *p
 {
     const int64_t n = p->is_swapped ? p->m : p->n, elem_bytes = tgi_type_bytes(p->type);
     const int64_t unit = elem_bytes == 8 ? 32 : 128 / elem_bytes; /* the deepest stage */
-    const int is_ieee = p->precision == TG_PRECISION_IEEE_FP32;
-    const int64_t saved = is_ieee ? FMA_SAVED_BYTES_MIN : SAVED_BYTES_MIN;
+    /* Slices of FP32 have parts of their own. */
+    const int is_fma = p->type == TG_TYPE_FP32 && p->precision != TG_PRECISION_TF32;
+    const int64_t saved = is_fma ? FMA_SAVED_BYTES_MIN : SAVED_BYTES_MIN;
     const int64_t enough = elem_bytes == 8 ? FP64_PART_BYTES_ENOUGH
-                           : is_ieee       ? FMA_PART_BYTES_ENOUGH
+                           : is_fma        ? FMA_PART_BYTES_ENOUGH
                                            : MMA_PART_BYTES_ENOUGH;
     /* More parts than fill the multiprocessors gain nothing, however few rows D has. */
     const int64_t slots = machine->gpu.sm_count / tgi_divide_up(n, INVARIANT_TILE_COLS);

@@ -60,10 +60,17 @@ void tgi_mma_describe(const tgi_problem *p, int is_b, tgi_mma_access *operand)
                           operand->packed.is_across == !operand->is_along_k;
 }
 
+void tgi_mma_pad(const tgi_kernel *kernel, tgi_mma_access operand[2])
+{
+    tgi_operand_pad(&operand[0].packed, kernel->tile_depth);
+    tgi_operand_pad(&operand[1].packed, kernel->tile_depth);
+}
+
 /* Proposes the problem with the operands where they lie, or with is_packed copies of those that
  * allow no accesses of 16 bytes. */
 static void propose_one(const tgi_machine *machine, const tgi_problem *p,
-                        const tgi_mma_access operand[2], int is_packed, tgi_proposal *proposal)
+                        const tgi_mma_access operand[2], int is_packed, int is_transposed,
+                        tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int by_registers = TGI_MMA_BLOCKS_PER_SM(count_held_sums(kernel), kernel->thread_count);
@@ -81,7 +88,12 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
         else if (operand[i].copy_bytes < work.copy_bytes)
             work.copy_bytes = operand[i].copy_bytes;
     }
-    tgi_gemm_split_k(machine, p, &work, tgi_model_mma_seconds, proposal);
+    proposal->resident_blocks = work.blocks_per_sm;
+    if (is_transposed)
+        tgi_gemm_try_parts(machine, p, &work, tgi_model_mma_seconds, 1, proposal);
+    else
+        tgi_gemm_split_k(machine, p, &work, tgi_model_mma_seconds, proposal);
+    proposal->decision.tile.is_transposed = is_transposed;
     proposal->needs_aligned[0] = proposal->needs_aligned[1] =
         work.copy_bytes == TGI_GEMM_VECTOR_BYTES;
     proposal->decision.tile.is_repacked[0] = is_repacked[0];
@@ -89,6 +101,35 @@ static void propose_one(const tgi_machine *machine, const tgi_problem *p,
     proposal->workspace_bytes = tgi_checked_add(
         tgi_round_up(proposal->workspace_bytes, TGI_MMA_WORKSPACE_UNIT_BYTES), packed_bytes);
     proposal->predicted_s += tgi_model_repack_seconds(&machine->gpu, (double)packed_bytes);
+}
+
+/* Proposes the faster way to read the operands. */
+static void propose_side(const tgi_machine *machine, const tgi_problem *p, int is_transposed,
+                         tgi_proposal *proposal)
+{
+    tgi_mma_access operand[2];
+    tgi_mma_describe(p, 0, &operand[0]);
+    tgi_mma_describe(p, 1, &operand[1]);
+    tgi_proposal packed = *proposal;
+    propose_one(machine, p, operand, 0, is_transposed, proposal);
+    if (!operand[0].can_repack && !operand[1].can_repack)
+        return;
+    if (operand[0].can_repack && operand[1].can_repack)
+        tgi_mma_pad(proposal->kernel, operand);
+    propose_one(machine, p, operand, 1, is_transposed, &packed);
+    if (packed.predicted_s < proposal->predicted_s)
+        *proposal = packed;
+}
+
+/* Returns 1 if the kernels may form D^T = B^T A^T, whose tiles are high where those of D are wide:
+ * one of them may leave fewer multiprocessors idle at the end. Only sums that become 16-bit
+ * elements unchanged leave transposed (kernels/mma/mma_store.cuh). Which way is faster depends on
+ * m, which must not change the order of the sums of a batch-invariant problem. */
+static int may_transpose(const tgi_problem *p)
+{
+    return tgi_type_bytes(p->type) == 2 && p->d_type == p->type && p->b_type == p->type &&
+           p->d.col == 1 && p->d.row != 1 && tgi_epilogue_is_sum_alone(&p->epilogue) &&
+           !p->is_batch_invariant;
 }
 
 /* Refuses, with the reason, a precision that the kernel does not compute in. */
@@ -107,7 +148,6 @@ static int takes_precision(const tgi_problem *p, tgi_proposal *proposal)
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
-    tgi_mma_access operand[2];
     if (!tgi_gemm_fits(machine, count_shared_bytes(kernel), proposal))
         return;
     if (!takes_precision(p, proposal))
@@ -126,15 +166,23 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                    count_tiles(kernel, p), kernel->tile_rows, kernel->tile_cols, INT32_MAX);
         return;
     }
-    tgi_mma_describe(p, 0, &operand[0]);
-    tgi_mma_describe(p, 1, &operand[1]);
-    tgi_proposal packed = *proposal;
-    propose_one(machine, p, operand, 0, proposal);
-    if (!operand[0].can_repack && !operand[1].can_repack)
-        return;
-    propose_one(machine, p, operand, 1, &packed);
-    if (packed.predicted_s < proposal->predicted_s)
-        *proposal = packed;
+    tgi_proposal found = *proposal;
+    propose_side(machine, p, 0, &found);
+    if (may_transpose(p)) {
+        tgi_problem transposed = *p;
+        tgi_proposal other = *proposal;
+        tgi_problem_transpose(&transposed);
+        propose_side(machine, &transposed, 1, &other);
+        if (other.predicted_s < found.predicted_s)
+            found = other;
+    }
+    *proposal = found;
 }
 
-const tgi_cuda_planner tgi_cuda_planner_mma = {propose, tgi_gemm_describe_split};
+static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
+{
+    tgi_gemm_describe_split(proposal, split);
+    split->is_transposed = proposal->decision.tile.is_transposed;
+}
+
+const tgi_cuda_planner tgi_cuda_planner_mma = {propose, describe_split};

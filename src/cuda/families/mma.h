@@ -31,4 +31,8 @@ static inline int tgi_mma_has_bodies_apart(const tgi_kernel *kernel)
 /* Describes A, or B where is_b is 1. */
 void tgi_mma_describe(const tgi_problem *problem, int is_b, tgi_mma_access *operand);
 
+/* Has the copies of both operands end with zeros at a whole stage of the kernel, which then
+ * multiplies no stage that k ends in. */
+void tgi_mma_pad(const tgi_kernel *kernel, tgi_mma_access operand[2]);
+
 #endif

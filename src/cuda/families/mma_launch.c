@@ -42,19 +42,20 @@ static void spread_blocks(const tgi_gpu *gpu, tgi_cuda_kernel *multiply)
         multiply->shared_bytes = half;
 }
 
-static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_proposal *proposal,
-                    void *block)
+/* Prepares the copies of operands, and has the kernel read them. */
+static void prepare_repack(const tgi_machine *machine, const tgi_kernel *kernel,
+                           const tgi_problem *p, tgi_mma_access operand[2], mma_prepared *prepared)
 {
-    const tgi_kernel *kernel = proposal->kernel;
-    mma_prepared *prepared = block;
     tgi_gemm_args *args = &prepared->tile.args;
-    tgi_mma_access operand[2];
-    tgi_tile_prepare(p, proposal, &prepared->tile);
     int64_t offset =
         tgi_round_up(tgi_gemm_part_bytes(p, args->k_part_count), TGI_MMA_WORKSPACE_UNIT_BYTES);
+    if (prepared->is_repacked[0] && prepared->is_repacked[1]) {
+        tgi_mma_pad(kernel, operand);
+        args->problem.k = operand[0].packed.copy_k;
+        if (args->k_part_count == 1)
+            args->k_part_elems = args->problem.k;
+    }
     for (int i = 0; i < 2; i++) {
-        tgi_mma_describe(p, i, &operand[i]);
-        prepared->is_repacked[i] = proposal->decision.tile.is_repacked[i];
         if (!prepared->is_repacked[i])
             continue;
         tgi_repack_add(&operand[i].packed, &prepared->repack.args.job[i]);
@@ -64,6 +65,28 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     }
     if (prepared->is_repacked[0] || prepared->is_repacked[1])
         tgi_repack_prepare(machine->gpu.sm_count, tgi_type_bytes(p->type), &prepared->repack);
+}
+
+static void prepare(const tgi_machine *machine, const tgi_problem *given,
+                    const tgi_proposal *proposal, void *block)
+{
+    const tgi_kernel *kernel = proposal->kernel;
+    mma_prepared *prepared = block;
+    tgi_gemm_args *args = &prepared->tile.args;
+    tgi_mma_access operand[2];
+    tgi_problem transposed = *given;
+    if (proposal->decision.tile.is_transposed)
+        tgi_problem_transpose(&transposed);
+    const tgi_problem *p = &transposed;
+    tgi_tile_prepare(p, proposal, &prepared->tile);
+    /* Lines of D are those of the problem, whichever side of a tile they lie along. */
+    if (tgi_gemm_has_d_vectors(given))
+        args->d_vector_elems = (int32_t)(TGI_GEMM_VECTOR_BYTES / tgi_type_bytes(p->d_type));
+    for (int i = 0; i < 2; i++) {
+        tgi_mma_describe(p, i, &operand[i]);
+        prepared->is_repacked[i] = proposal->decision.tile.is_repacked[i];
+    }
+    prepare_repack(machine, kernel, p, operand, prepared);
     tgi_cuda_kernel *multiply = &prepared->tile.multiply;
     /* Blocks beyond those that run at once would wait for others to end. */
     const int64_t tile_count = tgi_divide_up(p->m, kernel->tile_rows) *
@@ -86,7 +109,7 @@ static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void 
     mma_prepared *prepared = block;
     tgi_gemm_args args = prepared->tile.args;
     void *arguments[] = {&args};
-    tgi_gemm_complete_args(call, 0, &args);
+    tgi_gemm_complete_args(call, prepared->tile.is_transposed, &args);
     if (prepared->is_repacked[0] || prepared->is_repacked[1]) {
         char *workspace = call->workspace;
         const void *source[2] = {args.a, args.b};

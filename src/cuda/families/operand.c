@@ -36,7 +36,7 @@ void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int
 {
     const tgi_layout *layout = is_b ? &p->b : &p->a;
     o->line_count = is_b ? p->n : p->m;
-    o->k = p->k;
+    o->k = o->copy_k = p->k;
     o->line_stride = is_b ? layout->col : layout->row;
     o->k_stride = is_b ? layout->row : layout->col;
     o->batch_stride = layout->batch;
@@ -64,6 +64,14 @@ void tgi_operand_describe(const tgi_problem *p, int is_b, int can_be_across, int
     o->batch_bytes = o->is_repacked || o->batch_count == 1
                          ? tgi_checked_multiply(o->pitch_bytes, runs.count)
                          : o->batch_stride * o->elem_bytes;
+}
+
+void tgi_operand_pad(tgi_operand *o, int64_t unit)
+{
+    /* The pitch has room for lines along k. */
+    o->copy_k = tgi_round_up(o->k, unit);
+    if (o->is_across)
+        o->batch_bytes = tgi_checked_multiply(o->pitch_bytes, o->copy_k);
 }
 
 void tgi_operand_describe_unaligned(tgi_operand *o)

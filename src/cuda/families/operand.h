@@ -8,7 +8,8 @@
 
 /* The path of an operand to TMA. Its lines are rows of A or columns of B. */
 typedef struct tgi_operand {
-    int64_t line_count, k, batch_count;          /* batch_count: 1 if all entries are the same */
+    int64_t line_count, k, batch_count; /* batch_count: 1 if all entries are the same */
+    int64_t copy_k;                     /* k of the copy in the workspace, with zeros from k on */
     int64_t line_stride, k_stride, batch_stride; /* elements */
     int64_t elem_bytes;
     int is_across; /* 1: runs of contiguous elements lie across k */
@@ -30,6 +31,10 @@ tgi_runs tgi_operand_runs(const tgi_operand *operand);
  * is 1 if the pointer is not a multiple of 16 bytes. */
 void tgi_operand_describe(const tgi_problem *problem, int is_b, int can_be_across, int is_offset,
                           tgi_operand *operand);
+
+/* Has the copy of an operand that is repacked end with zeros, so that its k is a multiple of
+ * `unit`, which is at most 128 bytes of elements. */
+void tgi_operand_pad(tgi_operand *operand, int64_t unit);
 
 /* Sets is_unaligned in place of is_repacked if the elements lie in lines and tensor maps can take
  * the strides. */

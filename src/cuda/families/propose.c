@@ -17,27 +17,44 @@ static const tgi_executor executors[TGI_FAMILY_COUNT] = {
 };
 
 /* Family small takes batch-invariant problems of at most so many columns: where D has many rows its
- * products then take no more than a few times as long as memory. */
+ * products then take no more than a few times as long as memory. FP32 needs no such limit: rows of
+ * families small and simt give the same bits. */
 #define INVARIANT_FP64_COLS 16
-#define INVARIANT_DEFAULT_COLS 32
-#define INVARIANT_IEEE_FP32_COLS 64 /* other rows are slow at less than 64 columns */
-#define ALIGNED_ELEMS 8             /* family wgmma reads such units without a copy */
+#define INVARIANT_NARROW_COLS 32
+#define ALIGNED_ELEMS 8 /* family wgmma reads such units without a copy */
+
+/* Slices take batch-invariant problems of FP32 from n * (k + SLICE_PASS_ELEMS) on; there they are
+ * as fast as multiply-adds in the mean over m. The pass that makes them takes as long as so many
+ * more products of a column. */
+#define SLICE_ELEMS_MIN ((int64_t)3 << 20)
+#define SLICE_PASS_ELEMS 256
+
+static int64_t find_caller_cols(const tgi_problem *p)
+{
+    return p->is_swapped ? p->m : p->n;
+}
 
 /* Returns 1 if the problem is batch invariant and of such n and k that family small takes it for
  * every m, and no other family does. */
 static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
 {
     const int is_narrow = tgi_type_bytes(p->type) == 2;
-    const int is_ieee = p->precision == TG_PRECISION_IEEE_FP32 && p->type == TG_TYPE_FP32;
-    const int64_t n = p->is_swapped ? p->m : p->n;
-    const int64_t most = p->type == TG_TYPE_FP64 ? INVARIANT_FP64_COLS
-                         : is_ieee               ? INVARIANT_IEEE_FP32_COLS
-                                                 : INVARIANT_DEFAULT_COLS;
+    const int64_t n = find_caller_cols(p);
+    const int64_t most = is_narrow ? INVARIANT_NARROW_COLS : INVARIANT_FP64_COLS;
     const tgi_isa isa = is_narrow ? TGI_ISA_sm80 : TGI_ISA_sm75;
     const int is_aligned = is_narrow && n % ALIGNED_ELEMS == 0 && p->k % ALIGNED_ELEMS == 0;
-    return p->is_batch_invariant && n <= most && !is_aligned && tgi_type_bytes(p->type) > 1 &&
-           (p->precision == TG_PRECISION_DEFAULT || is_ieee) &&
+    return p->is_batch_invariant && n <= most && !is_aligned &&
+           (is_narrow || p->type == TG_TYPE_FP64) && p->precision == TG_PRECISION_DEFAULT &&
            tgi_kernels_isa_runs(isa, machine->features);
+}
+
+/* Returns 1 if the problem is batch invariant and of such n and k that multiply-adds take it for
+ * every m, and slices do not. */
+static int leaves_to_multiply_adds(const tgi_problem *p)
+{
+    return p->is_batch_invariant && p->type == TG_TYPE_FP32 &&
+           p->precision == TG_PRECISION_DEFAULT &&
+           find_caller_cols(p) < SLICE_ELEMS_MIN / (p->k + SLICE_PASS_ELEMS);
 }
 
 /* Returns 1 if the row is the one of its type that then takes it. */
@@ -73,6 +90,9 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
         tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
                    "tiles of 16 x 16 of family small take a batch-invariant problem of this n and "
                    "k, whatever m is");
+    else if (tgi_kernels_has_slices(proposal->kernel) && leaves_to_multiply_adds(problem))
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
+                   "multiply-adds take a batch-invariant problem of this n and k, whatever m is");
     else
         planner->propose(machine, problem, proposal);
     proposal->serial_s = proposal->predicted_s;

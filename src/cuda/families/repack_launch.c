@@ -1,19 +1,10 @@
 #include "cuda/families/repack_launch.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "core/checked.h"
 
 #define BLOCKS_PER_SM 8
-
-/* Returns 1 if runs of contiguous elements are copied as lines. Runs that overlap are not, because
- * the kernel guards reads before the first byte of the lowest line alone. */
-static int is_in_lines(const tgi_operand *o)
-{
-    const tgi_runs runs = tgi_operand_runs(o);
-    return runs.along == 1 && (runs.count == 1 || llabs(runs.stride) >= runs.length);
-}
 
 void tgi_repack_add(const tgi_operand *o, tgi_repack_job *job)
 {
@@ -25,12 +16,15 @@ void tgi_repack_add(const tgi_operand *o, tgi_repack_job *job)
     job->batch_count = o->batch_count;
     job->batch_stride = o->batch_stride;
     job->pitch_bytes = o->pitch_bytes;
-    job->is_in_lines = is_in_lines(o);
+    job->copy_line_count = o->is_across ? o->copy_k : runs.count;
+    job->copy_bytes = tgi_round_up((o->is_across ? runs.length : o->copy_k) * o->elem_bytes,
+                                   TGI_REPACK_UNIT_BYTES);
+    job->is_in_lines = runs.along == 1;
     const int64_t lines = job->is_in_lines ? TGI_REPACK_TASK_LINES : TGI_REPACK_TILE;
-    const int64_t elems =
-        job->is_in_lines ? TGI_REPACK_TASK_BYTES / o->elem_bytes : TGI_REPACK_TILE;
-    job->task_count = job->batch_count * tgi_divide_up(job->line_count, lines) *
-                      tgi_divide_up(job->elem_count, elems);
+    const int64_t bytes =
+        job->is_in_lines ? TGI_REPACK_TASK_BYTES : TGI_REPACK_TILE * o->elem_bytes;
+    job->task_count = job->batch_count * tgi_divide_up(job->copy_line_count, lines) *
+                      tgi_divide_up(job->copy_bytes, bytes);
 }
 
 void tgi_repack_prepare(int sm_count, int64_t elem_bytes, tgi_repack_prepared *prepared)

@@ -9,7 +9,8 @@ static int64_t count_shared_bytes(const tgi_kernel *kernel)
         return TGI_SMALL_MMA_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols,
                                           kernel->thread_count);
     return TGI_SMALL_SHARED_BYTES(kernel->tile_rows, kernel->tile_cols, kernel->tile_depth,
-                                  kernel->stage_count, (int)tgi_type_bytes(kernel->type));
+                                  kernel->stage_count, kernel->thread_count,
+                                  (int)tgi_type_bytes(kernel->type));
 }
 
 /* Returns the slower of the accesses to A and B. Kernels on matrix instructions load elements of

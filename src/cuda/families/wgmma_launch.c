@@ -18,10 +18,10 @@
 #define TMA_BOX_ROWS 64   /* rows of a TMA box of D */
 #define TMA_BOX_BYTES 128 /* bytes of such a row */
 #define ADD_THREADS 128
+#define MANY_PARTS 8 /* are added in narrow partial tiles, by more blocks; TMA stores few sooner */
 #define WORKSPACE_UNIT_BYTES 256
 
-enum { BASE_A, BASE_B, BASE_D, BASE_COUNT };
-enum { SLOT_COUNT = 3 + TGI_UNALIGNED_KINDS };
+enum { BASE_A, BASE_B, BASE_D, BASE_COUNT, SLOT_COUNT = BASE_COUNT + TGI_UNALIGNED_KINDS };
 
 /* The launches of one panel of D, or of all of D. */
 typedef struct wgmma_panel {
@@ -206,10 +206,8 @@ static void prepare_tiles(const tgi_kernel *kernel, const tgi_wgmma_decision *de
     args->work.steps_per_part = (int32_t)tgi_divide_up(args->gemm.k_part_elems, kernel->tile_depth);
     args->a.line_count = (int32_t)p->m;
     args->b.line_count = (int32_t)p->n;
-    args->a.edge_lines =
-        operand[0].is_unaligned
-            ? 0
-            : tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
+    if (!operand[0].is_unaligned)
+        args->a.edge_lines = tgi_wgmma_edge_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
     args->b.edge_lines = tgi_wgmma_edge_lines(kernel, p, 1, operand[1].is_across, cluster_rows);
     args->a.tma_box_lines =
         tgi_wgmma_tma_box_lines(kernel, p, 0, operand[0].is_across, cluster_rows);
@@ -222,7 +220,8 @@ static void prepare_add(const tgi_wgmma_args *args, tgi_cuda_kernel *add)
 {
     if (args->work.unit_count == args->work.whole_count)
         return;
-    const int cols = TGI_FRAGMENT_COLS(args->work.tile_cols);
+    const int are_many = args->gemm.k_part_count >= MANY_PARTS && args->slice_count == 0;
+    const int cols = are_many ? 16 : TGI_FRAGMENT_COLS(args->work.tile_cols);
     const int64_t fragments = (int64_t)args->work.split.value * args->work.cluster_rows *
                               (args->work.tile_rows / 64) * (args->work.tile_cols / cols);
     *add = (tgi_cuda_kernel){.image = "wgmma_add",

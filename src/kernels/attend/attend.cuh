@@ -8,12 +8,12 @@
 #include "kernels/attend/attend_products.cuh"
 #include "kernels/attend/attend_store.cuh"
 
-/* Finds the place of block `at`. Groups of heads whose keys fit in the L2 cache are a section. In a
- * section those tiles come first that have the last queries, which see the most keys under a causal
- * mask. */
+/* Finds the place of block `at`, or of its warp `split` of those that share its keys. Groups of
+ * heads whose keys fit in the L2 cache are a section. In a section those tiles come first that have
+ * the last queries, which see the most keys under a causal mask. */
 template <int Rows, int Keys>
 static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const tgi_attend_args &p,
-                                                                         unsigned at)
+                                                                         unsigned at, int split)
 {
     const tg_attention &a = p.attention;
     tgi_attend_place place;
@@ -57,7 +57,8 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
     }
     from = tgi_attend_find_place(p, place, from);
     to = tgi_attend_find_place(p, place, to);
-    const int64_t part_begin = static_cast<int64_t>(place.part) * p.part_keys;
+    const int64_t part_begin =
+        static_cast<int64_t>(place.part * p.split_count + split) * p.part_keys;
     const int64_t part_end = part_begin + p.part_keys;
     /* A part begins at a step, and no step reaches into the next part. */
     place.begin = max(max(0, from - p.before) / Keys * Keys, static_cast<int>(part_begin));
@@ -76,7 +77,7 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tg
 {
     const unsigned block = turn % 2 ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
     const unsigned at = turn * gridDim.x + block;
-    tgi_attend_place place = tgi_attend_find_block<Rows, Keys>(p, min(at, p.block_count - 1));
+    tgi_attend_place place = tgi_attend_find_block<Rows, Keys>(p, min(at, p.block_count - 1), 0);
     if (at >= p.block_count)
         place.row_count = 0;
     return place;
@@ -98,72 +99,89 @@ tgi_attend_copy_queries(const tgi_attend_args &p, const tgi_attend_place &place,
     tgi_copy_async_commit();
 }
 
-/* The kernel of a row of attention_kernels.def. The scores of the next step and the sums of this
- * one do not depend on each other: both are issued, and scores become weights while sums are
- * formed. */
-template <class Products>
+/* The kernel of a row of attention_kernels.def. Scores of 16 keys become weights while those of the
+ * 16 keys before are multiplied by V. */
+template <class Products, int Tiles>
 static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char *shared)
 {
     enum { HEAD = Products::head, KEYS = Products::keys, BLOCKS = Products::blocks };
     enum { ROWS = Products::rows, TILE = 2 * HEAD * KEYS, COPIERS = Products::copiers };
-    const tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p, blockIdx.x);
+    enum { OWN = 2 * HEAD * ROWS + Tiles * TILE }; /* bytes of shared memory, of each split */
+    enum { WORDS = 4 * BLOCKS, ROUND = HEAD / 16, EACH = (WORDS + ROUND - 1) / ROUND };
+    const int split = Products::is_split ? tgi_make_uniform(tgi_thread() / 32) : 0;
+    tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p, blockIdx.x, split);
     if (place.first >= place.row_count)
         return;
-    const uint32_t q = tgi_shared_address(shared), kv = q + 2 * HEAD * ROWS;
+    shared += split * OWN;
+    const uint32_t q = tgi_shared_address(shared);
     tgi_attend_copy_queries<Products, COPIERS>(p, place, q);
+    place.first -= split * 16; /* tgi_attend_row counts 16 rows a warp */
 
     tgi_attend_state<HEAD, BLOCKS> state;
     tgi_attend_clear(state);
     const float scale = p.is_plain ? p.scale : 1.0f;
-    /* Copies the keys of two steps: those of K from `key` on, and those of V before them. */
-    const auto copy_keys = [&](int key, uint32_t k, uint32_t v) {
+    tgi_attend_tiles<Products, Tiles> tiles(p, place, q + 2 * HEAD * ROWS);
+    tiles.open();
 #pragma unroll 1
-        for (int is_v = 0; is_v < 2; is_v++)
-            tgi_attend_copy_keys<Products>(p, place, is_v, is_v ? key - KEYS : key, is_v ? v : k);
-        tgi_copy_async_commit();
-    };
-    uint32_t k = kv, other_k = kv + TILE, v = kv + 2 * TILE, other_v = kv + 3 * TILE;
-    if (place.begin < place.end) {
-        float scores[BLOCKS][KEYS / 8][4];
+    for (int i = 0; place.begin + i / 2 * KEYS < place.end; i += 2) {
+        const int key_0 = place.begin + i / 2 * KEYS;
+        const int is_edge = tgi_attend_is_edge<KEYS>(place, key_0);
+        float scores[BLOCKS][KEYS / 8][4], references[BLOCKS][2], factors[BLOCKS][2];
         uint32_t weights[BLOCKS][KEYS / 16][4];
-#pragma unroll 1
-        for (int turn = 0; turn < 2; turn++)
-            copy_keys(place.begin + turn * KEYS, turn ? other_k : k, v);
-        Products::template wait_copies<1>();
-        Products::start(q, k, scores);
-        for (int key_0 = place.begin;; key_0 += KEYS) {
-            const int next = key_0 + KEYS;
-            const int is_edge = tgi_attend_is_edge<KEYS>(place, key_0);
-            float factors[BLOCKS][2];
-            if (!p.is_plain)
-                tgi_attend_finish<KEYS, BLOCKS>(p, place, key_0, scores);
-            if (is_edge)
-                tgi_attend_hide<KEYS, BLOCKS>(p, place, key_0, scores);
-            tgi_attend_weigh<HEAD, KEYS, BLOCKS>(scale, scores, state, factors);
-            if (tgi_attend_has_grown<BLOCKS>(factors))
-                tgi_attend_rescale(factors, state);
-            tgi_attend_round<Products::type, KEYS, BLOCKS>(scores, weights);
-            Products::template wait_copies<0>();
-            if (is_edge &&
-                __syncthreads_or(tgi_attend_tame<Products, COPIERS>(v, tgi_find_copier<COPIERS>())))
-                tgi_attend_add_wild<Products::type, KEYS>(p, place, key_0, weights, state);
-            if (next < place.end)
-                copy_keys(next + KEYS, k, other_v);
-            Products::turn(next < place.end, q, other_k, v, weights, scores, state);
-            if (next >= place.end)
-                break;
-            tgi_attend_swap(k, other_k);
-            tgi_attend_swap(v, other_v);
+        int is_wild = 0;
+        tiles.start(i);
+        Products::score(q, tiles.tile, scores, [&](int part) { tiles.feed.copy_beside(part); });
+        tiles.end();
+        if (!p.is_plain)
+            tgi_attend_finish<KEYS, BLOCKS>(p, place, key_0, scores);
+        if (is_edge)
+            tgi_attend_hide<KEYS, BLOCKS>(p, place, key_0, scores);
+        tgi_attend_find_largest<HEAD, KEYS, BLOCKS>(scale, scores, state, references, factors);
+        if (tgi_attend_has_grown<BLOCKS>(factors)) {
+            tgi_attend_rescale(factors, state);
+            TGI_FOR_UNROLLED(at, 2 * BLOCKS)
+            state.total[at / 2][at % 2] *= factors[at / 2][at % 2];
         }
+        const auto weigh = [&](int keys, int at) {
+            tgi_attend_weigh_word<Products::type, HEAD, KEYS, BLOCKS>(scale, keys, at, scores,
+                                                                      references, state, weights);
+        };
+        TGI_FOR_UNROLLED(at, WORDS)
+        weigh(0, at);
+        tiles.start(i + 1);
+        if (is_edge)
+            is_wild = Products::has_any(
+                tgi_attend_tame<Products, COPIERS>(tiles.tile, tgi_find_copier<COPIERS>()));
+        Products::add(tiles.tile, weights, state, [&](int part) {
+            const int keys = part / ROUND + 1, first = part % ROUND * EACH;
+            tiles.feed.copy_beside(part);
+            TGI_FOR_UNROLLED(at, EACH)
+            if (keys < KEYS / 16 && first + at < WORDS)
+                weigh(keys, first + at);
+        });
+        tiles.end();
+        if (is_wild)
+            tgi_attend_add_wild<Products::type, KEYS>(p, place, key_0, weights, state);
     }
-    tgi_attend_store<Products::type, HEAD, BLOCKS>(p, place, scale, state);
+    if constexpr (Products::is_split)
+        tgi_attend_join<Products::type, HEAD, OWN>(p, place, split, scale, state,
+                                                   shared - split * OWN + 2 * HEAD * ROWS);
+    else
+        tgi_attend_store<Products::type, HEAD, BLOCKS>(p, place, scale, state);
 }
 
 template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
 static __device__ __forceinline__ void tgi_attend_in_warps(const tgi_attend_args &p, char *shared)
 {
-    static_assert(Tiles == 4, "K and V of two steps");
-    tgi_attend<tgi_attend_by_warps<Type, Head, Warps, Queries / 16 / Warps, Keys>>(p, shared);
+    tgi_attend<tgi_attend_by_warps<Type, Head, Warps, Queries / 16 / Warps, Keys>, Tiles>(p,
+                                                                                          shared);
+}
+
+template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
+static __device__ __forceinline__ void tgi_attend_in_splits(const tgi_attend_args &p, char *shared)
+{
+    static_assert(Queries == 16, "a warp has all of them");
+    tgi_attend<tgi_attend_by_splits<Type, Head, Keys>, Tiles>(p, shared);
 }
 
 #endif

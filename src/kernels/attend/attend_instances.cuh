@@ -13,6 +13,8 @@
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
         tgi_wait_for_stream();                                                                     \
+        if (args.part_count > 1)                                                                   \
+            tgi_start_next(); /* the merge */                                                      \
         tgi_attend_in_##products<TGI_TYPE_OF(type), head, warps, queries, keys, tiles>(args,       \
                                                                                        shared);    \
     }

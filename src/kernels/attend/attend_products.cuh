@@ -17,7 +17,8 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
 /* Products by mma.sync, a warp on its own. Its results are there at once. */
 template <tg_type Type, int Head, int Warps, int Blocks, int Keys>
 struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
-    static constexpr int rows = 16 * Warps * Blocks;
+    static constexpr int rows = 16 * Warps * Blocks, is_split = 0;
+    static constexpr int depth = Blocks == 2 ? 2 : 4; /* a part is used by 2 Blocks products */
     typedef tgi_attend_state<Head, Blocks> state_of_rows;
 
     /* Waits until what the block's threads copied is there, except for the last `Pending` steps. */
@@ -27,68 +28,109 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
         __syncthreads();
     }
 
-    /* Forms the scores of the first step, unscaled. */
-    static __device__ __forceinline__ void start(uint32_t q, uint32_t k,
-                                                 float (&scores)[Blocks][Keys / 8][4])
+    /* Waits for the block's threads, and returns 1 if any of them passes 1. */
+    static __device__ __forceinline__ int has_any(int is_set)
     {
-        /* Addresses are formed here each time: kept from step to step they would take 30
-         * registers. */
-        const int thread = tgi_reread_thread();
-        const int lane = thread % 32, warp_row = thread / 32 * Blocks * 16;
+        return __syncthreads_or(is_set);
+    }
+
+    /* Calls use(part, i) for `Count` parts of four matrices in their order. load(part, i) reads a
+     * part `Depth` - 1 parts before its use: the tensor cores do not wait for shared memory. */
+    template <int Depth, int Count, typename Load, typename Use>
+    static __device__ __forceinline__ void go_through(Load load, Use use)
+    {
+        uint32_t part[Depth][4];
+        TGI_FOR_UNROLLED(i, Depth - 1)
+        load(part[i], i);
+        TGI_FOR_UNROLLED(i, Count)
+        {
+            if (i + Depth - 1 < Count)
+                load(part[(i + Depth - 1) % Depth], i + Depth - 1);
+            use(part[i % Depth], i);
+        }
+    }
+
+    /* Forms the scores of a step, unscaled. beside(i) is called between products, for
+     * i < Head / 16 * Keys / 16. */
+    template <typename Beside>
+    static __device__ __forceinline__ void
+    score(uint32_t q, uint32_t k, float (&scores)[Blocks][Keys / 8][4], Beside beside)
+    {
+        enum { ROUND = Keys / 16 };
+        const unsigned thread = tgi_reread_thread(), lane = thread % 32;
+        const tgi_attend_line own_q(q, thread / 32 % Warps * Blocks * 16 + lane % 16, lane / 16);
+        const tgi_attend_line own_k(k, lane % 8 + lane / 16 * 8, lane / 8 % 2);
+        uint32_t line[2][Blocks][4]; /* has two units of Q: this one and the next */
+        const auto read_line = [&](int e) {
+            TGI_FOR_UNROLLED(b, Blocks)
+            tgi_read_matrices(line[e % 2][b], own_q.template find<rows>(16 * b, 2 * e));
+        };
         TGI_FOR_UNROLLED(b, Blocks)
         TGI_FOR_UNROLLED(j, Keys / 8)
         TGI_FOR_UNROLLED(i, 4)
         scores[b][j][i] = 0.0f;
-#pragma unroll 2
-        for (int e = 0; e < Head / 16; e++) {
-            uint32_t line[Blocks][4];
-            TGI_FOR_UNROLLED(b, Blocks)
-            tgi_read_matrices(line[b], tgi_attend_find_unit<rows>(q, warp_row + 16 * b + lane % 16,
-                                                                  2 * e + lane / 16));
-            TGI_FOR_UNROLLED(j, Keys / 16)
-            {
-                uint32_t part[4];
-                tgi_read_matrices(part,
-                                  tgi_attend_find_unit<Keys>(k, 16 * j + lane % 8 + lane / 16 * 8,
-                                                             2 * e + lane / 8 % 2));
+        read_line(0);
+        go_through<depth, Head / 16 * ROUND>(
+            [&](uint32_t(&part)[4], int i) {
+                tgi_read_matrices(part, own_k.template find<Keys>(i % ROUND * 16, i / ROUND * 2));
+            },
+            [&](const uint32_t(&part)[4], int i) {
+                const int e = i / ROUND, j = i % ROUND;
+                if (j == 0 && e + 1 < Head / 16)
+                    read_line(e + 1);
+                beside(i);
                 TGI_FOR_UNROLLED(b, Blocks)
                 {
-                    tgi_multiply_16x8x16<Type>(scores[b][2 * j], line[b], part[0], part[1]);
-                    tgi_multiply_16x8x16<Type>(scores[b][2 * j + 1], line[b], part[2], part[3]);
+                    tgi_multiply_16x8x16<Type>(scores[b][2 * j], line[e % 2][b], part[0], part[1]);
+                    tgi_multiply_16x8x16<Type>(scores[b][2 * j + 1], line[e % 2][b], part[2],
+                                               part[3]);
                 }
-            }
-        }
+            });
     }
 
-    /* Adds weights times V. */
-    static __device__ __forceinline__ void
-    add(uint32_t v, const uint32_t (&weights)[Blocks][Keys / 16][4], state_of_rows &state)
+    /* Adds weights times V, and calls beside(i) as `score` does. */
+    template <typename Beside>
+    static __device__ __forceinline__ void add(uint32_t v,
+                                               const uint32_t (&weights)[Blocks][Keys / 16][4],
+                                               state_of_rows &state, Beside beside)
     {
-        const int lane = tgi_reread_thread() % 32;
-        TGI_FOR_UNROLLED(j, Keys / 16)
-        TGI_FOR_UNROLLED(e, Head / 16)
-        {
-            uint32_t part[4];
-            tgi_read_matrices_transposed(
-                part, tgi_attend_find_unit<Keys>(v, 16 * j + lane % 16, 2 * e + lane / 16));
-            TGI_FOR_UNROLLED(b, Blocks)
-            {
-                tgi_multiply_16x8x16<Type>(state.sums[b][2 * e], weights[b][j], part[0], part[1]);
-                tgi_multiply_16x8x16<Type>(state.sums[b][2 * e + 1], weights[b][j], part[2],
-                                           part[3]);
-            }
-        }
+        enum { ROUND = Head / 16 };
+        const unsigned lane = tgi_reread_thread() % 32;
+        const tgi_attend_line own_v(v, lane % 16, lane / 16);
+        go_through<depth, Keys / 16 * ROUND>(
+            [&](uint32_t(&part)[4], int i) {
+                tgi_read_matrices_transposed(
+                    part, own_v.template find<Keys>(i / ROUND * 16, i % ROUND * 2));
+            },
+            [&](const uint32_t(&part)[4], int i) {
+                const int j = i / ROUND, e = i % ROUND;
+                beside(i);
+                TGI_FOR_UNROLLED(b, Blocks)
+                {
+                    tgi_multiply_16x8x16<Type>(state.sums[b][2 * e], weights[b][j], part[0],
+                                               part[1]);
+                    tgi_multiply_16x8x16<Type>(state.sums[b][2 * e + 1], weights[b][j], part[2],
+                                               part[3]);
+                }
+            });
+    }
+};
+
+/* These are the products of a warp that has tiles of its own. All warps of the block have the same
+ * 16 queries, and each has a part of the keys. */
+template <tg_type Type, int Head, int Keys>
+struct tgi_attend_by_splits : tgi_attend_by_warps<Type, Head, 1, 1, Keys> {
+    static constexpr int is_split = 1;
+
+    template <int Pending> static __device__ __forceinline__ void wait_copies(void)
+    {
+        tgi_copy_async_wait<Pending>();
+        __syncwarp();
     }
 
-    /* Adds a step's weights times V, and forms the scores of the next step if there is one. */
-    static __device__ __forceinline__ void turn(int has_next, uint32_t q, uint32_t k, uint32_t v,
-                                                const uint32_t (&weights)[Blocks][Keys / 16][4],
-                                                float (&scores)[Blocks][Keys / 8][4],
-                                                state_of_rows &state)
+    static __device__ __forceinline__ int has_any(int is_set)
     {
-        if (has_next)
-            start(q, k, scores);
-        add(v, weights, state);
+        return __any_sync(~0u, is_set);
     }
 };
 

@@ -156,13 +156,15 @@ static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
     }
 }
 
-/* Turns scores into weights, 2^(scale (score - largest)), and finds the factors that put right what
- * was summed before. The largest weight is 1, which rounds to itself: a reference below the largest
- * score would give it a rounding error that its sum lacks, and a V of ones would show it. */
+/* Finds the largest score of each row, the references of its weights, and the factors that put
+ * right what was summed before. The reference is the largest score, scaled. So the largest weight
+ * is 1, which rounds to itself: a reference below would give it a rounding error that its sum
+ * lacks, and a V of ones would show it. */
 template <int Head, int Keys, int Blocks>
 static __device__ __forceinline__ void
-tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
-                 tgi_attend_state<Head, Blocks> &state, float (&factors)[Blocks][2])
+tgi_attend_find_largest(float scale, const float (&scores)[Blocks][Keys / 8][4],
+                        tgi_attend_state<Head, Blocks> &state, float (&references)[Blocks][2],
+                        float (&factors)[Blocks][2])
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
@@ -175,18 +177,50 @@ tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 1));
         largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, 2));
         const float scaled = largest == -INFINITY ? 0.0f : __fmul_rn(largest, scale);
+        factors[b][half] = tgi_ptx_exp2(__fmul_rn(before, scale) - scaled);
+        state.largest[b][half] = largest;
+        references[b][half] = scaled;
+    }
+}
+
+/* Turns scores into weights, 2^(scale score - reference). */
+template <int Head, int Keys, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_weigh(float scale, float (&scores)[Blocks][Keys / 8][4],
+                 tgi_attend_state<Head, Blocks> &state, float (&factors)[Blocks][2])
+{
+    float references[Blocks][2];
+    tgi_attend_find_largest<Head, Keys, Blocks>(scale, scores, state, references, factors);
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
         float total[2] = {};
         TGI_FOR_UNROLLED(j, Keys / 8)
         TGI_FOR_UNROLLED(i, 2)
         {
-            const float weight = tgi_ptx_exp2(fmaf(scores[b][j][2 * half + i], scale, -scaled));
-            scores[b][j][2 * half + i] = weight;
-            total[i] += weight;
+            float &score = scores[b][j][2 * half + i];
+            score = tgi_ptx_exp2(fmaf(score, scale, -references[b][half]));
+            total[i] += score;
         }
-        factors[b][half] = tgi_ptx_exp2(__fmul_rn(before, scale) - scaled);
-        state.largest[b][half] = largest;
         state.total[b][half] = fmaf(state.total[b][half], factors[b][half], total[0] + total[1]);
     }
+}
+
+/* Turns word `at` of the scores of 16 keys, of 4 Blocks, into weights of the type, and adds these
+ * to the sum of weights. Two matrices of weights side by side are one operand of the product with
+ * V. */
+template <tg_type Type, int Head, int Keys, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_weigh_word(float scale, int keys, int at, const float (&scores)[Blocks][Keys / 8][4],
+                      const float (&references)[Blocks][2], tgi_attend_state<Head, Blocks> &state,
+                      uint32_t (&weights)[Blocks][Keys / 16][4])
+{
+    const int b = at / 4, i = at % 4, half = i % 2;
+    const float *const pair = &scores[b][2 * keys + i / 2][2 * half];
+    const float first = tgi_ptx_exp2(fmaf(pair[0], scale, -references[b][half]));
+    const float second = tgi_ptx_exp2(fmaf(pair[1], scale, -references[b][half]));
+    state.total[b][half] += first + second;
+    weights[b][keys][i] = tgi_encode_pair(Type, first, second);
 }
 
 /* Returns 1 to all lanes of a warp if the largest score of any of its rows has grown. */

@@ -24,9 +24,14 @@ static __device__ __forceinline__ void tgi_attend_store_unit(const tgi_attend_ar
         *reinterpret_cast<uint4 *>(d) = {pair[0], pair[1], pair[2], pair[3]};
         return;
     }
-    TGI_FOR_UNROLLED(e, 8)
-    if (e < count)
-        d[e * p.attention.d.element_stride] = static_cast<uint16_t>(pair[e / 2] >> e % 2 * 16);
+    uint64_t low = static_cast<uint64_t>(pair[1]) << 32 | pair[0];
+    uint64_t high = static_cast<uint64_t>(pair[3]) << 32 | pair[2];
+#pragma unroll 1
+    for (int e = 0; e < min(count, 8); e++) {
+        d[e * p.attention.d.element_stride] = static_cast<uint16_t>(low);
+        low = low >> 16 | high << 48;
+        high >>= 16;
+    }
 }
 
 /* Stores the log-sum-exp of a row whose largest score is `largest`, base 2. */
@@ -64,6 +69,19 @@ static __device__ __forceinline__ void tgi_attend_store_part(float *part, int v_
                                                                 sums[j][2 * half + 1]};
     if (lane == 0)
         *reinterpret_cast<float2 *>(part + tgi_attend_part_floats(v_size) - 2) = {largest, total};
+}
+
+/* Adds the sums of weights of the four lanes that share rows. */
+template <int Head, int Blocks>
+static __device__ __forceinline__ void tgi_attend_add_totals(tgi_attend_state<Head, Blocks> &state)
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        float &total = state.total[b][half];
+        total += __shfl_xor_sync(~0u, total, 1);
+        total += __shfl_xor_sync(~0u, total, 2);
+    }
 }
 
 /* Stores the warp's rows of a part. */
@@ -124,13 +142,7 @@ static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p
                                                         tgi_attend_state<Head, Blocks> &state)
 {
     uint32_t units[Blocks][2][Head / 32][4];
-    TGI_FOR_UNROLLED(b, Blocks)
-    TGI_FOR_UNROLLED(half, 2)
-    {
-        float &total = state.total[b][half];
-        total += __shfl_xor_sync(~0u, total, 1);
-        total += __shfl_xor_sync(~0u, total, 2);
-    }
+    tgi_attend_add_totals(state);
     if (p.part_count > 1) {
         tgi_attend_store_parts<Head, Blocks>(p, place, scale, state);
         return;
@@ -152,6 +164,89 @@ static __device__ __forceinline__ void tgi_attend_store(const tgi_attend_args &p
         }
     }
     tgi_attend_store_rows<Head, Blocks>(p, place, scale, state, units);
+}
+
+/* Stores elements e .. e + 7 of a row of D: sums over the sum of weights. The row begins at `d`. */
+template <tg_type Type>
+static __device__ __forceinline__ void tgi_attend_store_sums(const tgi_attend_args &p, int64_t d,
+                                                             int e, const float (&sums)[8],
+                                                             float total)
+{
+    const tg_heads &heads = p.attention.d;
+    const float factor = total == 0.0f ? 1.0f : 1.0f / total;
+    uint32_t pair[4];
+    TGI_FOR_UNROLLED(j, 4)
+    pair[j] = tgi_encode_pair(Type, sums[2 * j] * factor, sums[2 * j + 1] * factor);
+    tgi_attend_store_unit(p, static_cast<uint16_t *>(heads.data) + d + e * heads.element_stride,
+                          static_cast<int>(p.attention.v_head_size) - e, pair);
+}
+
+/* Adds what the warps of a block have of row `row`, in their order, and stores the row of D or of
+ * a part. A lane has eight elements. What the first warp has begins at `first`, and that of each
+ * other warp `Apart` bytes further. */
+template <tg_type Type, int Head, int Apart>
+static __device__ __forceinline__ void
+tgi_attend_join_row(const tgi_attend_args &p, const tgi_attend_place &place,
+                    const tgi_attend_row_place &row, const char *first)
+{
+    const tg_attention &a = p.attention;
+    const int e = tgi_thread() % 32 * 8, v_size = static_cast<int>(a.v_head_size);
+    float largest = -INFINITY, total = 0.0f, sums[8] = {};
+    for (int i = 0; i < p.split_count; i++)
+        largest = fmaxf(largest, reinterpret_cast<const float *>(first + i * Apart)[Head]);
+    const float finite = largest == -INFINITY ? 0.0f : largest;
+#pragma unroll 2
+    for (int i = 0; i < p.split_count; i++) {
+        const float *const own = reinterpret_cast<const float *>(first + i * Apart);
+        const float weight = tgi_ptx_exp2(own[Head] - finite);
+        total = fmaf(weight, own[Head + 1], total);
+        TGI_FOR_UNROLLED(j, 8)
+        if (e < Head)
+            sums[j] = fmaf(weight, own[e + j], sums[j]);
+    }
+    if (p.part_count > 1) {
+        float *const part = tgi_attend_find_part(p, place.part, place.batch, row.head, row.query);
+        TGI_FOR_UNROLLED(j, 4)
+        if (e + 2 * j < v_size)
+            *reinterpret_cast<float2 *>(part + e + 2 * j) = {sums[2 * j], sums[2 * j + 1]};
+        if (e == 0)
+            *reinterpret_cast<float2 *>(part + tgi_attend_part_floats(v_size) - 2) = {largest,
+                                                                                      total};
+        return;
+    }
+    const int query = place.first_query + row.query;
+    if (e < v_size)
+        tgi_attend_store_sums<Type>(p, tgi_attend_offset(a.d, place.query_entry, row.head, query),
+                                    e, sums, total);
+    if (e == 0 && a.has_log_sum_exp)
+        tgi_attend_store_log(p,
+                             tgi_attend_offset(a.log_sum_exp, place.query_entry, row.head, query),
+                             largest, total);
+}
+
+/* Joins the states of the warps of a block, which have the same 16 rows, and stores the rows. A
+ * warp leaves its own in its tiles; those of the first warp begin at `tiles`. */
+template <tg_type Type, int Head, int Apart>
+static __device__ __forceinline__ void
+tgi_attend_join(const tgi_attend_args &p, const tgi_attend_place &place, int split, float scale,
+                tgi_attend_state<Head, 1> &state, char *tiles)
+{
+    enum { ROW_BYTES = 4 * (Head + 4) }; /* the sums, the largest score, the sum of weights */
+    tgi_attend_add_totals(state);
+    __syncwarp();
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        char *const row = tiles + split * Apart + (half * 8 + tgi_thread() % 32 / 4) * ROW_BYTES;
+        tgi_attend_store_part<Head>(reinterpret_cast<float *>(row), Head, state.sums[0], half,
+                                    state.largest[0][half] * scale, state.total[0][half]);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int i = split; i < 16; i += p.split_count) {
+        const tgi_attend_row_place row = tgi_attend_find_row(p, place, split * 16 + i);
+        if (row.is_there)
+            tgi_attend_join_row<Type, Head, Apart>(p, place, row, tiles + i * ROW_BYTES);
+    }
 }
 
 /* Returns where the parts of the block's row of D begin, or NULL if the batch entry has no such
@@ -226,25 +321,16 @@ static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p
     TGI_FOR_UNROLLED(j, SIZE / 32)
     sums[warp][32 * j + tgi_thread() % 32] = value[j];
     __syncthreads();
-    const float factor = total == 0.0f ? 1.0f : 1.0f / total;
     if (tgi_thread() == 0 && a.has_log_sum_exp)
         tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, row), largest, total);
     const int e = tgi_thread() * 8;
     if (e >= size)
         return;
-    uint32_t pair[4];
-    TGI_FOR_UNROLLED(j, 4)
-    {
-        float sum[2] = {};
-        TGI_FOR_UNROLLED(w, WARPS)
-        TGI_FOR_UNROLLED(i, 2)
-        sum[i] += sums[w][e + 2 * j + i];
-        pair[j] = tgi_encode_pair(Type, sum[0] * factor, sum[1] * factor);
-    }
-    tgi_attend_store_unit(p,
-                          static_cast<uint16_t *>(a.d.data) + e * a.d.element_stride +
-                              tgi_attend_offset(a.d, entry, head, row),
-                          size - e, pair);
+    float sum[8] = {};
+    TGI_FOR_UNROLLED(w, WARPS)
+    TGI_FOR_UNROLLED(j, 8)
+    sum[j] += sums[w][e + j];
+    tgi_attend_store_sums<Type>(p, tgi_attend_offset(a.d, entry, head, row), e, sum, total);
 }
 
 #endif

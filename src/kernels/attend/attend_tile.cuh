@@ -41,6 +41,24 @@ static __device__ __forceinline__ uint32_t tgi_attend_find_unit(uint32_t tile, u
     return tile + (unit / 8 * Rows + row) * 128 + ((unit ^ row) & 7) * 16;
 }
 
+/* A lane reads matrices of a tile from its row and its unit there on. Steps of 8 rows and of two
+ * units are offsets in the instruction, or one exclusive or. */
+struct tgi_attend_line {
+    uint32_t at[4]; /* for units 0, 2, 4 and 6 further in a row of a panel */
+
+    __device__ __forceinline__ tgi_attend_line(uint32_t tile, unsigned row, unsigned unit)
+    {
+        TGI_FOR_UNROLLED(i, 4)
+        at[i] = tgi_attend_find_unit<0>(tile, row, unit) ^ 32 * i;
+    }
+
+    /* Returns the address `row` rows and `unit` units further, multiples of 8 and of 2. */
+    template <int Rows> __device__ __forceinline__ uint32_t find(int row, int unit) const
+    {
+        return at[unit / 2 % 4] + (unit / 8 * Rows + row) * 128;
+    }
+};
+
 /* Returns the thread's number among those that copy: all of the block or its last warpgroup. */
 template <int Copiers> static __device__ __forceinline__ int tgi_find_copier(void)
 {
@@ -132,6 +150,72 @@ tgi_attend_copy_run(const tgi_attend_args &p, const tgi_attend_place &place, con
     }
 }
 
+/* Tiles of K and V that are copied in pieces between products, if rows lie a row's stride apart
+ * and consist of whole units of 16 bytes. A thread has the same unit of every PASS-th row. Units
+ * after the rows' ends stay as they were. */
+template <class Products> struct tgi_attend_feed {
+    enum { UNITS = Products::head / 8, PASS = Products::copiers / UNITS };
+    enum { PIECES = Products::keys / PASS, PARTS = Products::head / 16 * Products::keys / 16 };
+    enum { EVERY = PARTS / PIECES };
+    static_assert(EVERY > 0, "a piece beside each part of a product, or fewer");
+    const uint16_t *first[2]; /* the thread's unit of key 0 of K and V, or NULL */
+    int is_fit[2];            /* 1: K and V can be copied in pieces */
+    const uint16_t *source;
+    int64_t pass;
+    uint32_t tile, target;
+    int is_on, has_unit; /* 1: the tile is copied in pieces, and this thread has some */
+
+    __device__ __forceinline__ tgi_attend_feed(const tgi_attend_args &p,
+                                               const tgi_attend_place &place)
+    {
+        const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
+        const int row = thread / UNITS, unit = thread % UNITS;
+        TGI_FOR_UNROLLED(is_v, 2)
+        {
+            const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
+            const int size =
+                static_cast<int>(is_v ? p.attention.v_head_size : p.attention.head_size);
+            is_fit[is_v] = p.has_units[1 + is_v] && p.attention.page_rows == 0 && size % 8 == 0;
+            first[is_v] = static_cast<const uint16_t *>(heads.data) +
+                          tgi_attend_find_first(p, place, heads) + row * heads.row_stride +
+                          8 * unit;
+            if (8 * unit >= size)
+                first[is_v] = NULL;
+        }
+    }
+
+    /* Begins with the step from key_0 on of K or V, if all of it is there and `is_allowed`. Splits
+     * copy without pieces, which is less code. */
+    __device__ __forceinline__ void start(const tgi_attend_args &p, const tgi_attend_place &place,
+                                          int is_v, int key_0, uint32_t to, int is_allowed)
+    {
+        const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
+        const int64_t stride = is_v ? p.attention.v.row_stride : p.attention.k.row_stride;
+        is_on = !Products::is_split && is_allowed && (is_v ? is_fit[1] : is_fit[0]) &&
+                key_0 < place.end && key_0 + Products::keys <= place.keys;
+        source = is_v ? first[1] : first[0];
+        has_unit = is_on && source != NULL;
+        source += key_0 * stride;
+        pass = PASS * stride;
+        tile = to;
+        target = tgi_attend_find_unit<Products::keys>(to, thread / UNITS, thread % UNITS);
+    }
+
+    /* Copies a piece, or none, beside part `part` of PARTS. */
+    __device__ __forceinline__ void copy_beside(int part)
+    {
+        const int i = part / EVERY;
+        if (part % EVERY > 0 || i >= PIECES)
+            return;
+        const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
+        const uint32_t at = PASS % 8 == 0 ? target + i * PASS * 128
+                                          : tgi_attend_find_unit<Products::keys>(
+                                                tile, thread / UNITS + i * PASS, thread % UNITS);
+        tgi_copy_async_if<16>(at, source, has_unit);
+        source += pass;
+    }
+};
+
 /* Copies the rows of K or V (`is_v`) of the step from key_0 on, if the block reads any. */
 template <class Products>
 static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_args &p,
@@ -144,7 +228,9 @@ static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_arg
     if (key_0 < place.begin || key_0 >= place.end)
         return;
     if (p.has_units[1 + is_v] && p.has_runs && key_0 + KEYS <= place.keys) {
-        if (p.attention.page_rows == 0) {
+        /* A warp alone copies its step by one text: it has few steps, and code that it reads once
+         * takes time. */
+        if (Products::copiers == 32 && p.attention.page_rows == 0) {
             tgi_attend_copy_run<Products, KEYS>(p, place, heads, size, key_0, tile);
             return;
         }
@@ -160,5 +246,63 @@ static __device__ __forceinline__ void tgi_attend_copy_keys(const tgi_attend_arg
             return key < place.keys ? tgi_attend_find_key(p, place, heads, key) : TGI_ATTEND_NO_ROW;
         });
 }
+
+/* The tiles of a block, or of a warp that has its own: K and V of step after step, in the order of
+ * their use, take turns at `Tiles` places. The place of the tile before is filled while a tile is
+ * read. */
+template <class Products, int Tiles> struct tgi_attend_tiles {
+    enum { KEYS = Products::keys, BYTES = 2 * Products::head * KEYS };
+    const tgi_attend_args &p;
+    const tgi_attend_place &place;
+    const uint32_t tiles;
+    uint32_t filled, tile; /* the places that are filled next and read now */
+    tgi_attend_feed<Products> feed;
+
+    __device__ __forceinline__ tgi_attend_tiles(const tgi_attend_args &args,
+                                                const tgi_attend_place &at, uint32_t first)
+        : p(args), place(at), tiles(first), filled(first), tile(first), feed(args, at)
+    {
+    }
+
+    __device__ __forceinline__ void advance(uint32_t &at) const
+    {
+        at = at == tiles + (Tiles - 1) * BYTES ? tiles : at + BYTES;
+    }
+
+    __device__ __forceinline__ void copy(int i)
+    {
+        tgi_attend_copy_keys<Products>(p, place, i % 2, place.begin + i / 2 * KEYS, filled);
+    }
+
+    /* Begins to copy all tiles but one. */
+    __device__ __forceinline__ void open(void)
+    {
+#pragma unroll 1
+        for (int i = 0; i < Tiles - 1; i++) {
+            copy(i);
+            tgi_copy_async_commit();
+            advance(filled);
+        }
+    }
+
+    /* Waits for tile i, and begins to copy the tile that takes the place of the one before. The
+     * first time at a place zeros come after the rows' ends. */
+    __device__ __forceinline__ void start(int i)
+    {
+        const int copied = i + Tiles - 1;
+        feed.start(p, place, copied % 2, place.begin + copied / 2 * KEYS, filled, i > 0);
+        Products::template wait_copies<Tiles - 2>();
+        if (!feed.is_on)
+            copy(copied);
+        advance(filled);
+    }
+
+    /* Ends the product with the tile. */
+    __device__ __forceinline__ void end(void)
+    {
+        tgi_copy_async_commit();
+        advance(tile);
+    }
+};
 
 #endif

@@ -1,12 +1,12 @@
 /*
  * Repacks operands of 1, 2 and 4 bytes an element. The copy has lines that begin at multiples of 16
- * bytes, as TMA and vector copies need them. Lines of contiguous elements are read in words,
- * shifted if they begin between two words, and written in units of 16 bytes. Other lines, and lines
- * that overlap, are read side by side and transposed in shared memory. The last unit of a line has
- * zeros behind the line's end.
+ * bytes, as TMA and vector copies need them. Lines of contiguous elements are read in aligned units
+ * of 16 bytes, which are shifted if lines begin between them. Other lines are read side by side and
+ * transposed in shared memory. Zeros follow the lines' ends and the last line.
  */
 #include "kernels/ptx/launch.cuh"
 #include "kernels/copy/repack_args.h"
+#include "kernels/copy/shifted_unit.cuh"
 #include "kernels/instances.cuh"
 
 #define TGI_WARPS (TGI_REPACK_THREADS / 32)
@@ -18,85 +18,85 @@ static __device__ __forceinline__ int64_t divide(int64_t count, int64_t by)
                               : static_cast<uint32_t>(count) / static_cast<uint32_t>(by);
 }
 
-/* The aligned words that hold 16 bytes at any address: five if the bytes begin between two
- * words. */
-struct words {
-    uint32_t word[5];
-
-    __device__ __forceinline__ void read(const char *from)
-    {
-        const int shift = static_cast<int>(reinterpret_cast<uintptr_t>(from)) & 3;
-        const uint32_t *source = reinterpret_cast<const uint32_t *>(from - shift);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            word[i] = source[i];
-        word[4] = shift ? source[4] : 0;
-    }
-
-    __device__ __forceinline__ uint4 read_shifted(const char *from) const
-    {
-        const int bits = (static_cast<int>(reinterpret_cast<uintptr_t>(from)) & 3) * 8;
-        return make_uint4(
-            __funnelshift_r(word[0], word[1], bits), __funnelshift_r(word[1], word[2], bits),
-            __funnelshift_r(word[2], word[3], bits), __funnelshift_r(word[3], word[4], bits));
-    }
-};
-
-/* The place of a task: the first byte of its first line, the bytes from line to line, the number of
- * lines, and the bytes of a line from there on, at most a word more than the task copies. */
+/* The part of the lines that a warp copies at once. Bytes count from the task's first one. */
 struct task_place {
-    const char *source;
+    const char *source; /* the task's first byte of its first line */
     char *target;
-    int64_t stride, pitch;
-    int line_count, byte_count;
-    int is_lowest; /* 1: nothing before the first byte may be read */
+    int64_t stride, pitch;           /* bytes from line to line */
+    int line_count, copy_line_count; /* lines that are read and that are written */
+    int begin, end;                  /* where the lines begin, 0 or less, and end */
+    int copy_bytes;                  /* bytes of each line that are written */
 };
 
-/* Copies bytes first .. end - 1 of each line by elements, with zeros behind them to the end of the
- * last unit, a lane for each line. Words there would reach past the line, or before the source. */
-template <typename T>
-static __device__ __forceinline__ void move_ends(const task_place &place, int first, int end)
+/* Returns 1 if the aligned units of memory that hold the unit at `offset` of a line lie inside the
+ * line. The unit begins in_unit bytes behind the first of them. */
+static __device__ __forceinline__ int is_whole(const task_place &place, int offset, int in_unit)
 {
-    constexpr int most = 32 / sizeof(T);
-    const int line = threadIdx.x % 32;
-    const T *from = reinterpret_cast<const T *>(place.source + line * place.stride + first);
-    T *to = reinterpret_cast<T *>(place.target + line * place.pitch + first);
-    constexpr int elem_bytes = sizeof(T);
-    const int count = line < place.line_count ? (end - first) / elem_bytes : 0;
-    const int padded = line < place.line_count ? ((end + 15) / 16 * 16 - first) / elem_bytes : 0;
-    T value[most];
-#pragma unroll
-    for (int i = 0; i < most; i++)
-        value[i] = i < count ? from[i] : 0;
-#pragma unroll
-    for (int i = 0; i < most; i++)
-        if (i < padded)
-            to[i] = value[i];
+    return offset - in_unit >= place.begin && offset + (in_unit ? 32 - in_unit : 16) <= place.end;
 }
 
+static __device__ __forceinline__ int find_in_unit(const char *address)
+{
+    return static_cast<int>(reinterpret_cast<uintptr_t>(address)) & 15;
+}
+
+/* Copies the units at the ends of the lines that are not whole, a lane each, by elements: the first
+ * one of a line, and the last two. All loads of a lane are under way at once. */
+template <typename T> static __device__ __forceinline__ void move_ends(const task_place &place)
+{
+    constexpr int elem_bytes = sizeof(T), per_word = 4 / elem_bytes;
+    const int line = threadIdx.x % TGI_REPACK_TASK_LINES;
+    const int end = threadIdx.x % 32 / TGI_REPACK_TASK_LINES;
+    const int last = (min(place.end, TGI_REPACK_TASK_BYTES) - 1) / TGI_REPACK_UNIT_BYTES;
+    const int unit = end < 2 ? last - end : 0, offset = unit * TGI_REPACK_UNIT_BYTES;
+    const char *from = place.source + line * place.stride + offset;
+    if (end > 2 || (end == 2 && last < 2) || unit < 0 || line >= place.line_count ||
+        is_whole(place, offset, find_in_unit(from)))
+        return;
+    uint32_t word[4] = {};
+#pragma unroll
+    for (int i = 0; i < 16 / elem_bytes; i++)
+        if (offset + i * elem_bytes < place.end)
+            word[i / per_word] |= static_cast<uint32_t>(reinterpret_cast<const T *>(from)[i])
+                                  << i % per_word * 8 * elem_bytes;
+    *reinterpret_cast<uint4 *>(place.target + line * place.pitch + offset) =
+        make_uint4(word[0], word[1], word[2], word[3]);
+}
+
+/* Copies a unit of 16 bytes of each line by a lane, from the one or two aligned units of memory
+ * that hold it, and zeros behind the lines' ends. No access reaches past a line. */
 template <typename T> static __device__ __forceinline__ void move_task(const task_place &place)
 {
-    constexpr int needed = 16 + 4 - sizeof(T); /* bytes that a read of words touches */
-    const int offset = threadIdx.x % 32 * 16;
-    const int has_words = offset + needed <= place.byte_count && (offset > 0 || !place.is_lowest);
+    const int offset = threadIdx.x % 32 * TGI_REPACK_UNIT_BYTES;
     const char *from = place.source + offset;
     char *to = place.target + offset;
-    words own[TGI_REPACK_TASK_LINES];
+    uint4 first[TGI_REPACK_TASK_LINES] = {}, second[TGI_REPACK_TASK_LINES] = {};
 #pragma unroll
-    for (int i = 0; i < TGI_REPACK_TASK_LINES; i++)
-        if (has_words && i < place.line_count)
-            own[i].read(from + i * place.stride);
+    for (int i = 0; i < TGI_REPACK_TASK_LINES; i++) {
+        const int in_unit = find_in_unit(from + i * place.stride);
+        const uint4 *units = reinterpret_cast<const uint4 *>(from + i * place.stride - in_unit);
+        if (i < place.line_count && is_whole(place, offset, in_unit)) {
+            first[i] = units[0];
+            if (in_unit)
+                second[i] = units[1];
+        }
+    }
+    if (place.begin == 0 || place.end < TGI_REPACK_TASK_BYTES + TGI_REPACK_UNIT_BYTES)
+        move_ends<T>(place);
 #pragma unroll
-    for (int i = 0; i < TGI_REPACK_TASK_LINES; i++)
-        if (has_words && i < place.line_count)
+    for (int i = 0; i < TGI_REPACK_TASK_LINES; i++) {
+        const int in_unit = find_in_unit(from + i * place.stride);
+        const int is_behind = offset >= place.end || i >= place.line_count;
+        if (i < place.copy_line_count && offset < place.copy_bytes &&
+            (is_behind || is_whole(place, offset, in_unit)))
             *reinterpret_cast<uint4 *>(to + i * place.pitch) =
-                own[i].read_shifted(from + i * place.stride);
-    const int end = min(place.byte_count, TGI_REPACK_TASK_BYTES);
-    const int first = (place.byte_count - needed + 16) / 16 * 16;
-    if (first < end)
-        move_ends<T>(place, first, end);
-    if (place.is_lowest && first > 0)
-        move_ends<T>(place, 0, 16);
+                tgi_cut_unit(first[i], second[i], in_unit);
+    }
+}
+
+static __device__ __forceinline__ int clamp_count(int64_t count, int most)
+{
+    return static_cast<int>(min(count, static_cast<int64_t>(most)));
 }
 
 /* Copies task number `task` of lines of contiguous elements by a warp. */
@@ -104,9 +104,10 @@ template <typename T>
 static __device__ __forceinline__ void copy_task(const tgi_repack_job &job, int64_t task)
 {
     constexpr int elem_bytes = sizeof(T);
-    const int64_t byte_count = job.elem_count * elem_bytes;
-    const int64_t across = divide(byte_count + TGI_REPACK_TASK_BYTES - 1, TGI_REPACK_TASK_BYTES);
-    const int64_t down = divide(job.line_count + TGI_REPACK_TASK_LINES - 1, TGI_REPACK_TASK_LINES);
+    const int64_t across =
+        divide(job.copy_bytes + TGI_REPACK_TASK_BYTES - 1, TGI_REPACK_TASK_BYTES);
+    const int64_t down =
+        divide(job.copy_line_count + TGI_REPACK_TASK_LINES - 1, TGI_REPACK_TASK_LINES);
     const int64_t row = divide(task, across);
     const int64_t batch = job.batch_count > 1 ? divide(row, down) : 0;
     const int64_t line = (row - batch * down) * TGI_REPACK_TASK_LINES;
@@ -114,16 +115,16 @@ static __device__ __forceinline__ void copy_task(const tgi_repack_job &job, int6
     task_place place;
     place.source = static_cast<const char *>(job.source) + byte +
                    (batch * job.batch_stride + line * job.line_stride) * elem_bytes;
-    place.target =
-        static_cast<char *>(job.target) + (batch * job.line_count + line) * job.pitch_bytes + byte;
+    place.target = static_cast<char *>(job.target) +
+                   (batch * job.copy_line_count + line) * job.pitch_bytes + byte;
     place.stride = job.line_stride * elem_bytes;
     place.pitch = job.pitch_bytes;
-    place.line_count =
-        static_cast<int>(min(job.line_count - line, static_cast<int64_t>(TGI_REPACK_TASK_LINES)));
-    place.byte_count =
-        static_cast<int>(min(byte_count - byte, static_cast<int64_t>(TGI_REPACK_TASK_BYTES + 4)));
-    place.is_lowest =
-        byte == 0 && (job.line_stride < 0 ? line + place.line_count == job.line_count : line == 0);
+    place.line_count = clamp_count(job.line_count - line, TGI_REPACK_TASK_LINES);
+    place.copy_line_count = clamp_count(job.copy_line_count - line, TGI_REPACK_TASK_LINES);
+    place.begin = byte ? -TGI_REPACK_UNIT_BYTES : 0;
+    place.end = clamp_count(job.elem_count * elem_bytes - byte,
+                            TGI_REPACK_TASK_BYTES + TGI_REPACK_UNIT_BYTES);
+    place.copy_bytes = clamp_count(job.copy_bytes - byte, TGI_REPACK_TASK_BYTES);
     move_task<T>(place);
 }
 
@@ -133,29 +134,30 @@ static __device__ __forceinline__ void
 transpose_tile(const tgi_repack_job &job, int64_t task,
                T (&tile)[TGI_REPACK_TILE][TGI_REPACK_TILE + 4 / sizeof(T)])
 {
-    const int64_t across = (job.elem_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
-    const int64_t down = (job.line_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
+    const int64_t padded = job.copy_bytes / static_cast<int>(sizeof(T));
+    const int64_t across = (padded + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
+    const int64_t down = (job.copy_line_count + TGI_REPACK_TILE - 1) / TGI_REPACK_TILE;
     const int64_t batch = task / (across * down), in_batch = task % (across * down);
     const int64_t first_line = in_batch / across * TGI_REPACK_TILE;
     const int64_t first_elem = in_batch % across * TGI_REPACK_TILE;
     const T *source = static_cast<const T *>(job.source) + batch * job.batch_stride;
     const int along = threadIdx.x % TGI_REPACK_TILE, slow = threadIdx.x / TGI_REPACK_TILE;
-    constexpr int step = TGI_REPACK_THREADS / TGI_REPACK_TILE, unit = 16 / sizeof(T);
-    const int64_t padded = (job.elem_count + unit - 1) / unit * unit;
+    constexpr int step = TGI_REPACK_THREADS / TGI_REPACK_TILE;
 #pragma unroll 8
     for (int i = slow; i < TGI_REPACK_TILE; i += step) {
         const int64_t line = first_line + along, elem = first_elem + i;
-        if (line < job.line_count && elem < job.elem_count)
-            tile[along][i] = source[line * job.line_stride + elem * job.elem_stride];
+        const int is_inside = line < job.line_count && elem < job.elem_count;
+        tile[along][i] =
+            is_inside ? source[line * job.line_stride + elem * job.elem_stride] : static_cast<T>(0);
     }
     __syncthreads(); /* a thread must not read elements that others have yet to write */
 #pragma unroll 8
     for (int i = slow; i < TGI_REPACK_TILE; i += step) {
         const int64_t line = first_line + i, elem = first_elem + along;
-        if (line < job.line_count && elem < padded)
+        if (line < job.copy_line_count && elem < padded)
             reinterpret_cast<T *>(static_cast<char *>(job.target) +
-                                  (batch * job.line_count + line) * job.pitch_bytes)[elem] =
-                elem < job.elem_count ? tile[i][along] : 0;
+                                  (batch * job.copy_line_count + line) * job.pitch_bytes)[elem] =
+                tile[i][along];
     }
     __syncthreads(); /* the next tile must not overwrite elements that are still read */
 }
@@ -181,7 +183,7 @@ template <typename T> static __device__ __forceinline__ void repack(const tgi_re
 }
 
 #define TGI_REPACK(name, type)                                                                     \
-    extern "C" __global__ void __launch_bounds__(TGI_REPACK_THREADS)                               \
+    extern "C" __global__ void __launch_bounds__(TGI_REPACK_THREADS, 4)                            \
         name(const __grid_constant__ tgi_repack_args args)                                         \
     {                                                                                              \
         tgi_start_next();                                                                          \

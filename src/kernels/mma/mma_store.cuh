@@ -125,72 +125,128 @@ tgi_mma_finish(const tgi_gemm_args &args, const tgi_cluster_tile place, int k_pa
     __syncwarp();
 }
 
-/* Stores `cols` 16-bit numbers of each of a warp's 16 rows, which it has staged in a box, wherever
- * the rows begin. It is out of line because line_store.cuh brings much code. */
-static __device__ __noinline__ void
-tgi_mma_store_rows(const tgi_gemm_args &args, const tgi_cluster_tile place, int cols, uint32_t box)
-{
-    const tgi_store_target target = tgi_find_target(args, place.row, place.col, place.batch, cols);
-    tgi_store_lines<2>(tgi_find_lines(target, 0), {0, 0}, box, 0);
-}
+/* Lines of D that a warp stores: rows, or columns where those are contiguous. A lane stores a unit
+ * of 16 bytes of every line_step-th of them. */
+struct tgi_mma_lines {
+    uint16_t *data; /* the lane's first line, from the warp's first element on */
+    int64_t pitch;  /* elements from line to line */
+    int count;      /* lines inside D from the lane's first on */
+    int elems;      /* elements of a line inside D, from the warp's first on; 0 or less: none */
+};
 
-/* Stores one unit of 8 columns, or what of it lies left of the end of D: `elems` of them. */
-static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, uint32_t unit, int elems)
+/* Stores the lane's part of a line of Units units, which begins at an aligned unit of memory. */
+template <int Units>
+static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, int elems, uint32_t box,
+                                                          int line)
 {
-    if (elems >= 8) {
-        *reinterpret_cast<uint4 *>(data) = tgi_read_shared_unit(unit);
+    const int unit = tgi_thread() % Units, left = elems - 8 * unit;
+    const uint32_t from = tgi_find_unit(box, line, unit);
+    if (left >= 8) {
+        *reinterpret_cast<uint4 *>(data + 8 * unit) = tgi_read_shared_unit(from);
         return;
     }
 #pragma unroll 1
-    for (int i = 0; i < elems; i++)
-        data[i] = tgi_read_shared_2(unit + 2 * i);
+    for (int i = 0; i < left; i++)
+        data[8 * unit + i] = tgi_read_shared_2(from + 2 * i);
 }
 
-/* Stores sums as numbers of Type, 16 rows at a time, to a D whose rows are contiguous. Four
- * warps share two boxes, of which each warp has 16 lines. A warp stages 16 rows in one box and the
- * next 16 in the other. */
-template <tg_type Type, int Parts, int Count>
+/* Stores the same part of a line that begins anywhere: whole units of memory, then the elements
+ * in front of them and behind them, one or two a lane. */
+template <int Units>
+static __device__ __forceinline__ void tgi_mma_store_shifted(uint16_t *data, int elems,
+                                                             uint32_t box, int line)
+{
+    const int unit = tgi_thread() % Units;
+    const int head = min(static_cast<int>(-reinterpret_cast<uintptr_t>(data) & 15) / 2, elems);
+    const int tail = head + (elems - head) / 8 * 8, first = head + 8 * unit;
+    if (first < tail)
+        *reinterpret_cast<uint4 *>(data + first) = tgi_cut_unit(
+            tgi_read_shared_unit(tgi_find_unit(box, line, unit)),
+            tgi_read_shared_unit(tgi_find_unit(box, line, min(unit + 1, Units - 1))), 2 * head);
+#pragma unroll 1
+    for (int i = unit; i < head + elems - tail; i += Units) {
+        const int elem = i < head ? i : tail + i - head;
+        data[elem] = tgi_read_shared_2(tgi_find_unit(box, line, elem / 8) + elem % 8 * 2);
+    }
+}
+
+/* Transposes an 8 x 8 matrix of 16-bit numbers, of which lane 4 g + c has columns 2 c and 2 c + 1
+ * of row g. */
+static __device__ __forceinline__ uint32_t tgi_mma_transpose(uint32_t pair)
+{
+    const int lane = tgi_thread() % 32, from = lane % 4 * 8 + lane / 8;
+    const uint32_t first = __shfl_sync(~0u, pair, from), second = __shfl_sync(~0u, pair, from + 4);
+    return __byte_perm(first, second, lane / 4 % 2 ? 0x7632 : 0x5410);
+}
+
+/* Stages 16 lines of D as numbers of Type: rows of a part, or columns 16 part .. 16 part + 15,
+ * which lie across the matrices that the warp holds. */
+template <tg_type Type, int Are_cols, int Parts, int Count>
+static __device__ __forceinline__ void tgi_mma_stage(const float (&sums)[Parts][Count], int part,
+                                                     uint32_t box)
+{
+    const int lane = tgi_thread() % 32, line = tgi_thread() / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int i = 0; i < (Are_cols ? 4 * Parts : Count / 2); i++) {
+        const int half = i % 2, unit = i / 2;
+        const float *sum = Are_cols ? &sums[unit / 2][8 * part + 4 * half + unit % 2 * 2]
+                                    : &sums[part][4 * unit + 2 * half];
+        uint32_t pair = tgi_encode_pair(Type, sum[0], sum[1]);
+        if (Are_cols)
+            pair = tgi_mma_transpose(pair);
+        tgi_write_shared_4(tgi_find_unit(box, line + 8 * half, unit) + lane % 4 * 4,
+                           __uint_as_float(pair));
+    }
+}
+
+/* Stores sums as numbers of Type, 16 lines at a time, to a D whose rows, or columns if Are_cols,
+ * are contiguous. Four warps share two boxes, of which each warp has 16 lines. A warp stages 16
+ * lines in one box and the next 16 in the other. */
+template <tg_type Type, int Are_cols, int Parts, int Count>
 static __device__ __forceinline__ void
 tgi_mma_store_packed(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, int col,
                      const float (&sums)[Parts][Count], uint32_t boxes)
 {
-    constexpr int cols = 2 * Count, units = cols / 8, row_step = 32 / units;
+    constexpr int turns = Are_cols ? Count / 8 : Parts;
+    constexpr int units = Are_cols ? 2 * Parts : Count / 4, line_step = 32 / units;
     const tgi_problem &p = args.problem;
-    const int lane = tgi_thread() % 32, first_line = tgi_thread() / 32 % 4 * 16;
-    const int64_t own_row = tile.row + row + lane / units;
-    const int64_t own_col = tile.col + col + lane % units * 8;
-    const int elems = static_cast<int>(min(p.n - own_col, static_cast<int64_t>(8)));
-    int rows_left = static_cast<int>(min(p.m - own_row, static_cast<int64_t>(16 * Parts)));
-    uint16_t *data =
-        static_cast<uint16_t *>(args.d) + tgi_offset(p.d, tile.batch, own_row, own_col);
+    const int own = tgi_thread() % 32 / units, first_line = tgi_thread() / 32 % 4 * 16 + own;
+    const int64_t first_row = tile.row + row + (Are_cols ? 0 : own);
+    const int64_t first_col = tile.col + col + (Are_cols ? own : 0);
+    const int64_t lines_left = Are_cols ? p.n - first_col : p.m - first_row;
+    const int64_t elems_left = Are_cols ? p.m - first_row : p.n - first_col;
+    tgi_mma_lines lines;
+    lines.data =
+        static_cast<uint16_t *>(args.d) + tgi_offset(p.d, tile.batch, first_row, first_col);
+    lines.pitch = Are_cols ? p.d.col : p.d.row;
+    lines.elems = static_cast<int>(min(elems_left, static_cast<int64_t>(8 * units)));
+    lines.count =
+        lines.elems > 0 ? static_cast<int>(min(lines_left, static_cast<int64_t>(16 * turns))) : 0;
 #pragma unroll 1
-    for (int i = 0; i < Parts; i++) {
+    for (int i = 0; i < turns; i++) {
         const uint32_t box = boxes + i % 2 * TGI_BOX_BYTES;
 #pragma unroll
-        for (int j = 0; j < Parts; j++) /* registers have no index that is computed */
+        for (int j = 0; j < turns; j++) /* registers have no index that is computed */
             if (i == j)
-#pragma unroll
-                for (int t = 0; t < Count; t += 2) {
-                    const int line = first_line + lane / 4 + t / 2 % 2 * 8;
-                    const uint32_t pair = tgi_encode_pair(Type, sums[j][t], sums[j][t + 1]);
-                    tgi_write_shared_4(tgi_find_unit(box, line, t / 4) + lane % 4 * 4,
-                                       __uint_as_float(pair));
-                }
+                tgi_mma_stage<Type, Are_cols>(sums, j, box);
         /* Without this barrier lanes would read what others have yet to write, and overwrite in
          * the next turn what they still read of the last. */
         __syncwarp();
         if (args.d_vector_elems == 8) {
 #pragma unroll
-            for (int j = 0; j < 16; j += row_step)
-                if (rows_left > j)
-                    tgi_mma_store_unit(
-                        data + j * p.d.row,
-                        tgi_find_unit(box, first_line + lane / units + j, lane % units), elems);
+            for (int j = 0; j < 16; j += line_step)
+                if (lines.count > j)
+                    tgi_mma_store_unit<units>(lines.data + j * lines.pitch, lines.elems, box,
+                                              first_line + j);
         } else {
-            tgi_mma_store_rows(args, tgi_mma_find_place(tile, row + 16 * i, col), cols, box);
+#pragma unroll
+            for (int j = 0; j < 16; j += line_step)
+                if (lines.count > j)
+                    tgi_mma_store_shifted<units>(lines.data + j * lines.pitch, lines.elems, box,
+                                                 first_line + j);
         }
-        rows_left -= 16;
-        data += 16 * p.d.row;
+        lines.count -= 16;
+        lines.data += 16 * lines.pitch;
     }
 }
 
@@ -240,10 +296,16 @@ tgi_mma_store(const tgi_gemm_args &args, const tgi_block_tile &tile, int row, in
         }
     }
     if constexpr (sizeof(typename Math::elem) == 2) {
-        if (args.is_sum_alone && args.k_part_count == 1 && args.problem.d_type == Math::type &&
-            args.problem.d.col == 1) {
-            tgi_mma_store_packed<Math::type>(args, tile, row, col, sums, box);
-            return;
+        const tgi_problem &p = args.problem;
+        if (args.is_sum_alone && args.k_part_count == 1 && p.d_type == Math::type) {
+            if (p.d.col == 1) {
+                tgi_mma_store_packed<Math::type, 0>(args, tile, row, col, sums, box);
+                return;
+            }
+            if (p.d.row == 1) {
+                tgi_mma_store_packed<Math::type, 1>(args, tile, row, col, sums, box);
+                return;
+            }
         }
     }
 #pragma unroll 1

@@ -12,16 +12,17 @@
     extern "C" __global__ void __launch_bounds__(threads)                                          \
         name(const __grid_constant__ tgi_gemm_args args)                                           \
     {                                                                                              \
-        typedef tgi_small<elem, rows, cols, thread_rows, thread_cols, stages, threads, 1, 1>       \
+        typedef tgi_small<elem, rows, cols, depth, thread_rows, thread_cols, stages, threads, 1,   \
+                          1>                                                                       \
             largest;                                                                               \
-        static_assert((depth) == largest::warps * largest::step_elems &&                           \
-                          largest::warps * stages * sizeof(largest::shared_step) ==                \
-                              TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, sizeof(elem)),     \
-                      "the row's tile is the kernel's");                                           \
+        static_assert(                                                                             \
+            largest::warps * stages * sizeof(largest::shared_step) ==                              \
+                TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, threads, sizeof(elem)),          \
+            "the host counts what lies there");                                                    \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wait_for_stream();                                                                     \
-        tgi_small_multiply<elem, rows, cols, thread_rows, thread_cols, stages, threads>(args,      \
-                                                                                        shared);   \
+        tgi_small_multiply<elem, rows, cols, depth, thread_rows, thread_cols, stages, threads>(    \
+            args, shared);                                                                         \
     }
 
 #define TGI_IMAGE_small TGI_CHOSEN

@@ -1,8 +1,8 @@
 /*
  * Family small: problems so small that waiting for memory is most of the time. A block forms a
- * small tile of D, so that many blocks run. Its warps share out k in steps of 64 bytes and work
- * alone, each with its own ring of stages: every load is issued before the first product, and no
- * warp waits for another. At the end the warps' sums are added in order.
+ * small tile of D, so that many blocks run. Its warps share out k and work alone, each with its own
+ * ring of stages: every load is issued before the first product, and no warp waits for another. At
+ * the end the warps' sums are added in order.
  */
 #ifndef TGI_SMALL_CUH
 #define TGI_SMALL_CUH
@@ -26,17 +26,26 @@ static __device__ TGI_SMALL_STORE void tgi_small_store(const tgi_gemm_args &args
     tgi_store_tile<T, Rows, Cols, Cols, Parts, Threads>(args, tile, sums);
 }
 
-/* Rows x Cols: the block's tile; Lane_rows x Lane_cols: a lane's. A warp's step is 64 bytes
- * of k; step_elems is its elements. */
-template <typename T, int Rows, int Cols, int Lane_rows, int Lane_cols, int Stages, int Threads,
-          int A_along_k, int B_along_k>
+/* `Count` neighbouring elements, as one access moves them. */
+template <typename T, int Count> struct alignas(Count * sizeof(T)) tgi_piece {
+    static constexpr int count = Count;
+    T element[count];
+};
+
+/* Rows x Cols: the block's tile; Lane_rows x Lane_cols: a lane's. The warps have step_elems of each
+ * Depth elements of k. */
+template <typename T, int Rows, int Cols, int Depth, int Lane_rows, int Lane_cols, int Stages,
+          int Threads, int A_along_k, int B_along_k>
 struct tgi_small {
-    static constexpr int width = tgi_vector<T>::count, step_elems = 64 / sizeof(T);
     static constexpr int warps = Threads / 32;
+    static constexpr int width = tgi_vector<T>::count, step_elems = Depth / warps;
     static constexpr int groups_down = Rows / Lane_rows, groups_across = Cols / Lane_cols;
     static constexpr int groups = groups_down * groups_across; /* lanes that cover the tile */
     static constexpr int k_lanes = 32 / groups;                /* lanes that share out a step */
     static constexpr int lane_sums = Lane_rows * Lane_cols;
+    /* Lanes that do not share k add a warp's products one after another, as the threads of a slice
+     * of family simt do. With 8 of each 32 elements of k, as those have, D has the same bits. */
+    static constexpr int is_slice = k_lanes == 1;
 
     /* An operand in a stage, Count rows of A or columns of B: lines along k, padded by 16 bytes so
      * that eight neighbouring lines lie in different banks, or lines across, one for each k. */
@@ -63,6 +72,7 @@ struct tgi_small {
         __device__ __forceinline__ void read(int group, int k, T (&value)[Mine][width]) const
         {
             typedef tgi_vector<T> vector;
+            typedef tgi_piece<T, (Mine < width ? Mine : width)> piece;
             if (Along_k) {
 #pragma unroll
                 for (int i = 0; i < Mine; i++) {
@@ -76,23 +86,23 @@ struct tgi_small {
 #pragma unroll
                 for (int kk = 0; kk < width; kk++)
 #pragma unroll
-                    for (int i = 0; i < Mine; i += width) {
+                    for (int i = 0; i < Mine; i += piece::count) {
                         const T *at = &elem[(k + kk) * pitch + find_entry<Mine>(group, i)];
-                        const vector v = *reinterpret_cast<const vector *>(at);
+                        const piece v = *reinterpret_cast<const piece *>(at);
 #pragma unroll
-                        for (int j = 0; j < width; j++)
+                        for (int j = 0; j < piece::count; j++)
                             value[i + j][kk] = v.element[j];
                     }
             }
         }
 
         /* Returns entry i of the lanes of a group: neighbouring groups have neighbouring lines, or
-         * neighbouring vectors of a line. */
+         * neighbouring pieces of a line. */
         template <int Mine> static __device__ __forceinline__ int find_entry(int group, int i)
         {
-            const int groups = Count / Mine;
+            constexpr int groups = Count / Mine, together = Mine < width ? Mine : width;
             return Along_k ? group + i * groups
-                           : i / width * groups * width + group * width + i % width;
+                           : i / together * groups * together + group * together + i % together;
         }
     };
 
@@ -144,11 +154,15 @@ struct tgi_small {
                                                      T (&sums)[lane_sums])
     {
         const tgi_problem &p = args.problem;
-        const int stride = warps * step_elems;
+        const int stride = warps * step_elems, warp_k = threadIdx.x / 32 * step_elems;
         const int64_t first = tgi_find_first_k(args, tile.k_part);
         const int64_t last = min(p.k, first + args.k_part_elems);
-        int64_t k = first + threadIdx.x / 32 * step_elems;
-        const T *a = tgi_find_a<T>(args, tile, k), *b = tgi_find_b<T>(args, tile, k);
+        /* A slice takes part in every step: the zeros that it then adds can turn the sign of a sum
+         * that is zero. */
+        const int ahead = is_slice ? warp_k : 0;
+        int64_t k = first + warp_k - ahead;
+        const T *a = tgi_find_a<T>(args, tile, first + warp_k);
+        const T *b = tgi_find_b<T>(args, tile, first + warp_k);
         const int rows = tgi_clamp_count(p.m - tile.row, Rows);
         const int cols = tgi_clamp_count(p.n - tile.col, Cols);
         const int64_t filled = Stages * stride; /* distance along k by which copies run ahead */
@@ -164,7 +178,7 @@ struct tgi_small {
                 __syncwarp();
             }
             if (k + filled < last) {
-                const int k_left = tgi_clamp_count(last - k - filled, step_elems);
+                const int k_left = tgi_clamp_count(last - k - ahead - filled, step_elems);
                 ring[stage].a.load(a, p.a.row, p.a.col, rows, k_left, args.a_vector_elems);
                 ring[stage].b.load(b, p.b.col, p.b.row, cols, k_left, args.b_vector_elems);
                 a += stride * p.a.col;
@@ -178,6 +192,7 @@ struct tgi_small {
     static __device__ __forceinline__ void multiply(const tgi_gemm_args &given, void *shared)
     {
         static_assert(groups * k_lanes == 32 && step_elems % (k_lanes * width) == 0 &&
+                          (!is_slice || (step_elems == 8 && warps == 4)) &&
                           Lane_rows % k_lanes == 0,
                       "lanes cover the tile and share out k");
         static_assert(Rows * Cols * sizeof(T) <= Stages * sizeof(shared_step),
@@ -208,11 +223,12 @@ struct tgi_small {
 /* One kernel serves the four storage orders: which body runs is the same for the whole grid. Bodies
  * apart are short and straight, which counts where fetching instructions takes as long as the
  * work. */
-template <typename T, int Rows, int Cols, int Lane_rows, int Lane_cols, int Stages, int Threads>
+template <typename T, int Rows, int Cols, int Depth, int Lane_rows, int Lane_cols, int Stages,
+          int Threads>
 static __device__ __forceinline__ void tgi_small_multiply(const tgi_gemm_args &args, void *shared)
 {
 #define TGI_BODY(a_along_k, b_along_k)                                                             \
-    tgi_small<T, Rows, Cols, Lane_rows, Lane_cols, Stages, Threads, a_along_k,                     \
+    tgi_small<T, Rows, Cols, Depth, Lane_rows, Lane_cols, Stages, Threads, a_along_k,              \
               b_along_k>::multiply(args, shared)
     if (args.a_along_k && !args.b_along_k)
         TGI_BODY(1, 0);

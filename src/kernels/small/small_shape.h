@@ -5,10 +5,10 @@
 #ifndef TGI_SMALL_SHAPE_H
 #define TGI_SMALL_SHAPE_H
 
-/* Each warp has a ring of stages in shared memory. A stage holds 64 bytes of k, in lines padded to
- * 80 bytes. */
-#define TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, elem_bytes)                              \
-    ((depth) * (elem_bytes) / 64 * (stages)*80 * ((rows) + (cols)))
+/* Each warp has a ring of stages in shared memory. A stage holds the warp's share of `depth`
+ * elements of k, in lines padded by 16 bytes. */
+#define TGI_SMALL_SHARED_BYTES(rows, cols, depth, stages, threads, elem_bytes)                     \
+    (((depth) * (elem_bytes) + (threads) / 32 * 16) * (stages) * ((rows) + (cols)))
 
 /* On matrix instructions each warp has its sums there, in rows padded to lie in other banks. */
 #define TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads) ((threads) / 32 * (rows) * ((cols) + 8) * 4)

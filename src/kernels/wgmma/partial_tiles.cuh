@@ -5,6 +5,8 @@
  * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. Of split tile t and part s,
  * rows number r and columns number c are partial tile
  *   ((t * parts + s) * row_count + r) * col_count + c.
+ * The numbers of partial tiles of fewer columns are found alike: those of 64 columns lie one behind
+ * the other.
  *
  * Products of slices sum k in runs, and have a place for each block of the grid.
  */
@@ -57,13 +59,15 @@ tgi_write_partial_tiles(const tgi_wgmma_args &args, int split, int part, int row
     tgi_write_sums(tgi_find_sums<sums>(args.gemm.workspace, first), sum);
 }
 
-/* Adds the parts of a partial tile in order, `stride` partial tiles from one to the next. */
+/* Adds the parts of a partial tile in order, `stride` partial tiles from one to the next. As many
+ * are read at once as registers hold, up to eight. */
 template <int Count>
 static __device__ __forceinline__ void tgi_add_partial_tiles(const tgi_wgmma_args &args,
                                                              int64_t first, int64_t stride,
                                                              float (&sum)[Count])
 {
-#pragma unroll 2
+    constexpr int at_once = Count <= 8 ? 8 : 64 / Count;
+#pragma unroll at_once
     for (int part = 0; part < args.gemm.k_part_count; part++)
         tgi_add_sums(tgi_find_sums<Count>(args.gemm.workspace, first + part * stride), sum);
 }

@@ -1,7 +1,7 @@
 /*
  * The end of split-K of family wgmma: a warpgroup adds the parts of one partial tile and stores it
  * as the kernel that computes whole tiles does. There is a function for each number of columns of a
- * partial tile.
+ * partial tile. A tile's own partial tiles may be added as narrower ones, by more blocks.
  */
 #include "kernels/instances.cuh"
 #include "kernels/epilogue/fragment_store.cuh"
@@ -9,6 +9,13 @@
 #include "kernels/schedule/cluster_tiles.cuh"
 #include "kernels/wgmma/partial_tiles.cuh"
 #include "kernels/wgmma/slice_repair.cuh"
+
+/* The argument of the stores of fragment_store.cuh. */
+struct partial_output {
+    const tgi_gemm_args &gemm;
+    const tgi_tensor_map &d_map;
+    tgi_fragment_output d;
+};
 
 template <int Cols>
 static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &args, char *shared)
@@ -32,7 +39,11 @@ static __device__ __forceinline__ void add_partial_tile(const tgi_wgmma_args &ar
             repair.find_rows(tile);
         tgi_finish_fragment(args, tile, sum, alone, part, 1, repair);
     } else {
-        tgi_finish_fragment(args, tile, sum, alone, part, 1, tgi_no_repair(args));
+        partial_output output = {args.gemm, args.d_map, args.d};
+        /* A TMA box of D is as wide as the tile's own partial tiles. */
+        if (Cols < TGI_FRAGMENT_COLS(args.work.tile_cols))
+            output.d.is_tma_stored = 0;
+        tgi_finish_fragment(output, tile, sum, alone, part, 1, tgi_no_repair(args));
     }
     if (threadIdx.x == 0)
         tgi_tma_store_wait<0>();
