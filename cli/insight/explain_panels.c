@@ -157,6 +157,7 @@ static tg_status find_facts(tg_context *context, const explain_case *shown,
         const double ends_bytes =
             (double)panel.batch_count *
             (count_bytes(&panel.a) + count_bytes(&panel.b) + count_bytes(&panel.d));
+        /* An upper estimate: copies that decide the time have counted these ends. */
         facts->total_s = fmax(facts->predicted_s, facts->copied_bytes / rate) + ends_bytes / rate;
     }
     return status;

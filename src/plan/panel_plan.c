@@ -128,7 +128,8 @@ static int cut_entry(entry_cut *cut, const tg_panel_limits *limits)
 }
 
 /* Returns the bytes of A and B that an entry reads. A single streamed panel stays. Where several
- * panels are held, the stream turns after each pass, and its last two panels stay. */
+ * panels are held, the stream turns after each pass, and its last two panels stay; at the end where
+ * it began only one of three does. */
 static double count_reads(const entry_cut *cut)
 {
     const int64_t passes = cut->streamed < cut->stream_length
@@ -136,7 +137,10 @@ static double count_reads(const entry_cut *cut)
                                : 1;
     const int64_t count = tgi_divide_up(cut->stream_length, cut->streamed);
     const int64_t last = cut->stream_length - (count - 1) * cut->streamed;
-    const int64_t at_start = count == 2 ? cut->stream_length : 2 * cut->streamed;
+    /* With three panels the place that was filled first holds the one that is needed next. */
+    const int64_t at_start = count == 2   ? cut->stream_length
+                             : count == 3 ? cut->streamed
+                                          : 2 * cut->streamed;
     double lines = (double)passes * (double)cut->stream_length;
     if (cut->held_count > 1)
         lines -= (double)(passes / 2) * (double)(cut->streamed + last) +

@@ -247,7 +247,6 @@ class Report(unittest.TestCase):
         with open("report.html", encoding="utf-8") as file:
             self.assertEqual(file.read(), "keep")
 
-    @FURTHER
     def test_full_disk(self):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")

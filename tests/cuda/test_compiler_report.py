@@ -107,9 +107,11 @@ def disassemble(image):
     tool = shutil.which("cuobjdump", path=path)
     if not tool:
         return None
+    report = image.with_suffix(".txt").read_text(encoding="utf-8")
+    chips = [chip for chip in HOPPER if f"for '{chip}'" in report]
     text = "".join(subprocess.run([tool, "-sass", "-arch", chip, str(image)], capture_output=True,
                                   text=True, check=True, env={**os.environ, "PATH": path}).stdout
-                   for chip in HOPPER)
+                   for chip in chips)
     parts = re.split(r"Function : (\w+)", text)
     return {name: list(dict.fromkeys(TOLD.findall(part)))
             for name, part in zip(parts[1::2], parts[2::2])}

@@ -75,7 +75,8 @@ static void run_case(distributed_case *made, int is_in_place, int64_t number)
 
 static void test_products(void)
 {
-    for (int64_t i = 0; i < 100; i += (gpu ? 5 : 1) * step_get()) {
+    const int apart = gpu ? 5 : 1;
+    for (int64_t i = apart * step_get_first(); i < 100; i += apart * step_get()) {
         uint64_t state = (uint64_t)i;
         distributed_case made = draw_case(&state, 90, rank, rank_count, is_fake());
         run_case(&made, (int)(i % 2), i);
@@ -85,7 +86,7 @@ static void test_products(void)
 /* Panels of several owners and of more than one step, and several stripes of D. */
 static void test_wide(void)
 {
-    for (int64_t i = 0; i < 12; i += step_get()) {
+    for (int64_t i = step_get_first(); i < 12; i += step_get()) {
         uint64_t state = (uint64_t)i + 1000;
         distributed_case made = draw_case(&state, 1500, rank, rank_count, is_fake());
         const int64_t k = made.problem.op_a ? made.a.row_count : made.a.col_count;

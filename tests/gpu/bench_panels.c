@@ -3,8 +3,8 @@
  * Each shape is multiplied from pageable memory, then from the same memory pinned, and prints a
  * line of JSON for each: the shortest of the rounds in seconds, the bytes copied, the rates of the
  * bus, the time of the same product in the GPU's memory where that holds it, and the share, which
- * is the longer of copies and products over the time. `shape` may carry what tg_parse_problem
- * takes. Some parts of D are compared with FP64.
+ * is the longer of copies and products over the time. TYPE may carry options that change neither
+ * layouts nor operands: bf16:d=fp32. Some parts of D are compared with FP64.
  *
  * SPDX-License-Identifier: MIT
  */

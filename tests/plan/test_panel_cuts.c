@@ -143,6 +143,9 @@ static void test_products(void **state)
         assert_int_equal(check_panels(texts[i], 0, 0, 1).panel_count, 1);
         check_panels(texts[i], 0, 0, 2);
     }
+    /* Three streamed panels. */
+    check_panels("20x3x40", 1000, 0, 2);
+    check_panels("20x3x53", 1000, 0, 2);
 }
 
 /* The larger operand is held where that saves reads, and sizes are even. */

@@ -314,6 +314,28 @@ static void test_parts(void **state)
     }
 }
 
+/* A K with shorter rows than V's comes to places where V lay, whose Inf counts for its keys and its
+ * column alone. */
+static void test_shorter_keys(void **state)
+{
+    tg_attention a;
+    attention_case c;
+    simulated_case s;
+    char text[256] = "";
+    uint64_t random = 25;
+    (void)state;
+    tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 1, 1, 33, 700, 64);
+    a.v_head_size = 128;
+    case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
+    check_set_element(a.type, (void *)(uintptr_t)c.attention.v.data,
+                      70 * c.attention.v.row_stride + 100, INFINITY);
+    open_simulated(&s, &c);
+    assert_int_equal(attend(&s, find_body(s.choice.kernel), text), 0);
+    assert_true(case_compare(&c, "cuda") <= 1.0);
+    close_simulated(&s);
+    case_close(&c);
+}
+
 static void test_mutants(void **state)
 {
     tgi_sim_body *const mutants[] = {simulated_rash, simulated_lone};
@@ -340,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),       cmocka_unit_test(test_parts),
         cmocka_unit_test(test_many_heads), cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_ones),       cmocka_unit_test(test_mutants)};
+        cmocka_unit_test(test_ones),       cmocka_unit_test(test_shorter_keys),
+        cmocka_unit_test(test_mutants)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

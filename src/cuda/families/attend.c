@@ -13,7 +13,7 @@ typedef long long ll; /* for printf */
 #define LENGTH_MAX (INT64_C(1) << 30) /* keeps the ends of tiles within 32 bits */
 #define BLOCKS_MAX INT32_MAX
 #define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
-#define PART_KEYS 512   /* least keys of a part: fewer would leave more to merge than to do */
+#define PART_KEYS 512   /* least keys of a block's part, in rows whose warps do not split keys */
 
 static tg_status check(const tgi_machine *machine, const tg_attention *a)
 {

@@ -116,8 +116,8 @@ struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
     }
 };
 
-/* These are the products of a warp that has tiles of its own. All warps of the block have the same
- * 16 queries, and each has a part of the keys. */
+/* All warps of a block have the same 16 queries. Each has tiles of its own and a part of the keys.
+ */
 template <tg_type Type, int Head, int Keys>
 struct tgi_attend_by_splits : tgi_attend_by_warps<Type, Head, 1, 1, Keys> {
     static constexpr int is_split = 1;
@@ -130,7 +130,9 @@ struct tgi_attend_by_splits : tgi_attend_by_warps<Type, Head, 1, 1, Keys> {
 
     static __device__ __forceinline__ int has_any(int is_set)
     {
-        return __any_sync(~0u, is_set);
+        const int is_any = __any_sync(~0u, is_set);
+        __syncwarp(); /* zeros that lanes wrote for Inf and NaN are read by other lanes */
+        return is_any;
     }
 };
 

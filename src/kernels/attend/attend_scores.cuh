@@ -383,12 +383,4 @@ tgi_attend_add_wild(const tgi_attend_args &p, const tgi_attend_place &place, int
     }
 }
 
-/* Exchanges the addresses of two tiles. */
-static __device__ __forceinline__ void tgi_attend_swap(uint32_t &a, uint32_t &b)
-{
-    const uint32_t kept = a;
-    a = b;
-    b = kept;
-}
-
 #endif

@@ -175,7 +175,10 @@ template <class Products> struct tgi_attend_feed {
             const tg_heads &heads = is_v ? p.attention.v : p.attention.k;
             const int size =
                 static_cast<int>(is_v ? p.attention.v_head_size : p.attention.head_size);
-            is_fit[is_v] = p.has_units[1 + is_v] && p.attention.page_rows == 0 && size % 8 == 0;
+            /* A shorter K would leave units of a V that lay in its place, and zeros of Q times
+             * their Inf are NaN. */
+            is_fit[is_v] = p.has_units[1 + is_v] && p.attention.page_rows == 0 && size % 8 == 0 &&
+                           (is_v || size >= p.attention.v_head_size);
             first[is_v] = static_cast<const uint16_t *>(heads.data) +
                           tgi_attend_find_first(p, place, heads) + row * heads.row_stride +
                           8 * unit;

@@ -151,7 +151,7 @@ static __device__ __forceinline__ void tgi_mma_store_unit(uint16_t *data, int el
 }
 
 /* Stores the same part of a line that begins anywhere: whole units of memory, then the elements
- * in front of them and behind them, one or two a lane. */
+ * in front of them and behind them, a few a lane. */
 template <int Units>
 static __device__ __forceinline__ void tgi_mma_store_shifted(uint16_t *data, int elems,
                                                              uint32_t box, int line)
