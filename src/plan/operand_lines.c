@@ -11,7 +11,7 @@
 /* A thread moves this much at a time. */
 #define TASK_BYTES ((int64_t)256 << 10)
 
-/* What of the next line is read ahead. */
+/* The part of the next line that is read ahead. */
 #define READ_AHEAD_BYTES 4096
 
 /* More threads than this fill no more of the memory's bandwidth. */
