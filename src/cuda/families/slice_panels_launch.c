@@ -1,0 +1,35 @@
+#include "cuda/families/slice_panels_launch.h"
+
+#include "core/operand_view.h"
+
+int tgi_slice_panels_describe(const tgi_problem *p, int64_t panel_rows, int64_t panel_cols,
+                              int kind, tgi_problem *panel)
+{
+    *panel = *p;
+    panel->batch_count = 1;
+    panel->m = kind / 2 ? p->m % panel_rows : panel_rows;
+    panel->n = kind % 2 ? p->n % panel_cols : panel_cols;
+    return panel->m > 0 && panel->n > 0;
+}
+
+tg_status tgi_slice_panels_launch(const tgi_cuda_queue *queue, const tgi_call *call,
+                                  int64_t panel_rows, int64_t panel_cols,
+                                  tgi_panel_launch *launch_panel, void *panels, size_t panel_bytes)
+{
+    const tgi_problem *p = call->problem;
+    tg_status status = TG_STATUS_OK;
+    for (int64_t batch = 0; batch < p->batch_count; batch++)
+        for (int64_t col = 0; col < p->n; col += panel_cols)
+            for (int64_t row = 0; !status && row < p->m; row += panel_rows) {
+                const int is_edge_along_rows = p->m - row < panel_rows;
+                const int is_edge_along_cols = p->n - col < panel_cols;
+                const int kind = 2 * is_edge_along_rows + is_edge_along_cols;
+                tgi_call part = *call;
+#define TGI_OPERAND(name, ...)                                                                     \
+    part.name = tgi_problem_find_part(p, TGI_OPERAND_##name, call->name, batch, row, col);
+#include "core/operands.def"
+#undef TGI_OPERAND
+                status = launch_panel(queue, &part, (char *)panels + (size_t)kind * panel_bytes);
+            }
+    return status;
+}
