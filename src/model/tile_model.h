@@ -49,6 +49,10 @@ double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem);
 
+/* Returns 1 if the chip forms the products of slices of a precision by mma.sync, as `kernel` does,
+ * in less time than those of FP32 operands by multiply-adds. */
+int tgi_model_prefers_slices(const tgi_gpu *gpu, const tgi_kernel *kernel, tg_precision precision);
+
 /* Return the seconds of a call. For families rank and dot work->block_k is that of the block that
  * has most. */
 double tgi_model_simt_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,

@@ -211,6 +211,9 @@ static void test_panels(void **state)
                  {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 68000000, 4},
                  {"1000x900x4000", "cuda_bf16r_sm90a_fp32_128x128x32", 56000000, 2},
                  {"1000x900x4000:batch=3", "cuda_bf16x_sm90a_fp32_128x128x32", 120000000, 3},
+                 {"1000x900x4000", "cuda_mma_bf16x_sm80_fp32_64x128x32", 0, 1},
+                 {"1000x900x4000", "cuda_mma_bf16x_sm80_fp32_64x128x32", 68000000, 2},
+                 {"1000x900x4000:batch=3", "cuda_mma_bf16x_sm80_fp32_64x128x32", 120000000, 3},
                  {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 50000000, 0}};
     static float a[3 * 1000 * 4000], b[3 * 900 * 4000], d[3 * 1000 * 900];
     const tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
