@@ -1,7 +1,7 @@
 /* Dispatches planning to the family of the row, whose epilogue must have the problem's operands. */
 #include <stdio.h>
 
-#include "cuda/families/family.h"
+#include "cuda/families/row_bands.h"
 #include "model/tile_model.h"
 
 static const tgi_cuda_planner *const planners[TGI_FAMILY_COUNT] = {
@@ -100,7 +100,7 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
         tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
                    "multiply-adds take a batch-invariant problem of this n and k, whatever m is");
     else
-        planner->propose(machine, problem, proposal);
+        tgi_bands_propose(machine, problem, planner, proposal);
     proposal->serial_s = proposal->predicted_s;
 }
 

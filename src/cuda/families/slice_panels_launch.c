@@ -1,6 +1,6 @@
 #include "cuda/families/slice_panels_launch.h"
 
-#include "core/operand_view.h"
+#include "cuda/families/gemm_launch.h"
 
 int tgi_slice_panels_describe(const tgi_problem *p, int64_t panel_rows, int64_t panel_cols,
                               int kind, tgi_problem *panel)
@@ -24,11 +24,7 @@ tg_status tgi_slice_panels_launch(const tgi_cuda_queue *queue, const tgi_call *c
                 const int is_edge_along_rows = p->m - row < panel_rows;
                 const int is_edge_along_cols = p->n - col < panel_cols;
                 const int kind = 2 * is_edge_along_rows + is_edge_along_cols;
-                tgi_call part = *call;
-#define TGI_OPERAND(name, ...)                                                                     \
-    part.name = tgi_problem_find_part(p, TGI_OPERAND_##name, call->name, batch, row, col);
-#include "core/operands.def"
-#undef TGI_OPERAND
+                const tgi_call part = tgi_gemm_find_part_call(call, batch, row, col);
                 status = launch_panel(queue, &part, (char *)panels + (size_t)kind * panel_bytes);
             }
     return status;
