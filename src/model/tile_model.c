@@ -354,7 +354,11 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         step_s *= find_access_ratio(f, p->type, work->access);
         memory_s *= find_access_ratio(f, p->type, work->access);
     }
-    double steps_s = ceil(work->block_k / kernel->tile_depth) * step_s;
+    /* Each tile of a block begins its stream and adds its sums anew, while others stream. */
+    const double tile_s =
+        f->skinny_tile_s[kernel->family == TGI_FAMILY_cuda_rank ? 2 : is_narrow(p->type)];
+    double steps_s =
+        ceil(work->block_k / kernel->tile_depth) * step_s + (work->tile_count - 1.0) * tile_s;
     if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_dot)
         tiles_s = f->dot_s;
     return find_fixed_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +
