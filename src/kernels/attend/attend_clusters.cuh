@@ -24,6 +24,14 @@ struct tgi_attend_by_clusters : tgi_attend_by_splits<Type, Head, Keys> {
         return tgi_cluster_rank();
     }
 
+    /* The zeros that lanes wrote for Inf and NaN come before TMA's next copy to their place. */
+    static __device__ __forceinline__ int has_any(int is_set)
+    {
+        if (is_set)
+            tgi_fence_async_proxy();
+        return tgi_attend_by_splits<Type, Head, Keys>::has_any(is_set);
+    }
+
     /* Returns the address of the same place in block `rank`. */
     static __device__ __forceinline__ uint32_t find(uint32_t shared, int rank)
     {
@@ -79,8 +87,11 @@ struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
         return first + TILES + (args.split_count - 1 - warp) * OWN + warp * 64;
     }
 
+    /* A warp without keys waits for no copy, so that it makes none. */
     __device__ __forceinline__ void copy_queries(uint32_t q)
     {
+        if (this->place.begin >= this->place.end)
+            return;
         if (this->p.has_map[2])
             tgi_attend_copy_query_boxes<Products>(this->p, this->place, q, barriers + 8 * Tiles);
         else

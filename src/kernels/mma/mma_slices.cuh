@@ -60,6 +60,7 @@ struct tgi_mma_slices {
     template <class Operand> struct copies {
         static constexpr int units =
             Operand::bytes / 16; /* 16 bytes each, in a slice of the tile */
+        static constexpr int tile_groups = Operand::bytes / TGI_GROUP_BYTES;
         const char *data;
         int64_t slice_bytes; /* from one slice to the next */
         int units_left;      /* units of a slice from the thread's first on */
@@ -69,10 +70,12 @@ struct tgi_mma_slices {
         {
             const int groups = (line_count + TGI_GROUP_LINES - 1) / TGI_GROUP_LINES;
             const int first_group = static_cast<int>(first_line) / TGI_GROUP_LINES;
+            const int left = groups - first_group;
             slice_bytes = static_cast<int64_t>(groups) * TGI_GROUP_BYTES;
-            data = slices + first_slice * slice_bytes + first_group * TGI_GROUP_BYTES +
-                   tgi_thread() * 16;
-            units_left = (groups - first_group) * (TGI_GROUP_BYTES / 16) - tgi_thread();
+            data = slices + first_slice * slice_bytes +
+                   static_cast<int64_t>(first_group) * TGI_GROUP_BYTES + tgi_thread() * 16;
+            units_left =
+                (left < tile_groups ? left : tile_groups) * (TGI_GROUP_BYTES / 16) - tgi_thread();
         }
 
         /* Units behind the last group are left as they are: they count only in sums outside D. */
