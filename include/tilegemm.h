@@ -460,7 +460,7 @@ TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
  * larger than the GPU's. Panels of them are then copied in, multiplied and copied back at once, and
  * D is complete on return; after DEVICE_FAILURE it is undefined. Each panel takes the best kernel
  * of its shape, so D keeps the bound of its precision, and has the same bits for the same limit of
- * memory, but not those of one product on the GPU. is_batch_invariant is UNSUPPORTED if D's columns
+ * memory and number of threads, but not those of one product on the GPU. is_batch_invariant is UNSUPPORTED if D's columns
  * are cut. Operands of which some lie in the GPU's memory and some in pageable memory are refused:
  * INVALID_ARGUMENT, which names one of each. */
 TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);

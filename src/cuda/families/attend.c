@@ -156,6 +156,8 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
 {
     const int64_t group = a->head_count / a->kv_head_count, sm_count = machine->gpu.sm_count;
     const tgi_attention_row *row = find_row(machine, a, group * a->m <= THIN_QUERIES);
+    if (!row)
+        return;
     const int64_t shared_heads = a->m < row->queries && group * a->m <= LENGTH_MAX ? group : 1;
     const int64_t tiles = tgi_divide_up(shared_heads * a->m, row->queries);
     const int64_t blocks = tgi_checked_multiply(
@@ -188,11 +190,14 @@ tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attenti
     const tg_status status = check(machine, a);
     if (status)
         return status;
-    const int is_predicted = find_row(machine, a, 0)->has_boxes;
+    const tgi_attention_row *wide = find_row(machine, a, 0);
+    const int is_predicted = wide && wide->has_boxes;
     if (!is_predicted)
         fill_machine(machine, a, choice);
     for (int is_thin = 1; is_predicted && is_thin >= 0; is_thin--) {
-        const tgi_attention_row *row = find_row(machine, a, is_thin);
+        const tgi_attention_row *row = is_thin ? find_row(machine, a, 1) : wide;
+        if (!row)
+            continue;
         try_row(&search, row, 1);
         if (group > 1 && a->m < row->queries && group * a->m <= LENGTH_MAX)
             try_row(&search, row, group);

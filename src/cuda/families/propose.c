@@ -98,7 +98,8 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
                    "k, whatever m is");
     else if (leaves_to_multiply_adds(machine, proposal->kernel, problem))
         tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
-                   "multiply-adds take a batch-invariant problem of this n and k, whatever m is");
+                   "multiply-adds take a batch-invariant problem of this n and k, or of this "
+                   "precision on this chip, whatever m is");
     else
         tgi_bands_propose(machine, problem, planner, proposal);
     proposal->serial_s = proposal->predicted_s;

@@ -56,12 +56,14 @@ void tgi_bands_propose(const tgi_machine *machine, const tgi_problem *problem,
     while (low < high) {
         const int64_t middle = (low + high + 1) / 2;
         propose_rows(machine, problem, planner, middle * BAND_UNIT, proposal);
-        if (proposal->workspace_bytes <= limit)
+        if (proposal->is_legal && proposal->workspace_bytes <= limit)
             low = middle;
         else
             high = middle - 1;
     }
     propose_rows(machine, problem, planner, low * BAND_UNIT, proposal);
+    if (!proposal->is_legal)
+        return;
     proposal->band_rows = low * BAND_UNIT;
     proposal->predicted_s *= (double)tgi_divide_up(all, proposal->band_rows);
 }
