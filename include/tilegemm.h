@@ -214,11 +214,11 @@ typedef struct tg_context_options {
                            TILEGEMM_THREADS, else OMP_NUM_THREADS, else the processors that the
                            affinity mask and the CPU quota of the control groups leave) */
     int64_t workspace_limit_bytes; /* limit on a GPU of the workspace for slices of FP32 operands
-                           and for split-K parts of batch-invariant products: D is computed in panels
-                           that keep it, unless panels of 256 rows need more (default: a sixteenth
-                           of the GPU's memory, at least 256 MiB). Also the limit of
-                           tg_multiply for the panels of operands in ordinary memory (default:
-                           three quarters of what is free) */
+                           and for split-K parts of batch-invariant products: D is
+                           computed in panels that keep it, unless panels of 256 rows need more
+                           (default: a sixteenth of the GPU's memory, at least 256 MiB). Also the
+                           limit of tg_multiply for the panels of operands in ordinary memory
+                           (default: three quarters of what is free) */
 } tg_context_options;
 
 /* Sets *options, which has `struct_bytes` bytes, to the defaults. Errors: INVALID_ARGUMENT. */
