@@ -39,6 +39,26 @@ tg_status tgi_dist_take_detail(tg_status status);
 /* Returns the status of a call of MPI. */
 tg_status tgi_dist_check_mpi(int error);
 
+/* Commits a type that a call of MPI with this error has made. Returns the first error, with which
+ * *type is MPI_DATATYPE_NULL. */
+int tgi_dist_commit_type(int error, MPI_Datatype *type);
+
+/* Makes the type of one element. */
+tg_status tgi_dist_make_element(tg_type type, MPI_Datatype *element);
+
+/* Contiguous lines of elements, at most INT_MAX of at most as many. MPI counts lines, since the
+ * elements may be more than an int holds. */
+typedef struct tgi_dist_lines {
+    char *data;
+    int64_t count, length;
+    MPI_Datatype element;
+} tgi_dist_lines;
+
+/* Puts lines on their way, to a rank if is_out. A request is added if that succeeds. Returns the
+ * error of MPI. */
+int tgi_dist_start_lines(const tgi_dist_lines *lines, MPI_Comm comm, int rank, int is_out,
+                         MPI_Request *requests, int *request_count);
+
 /* Returns OK if all ranks pass OK, and on all of them the status of one that failed otherwise. The
  * detail then names that rank. */
 tg_status tgi_dist_agree(const tg_dist_grid *grid, tg_status status);

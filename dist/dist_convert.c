@@ -192,23 +192,16 @@ static void move_shared(const convert_work *work, int rank, char *local, int is_
     move_message(work, is_out ? &work->out[rank] : &work->in[rank], mine, local, is_out);
 }
 
-/* Puts a message on its way, to a rank if is_out. MPI counts its columns, since the elements may be
- * more than an int holds. */
-static int start_message(const tg_dist_grid *grid, const convert_work *work, int rank, int is_out,
-                         MPI_Datatype element, MPI_Request *request)
+/* Puts a message on its way, to a rank if is_out. Its lines are columns. */
+static int start_message(const tg_dist_grid *grid, convert_work *work, int rank, int is_out,
+                         MPI_Datatype element, int *request_count)
 {
     const convert_message *message = is_out ? &work->out[rank] : &work->in[rank];
-    const int cols = (int)message->col_count;
-    MPI_Datatype col;
-    int error = MPI_Type_contiguous((int)message->row_count, element, &col);
-    if (error != MPI_SUCCESS)
-        return error;
-    error = MPI_Type_commit(&col);
-    if (error == MPI_SUCCESS)
-        error = is_out ? MPI_Isend(message->elements, cols, col, rank, 0, grid->comm, request)
-                       : MPI_Irecv(message->elements, cols, col, rank, 0, grid->comm, request);
-    MPI_Type_free(&col);
-    return error;
+    const tgi_dist_lines lines = {.data = message->elements,
+                                  .count = message->col_count,
+                                  .length = message->row_count,
+                                  .element = element};
+    return tgi_dist_start_lines(&lines, grid->comm, rank, is_out, work->requests, request_count);
 }
 
 static tg_status exchange(const tg_dist_grid *grid, convert_work *work, MPI_Datatype element,
@@ -220,7 +213,7 @@ static tg_status exchange(const tg_dist_grid *grid, convert_work *work, MPI_Data
         const int64_t count = work->in[rank].row_count * work->in[rank].col_count;
         if (rank == grid->rank || count == 0)
             continue;
-        error = start_message(grid, work, rank, 0, element, &work->requests[request_count++]);
+        error = start_message(grid, work, rank, 0, element, &request_count);
         counts->bytes_received += count * work->element_bytes;
     }
     for (int rank = 0; rank < rank_count && error == MPI_SUCCESS; rank++) {
@@ -230,7 +223,7 @@ static tg_status exchange(const tg_dist_grid *grid, convert_work *work, MPI_Data
         move_shared(work, rank, (char *)source, 1);
         if (rank == grid->rank)
             continue;
-        error = start_message(grid, work, rank, 1, element, &work->requests[request_count++]);
+        error = start_message(grid, work, rank, 1, element, &request_count);
         counts->bytes_sent += count * work->element_bytes;
     }
     if (error == MPI_SUCCESS)
@@ -257,10 +250,7 @@ tg_status tgi_dist_move(const tg_dist_grid *grid, tg_type type, int is_sum,
     tg_status status = tgi_dist_agree(grid, prepare_work(&work));
     MPI_Datatype element = MPI_DATATYPE_NULL;
     if (!status)
-        status =
-            tgi_dist_check_mpi(MPI_Type_contiguous((int)work.element_bytes, MPI_BYTE, &element));
-    if (!status)
-        status = tgi_dist_check_mpi(MPI_Type_commit(&element));
+        status = tgi_dist_make_element(type, &element);
     if (!status)
         status = exchange(grid, &work, element, source, target, counts);
     if (element != MPI_DATATYPE_NULL)

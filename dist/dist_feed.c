@@ -22,11 +22,7 @@ tg_status tgi_dist_open_feed(tgi_dist_feed *feed, int64_t width)
                                  "%lld bytes for a panel are not there; use more ranks",
                                  (long long)bytes);
     }
-    tg_status status = tgi_dist_check_mpi(
-        MPI_Type_contiguous((int)tg_get_type_bytes(feed->type), MPI_BYTE, &feed->element));
-    if (!status)
-        status = tgi_dist_check_mpi(MPI_Type_commit(&feed->element));
-    return status;
+    return tgi_dist_make_element(feed->type, &feed->element);
 }
 
 void tgi_dist_close_feed(tgi_dist_feed *feed)
@@ -51,25 +47,31 @@ static int make_panel_type(const tgi_dist_feed *feed, int64_t width, MPI_Datatyp
     const int64_t stride = feed->is_along_k ? feed->line_stride : feed->k_stride;
     const int64_t count = feed->is_along_k ? feed->line_count : width;
     const int64_t length = feed->is_along_k ? width : feed->line_count;
-    int error = MPI_Type_create_hvector(
-        (int)count, (int)length, stride * tg_get_type_bytes(feed->type), feed->element, type);
-    return error == MPI_SUCCESS ? MPI_Type_commit(type) : error;
+    return tgi_dist_commit_type(MPI_Type_create_hvector((int)count, (int)length,
+                                                        stride * tg_get_type_bytes(feed->type),
+                                                        feed->element, type),
+                                type);
 }
 
-/* Starts to receive a panel. MPI counts its lines, since the elements may be more than an int
- * holds. */
-static int receive_panel(const tgi_dist_feed *feed, int slot, int owner, int64_t width,
-                         MPI_Request *request)
+/* Starts to send my panel to the other parts. */
+static int send_panel(tgi_dist_feed *feed, int slot, int64_t k, int64_t width,
+                      tg_dist_counts *counts)
 {
-    MPI_Datatype line;
-    int error = MPI_Type_contiguous((int)width, feed->element, &line);
+    const int part_count = feed->k_axis.part_count;
+    MPI_Datatype type;
+    int error = make_panel_type(feed, width, &type);
     if (error != MPI_SUCCESS)
         return error;
-    error = MPI_Type_commit(&line);
-    if (error == MPI_SUCCESS)
-        error = MPI_Irecv(feed->panels[slot], (int)feed->line_count, line, owner, 0, feed->comm,
-                          request);
-    MPI_Type_free(&line);
+    /* The next part is served first: it is the next owner. */
+    for (int i = 1; i < part_count; i++) {
+        error = MPI_Isend(find_panel(feed, k), 1, type, (feed->part + i) % part_count, 0,
+                          feed->comm, &feed->requests[slot][feed->request_counts[slot]]);
+        if (error != MPI_SUCCESS)
+            break;
+        feed->request_counts[slot]++;
+        counts->bytes_sent += feed->line_count * width * tg_get_type_bytes(feed->type);
+    }
+    MPI_Type_free(&type);
     return error;
 }
 
@@ -84,20 +86,15 @@ tg_status tgi_dist_start_panel(tgi_dist_feed *feed, int64_t number, int64_t k, i
     int error = MPI_Waitall(feed->request_counts[slot], feed->requests[slot], MPI_STATUSES_IGNORE);
     feed->request_counts[slot] = 0;
     if (error == MPI_SUCCESS && owner != feed->part) {
-        error = receive_panel(feed, slot, owner, width,
-                              &feed->requests[slot][feed->request_counts[slot]++]);
-        counts->bytes_received += bytes;
+        const tgi_dist_lines lines = {.data = feed->panels[slot],
+                                      .count = feed->line_count,
+                                      .length = width,
+                                      .element = feed->element};
+        error = tgi_dist_start_lines(&lines, feed->comm, owner, 0, feed->requests[slot],
+                                     &feed->request_counts[slot]);
+        counts->bytes_received += error == MPI_SUCCESS ? bytes : 0;
     } else if (error == MPI_SUCCESS) {
-        MPI_Datatype type;
-        error = make_panel_type(feed, width, &type);
-        /* The next part is served first: it is the next owner. */
-        for (int i = 1; i < feed->k_axis.part_count && error == MPI_SUCCESS; i++) {
-            error = MPI_Isend(find_panel(feed, k), 1, type, (owner + i) % feed->k_axis.part_count,
-                              0, feed->comm, &feed->requests[slot][feed->request_counts[slot]++]);
-            counts->bytes_sent += bytes;
-        }
-        if (error == MPI_SUCCESS)
-            error = MPI_Type_free(&type);
+        error = send_panel(feed, slot, k, width, counts);
     }
     return tgi_dist_check_mpi(error);
 }

@@ -213,11 +213,12 @@ typedef struct tg_context_options {
     int thread_count;   /* CPU threads, 1..1024; no more run than there are processors (default:
                            TILEGEMM_THREADS, else OMP_NUM_THREADS, else the processors that the
                            affinity mask and the CPU quota of the control groups leave) */
-    int64_t workspace_limit_bytes; /* limit on a GPU of the workspace for slices of FP32 operands:
-                           D is computed in panels whose slices fit (default: a sixteenth of the
-                           GPU's memory, at least 256 MiB). Also the limit of tg_multiply for the
-                           panels of operands in ordinary memory (default: three quarters of what
-                           is free) */
+    int64_t workspace_limit_bytes; /* limit on a GPU of the workspace for slices of FP32 operands
+                           and for split-K parts of batch-invariant products: D is
+                           computed in panels that keep it, unless panels of 256 rows need more
+                           (default: a sixteenth of the GPU's memory, at least 256 MiB). Also the
+                           limit of tg_multiply for the panels of operands in ordinary memory
+                           (default: three quarters of what is free) */
 } tg_context_options;
 
 /* Sets *options, which has `struct_bytes` bytes, to the defaults. Errors: INVALID_ARGUMENT. */
@@ -459,9 +460,9 @@ TG_API tg_status tg_execute_plan(const tg_plan *plan, const tg_buffers *buffers)
  * larger than the GPU's. Panels of them are then copied in, multiplied and copied back at once, and
  * D is complete on return; after DEVICE_FAILURE it is undefined. Each panel takes the best kernel
  * of its shape, so D keeps the bound of its precision, and has the same bits for the same limit of
- * memory, but not those of one product on the GPU. is_batch_invariant is UNSUPPORTED if D's columns
- * are cut. Operands of which some lie in the GPU's memory and some in pageable memory are refused:
- * INVALID_ARGUMENT, which names one of each. */
+ * memory and number of threads, but not those of one product on the GPU. is_batch_invariant is
+ * UNSUPPORTED if D's columns are cut. Operands of which some lie in the GPU's memory and some in
+ * pageable memory are refused: INVALID_ARGUMENT, which names one of each. */
 TG_API tg_status tg_multiply(tg_context *context, const tg_problem *problem);
 
 /* Does what tg_multiply does, on a stream of a GPU, a CUstream or cudaStream_t. On the CPU `stream`

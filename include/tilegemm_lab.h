@@ -263,6 +263,25 @@ typedef struct tg_panels {
 TG_API tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *limits,
                                   tg_panels *panels);
 
+/* The predicted times of a product of ordinary memory that a GPU forms in panels. Copies run beside
+ * products. Members are 0 and NULL if no kernel can form the panels. */
+typedef struct tg_panel_times {
+    const char *kernel;     /* forms the first panel */
+    double product_s;       /* seconds of all products */
+    double copy_s;          /* seconds of all copies, which go both ways at once where they can */
+    double total_s;         /* seconds of both, with what either waits for, as at the ends */
+    const char *bus;        /* between the processor and the GPU, by its compute capability */
+    double bus_bytes_per_s; /* each way alone, from pinned memory */
+} tg_panel_times;
+
+/* Chooses the panels of operands in ordinary memory that a GPU is predicted to form fastest: the
+ * context's, or the chip, which need not be present. `memory_bytes` (0: no limit) of its memory
+ * hold all panels in use. Errors: those of tg_choose_panels and tg_list_chip_candidates,
+ * UNSUPPORTED (a context without a GPU). */
+TG_API tg_status tg_choose_gpu_panels(tg_context *context, const tg_chip *chip,
+                                      const tg_problem *problem, int64_t memory_bytes,
+                                      tg_panels *panels, tg_panel_times *times);
+
 /* Sets *panel to the problem of panel `index` (0 .. panel_count - 1), in the order in which fewest
  * bytes are read. Errors: INVALID_ARGUMENT. */
 TG_API tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64_t index,

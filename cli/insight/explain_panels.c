@@ -17,51 +17,28 @@ typedef struct panel_facts {
     int64_t memory_bytes;
     tg_panels panels;
     double predicted_s;         /* time of the products; 0 if no kernel can form them */
-    double total_s;             /* and of the copies that do not run beside them; 0: no bus */
-    double copied_bytes;        /* bytes of the direction in which more are copied */
     double balance_bytes_per_s; /* rate at which copies take as long as the products */
-    int capability;             /* compute capability; 0 where no bus leads to the device */
+    tg_panel_times times;       /* zeros where no bus leads to the device */
 } panel_facts;
-
-/* The share of a bus's specification that copies of pinned memory reach, measured on an H200. */
-#define BUS_SHARE 0.88
-
-/* The rate of 16 lanes of the PCI Express that GPUs of a compute capability have, per direction. */
-typedef struct bus {
-    const char *name;
-    double bytes_per_s;
-} bus;
-
-static bus find_bus(int capability)
-{
-    if (capability < 80)
-        return (bus){"PCIe 3.0 x16", BUS_SHARE * 15.75e9};
-    return capability < 90 ? (bus){"PCIe 4.0 x16", BUS_SHARE * 31.5e9}
-                           : (bus){"PCIe 5.0 x16", BUS_SHARE * 63.0e9};
-}
 
 /* Returns what of copies on the bus and products takes longer, "" where there is no bus. */
 static const char *find_bound(const panel_facts *facts)
 {
-    if (!facts->capability || facts->predicted_s <= 0)
+    if (!facts->times.kernel)
         return "";
-    return facts->balance_bytes_per_s > find_bus(facts->capability).bytes_per_s ? "copies"
-                                                                                : "products";
+    return facts->times.copy_s > facts->times.product_s ? "copies" : "products";
 }
 
-/* Finds the kernel of a panel on the chip, or on the device of this machine, and the time of as
- * many as there are. */
-static tg_status find_kernel(tg_context *context, const tg_chip *chip, const tg_problem *problem,
-                             panel_facts *facts)
+/* Finds the kernel of a panel on a device that multiplies where its operands are, and the time of
+ * as many as there are. */
+static tg_status find_kernel(tg_context *context, const tg_problem *problem, panel_facts *facts)
 {
     const int capacity = tg_get_kernel_count();
     int count = 0;
     tg_candidate *candidates = calloc((size_t)capacity, sizeof *candidates);
     if (!candidates)
         return TG_STATUS_OUT_OF_MEMORY;
-    const tg_status status =
-        chip ? tg_list_chip_candidates(chip, problem, candidates, capacity, &count)
-             : tg_list_candidates(context, problem, candidates, capacity, &count);
+    const tg_status status = tg_list_candidates(context, problem, candidates, capacity, &count);
     for (int i = 0; i < count; i++) {
         if (candidates[i].is_chosen) {
             facts->kernel = candidates[i].kernel;
@@ -85,7 +62,7 @@ static json_t *make_json(const panel_facts *facts)
         cli_make_real_json(panels->memory_bytes), "read_bytes",
         cli_make_real_json(panels->read_bytes), "written_bytes",
         cli_make_real_json(panels->written_bytes), "kernel", facts->kernel, "predicted_s",
-        cli_make_real_json(facts->predicted_s), "total_s", cli_make_real_json(facts->total_s),
+        cli_make_real_json(facts->predicted_s), "total_s", cli_make_real_json(facts->times.total_s),
         "balance_bytes_per_s", cli_make_real_json(facts->balance_bytes_per_s), "bound",
         find_bound(facts));
 }
@@ -110,58 +87,51 @@ static void print_text(const panel_facts *facts)
     printf("products  %s, predicted for %s\n", cli_format_time(facts->predicted_s, time),
            facts->kernel);
     if (find_bound(facts)[0]) {
-        const bus bus = find_bus(facts->capability);
-        const double copy_s = facts->copied_bytes / bus.bytes_per_s;
-        printf("bound     %s: copies take %s at the %.4g GB/s of %s\n", find_bound(facts),
-               cli_format_time(copy_s, time), GIGA * bus.bytes_per_s, bus.name);
-        printf("total     %s, with the first panels and the last one of D\n",
-               cli_format_time(facts->total_s, time));
+        const tg_panel_times *times = &facts->times;
+        printf("bound     %s: copies take %s, %.4g GB/s each way alone on %s\n", find_bound(facts),
+               cli_format_time(times->copy_s, time), GIGA * times->bus_bytes_per_s, times->bus);
+        printf("total     %s, with what copies and products wait for\n",
+               cli_format_time(times->total_s, time));
     }
     if (facts->balance_bytes_per_s > 0)
         printf("balance   copies bound below %.4g GB/s, above it products\n",
                GIGA * facts->balance_bytes_per_s);
 }
 
-static double count_bytes(const tg_matrix *matrix)
+/* Finds the panels on the processor, which reads and writes one after the other. */
+static tg_status find_cpu_facts(tg_context *context, const tg_problem *problem, panel_facts *facts)
 {
-    return (double)matrix->row_count * (double)matrix->col_count *
-           (double)tg_get_type_bytes(matrix->type);
+    const tg_panel_limits limits = {.memory_bytes = facts->memory_bytes, .buffer_count = 1};
+    tg_problem panel = *problem;
+    tg_status status = tg_choose_panels(problem, &limits, &facts->panels);
+    if (status == TG_STATUS_OK && facts->panels.panel_count > 0)
+        status = tg_get_panel(problem, &facts->panels, 0, &panel);
+    return status == TG_STATUS_OK ? find_kernel(context, &panel, facts) : status;
 }
 
-/* Fills the facts of a device. Copies to a GPU run beside products and beside copies back. */
 static tg_status find_facts(tg_context *context, const explain_case *shown,
                             const tg_problem *problem, panel_facts *facts)
 {
     tg_device_info device = {.device = ""};
-    tg_problem panel;
     tg_status status = shown ? TG_STATUS_OK : tg_get_device_info(context, &device, sizeof device);
     facts->device = shown ? shown->chip.name : device.device;
-    facts->capability = shown ? shown->chip.compute_capability : device.compute_capability;
-    const tg_panel_limits limits = {.memory_bytes = facts->memory_bytes,
-                                    .buffer_count = facts->capability ? 2 : 1};
-    if (status == TG_STATUS_OK)
-        status = tg_choose_panels(problem, &limits, &facts->panels);
-    if (status == TG_STATUS_OK && facts->panels.panel_count > 0)
-        status = tg_get_panel(problem, &facts->panels, 0, &panel);
-    else
-        panel = *problem;
-    if (status == TG_STATUS_OK)
-        status = find_kernel(context, shown ? &shown->chip : NULL, &panel, facts);
+    const int is_gpu = shown || device.compute_capability > 0;
+    if (status == TG_STATUS_OK && !is_gpu)
+        status = find_cpu_facts(context, problem, facts);
+    else if (status == TG_STATUS_OK)
+        status = tg_choose_gpu_panels(context, shown ? &shown->chip : NULL, problem,
+                                      facts->memory_bytes, &facts->panels, &facts->times);
     if (status != TG_STATUS_OK)
         return status;
-    const double read_bytes = facts->panels.read_bytes, written_bytes = facts->panels.written_bytes;
-    facts->copied_bytes =
-        facts->capability ? fmax(read_bytes, written_bytes) : read_bytes + written_bytes;
-    if (facts->predicted_s > 0)
-        facts->balance_bytes_per_s = facts->copied_bytes / facts->predicted_s;
-    if (facts->capability && facts->predicted_s > 0) {
-        const double rate = find_bus(facts->capability).bytes_per_s;
-        const double ends_bytes =
-            (double)panel.batch_count *
-            (count_bytes(&panel.a) + count_bytes(&panel.b) + count_bytes(&panel.d));
-        /* An upper estimate: copies that decide the time have counted these ends. */
-        facts->total_s = fmax(facts->predicted_s, facts->copied_bytes / rate) + ends_bytes / rate;
+    if (facts->times.kernel) {
+        facts->kernel = facts->times.kernel;
+        facts->predicted_s = facts->times.product_s;
     }
+    const double read_bytes = facts->panels.read_bytes, written_bytes = facts->panels.written_bytes;
+    if (facts->predicted_s > 0)
+        facts->balance_bytes_per_s =
+            (is_gpu ? fmax(read_bytes, written_bytes) : read_bytes + written_bytes) /
+            facts->predicted_s;
     return status;
 }
 

@@ -10,8 +10,10 @@ typedef struct tgi_attention_row {
     tg_type type;
     int queries;    /* a block has these */
     int head_size;  /* the largest of Q and V */
+    int has_boxes;  /* TMA copies what it can */
     int is_grouped; /* products by groups of warps; its blocks take one tile after another */
     int is_split;   /* the warps of a block have the same queries, and parts of the keys */
+    int cluster;    /* most blocks of a cluster whose warps share them; 1: no cluster */
     int warps, keys, tiles, resident_blocks;
 } tgi_attention_row;
 

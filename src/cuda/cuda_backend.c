@@ -6,6 +6,7 @@
 #include "core/status.h"
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
+#include "cuda/families/row_bands.h"
 #include "cuda/host_product.h"
 #include "cuda/runtime/device_memory.h"
 #include "cuda/runtime/launch.h"
@@ -83,9 +84,11 @@ static tg_status launch_scale(const tgi_cuda_queue *queue, const tgi_call *call,
 
 static const tgi_cuda_launcher scale_launcher = {count_scale_bytes, prepare_scale, launch_scale};
 
-/* A prepared plan: its launcher and the launcher's own block. */
+/* A prepared plan: its launcher and the launcher's own block. A plan in bands of rows has a second
+ * block behind it, for the last band. */
 typedef struct cuda_prepared {
     const tgi_cuda_launcher *launcher;
+    int64_t band_rows, block_bytes; /* 0: one band of all rows */
     _Alignas(TGI_CACHE_LINE_BYTES) char block[];
 } cuda_prepared;
 
@@ -96,8 +99,25 @@ static const tgi_cuda_launcher *find_launcher(const tgi_problem *p, const tgi_pr
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
+    const int64_t bytes = find_launcher(p, proposal)->count_prepared_bytes(p, proposal);
     return (int64_t)sizeof(cuda_prepared) +
-           find_launcher(p, proposal)->count_prepared_bytes(p, proposal);
+           (proposal->band_rows ? 2 * tgi_round_up(bytes, TGI_CACHE_LINE_BYTES) : bytes);
+}
+
+/* Launches one band of rows after the other. They share the workspace. */
+static tg_status launch_bands(const tgi_cuda_queue *queue, const tgi_call *call,
+                              cuda_prepared *prepared)
+{
+    const int64_t row_count = tgi_bands_count_rows(call->problem);
+    tg_status status = TG_STATUS_OK;
+    for (int64_t row = 0; !status && row < row_count; row += prepared->band_rows) {
+        const int is_last = row_count - row < prepared->band_rows;
+        const tgi_call part = call->problem->is_swapped ? tgi_gemm_find_part_call(call, 0, 0, row)
+                                                        : tgi_gemm_find_part_call(call, 0, row, 0);
+        status = prepared->launcher->launch(
+            queue, &part, prepared->block + (is_last ? prepared->block_bytes : 0));
+    }
+    return status;
 }
 
 static tg_status launch(const tgi_call *call)
@@ -109,7 +129,8 @@ static tg_status launch(const tgi_call *call)
     tg_status status = tgi_cuda_enter(queue.device, &before);
     if (status)
         return status;
-    status = prepared->launcher->launch(&queue, call, prepared->block);
+    status = prepared->band_rows ? launch_bands(&queue, call, prepared)
+                                 : prepared->launcher->launch(&queue, call, prepared->block);
     tgi_cuda_leave(queue.device, before);
     return status;
 }
@@ -119,7 +140,19 @@ static tgi_launch_fn *prepare(const tgi_machine *machine, const tgi_problem *p,
 {
     cuda_prepared *prepared = block;
     prepared->launcher = find_launcher(p, proposal);
-    prepared->launcher->prepare(machine, p, proposal, prepared->block);
+    prepared->band_rows = proposal->band_rows;
+    if (!proposal->band_rows) {
+        prepared->launcher->prepare(machine, p, proposal, prepared->block);
+        return launch;
+    }
+    const tgi_problem band = tgi_bands_make_part(p, proposal->band_rows);
+    const tgi_problem last = tgi_bands_make_part(p, tgi_bands_count_rows(p) % proposal->band_rows);
+    prepared->block_bytes =
+        tgi_round_up(prepared->launcher->count_prepared_bytes(p, proposal), TGI_CACHE_LINE_BYTES);
+    prepared->launcher->prepare(machine, &band, proposal, prepared->block);
+    if (last.m && last.n)
+        prepared->launcher->prepare(machine, &last, proposal,
+                                    prepared->block + prepared->block_bytes);
     return launch;
 }
 

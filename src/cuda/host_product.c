@@ -18,6 +18,7 @@
 #include "cuda/panel_copies.h"
 #include "cuda/runtime/device_memory.h"
 #include "plan/clock.h"
+#include "plan/panel_choice.h"
 
 #define SLOT_ALIGNMENT 256
 /* D, C and what streams have two slots: one is filled or emptied while the other is in use. */
@@ -259,11 +260,11 @@ static int64_t find_limit(host_product *product)
 static tg_status choose_panels(host_product *product, int64_t memory_bytes)
 {
     const tg_problem *problem = product->problem;
-    const tg_panel_limits limits = {.memory_bytes =
-                                        memory_bytes ? memory_bytes : find_limit(product),
-                                    .buffer_count = buffer_count};
     tg_panels *panels = &product->run.panels;
-    const tg_status status = tg_choose_panels(problem, &limits, panels);
+    const tg_status status =
+        tgi_panels_choose_by_time(&tgi_backend_cuda, product->machine, problem,
+                                  memory_bytes ? memory_bytes : find_limit(product),
+                                  product->copies.thread_count, panels, NULL);
     if (status || !problem->is_batch_invariant || panels->col_panel_count == 1)
         return status;
     return tgi_status_fail(TG_STATUS_UNSUPPORTED,

@@ -230,6 +230,14 @@ static double find_mma_rate(const tgi_gpu *gpu, const tgi_kernel *kernel)
     return fmin(rate * gpu->mma_share, f->mma_macs_per_cycle * (is_tf32 ? 0.5 : 1.0));
 }
 
+int tgi_model_prefers_slices(const tgi_gpu *gpu, const tgi_kernel *kernel, tg_precision precision)
+{
+    const tgi_figures *f = tgi_figures_find(gpu->capability);
+    return find_mma_rate(gpu, kernel) * f->mma_slice_share >
+           tgi_precision_sliced(precision)->product_count *
+               (double)tgi_arch_find(gpu->capability)->fp32_lanes;
+}
+
 /* Returns the time of a stage over that of a stage which is copied by 16 bytes. */
 static double find_copy_ratio(const tgi_figures *f, double copy_bytes)
 {
@@ -261,17 +269,25 @@ double tgi_model_mma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const
 {
     const tgi_figures *f = tgi_figures_find(gpu->capability);
     const int sums = kernel->thread_rows * kernel->thread_cols;
-    const double share = f->mma_shares[sums >= 128 ? 0 : sums >= 64 ? 1 : sums >= 32 ? 2 : 3];
-    const double elems = (double)kernel->tile_rows * kernel->tile_cols;
-    const double load_bytes = (double)(kernel->tile_rows + kernel->tile_cols) * kernel->tile_depth *
-                              (double)tgi_type_bytes(p->type);
+    const int has_slices = tgi_kernels_has_slices(kernel);
+    const tgi_precision_row *sliced = tgi_precision_sliced(p->precision);
+    const double share = has_slices ? f->mma_slice_share
+                                    : f->mma_shares[sums >= 128  ? 0
+                                                    : sums >= 64 ? 1
+                                                    : sums >= 32 ? 2
+                                                                 : 3];
+    const double elems =
+        (double)kernel->tile_rows * kernel->tile_cols * (has_slices ? sliced->product_count : 1);
+    const double load_bytes =
+        (double)(kernel->tile_rows + kernel->tile_cols) * kernel->tile_depth *
+        (has_slices ? 2.0 * sliced->slice_count : (double)tgi_type_bytes(p->type));
     const double load_s = load_bytes / (f->mma_load_bytes_per_cycle * gpu->clock_hz);
     const double multiply_s =
         elems * kernel->tile_depth / (find_mma_rate(gpu, kernel) * gpu->clock_hz) / share;
     const double ratio = find_copy_ratio(f, work->copy_bytes);
     /* Blocks that share a multiprocessor wait for their stages at different times. */
-    const double compute_s =
-        fmax(multiply_s + f->mma_stage_s / find_resident(gpu, work), load_s) * ratio;
+    const double stage_s = has_slices ? f->mma_slice_stage_s : f->mma_stage_s;
+    const double compute_s = fmax(multiply_s + stage_s / find_resident(gpu, work), load_s) * ratio;
     /* Kernels whose copies are not made in the background hide no wait for them. */
     const double latency_s = ratio * (tgi_kernels_uses(kernel, TGI_FEATURE_CP_ASYNC)
                                           ? f->mma_latency_s / (kernel->stage_count - 1)
@@ -338,7 +354,11 @@ double tgi_model_skinny_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, co
         step_s *= find_access_ratio(f, p->type, work->access);
         memory_s *= find_access_ratio(f, p->type, work->access);
     }
-    double steps_s = ceil(work->block_k / kernel->tile_depth) * step_s;
+    /* Each tile of a block begins its stream and adds its sums anew, while others stream. */
+    const double tile_s =
+        f->skinny_tile_s[kernel->family == TGI_FAMILY_cuda_rank ? 2 : is_narrow(p->type)];
+    double steps_s =
+        ceil(work->block_k / kernel->tile_depth) * step_s + (work->tile_count - 1.0) * tile_s;
     if (is_narrow(p->type) && kernel->family == TGI_FAMILY_cuda_dot)
         tiles_s = f->dot_s;
     return find_fixed_seconds(gpu, p, work) + f->skinny_latency_s + tiles_s +

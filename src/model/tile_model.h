@@ -23,7 +23,7 @@ typedef struct tgi_tile_work {
     double part_count;  /* split-K parts of a tile */
     double tile_cols;   /* columns of a tile of families rank and dot */
     double copy_bytes;  /* bytes of the narrower of the accesses to A and B in family mma */
-    double tile_count;  /* tiles of a block's stage, family batch */
+    double tile_count;  /* tiles of a block's stage, family batch; of a block, rank and dot */
     int blocks_per_sm;  /* most resident blocks */
     tgi_access access;
 } tgi_tile_work;
@@ -48,6 +48,10 @@ double tgi_model_repack_seconds(const tgi_gpu *gpu, double bytes);
 /* Returns the seconds of the kernels that make the slices which `kernel` multiplies. */
 double tgi_model_slice_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                const tgi_problem *problem);
+
+/* Returns 1 if the chip forms the products of slices of a precision by mma.sync, as `kernel` does,
+ * in less time than those of FP32 operands by multiply-adds. */
+int tgi_model_prefers_slices(const tgi_gpu *gpu, const tgi_kernel *kernel, tg_precision precision);
 
 /* Return the seconds of a call. For families rank and dot work->block_k is that of the block that
  * has most. */

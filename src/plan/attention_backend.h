@@ -18,12 +18,14 @@ typedef struct tgi_attention_choice {
     int is_split;       /* CPU. 1: parts of the keys are tasks */
     /* The following members are set on a GPU alone. */
     const tgi_attention_row *row;
-    int64_t shared_heads; /* query heads whose queries share tiles */
-    int64_t tile_count;   /* tiles of the queries of these heads */
-    int64_t part_count;   /* blocks that share the keys of a tile of queries */
-    int64_t split_count;  /* warps of each that share its keys, 1 in rows that are not split */
-    int64_t part_keys;    /* keys of a block, or of each of these warps */
+    int64_t shared_heads;  /* query heads whose queries share tiles */
+    int64_t tile_count;    /* tiles of the queries of these heads */
+    int64_t part_count;    /* blocks that share the keys of a tile of queries */
+    int64_t cluster_count; /* or clusters of these many blocks */
+    int64_t split_count;   /* warps of each that share its keys, 1 in rows that are not split */
+    int64_t part_keys;     /* keys of a block, or of each of these warps */
     int64_t block_threads, shared_bytes;
+    int is_resident;        /* 1: all blocks are on their multiprocessors at the same time */
     int64_t section_groups; /* groups of heads whose tiles come in turn */
 } tgi_attention_choice;
 

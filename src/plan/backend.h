@@ -19,6 +19,7 @@ typedef struct tgi_proposal {
     int64_t workspace_bytes;
     int64_t resident_blocks; /* blocks that share a multiprocessor; 0 if not known */
     int64_t shared_bytes;    /* shared memory of a GPU's block */
+    int64_t band_rows;       /* rows of the caller's D that a launch forms together; 0: all */
     int needs_aligned[2];    /* [0]: 1 if A must be as aligned as the problem says; [1]: B */
     double predicted_s;
     /* Predicted time with one thread. It decides the order of sums, so that results do not depend

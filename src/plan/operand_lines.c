@@ -4,11 +4,15 @@
 #include <emmintrin.h>
 #endif
 
+#include "core/alloc.h"
 #include "core/checked.h"
 #include "threads/threads.h"
 
 /* A thread moves this much at a time. */
 #define TASK_BYTES ((int64_t)256 << 10)
+
+/* The part of the next line that is read ahead. */
+#define READ_AHEAD_BYTES 4096
 
 /* More threads than this fill no more of the memory's bandwidth. */
 #define THREAD_COUNT_MAX 16
@@ -91,7 +95,8 @@ typedef struct line_move {
     int is_in;
 } line_move;
 
-/* Copies past the caches, into memory that nobody reads soon. */
+/* Copies past the caches, into memory that nobody reads soon. The caller ends with complete_copies,
+ * once for all lines, because it waits for the stores. */
 static void copy_past_caches(char *to, const char *from, size_t bytes)
 {
 #if defined(__SSE2__)
@@ -103,10 +108,24 @@ static void copy_past_caches(char *to, const char *from, size_t bytes)
             for (int i = 0; i < 64; i += 16)
                 _mm_stream_si128((void *)(to + i), _mm_loadu_si128((const void *)(from + i)));
         }
-        _mm_sfence();
     }
 #endif
     memcpy(to, from, bytes);
+}
+
+static void complete_copies(void)
+{
+#if defined(__SSE2__)
+    _mm_sfence();
+#endif
+}
+
+/* Begins to read the next line while this one is copied. Lines lie so far apart that the processor
+ * does not see where the next one begins. */
+static void read_ahead(const char *line, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes && i < READ_AHEAD_BYTES; i += TGI_CACHE_LINE_BYTES)
+        __builtin_prefetch(line + i);
 }
 
 static void move_elements(const tgi_operand_lines *lines, char *operand, char *part, int64_t bytes,
@@ -139,12 +158,16 @@ static void move_task(void *state, int64_t index, int thread)
         const int64_t at = move->first + done, line = at / line_bytes, offset = at % line_bytes;
         const int64_t rest = line_bytes - offset;
         const int64_t bytes = end - done < rest ? end - done : rest;
+        const int has_next = line % lines->line_count + 1 < lines->line_count;
         char *operand = lines->data + line / lines->line_count * lines->entry_pitch +
                         line % lines->line_count * lines->line_pitch +
                         offset / lines->elem_bytes * lines->elem_pitch;
+        if (move->is_in && has_next && lines->elem_pitch == lines->elem_bytes)
+            read_ahead(operand - offset + lines->line_pitch, line_bytes);
         move_elements(lines, operand, move->part + done, bytes, move->is_in);
         done += bytes;
     }
+    complete_copies();
 }
 
 void tgi_operand_lines_move(const tgi_operand_lines *lines, int64_t first, int64_t bytes,

@@ -75,41 +75,34 @@ static int are_panels_of(const tg_panels *panels, const tgi_problem *q)
                                       panels->row_panel_count * panels->col_panel_count;
 }
 
-/* The panels of the two operands that a panel of D multiplies. */
-typedef struct panel_place {
-    int64_t held, streamed;
-} panel_place;
-
 /* Finds product `index` of two streamed panels that pass `count` held ones. The second one follows
  * the first, `lag` products behind it. */
-static panel_place find_in_pair(int64_t count, int64_t lag, int64_t index)
+static tgi_panel_place find_in_pair(int64_t count, int64_t lag, int64_t index)
 {
     const int64_t mixed = index - lag;
     if (mixed < 0)
-        return (panel_place){index, 0};
+        return (tgi_panel_place){index, 0};
     if (mixed >= 2 * (count - lag))
-        return (panel_place){index - count, 1};
-    return mixed % 2 ? (panel_place){mixed / 2, 1} : (panel_place){lag + mixed / 2, 0};
+        return (tgi_panel_place){index - count, 1};
+    return mixed % 2 ? (tgi_panel_place){mixed / 2, 1} : (tgi_panel_place){lag + mixed / 2, 0};
 }
 
 /* Finds product `index` of a pass of `streamed` panels over `count` held ones. The last two of them
  * pass together, so that held panels are done, and replaced, one after the other while there is
  * work. The first two do so too, so that each held panel that comes brings two products. */
-static panel_place find_in_pass(int64_t count, int64_t streamed, int64_t index)
+static tgi_panel_place find_in_pass(int64_t count, int64_t streamed, int64_t index)
 {
     if (streamed > 1 && index < 2 * count)
         return find_in_pair(count, 0, index);
     const int64_t tail = streamed > 3 ? streamed - 2 : streamed;
     if (index < tail * count)
-        return (panel_place){index % count, index / count};
-    panel_place place = find_in_pair(count, tgi_divide_up(count, 2), index - tail * count);
+        return (tgi_panel_place){index % count, index / count};
+    tgi_panel_place place = find_in_pair(count, tgi_divide_up(count, 2), index - tail * count);
     place.streamed += tail;
     return place;
 }
 
-/* Finds panel `index` of a batch entry: held_count panels stay, each panel of the other operand
- * passes all of them, and the next ones follow, which the other operand passes in reverse. */
-static panel_place find_place(const tg_panels *panels, int64_t index)
+tgi_panel_place tgi_panels_find_place(const tg_panels *panels, int64_t index)
 {
     const int64_t rows = panels->row_panel_count, cols = panels->col_panel_count;
     const int64_t held = panels->is_b_held ? cols : rows;
@@ -117,7 +110,7 @@ static panel_place find_place(const tg_panels *panels, int64_t index)
     const int64_t most = panels->held_count < held ? panels->held_count : held;
     const int64_t pass = index / (most * streamed), of_pass = index % (most * streamed);
     const panel_range stay = get_range(held, most, pass);
-    panel_place place = find_in_pass(stay.count, streamed, of_pass);
+    tgi_panel_place place = find_in_pass(stay.count, streamed, of_pass);
     place.held += stay.first;
     if (panels->held_count > 1 && pass % 2)
         place.streamed = streamed - 1 - place.streamed;
@@ -142,7 +135,7 @@ tg_status tg_get_panel(const tg_problem *problem, const tg_panels *panels, int64
                                "made of this problem, and 0 or more, less than their panel_count",
                                (long long)index, (long long)panels->panel_count);
     const int64_t in_entry = panels->row_panel_count * panels->col_panel_count;
-    const panel_place place = find_place(panels, index % in_entry);
+    const tgi_panel_place place = tgi_panels_find_place(panels, index % in_entry);
     const panel_range entries = get_range(q.batch_count, panels->batch_count, index / in_entry);
     const panel_range rows =
         get_range(q.m, panels->row_count, panels->is_b_held ? place.streamed : place.held);

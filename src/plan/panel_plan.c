@@ -22,21 +22,10 @@
 #define HELD_PANEL_COUNT 8
 #define STREAM_PANEL_COUNT 4
 
-/* One batch entry, seen from the operand that is held. Lengths are rows or columns of D, sizes are
- * in bytes and double, because sums of them may exceed 63 bits. */
-typedef struct entry_cut {
-    int64_t held_length, stream_length; /* rows or columns of D */
-    double held_bytes, stream_bytes;    /* bytes of a row of op(A) or a column of op(B) */
-    double d_bytes, c_bytes;            /* bytes of an element; 0 for a C that is not read */
-    double element_flops;               /* 2 k */
-    int64_t held, streamed;             /* lengths of a panel; the outcome */
-    int64_t held_count;                 /* panels that are held at once; the outcome */
-} entry_cut;
-
 /* Returns the length of a panel of an operand of which `held` rows or columns are there at once.
  * With one buffer it is all of them. With two, the panels of the next ones take the places of those
  * that are done, so that there are at least two unless the operand is there whole. */
-static int64_t get_part(const entry_cut *cut, int buffer_count, int64_t held)
+static int64_t get_part(const tgi_panel_cut *cut, int buffer_count, int64_t held)
 {
     const int64_t most = held < cut->held_length ? tgi_divide_up(held, 2) : held;
     const int64_t part = tgi_divide_up(held, HELD_PANEL_COUNT);
@@ -47,8 +36,8 @@ static int64_t get_part(const entry_cut *cut, int buffer_count, int64_t held)
 
 /* Returns the bytes of `held_count` panels of `held` rows or columns, and of the buffers of the
  * operand that streams, of D and of C. */
-static double get_need(const entry_cut *cut, double buffer_count, int64_t held_count, int64_t held,
-                       int64_t streamed)
+static double get_need(const tgi_panel_cut *cut, double buffer_count, int64_t held_count,
+                       int64_t held, int64_t streamed)
 {
     const int is_held = held >= cut->held_length, is_streamed = streamed >= cut->stream_length;
     return (double)held_count * (double)held * cut->held_bytes +
@@ -57,8 +46,14 @@ static double get_need(const entry_cut *cut, double buffer_count, int64_t held_c
                (cut->d_bytes + cut->c_bytes);
 }
 
+double tgi_panels_count_need(const tgi_panel_cut *cut, int buffer_count)
+{
+    return get_need(cut, buffer_count, cut->held_count, cut->held, cut->streamed);
+}
+
 /* Returns as much for `held` rows or columns in panels of get_part. */
-static double get_held_need(const entry_cut *cut, int buffer_count, int64_t held, int64_t streamed)
+static double get_held_need(const tgi_panel_cut *cut, int buffer_count, int64_t held,
+                            int64_t streamed)
 {
     const int64_t part = get_part(cut, buffer_count, held);
     return get_need(cut, buffer_count, tgi_divide_up(held, part), part, streamed);
@@ -66,7 +61,7 @@ static double get_held_need(const entry_cut *cut, int buffer_count, int64_t held
 
 /* Returns the longest part within the limit of the operand whose length is given as 0, beside the
  * other one's: `held` in its panels, one panel of `streamed`. It is 0 if not even 1 is within. */
-static int64_t fit(const entry_cut *cut, const tg_panel_limits *limits, int64_t held,
+static int64_t fit(const tgi_panel_cut *cut, const tg_panel_limits *limits, int64_t held,
                    int64_t streamed)
 {
     int64_t low = 0, high = held ? cut->stream_length : cut->held_length;
@@ -83,8 +78,7 @@ static int64_t fit(const entry_cut *cut, const tg_panel_limits *limits, int64_t 
     return low;
 }
 
-/* Returns a part of at most `most` that cuts `length` into parts of about one length. */
-static int64_t even_out(int64_t length, int64_t most)
+int64_t tgi_panels_even_out(int64_t length, int64_t most)
 {
     if (most >= length)
         return length;
@@ -97,7 +91,7 @@ static int64_t even_out(int64_t length, int64_t most)
 
 /* Cuts the entry: holds as much of one operand as the limit leaves beside a narrow panel of the
  * other, which then takes the rest. Returns 0 if the limit is below one element of D. */
-static int cut_entry(entry_cut *cut, const tg_panel_limits *limits)
+static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
 {
     int64_t streamed = cut->stream_length < NARROW_LENGTH ? cut->stream_length : NARROW_LENGTH;
     int64_t held = fit(cut, limits, 0, streamed);
@@ -107,7 +101,7 @@ static int cut_entry(entry_cut *cut, const tg_panel_limits *limits)
     }
     if (held == 0)
         return 0;
-    cut->held = even_out(cut->held_length, get_part(cut, limits->buffer_count, held));
+    cut->held = tgi_panels_even_out(cut->held_length, get_part(cut, limits->buffer_count, held));
     const int64_t part_count = tgi_divide_up(cut->held_length, cut->held);
     /* At least one panel and at most all are there, as many in each pass. */
     cut->held_count = tgi_divide_up(part_count, tgi_divide_up(part_count, held / cut->held));
@@ -123,14 +117,14 @@ static int cut_entry(entry_cut *cut, const tg_panel_limits *limits)
             most < STREAM_LENGTH_MIN ? STREAM_LENGTH_MIN : (int64_t)fmin(most, 1e15);
         streamed = streamed < cap ? streamed : cap;
     }
-    cut->streamed = even_out(cut->stream_length, streamed);
+    cut->streamed = tgi_panels_even_out(cut->stream_length, streamed);
     return 1;
 }
 
 /* Returns the bytes of A and B that an entry reads. A single streamed panel stays. Where several
  * panels are held, the stream turns after each pass, and its last two panels stay; at the end where
  * it began only one of three does. */
-static double count_reads(const entry_cut *cut)
+static double count_reads(const tgi_panel_cut *cut)
 {
     const int64_t passes = cut->streamed < cut->stream_length
                                ? tgi_divide_up(cut->held_length, cut->held * cut->held_count)
@@ -155,7 +149,69 @@ static double get_bytes(const tg_problem *problem, unsigned used, int id, int64_
                : 0;
 }
 
-static tg_status fail_limit(const entry_cut *cut, const tg_panel_limits *limits)
+static int is_shorter(int64_t stride, int64_t than)
+{
+    return (stride < 0 ? -stride : stride) < (than < 0 ? -than : than);
+}
+
+/* Returns 1 if lines of op(A) or op(B) lie across k. */
+static int is_across_k(const tg_matrix *matrix, int has_k_rows)
+{
+    return has_k_rows ? is_shorter(matrix->col_stride, matrix->row_stride)
+                      : is_shorter(matrix->row_stride, matrix->col_stride);
+}
+
+tgi_panel_cut tgi_panels_describe(const tg_problem *problem, const tgi_problem *q, int is_b_held)
+{
+    unsigned used = tgi_operands_find_used(problem);
+    if (q->k == 0)
+        used &= ~(1u << TGI_OPERAND_a | 1u << TGI_OPERAND_b);
+    const double a_bytes = get_bytes(problem, used, TGI_OPERAND_a, q->k);
+    const double b_bytes = get_bytes(problem, used, TGI_OPERAND_b, q->k);
+    const double a_lines =
+        is_across_k(&problem->a, problem->op_a == TG_OPERATION_TRANSPOSE) ? (double)q->k : 0;
+    const double b_lines =
+        is_across_k(&problem->b, problem->op_b != TG_OPERATION_TRANSPOSE) ? (double)q->k : 0;
+    const int has_row_lines = is_shorter(problem->d.col_stride, problem->d.row_stride);
+    return (tgi_panel_cut){.held_length = is_b_held ? q->n : q->m,
+                           .stream_length = is_b_held ? q->m : q->n,
+                           .held_bytes = is_b_held ? b_bytes : a_bytes,
+                           .stream_bytes = is_b_held ? a_bytes : b_bytes,
+                           .d_bytes = get_bytes(problem, used, TGI_OPERAND_d, 1),
+                           .c_bytes = get_bytes(problem, used, TGI_OPERAND_c, 1),
+                           .element_flops = 2.0 * (double)q->k,
+                           .held_lines = is_b_held ? b_lines : a_lines,
+                           .stream_lines = is_b_held ? a_lines : b_lines,
+                           .is_d_along_held = is_b_held == has_row_lines};
+}
+
+/* Sets the counts that follow from the sizes of a panel, and the bytes of an entry that are read,
+ * to those of all panels. */
+static void count_panels(tg_panels *panels, const tgi_problem *q, const tgi_panel_cut *cut)
+{
+    const double d_elems = (double)q->batch_count * (double)q->m * (double)q->n;
+    panels->read_bytes = (double)q->batch_count * panels->read_bytes + cut->c_bytes * d_elems;
+    panels->written_bytes = cut->d_bytes * d_elems;
+    panels->row_panel_count = tgi_divide_up(q->m, panels->row_count);
+    panels->col_panel_count = tgi_divide_up(q->n, panels->col_count);
+    panels->panel_count = tgi_divide_up(q->batch_count, panels->batch_count) *
+                          panels->row_panel_count * panels->col_panel_count;
+}
+
+void tgi_panels_set(tg_panels *panels, const tgi_problem *q, const tgi_panel_cut *cut,
+                    int is_b_held, int buffer_count)
+{
+    *panels = (tg_panels){.batch_count = 1,
+                          .row_count = is_b_held ? cut->streamed : cut->held,
+                          .col_count = is_b_held ? cut->held : cut->streamed,
+                          .is_b_held = is_b_held,
+                          .held_count = cut->held_count,
+                          .memory_bytes = tgi_panels_count_need(cut, buffer_count),
+                          .read_bytes = count_reads(cut)};
+    count_panels(panels, q, cut);
+}
+
+static tg_status fail_limit(const tgi_panel_cut *cut, const tg_panel_limits *limits)
 {
     return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,
                            "a memory limit of %lld bytes is less than the %.0f that one row of "
@@ -165,34 +221,23 @@ static tg_status fail_limit(const entry_cut *cut, const tg_panel_limits *limits)
 }
 
 /* Cuts one entry by either operand, and keeps the way that reads less. */
-static tg_status choose_cut(const entry_cut *by_b, const tg_panel_limits *limits, tg_panels *panels)
+static tg_status choose_cut(const tg_problem *problem, const tgi_problem *q,
+                            const tg_panel_limits *limits, tg_panels *panels)
 {
-    entry_cut b_held = *by_b, a_held = {.held_length = by_b->stream_length,
-                                        .stream_length = by_b->held_length,
-                                        .held_bytes = by_b->stream_bytes,
-                                        .stream_bytes = by_b->held_bytes,
-                                        .d_bytes = by_b->d_bytes,
-                                        .c_bytes = by_b->c_bytes,
-                                        .element_flops = by_b->element_flops};
+    tgi_panel_cut b_held = tgi_panels_describe(problem, q, 1);
+    tgi_panel_cut a_held = tgi_panels_describe(problem, q, 0);
     if (!cut_entry(&b_held, limits) || !cut_entry(&a_held, limits))
-        return fail_limit(by_b, limits);
+        return fail_limit(&b_held, limits);
     const double b_reads = count_reads(&b_held), a_reads = count_reads(&a_held);
     /* If both read as much, the longer side of D streams, because a flop limit cuts it alone. */
-    panels->is_b_held =
-        b_reads < a_reads || (b_reads == a_reads && by_b->stream_length >= by_b->held_length);
-    const entry_cut *cut = panels->is_b_held ? &b_held : &a_held;
-    panels->row_count = panels->is_b_held ? cut->streamed : cut->held;
-    panels->col_count = panels->is_b_held ? cut->held : cut->streamed;
-    panels->held_count = cut->held_count;
-    panels->read_bytes = panels->is_b_held ? b_reads : a_reads;
-    panels->memory_bytes =
-        get_need(cut, limits->buffer_count, cut->held_count, cut->held, cut->streamed);
-    panels->batch_count = 1;
+    const int is_b_held =
+        b_reads < a_reads || (b_reads == a_reads && b_held.stream_length >= b_held.held_length);
+    tgi_panels_set(panels, q, is_b_held ? &b_held : &a_held, is_b_held, limits->buffer_count);
     return TG_STATUS_OK;
 }
 
 /* Returns the whole batch entries that a panel can have; 0 if the limit is below one. */
-static int64_t count_entries(const tgi_problem *p, const entry_cut *cut,
+static int64_t count_entries(const tgi_problem *p, const tgi_panel_cut *cut,
                              const tg_panel_limits *limits, double *entry_bytes)
 {
     const double flops = (double)p->m * (double)p->n * cut->element_flops;
@@ -221,20 +266,6 @@ tg_status tgi_panels_read_problem(const tg_problem **problem, tg_problem *conver
     return status;
 }
 
-static entry_cut describe_entry(const tg_problem *problem, const tgi_problem *q)
-{
-    unsigned used = tgi_operands_find_used(problem);
-    if (q->k == 0)
-        used &= ~(1u << TGI_OPERAND_a | 1u << TGI_OPERAND_b);
-    return (entry_cut){.held_length = q->n,
-                       .stream_length = q->m,
-                       .held_bytes = get_bytes(problem, used, TGI_OPERAND_b, q->k),
-                       .stream_bytes = get_bytes(problem, used, TGI_OPERAND_a, q->k),
-                       .d_bytes = get_bytes(problem, used, TGI_OPERAND_d, 1),
-                       .c_bytes = get_bytes(problem, used, TGI_OPERAND_c, 1),
-                       .element_flops = 2.0 * (double)q->k};
-}
-
 tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *limits,
                            tg_panels *panels)
 {
@@ -252,29 +283,21 @@ tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *lim
     tg_status status = tgi_panels_read_problem(&problem, &converted, &q);
     if (status || tgi_problem_is_empty(&q))
         return status;
-    const entry_cut cut = describe_entry(problem, &q);
+    const tgi_panel_cut cut = tgi_panels_describe(problem, &q, 1);
     tg_panel_limits given = *limits;
     if (given.memory_bytes == 0)
         given.memory_bytes = INT64_MAX;
     double entry_bytes;
     const int64_t entries = q.batch_count > 1 ? count_entries(&q, &cut, &given, &entry_bytes) : 0;
-    if (entries > 0) {
-        *panels = (tg_panels){.batch_count = entries,
-                              .row_count = q.m,
-                              .col_count = q.n,
-                              .held_count = 1,
-                              .memory_bytes = entry_bytes * (double)entries *
-                                              (entries < q.batch_count ? given.buffer_count : 1)};
-        panels->read_bytes = (double)q.n * cut.held_bytes + (double)q.m * cut.stream_bytes;
-    } else if ((status = choose_cut(&cut, &given, panels))) {
-        return status;
-    }
-    const double d_elems = (double)q.batch_count * (double)q.m * (double)q.n;
-    panels->read_bytes = (double)q.batch_count * panels->read_bytes + cut.c_bytes * d_elems;
-    panels->written_bytes = cut.d_bytes * d_elems;
-    panels->row_panel_count = tgi_divide_up(q.m, panels->row_count);
-    panels->col_panel_count = tgi_divide_up(q.n, panels->col_count);
-    panels->panel_count = tgi_divide_up(q.batch_count, panels->batch_count) *
-                          panels->row_panel_count * panels->col_panel_count;
+    if (entries == 0)
+        return choose_cut(problem, &q, &given, panels);
+    *panels = (tg_panels){.batch_count = entries,
+                          .row_count = q.m,
+                          .col_count = q.n,
+                          .held_count = 1,
+                          .memory_bytes = entry_bytes * (double)entries *
+                                          (entries < q.batch_count ? given.buffer_count : 1)};
+    panels->read_bytes = (double)q.n * cut.held_bytes + (double)q.m * cut.stream_bytes;
+    count_panels(panels, &q, &cut);
     return TG_STATUS_OK;
 }

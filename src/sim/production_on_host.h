@@ -230,6 +230,14 @@ static inline int tgi_sim_on_cluster_count(void)
     return 1;
 }
 
+static inline void tgi_sim_on_wait_for_stream(void)
+{
+}
+
+static inline void tgi_sim_on_start_next(void)
+{
+}
+
 static inline void tgi_sim_on_prefetch(const void *)
 {
 }
@@ -255,8 +263,10 @@ static inline void tgi_sim_on_prefetch(const void *)
 #define tgi_read_shared_8 tgi_sim_on_read_shared_8
 #define tgi_read_shared_unit tgi_sim_on_read_shared_unit
 #define tgi_reread_thread tgi_sim_on_reread_thread
+#define tgi_start_next tgi_sim_on_start_next
 #define tgi_store_matrices_transposed tgi_sim_on_store_matrices_transposed
 #define tgi_thread tgi_sim_on_thread
+#define tgi_wait_for_stream tgi_sim_on_wait_for_stream
 #define tgi_write_shared_2 tgi_sim_on_write_shared_2
 #define tgi_write_shared_4 tgi_sim_on_write_shared_4
 #define tgi_write_shared_8 tgi_sim_on_write_shared_8

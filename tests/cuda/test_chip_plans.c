@@ -185,9 +185,49 @@ static void test_tiles_lie_where_they_fill_rounds(void **state)
     assert_int_equal(count_tiles("4095x4097x4099:nt:bf16:batch_invariant"), 32 * 17);
 }
 
+/* Slices on mma.sync take FP32 where several products by the chip's matrix instructions take less
+ * time than one by its FP32 units. */
+static void test_slices_where_they_pay(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *chip, *problem, *row;
+    } cases[] = {{"a100", "4096x4096x4096", "cuda_mma_bf16x_"},
+                 {"a100", "1030x4096x512:tn", "cuda_mma_bf16x_"},
+                 {"a100", "4096x4096x4096:prec=fp16x3", "cuda_mma_fp16x_"},
+                 {"a100", "4096x4096x4096:prec=ieee_fp32", "cuda_simt_"},
+                 {"a100", "4096x4096x63", "cuda_simt_"},
+                 {"a100", "4096x4096x4096:batch_invariant", "cuda_simt_"},
+                 {"a100", "1x4096x4096:batch_invariant:prec=bf16x6", "cuda_mma_bf16x_"},
+                 {"a10", "4096x4096x4096", "cuda_simt_"},
+                 {"a10", "4096x4096x4096:prec=bf16x3", "cuda_mma_bf16x_"},
+                 {"a10", "1x4096x4096:batch_invariant:prec=bf16x6", "cuda_small_"},
+                 {"l4", "4096x4096x4096", "cuda_simt_"},
+                 {"l4", "4096x4096x4096:prec=fp16x3", "cuda_mma_fp16x_"},
+                 {"rtx4090", "4096x4096x4096:prec=fp16x3", "cuda_simt_"},
+                 {"h200", "4096x4096x4096", "cuda_bf16"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static tg_candidate candidates[CANDIDATES_MAX];
+        tg_chip chip;
+        tg_problem problem;
+        int count = 0;
+        assert_int_equal(tg_find_chip(cases[i].chip, &chip), TG_STATUS_OK);
+        assert_int_equal(tg_parse_problem(cases[i].problem, &problem, sizeof problem),
+                         TG_STATUS_OK);
+        assert_int_equal(
+            tg_list_chip_candidates(&chip, &problem, candidates, CANDIDATES_MAX, &count),
+            TG_STATUS_OK);
+        for (int j = 0; j < count; j++)
+            if (candidates[j].is_chosen &&
+                strncmp(candidates[j].kernel, cases[i].row, strlen(cases[i].row)) != 0)
+                fail_msg("%s on %s gets %s", cases[i].problem, cases[i].chip, candidates[j].kernel);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_slices_where_they_pay),
         cmocka_unit_test(test_tiles_lie_where_they_fill_rounds),
         cmocka_unit_test(test_every_product_has_a_kernel),
         cmocka_unit_test(test_predictions_grow_with_the_problem),

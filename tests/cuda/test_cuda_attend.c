@@ -94,8 +94,8 @@ static void test_boxes(void **state)
                  {"2,8,2,512,512,128:bf16:ve=2:vr=256", "64x128,64x128,"},      /* not V */
                  {"2,8,2,512,512,128:bf16:qe=2:qr=256", "64x128,64x128,"},      /* not Q */
                  {"2,8,2,512,512,128:bf16:kh=0", "64x128,64x128,"},             /* not K */
-                 {"2,8,2,50,512,128:bf16", "64x128,64x128,"}, /* queries of four heads in a tile */
-                 {"64,32,8,1,512,128:bf16", ""}};             /* few queries */
+                 {"64,32,8,1,512,128:bf16", "64x32,64x32,64x16,"}, /* one row of each head */
+                 {"64,32,8,2,512,128:bf16", "64x32,64x32,"}}; /* rows of four heads in a tile */
     tg_context *context;
     (void)state;
     fake_reset();
@@ -150,7 +150,7 @@ static void test_parts(void **state)
     (void)state;
     fake_driver *fake = fake_reset();
     context = fake_open_context("cuda");
-    const tg_attention a = parse("1,32,8,1,4096,128:bf16");
+    const tg_attention a = parse("1,32,8,1,65536,128:bf16");
     assert_int_equal(tg_create_attention_plan(context, &a, &plan), TG_STATUS_OK);
     const int64_t bytes = tg_get_attention_workspace_bytes(plan);
     assert_true(bytes > 0);

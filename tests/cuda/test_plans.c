@@ -199,19 +199,33 @@ static void test_sliced_rows(void **state)
     tg_destroy_context(context);
 }
 
-/* If slices would need more workspace than the context allows, D is computed in panels. */
+/* If slices, or split-K parts of a batch-invariant problem, would need more workspace than the
+ * context allows, D is computed in panels, or in bands of rows. */
 static void test_panels(void **state)
 {
     (void)state;
     static const struct {
         const char *problem, *kernel;
+        const char *counted; /* a kernel that each panel launches once */
         int64_t limit_bytes;
         int call_count; /* 0 if refused */
-    } cases[] = {{"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 0, 1},
-                 {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 68000000, 4},
-                 {"1000x900x4000", "cuda_bf16r_sm90a_fp32_128x128x32", 56000000, 2},
-                 {"1000x900x4000:batch=3", "cuda_bf16x_sm90a_fp32_128x128x32", 120000000, 3},
-                 {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", 50000000, 0}};
+    } cases[] = {
+        {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", "tgi_slice_bf16", 0, 1},
+        {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", "tgi_slice_bf16", 68000000, 4},
+        {"1000x900x4000", "cuda_bf16r_sm90a_fp32_128x128x32", "tgi_slice_bf16", 56000000, 2},
+        {"1000x900x4000:batch=3", "cuda_bf16x_sm90a_fp32_128x128x32", "tgi_slice_bf16", 120000000,
+         3},
+        {"1000x900x4000", "cuda_mma_bf16x_sm80_fp32_64x128x32", "tgi_slice_bf16", 0, 1},
+        {"1000x900x4000", "cuda_mma_bf16x_sm80_fp32_64x128x32", "tgi_slice_bf16", 68000000, 2},
+        {"1000x900x4000:batch=3", "cuda_mma_bf16x_sm80_fp32_64x128x32", "tgi_slice_bf16", 120000000,
+         3},
+        {"1000x900x4000", "cuda_bf16x_sm90a_fp32_128x128x32", "tgi_slice_bf16", 50000000, 0},
+        {"700x900x3000:fp64:batch=2:batch_invariant", "cuda_dmma_sm80_fp64_64x64x32",
+         "tgi_add_parts_fp64", 65000000, 2},
+        {"700x900x3000:fp64:batch=2:batch_invariant", "cuda_dmma_sm80_fp64_64x64x32",
+         "tgi_add_parts_fp64", 29000000, 3},
+        {"700x900x12000:nt:bf16:batch_invariant", "cuda_wgmma_sm90a_bf16_128x128x64",
+         "tgi_wgmma_add_64", 5000000, 3}};
     static float a[3 * 1000 * 4000], b[3 * 900 * 4000], d[3 * 1000 * 900];
     const tg_buffers buffers = {.struct_bytes = sizeof buffers, .a = a, .b = b, .d = d};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -237,7 +251,7 @@ static void test_panels(void **state)
             fake->kernels[0] = '\0';
             assert_int_equal(tg_execute_plan(plan, &buffers), 0);
             int call_count = 0;
-            for (const char *at = fake->kernels; (at = strstr(at, "tgi_slice_bf16,")); at++)
+            for (const char *at = fake->kernels; (at = strstr(at, cases[i].counted)); at++)
                 call_count++;
             assert_int_equal(call_count, cases[i].call_count);
         }

@@ -1,10 +1,11 @@
 /* Times products of ordinary memory on a GPU, whose memory is limited.
- * usage: bench_panels TYPE MEMORY_BYTES ROUNDS MxNxK...
+ * usage: bench_panels TYPE MEMORY_BYTES[,MEMORY_BYTES...] ROUNDS MxNxK...
  * Each shape is multiplied from pageable memory, then from the same memory pinned, and prints a
- * line of JSON for each: the shortest of the rounds in seconds, the bytes copied, the rates of the
- * bus, the time of the same product in the GPU's memory where that holds it, and the share, which
- * is the longer of copies and products over the time. TYPE may carry options that change neither
- * layouts nor operands: bf16:d=fp32. Some parts of D are compared with FP64.
+ * line of JSON for each limit: the shortest of the rounds in seconds, what the model predicts, the
+ * bytes copied, the rates of the bus, the time of the same product in the GPU's memory where that
+ * holds it, and the share of the bound. The bound is the longer of that time and of the copies that
+ * the panels with the least traffic need, both ways at once. TYPE may carry options that change
+ * neither layouts nor operands: bf16:d=fp32. Some parts of D are compared with FP64.
  *
  * SPDX-License-Identifier: MIT
  */
@@ -26,6 +27,7 @@ enum {
     /* Operands repeat after so many elements. The number is a prime, so that rows differ. */
     period = 4000037,
     thread_count_max = 16,
+    limit_max = 8,
     bus_rounds = 8,
     check_rows = 2, /* a part of D that is compared has so many rows */
     check_cols = 32,
@@ -55,8 +57,8 @@ typedef struct bench {
     tg_context *context;
     bus_driver driver;
     const char *type_text;
-    int64_t memory_bytes;
-    int rounds;
+    int64_t memory_bytes[limit_max];
+    int limit_count, rounds;
     bus_rates bus;
 } bench;
 
@@ -215,7 +217,8 @@ static double time_on_device(const bench *of, const tg_problem *problem)
                     "a copy");
         matrices[held]->data = memory;
     }
-    for (int round = 0; round < 2 && held == 3; round++) {
+    /* The first one loads the kernel, which takes milliseconds. */
+    for (int round = 0; round < (seconds > 1 ? 1 : 2) && held == 3; round++) {
         const double start_s = read_clock_s();
         require(!tg_multiply(of->context, &on_device) && !tg_synchronize(of->context, NULL),
                 "the product on the GPU");
@@ -264,16 +267,31 @@ static double check_parts(const tg_problem *problem)
     return share;
 }
 
+/* Returns the time of the copies on the bus that panels within the limit need: those with the least
+ * traffic by tg_choose_panels, or those that were chosen if they read less. */
+static double find_copy_bound(const bench *of, const tg_problem *problem, int64_t memory_bytes,
+                              const tg_panels *chosen)
+{
+    const tg_panel_limits limits = {.memory_bytes = memory_bytes, .buffer_count = 2};
+    tg_panels panels;
+    require(!tg_choose_panels(problem, &limits, &panels), "panels");
+    const double in = fmin(panels.read_bytes, chosen->read_bytes), out = panels.written_bytes;
+    const double both = fmin(in, out), alone = in > out ? of->bus.in : of->bus.out;
+    return both / of->bus.both + (fmax(in, out) - both) / alone;
+}
+
 /* Multiplies and prints a line. */
 static void run(const bench *of, const tg_problem *problem, const char *shape, const char *memory,
-                double device_s)
+                int64_t memory_bytes, double device_s)
 {
-    double *times = calloc((size_t)of->rounds, sizeof *times), seconds = INFINITY, product_s = 0;
+    double seconds = INFINITY, product_s = 0;
     tg_panel_run made = {.elapsed_s = 0};
+    tg_panels panels;
+    tg_panel_times times;
     json_t *all = json_array();
-    require(times != NULL && all != NULL, "memory");
+    require(all != NULL, "memory");
     for (int i = 0; i < of->rounds; i++) {
-        require(!tg_multiply_in_panels(of->context, problem, of->memory_bytes, &made), shape);
+        require(!tg_multiply_in_panels(of->context, problem, memory_bytes, &made), shape);
         json_t *elapsed = json_real(made.elapsed_s);
         json_array_append(all, elapsed);
         json_decref(elapsed);
@@ -281,26 +299,29 @@ static void run(const bench *of, const tg_problem *problem, const char *shape, c
             product_s = made.product_s;
         seconds = fmin(seconds, made.elapsed_s);
     }
-    const tg_panels *panels = &made.panels;
-    const double in_s = panels->read_bytes / of->bus.in,
-                 out_s = panels->written_bytes / of->bus.out;
-    const double copy_s = fmax(in_s, out_s), work_s = device_s > 0 ? device_s : product_s;
+    require(!tg_choose_gpu_panels(of->context, NULL, problem, memory_bytes, &panels, &times),
+            shape);
+    const double copy_s = find_copy_bound(of, problem, memory_bytes, &made.panels);
+    const double bound_s = fmax(copy_s, device_s > 0 ? device_s : product_s);
     json_t *line = json_pack(
-        "{s:s, s:s, s:I, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:[f,f,f], s:[I,I,I,I], s:f}",
-        "shape", shape, "memory", memory, "limit_bytes", (json_int_t)of->memory_bytes, "seconds",
-        seconds, "all_seconds", all, "product_s", product_s, "on_device_s", device_s, "copy_in_s",
-        in_s, "copy_out_s", out_s, "share", fmax(copy_s, work_s) / seconds, "read_bytes",
-        panels->read_bytes, "bus_gb_per_s", 1e-9 * of->bus.in, 1e-9 * of->bus.out,
-        1e-9 * of->bus.both, "panels", (json_int_t)panels->panel_count,
-        (json_int_t)panels->row_count, (json_int_t)panels->col_count,
-        (json_int_t)panels->held_count, "max_bound_share", check_parts(problem));
+        "{s:s, s:s, s:I, s:f, s:o, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:f, s:f, s:f, s:[f,f,f], "
+        "s:[I,I,I,I], s:s, s:f}",
+        "shape", shape, "memory", memory, "limit_bytes", (json_int_t)memory_bytes, "seconds",
+        seconds, "all_seconds", all, "product_s", product_s, "on_device_s", device_s,
+        "least_copy_s", copy_s, "bound_s", bound_s, "bound",
+        bound_s > copy_s ? "products" : "copies", "share", bound_s / seconds, "predicted_product_s",
+        times.product_s, "predicted_s", times.total_s, "read_bytes", made.panels.read_bytes,
+        "written_bytes", made.panels.written_bytes, "bus_bytes_per_s", of->bus.in, of->bus.out,
+        of->bus.both, "panels", (json_int_t)made.panels.panel_count,
+        (json_int_t)made.panels.row_count, (json_int_t)made.panels.col_count,
+        (json_int_t)made.panels.held_count, "held", made.panels.is_b_held ? "b" : "a",
+        "max_bound_share", check_parts(problem));
     require(line != NULL, "a line");
-    char *text = json_dumps(line, JSON_REAL_PRECISION(4));
+    char *text = json_dumps(line, JSON_REAL_PRECISION(5));
     puts(text);
     fflush(stdout);
     free(text);
     json_decref(line);
-    free(times);
 }
 
 static void run_shape(const bench *of, const char *dimensions)
@@ -318,7 +339,8 @@ static void run_shape(const bench *of, const char *dimensions)
     }
     const double filled_s = read_clock_s();
     const double device_s = time_on_device(of, &problem);
-    run(of, &problem, shape, "pageable", device_s);
+    for (int i = 0; i < of->limit_count; i++)
+        run(of, &problem, shape, "pageable", of->memory_bytes[i], device_s);
     const double pin_s = read_clock_s();
     for (int i = 0; i < 3; i++)
         require(!of->driver.pin((void *)(uintptr_t)matrices[i]->data,
@@ -326,7 +348,8 @@ static void run_shape(const bench *of, const char *dimensions)
                 "pinning");
     fprintf(stderr, "%s: filled in %.2f s, pinned in %.2f s\n", shape, filled_s - start_s,
             read_clock_s() - pin_s);
-    run(of, &problem, shape, "pinned", device_s);
+    for (int i = 0; i < of->limit_count; i++)
+        run(of, &problem, shape, "pinned", of->memory_bytes[i], device_s);
     for (int i = 0; i < 3; i++) {
         of->driver.unpin((void *)(uintptr_t)matrices[i]->data);
         munmap((void *)(uintptr_t)matrices[i]->data, (size_t)count_bytes(matrices[i]));
@@ -336,11 +359,13 @@ static void run_shape(const bench *of, const char *dimensions)
 int main(int argc, char **argv)
 {
     if (argc < 5) {
-        fprintf(stderr, "usage: bench_panels TYPE MEMORY_BYTES ROUNDS MxNxK...\n");
+        fprintf(stderr,
+                "usage: bench_panels TYPE MEMORY_BYTES[,MEMORY_BYTES...] ROUNDS MxNxK...\n");
         return 2;
     }
-    bench of = {
-        .type_text = argv[1], .memory_bytes = strtoll(argv[2], NULL, 10), .rounds = atoi(argv[3])};
+    bench of = {.type_text = argv[1], .rounds = atoi(argv[3])};
+    for (char *at = argv[2]; *at && of.limit_count < limit_max; at += *at == ',')
+        of.memory_bytes[of.limit_count++] = strtoll(at, &at, 10);
     const tg_context_options options = {.struct_bytes = sizeof options, .device = "cuda"};
     require(!tg_create_context(&options, &of.context), "the GPU");
     open_driver(&of.driver);

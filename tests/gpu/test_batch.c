@@ -233,35 +233,52 @@ static void test_bits_of_odd_lines(void **state)
     tg_destroy_context(context);
 }
 
-enum { panel_rows = 700, panel_cols = 900, panel_depth = 3000, panel_batch = 2 };
+enum { panel_rows = 700, panel_cols = 904, panel_batch = 2, panel_pad = 4 };
 
-/* Computes D in panels, some of them cut short, with its rows apart, with C, a bias and a batch. */
-static void multiply_limited(int64_t limit_bytes, const device_matrix operands[4], float *d)
+/* A batch-invariant problem whose workspace exceeds the limits from `most` down in steps. */
+typedef struct limited_case {
+    const char *kernel;
+    tg_type type;
+    tg_precision precision;
+    int64_t depth, most_bytes, step_bytes;
+    int limit_count, is_d_by_columns;
+} limited_case;
+
+static tg_problem make_limited(const limited_case *given, const device_matrix operands[4])
 {
-    const tg_context_options context_options = {.struct_bytes = sizeof context_options,
-                                                .device = "cuda",
-                                                .workspace_limit_bytes = limit_bytes};
-    const tg_plan_options options = {.struct_bytes = sizeof options,
-                                     .kernel = "cuda_bf16x_sm90a_fp32_128x128x32"};
-    const int64_t count = panel_batch * panel_rows * (panel_cols + 4);
-    tg_context *context;
-    tg_plan *plan;
-    tg_plan_info info;
-    assert_int_equal(tg_create_context(&context_options, &context), 0);
+    const tg_type type = given->type;
     tg_problem p =
-        tg_make_problem(tg_make_matrix(TG_TYPE_FP32, operands[0].memory, panel_rows, panel_depth),
-                        tg_make_matrix(TG_TYPE_FP32, operands[1].memory, panel_depth, panel_cols),
-                        tg_make_matrix(TG_TYPE_FP32, operands[2].memory, panel_rows, panel_cols));
+        tg_make_problem(tg_make_matrix(type, operands[0].memory, panel_rows, given->depth),
+                        tg_make_matrix(type, operands[1].memory, given->depth, panel_cols),
+                        tg_make_matrix(type, operands[2].memory, panel_rows, panel_cols));
     p.batch_count = panel_batch;
-    p.a.batch_stride = panel_rows * panel_depth;
-    p.d.row_stride = panel_cols + 4;
-    p.d.batch_stride = panel_rows * p.d.row_stride;
+    p.a.batch_stride = panel_rows * given->depth;
+    p.d.row_stride = given->is_d_by_columns ? 1 : panel_cols + panel_pad;
+    p.d.col_stride = given->is_d_by_columns ? panel_rows + panel_pad : 1;
+    p.d.batch_stride = (panel_rows + panel_pad) * (panel_cols + panel_pad);
     p.c = p.d;
     p.beta = 0.5;
     p.bias = TG_BIAS_ROW;
     p.bias_data = operands[3].memory;
     p.is_batch_invariant = 1;
-    p.precision = TG_PRECISION_BF16X6;
+    p.precision = given->precision;
+    return p;
+}
+
+/* Computes D in panels or bands, some of them cut short, with its lines apart, with C, a bias and a
+ * batch. `d` has d_bytes. Returns the bytes of the workspace. */
+static int64_t multiply_limited(const limited_case *given, int64_t limit_bytes,
+                                const device_matrix operands[4], void *d, int64_t d_bytes)
+{
+    const tg_context_options context_options = {.struct_bytes = sizeof context_options,
+                                                .device = "cuda",
+                                                .workspace_limit_bytes = limit_bytes};
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = given->kernel};
+    const tg_problem p = make_limited(given, operands);
+    tg_context *context;
+    tg_plan *plan;
+    tg_plan_info info;
+    assert_int_equal(tg_create_context(&context_options, &context), 0);
     const tg_buffers buffers = {.struct_bytes = sizeof buffers,
                                 .a = p.a.data,
                                 .b = p.b.data,
@@ -269,43 +286,66 @@ static void multiply_limited(int64_t limit_bytes, const device_matrix operands[4
                                 .d = p.d.data,
                                 .bias = p.bias_data};
     if (tg_create_plan(context, &p, &options, &plan) != TG_STATUS_OK)
-        fail_msg("%s", tg_get_error_detail());
+        fail_msg("%s: %s", given->kernel, tg_get_error_detail());
     assert_int_equal(tg_get_plan_info(plan, &info, sizeof info), 0);
-    assert_true(limit_bytes == 0 || info.workspace_bytes <= limit_bytes);
-    assert_int_equal(tg_copy_to_device(context, p.d.data, d, count * (int64_t)sizeof *d), 0);
+    assert_int_equal(tg_copy_to_device(context, p.d.data, d, d_bytes), 0);
     if (tg_execute_plan(plan, &buffers) != TG_STATUS_OK)
-        fail_msg("%s", tg_get_error_detail());
-    assert_int_equal(tg_copy_from_device(context, d, p.d.data, count * (int64_t)sizeof *d), 0);
+        fail_msg("%s: %s", given->kernel, tg_get_error_detail());
+    assert_int_equal(tg_copy_from_device(context, d, p.d.data, d_bytes), 0);
     tg_destroy_plan(plan);
     tg_destroy_context(context);
+    return info.workspace_bytes;
 }
 
-static void test_panels(void **state)
+static void check_limits(tg_context *context, const limited_case *given)
 {
-    tg_context *context = gpu_open_context();
-    const int64_t count = panel_batch * panel_rows * (panel_cols + 4);
+    const int64_t count = panel_batch * (panel_rows + panel_pad) * (panel_cols + panel_pad);
+    const int64_t d_bytes = count * (given->type == TG_TYPE_FP64   ? 8
+                                     : given->type == TG_TYPE_FP32 ? 4
+                                                                   : 2);
     const device_matrix operands[4] = {
-        make_random(context, TG_TYPE_FP32, panel_batch * panel_rows * panel_depth, 4),
-        make_random(context, TG_TYPE_FP32, panel_depth * panel_cols, 5),
-        make_random(context, TG_TYPE_FP32, count, 6),
-        make_random(context, TG_TYPE_FP32, panel_rows, 7)};
-    float *whole = calloc((size_t)count, sizeof *whole),
-          *part = calloc((size_t)count, sizeof *part);
-    (void)state;
-    assert_true(whole && part);
-    for (int64_t i = 0; i < count; i++)
-        whole[i] = part[i] = (float)(i % 7);
-    multiply_limited(0, operands, whole);
-    for (int64_t limit_bytes = 98000000; limit_bytes > 88000000; limit_bytes -= 4000000) {
-        for (int64_t i = 0; i < count; i++)
-            part[i] = (float)(i % 7);
-        multiply_limited(limit_bytes, operands, part);
-        assert_memory_equal(part, whole, (size_t)count * sizeof *part);
+        make_random(context, given->type, panel_batch * panel_rows * given->depth, 4),
+        make_random(context, given->type, given->depth * panel_cols, 5),
+        make_random(context, given->type, count, 6),
+        make_random(context, given->type, panel_rows, 7)};
+    void *before = malloc((size_t)d_bytes), *whole = malloc((size_t)d_bytes),
+         *part = malloc((size_t)d_bytes);
+    assert_true(before && whole && part);
+    assert_int_equal(tg_copy_from_device(context, before, operands[2].memory, d_bytes), 0);
+    memcpy(whole, before, (size_t)d_bytes);
+    const int64_t all_bytes = multiply_limited(given, 0, operands, whole, d_bytes);
+    for (int i = 0; i < given->limit_count; i++) {
+        const int64_t limit_bytes = given->most_bytes - i * given->step_bytes;
+        memcpy(part, before, (size_t)d_bytes);
+        /* Panels of slices leave room for any split. */
+        assert_true(all_bytes > limit_bytes || given->precision == TG_PRECISION_BF16X6);
+        assert_true(multiply_limited(given, limit_bytes, operands, part, d_bytes) <= limit_bytes);
+        if (memcmp(part, whole, (size_t)d_bytes) != 0)
+            fail_msg("%s: other bits with a limit of %lld", given->kernel, (long long)limit_bytes);
     }
+    free(before);
     free(whole);
     free(part);
     for (int i = 0; i < 4; i++)
         tg_release_memory(context, operands[i].memory);
+}
+
+/* A limit of the workspace changes no bits: neither panels of slices, nor bands of rows of split-K
+ * parts. */
+static void test_limits(void **state)
+{
+    static const limited_case cases[] = {{"cuda_bf16x_sm90a_fp32_128x128x32", TG_TYPE_FP32,
+                                          TG_PRECISION_BF16X6, 3000, 98000000, 4000000, 3, 0},
+                                         {"cuda_simt_sm75_fp32_64x64x32", TG_TYPE_FP32,
+                                          TG_PRECISION_IEEE_FP32, 3000, 38000000, 10000000, 3, 0},
+                                         {"cuda_dmma_sm80_fp64_64x64x32", TG_TYPE_FP64,
+                                          TG_PRECISION_DEFAULT, 3000, 65000000, 18000000, 3, 1},
+                                         {"cuda_wgmma_sm90a_bf16_128x128x64", TG_TYPE_BF16,
+                                          TG_PRECISION_DEFAULT, 12000, 20000000, 8000000, 2, 0}};
+    tg_context *context = gpu_open_context();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_limits(context, &cases[i]);
     tg_destroy_context(context);
 }
 
@@ -313,7 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch_bits), cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_bits_of_odd_lines), cmocka_unit_test(test_panels)};
+        cmocka_unit_test(test_bits_of_odd_lines), cmocka_unit_test(test_limits)};
     if (!gpu_is_there((int)(sizeof tests / sizeof tests[0])))
         return GPU_SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,9 +48,9 @@ static const float values[] = {INFINITY,
                                -0x1.555556p-90f,
                                0x1.234568p-110f};
 
-static const char *const kernels[] = {"cuda_bf16x_sm90a_fp32_128x256x32",
-                                      "cuda_bf16x_sm90a_fp32_64x64x32",
-                                      "cuda_bf16r_sm90a_fp32_128x64x32", NULL};
+static const char *const kernels[] = {
+    "cuda_bf16x_sm90a_fp32_128x256x32", "cuda_bf16x_sm90a_fp32_64x64x32",
+    "cuda_bf16r_sm90a_fp32_128x64x32", "cuda_mma_bf16x_sm80_fp32_64x128x32", NULL};
 
 typedef struct special_case {
     tg_context *context;

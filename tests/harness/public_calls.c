@@ -155,7 +155,7 @@ static tg_status run_rows(tg_context *context)
         tg_kernel_info info;
         tg_status status = tg_get_kernel_info(context, i, &info);
         for (int is_narrow = 0; is_narrow < 2 && !status && info.is_available; is_narrow++) {
-            tg_problem problem = make_problem(info.type, is_narrow ? 3 : 60, 50, 40);
+            tg_problem problem = make_problem(info.type, is_narrow ? 3 : 30, 25, 20);
             status = execute(context, &problem, info.name);
             if (status == TG_STATUS_UNSUPPORTED)
                 status = TG_STATUS_OK;
@@ -352,7 +352,7 @@ static tg_status simulate(tg_context *context)
     (void)context;
     for (int i = 0; i < 2; i++) {
         tg_simulation_options how = {.kernel = families[i], .a = a, .b = b, .d = d, .watch = trace};
-        tg_status status = tg_simulate_kernel(&how, 20, 20, 10, &simulation);
+        tg_status status = tg_simulate_kernel(&how, 20, 20, 8, &simulation);
         if (status)
             return status == TG_STATUS_UNSUPPORTED ? TG_STATUS_OK : status;
         tg_destroy_simulation(simulation);

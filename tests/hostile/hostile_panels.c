@@ -6,12 +6,32 @@
 #include "draw.h"
 #include "hostile.h"
 
+/* Chooses panels by time for a chip that may be absurd. */
+static void call_choice(const tg_problem *problem)
+{
+    const int64_t memory_bytes = draw_size();
+    tg_chip chip;
+    tg_panels panels;
+    tg_panel_times times;
+    tg_problem panel;
+    draw_chip(&chip);
+    if (!check_status(tg_choose_gpu_panels(NULL, &chip, problem, memory_bytes, &panels, &times)))
+        return;
+    require(!memory_bytes || panels.memory_bytes <= (double)memory_bytes,
+            "panels of a GPU take more than the limit");
+    require(times.total_s >= times.product_s && times.total_s >= 0, "a time is too short");
+    if (panels.panel_count > 0)
+        require(check_status(tg_get_panel(problem, &panels, draw(panels.panel_count), &panel)),
+                "a panel of a GPU is missing");
+}
+
 void call_panels(void)
 {
     tg_problem problem, panel;
     tg_panels panels;
     tg_panel_limits limits = {draw_size(), draw_chance(2) ? 0 : draw_double(), 1 + draw_enum(2)};
     draw_problem(&problem);
+    call_choice(&problem);
     if (!check_status(tg_choose_panels(draw_chance(200) ? NULL : &problem, &limits, &panels)))
         return;
     require(!limits.memory_bytes || panels.memory_bytes <= (double)limits.memory_bytes,

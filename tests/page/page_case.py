@@ -9,6 +9,8 @@ import unittest
 from browser import Browser, read_json, write_report
 
 SHAPE = (60, 52, 44)
+FAMILIES = ("naive", "coalesced", "tiled", "edges", "transposed", "padded", "register_column",
+            "register_tile", "vector", "buffered", "warp_tile", "warp_mma", "warpgroup_mma")
 VIEWS = ("guide", "walk", "owners", "roofline", "reads", "accesses", "ladder", "plan")
 MARKUP = "<img src=http://127.0.0.1:9/x onerror=\"document.title='broken'\"></script><b>"
 # This script returns the texts that are smaller than 11 pixels on the screen.

@@ -1,6 +1,7 @@
 /* Plans attention on a GPU. */
 #include "cuda/families/attend.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "core/checked.h"
@@ -12,6 +13,7 @@ typedef long long ll; /* for printf */
 
 #define LENGTH_MAX (INT64_C(1) << 30) /* keeps the ends of tiles within 32 bits */
 #define BLOCKS_MAX INT32_MAX
+#define CLUSTER_ROOM (5.0 / 6.0) /* multiprocessors that clusters fill: those of one are near */
 #define THIN_QUERIES 32 /* queries that share keys, to which rows of fewer queries fit better */
 #define PART_KEYS 512   /* least keys of a block's part, in rows whose warps do not split keys */
 
@@ -71,58 +73,144 @@ static const tgi_attention_row *find_row(const tgi_machine *machine, const tg_at
     return row;
 }
 
-/* Splits the keys where the tiles of queries leave multiprocessors idle: among blocks first, then
- * among the warps of a block. */
-static void split_keys(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
-                       tgi_attention_choice *choice)
+/* Divides the keys among the choice's parts, blocks of a cluster and warps. */
+static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64_t blocks,
+                        tgi_attention_choice *choice)
 {
     const tgi_attention_row *row = choice->row;
     const int64_t keys = most_of(a->n, 1), sm_count = machine->gpu.sm_count;
-    const int64_t own_bytes = count_own_bytes(row);
-    const int64_t fitting = most_of(1, (machine->gpu.shared_bytes_per_sm - 1024) / own_bytes);
-    const int64_t resident = least_of(fitting, row->is_split ? row->warps : row->resident_blocks);
-    const int64_t most = keys / (row->is_split ? row->keys : PART_KEYS);
-    const int64_t wanted = most_of(1, least_of(sm_count * resident / most_of(blocks, 1), most));
-    choice->part_count = wanted;
-    choice->split_count = 1;
-    if (row->is_split) {
-        choice->part_count = least_of(wanted, most_of(1, sm_count / most_of(blocks, 1)));
-        choice->split_count = least_of(resident, tgi_divide_up(wanted, choice->part_count));
-    }
-    choice->part_keys =
-        tgi_round_up(tgi_divide_up(keys, choice->part_count * choice->split_count), row->keys);
-    choice->part_count = tgi_divide_up(keys, choice->part_keys * choice->split_count);
+    const int64_t shares = choice->cluster_count * choice->split_count;
+    choice->part_keys = tgi_round_up(tgi_divide_up(keys, choice->part_count * shares), row->keys);
+    choice->part_count = tgi_divide_up(keys, choice->part_keys * shares);
     choice->block_threads = 32 * (row->is_split ? choice->split_count : row->warps);
-    choice->shared_bytes = own_bytes * choice->split_count;
+    choice->shared_bytes = count_own_bytes(row) * choice->split_count;
+    choice->is_resident = blocks * choice->part_count * choice->cluster_count <= sm_count;
+    choice->workspace_bytes = 0;
     if (choice->part_count > 1)
         choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->part_count *
                                   tgi_attend_part_floats(a->v_head_size) * (int64_t)sizeof(float);
 }
 
+/* The best choice so far, and its time. */
+typedef struct attention_search {
+    const tgi_machine *machine;
+    const tg_attention *attention;
+    tgi_attention_choice *best;
+    double least;
+} attention_search;
+
+/* Tries to give the keys to `cluster` blocks of a cluster and `split` warps of each, and as many
+ * such clusters as leave no room, half as many, or one. */
+static void try_parts(attention_search *search, tgi_attention_choice *tried, int64_t blocks,
+                      int64_t room, int64_t most)
+{
+    const int64_t shares = tried->cluster_count * tried->split_count;
+    if (tried->cluster_count > 1)
+        room = (int64_t)((double)room * CLUSTER_ROOM);
+    const int64_t filling =
+        least_of(room / most_of(blocks * tried->cluster_count, 1), most / shares);
+    const int64_t counts[] = {1, filling / 2, filling};
+    for (int i = 0; i < 3; i++) {
+        tried->part_count = counts[i];
+        if (counts[i] < 1 || (i > 0 && counts[i] == counts[i - 1]))
+            continue;
+        divide_keys(search->machine, search->attention, blocks, tried);
+        const double time = tgi_cuda_predict_attention(search->machine, search->attention, tried);
+        if (time < search->least) {
+            search->least = time;
+            *search->best = *tried;
+        }
+    }
+}
+
+/* Tries the row's ways to divide the keys, where `shared_heads` heads share tiles. */
+static void try_row(attention_search *search, const tgi_attention_row *row, int64_t shared_heads)
+{
+    const tgi_machine *machine = search->machine;
+    const tg_attention *a = search->attention;
+    tgi_attention_choice tried = {.row = row, .shared_heads = shared_heads};
+    tried.tile_count = tgi_divide_up(shared_heads * a->m, row->queries);
+    const int64_t blocks = tgi_checked_multiply(
+        tgi_checked_multiply(a->batch_count, a->head_count / shared_heads), tried.tile_count);
+    const int64_t most = most_of(1, tgi_divide_up(a->n, row->is_split ? row->keys : PART_KEYS));
+    const int64_t room = machine->gpu.sm_count;
+    const int64_t fitting = machine->gpu.shared_bytes_per_block / count_own_bytes(row);
+    const int64_t splits = row->is_split ? least_of(fitting, row->warps) : 1;
+    if (blocks > BLOCKS_MAX)
+        return;
+    for (int64_t cluster = 1; cluster <= row->cluster; cluster *= 2) {
+        if (cluster > 1 && (double)(cluster * blocks) > (double)room * CLUSTER_ROOM)
+            break;
+        for (int64_t split = 1; split <= splits && cluster * split <= most; split++) {
+            tried.cluster_count = cluster;
+            tried.split_count = split;
+            try_parts(search, &tried, blocks, room, most);
+        }
+    }
+}
+
+/* Chooses a row that no prediction is fitted to. Keys are divided where the tiles of queries leave
+ * multiprocessors idle: among blocks first, then among the warps of a block. */
+static void fill_machine(const tgi_machine *machine, const tg_attention *a,
+                         tgi_attention_choice *choice)
+{
+    const int64_t group = a->head_count / a->kv_head_count, sm_count = machine->gpu.sm_count;
+    const tgi_attention_row *row = find_row(machine, a, group * a->m <= THIN_QUERIES);
+    if (!row)
+        return;
+    const int64_t shared_heads = a->m < row->queries && group * a->m <= LENGTH_MAX ? group : 1;
+    const int64_t tiles = tgi_divide_up(shared_heads * a->m, row->queries);
+    const int64_t blocks = tgi_checked_multiply(
+        tgi_checked_multiply(a->batch_count, a->head_count / shared_heads), tiles);
+    const int64_t fitting =
+        most_of(1, (machine->gpu.shared_bytes_per_sm - 1024) / count_own_bytes(row));
+    const int64_t resident = least_of(fitting, row->is_split ? row->warps : row->resident_blocks);
+    const int64_t most = most_of(a->n, 1) / (row->is_split ? row->keys : PART_KEYS);
+    const int64_t wanted = most_of(1, least_of(sm_count * resident / most_of(blocks, 1), most));
+    if (blocks > BLOCKS_MAX)
+        return;
+    *choice = (tgi_attention_choice){.row = row,
+                                     .shared_heads = shared_heads,
+                                     .tile_count = tiles,
+                                     .part_count = wanted,
+                                     .cluster_count = 1,
+                                     .split_count = 1};
+    if (row->is_split) {
+        choice->part_count = least_of(wanted, most_of(1, sm_count / most_of(blocks, 1)));
+        choice->split_count = least_of(resident, tgi_divide_up(wanted, choice->part_count));
+    }
+    divide_keys(machine, a, blocks, choice);
+}
+
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,
                                     tgi_attention_choice *choice)
 {
+    attention_search search = {machine, a, choice, INFINITY};
+    const int64_t group = a->head_count / a->kv_head_count;
     const tg_status status = check(machine, a);
     if (status)
         return status;
-    const int64_t group = a->head_count / a->kv_head_count;
-    const int is_thin = group * a->m <= THIN_QUERIES;
-    choice->row = find_row(machine, a, is_thin);
-    choice->isa = choice->row->isa;
-    choice->thread_count = 1;
-    choice->shared_heads = a->m < choice->row->queries && group * a->m <= LENGTH_MAX ? group : 1;
-    choice->query_tile = choice->row->queries;
-    choice->tile_count = tgi_divide_up(choice->shared_heads * a->m, choice->query_tile);
-    snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
-    const int64_t blocks = tgi_checked_multiply(
-        tgi_checked_multiply(a->batch_count, a->head_count / choice->shared_heads),
-        choice->tile_count);
-    if (blocks > BLOCKS_MAX)
+    const tgi_attention_row *wide = find_row(machine, a, 0);
+    const int is_predicted = wide && wide->has_boxes;
+    if (!is_predicted)
+        fill_machine(machine, a, choice);
+    for (int is_thin = 1; is_predicted && is_thin >= 0; is_thin--) {
+        const tgi_attention_row *row = is_thin ? find_row(machine, a, 1) : wide;
+        if (!row)
+            continue;
+        try_row(&search, row, 1);
+        if (group > 1 && a->m < row->queries && group * a->m <= LENGTH_MAX)
+            try_row(&search, row, group);
+    }
+    if (!choice->row)
         return tgi_status_fail(TG_STATUS_UNSUPPORTED,
                                "batch_count = %lld, head_count = %lld, m = %lld: more than 2^31 - "
                                "1 tiles of queries; pass fewer in a call",
                                (ll)a->batch_count, (ll)a->head_count, (ll)a->m);
-    split_keys(machine, a, blocks, choice);
+    choice->isa = choice->row->isa;
+    choice->thread_count = 1;
+    choice->query_tile = choice->row->queries;
+    snprintf(choice->kernel, sizeof choice->kernel, "%s", choice->row->name);
     choice->section_groups = tgi_cuda_count_section_groups(machine, a, choice);
     return TG_STATUS_OK;
 }

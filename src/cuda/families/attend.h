@@ -1,5 +1,5 @@
-/* Attention on a GPU: the planning half (attend.c, attend_order.c) and the launching half
- * (attend_launch.c). */
+/* Attention on a GPU: the planning half (attend.c, attend_cost.c, attend_order.c) and the launching
+ * half (attend_launch.c). */
 #ifndef TGI_CUDA_ATTEND_H
 #define TGI_CUDA_ATTEND_H
 
@@ -9,6 +9,10 @@
 /* Chooses the row, and how queries and keys go to blocks. Errors: UNSUPPORTED. */
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *attention,
                                     tgi_attention_choice *choice);
+
+/* Returns the ns that the choice's row takes with its division of the keys. */
+double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *attention,
+                                  const tgi_attention_choice *choice);
 
 /* Returns how many groups of heads have their tiles in turn: as many as have K and V that fit in
  * half of the L2 cache, or as make the loads of the blocks even. */

@@ -41,15 +41,21 @@ static int describe(const tg_attention *a, const tgi_attention_choice *choice,
                     tgi_attention_tensor_id id, tgi_tensor *tensor)
 {
     const tgi_attention_tensor t = tgi_attention_get(a, id);
-    const int64_t strides[] = {t.heads->row_stride, t.heads->head_stride, t.heads->batch_stride};
     const int is_q = id == TGI_ATTENTION_Q, is_paged = !is_q && a->page_rows > 0;
+    const int has_heads = is_q && a->m == 1; /* one row of each head: heads are the map's rows */
+    const int64_t strides[] = {has_heads ? t.heads->head_stride : t.heads->row_stride,
+                               has_heads ? t.heads->row_stride : t.heads->head_stride,
+                               t.heads->batch_stride};
     const int64_t box_rows = is_q ? choice->row->queries : count_box_rows(a, choice->row->keys);
     *tensor = (tgi_tensor){.elem_bytes = t.element_bytes,
                            .count = {t.counts[3],
-                                     is_q       ? a->m
+                                     has_heads  ? a->head_count
+                                     : is_q     ? a->m
                                      : is_paged ? a->page_rows
                                                 : a->n,
-                                     is_q ? a->head_count : a->kv_head_count,
+                                     has_heads ? 1
+                                     : is_q    ? a->head_count
+                                               : a->kv_head_count,
                                      is_paged ? a->page_count : a->batch_count},
                            .tma_box_elems = (int)(PANEL_BYTES / t.element_bytes),
                            .tma_box_runs = (int)box_rows,
@@ -58,8 +64,8 @@ static int describe(const tg_attention *a, const tgi_attention_choice *choice,
         tensor->count[1] = ROWS_MAX; /* the lists know */
         tensor->count[3] = 1;
     }
-    int is_fit = choice->row->is_grouped && box_rows > 0 && t.heads->element_stride == 1 &&
-                 (!is_q || (choice->shared_heads == 1 && !a->has_query_offsets));
+    int is_fit = choice->row->has_boxes && box_rows > 0 && t.heads->element_stride == 1 &&
+                 (!is_q || ((choice->shared_heads == 1 || has_heads) && !a->has_query_offsets));
     for (int i = 0; i < 3; i++) {
         const int64_t bytes =
             tensor->count[i + 1] == 1 ? TGI_TENSOR_UNIT_BYTES : strides[i] * t.element_bytes;
@@ -79,11 +85,13 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
     const int64_t merged = a->batch_count * a->head_count * a->m;
     const int64_t blocks = groups * choice->tile_count * choice->part_count;
     const int64_t resident = (int64_t)machine->gpu.sm_count * row->resident_blocks;
-    const int64_t grid = row->is_grouped && resident < blocks ? resident : blocks;
+    const int64_t grid =
+        row->is_grouped && resident < blocks ? resident : blocks * choice->cluster_count;
     prepared->attend = (tgi_cuda_kernel){.image = row->image,
                                          .grid = {(unsigned)grid, 1, 1},
                                          .block = {(unsigned)choice->block_threads, 1, 1},
                                          .shared_bytes = (unsigned)choice->shared_bytes,
+                                         .cluster = (unsigned)choice->cluster_count,
                                          .is_early = 1};
     prepared->slots.slot = prepared->slot;
     for (int i = 0; i < MAP_COUNT; i++) {
@@ -162,8 +170,10 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .section_groups = {make_divisor(choice->section_groups), make_divisor(rest)},
         .section_tiles = make_divisor(choice->section_groups * tiles),
         .part_count = (int32_t)choice->part_count,
+        .cluster_count = (int32_t)choice->cluster_count,
         .split_count = (int32_t)choice->split_count,
         .part_keys = (int32_t)choice->part_keys,
+        .lets_next_start = choice->part_count > 1 || choice->is_resident,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_K, UNIT_BYTES),
                       is_aligned(a, TGI_ATTENTION_V, UNIT_BYTES)},

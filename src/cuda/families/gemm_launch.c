@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/operand_view.h"
 #include "cuda/families/gemm.h"
 
 #define GROUP_TILE_ROWS 8
@@ -47,6 +48,17 @@ void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_ar
     check_vectors(args->a, &args->a_vector_elems);
     check_vectors(args->b, &args->b_vector_elems);
     check_vectors(args->d, &args->d_vector_elems);
+}
+
+tgi_call tgi_gemm_find_part_call(const tgi_call *call, int64_t batch, int64_t row, int64_t col)
+{
+    tgi_call part = *call;
+#define TGI_OPERAND(name, ...)                                                                     \
+    part.name =                                                                                    \
+        tgi_problem_find_part(call->problem, TGI_OPERAND_##name, call->name, batch, row, col);
+#include "core/operands.def"
+#undef TGI_OPERAND
+    return part;
 }
 
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add)

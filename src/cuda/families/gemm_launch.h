@@ -16,6 +16,9 @@ void tgi_gemm_prepare_args(const tgi_problem *problem, tgi_gemm_args *args);
  * is 1. */
 void tgi_gemm_complete_args(const tgi_call *call, int is_transposed, tgi_gemm_args *args);
 
+/* Returns the call of the part of D that begins at (row, col) of batch entry `batch`. */
+tgi_call tgi_gemm_find_part_call(const tgi_call *call, int64_t batch, int64_t row, int64_t col);
+
 /* Prepares the kernel that adds the split-K parts in the workspace, if k is split. */
 void tgi_gemm_prepare_add(const tgi_gemm_args *args, tgi_cuda_kernel *add);
 

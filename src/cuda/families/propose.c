@@ -1,7 +1,8 @@
 /* Dispatches planning to the family of the row, whose epilogue must have the problem's operands. */
 #include <stdio.h>
 
-#include "cuda/families/family.h"
+#include "cuda/families/row_bands.h"
+#include "model/tile_model.h"
 
 static const tgi_cuda_planner *const planners[TGI_FAMILY_COUNT] = {
 #define TGI_CUDA_FAMILY(family, code, executor)                                                    \
@@ -48,13 +49,18 @@ static int leaves_to_small(const tgi_machine *machine, const tgi_problem *p)
            tgi_kernels_isa_runs(isa, machine->features);
 }
 
-/* Returns 1 if the problem is batch invariant and of such n and k that multiply-adds take it for
- * every m, and slices do not. */
-static int leaves_to_multiply_adds(const tgi_problem *p)
+/* Returns 1 for a row of slices if the problem is batch invariant and multiply-adds take it for
+ * every m: because of n and k or, on mma.sync, because of the chip and the precision. Rows on
+ * mma.sync do not split k, so that few rows of D would take several times as long. */
+static int leaves_to_multiply_adds(const tgi_machine *machine, const tgi_kernel *kernel,
+                                   const tgi_problem *p)
 {
-    return p->is_batch_invariant && p->type == TG_TYPE_FP32 &&
-           p->precision == TG_PRECISION_DEFAULT &&
-           find_caller_cols(p) < SLICE_ELEMS_MIN / (p->k + SLICE_PASS_ELEMS);
+    const int is_default = p->precision == TG_PRECISION_DEFAULT;
+    if (!p->is_batch_invariant || !tgi_kernels_has_slices(kernel))
+        return 0;
+    if (!tgi_kernels_uses(kernel, TGI_FEATURE_WGMMA))
+        return is_default || !tgi_model_prefers_slices(&machine->gpu, kernel, p->precision);
+    return is_default && find_caller_cols(p) < SLICE_ELEMS_MIN / (p->k + SLICE_PASS_ELEMS);
 }
 
 /* Returns 1 if the row is the one of its type that then takes it. */
@@ -90,11 +96,12 @@ void tgi_cuda_propose(const tgi_machine *machine, const tgi_problem *problem,
         tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
                    "tiles of 16 x 16 of family small take a batch-invariant problem of this n and "
                    "k, whatever m is");
-    else if (tgi_kernels_has_slices(proposal->kernel) && leaves_to_multiply_adds(problem))
+    else if (leaves_to_multiply_adds(machine, proposal->kernel, problem))
         tgi_refuse(&proposal->refusal, TG_REFUSAL_BATCH_INVARIANT,
-                   "multiply-adds take a batch-invariant problem of this n and k, whatever m is");
+                   "multiply-adds take a batch-invariant problem of this n and k, or of this "
+                   "precision on this chip, whatever m is");
     else
-        planner->propose(machine, problem, proposal);
+        tgi_bands_propose(machine, problem, planner, proposal);
     proposal->serial_s = proposal->predicted_s;
 }
 

@@ -50,7 +50,7 @@ int tgi_skinny_is_narrow_rank(const tgi_kernel *kernel)
 typedef struct skinny_split {
     int64_t block_count, unit_elems, part_count;
     int64_t tile_cols;
-    int64_t block_steps; /* steps of the block that has most */
+    int64_t block_steps, block_tiles; /* steps and tiles of the block that has most */
 } skinny_split;
 
 static skinny_split keep_whole(const tgi_kernel *kernel, const tgi_problem *p, int64_t tile_count,
@@ -58,8 +58,8 @@ static skinny_split keep_whole(const tgi_kernel *kernel, const tgi_problem *p, i
 {
     skinny_split split = {.unit_elems = p->k, .part_count = 1, .tile_cols = kernel->tile_cols};
     split.block_count = tile_count < slot_count ? tile_count : slot_count;
-    split.block_steps =
-        tgi_divide_up(tile_count, split.block_count) * tgi_divide_up(p->k, kernel->tile_depth);
+    split.block_tiles = tgi_divide_up(tile_count, split.block_count);
+    split.block_steps = split.block_tiles * tgi_divide_up(p->k, kernel->tile_depth);
     return split;
 }
 
@@ -72,6 +72,7 @@ static skinny_split split_tiles(const tgi_kernel *kernel, const tgi_problem *p, 
     skinny_split split = {.unit_elems = kernel->tile_depth, .tile_cols = kernel->tile_cols};
     split.block_count = most < slot_count ? most : slot_count;
     split.block_steps = tgi_divide_up(step_count, split.block_count);
+    split.block_tiles = tgi_divide_up(split.block_steps, tile_steps);
     split.part_count = tgi_divide_up(tile_steps - 1, step_count / split.block_count) + 1;
     if (split.part_count > tile_steps)
         split.part_count = tile_steps;
@@ -97,6 +98,7 @@ static skinny_split split_evenly(const tgi_kernel *kernel, const tgi_problem *p,
     if (split.part_count == 1 && split.block_count > slot_count)
         split.block_count = slot_count;
     split.block_steps = rounds * part_steps;
+    split.block_tiles = rounds;
     return split;
 }
 
@@ -155,6 +157,7 @@ static double predict(const tgi_machine *machine, const tgi_kernel *kernel, cons
     tgi_tile_work work = {.block_count = (double)split->block_count,
                           .block_k = (double)split->block_steps * kernel->tile_depth,
                           .part_count = (double)split->part_count,
+                          .tile_count = (double)split->block_tiles,
                           .tile_cols = (double)split->tile_cols,
                           .blocks_per_sm = count_blocks_per_sm(machine, kernel)};
     set_access(kernel, p, &work);

@@ -15,7 +15,7 @@
 
 typedef long long ll; /* for printf */
 
-static int64_t find_limit(const tgi_machine *machine)
+int64_t tgi_panels_find_limit(const tgi_machine *machine)
 {
     const int64_t share = machine->gpu.memory_bytes / MEMORY_SHARE;
     if (machine->workspace_limit_bytes)
@@ -37,7 +37,7 @@ static int64_t count_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
 static int fits(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p)
 {
     return p->m <= LINES_MAX && p->n <= LINES_MAX &&
-           count_bytes(machine, kernel, p) <= find_limit(machine);
+           count_bytes(machine, kernel, p) <= tgi_panels_find_limit(machine);
 }
 
 static int64_t divide_evenly(int64_t count, int64_t parts)
@@ -122,6 +122,6 @@ double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *p, tgi_p
     if (count == 0.0)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_WORKSPACE,
                    "slices of %d rows and columns need more than %lld bytes of workspace",
-                   PANEL_UNIT, (ll)find_limit(machine));
+                   PANEL_UNIT, (ll)tgi_panels_find_limit(machine));
     return count;
 }

@@ -11,4 +11,7 @@
 double tgi_panels_choose(const tgi_machine *machine, const tgi_problem *problem,
                          tgi_proposal *proposal, tgi_problem *panel);
 
+/* Returns the most bytes of workspace that a panel may take. */
+int64_t tgi_panels_find_limit(const tgi_machine *machine);
+
 #endif

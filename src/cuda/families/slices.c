@@ -4,7 +4,7 @@
 
 #include "core/checked.h"
 #include "cuda/families/operand.h"
-#include "kernels/wgmma/wgmma_args.h"
+#include "kernels/mma/mma_slices_args.h"
 
 #define BLOCKS_PER_SM 8
 #define SEGMENTS_MAX 64 /* tiles read a range for each segment and block of lines */
@@ -84,12 +84,22 @@ static int64_t count_register_range_bytes(const tgi_slice_job *job, int64_t k_pa
     return tgi_round_up(blocks * k_part_count * (int64_t)sizeof(tgi_range), WORKSPACE_UNIT_BYTES);
 }
 
+/* Returns the most blocks of the kernel that a multiprocessor holds. */
+static int count_resident_most(const tgi_kernel *kernel)
+{
+    return tgi_kernels_uses(kernel, TGI_FEATURE_WGMMA)
+               ? 1
+               : TGI_MMA_SLICES_BLOCKS(kernel->thread_rows * kernel->thread_cols,
+                                       kernel->thread_count);
+}
+
 /* Returns the bytes of the sums of runs of k, which are a tile for each block. */
 static int64_t count_run_bytes(const tgi_machine *machine, const tgi_kernel *kernel,
                                const tgi_problem *p)
 {
     const int64_t tile_bytes = (int64_t)kernel->tile_rows * kernel->tile_cols * 4;
-    return p->k > TGI_RUN_CHUNKS * TGI_CHUNK_ELEMS ? machine->gpu.sm_count * tile_bytes : 0;
+    const int64_t block_count = (int64_t)machine->gpu.sm_count * count_resident_most(kernel);
+    return p->k > TGI_RUN_CHUNKS * TGI_CHUNK_ELEMS ? block_count * tile_bytes : 0;
 }
 
 int64_t tgi_slices_place(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
@@ -117,17 +127,17 @@ int64_t tgi_slices_workspace_bytes(const tgi_machine *machine, const tgi_kernel 
 
 int tgi_slices_take_precision(const tgi_problem *p, tgi_proposal *proposal)
 {
-    const tgi_family family = proposal->kernel->family;
+    const tgi_kernel *kernel = proposal->kernel;
     const tg_precision precision = p->precision;
     const char *names = "fp16x3";
     int takes = precision == TG_PRECISION_FP16X3;
-    if (family == TGI_FAMILY_cuda_bf16x) {
+    if (tgi_slices_is_a_in_registers(kernel)) {
+        names = "default or bf16x6";
+        takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
+    } else if (kernel->math == TGI_MATH_bf16x) {
         names = "default, bf16x3, bf16x6 or bf16x9";
         takes = precision == TG_PRECISION_DEFAULT ||
                 (precision >= TG_PRECISION_BF16X3 && precision <= TG_PRECISION_BF16X9);
-    } else if (family == TGI_FAMILY_cuda_bf16r) {
-        names = "default or bf16x6";
-        takes = precision == TG_PRECISION_DEFAULT || precision == TG_PRECISION_BF16X6;
     }
     if (!takes)
         tgi_refuse(&proposal->refusal, TG_REFUSAL_PRECISION, "computes fp32 only in precision %s",

@@ -44,44 +44,42 @@ static tgi_tensor find_register_tensor(const tgi_problem *p)
                         .is_swizzled = 1};
 }
 
-/* Fills the fields of `args` that describe A, or B if i is 1, and the job that makes its slices. */
-static void prepare_operand(const tgi_machine *machine, int i, int is_a_in_registers,
-                            tgi_wgmma_args *args, tgi_tensor *tensor, tgi_slice_job *job)
+/* Fills the facts of A, or of B if i is 1, and the job that makes its slices. */
+static void prepare_operand(const tgi_machine *machine, const tgi_problem *p, int i,
+                            int k_part_count, tgi_slices_prepared *prepared, tgi_tensor *tensor)
 {
-    const tgi_problem *p = &args->gemm.problem;
-    tgi_tma_operand *mapped = i ? &args->b : &args->a;
-    tgi_slice_ranges *slices = i ? &args->b_slices : &args->a_slices;
+    tgi_slice_job *job = &prepared->args.job[i];
+    tgi_slice_ranges *ranges = &prepared->facts.ranges[i];
     tgi_slices_describe(p, i, machine->gpu.sm_count, job);
-    mapped->has_batch = job->batch_count > 1;
-    if (is_a_in_registers) {
-        slices->block_lines = TGI_REGISTER_ROWS;
-        slices->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_REGISTER_ROWS);
-        slices->segment_count = args->gemm.k_part_count;
+    prepared->facts.has_batch[i] = job->batch_count > 1;
+    if (i == 0 && prepared->is_a_in_registers) {
+        ranges->block_lines = TGI_REGISTER_ROWS;
+        ranges->block_count = (int32_t)tgi_divide_up(job->line_count, TGI_REGISTER_ROWS);
+        ranges->segment_count = k_part_count;
         *tensor = find_register_tensor(p);
         job->batch_count = 0; /* no work */
         return;
     }
-    slices->block_lines = TGI_RANGE_LINES;
-    slices->block_count = job->block_count;
-    slices->segment_count = job->segment_count;
+    ranges->block_lines = TGI_RANGE_LINES;
+    ranges->block_count = job->block_count;
+    ranges->segment_count = job->segment_count;
     job->has_vectors = has_vectors(job);
-    *tensor = find_tensor(job, args->slice_count);
+    *tensor = find_tensor(job, prepared->facts.slice_count);
 }
 
-void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
-                        tgi_wgmma_args *args, tgi_tensor tensor[2], tgi_slices_prepared *prepared)
+void tgi_slices_prepare(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
+                        int k_part_count, int64_t offset, tgi_tensor tensor[2],
+                        tgi_slices_prepared *prepared)
 {
-    const tgi_problem *p = &args->gemm.problem;
+    const tgi_precision_row *precision = tgi_precision_sliced(p->precision);
     tgi_slice_job *job = prepared->args.job;
     prepared->is_a_in_registers = tgi_slices_is_a_in_registers(kernel);
     prepared->is_scaled = p->precision == TG_PRECISION_FP16X3;
-    prepared->args.slice_count = args->slice_count =
-        tgi_precision_sliced(p->precision)->slice_count;
-    args->first_product = TGI_SLICE_PRODUCTS - tgi_precision_sliced(p->precision)->product_count;
+    prepared->args.slice_count = prepared->facts.slice_count = precision->slice_count;
+    prepared->facts.first_product = TGI_SLICE_PRODUCTS - precision->product_count;
     for (int i = 0; i < 2; i++)
-        prepare_operand(machine, i, i == 0 && prepared->is_a_in_registers, args, &tensor[i],
-                        &job[i]);
-    tgi_slices_place(machine, kernel, p, args->gemm.k_part_count, prepared->places);
+        prepare_operand(machine, p, i, k_part_count, prepared, &tensor[i]);
+    tgi_slices_place(machine, kernel, p, k_part_count, prepared->places);
     prepared->run_sums = offset;
     for (int i = 0; i < 2; i++) {
         tgi_slice_places *places = &prepared->places[i];
@@ -135,18 +133,16 @@ tg_status tgi_slices_launch(const tgi_cuda_queue *queue, tgi_slices_prepared *pr
     return status ? status : tgi_cuda_run(queue, &prepared->make_slices, arguments);
 }
 
-static void complete_slices(const tgi_slice_places *places, int is_scaled, char *workspace,
-                            tgi_slice_ranges *slices)
+tgi_slice_facts tgi_slices_find_facts(const tgi_slices_prepared *prepared, char *workspace)
 {
-    slices->ranges = (tgi_range *)(void *)(workspace + places->ranges);
-    if (is_scaled)
-        slices->line_scale = (const float *)(const void *)(workspace + places->line_scale);
-}
-
-void tgi_slices_complete_args(const tgi_slices_prepared *prepared, char *workspace,
-                              tgi_wgmma_args *args)
-{
-    args->run_sums = workspace + prepared->run_sums;
-    complete_slices(&prepared->places[0], prepared->is_scaled, workspace, &args->a_slices);
-    complete_slices(&prepared->places[1], prepared->is_scaled, workspace, &args->b_slices);
+    tgi_slice_facts facts = prepared->facts;
+    facts.run_sums = workspace + prepared->run_sums;
+    for (int i = 0; i < 2; i++) {
+        const tgi_slice_places *places = &prepared->places[i];
+        facts.ranges[i].ranges = (tgi_range *)(void *)(workspace + places->ranges);
+        if (prepared->is_scaled)
+            facts.ranges[i].line_scale =
+                (const float *)(const void *)(workspace + places->line_scale);
+    }
+    return facts;
 }

@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/operand_view.h"
 #include "cuda/families/gemm.h"
 #include "cuda/families/gemm_launch.h"
 #include "cuda/families/repack_launch.h"
+#include "cuda/families/slice_panels_launch.h"
 #include "cuda/families/slices_launch.h"
 #include "cuda/families/wgmma.h"
 #include "cuda/families/wgmma_split.h"
+#include "kernels/wgmma/wgmma_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
 #define TMA_BOX_ROWS 64   /* rows of a TMA box of D */
@@ -41,12 +42,12 @@ typedef struct wgmma_panel {
 
 typedef struct wgmma_prepared {
     int64_t panel_rows, panel_cols; /* 0: one panel of all batch entries */
-    wgmma_panel panel[];            /* [2 * is_edge_along_rows + is_edge_along_cols] */
+    wgmma_panel panel[];            /* by kind (slice_panels_launch.h) */
 } wgmma_prepared;
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
-    const int64_t panel_count = proposal->decision.wgmma.panel_rows ? 4 : 1;
+    const int64_t panel_count = proposal->decision.wgmma.panel_rows ? TGI_PANEL_KINDS : 1;
     (void)p;
     return (int64_t)sizeof(wgmma_prepared) + panel_count * (int64_t)sizeof(wgmma_panel);
 }
@@ -127,12 +128,26 @@ static void prepare_operands(const tgi_machine *machine, const tgi_operand opera
         tgi_repack_prepare(machine->gpu.sm_count, operand[0].elem_bytes, &panel->repack);
 }
 
+static void take_facts(const tgi_slice_facts *facts, tgi_wgmma_args *args)
+{
+    args->a.has_batch = facts->has_batch[0];
+    args->b.has_batch = facts->has_batch[1];
+    args->a_slices = facts->ranges[0];
+    args->b_slices = facts->ranges[1];
+    args->slice_count = facts->slice_count;
+    args->first_product = facts->first_product;
+    args->run_sums = facts->run_sums;
+}
+
 /* Prepares the slices of A and B, in the workspace from `offset` on. */
 static void prepare_slices(const tgi_machine *machine, const tgi_kernel *kernel, int64_t offset,
                            wgmma_panel *panel)
 {
     tgi_tensor tensor[2];
-    tgi_slices_prepare(machine, kernel, offset, &panel->args.wgmma, tensor, &panel->slices);
+    tgi_wgmma_args *args = &panel->args.wgmma;
+    tgi_slices_prepare(machine, kernel, &args->gemm.problem, args->gemm.k_part_count, offset,
+                       tensor, &panel->slices);
+    take_facts(&panel->slices.facts, args);
     for (int i = 0; i < 2; i++) {
         const int is_a_in_registers = i == 0 && panel->slices.is_a_in_registers;
         add_operand_maps(panel, i, &tensor[i], is_a_in_registers ? 1 : TGI_GROUP_LINES);
@@ -292,19 +307,14 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
         prepare_panel(machine, proposal->kernel, p, decision, &prepared->panel[0]);
         return;
     }
-    const int64_t rows[] = {decision->panel_rows, p->m % decision->panel_rows};
-    const int64_t cols[] = {decision->panel_cols, p->n % decision->panel_cols};
-    for (int i = 0; i < 4; i++) {
-        tgi_problem panel = *p;
+    for (int i = 0; i < TGI_PANEL_KINDS; i++) {
+        tgi_problem panel;
         tgi_wgmma_decision split = *decision;
-        panel.batch_count = 1;
-        panel.m = rows[i / 2];
-        panel.n = cols[i % 2];
         if (i > 0) { /* the split was chosen for panels of full size */
-            split.split_elems = panel.k;
+            split.split_elems = p->k;
             split.split_count = split.cluster_parts = 1;
         }
-        if (panel.m && panel.n)
+        if (tgi_slice_panels_describe(p, decision->panel_rows, decision->panel_cols, i, &panel))
             prepare_panel(machine, proposal->kernel, &panel, &split, &prepared->panel[i]);
     }
 }
@@ -339,8 +349,10 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
         return status;
     tgi_gemm_complete_args(call, panel->is_transposed, &wgmma->gemm);
     wgmma->d.is_tma_stored = wgmma->d.is_tma_stored && base[BASE_D];
-    if (panel->is_sliced)
-        tgi_slices_complete_args(&panel->slices, call->workspace, wgmma);
+    if (panel->is_sliced) {
+        const tgi_slice_facts facts = tgi_slices_find_facts(&panel->slices, call->workspace);
+        take_facts(&facts, wgmma);
+    }
     for (int i = 0; panel->is_a_unaligned && i < TGI_UNALIGNED_KINDS; i++)
         args->a_lines.shifts |=
             tgi_tensor_shift((const char *)base[BASE_A] + panel->slot[i].operand_offset) << 4 * i;
@@ -348,8 +360,9 @@ static tg_status fill_args(const tgi_cuda_queue *queue, const tgi_call *call,
     return TG_STATUS_OK;
 }
 
-static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, wgmma_panel *panel)
+static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
+    wgmma_panel *panel = block;
     const int is_transposed = panel->is_transposed;
     const void *base[BASE_COUNT] = {is_transposed ? call->b : call->a,
                                     is_transposed ? call->a : call->b,
@@ -366,34 +379,13 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
     return status || !panel->add.image ? status : tgi_cuda_run(queue, &panel->add, arguments);
 }
 
-/* Launches the panel at (row, col) of batch entry `batch`. */
-static tg_status launch_panel_at(const tgi_cuda_queue *queue, const tgi_call *call,
-                                 wgmma_prepared *prepared, int64_t batch, int64_t row, int64_t col)
-{
-    const tgi_problem *p = call->problem;
-    const int is_edge_along_rows = p->m - row < prepared->panel_rows;
-    const int is_edge_along_cols = p->n - col < prepared->panel_cols;
-    tgi_call part = *call;
-#define TGI_OPERAND(name, ...)                                                                     \
-    part.name = tgi_problem_find_part(p, TGI_OPERAND_##name, call->name, batch, row, col);
-#include "core/operands.def"
-#undef TGI_OPERAND
-    return launch_panel(queue, &part,
-                        &prepared->panel[2 * is_edge_along_rows + is_edge_along_cols]);
-}
-
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     wgmma_prepared *prepared = block;
-    const tgi_problem *p = call->problem;
     if (prepared->panel_rows == 0)
         return launch_panel(queue, call, &prepared->panel[0]);
-    tg_status status = TG_STATUS_OK;
-    for (int64_t batch = 0; batch < p->batch_count; batch++)
-        for (int64_t col = 0; col < p->n; col += prepared->panel_cols)
-            for (int64_t row = 0; !status && row < p->m; row += prepared->panel_rows)
-                status = launch_panel_at(queue, call, prepared, batch, row, col);
-    return status;
+    return tgi_slice_panels_launch(queue, call, prepared->panel_rows, prepared->panel_cols,
+                                   launch_panel, prepared->panel, sizeof prepared->panel[0]);
 }
 
 const tgi_cuda_launcher tgi_cuda_launcher_wgmma = {count_prepared_bytes, prepare, launch};

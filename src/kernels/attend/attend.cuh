@@ -6,7 +6,8 @@
 #define TGI_ATTEND_CUH
 
 #include "kernels/attend/attend_products.cuh"
-#include "kernels/attend/attend_store.cuh"
+#include "kernels/attend/attend_queries.cuh"
+#include "kernels/attend/attend_join.cuh"
 
 /* Finds the place of block `at`, or of its warp `split` of those that share its keys. Groups of
  * heads whose keys fit in the L2 cache are a section. In a section those tiles come first that have
@@ -58,7 +59,7 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
     from = tgi_attend_find_place(p, place, from);
     to = tgi_attend_find_place(p, place, to);
     const int64_t part_begin =
-        static_cast<int64_t>(place.part * p.split_count + split) * p.part_keys;
+        static_cast<int64_t>(place.part * p.cluster_count * p.split_count + split) * p.part_keys;
     const int64_t part_end = part_begin + p.part_keys;
     /* A part begins at a step, and no step reaches into the next part. */
     place.begin = max(max(0, from - p.before) / Keys * Keys, static_cast<int>(part_begin));
@@ -66,6 +67,8 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
                     static_cast<int>(part_end < place.keys ? part_end : place.keys));
     place.all_low = max(0, to - p.before);
     place.all_high = min(place.keys, from + p.after + 1);
+    /* Boxes of TMA bring what lies behind the keys, in a page or up to n. */
+    place.filled = a.has_key_lengths || a.page_rows > 0 ? INT32_MAX : place.keys;
     return place;
 }
 
@@ -83,21 +86,10 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_turn(const tg
     return place;
 }
 
-/* Copies the block's queries by `Threads` threads, as a group of copies of their own. */
-template <class Products, int Threads>
-static __device__ __forceinline__ void
-tgi_attend_copy_queries(const tgi_attend_args &p, const tgi_attend_place &place, uint32_t q)
-{
-    const tg_attention &a = p.attention;
-    tgi_attend_copy<Products::head, Products::rows, Threads>(
-        q, a.q, static_cast<int>(a.head_size), p.has_units[0], [&](int row) {
-            const tgi_attend_row_place at = tgi_attend_find_row(p, place, row);
-            return at.is_there ? tgi_attend_offset(a.q, place.query_entry, at.head,
-                                                   place.first_query + at.query)
-                               : TGI_ATTEND_NO_ROW;
-        });
-    tgi_copy_async_commit();
-}
+/* The tiles of a block of these products. */
+template <class Products, int Tiles, int IsClustered> struct tgi_attend_tiles_of {
+    typedef tgi_attend_tiles<Products, Tiles> type;
+};
 
 /* The kernel of a row of attention_kernels.def. Scores of 16 keys become weights while those of the
  * 16 keys before are multiplied by V. */
@@ -109,18 +101,31 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
     enum { OWN = 2 * HEAD * ROWS + Tiles * TILE }; /* bytes of shared memory, of each split */
     enum { WORDS = 4 * BLOCKS, ROUND = HEAD / 16, EACH = (WORDS + ROUND - 1) / ROUND };
     const int split = Products::is_split ? tgi_make_uniform(tgi_thread() / 32) : 0;
-    tgi_attend_place place = tgi_attend_find_block<ROWS, KEYS>(p, blockIdx.x, split);
+    tgi_wait_for_stream();
+    if (p.lets_next_start)
+        tgi_start_next();
+    int block = static_cast<int>(blockIdx.x), rank = 0; /* the rank in its cluster */
+    if constexpr (Products::is_clustered) {
+        block = Products::find_cluster();
+        rank = Products::find_rank();
+    }
+    tgi_attend_place place =
+        tgi_attend_find_block<ROWS, KEYS>(p, block, rank * p.split_count + split);
     if (place.first >= place.row_count)
         return;
     shared += split * OWN;
     const uint32_t q = tgi_shared_address(shared);
-    tgi_attend_copy_queries<Products, COPIERS>(p, place, q);
+    typename tgi_attend_tiles_of<Products, Tiles, Products::is_clustered>::type tiles(
+        p, place, q + 2 * HEAD * ROWS);
+    if constexpr (Products::is_clustered)
+        tiles.copy_queries(q);
+    else
+        tgi_attend_copy_queries<Products, COPIERS>(p, place, q);
     place.first -= split * 16; /* tgi_attend_row counts 16 rows a warp */
 
     tgi_attend_state<HEAD, BLOCKS> state;
     tgi_attend_clear(state);
     const float scale = p.is_plain ? p.scale : 1.0f;
-    tgi_attend_tiles<Products, Tiles> tiles(p, place, q + 2 * HEAD * ROWS);
     tiles.open();
 #pragma unroll 1
     for (int i = 0; place.begin + i / 2 * KEYS < place.end; i += 2) {
@@ -149,7 +154,7 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
         TGI_FOR_UNROLLED(at, WORDS)
         weigh(0, at);
         tiles.start(i + 1);
-        if (is_edge)
+        if (is_edge && (!Products::is_clustered || tgi_attend_hides<KEYS>(place, key_0)))
             is_wild = Products::has_any(
                 tgi_attend_tame<Products, COPIERS>(tiles.tile, tgi_find_copier<COPIERS>()));
         Products::add(tiles.tile, weights, state, [&](int part) {
@@ -164,8 +169,8 @@ static __device__ __forceinline__ void tgi_attend(const tgi_attend_args &p, char
             tgi_attend_add_wild<Products::type, KEYS>(p, place, key_0, weights, state);
     }
     if constexpr (Products::is_split)
-        tgi_attend_join<Products::type, HEAD, OWN>(p, place, split, scale, state,
-                                                   shared - split * OWN + 2 * HEAD * ROWS);
+        tgi_attend_join<Products, OWN>(p, place, rank, split, scale, state,
+                                       shared - split * OWN + 2 * HEAD * ROWS);
     else
         tgi_attend_store<Products::type, HEAD, BLOCKS>(p, place, scale, state);
 }

@@ -27,13 +27,15 @@ typedef struct tgi_attend_args {
     tgi_divisor section_groups[2];    /* groups of heads whose tiles come in turn; the last ones */
     tgi_divisor section_tiles;        /* tiles of the former, for each part */
     int32_t part_count;               /* blocks that share the keys of a tile of queries */
-    int32_t split_count;  /* warps of each that share its keys; 1: all warps read the same */
-    int32_t part_keys;    /* keys of a block, or of each of these warps */
-    int32_t has_units[3]; /* Q, K, V: 1 if 16 bytes at once can be copied */
-    int32_t has_runs;     /* 1: no page ends within a run of keys */
-    int32_t has_map[3];   /* K, V, Q */
-    int32_t box_rows;     /* a box of the maps has these; they divide a step */
-    int32_t has_d_units;  /* 1 if 16 bytes of D at once can be stored */
+    int32_t cluster_count;            /* or clusters of these many blocks */
+    int32_t split_count;     /* warps of each that share its keys; 1: all warps read the same */
+    int32_t part_keys;       /* keys of a block, or of each of these warps */
+    int32_t lets_next_start; /* 1: the stream's next kernel may start while this one runs */
+    int32_t has_units[3];    /* Q, K, V: 1 if 16 bytes at once can be copied */
+    int32_t has_runs;        /* 1: no page ends within a run of keys */
+    int32_t has_map[3];      /* K, V, Q */
+    int32_t box_rows;        /* a box of the maps has these; they divide a step */
+    int32_t has_d_units;     /* 1 if 16 bytes of D at once can be stored */
     tgi_divisor page_rows;
     float *parts; /* with more than one part: sums of each part, see tgi_attend_part_floats */
 } tgi_attend_args;

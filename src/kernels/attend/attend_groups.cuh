@@ -183,6 +183,8 @@ static __device__ __forceinline__ void tgi_attend_compute(const tgi_attend_args 
         tgi_named_barrier_arrive(1, 256);
     for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {
         const tgi_attend_place place = tgi_attend_find_turn<Sizes::rows, KEYS>(p, turn);
+        if (turn == 0)
+            tgi_wait_for_stream();
         if (place.first >= place.row_count)
             continue;
         tgi_attend_state<HEAD, 1> state;
@@ -222,12 +224,16 @@ static __device__ __forceinline__ void tgi_attend_in_groups(const tgi_attend_arg
     /* Addresses come from a register: the compiler would form the first one each time. */
     const uint32_t q =
         static_cast<uint32_t>(tgi_make_uniform(static_cast<int>(tgi_shared_address(shared))));
-    tgi_attend_ring<sizes>::open(q);
+    tgi_attend_ring<sizes>::open(p, q);
+    /* The place of the first tile is found before, unless lists tell it. */
+    if (p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths)
+        tgi_wait_for_stream();
     /* 65536 registers are 512 a thread of each of these warpgroups. */
     if (tgi_thread() >= 128 * sizes::groups) {
         tgi_lower_registers<sizes::copy_registers>();
         tgi_attend_feeder<sizes> feeder = {p, tgi_attend_ring<sizes>(q), q, 1, 0};
         feeder.copy_all();
+        tgi_start_next();
     } else {
         tgi_raise_registers<sizes::registers>();
         tgi_attend_compute<sizes>(p, q);

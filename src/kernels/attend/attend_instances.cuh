@@ -12,9 +12,6 @@
         name(const __grid_constant__ tgi_attend_args args)                                         \
     {                                                                                              \
         extern __shared__ __align__(1024) char shared[];                                           \
-        tgi_wait_for_stream();                                                                     \
-        if (args.part_count > 1)                                                                   \
-            tgi_start_next(); /* the merge */                                                      \
         tgi_attend_in_##products<TGI_TYPE_OF(type), head, warps, queries, keys, tiles>(args,       \
                                                                                        shared);    \
     }

@@ -17,7 +17,7 @@ template <tg_type Type, int Head, int Warps, int Blocks, int Keys> struct tgi_at
 /* Products by mma.sync, a warp on its own. Its results are there at once. */
 template <tg_type Type, int Head, int Warps, int Blocks, int Keys>
 struct tgi_attend_by_warps : tgi_attend_sizes<Type, Head, Warps, Blocks, Keys> {
-    static constexpr int rows = 16 * Warps * Blocks, is_split = 0;
+    static constexpr int rows = 16 * Warps * Blocks, is_split = 0, is_clustered = 0;
     static constexpr int depth = Blocks == 2 ? 2 : 4; /* a part is used by 2 Blocks products */
     typedef tgi_attend_state<Head, Blocks> state_of_rows;
 
@@ -133,6 +133,20 @@ struct tgi_attend_by_splits : tgi_attend_by_warps<Type, Head, 1, 1, Keys> {
         const int is_any = __any_sync(~0u, is_set);
         __syncwarp(); /* zeros that lanes wrote for Inf and NaN are read by other lanes */
         return is_any;
+    }
+
+    /* Reads 8 bytes, or 16, of the state of a row. */
+    static __device__ __forceinline__ void read(float (&value)[2], uint32_t shared)
+    {
+        tgi_read_shared_8(shared, value);
+    }
+
+    static __device__ __forceinline__ void read(float (&value)[4], uint32_t shared)
+    {
+        const uint4 unit = tgi_read_shared_unit(shared);
+        const uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
+        TGI_FOR_UNROLLED(i, 4)
+        value[i] = __uint_as_float(words[i]);
     }
 };
 

@@ -6,7 +6,7 @@
 #ifndef TGI_ATTEND_RING_CUH
 #define TGI_ATTEND_RING_CUH
 
-#include "kernels/attend/attend_scores.cuh"
+#include "kernels/attend/attend_queries.cuh"
 #include "kernels/ptx/named_barrier.cuh"
 #include "kernels/ptx/tma_heads.cuh"
 
@@ -100,11 +100,14 @@ template <class Sizes> struct tgi_attend_ring {
             tgi_barrier_arrive(find_q_empty());
     }
 
-    /* Initialises the barriers of the block. */
-    static __device__ __forceinline__ void open(uint32_t q)
+    /* Initialises the barriers of the block, and has the maps fetched. */
+    static __device__ __forceinline__ void open(const tgi_attend_args &p, uint32_t q)
     {
         const tgi_attend_ring ring(q);
         if (tgi_thread() == 0) {
+            TGI_FOR_UNROLLED(i, 3)
+            if (p.has_map[i])
+                tgi_prefetch_map(&p.map[i]);
             for (int i = 0; i <= Sizes::tiles; i++) {
                 tgi_barrier_init(ring.find_full(i), 1);
                 tgi_barrier_init(ring.find_empty(i), 4 * Sizes::groups);
@@ -153,6 +156,24 @@ tgi_attend_copy_boxes(const tgi_attend_args &p, const tgi_attend_place &place, i
     __syncwarp();
 }
 
+/* Copies the block's queries by TMA, a warp, and arrives at the barrier. They are of one head; or
+ * one of each head, which then are the rows of the map. */
+template <class Sizes>
+static __device__ __forceinline__ void tgi_attend_copy_query_boxes(const tgi_attend_args &p,
+                                                                   const tgi_attend_place &place,
+                                                                   uint32_t q, uint32_t barrier)
+{
+    const int has_heads = p.attention.m == 1;
+    if (tgi_elect()) {
+        tgi_barrier_expect(barrier, 2 * Sizes::head * Sizes::rows);
+        TGI_FOR_UNROLLED(i, Sizes::head / 64)
+        tgi_tma_load_head(q + i * Sizes::rows * 128, &p.map[2], barrier, i * 64,
+                          place.first + (has_heads ? place.first_head : 0),
+                          has_heads ? 0 : place.first_head, place.query_entry);
+    }
+    __syncwarp();
+}
+
 /*
  * Copies queries and keys of all tiles of the block. Where TMA can have K and V, the first warp
  * does nothing else: with more to do it would not keep up with the products. The others then copy
@@ -183,24 +204,12 @@ template <class Sizes> struct tgi_attend_feeder {
         q_parity ^= 1;
         if (p.has_map[2]) {
             if (tgi_make_uniform(tgi_find_copier<COPIERS>() / 32) == COPIERS / 32 - 1)
-                copy_query_boxes(place);
+                tgi_attend_copy_query_boxes<Sizes>(p, place, q, ring.find_q_full());
             return;
         }
         tgi_attend_copy_queries<Sizes, Threads>(p, place, q);
         tgi_copy_async_wait<0>();
         announce<Threads>(ring.find_q_full());
-    }
-
-    /* Copies queries of one head by TMA, a warp. */
-    __device__ __forceinline__ void copy_query_boxes(const tgi_attend_place &place)
-    {
-        if (tgi_elect()) {
-            tgi_barrier_expect(ring.find_q_full(), Sizes::q_bytes);
-            TGI_FOR_UNROLLED(i, Sizes::head / 64)
-            tgi_tma_load_head(q + i * Sizes::rows * 128, &p.map[2], ring.find_q_full(), i * 64,
-                              place.first, place.first_head, place.query_entry);
-        }
-        __syncwarp();
     }
 
     /* Looks for wild elements in this thread's share of a tile of V. */
@@ -238,6 +247,8 @@ template <class Sizes> struct tgi_attend_feeder {
     {
         for (unsigned turn = 0; turn * gridDim.x < p.block_count; turn++) {
             const tgi_attend_place place = tgi_attend_find_turn<Sizes::rows, KEYS>(p, turn);
+            if (turn == 0)
+                tgi_wait_for_stream();
             if (place.first >= place.row_count || place.begin >= place.end)
                 continue;
             const int last = 2 * ((place.end - place.begin + KEYS - 1) / KEYS) - 1;
@@ -245,7 +256,7 @@ template <class Sizes> struct tgi_attend_feeder {
             for (int i = 0; i <= last; i++) {
                 const int is_v = i > 0 && (i % 2 == 0 || i == last);
                 const int key_0 = place.begin + (is_v ? (i - 1) / 2 : (i + 1) / 2) * KEYS;
-                visit(place, i, is_v, key_0, is_v && tgi_attend_is_edge<KEYS>(place, key_0));
+                visit(place, i, is_v, key_0, is_v && tgi_attend_hides<KEYS>(place, key_0));
                 ring.advance();
             }
         }

@@ -25,6 +25,7 @@ struct tgi_attend_place {
     int key_entry, first_key;
     int begin, end;        /* keys that the block reads */
     int all_low, all_high; /* keys that all of its queries see */
+    int filled;            /* rows of V from this key on are zeros in shared memory */
 };
 
 static __device__ __forceinline__ int64_t tgi_attend_offset(const tg_heads &heads, int entry,
@@ -123,6 +124,13 @@ static __device__ __forceinline__ int tgi_attend_is_edge(const tgi_attend_place 
     return key_0 < place.all_low || key_0 + Keys > place.all_high;
 }
 
+/* Returns 1 if V of the step from key_0 on has rows that not every query of the block sees. */
+template <int Keys>
+static __device__ __forceinline__ int tgi_attend_hides(const tgi_attend_place &place, int key_0)
+{
+    return key_0 < place.all_low || min(key_0 + Keys, place.filled) > place.all_high;
+}
+
 /* Copies `Rows` rows of K or V from `key` on, which lie a row's stride apart, 16 bytes at once. */
 template <class Products, int Rows>
 static __device__ __forceinline__ void
@@ -208,7 +216,7 @@ template <class Products> struct tgi_attend_feed {
     __device__ __forceinline__ void copy_beside(int part)
     {
         const int i = part / EVERY;
-        if (part % EVERY > 0 || i >= PIECES)
+        if (Products::is_split || part % EVERY > 0 || i >= PIECES)
             return;
         const unsigned thread = static_cast<unsigned>(tgi_find_copier<Products::copiers>());
         const uint32_t at = PASS % 8 == 0 ? target + i * PASS * 128

@@ -53,4 +53,19 @@ typedef struct tgi_slice_args {
     int32_t slice_count;  /* 1..3 */
 } tgi_slice_args;
 
+/* The ranges of an FP32 operand's slices, by blocks of lines and segments of k. Ranges of rows of A
+ * that family wgmma slices in registers are found by the kernel: they have a segment for each
+ * split-K part. */
+typedef struct tgi_slice_ranges {
+    tgi_range *ranges;
+    const float *line_scale; /* NULL: there are no scales */
+    int32_t block_lines, block_count, segment_count;
+} tgi_slice_ranges;
+
+#define TGI_REGISTER_ROWS 16 /* block_lines of rows of A in registers: the rows of a warp */
+
+/* Products of slices are numbered, the smallest first. With two slices an operand there are the
+ * last three of them. With three there are all, of which the last six suffice for FP32. */
+#define TGI_SLICE_PRODUCTS 9
+
 #endif

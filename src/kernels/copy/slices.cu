@@ -209,7 +209,7 @@ static __device__ __forceinline__ int64_t count_tasks(const tgi_slice_job &job)
         }                                                                                          \
     }
 
-#if defined(TGI_HAS_sm90a)
+#if defined(TGI_HAS_sm80)
 TGI_SLICE_KERNEL(tgi_slice_bf16, slice_task<0>(job, task, args.slice_count))
 TGI_SLICE_KERNEL(tgi_slice_fp16, slice_task<1>(job, task, args.slice_count))
 TGI_SLICE_KERNEL(tgi_find_line_largest, find_line_largest(job, task))

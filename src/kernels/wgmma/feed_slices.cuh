@@ -55,39 +55,6 @@ tgi_multiply_products(uint32_t stage, int group, int line,
     tgi_wgmma_commit();
 }
 
-/* Takes back the scales of lines of FP16 slices, powers of two, from the sums of 64 rows. */
-template <int Count>
-static __device__ __forceinline__ void
-tgi_scale_sums(const tgi_wgmma_args &args, const tgi_cluster_tile &tile, float (&sum)[Count])
-{
-    if (!args.a_slices.line_scale)
-        return;
-    const int row = tile.row + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
-    int col = tile.col + threadIdx.x % 4 * 2;
-    const tgi_tma_operand &a = args.a, &b = args.b;
-    const float *a_scale = args.a_slices.line_scale +
-                           (a.has_batch ? static_cast<int64_t>(tile.batch) * a.line_count : 0);
-    const float *b_scale = args.b_slices.line_scale +
-                           (b.has_batch ? static_cast<int64_t>(tile.batch) * b.line_count : 0);
-    const float low = a_scale[min(row, a.line_count - 1)];
-    const float high = a_scale[min(row + 8, a.line_count - 1)];
-#pragma unroll
-    for (int i = 0; i < Count; i += 4, col += 8) {
-        if (i % 16 == 0) {
-            /* Opaque, or the scales of all columns would be read at once, which have no room in
-             * registers. */
-            __syncwarp();
-            col = tgi_make_opaque(col);
-        }
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const float scale = b_scale[min(col + j, b.line_count - 1)];
-            sum[i + j] = sum[i + j] * low * scale;
-            sum[i + j + 2] = sum[i + j + 2] * high * scale;
-        }
-    }
-}
-
 /* Room: slices of each operand that a stage has room for, 2 or 3. */
 template <int Room> struct tgi_feed_slices : tgi_feed_tma {
     static constexpr int a_line_bytes = Room * TGI_CHUNK_BYTES,

@@ -1,6 +1,6 @@
 /*
- * Sums on their way through the workspace, as the threads of a warpgroup hold them: 16 bytes of
- * each thread side by side.
+ * Sums on their way through the workspace, as the threads of a warpgroup hold them
+ * (epilogue/thread_sums.cuh).
  *
  * Split-K has partial tiles of 64 rows x TGI_FRAGMENT_COLS columns. Of split tile t and part s,
  * rows number r and columns number c are partial tile
@@ -13,38 +13,11 @@
 #ifndef TGI_PARTIAL_TILES_CUH
 #define TGI_PARTIAL_TILES_CUH
 
+#include "kernels/epilogue/thread_sums.cuh"
 #include "kernels/wgmma/mainloop.cuh"
 
 /* Sums of a partial tile that a thread holds, where tiles have `cols` columns. */
 #define TGI_PARTIAL_SUMS(cols) (TGI_FRAGMENT_COLS(cols) / 2)
-
-/* Returns this thread's share of place `index`, where a thread has `Sums` sums. */
-template <int Sums>
-static __device__ __forceinline__ float4 *tgi_find_sums(void *memory, int64_t index)
-{
-    return static_cast<float4 *>(memory) + index * (Sums / 4 * 128) + threadIdx.x % 128;
-}
-
-template <int Count>
-static __device__ __forceinline__ void tgi_write_sums(float4 *target, const float (&sum)[Count])
-{
-#pragma unroll
-    for (int i = 0; i < Count; i += 4)
-        target[i * 32] = make_float4(sum[i], sum[i + 1], sum[i + 2], sum[i + 3]);
-}
-
-template <int Count>
-static __device__ __forceinline__ void tgi_add_sums(const float4 *source, float (&sum)[Count])
-{
-#pragma unroll
-    for (int i = 0; i < Count; i += 4) {
-        const float4 value = source[i * 32];
-        sum[i] += value.x;
-        sum[i + 1] += value.y;
-        sum[i + 2] += value.z;
-        sum[i + 3] += value.w;
-    }
-}
 
 /* Writes a warpgroup's sums: rows number `row` of part `part` of split tile `split`. */
 template <int Cols, int Count>

@@ -14,21 +14,6 @@
 #include "kernels/copy/slice_args.h"
 #include "kernels/wgmma/wgmma_shape.h"
 
-/* The ranges of an FP32 operand's slices (kernels/copy/slice_args.h), by blocks of lines and
- * segments of k. Ranges of rows of A in registers are found by the kernel: they have a segment for
- * each split-K part. */
-typedef struct tgi_slice_ranges {
-    tgi_range *ranges;
-    const float *line_scale; /* NULL: there are no scales */
-    int32_t block_lines, block_count, segment_count;
-} tgi_slice_ranges;
-
-#define TGI_REGISTER_ROWS 16 /* block_lines of rows of A in registers: the rows of a warp */
-
-/* Products of slices are numbered, the smallest first. With two slices an operand there are the
- * last three of them. With three there are all, of which the last six suffice for FP32. */
-#define TGI_SLICE_PRODUCTS 9
-
 typedef struct tgi_wgmma_args {
     tgi_tma_operand a, b;
     tgi_tensor_map d_map;

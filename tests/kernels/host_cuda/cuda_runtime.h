@@ -80,6 +80,11 @@ template <typename T> static inline T max(T a, T b)
     return a > b ? a : b;
 }
 
+static inline float4 make_float4(float x, float y, float z, float w)
+{
+    return {x, y, z, w};
+}
+
 static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 {
     return {x, y, z, w};
@@ -125,6 +130,23 @@ template <typename T> static inline T __shfl_sync(unsigned, T value, int lane)
     memcpy(&value, host_exchange(words) + lane % 32 * 8, sizeof value);
     host_wait_for_warp();
     return value;
+}
+
+static inline uint32_t __reduce_max_sync(unsigned mask, uint32_t value)
+{
+    for (int lane = 0; lane < 32; lane++)
+        value = max(value, __shfl_sync(mask, value, lane));
+    return value;
+}
+
+static inline uint32_t __reduce_min_sync(unsigned mask, uint32_t value)
+{
+    return ~__reduce_max_sync(mask, ~value);
+}
+
+static inline int __any_sync(unsigned mask, int is_on)
+{
+    return __reduce_max_sync(mask, is_on != 0) != 0;
 }
 
 /* These replace ptx/shared_memory.cuh. */

@@ -1,0 +1,27 @@
+/*
+ * Launches a product of slices in panels of D (slice_panels.h), one after another in the same
+ * workspace. Panels at the end of D's rows or columns may be smaller. A plan prepares one of each
+ * kind: 2 * is_edge_along_rows + is_edge_along_cols.
+ */
+#ifndef TGI_CUDA_SLICE_PANELS_LAUNCH_H
+#define TGI_CUDA_SLICE_PANELS_LAUNCH_H
+
+#include "cuda/families/family.h"
+
+#define TGI_PANEL_KINDS 4
+
+/* Describes the panels of a kind. Returns 0 if there is none. */
+int tgi_slice_panels_describe(const tgi_problem *problem, int64_t panel_rows, int64_t panel_cols,
+                              int kind, tgi_problem *panel);
+
+/* Puts the kernels of a panel into the queue. The call has its operands. */
+typedef tg_status tgi_panel_launch(const tgi_cuda_queue *queue, const tgi_call *call,
+                                   void *prepared);
+
+/* Launches all panels of all batch entries. panels[kind], of panel_bytes each, is what the plan
+ * prepared. */
+tg_status tgi_slice_panels_launch(const tgi_cuda_queue *queue, const tgi_call *call,
+                                  int64_t panel_rows, int64_t panel_cols,
+                                  tgi_panel_launch *launch_panel, void *panels, size_t panel_bytes);
+
+#endif

@@ -1,0 +1,147 @@
+/*
+ * Attention of few queries by clusters (sm_90a): the warps of all blocks of a cluster have the same
+ * 16 queries, and share the keys. Their states are joined in shared memory, by a block first.
+ */
+#ifndef TGI_ATTEND_CLUSTERS_CUH
+#define TGI_ATTEND_CLUSTERS_CUH
+
+#include "kernels/attend/attend.cuh"
+#include "kernels/attend/attend_ring.cuh"
+#include "kernels/ptx/cluster.cuh"
+#include "kernels/ptx/cluster_memory.cuh"
+
+template <tg_type Type, int Head, int Keys>
+struct tgi_attend_by_clusters : tgi_attend_by_splits<Type, Head, Keys> {
+    static constexpr int is_clustered = 1, tile_bytes = 2 * Head * Keys;
+
+    static __device__ __forceinline__ int find_cluster(void)
+    {
+        return tgi_cluster_index();
+    }
+
+    static __device__ __forceinline__ int find_rank(void)
+    {
+        return tgi_cluster_rank();
+    }
+
+    /* The zeros that lanes wrote for Inf and NaN come before TMA's next copy to their place. */
+    static __device__ __forceinline__ int has_any(int is_set)
+    {
+        if (is_set)
+            tgi_fence_async_proxy();
+        return tgi_attend_by_splits<Type, Head, Keys>::has_any(is_set);
+    }
+
+    /* Returns the address of the same place in block `rank`. */
+    static __device__ __forceinline__ uint32_t find(uint32_t shared, int rank)
+    {
+        return tgi_find_remote(shared, rank);
+    }
+
+    /* Waits for all threads of the cluster and what they have written. */
+    static __device__ __forceinline__ void meet(void)
+    {
+        __syncwarp();
+        tgi_cluster_meet();
+    }
+
+    static __device__ __forceinline__ void read(float (&value)[2], uint32_t remote)
+    {
+        tgi_read_remote_8(value, remote);
+    }
+
+    static __device__ __forceinline__ void read(float (&value)[4], uint32_t remote)
+    {
+        tgi_read_remote_16(value, remote);
+    }
+};
+
+/* Tiles that TMA copies where it can: one lane of the warp issues it. */
+template <class Products, int Tiles>
+struct tgi_attend_box_tiles : tgi_attend_tiles<Products, Tiles> {
+    typedef tgi_attend_tiles<Products, Tiles> base;
+    const int has_boxes;
+    const uint32_t barriers; /* one for each place, and one for the queries */
+
+    /* The barriers of the warps come behind the tiles of the last of them. */
+    __device__ __forceinline__ tgi_attend_box_tiles(const tgi_attend_args &args,
+                                                    const tgi_attend_place &at, uint32_t first)
+        : base(args, at, first),
+          has_boxes(args.has_map[0] && args.has_map[1] && !args.attention.has_key_offsets),
+          barriers(find_barriers(args, first))
+    {
+        if (tgi_thread() % 32 == 0) {
+            TGI_FOR_UNROLLED(i, Tiles + 1)
+            tgi_barrier_init(barriers + 8 * i, 1);
+            tgi_fence_barrier_init();
+        }
+        __syncwarp();
+    }
+
+    static __device__ __forceinline__ uint32_t find_barriers(const tgi_attend_args &args,
+                                                             uint32_t first)
+    {
+        enum { TILES = Products::tile_bytes * Tiles };
+        enum { OWN = TILES + 2 * Products::head * Products::rows };
+        const int warp = tgi_thread() / 32;
+        return first + TILES + (args.split_count - 1 - warp) * OWN + warp * 64;
+    }
+
+    /* A warp without keys waits for no copy, so that it makes none. */
+    __device__ __forceinline__ void copy_queries(uint32_t q)
+    {
+        if (this->place.begin >= this->place.end)
+            return;
+        if (this->p.has_map[2])
+            tgi_attend_copy_query_boxes<Products>(this->p, this->place, q, barriers + 8 * Tiles);
+        else
+            tgi_attend_copy_queries<Products, Products::copiers>(this->p, this->place, q);
+    }
+
+    __device__ __forceinline__ void copy(int i)
+    {
+        const int key_0 = this->place.begin + i / 2 * Products::keys;
+        if (!has_boxes)
+            base::copy(i);
+        else if (key_0 < this->place.end)
+            tgi_attend_copy_boxes<Products>(this->p, this->place, i % 2, key_0, this->filled,
+                                            barriers + i % Tiles * 8);
+    }
+
+    __device__ __forceinline__ void open(void)
+    {
+#pragma unroll 1
+        for (int i = 0; i < Tiles - 1; i++) {
+            copy(i);
+            tgi_copy_async_commit();
+            this->advance(this->filled);
+        }
+    }
+
+    __device__ __forceinline__ void start(int i)
+    {
+        if (i == 0 && this->p.has_map[2])
+            tgi_barrier_wait(barriers + 8 * Tiles, 0);
+        if (!has_boxes || i == 0)
+            Products::template wait_copies<Tiles - 2>();
+        if (has_boxes)
+            tgi_barrier_wait(barriers + i % Tiles * 8, i / Tiles % 2);
+        __syncwarp();
+        copy(i + Tiles - 1);
+        this->advance(this->filled);
+    }
+};
+
+template <class Products, int Tiles> struct tgi_attend_tiles_of<Products, Tiles, 1> {
+    typedef tgi_attend_box_tiles<Products, Tiles> type;
+};
+
+template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
+static __device__ __forceinline__ void tgi_attend_in_clusters(const tgi_attend_args &p,
+                                                              char *shared)
+{
+    static_assert(Queries == 16, "a warp has all of them");
+    tgi_attend<tgi_attend_by_clusters<Type, Head, Keys>, Tiles>(p, shared);
+}
+
+#endif

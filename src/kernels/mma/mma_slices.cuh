@@ -1,0 +1,320 @@
+/*
+ * Family mma on FP32 operands that a pass before has written as slices of 16 bits
+ * (copy/slice_args.h). A stage holds a chunk of k of all slices of a tile's lines. Slices lie in
+ * the workspace as they lie in shared memory, so that a stage is copied in the order of addresses.
+ * The products of a chunk are formed apart, those that are least before the largest, and added in
+ * FP32 to the sums of their run of chunks. Sums that 16 bits might have spoiled are repaired
+ * (epilogue/slice_sums.cuh). docs/numerics.md has the bounds.
+ */
+#ifndef TGI_MMA_SLICES_CUH
+#define TGI_MMA_SLICES_CUH
+
+#include "kernels/epilogue/slice_sums.cuh"
+#include "kernels/epilogue/thread_sums.cuh"
+#include "kernels/mma/mma_operand.cuh"
+#include "kernels/mma/mma_shape.h"
+#include "kernels/mma/mma_slices_args.h"
+#include "kernels/mma/mma_store.cuh"
+#include "kernels/ptx/warp_mma.cuh"
+#include "kernels/schedule/grid_tiles.cuh"
+
+/* The slices of A and of B that a product multiplies. */
+struct tgi_mma_pair {
+    int a, b;
+};
+
+/* The products of a precision, in an order in which most of them share a slice with the one before.
+ * The largest, of both first slices, is the last: all others lose nothing beside it. */
+template <int Count> static __device__ constexpr tgi_mma_pair tgi_mma_find_pair(int product)
+{
+    constexpr tgi_mma_pair three[] = {{1, 0}, {0, 1}, {0, 0}};
+    constexpr tgi_mma_pair six[] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
+    constexpr tgi_mma_pair nine[] = {{2, 2}, {2, 1}, {2, 0}, {1, 0}, {1, 1},
+                                     {1, 2}, {0, 2}, {0, 1}, {0, 0}};
+    return Count == 3 ? three[product] : Count == 6 ? six[product] : nine[product];
+}
+
+/* FP32 sums on their way to D (mma_store.cuh). */
+struct tgi_mma_fp32_sums {
+    typedef float elem;
+};
+
+/* Type: BF16 or FP16. Room: slices of each operand that a stage has room for, 2 or 3. */
+template <tg_type Type, int Room, int Rows, int Cols, int Warp_rows, int Warp_cols, int Stages,
+          int Threads>
+struct tgi_mma_slices {
+    typedef tgi_mma_operand<uint16_t, Rows, TGI_CHUNK_ELEMS, 1, 1, Threads> operand_a;
+    typedef tgi_mma_operand<uint16_t, Cols, TGI_CHUNK_ELEMS, 1, 0, Threads> operand_b;
+    static constexpr int row_parts = Warp_rows / 16, col_parts = Warp_cols / 16;
+    static constexpr int steps = TGI_CHUNK_ELEMS / operand_a::step_elems;
+    static constexpr int a_bytes = Room * operand_a::bytes;
+    static constexpr int stage_bytes = a_bytes + Room * operand_b::bytes;
+    typedef float sums_of_warp[row_parts][8 * col_parts];
+    static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
+    static_assert(Warp_cols == 64 && 64 % Warp_rows == 0, "a warp's sums are repaired together");
+    static_assert(stage_bytes >= TGI_MMA_STORE_BYTES(Threads), "D leaves through a stage");
+    static_assert(stage_bytes % 1024 == 0, "the boxes of line_store.cuh");
+
+    /* The copies that a thread makes of an operand's slices, the next chunk's first. Operand is
+     * operand_a or operand_b. */
+    template <class Operand> struct copies {
+        static constexpr int units =
+            Operand::bytes / 16; /* 16 bytes each, in a slice of the tile */
+        static constexpr int tile_groups = Operand::bytes / TGI_GROUP_BYTES;
+        const char *data;
+        int64_t slice_bytes; /* from one slice to the next */
+        int units_left;      /* units of a slice from the thread's first on */
+
+        __device__ __forceinline__ copies(const char *slices, int line_count, int64_t first_slice,
+                                          int64_t first_line)
+        {
+            const int groups = (line_count + TGI_GROUP_LINES - 1) / TGI_GROUP_LINES;
+            const int first_group = static_cast<int>(first_line) / TGI_GROUP_LINES;
+            const int left = groups - first_group;
+            slice_bytes = static_cast<int64_t>(groups) * TGI_GROUP_BYTES;
+            data = slices + first_slice * slice_bytes +
+                   static_cast<int64_t>(first_group) * TGI_GROUP_BYTES + tgi_thread() * 16;
+            units_left =
+                (left < tile_groups ? left : tile_groups) * (TGI_GROUP_BYTES / 16) - tgi_thread();
+        }
+
+        /* Units behind the last group are left as they are: they count only in sums outside D. */
+        __device__ __forceinline__ void issue(uint32_t target, int slice_count)
+        {
+#pragma unroll
+            for (int slice = 0; slice < Room; slice++) {
+                if (slice >= slice_count)
+                    break;
+#pragma unroll
+                for (int i = 0; i < units; i += Threads)
+                    tgi_copy_async_if<16>(target + slice * Operand::bytes + (tgi_thread() + i) * 16,
+                                          data + i * 16, i < units_left);
+                data += slice_bytes;
+            }
+        }
+    };
+
+    /* The copies of a tile, its next chunk's first. */
+    struct stream {
+        int slice_count, left; /* left: chunks that are not copied yet */
+        copies<operand_a> a;
+        copies<operand_b> b;
+
+        __device__ __forceinline__ stream(const tgi_mma_slices_args &args,
+                                          const tgi_block_tile &tile, int is_on)
+            : slice_count(args.slice_count), left(is_on ? count_chunks(args) : 0),
+              a(args.a.slices, args.a.line_count, find_first(args, args.a, tile), tile.row),
+              b(args.b.slices, args.b.line_count, find_first(args, args.b, tile), tile.col)
+        {
+        }
+
+        /* Returns the number of the tile's first slice. */
+        static __device__ __forceinline__ int64_t find_first(const tgi_mma_slices_args &args,
+                                                             const tgi_mma_sliced &operand,
+                                                             const tgi_block_tile &tile)
+        {
+            return operand.has_batch ? tile.batch * count_chunks(args) * args.slice_count : 0;
+        }
+
+        __device__ __forceinline__ void copy_next(uint32_t stage)
+        {
+            if (left > 0) {
+                a.issue(stage, slice_count);
+                b.issue(stage + a_bytes, slice_count);
+            }
+            left--;
+            tgi_copy_async_commit();
+        }
+    };
+
+    static __device__ __forceinline__ int count_chunks(const tgi_mma_slices_args &args)
+    {
+        return static_cast<int>((args.gemm.problem.k + TGI_CHUNK_ELEMS - 1) / TGI_CHUNK_ELEMS);
+    }
+
+    /* A warp's fragments of a chunk of one slice. */
+    template <class Operand, int Parts> struct fragments {
+        uint32_t part[steps][Parts][4];
+
+        __device__ __forceinline__ void read(uint32_t place, int slice)
+        {
+#pragma unroll
+            for (int step = 0; step < steps; step++)
+#pragma unroll
+                for (int i = 0; i < Parts; i++)
+                    Operand::read(part[step][i], place + slice * Operand::bytes, i, step);
+        }
+    };
+
+    /* Forms the Count products of a chunk. The fragments of the next product are read while one is
+     * formed. */
+    template <int Count>
+    static __device__ __forceinline__ void multiply_chunk(uint32_t a_place, uint32_t b_place,
+                                                          sums_of_warp &sums)
+    {
+        fragments<operand_a, row_parts> a[2];
+        fragments<operand_b, col_parts> b[2];
+        int a_turn = 0, b_turn = 0;
+        a[0].read(a_place, tgi_mma_find_pair<Count>(0).a);
+        b[0].read(b_place, tgi_mma_find_pair<Count>(0).b);
+#pragma unroll
+        for (int i = 0; i < Count; i++) {
+            const tgi_mma_pair own = tgi_mma_find_pair<Count>(i);
+            const tgi_mma_pair next = tgi_mma_find_pair<Count>(i + 1 < Count ? i + 1 : i);
+            if (next.a != own.a)
+                a[1 - a_turn].read(a_place, next.a);
+            if (next.b != own.b)
+                b[1 - b_turn].read(b_place, next.b);
+#pragma unroll
+            for (int step = 0; step < steps; step++)
+#pragma unroll
+                for (int j = 0; j < 2 * col_parts; j++)
+#pragma unroll
+                    for (int turn = 0; turn < row_parts; turn++) {
+                        const int row = j % 2 ? row_parts - 1 - turn : turn;
+                        float(&sum)[4] = *reinterpret_cast<float(*)[4]>(&sums[row][4 * j]);
+                        const uint32_t(&words)[4] = b[b_turn].part[step][j / 2];
+                        tgi_multiply_16x8x16<Type>(sum, a[a_turn].part[step][row], words[j % 2 * 2],
+                                                   words[j % 2 * 2 + 1]);
+                    }
+            a_turn = next.a != own.a ? 1 - a_turn : a_turn;
+            b_turn = next.b != own.b ? 1 - b_turn : b_turn;
+        }
+    }
+
+    /* Adds the products of a chunk, which are formed apart, to the sums. */
+    static __device__ __forceinline__ void add_chunk(int first_product, uint32_t a_place,
+                                                     uint32_t b_place, sums_of_warp &sums)
+    {
+        sums_of_warp part = {};
+        if (Room == 3 && first_product == 3)
+            multiply_chunk<6>(a_place, b_place, part);
+        else if (Room == 3 && first_product == 0)
+            multiply_chunk<9>(a_place, b_place, part);
+        else
+            multiply_chunk<3>(a_place, b_place, part);
+#pragma unroll
+        for (int i = 0; i < row_parts; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_parts; j++)
+                sums[i][j] += part[i][j];
+    }
+
+    /* Ends a run of chunks: adds the sums of the runs before it, which wait in the block's place of
+     * the workspace, and leaves them there if another run follows. */
+    static __device__ __forceinline__ void end_run(const tgi_mma_slices_args &args, int is_first,
+                                                   int is_last, sums_of_warp &sums)
+    {
+        constexpr int count = row_parts * 8 * col_parts;
+        float(&all)[count] = reinterpret_cast<float(&)[count]>(sums);
+        float4 *place = tgi_find_sums<count>(
+            args.run_sums, static_cast<int>(blockIdx.x) * (Threads / 128) + tgi_thread() / 128);
+        if (!is_first)
+            tgi_add_sums(place, all);
+        if (is_last)
+            return;
+        tgi_write_sums(place, all);
+#pragma unroll
+        for (int i = 0; i < count; i++)
+            all[i] = 0.0f;
+    }
+
+    /* Sums a tile whose first chunks are being copied. */
+    static __device__ __forceinline__ void add_tile(const tgi_mma_slices_args &args, stream &left,
+                                                    int row, int col, sums_of_warp &sums,
+                                                    uint32_t shared)
+    {
+        const int chunk_count = count_chunks(args);
+        const uint32_t a_place = operand_a::find_fragment(row);
+        const uint32_t b_place = a_bytes + operand_b::find_fragment(col);
+        const uint32_t last_stage = shared + (Stages - 1) * stage_bytes;
+        uint32_t stage = shared, write = last_stage;
+#pragma unroll
+        for (int i = 0; i < row_parts; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_parts; j++)
+                sums[i][j] = 0.0f;
+#pragma unroll 1
+        for (int chunk = 0; chunk < chunk_count; chunk++) {
+            tgi_copy_async_wait<Stages - 2>();
+            /* Without this barrier a warp would read what others have yet to copy, and copy to
+             * where others still read the chunk before, or sums of the tile before. */
+            __syncthreads();
+            left.copy_next(write);
+            write = write == last_stage ? shared : write + stage_bytes;
+            add_chunk(args.first_product, stage + a_place, stage + b_place, sums);
+            stage = stage == last_stage ? shared : stage + stage_bytes;
+            const int is_last = chunk + 1 == chunk_count;
+            if (chunk_count > TGI_RUN_CHUNKS && ((chunk + 1) % TGI_RUN_CHUNKS == 0 || is_last))
+                end_run(args, chunk < TGI_RUN_CHUNKS, is_last, sums);
+        }
+        /* Without this barrier copies of the next tile would overwrite what slower warps still
+         * read. */
+        __syncthreads();
+    }
+
+    /* Stores the warp's sums. Those of a tile in doubt are repaired in shared memory, 16 rows at a
+     * time. */
+    static __device__ __forceinline__ void store(const tgi_mma_slices_args &args,
+                                                 const tgi_block_tile &tile, int row, int col,
+                                                 sums_of_warp &sums, uint32_t shared)
+    {
+        const int first_row = static_cast<int>(tile.row) + row;
+        const int first_col = static_cast<int>(tile.col) + col;
+        if (first_row >= args.a.line_count || first_col >= args.b.line_count)
+            return;
+#pragma unroll
+        for (int i = 0; i < row_parts; i++)
+            tgi_scale_sums(args, tgi_mma_find_place(tile, row + 16 * i, col), sums[i]);
+        const int batch = static_cast<int>(tile.batch);
+        const tgi_range a_range =
+            tgi_find_range(args.a_slices, args.a.has_batch ? batch : 0, first_row);
+        const tgi_range b_range =
+            tgi_find_range(args.b_slices, args.b.has_batch ? batch : 0, first_col);
+        if (tgi_find_doubt(args, a_range, b_range) == 0.0f) {
+            tgi_mma_store<tgi_mma_fp32_sums, 0>(args.gemm, tile, row, col, sums, shared);
+            return;
+        }
+        const uint32_t box = shared + tgi_thread() / 128 * (2 * TGI_BOX_BYTES);
+#pragma unroll 1
+        for (int i = 0; i < row_parts; i++) {
+            const tgi_cluster_tile place = tgi_mma_find_place(tile, row + 16 * i, col);
+#pragma unroll
+            for (int j = 0; j < row_parts; j++) /* registers have no index that is computed */
+                if (i == j)
+                    tgi_mma_put_fp32<0>(box, sums[j]);
+            tgi_repair_part(args, a_range, place.row, place.col, batch, box);
+            tgi_mma_finish<8 * col_parts>(args.gemm, place, 0, box);
+        }
+    }
+
+    /* Forms the block's tiles one after another. The first chunks of a tile are copied while the
+     * sums of the tile before leave through the last stage. */
+    static __device__ __forceinline__ void multiply(const tgi_mma_slices_args &args,
+                                                    uint32_t shared)
+    {
+        const tgi_block_schedule<Rows, Cols> schedule(args.gemm);
+        const int warp = tgi_thread() / 32;
+        const int row = warp / (Cols / Warp_cols) * Warp_rows;
+        const int col = warp % (Cols / Warp_cols) * Warp_cols;
+        sums_of_warp sums;
+        unsigned unit = schedule.begin(), before = unit;
+#pragma unroll 1
+        for (;; before = unit, unit = schedule.next(unit)) {
+            const int has_unit = unit < schedule.end();
+            stream left(args, schedule.tile(has_unit ? unit : before), has_unit);
+#pragma unroll 1
+            for (int i = 0; i < Stages - 1; i++)
+                left.copy_next(shared + i * stage_bytes);
+            if (unit != schedule.begin())
+                store(args, schedule.tile(before), row, col, sums,
+                      shared + (Stages - 1) * stage_bytes);
+            if (!has_unit)
+                break;
+            add_tile(args, left, row, col, sums, shared);
+        }
+        tgi_copy_async_wait<0>();
+    }
+};
+
+#endif

@@ -1,0 +1,183 @@
+/*
+ * Three streams form panels: copies in, products, copies out. Each takes the panels in one order,
+ * and what a panel waits for is known when its turn comes: its operands, the products that had
+ * their places before, and D of the panel before the last one. So one walk gives all times.
+ */
+#include "plan/panel_time.h"
+
+#include <math.h>
+
+#include "core/checked.h"
+
+/* The shares of a bus's specification that copies of pinned memory reach, measured on an H200. */
+#define ALONE_SHARE 0.88
+#define BOTH_SHARE 0.80
+/* Bytes a second that a thread fills pinned blocks with and empties them, and its seconds for each
+ * line that begins, measured with 16. */
+#define FILL_BYTES_PER_S 5.75e9
+#define EMPTY_BYTES_PER_S 7.5e9
+#define LINE_S 0.6e-6
+/* Seconds that the calling thread takes for the plan of a panel and its copies. */
+#define PANEL_S 40e-6
+/* Seconds between two products, from the end of D's copy until its place is free, which is when the
+ * last pinned block has been emptied, and of what a call opens and closes. */
+#define LAUNCH_S 15e-6
+#define RETURN_S 150e-6
+#define CALL_S 1e-3
+/* D and C have two places. What streams has as many. */
+enum { buffer_count = 2 };
+/* More panels than this are not walked: what they wait for at the ends is little. */
+#define WALK_MAX 4096
+
+/* Places of an operand's panels, which are filled in turn. */
+typedef struct place_ring {
+    int64_t panel[TGI_PANEL_HELD_MAX]; /* number of the panel that is there, -1: none */
+    double ready_s[TGI_PANEL_HELD_MAX], released_s[TGI_PANEL_HELD_MAX];
+    int count, next;
+} place_ring;
+
+typedef struct panel_walk {
+    const tgi_panel_cut *cut;
+    double in_bytes_per_s, out_bytes_per_s;
+    double in_s, product_s, out_s; /* when each stream has done what it was given */
+    double formed_s[buffer_count], returned_s[buffer_count]; /* the last panels, in turn */
+    place_ring held, streamed;
+} panel_walk;
+
+tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count)
+{
+    const double rate = compute_capability < 80   ? 15.75e9
+                        : compute_capability < 90 ? 31.5e9
+                                                  : 63.0e9;
+    return (tgi_panel_rates){.bus = compute_capability < 80   ? "PCIe 3.0 x16"
+                                    : compute_capability < 90 ? "PCIe 4.0 x16"
+                                                              : "PCIe 5.0 x16",
+                             .alone_bytes_per_s = ALONE_SHARE * rate,
+                             .both_bytes_per_s = BOTH_SHARE * rate,
+                             .fill_bytes_per_s = FILL_BYTES_PER_S * thread_count,
+                             .empty_bytes_per_s = EMPTY_BYTES_PER_S * thread_count,
+                             .line_s = LINE_S / thread_count};
+}
+
+static int64_t get_held_length(const tg_panels *panels)
+{
+    return panels->is_b_held ? panels->col_count : panels->row_count;
+}
+
+static int64_t get_stream_length(const tg_panels *panels)
+{
+    return panels->is_b_held ? panels->row_count : panels->col_count;
+}
+
+/* Returns the lines of all panels that are copied. A held panel is copied once, and the other
+ * operand is all else that is read. C has the lines of D. */
+static double count_lines(const tgi_panel_cut *cut, const tg_panels *panels)
+{
+    const double elems = panels->written_bytes / cut->d_bytes;
+    const double entries = elems / ((double)cut->held_length * (double)cut->stream_length);
+    const double held = (double)get_held_length(panels);
+    const double streamed = (double)get_stream_length(panels);
+    const double read_lines = (panels->read_bytes - elems * cut->c_bytes) / entries -
+                              (double)cut->held_length * cut->held_bytes;
+    const double stream_panels =
+        cut->stream_bytes > 0 ? read_lines / (streamed * cut->stream_bytes) : 0;
+    return entries * (ceil((double)cut->held_length / held) * cut->held_lines +
+                      stream_panels * cut->stream_lines) +
+           elems / (cut->is_d_along_held ? held : streamed) * (cut->c_bytes > 0 ? 2 : 1);
+}
+
+double tgi_panels_copy_seconds(const tgi_panel_cut *cut, const tg_panels *panels,
+                               const tgi_panel_rates *rates)
+{
+    const double in = panels->read_bytes, out = panels->written_bytes, both = fmin(in, out);
+    const double bus_s =
+        both / rates->both_bytes_per_s + (fmax(in, out) - both) / rates->alone_bytes_per_s;
+    const double thread_s = in / rates->fill_bytes_per_s + out / rates->empty_bytes_per_s +
+                            count_lines(cut, panels) * rates->line_s +
+                            (double)panels->panel_count * PANEL_S;
+    return fmax(bus_s, thread_s);
+}
+
+static void open_ring(place_ring *ring, int64_t panel_count, int64_t most)
+{
+    *ring = (place_ring){.count = (int)(panel_count < most ? panel_count : most)};
+    if (ring->count > TGI_PANEL_HELD_MAX)
+        ring->count = TGI_PANEL_HELD_MAX;
+    for (int i = 0; i < ring->count; i++)
+        ring->panel[i] = -1;
+}
+
+/* Returns the place of a panel, which is copied in unless it is there. */
+static int bring(panel_walk *walk, place_ring *ring, int64_t panel, double bytes)
+{
+    for (int i = 0; i < ring->count; i++) {
+        if (ring->panel[i] == panel)
+            return i;
+    }
+    const int place = ring->next;
+    ring->next = (ring->next + 1) % ring->count;
+    walk->in_s = fmax(walk->in_s, ring->released_s[place]) + bytes / walk->in_bytes_per_s;
+    ring->panel[place] = panel;
+    ring->ready_s[place] = walk->in_s;
+    return place;
+}
+
+/* Returns the length of part `index` of `length`. */
+static double measure_part(int64_t length, int64_t part, int64_t index)
+{
+    const int64_t rest = length - index * part;
+    return (double)(rest < part ? rest : part);
+}
+
+/* Forms panel `number` of the product, which is panel `of_entry` of its entries. */
+static void form(panel_walk *walk, const tg_panels *panels, int64_t number, int64_t of_entry,
+                 double entries, double product_s)
+{
+    const tgi_panel_cut *cut = walk->cut;
+    const int64_t held = get_held_length(panels), streamed = get_stream_length(panels);
+    const tgi_panel_place place = tgi_panels_find_place(panels, of_entry);
+    const double held_lines = measure_part(cut->held_length, held, place.held);
+    const double stream_lines = measure_part(cut->stream_length, streamed, place.streamed);
+    const double elems = entries * held_lines * stream_lines;
+    const int64_t first = number - of_entry; /* tells the panels of entries apart */
+    const int turn = (int)(number % buffer_count);
+    const int at = bring(walk, &walk->streamed, first + place.streamed,
+                         entries * stream_lines * cut->stream_bytes);
+    const int held_at =
+        bring(walk, &walk->held, first + place.held, entries * held_lines * cut->held_bytes);
+    double start_s = fmax(walk->product_s + LAUNCH_S, walk->returned_s[turn]);
+    start_s = fmax(start_s, fmax(walk->streamed.ready_s[at], walk->held.ready_s[held_at]));
+    if (cut->c_bytes > 0) {
+        walk->in_s =
+            fmax(walk->in_s, walk->formed_s[turn]) + elems * cut->c_bytes / walk->in_bytes_per_s;
+        start_s = fmax(start_s, walk->in_s);
+    }
+    walk->product_s = start_s + product_s * elems /
+                                    ((double)panels->batch_count * (double)panels->row_count *
+                                     (double)panels->col_count);
+    walk->streamed.released_s[at] = walk->held.released_s[held_at] = walk->product_s;
+    walk->formed_s[turn] = walk->product_s;
+    walk->out_s = fmax(walk->out_s, walk->product_s) + elems * cut->d_bytes / walk->out_bytes_per_s;
+    walk->returned_s[turn] = walk->out_s + RETURN_S;
+}
+
+double tgi_panels_predict(const tgi_panel_cut *cut, const tg_panels *panels, int64_t entry_count,
+                          const tgi_panel_rates *rates, double product_s)
+{
+    const double in = panels->read_bytes, out = panels->written_bytes;
+    const double copy_s = tgi_panels_copy_seconds(cut, panels, rates);
+    const int64_t of_entry = panels->row_panel_count * panels->col_panel_count;
+    if (panels->panel_count > WALK_MAX)
+        return CALL_S + fmax(copy_s, (double)panels->panel_count * (product_s + LAUNCH_S));
+    /* The way that has more to do is always busy while copies decide the time. */
+    panel_walk walk = {.cut = cut,
+                       .in_bytes_per_s = in < out ? rates->both_bytes_per_s : in / copy_s,
+                       .out_bytes_per_s = in < out ? out / copy_s : rates->both_bytes_per_s};
+    open_ring(&walk.held, panels->panel_count, panels->held_count);
+    open_ring(&walk.streamed, panels->panel_count, buffer_count);
+    for (int64_t i = 0; i < panels->panel_count; i++) {
+        const double entries = measure_part(entry_count, panels->batch_count, i / of_entry);
+        form(&walk, panels, i, i % of_entry, entries, product_s);
+    }
+    return CALL_S + walk.out_s;
+}

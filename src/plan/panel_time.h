@@ -1,0 +1,31 @@
+/* The time that a GPU takes for a product of ordinary memory in panels. */
+#ifndef TGI_PANEL_TIME_H
+#define TGI_PANEL_TIME_H
+
+#include "plan/panel_plan.h"
+
+/* More panels than this are not held at once where time is predicted. */
+#define TGI_PANEL_HELD_MAX 32
+
+/* Rates of copies. */
+typedef struct tgi_panel_rates {
+    const char *bus;
+    double alone_bytes_per_s, both_bytes_per_s; /* each way of the bus: alone, with the other */
+    /* Threads fill and empty pinned blocks, one after the other. */
+    double fill_bytes_per_s, empty_bytes_per_s, line_s;
+} tgi_panel_rates;
+
+/* Returns the rates of a GPU's bus and of a processor with so many threads. */
+tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count);
+
+/* Returns the time of all copies of the panels of a cut: on the bus, both ways at once as far as
+ * they can, or of the threads. */
+double tgi_panels_copy_seconds(const tgi_panel_cut *cut, const tg_panels *panels,
+                               const tgi_panel_rates *rates);
+
+/* Returns the time of all panels of `entry_count` batch entries, of which a whole panel takes
+ * product_s on the GPU. `cut` tells the sizes of an entry. */
+double tgi_panels_predict(const tgi_panel_cut *cut, const tg_panels *panels, int64_t entry_count,
+                          const tgi_panel_rates *rates, double product_s);
+
+#endif
