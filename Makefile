@@ -27,13 +27,13 @@ demo: ## a product of files, the ladder and its page; installs what it misses
 	@tools/setup/packages demo
 	@tools/run_demo $(JOBS)
 
-check: ## all tests, style and layers: at most ten minutes on two cores
+check: ## all tests, style and layers: ten minutes on two cores after the build
 	@tools/setup/packages check
 	@tools/setup/disassembler
 	@tools/setup/python
 	@tools/check/configurations --jobs $(JOBS) release
 
-check-deep: ## the other random cases, sanitizers, fuzzing: half an hour
+check-deep: ## the other random cases, sanitizers, fuzzing: 22 minutes
 	@tools/setup/packages check
 	@tools/check/configurations --jobs $(JOBS) deep asan tsan fuzz
 

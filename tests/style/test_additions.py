@@ -62,7 +62,7 @@ class Additions(unittest.TestCase):
             cls.touched[name] = tree.touched
         cls.build = os.path.join(cls.folder, "build")
         run(CMAKE, "-S", cls.folder, "-B", cls.build, f"-DCMAKE_C_COMPILER={CC}",
-            "-DCMAKE_BUILD_TYPE=Debug", "-DTG_CUDA_ARCHITECTURES=", "-DTG_BUILD_TESTS=OFF",
+            "-DCMAKE_BUILD_TYPE=None", "-DTG_CUDA_ARCHITECTURES=", "-DTG_BUILD_TESTS=OFF",
             "-DTG_PAGE=OFF", "-DTG_SIM=OFF")
         run(CMAKE, "--build", cls.build, "--target", "tilegemm_command")
         cls.tilegemm = os.path.join(cls.build, "tilegemm")
