@@ -52,6 +52,18 @@ tg_status tgi_host_multiply(tg_context *context, const tg_problem *problem, int6
                                            stream, run);
 }
 
+tg_context *tgi_host_resolve(tg_context *context, tg_status *status)
+{
+    context = tgi_context_resolve(context, status);
+    if (!context || context->backend->multiply_host)
+        return context;
+    *status = tgi_status_fail(TG_STATUS_UNSUPPORTED,
+                              "the context's device is %s, which has no memory of its own; pass a "
+                              "context of a GPU",
+                              context->device);
+    return NULL;
+}
+
 tg_status tg_multiply_in_panels(tg_context *context, const tg_problem *problem,
                                 int64_t memory_bytes, tg_panel_run *run)
 {
@@ -67,14 +79,9 @@ tg_status tg_multiply_in_panels(tg_context *context, const tg_problem *problem,
     problem = tgi_struct_read(&tgi_struct_problem, problem, &converted);
     if (!problem)
         return TG_STATUS_INVALID_ARGUMENT;
-    context = tgi_context_resolve(context, &status);
+    context = tgi_host_resolve(context, &status);
     if (!context)
         return status;
-    if (!context->backend->multiply_host)
-        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                               "the context's device is %s, which has no memory of its own; pass a "
-                               "context of a GPU",
-                               context->device);
     status = tgi_host_find_operands(context, problem, &is_host);
     if (!status && !is_host)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT,

@@ -10,6 +10,10 @@
 tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *problem,
                                  int *is_host);
 
+/* Returns tgi_context_resolve's context. Returns NULL and sets *status if there is none, or if its
+ * device has no memory of its own (UNSUPPORTED). */
+tg_context *tgi_host_resolve(tg_context *context, tg_status *status);
+
 /* Multiplies operands in the processor's memory by the backend's multiply_host. Errors: those of
  * tg_multiply. */
 tg_status tgi_host_multiply(tg_context *context, const tg_problem *problem, int64_t memory_bytes,

@@ -16,7 +16,7 @@
 #include "core/structs.h"
 #include "model/chips.h"
 #include "plan/candidates.h"
-#include "plan/context.h"
+#include "plan/host_multiply.h"
 #include "plan/operand_lines.h"
 #include "plan/panel_time.h"
 #include "plan/proposal.h"
@@ -271,14 +271,9 @@ tg_status tg_choose_gpu_panels(tg_context *context, const tg_chip *chip, const t
         return tgi_panels_choose_by_time(&tgi_backend_chip, &machine, problem, memory_bytes,
                                          THREAD_COUNT, panels, times);
     }
-    context = tgi_context_resolve(context, &status);
+    context = tgi_host_resolve(context, &status);
     if (!context)
         return status;
-    if (!context->backend->multiply_host)
-        return tgi_status_fail(TG_STATUS_UNSUPPORTED,
-                               "the context's device is %s, which has no memory of its own; pass a "
-                               "context of a GPU",
-                               context->device);
     return tgi_panels_choose_by_time(context->backend, &context->machine, problem, memory_bytes,
                                      tgi_operand_lines_choose_threads(), panels, times);
 }
