@@ -32,6 +32,33 @@ struct tgi_attend_by_lone_warps : tgi_attend_by_warps<Type, Head, Warps, Blocks,
 SIMULATED_MUTANT(simulated_rash, rash_warps)
 SIMULATED_MUTANT(simulated_lone, lone_warps)
 
+/* A word that lane `first`, 0, reads in one turn of a warp, and lane 1 reads and writes in the next
+ * one: the compiler would join the branches of lanes that it knows. */
+template <int IsRash> static void take_turns(int first)
+{
+    volatile int *const word = reinterpret_cast<int *>(shared);
+    int read = 0;
+    if (tgi_thread() == first) {
+        *word = 1;
+        read = *word;
+    }
+    __syncwarp();
+    if (tgi_thread() == 1)
+        *word = *word + read + 1;
+    else if (IsRash)
+        read = *word;
+}
+
+extern "C" void simulated_turns(const tgi_attend_args *args)
+{
+    take_turns<0>(args->is_bottom);
+}
+
+extern "C" void simulated_rash_turns(const tgi_attend_args *args)
+{
+    take_turns<1>(args->is_bottom);
+}
+
 #define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
                           resident)                                                                \
     SIMULATED_ATTEND_##isa(type, queries, head, products, warps, keys, tiles)

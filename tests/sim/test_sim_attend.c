@@ -35,7 +35,8 @@
 #define ROW_sm80(symbol, name) extern tgi_sim_body symbol;
 #include "core/attention_kernels.def"
 #undef ROW_sm80
-extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_rash, simulated_lone;
+extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_rash, simulated_lone,
+    simulated_turns, simulated_rash_turns;
 
 static const struct {
     const char *name;
@@ -357,12 +358,31 @@ static void test_mutants(void **state)
     }
 }
 
+/* A read by another lane of the warp before a syncwarp is no race with a write behind it. */
+static void test_turns(void **state)
+{
+    tg_attention a;
+    attention_case c;
+    simulated_case s;
+    char text[256] = "";
+    uint64_t random = 26;
+    (void)state;
+    tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 1, 1, 16, 16, 64);
+    case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
+    open_simulated(&s, &c);
+    if (launch(&s, simulated_turns, 1, 32, 16, text) > 0)
+        fail_msg("%s", text);
+    assert_true(launch(&s, simulated_rash_turns, 1, 32, 16, text) > 0);
+    close_simulated(&s);
+    case_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),       cmocka_unit_test(test_parts),
         cmocka_unit_test(test_many_heads), cmocka_unit_test(test_loads),
         cmocka_unit_test(test_ones),       cmocka_unit_test(test_shorter_keys),
-        cmocka_unit_test(test_mutants)};
+        cmocka_unit_test(test_mutants),    cmocka_unit_test(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
