@@ -267,8 +267,8 @@ static tg_status run_scatter(tgi_tensor_work *work)
     if (entered)
         return entered;
     const int is_reached = !work->grid->wire->links;
-    if (is_whole && is_reached)
-        places.leaving = tgi_dist_find_turn(work->grid->wire);
+    if (is_whole)
+        places.leaving = tgi_dist_find_turn(work->grid->wire, places.leaving);
     if (!status && is_whole)
         status = form_whole(work, &places, is_reached);
     if (!status && is_whole)
