@@ -17,6 +17,7 @@
 #include "fake_control.h"
 #include "fake_products.h"
 #include "harness/panel_product.h"
+#include "harness/step.h"
 #include "tilegemm_attention.h"
 
 /* The fake computes what kernels of sm_75 do. */
@@ -242,8 +243,8 @@ static void test_refusals(void **state)
     tg_destroy_context(context);
 }
 
-/* Each function of the driver fails at each of its calls. Nothing is left behind, and the next
- * product is right. */
+/* Each function of the driver fails at each of its calls, or at one of each step of them. Nothing is
+ * left behind, and the next product is right. */
 static void test_failures(void **state)
 {
     static const char *const symbols[] = {
@@ -257,15 +258,15 @@ static void test_failures(void **state)
                                                tg_make_matrix(TG_TYPE_FP32, d, 40, 20));
     (void)state;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        int call = 0;
+        int call = 1 + step_get_first();
         tg_status status = TG_STATUS_DEVICE_FAILURE;
-        while (status) {
+        for (; status; call += step_get()) {
             tg_context *context = open_context(0);
             fake_driver *fake = fake_reach();
             const int opened_with = fake->live_allocation_count;
             assert_true(call < 1000);
             strcpy(fake->failing, symbols[i]);
-            fake->failing_call = ++call;
+            fake->failing_call = call;
             fake->error = 999;
             status = tg_multiply_in_panels(context, &problem, 2000, NULL);
             assert_true(status == TG_STATUS_OK || status == TG_STATUS_DEVICE_FAILURE);
