@@ -243,8 +243,8 @@ static void test_refusals(void **state)
     tg_destroy_context(context);
 }
 
-/* Each function of the driver fails at each of its calls, or at one of each step of them. Nothing is
- * left behind, and the next product is right. */
+/* Each function of the driver fails at each of its calls, or at one of each step of them. Nothing
+ * is left behind, and the next product is right. */
 static void test_failures(void **state)
 {
     static const char *const symbols[] = {
