@@ -1,7 +1,7 @@
 /*
  * Kernels of attention on mma.sync for the simulator, and mutants of them that wait for too little.
  */
-#include "kernels/attend/attend.cuh"
+#include "kernels/attend/attend_light.cuh"
 
 /* The shared memory of a block: the most that sm_90 gives, which suffices any kernel. */
 __shared__ char shared[227 << 10];
@@ -62,9 +62,14 @@ extern "C" void simulated_rash_turns(const tgi_attend_args *args)
 #define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
                           resident)                                                                \
     SIMULATED_ATTEND_##isa(type, queries, head, products, warps, keys, tiles)
-#define SIMULATED_ATTEND_sm90a(...)
+#define SIMULATED_ATTEND_sm90a(type, queries, head, products, ...)                                 \
+    SIMULATED_##products(type, queries, head, products, __VA_ARGS__)
+#define SIMULATED_groups(...)
+#define SIMULATED_clusters(...)
+#define SIMULATED_lights SIMULATED_ATTEND_sm80
 #define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
-    extern "C" void simulated_##type##_##queries##x##head(const tgi_attend_args *args)             \
+    extern "C" void simulated_##products##_##type##_##queries##x##head(                            \
+        const tgi_attend_args *args)                                                               \
     {                                                                                              \
         tgi_attend_in_##products<TGI_TYPE_OF(type), head, warps, queries, keys, tiles>(*args,      \
                                                                                        shared);    \
