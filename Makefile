@@ -29,8 +29,7 @@ demo: ## a product of files, the ladder and its page; installs what it misses
 
 check: ## all tests, style and layers: ten minutes on two cores after the build
 	@tools/setup/packages check
-	@tools/setup/disassembler
-	@tools/setup/python
+	@tools/setup/disassembler & tools/setup/python && wait
 	@tools/check/configurations --jobs $(JOBS) release
 
 check-deep: ## the other random cases, sanitizers, fuzzing: 22 minutes

@@ -122,8 +122,10 @@ static tg_status predict_chunks(const tgi_tensor_work *work, int64_t row_count, 
  * faster than one of each rank's rows, which adds them itself. The ranks are taken to be alike. */
 static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
 {
-    /* Estimates of a sum of two runs, of which one may lie in another GPU's memory. */
-    static const double memory_bytes_per_s = 2e12, launch_s = 5e-6;
+    /* Estimates of a sum of two runs, of which one may lie in another GPU's memory, and of what a
+     * message takes longer that no other chunk hides. */
+    static const double memory_bytes_per_s = 2e12, message_s = 1e-5;
+    const int sum_count = work->rank_count - 1;
     const int64_t all = work->problem.a.row_count, rows = all / work->rank_count;
     const int64_t bytes =
         rows * work->problem.d.col_count * tg_get_type_bytes(work->problem.d.type);
@@ -132,10 +134,10 @@ static tg_status choose_scatter(const tgi_tensor_work *work, int64_t *is_whole)
     tg_status status = tgi_tensor_predict(work, all, &whole_s);
     if (!status)
         status = predict_chunks(work, rows, &chunks_s);
-    whole_s += tgi_dist_predict_link(work->grid, bytes * (work->rank_count - 1)) +
-               (work->rank_count - 1) * (launch_s + 3 * (double)bytes / memory_bytes_per_s);
-    *is_whole =
-        whole_s < chunks_s * work->rank_count + tgi_dist_predict_link(work->grid, chunk_bytes);
+    whole_s += tgi_dist_predict_link(work->grid, bytes * sum_count) +
+               sum_count * 3 * (double)bytes / memory_bytes_per_s;
+    chunks_s = chunks_s * work->rank_count + tgi_dist_predict_link(work->grid, chunk_bytes);
+    *is_whole = whole_s < chunks_s + (chunk_bytes == bytes ? message_s : 0);
     return status;
 }
 
@@ -267,8 +269,8 @@ static tg_status run_scatter(tgi_tensor_work *work)
     if (entered)
         return entered;
     const int is_reached = !work->grid->wire->links;
-    if (is_whole && is_reached)
-        places.leaving = tgi_dist_find_turn(work->grid->wire);
+    if (is_whole)
+        places.leaving = tgi_dist_find_turn(work->grid->wire, places.leaving);
     if (!status && is_whole)
         status = form_whole(work, &places, is_reached);
     if (!status && is_whole)

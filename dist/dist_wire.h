@@ -10,7 +10,7 @@
 
 typedef struct tgi_dist_links tgi_dist_links;
 
-/* Where consecutive calls of one shape form in turn, in two places, what other ranks read. */
+/* Two places, which consecutive calls of one shape use in turn for what ranks exchange. */
 typedef struct tgi_dist_turn {
     int64_t first, second, end; /* bytes from the beginning of a buffer */
 } tgi_dist_turn;
@@ -38,6 +38,7 @@ struct tgi_dist_wire {
     uint32_t call_count;   /* calls that have used the buffers */
     uint32_t told_count;   /* calls whose end the ranks of `host` know */
     tgi_dist_turn turn;    /* of the last call; zeros if it had none */
+    int is_in_turn;        /* this call has the turn of the last one */
     int is_broken;         /* the words are wrong, and all ranks know */
     int is_followed;       /* something may have been put in this call */
     int is_shown;          /* other ranks read this one's buffer in this call */
@@ -67,15 +68,16 @@ int64_t tgi_dist_find_buffer_start(const tg_dist_grid *grid);
 
 /* Begins a call with buffers of at least `bytes`, the same number on all ranks. Opens the wire if
  * no call has. The stream waits for the end of the last call. `turn` is NULL, or that of a call in
- * which each rank shows the others what it forms and awaits theirs, and which has no other use for
- * the buffers. Such a call need not wait until the others have read what the last one formed: they
- * have read that of the one before it. Where there are links, turns are not taken. Collective:
- * returns OK on all ranks or on none, and then the call has not begun. */
+ * which each rank sends or shows every other one something that its stream has formed, awaits
+ * theirs, and uses one place of the buffers alone. Such a call need not wait until the others have
+ * read what they got in the last one: they have read that of the one before it, which had the same
+ * place. Where there are links, turns are not taken. Collective: returns OK on all ranks or on
+ * none, and then the call has not begun. */
 tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *device, int64_t bytes,
                               const tgi_dist_turn *turn, void *stream);
 
-/* Returns the place of the turn that this call has. */
-int64_t tgi_dist_find_turn(const tgi_dist_wire *wire);
+/* Returns the place of the turn that this call has, or `first` if it has none. */
+int64_t tgi_dist_find_turn(const tgi_dist_wire *wire, int64_t first);
 
 /* Puts a piece on its way to a rank, which may be this one, after a call of tgi_dist_follow. This
  * function and those below keep the first failure, after which they do nothing;

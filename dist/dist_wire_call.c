@@ -69,8 +69,10 @@ static void tell_end(tgi_dist_wire *wire, void *stream)
     wire->told_count = wire->call_count;
 }
 
-int64_t tgi_dist_find_turn(const tgi_dist_wire *wire)
+int64_t tgi_dist_find_turn(const tgi_dist_wire *wire, int64_t first)
 {
+    if (!wire->turn.end)
+        return first;
     return wire->call_count % 2 ? wire->turn.second : wire->turn.first;
 }
 
@@ -101,7 +103,8 @@ tg_status tgi_dist_enter_wire(const tg_dist_grid *grid, const tg_device_info *de
                       "a stream cannot wait for an event");
     if (wire->links) /* what goes over links is sent */
         turn = NULL;
-    if (!turn || memcmp(turn, &wire->turn, sizeof *turn) != 0) {
+    wire->is_in_turn = turn && memcmp(turn, &wire->turn, sizeof *turn) == 0;
+    if (!wire->is_in_turn) {
         tell_end(wire, stream);
         if (wire->is_shown)
             wait_for_calls(wire, stream);
@@ -142,7 +145,7 @@ void tgi_dist_follow(tgi_dist_wire *wire, void *stream)
     if (!wire->status)
         tgi_wire_note(wire, wire->driver->make_stream_wait(wire->copies, wire->event, 0),
                       "the stream of copies cannot wait for an event");
-    if (!wire->is_followed)
+    if (!wire->is_followed && !wire->is_in_turn)
         wait_for_calls(wire, wire->copies);
     wire->is_followed = 1;
     if (wire->links && !wire->status)

@@ -250,8 +250,10 @@ typedef struct tg_panels {
     int64_t row_panel_count, col_panel_count;  /* panels of a batch entry */
     int64_t panel_count;                       /* panels in all; 0 if D is empty */
     int is_b_held;                             /* 1: columns of op(B); 0: rows of op(A) */
-    int64_t held_count;                        /* panels that are held at once */
-    double memory_bytes;                       /* the panels in use take as many at most */
+    /* Panels that are there at once: of the operand that is held, of the one that streams, which
+     * may be all of it, and of D and C. */
+    int64_t held_count, stream_count, d_count;
+    double memory_bytes; /* the panels in use take as many at most */
     /* Bytes of A, B and C, and of D, in all panels. A matrix that serves a batch counts for each of
      * its entries. */
     double read_bytes, written_bytes;

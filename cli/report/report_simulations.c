@@ -15,12 +15,12 @@ static const struct {
 } small_sizes[] = {{64, 64, 64}, {55, 43, 48}};
 
 /* Every row of the table runs at this size. */
-static const explain_case whole_tiles = {.m = 256, .n = 256, .k = 32};
+static const explain_case whole_tiles = {.m = 128, .n = 128, .k = 32};
 
 /* Tile sides without a row, whose accesses the page shows beside those of the rows: for families of
- * any tile, at sizes that all these sides divide. */
+ * any tile, at sizes that the sides divide for which family tiled has no row. */
 static const int further_tiles[] = {3, 5, 8, 12, 16, 20};
-static const explain_case further_sizes = {.m = 120, .n = 120, .k = 120};
+static const explain_case further_sizes = {.m = 60, .n = 120, .k = 120};
 
 /* Walks, the last of them with a barrier taken out. */
 static const struct {

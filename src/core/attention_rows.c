@@ -2,18 +2,13 @@
 
 #include <stddef.h>
 
-#define TGI_ATTENTION_IS_GROUPED_warps 0
-#define TGI_ATTENTION_IS_GROUPED_groups 1
-#define TGI_ATTENTION_IS_GROUPED_splits 0
-#define TGI_ATTENTION_IS_GROUPED_clusters 0
-#define TGI_ATTENTION_IS_SPLIT_warps 0
-#define TGI_ATTENTION_IS_SPLIT_groups 0
-#define TGI_ATTENTION_IS_SPLIT_splits 1
-#define TGI_ATTENTION_IS_SPLIT_clusters 1
-#define TGI_ATTENTION_CLUSTER_warps 1
-#define TGI_ATTENTION_CLUSTER_groups 1
-#define TGI_ATTENTION_CLUSTER_splits 1
-#define TGI_ATTENTION_CLUSTER_clusters 8 /* every chip with clusters has these */
+/* The kind of a row by its products, whether TMA copies, and the most blocks of a cluster: every
+ * chip with clusters has eight. */
+#define TRAITS_warps TGI_ATTENTION_WIDE, 0, 1
+#define TRAITS_groups TGI_ATTENTION_WIDE, 1, 1
+#define TRAITS_splits TGI_ATTENTION_THIN, 0, 1
+#define TRAITS_clusters TGI_ATTENTION_THIN, 1, 8
+#define TRAITS_lights TGI_ATTENTION_LIGHT, 0, 1
 
 static const tgi_attention_row rows[] = {
 #define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
@@ -24,10 +19,7 @@ static const tgi_attention_row rows[] = {
      TGI_TYPE_OF(type),                                                                            \
      queries,                                                                                      \
      head,                                                                                         \
-     TGI_ISA_##isa == TGI_ISA_sm90a,                                                               \
-     TGI_ATTENTION_IS_GROUPED_##products,                                                          \
-     TGI_ATTENTION_IS_SPLIT_##products,                                                            \
-     TGI_ATTENTION_CLUSTER_##products,                                                             \
+     TRAITS_##products,                                                                            \
      warps,                                                                                        \
      keys,                                                                                         \
      tiles,                                                                                        \

@@ -4,16 +4,22 @@
 
 #include "core/kernels.h"
 
+/* A row serves attention with: */
+typedef enum tgi_attention_kind {
+    TGI_ATTENTION_WIDE, /* many queries */
+    TGI_ATTENTION_THIN, /* few queries: the warps of a block share them, and divide the keys */
+    TGI_ATTENTION_LIGHT /* few keys */
+} tgi_attention_kind;
+
 typedef struct tgi_attention_row {
     const char *name, *image;
     tgi_isa isa;
     tg_type type;
-    int queries;    /* a block has these */
-    int head_size;  /* the largest of Q and V */
-    int has_boxes;  /* TMA copies what it can */
-    int is_grouped; /* products by groups of warps; its blocks take one tile after another */
-    int is_split;   /* the warps of a block have the same queries, and parts of the keys */
-    int cluster;    /* most blocks of a cluster whose warps share them; 1: no cluster */
+    int queries;   /* a block has these */
+    int head_size; /* the largest of Q and V */
+    tgi_attention_kind kind;
+    int has_boxes; /* TMA copies what it can; wide blocks take one tile after another */
+    int cluster;   /* most blocks of a cluster that share the keys; 1: no cluster */
     int warps, keys, tiles, resident_blocks;
 } tgi_attention_row;
 

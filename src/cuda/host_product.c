@@ -18,12 +18,10 @@
 #include "cuda/panel_copies.h"
 #include "cuda/runtime/device_memory.h"
 #include "plan/clock.h"
+#include "plan/host_multiply.h"
 #include "plan/panel_choice.h"
 
 #define SLOT_ALIGNMENT 256
-/* D, C and what streams have two slots: one is filled or emptied while the other is in use. */
-enum { buffer_count = tgi_cuda_out_count };
-
 /* A place for one panel of an operand, with two events. */
 typedef struct panel_slot {
     tgi_operand_lines lines; /* the slot has a copy of these; zeros: of nothing */
@@ -207,7 +205,10 @@ static void count_slots(host_product *product, unsigned used)
     for (int id = 0; id < TGI_OPERAND_COUNT; id++) {
         const int is_held =
             panels->batch_count == 1 && id == (panels->is_b_held ? TGI_OPERAND_b : TGI_OPERAND_a);
-        int64_t count = is_held ? panels->held_count : buffer_count;
+        const int is_streamed = id == TGI_OPERAND_a || id == TGI_OPERAND_b;
+        int64_t count = is_held       ? panels->held_count
+                        : is_streamed ? panels->stream_count
+                                      : panels->d_count;
         if (count > panels->panel_count)
             count = panels->panel_count;
         product->operands[id].count = used >> id & 1u ? count : 0;
@@ -264,7 +265,7 @@ static tg_status choose_panels(host_product *product, int64_t memory_bytes)
     const tg_status status =
         tgi_panels_choose_by_time(&tgi_backend_cuda, product->machine, problem,
                                   memory_bytes ? memory_bytes : find_limit(product),
-                                  product->copies.thread_count, panels, NULL);
+                                  tgi_host_count_threads(product->context, problem), panels, NULL);
     if (status || !problem->is_batch_invariant || panels->col_panel_count == 1)
         return status;
     return tgi_status_fail(TG_STATUS_UNSUPPORTED,

@@ -9,6 +9,16 @@
 #define IN_COUNT (tgi_cuda_stage_count / 2)
 #define OUT_COUNT (tgi_cuda_stage_count - IN_COUNT)
 
+/* The bus copies shorter lines more slowly than threads fill pinned blocks with them, and longer
+ * ones too if they lie far apart. */
+#define DIRECT_LINE_BYTES 1024
+#define DIRECT_FAR_LINE_BYTES 32768
+#define DIRECT_GAP 2 /* pitch by line */
+/* A part of memory that needs no pinned block: between two parts the bus rests. */
+#define DIRECT_PART_BYTES ((int64_t)32 << 20)
+/* The driver takes no longer pitch. */
+#define DIRECT_PITCH_MAX INT32_MAX
+
 tg_status tgi_cuda_open_copies(const tgi_machine *machine, tgi_cuda_attend *attend, void *state,
                                tgi_cuda_panel_copies *copies)
 {
@@ -49,15 +59,67 @@ int tgi_cuda_note_error(tgi_cuda_panel_copies *copies, int error)
     return !copies->error;
 }
 
-/* Returns 1 if copies of the operand need no pinned block: it is contiguous, and its memory is
- * pinned. */
+static int64_t get_line_bytes(const tgi_operand_lines *lines)
+{
+    return lines->elem_bytes * lines->elem_count;
+}
+
+/* Returns 1 if copies of the operand need no pinned block: its memory is pinned, and its lines are
+ * contiguous and long. */
 static int is_direct(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines)
 {
-    const char *last = lines->data + tgi_operand_lines_count_bytes(lines) - 1;
-    return lines->line_count == 1 && lines->entry_count == 1 &&
-           lines->elem_pitch == lines->elem_bytes &&
-           tgi_cuda_find_memory(copies->machine, lines->data) == TGI_MEMORY_PINNED &&
+    const int64_t line_bytes = get_line_bytes(lines), pitch = lines->line_pitch;
+    const int64_t least_bytes =
+        pitch <= DIRECT_GAP * line_bytes ? DIRECT_LINE_BYTES : DIRECT_FAR_LINE_BYTES;
+    const int is_long =
+        lines->line_count == 1 ||
+        (line_bytes >= least_bytes && pitch >= line_bytes && pitch <= DIRECT_PITCH_MAX);
+    if (lines->entry_count > 1 || lines->elem_pitch != lines->elem_bytes || !is_long)
+        return 0;
+    const char *last = lines->data + (lines->line_count - 1) * pitch + line_bytes - 1;
+    return tgi_cuda_find_memory(copies->machine, lines->data) == TGI_MEMORY_PINNED &&
            tgi_cuda_find_memory(copies->machine, last) == TGI_MEMORY_PINNED;
+}
+
+/* Returns the bytes of a part of an operand, of which the last one may have fewer: what fills a
+ * pinned block, or whole lines where copies need none. */
+static int64_t get_part_bytes(const tgi_operand_lines *lines, int is_direct)
+{
+    const int64_t line_bytes = get_line_bytes(lines);
+    if (!is_direct)
+        return TGI_CUDA_STAGE_BYTES;
+    if (lines->line_count == 1)
+        return DIRECT_PART_BYTES;
+    return line_bytes > DIRECT_PART_BYTES ? line_bytes
+                                          : DIRECT_PART_BYTES / line_bytes * line_bytes;
+}
+
+/* Copies a part between pinned memory, the block or the operand itself if there is none, and the
+ * panel at `memory` on the device. */
+static int copy_part(const tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines,
+                     int64_t offset, int64_t bytes, char *block, char *memory, int is_in)
+{
+    const tgi_driver *driver = copies->driver;
+    void *const stream = is_in ? copies->in_stream : copies->out_stream;
+    const uint64_t on_device = (uint64_t)(uintptr_t)(memory + offset);
+    const int64_t line_bytes = get_line_bytes(lines);
+    if (!block && lines->line_count > 1) {
+        const uint64_t host =
+            (uint64_t)(uintptr_t)(lines->data + offset / line_bytes * lines->line_pitch);
+        const tgi_driver_copy copy = {.from_type = TGI_CUDA_MEMORY_UNIFIED,
+                                      .from = is_in ? host : on_device,
+                                      .from_pitch =
+                                          (size_t)(is_in ? lines->line_pitch : line_bytes),
+                                      .to_type = TGI_CUDA_MEMORY_UNIFIED,
+                                      .to = is_in ? on_device : host,
+                                      .to_pitch = (size_t)(is_in ? line_bytes : lines->line_pitch),
+                                      .line_bytes = (size_t)line_bytes,
+                                      .line_count = (size_t)(bytes / line_bytes)};
+        return driver->copy_lines(&copy, stream);
+    }
+    char *const host = block ? block : lines->data + offset;
+    return is_in ? driver->copy_to_device(on_device, host, (size_t)bytes, stream)
+                 : driver->copy_from_device(host, on_device, (size_t)bytes, stream);
 }
 
 /* Returns the bytes of the next part, and moves the place behind it. */
@@ -66,7 +128,8 @@ static int64_t advance(const tgi_cuda_panel_copies *copies, tgi_cuda_out_place *
     const tgi_cuda_panel_out *out = &copies->out[place->panel % tgi_cuda_out_count];
     const int64_t total_bytes = tgi_operand_lines_count_bytes(&out->lines);
     const int64_t rest = total_bytes - place->offset;
-    const int64_t bytes = rest < TGI_CUDA_STAGE_BYTES ? rest : TGI_CUDA_STAGE_BYTES;
+    const int64_t part_bytes = get_part_bytes(&out->lines, out->is_direct);
+    const int64_t bytes = rest < part_bytes ? rest : part_bytes;
     place->part++;
     place->offset += bytes;
     if (place->offset == total_bytes) {
@@ -88,9 +151,8 @@ static int issue_out(tgi_cuda_panel_copies *copies)
     const int64_t bytes = advance(copies, &copies->issued);
     int error = driver->make_stream_wait(copies->out_stream, out->ready, 0);
     if (!error)
-        error = driver->copy_from_device(
-            out->is_direct ? out->lines.data + at.offset : copies->staging->blocks[stage],
-            (uint64_t)(uintptr_t)(out->memory + at.offset), (size_t)bytes, copies->out_stream);
+        error = copy_part(copies, &out->lines, at.offset, bytes,
+                          out->is_direct ? NULL : copies->staging->blocks[stage], out->memory, 0);
     if (!error)
         error = driver->record_event(copies->staging->events[stage], copies->out_stream);
     return tgi_cuda_note_error(copies, error);
@@ -144,10 +206,10 @@ void tgi_cuda_bring_on(tgi_cuda_panel_copies *copies)
         finish_out(copies, 1);
 }
 
-/* Puts a part on its way in, when the pinned block that it takes has gone. `from` is the operand's
- * own memory, or NULL. */
+/* Puts a part on its way in, when the pinned block that it takes has gone. If is_own it goes from
+ * the operand's own memory. */
 static int issue_in(tgi_cuda_panel_copies *copies, const tgi_operand_lines *lines, int64_t offset,
-                    int64_t bytes, const char *from, char *memory)
+                    int64_t bytes, int is_own, char *memory)
 {
     const tgi_driver *driver = copies->driver;
     const int stage = (int)(copies->in_part++ % IN_COUNT);
@@ -158,11 +220,10 @@ static int issue_in(tgi_cuda_panel_copies *copies, const tgi_operand_lines *line
         if (!serve(copies))
             sched_yield();
     }
-    if (!error && !from)
+    if (!error && !is_own)
         tgi_operand_lines_move(lines, offset, bytes, block, 1, copies->thread_count);
     if (!error)
-        error = driver->copy_to_device((uint64_t)(uintptr_t)(memory + offset), from ? from : block,
-                                       (size_t)bytes, copies->in_stream);
+        error = copy_part(copies, lines, offset, bytes, is_own ? NULL : block, memory, 1);
     if (!error)
         error = driver->record_event(copies->staging->events[stage], copies->in_stream);
     return tgi_cuda_note_error(copies, error);
@@ -172,12 +233,11 @@ void tgi_cuda_copy_panel_in(tgi_cuda_panel_copies *copies, const tgi_operand_lin
                             char *memory)
 {
     const int64_t total_bytes = tgi_operand_lines_count_bytes(lines);
-    const char *own = total_bytes > 0 && is_direct(copies, lines) ? lines->data : NULL;
-    for (int64_t offset = 0; offset < total_bytes && !copies->error;
-         offset += TGI_CUDA_STAGE_BYTES) {
+    const int is_own = total_bytes > 0 && is_direct(copies, lines);
+    const int64_t part_bytes = get_part_bytes(lines, is_own);
+    for (int64_t offset = 0; offset < total_bytes && !copies->error; offset += part_bytes) {
         const int64_t rest = total_bytes - offset;
-        issue_in(copies, lines, offset, rest < TGI_CUDA_STAGE_BYTES ? rest : TGI_CUDA_STAGE_BYTES,
-                 own ? own + offset : NULL, memory);
+        issue_in(copies, lines, offset, rest < part_bytes ? rest : part_bytes, is_own, memory);
         serve(copies);
     }
 }

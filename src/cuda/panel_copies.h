@@ -1,7 +1,8 @@
 /*
  * Copies between operands in the processor's memory and their panels on the device, on two streams
  * of their own, while other work goes on. They go through pinned blocks, which the calling thread
- * fills and empties with the help of others; a contiguous panel in pinned memory goes as it is.
+ * fills and empties with the help of others; a panel in pinned memory goes as it is, unless its
+ * lines are short.
  */
 #ifndef TGI_CUDA_PANEL_COPIES_H
 #define TGI_CUDA_PANEL_COPIES_H
@@ -9,9 +10,10 @@
 #include "cuda/runtime/device.h"
 #include "model/machine.h"
 #include "plan/operand_lines.h"
+#include "plan/panel_time.h"
 
 /* Most panels that are on their way out at once. */
-enum { tgi_cuda_out_count = 2 };
+enum { tgi_cuda_out_count = TGI_PANEL_D_MAX };
 
 /* A panel on its way out. */
 typedef struct tgi_cuda_panel_out {

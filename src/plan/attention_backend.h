@@ -19,7 +19,8 @@ typedef struct tgi_attention_choice {
     /* The following members are set on a GPU alone. */
     const tgi_attention_row *row;
     int64_t shared_heads;  /* query heads whose queries share tiles */
-    int64_t tile_count;    /* tiles of the queries of these heads */
+    int64_t turn_count;    /* row->queries queries of a tile that a block has in turn */
+    int64_t tile_count;    /* tiles of the queries of these heads, one for each block */
     int64_t part_count;    /* blocks that share the keys of a tile of queries */
     int64_t cluster_count; /* or clusters of these many blocks */
     int64_t split_count;   /* warps of each that share its keys, 1 in rows that are not split */

@@ -30,10 +30,11 @@ typedef struct tgi_tile_decision {
     int is_transposed;  /* 1: families small and mma compute D^T = B^T A^T */
 } tgi_tile_decision;
 
-/* CUDA family batch. block_count blocks share out groups of group_entries entries, or part_count
- * parts of the tile rows of each entry. */
+/* CUDA family batch. block_count blocks of thread_count threads share out groups of group_entries
+ * entries, or part_count parts of the tile rows of each entry. */
 typedef struct tgi_batch_decision {
     int64_t group_entries, part_count, block_count;
+    int thread_count;
 } tgi_batch_decision;
 
 /* CUDA families rank and dot. block_count blocks share out tiles of tile_cols columns in units of

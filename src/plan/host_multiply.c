@@ -3,6 +3,7 @@
 #include "core/operand_list.h"
 #include "core/status.h"
 #include "core/structs.h"
+#include "plan/operand_lines.h"
 #include "plan/plan.h"
 
 tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *problem, int *is_host)
@@ -33,6 +34,19 @@ tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *pr
                            "operands in one of them",
                            pageable->title, host_data, on_device->title, device_data,
                            context->device);
+}
+
+int tgi_host_count_threads(const tg_context *context, const tg_problem *problem)
+{
+    const unsigned used = tgi_operands_find_used(problem);
+    int is_pinned = 1;
+    for (int id = 0; id < TGI_OPERAND_COUNT && is_pinned; id++) {
+        const void *data = tgi_operands_get_data(problem, id);
+        if (used >> id & 1u)
+            is_pinned =
+                data && context->backend->find_memory(&context->machine, data) == TGI_MEMORY_PINNED;
+    }
+    return is_pinned ? 0 : tgi_operand_lines_choose_threads();
 }
 
 tg_status tgi_host_multiply(tg_context *context, const tg_problem *problem, int64_t memory_bytes,

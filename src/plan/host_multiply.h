@@ -10,6 +10,10 @@
 tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *problem,
                                  int *is_host);
 
+/* Returns the number of threads that move the operands between the processor's memory and pinned
+ * blocks: 0 if they are in pinned memory themselves. */
+int tgi_host_count_threads(const tg_context *context, const tg_problem *problem);
+
 /* Returns tgi_context_resolve's context. Returns NULL and sets *status if there is none, or if its
  * device has no memory of its own (UNSUPPORTED). */
 tg_context *tgi_host_resolve(tg_context *context, tg_status *status);

@@ -21,7 +21,7 @@
 #include "plan/panel_time.h"
 #include "plan/proposal.h"
 
-/* D, C and what streams have two places. */
+/* D, C and what streams have two places at least. */
 enum { buffer_count = 2, ROW_MAX = 4 };
 /* A candidate takes the processor about as long as this. */
 #define CANDIDATE_S 20e-6
@@ -30,6 +30,8 @@ enum { buffer_count = 2, ROW_MAX = 4 };
 #define CANDIDATE_MAX 192
 /* Copies that take less time than this leave nothing to search for. */
 #define COPY_MIN_S 5e-3
+/* D has more than two places where they take at most this share of the memory. */
+#define D_SHARE 0.1
 /* Threads that the processor of a chip is taken to have, of which nothing is known. */
 #define THREAD_COUNT 16
 
@@ -113,6 +115,16 @@ static void predict(const search *of, const tgi_panel_cut *cut, const tg_panels 
     times->bus_bytes_per_s = of->rates.alone_bytes_per_s;
 }
 
+/* Returns 1 if memory allows all panels of both operands to stay. */
+static int keep_all(const search *of, tgi_panel_cut *cut)
+{
+    cut->held_count = tgi_divide_up(cut->held_length, cut->held);
+    cut->stream_count = tgi_divide_up(cut->stream_length, cut->streamed);
+    cut->d_count = TGI_PANEL_D_MAX;
+    return cut->held_count <= TGI_PANEL_HELD_MAX && cut->stream_count <= TGI_PANEL_HELD_MAX &&
+           tgi_panels_count_need(cut) <= of->memory_bytes;
+}
+
 /* Cuts an entry into so many held panels and streamed ones, as many held at once as memory allows.
  * Returns 0 if it allows none. */
 static int cut_in_counts(const search *of, tgi_panel_cut *cut, int64_t held, int64_t streamed)
@@ -120,9 +132,16 @@ static int cut_in_counts(const search *of, tgi_panel_cut *cut, int64_t held, int
     cut->held = tgi_panels_even_out(cut->held_length, tgi_divide_up(cut->held_length, held));
     cut->streamed =
         tgi_panels_even_out(cut->stream_length, tgi_divide_up(cut->stream_length, streamed));
+    if (keep_all(of, cut))
+        return 1;
     cut->held_count = 0;
+    cut->stream_count = buffer_count;
+    cut->d_count = TGI_PANEL_D_MAX;
+    if (TGI_PANEL_D_MAX * (double)cut->held * (double)cut->streamed * cut->d_bytes >
+        D_SHARE * of->memory_bytes)
+        cut->d_count = buffer_count;
     const int64_t part_count = tgi_divide_up(cut->held_length, cut->held);
-    const double rest_bytes = of->memory_bytes - tgi_panels_count_need(cut, buffer_count);
+    const double rest_bytes = of->memory_bytes - tgi_panels_count_need(cut);
     const double held_bytes = (double)cut->held * cut->held_bytes;
     const double most = fmin(TGI_PANEL_HELD_MAX, (double)part_count);
     if (rest_bytes < held_bytes)
@@ -130,7 +149,7 @@ static int cut_in_counts(const search *of, tgi_panel_cut *cut, int64_t held, int
     cut->held_count =
         rest_bytes < most * held_bytes ? (int64_t)(rest_bytes / held_bytes) : (int64_t)most;
     cut->held_count = tgi_divide_up(part_count, tgi_divide_up(part_count, cut->held_count));
-    return tgi_panels_count_need(cut, buffer_count) <= of->memory_bytes;
+    return tgi_panels_count_need(cut) <= of->memory_bytes;
 }
 
 /* Tries so many held panels and streamed ones. Returns 1 if they are predicted to be the fastest so
@@ -144,7 +163,7 @@ static int try_counts(search *of, const tgi_panel_cut *entry, int is_b_held, int
     tg_panel_times times;
     if (of->budget <= 0 || !cut_in_counts(of, &cut, held, streamed))
         return 0;
-    tgi_panels_set(&panels, of->canonical, &cut, is_b_held, buffer_count);
+    tgi_panels_set(&panels, of->canonical, &cut, is_b_held);
     const double copy_s = tgi_panels_copy_seconds(&cut, &panels, &of->rates);
     const double ends_bytes = (double)cut.held * cut.held_bytes +
                               (double)cut.streamed * cut.stream_bytes +
@@ -194,7 +213,7 @@ static void choose_kernel(search *of)
 /* Tries panels of many sizes, and then those near the best ones. */
 static void search_sizes(search *of, int is_b_held)
 {
-    static const int counts[] = {4, 8, 16, 2, 32, 6, 11, 3, 22, 1, 45, 64, 5, 7, 9, 13, 19, 27};
+    static const int counts[] = {4, 8, 1, 16, 2, 32, 6, 11, 3, 22, 45, 64, 5, 7, 9, 13, 19, 27};
     const tgi_panel_cut cut = tgi_panels_describe(of->problem, of->canonical, is_b_held);
     const int near = of->budget / 4;
     of->budget -= near;
@@ -275,5 +294,5 @@ tg_status tg_choose_gpu_panels(tg_context *context, const tg_chip *chip, const t
     if (!context)
         return status;
     return tgi_panels_choose_by_time(context->backend, &context->machine, problem, memory_bytes,
-                                     tgi_operand_lines_choose_threads(), panels, times);
+                                     tgi_host_count_threads(context, problem), panels, times);
 }

@@ -4,8 +4,8 @@
 
 #include "plan/backend.h"
 
-/* Does as tg_choose_gpu_panels for a GPU's machine, whose operands `thread_count` threads move.
- * `times` may be NULL. */
+/* Does as tg_choose_gpu_panels for a GPU's machine, whose operands `thread_count` threads move; 0:
+ * they need none. `times` may be NULL. */
 tg_status tgi_panels_choose_by_time(const tgi_backend *backend, const tgi_machine *machine,
                                     const tg_problem *problem, int64_t memory_bytes,
                                     int thread_count, tg_panels *panels, tg_panel_times *times);

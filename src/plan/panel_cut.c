@@ -102,11 +102,34 @@ static tgi_panel_place find_in_pass(int64_t count, int64_t streamed, int64_t ind
     return place;
 }
 
+/* Finds product `index` of panels that all stay once they are there. They come in such an order
+ * that about as many bytes of both operands are there, which allows the most products. */
+static tgi_panel_place find_in_square(const tg_panels *panels, int64_t held, int64_t streamed,
+                                      int64_t index)
+{
+    const int64_t held_length = panels->is_b_held ? panels->col_count : panels->row_count;
+    const int64_t stream_length = panels->is_b_held ? panels->row_count : panels->col_count;
+    int64_t held_there = 0, streamed_there = 0;
+    for (;;) {
+        const int is_streamed =
+            held_there == held || (streamed_there < streamed &&
+                                   streamed_there * stream_length <= held_there * held_length);
+        const int64_t count = is_streamed ? held_there : streamed_there;
+        if (index < count)
+            return is_streamed ? (tgi_panel_place){index, streamed_there}
+                               : (tgi_panel_place){held_there, index};
+        index -= count;
+        *(is_streamed ? &streamed_there : &held_there) += 1;
+    }
+}
+
 tgi_panel_place tgi_panels_find_place(const tg_panels *panels, int64_t index)
 {
     const int64_t rows = panels->row_panel_count, cols = panels->col_panel_count;
     const int64_t held = panels->is_b_held ? cols : rows;
     const int64_t streamed = panels->is_b_held ? rows : cols;
+    if (streamed > 2 && panels->stream_count >= streamed && panels->held_count >= held)
+        return find_in_square(panels, held, streamed, index);
     const int64_t most = panels->held_count < held ? panels->held_count : held;
     const int64_t pass = index / (most * streamed), of_pass = index % (most * streamed);
     const panel_range stay = get_range(held, most, pass);

@@ -34,21 +34,20 @@ static int64_t get_part(const tgi_panel_cut *cut, int buffer_count, int64_t held
     return part > NARROW_LENGTH ? part : most < NARROW_LENGTH ? most : NARROW_LENGTH;
 }
 
-/* Returns the bytes of `held_count` panels of `held` rows or columns, and of the buffers of the
- * operand that streams, of D and of C. */
-static double get_need(const tgi_panel_cut *cut, double buffer_count, int64_t held_count,
-                       int64_t held, int64_t streamed)
+/* Returns the bytes of `held_count` panels of `held` rows or columns, of the places of panels of
+ * `streamed`, and of those of D and of C. */
+static double get_need(const tgi_panel_cut *cut, int64_t held_count, int64_t held, int64_t streamed)
 {
     const int is_held = held >= cut->held_length, is_streamed = streamed >= cut->stream_length;
     return (double)held_count * (double)held * cut->held_bytes +
-           (is_streamed ? 1 : buffer_count) * (double)streamed * cut->stream_bytes +
-           (is_held && is_streamed ? 1 : buffer_count) * (double)held * (double)streamed *
+           (double)(is_streamed ? 1 : cut->stream_count) * (double)streamed * cut->stream_bytes +
+           (double)(is_held && is_streamed ? 1 : cut->d_count) * (double)held * (double)streamed *
                (cut->d_bytes + cut->c_bytes);
 }
 
-double tgi_panels_count_need(const tgi_panel_cut *cut, int buffer_count)
+double tgi_panels_count_need(const tgi_panel_cut *cut)
 {
-    return get_need(cut, buffer_count, cut->held_count, cut->held, cut->streamed);
+    return get_need(cut, cut->held_count, cut->held, cut->streamed);
 }
 
 /* Returns as much for `held` rows or columns in panels of get_part. */
@@ -56,7 +55,7 @@ static double get_held_need(const tgi_panel_cut *cut, int buffer_count, int64_t 
                             int64_t streamed)
 {
     const int64_t part = get_part(cut, buffer_count, held);
-    return get_need(cut, buffer_count, tgi_divide_up(held, part), part, streamed);
+    return get_need(cut, tgi_divide_up(held, part), part, streamed);
 }
 
 /* Returns the longest part within the limit of the operand whose length is given as 0, beside the
@@ -67,9 +66,8 @@ static int64_t fit(const tgi_panel_cut *cut, const tg_panel_limits *limits, int6
     int64_t low = 0, high = held ? cut->stream_length : cut->held_length;
     while (low < high) {
         const int64_t middle = high - (high - low) / 2;
-        const double need = held
-                                ? get_need(cut, limits->buffer_count, cut->held_count, held, middle)
-                                : get_held_need(cut, limits->buffer_count, middle, streamed);
+        const double need = held ? get_need(cut, cut->held_count, held, middle)
+                                 : get_held_need(cut, limits->buffer_count, middle, streamed);
         if (need <= (double)limits->memory_bytes)
             low = middle;
         else
@@ -94,6 +92,7 @@ int64_t tgi_panels_even_out(int64_t length, int64_t most)
 static int cut_entry(tgi_panel_cut *cut, const tg_panel_limits *limits)
 {
     int64_t streamed = cut->stream_length < NARROW_LENGTH ? cut->stream_length : NARROW_LENGTH;
+    cut->stream_count = cut->d_count = limits->buffer_count;
     int64_t held = fit(cut, limits, 0, streamed);
     while (held < cut->held_length && held < streamed && streamed > 1) {
         streamed /= 2;
@@ -199,14 +198,16 @@ static void count_panels(tg_panels *panels, const tgi_problem *q, const tgi_pane
 }
 
 void tgi_panels_set(tg_panels *panels, const tgi_problem *q, const tgi_panel_cut *cut,
-                    int is_b_held, int buffer_count)
+                    int is_b_held)
 {
     *panels = (tg_panels){.batch_count = 1,
                           .row_count = is_b_held ? cut->streamed : cut->held,
                           .col_count = is_b_held ? cut->held : cut->streamed,
                           .is_b_held = is_b_held,
                           .held_count = cut->held_count,
-                          .memory_bytes = tgi_panels_count_need(cut, buffer_count),
+                          .stream_count = cut->stream_count,
+                          .d_count = cut->d_count,
+                          .memory_bytes = tgi_panels_count_need(cut),
                           .read_bytes = count_reads(cut)};
     count_panels(panels, q, cut);
 }
@@ -232,7 +233,7 @@ static tg_status choose_cut(const tg_problem *problem, const tgi_problem *q,
     /* If both read as much, the longer side of D streams, because a flop limit cuts it alone. */
     const int is_b_held =
         b_reads < a_reads || (b_reads == a_reads && b_held.stream_length >= b_held.held_length);
-    tgi_panels_set(panels, q, is_b_held ? &b_held : &a_held, is_b_held, limits->buffer_count);
+    tgi_panels_set(panels, q, is_b_held ? &b_held : &a_held, is_b_held);
     return TG_STATUS_OK;
 }
 
@@ -243,7 +244,7 @@ static int64_t count_entries(const tgi_problem *p, const tgi_panel_cut *cut,
     const double flops = (double)p->m * (double)p->n * cut->element_flops;
     const int64_t buffer_count = limits->buffer_count;
     double most = (double)p->batch_count;
-    *entry_bytes = get_need(cut, 1, 1, p->n, p->m);
+    *entry_bytes = get_need(cut, 1, p->n, p->m);
     if (p->batch_count * *entry_bytes > (double)limits->memory_bytes)
         most = (double)limits->memory_bytes / (*entry_bytes * (double)buffer_count);
     if (limits->flop_count > 0 && flops > 0 && most >= 1)
@@ -295,6 +296,8 @@ tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *lim
                           .row_count = q.m,
                           .col_count = q.n,
                           .held_count = 1,
+                          .stream_count = given.buffer_count,
+                          .d_count = given.buffer_count,
                           .memory_bytes = entry_bytes * (double)entries *
                                           (entries < q.batch_count ? given.buffer_count : 1)};
     panels->read_bytes = (double)q.n * cut.held_bytes + (double)q.m * cut.stream_bytes;

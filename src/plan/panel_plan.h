@@ -17,8 +17,10 @@ typedef struct tgi_panel_cut {
      * the panel of the held operand if is_d_along_held, else as that of the other. */
     double held_lines, stream_lines;
     int is_d_along_held;
-    int64_t held, streamed; /* lengths of a panel; an outcome, as the next one is */
-    int64_t held_count;     /* panels that are held at once */
+    int64_t held, streamed; /* lengths of a panel; an outcome, as the next ones are */
+    /* Panels that are there at once: held ones, those of the other operand unless one is all of it,
+     * and those of D unless there is one. */
+    int64_t held_count, stream_count, d_count;
 } tgi_panel_cut;
 
 /* The panels of the two operands that a panel of D multiplies. */
@@ -36,17 +38,18 @@ tg_status tgi_panels_read_problem(const tg_problem **problem, tg_problem *conver
 tgi_panel_cut tgi_panels_describe(const tg_problem *problem, const tgi_problem *q, int is_b_held);
 
 /* Returns the bytes of the panels of a cut that are in use at once. */
-double tgi_panels_count_need(const tgi_panel_cut *cut, int buffer_count);
+double tgi_panels_count_need(const tgi_panel_cut *cut);
 
 /* Returns a part of at most `most` that cuts `length` into parts of about one length. */
 int64_t tgi_panels_even_out(int64_t length, int64_t most);
 
 /* Sets the panels to those of the cut. */
 void tgi_panels_set(tg_panels *panels, const tgi_problem *q, const tgi_panel_cut *cut,
-                    int is_b_held, int buffer_count);
+                    int is_b_held);
 
 /* Finds panel `index` of a batch entry: held_count panels stay, each panel of the other operand
- * passes all of them, and the next ones follow, which the other operand passes in reverse. */
+ * passes all of them, and the next ones follow, which the other operand passes in reverse. If all
+ * panels of both operands stay, each that comes passes all that are there. */
 tgi_panel_place tgi_panels_find_place(const tg_panels *panels, int64_t index);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Three streams form panels: copies in, products, copies out. Each takes the panels in one order,
  * and what a panel waits for is known when its turn comes: its operands, the products that had
- * their places before, and D of the panel before the last one. So one walk gives all times.
+ * their places before, and D of the panel that had its place before. So one walk gives all times.
  */
 #include "plan/panel_time.h"
 
@@ -13,10 +13,13 @@
 #define ALONE_SHARE 0.88
 #define BOTH_SHARE 0.80
 /* Bytes a second that a thread fills pinned blocks with and empties them, and its seconds for each
- * line that begins, measured with 16. */
-#define FILL_BYTES_PER_S 5.75e9
+ * line that begins, measured with 16 beside copies on the bus. */
+#define FILL_BYTES_PER_S 5.0e9
 #define EMPTY_BYTES_PER_S 7.5e9
 #define LINE_S 0.6e-6
+/* Seconds that copies on the bus take longer for each line of the operands, which lie far apart in
+ * the processor's memory, whether the bus or threads read and write them. */
+#define BUS_LINE_S 20e-9
 /* Seconds that the calling thread takes for the plan of a panel and its copies. */
 #define PANEL_S 40e-6
 /* Seconds between two products, from the end of D's copy until its place is free, which is when the
@@ -24,8 +27,6 @@
 #define LAUNCH_S 15e-6
 #define RETURN_S 150e-6
 #define CALL_S 1e-3
-/* D and C have two places. What streams has as many. */
-enum { buffer_count = 2 };
 /* More panels than this are not walked: what they wait for at the ends is little. */
 #define WALK_MAX 4096
 
@@ -40,7 +41,7 @@ typedef struct panel_walk {
     const tgi_panel_cut *cut;
     double in_bytes_per_s, out_bytes_per_s;
     double in_s, product_s, out_s; /* when each stream has done what it was given */
-    double formed_s[buffer_count], returned_s[buffer_count]; /* the last panels, in turn */
+    double formed_s[TGI_PANEL_D_MAX], returned_s[TGI_PANEL_D_MAX]; /* the last panels, in turn */
     place_ring held, streamed;
 } panel_walk;
 
@@ -56,7 +57,7 @@ tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count)
                              .both_bytes_per_s = BOTH_SHARE * rate,
                              .fill_bytes_per_s = FILL_BYTES_PER_S * thread_count,
                              .empty_bytes_per_s = EMPTY_BYTES_PER_S * thread_count,
-                             .line_s = LINE_S / thread_count};
+                             .line_s = thread_count > 0 ? LINE_S / thread_count : 0};
 }
 
 static int64_t get_held_length(const tg_panels *panels)
@@ -90,12 +91,14 @@ double tgi_panels_copy_seconds(const tgi_panel_cut *cut, const tg_panels *panels
                                const tgi_panel_rates *rates)
 {
     const double in = panels->read_bytes, out = panels->written_bytes, both = fmin(in, out);
-    const double bus_s =
-        both / rates->both_bytes_per_s + (fmax(in, out) - both) / rates->alone_bytes_per_s;
-    const double thread_s = in / rates->fill_bytes_per_s + out / rates->empty_bytes_per_s +
-                            count_lines(cut, panels) * rates->line_s +
-                            (double)panels->panel_count * PANEL_S;
-    return fmax(bus_s, thread_s);
+    const double lines = count_lines(cut, panels);
+    const double bus_s = both / rates->both_bytes_per_s +
+                         (fmax(in, out) - both) / rates->alone_bytes_per_s + lines * BUS_LINE_S;
+    double thread_s = 0;
+    if (rates->fill_bytes_per_s > 0)
+        thread_s =
+            in / rates->fill_bytes_per_s + out / rates->empty_bytes_per_s + lines * rates->line_s;
+    return (double)panels->panel_count * PANEL_S + fmax(bus_s, thread_s);
 }
 
 static void open_ring(place_ring *ring, int64_t panel_count, int64_t most)
@@ -140,7 +143,7 @@ static void form(panel_walk *walk, const tg_panels *panels, int64_t number, int6
     const double stream_lines = measure_part(cut->stream_length, streamed, place.streamed);
     const double elems = entries * held_lines * stream_lines;
     const int64_t first = number - of_entry; /* tells the panels of entries apart */
-    const int turn = (int)(number % buffer_count);
+    const int turn = (int)(number % panels->d_count);
     const int at = bring(walk, &walk->streamed, first + place.streamed,
                          entries * stream_lines * cut->stream_bytes);
     const int held_at =
@@ -174,7 +177,7 @@ double tgi_panels_predict(const tgi_panel_cut *cut, const tg_panels *panels, int
                        .in_bytes_per_s = in < out ? rates->both_bytes_per_s : in / copy_s,
                        .out_bytes_per_s = in < out ? out / copy_s : rates->both_bytes_per_s};
     open_ring(&walk.held, panels->panel_count, panels->held_count);
-    open_ring(&walk.streamed, panels->panel_count, buffer_count);
+    open_ring(&walk.streamed, panels->panel_count, panels->stream_count);
     for (int64_t i = 0; i < panels->panel_count; i++) {
         const double entries = measure_part(entry_count, panels->batch_count, i / of_entry);
         form(&walk, panels, i, i % of_entry, entries, product_s);

@@ -4,18 +4,19 @@
 
 #include "plan/panel_plan.h"
 
-/* More panels than this are not held at once where time is predicted. */
+/* More panels than this are not there at once where time is predicted: of an operand, and of D. */
 #define TGI_PANEL_HELD_MAX 32
+#define TGI_PANEL_D_MAX 4
 
 /* Rates of copies. */
 typedef struct tgi_panel_rates {
     const char *bus;
     double alone_bytes_per_s, both_bytes_per_s; /* each way of the bus: alone, with the other */
-    /* Threads fill and empty pinned blocks, one after the other. */
+    /* Threads fill and empty pinned blocks, one after the other; 0: operands need none. */
     double fill_bytes_per_s, empty_bytes_per_s, line_s;
 } tgi_panel_rates;
 
-/* Returns the rates of a GPU's bus and of a processor with so many threads. */
+/* Returns the rates of a GPU's bus and of a processor with so many threads, which may be 0. */
 tgi_panel_rates tgi_panels_find_rates(int compute_capability, int thread_count);
 
 /* Returns the time of all copies of the panels of a cut: on the bus, both ways at once as far as

@@ -151,14 +151,14 @@ static void check_calls(int with_rest)
         run_call(call, 0, 0);
         const uint64_t hash = told->hash;
         int failing = 1;
-        for (; failing <= ALLOCATIONS_MAX; failing++) {
+        for (; failing <= ALLOCATIONS_MAX; failing += call->alike_count) {
             run_call(call, failing, with_rest);
             if (told->hash != hash)
                 fail_msg("%s, allocation %d: D is wrong", call->name, failing);
             if (told->call_count < failing)
                 break; /* the failing one was not reached */
         }
-        printf("%s: %d allocations failed in turn\n", call->name, failing - 1);
+        printf("%s: %d allocations\n", call->name, failing - 1);
         assert_true(failing > 1);
     }
 }

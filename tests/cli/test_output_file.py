@@ -22,6 +22,7 @@ HARMLESS = {signal.SIGCHLD, signal.SIGCONT, signal.SIGTSTP, signal.SIGTTIN, sign
 # A sanitizer's handler of a crash ends the process in its own way.
 UNHANDLED = ":".join(f"handle_{name}=0" for name in ("segv", "sigbus", "sigfpe", "sigill", "abort"))
 SANITIZERS = {f"{name}_OPTIONS": UNHANDLED for name in ("ASAN", "TSAN", "UBSAN")}
+ROWS = 2000  # of a D whose writing takes long enough for a signal to come meanwhile
 ACCESS_LIST, DEFAULT_LIST = "system.posix_acl_access", "system.posix_acl_default"
 
 
@@ -162,14 +163,14 @@ class Signals(OutputCase):
 
     def start(self, number=None, action=None, k=1):
         """Starts a job that finds `action` set for the signal, and returns it while it computes or
-        writes D = A B; A is 3000 x k."""
+        writes D = A B; A is ROWS x k."""
         def prepare():
             self.leave_no_core()
             if number is not None:
                 signal.signal(number, action)
 
-        np.save("a.npy", self.make(3000, k, dtype="<f8"))
-        np.save("b.npy", self.make(k, 3000, dtype="<f8"))
+        np.save("a.npy", self.make(ROWS, k, dtype="<f8"))
+        np.save("b.npy", self.make(k, ROWS, dtype="<f8"))
         before = set(list_temporary_files())
         job = subprocess.Popen([PROGRAMS["right"], "multiply", "a.npy", "b.npy", "-o", "d.mtx"],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -235,7 +236,7 @@ class Signals(OutputCase):
         """Under nohup the work goes on."""
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
             self.assertEqual(self.interrupt(number, signal.SIG_IGN), (0, ""))
-            self.assertGreater(os.path.getsize("d.mtx"), 3000 * 3000)
+            self.assertGreater(os.path.getsize("d.mtx"), ROWS * ROWS)
 
     def test_killed_job(self):
         """The next job removes what a killed one has left, but neither the file of one that still

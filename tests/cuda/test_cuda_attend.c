@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/checked.h"
+#include "cuda/families/attend.h"
 #include "fake_control.h"
+#include "model/chips.h"
 #include "tilegemm_attention.h"
 
 /* No kernel runs: operands are addresses alone. */
@@ -166,10 +169,83 @@ static void test_parts(void **state)
     tg_destroy_context(context);
 }
 
+static tgi_machine make_machine(void)
+{
+    tg_chip chip;
+    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
+    return tgi_chips_make_machine(&chip);
+}
+
+/* Rows of heads that share tiles are counted in 32 bits. */
+static void test_many_heads(void **state)
+{
+    const tgi_machine machine = make_machine();
+    (void)state;
+    for (int64_t m = 1; m < 128; m++) {
+        tg_attention a;
+        tgi_attention_choice choice = {.shared_heads = 0};
+        tg_init_attention(&a, sizeof a, TG_TYPE_FP16, 1, 1 << 24, 1, m, 64, 8);
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        assert_true(choice.shared_heads * m <= 1 << 30);
+    }
+}
+
+/* Returns the largest load of a block over the mean, in steps and one more a tile, for blocks that
+ * take tiles in the order of attend.cuh. */
+static double find_load(const tg_attention *a, const tgi_attention_choice *choice, int blocks)
+{
+    const int64_t heads = a->batch_count * a->head_count, tiles = choice->tile_count;
+    double load[1024] = {0.0}, sum = 0.0, most = 0.0;
+    for (int64_t at = 0; at < heads * tiles; at++) {
+        const int64_t first = at / (tiles * choice->section_groups) * choice->section_groups;
+        const int64_t rest = heads - first;
+        const int64_t groups = rest < choice->section_groups ? rest : choice->section_groups;
+        const int64_t tile = tiles - 1 - (at - first * tiles) / groups;
+        const int64_t rows = (tile + 1) * choice->row->queries;
+        const int64_t keys = a->causal && rows < a->n ? rows : a->n;
+        const int64_t block = at / blocks % 2 ? blocks - 1 - at % blocks : at % blocks;
+        const double steps = 1.0 + (double)tgi_divide_up(keys, choice->row->keys);
+        load[block] += steps;
+        sum += steps;
+    }
+    for (int i = 0; i < blocks; i++)
+        most = load[i] > most ? load[i] : most;
+    return most * blocks / sum;
+}
+
+/* Under a causal mask blocks have loads alike. Without, sections have as many heads as fit in half
+ * of the L2 cache. */
+static void test_loads(void **state)
+{
+    static const struct {
+        int64_t batch_count, head_count, m, head_size;
+        double most;
+    } cases[] = {{4, 16, 4096, 128, 1.02}, {1, 16, 16384, 128, 1.02}, {1, 32, 8192, 128, 1.03},
+                 {4, 16, 4096, 64, 1.03},  {4, 16, 4096, 256, 1.03},  {1, 40, 4096, 128, 1.02}};
+    const tgi_machine machine = make_machine();
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int64_t heads = cases[i].head_count, m = cases[i].m, size = cases[i].head_size;
+        tg_attention a;
+        tgi_attention_choice choice = {.shared_heads = 0};
+        tg_init_attention(&a, sizeof a, TG_TYPE_BF16, cases[i].batch_count, heads, heads, m, m,
+                          size);
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        const int64_t fitting = machine.l2_bytes / 2 / (4 * size * (m + 1));
+        assert_int_equal(choice.section_groups, fitting > 1 ? fitting : 1);
+        a.causal = TG_CAUSAL_BOTTOM_RIGHT;
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        const double load = find_load(&a, &choice, machine.gpu.sm_count);
+        if (load > cases[i].most)
+            fail_msg("%lld queries: %.3f", (long long)m, load);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_boxes), cmocka_unit_test(test_launch),
-                                       cmocka_unit_test(test_parts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals),   cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_launch),     cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_many_heads), cmocka_unit_test(test_loads)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

@@ -17,6 +17,7 @@
 #include "fake_control.h"
 #include "fake_products.h"
 #include "harness/panel_product.h"
+#include "harness/step.h"
 #include "tilegemm_attention.h"
 
 /* The fake computes what kernels of sm_75 do. */
@@ -81,24 +82,29 @@ static void test_panels(void **state)
     tg_destroy_context(context);
 }
 
-/* Panels of more than a pinned block go through several. Contiguous ones in pinned memory go
- * directly. */
+/* Panels of more than a pinned block go through several. Those in pinned memory go directly if they
+ * are contiguous, and line by line if their lines are long. */
 static void test_large_panels(void **state)
 {
     static const struct {
         const char *text;
-        int is_pinned, is_direct;
-    } cases[] = {{"1x2x1100000:tn:fp64:batch=2", 0, 0},
-                 {"1x2x1100000:tn:fp64:batch=2", 1, 1},
-                 {"2x1x1100000:lda=1100007:ldb=3:ldd=5:fp64", 1, 0},
-                 {"8x530000x1:fp64", 0, 0},
-                 {"120x110x2:fp64:rsd=2:csd=241:lda=3:ldb=111", 1, 0}};
+        int is_pinned, is_direct, has_lines;
+    } cases[] = {{"1x2x1100000:tn:fp64:batch=2", 0, 0, 0},
+                 {"1x2x1100000:tn:fp64:batch=2", 1, 1, 0},
+                 {"2x2x1100000:nt:lda=1100007:ldb=1100005:ldd=5:fp64", 1, 0, 1},
+                 {"2x1x1100000:lda=1100007:ldb=3:ldd=5:fp64", 0, 0, 0},
+                 {"300x260x300:fp64:lda=304:ldb=262:ldd=265:beta=1", 1, 0, 1},
+                 {"300x260x300:fp64:rsa=-304:ldb=262:ldd=265", 1, 0, 1},
+                 {"8x530000x1:fp64", 0, 0, 0},
+                 {"120x110x2:fp64:rsd=2:csd=241:lda=3:ldb=111", 1, 0, 0},
+                 {"260x120x90:fp64:rsa=-93:ldb=121:ldd=122", 1, 0, 0}};
     tg_context *context = open_context(0);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fake_reach()->is_host_pinned = cases[i].is_pinned;
-        fake_reach()->direct_copy_count = 0;
+        fake_reach()->direct_copy_count = fake_reach()->line_copy_count = 0;
         multiply(context, cases[i].text, 200 << 20, 0);
+        assert_int_equal(fake_reach()->line_copy_count > 0, cases[i].has_lines);
         assert_int_equal(fake_reach()->direct_copy_count > 0, cases[i].is_direct);
     }
     tg_destroy_context(context);
@@ -242,32 +248,37 @@ static void test_refusals(void **state)
     tg_destroy_context(context);
 }
 
-/* Each function of the driver fails at each of its calls. Nothing is left behind, and the next
- * product is right. */
+/* Each function of the driver fails at each of its calls, or at one of each step of them. Nothing
+ * is left behind, and the next product is right. */
 static void test_failures(void **state)
 {
     static const char *const symbols[] = {
-        "cuMemAlloc_v2",    "cuMemHostAlloc",       "cuStreamCreate",
-        "cuEventCreate",    "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-        "cuEventRecord",    "cuEventQuery",         "cuStreamWaitEvent",
-        "cuLaunchKernelEx", "cuEventSynchronize",   "cuStreamSynchronize"};
-    static float a[40 * 30], b[30 * 20], d[40 * 20];
-    const tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 40, 30),
-                                               tg_make_matrix(TG_TYPE_FP32, b, 30, 20),
-                                               tg_make_matrix(TG_TYPE_FP32, d, 40, 20));
+        "cuMemAlloc_v2",        "cuMemHostAlloc",       "cuStreamCreate",     "cuEventCreate",
+        "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuEventRecord",      "cuEventQuery",
+        "cuStreamWaitEvent",    "cuLaunchKernelEx",     "cuEventSynchronize", "cuStreamSynchronize",
+        "cuMemcpy2DAsync_v2"};
+    static float a[40 * 30], b[30 * 300], d[40 * 300];
+    tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, a, 40, 30),
+                                         tg_make_matrix(TG_TYPE_FP32, b, 30, 256),
+                                         tg_make_matrix(TG_TYPE_FP32, d, 40, 256));
+    problem.b.row_stride = problem.d.row_stride = 300;
     (void)state;
     for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        int call = 0;
+        int call = 1 + step_get_first();
         tg_status status = TG_STATUS_DEVICE_FAILURE;
-        while (status) {
+        for (; status; call += step_get()) {
             tg_context *context = open_context(0);
             fake_driver *fake = fake_reach();
             const int opened_with = fake->live_allocation_count;
             assert_true(call < 1000);
             strcpy(fake->failing, symbols[i]);
-            fake->failing_call = ++call;
+            fake->failing_call = call;
             fake->error = 999;
-            status = tg_multiply_in_panels(context, &problem, 2000, NULL);
+            /* Only long lines of pinned memory go as they are. */
+            fake->is_host_pinned = strcmp(symbols[i], "cuMemcpy2DAsync_v2") == 0;
+            problem.b.col_count = problem.d.col_count = fake->is_host_pinned ? 256 : 20;
+            status =
+                tg_multiply_in_panels(context, &problem, fake->is_host_pinned ? 0 : 2000, NULL);
             assert_true(status == TG_STATUS_OK || status == TG_STATUS_DEVICE_FAILURE);
             if (status)
                 FAKE_ASSERT_DETAIL("999");

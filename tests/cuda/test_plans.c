@@ -162,6 +162,24 @@ static void test_many_tiles(void **state)
     tg_destroy_context(context);
 }
 
+/* Small products on matrix instructions take every k whose parts can be counted. */
+static void test_long_parts(void **state)
+{
+    (void)state;
+    static const tg_plan_options options = {.struct_bytes = sizeof options,
+                                            .kernel = "cuda_small_sm80_bf16_16x16x256"};
+    fake_reset();
+    tg_plan *plan = NULL;
+    tg_context *context = fake_open_context("cuda");
+    tg_problem problem = parse("16x16x4000000000:nt:bf16");
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
+    tg_destroy_plan(plan);
+    problem = parse("16x16x3000000000000:nt:bf16");
+    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    FAKE_ASSERT_DETAIL("the kernel counts to 2147483647; a part of k is ");
+    tg_destroy_context(context);
+}
+
 /* Checks which precisions compute FP32 by slices, and with how much workspace. */
 static void test_sliced_rows(void **state)
 {
@@ -363,6 +381,7 @@ int main(void)
         cmocka_unit_test(test_chip_plans_as_its_context_does),
         cmocka_unit_test(test_offset_operands_are_planned_for_again),
         cmocka_unit_test(test_many_tiles),
+        cmocka_unit_test(test_long_parts),
         cmocka_unit_test(test_sliced_rows),
         cmocka_unit_test(test_panels),
         cmocka_unit_test(test_boxes_end_with_their_operand),

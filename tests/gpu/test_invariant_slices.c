@@ -102,6 +102,17 @@ static int count_differences(tg_context *context, const device_operands *operand
     return count;
 }
 
+static int can_slice_in_registers(const tg_context *context)
+{
+    int count = 0;
+    for (int i = 0; i < tg_get_kernel_count(); i++) {
+        tg_kernel_info info;
+        assert_int_equal(tg_get_kernel_info(context, i, &info), 0);
+        count += info.is_available && strcmp(info.family, "bf16r") == 0;
+    }
+    return count > 0;
+}
+
 static void test_rows_of_every_m(void **state)
 {
     (void)state;
@@ -123,11 +134,14 @@ static void test_rows_of_every_m(void **state)
                      count);
         family_count += has_family[0] + has_family[1];
     }
-    /* Some layouts were computed by two families, and without the option some rows differ, or this
-     * test would show little. */
-    assert_true(family_count > layout_count);
-    int has_family[2] = {0};
-    assert_true(count_differences(context, &operands, &layouts[0], 0, has_family) > 0);
+    /* Hopper slices rows of B in registers too: some layouts were computed by two families, and
+     * without the option some rows differ, or this test would show little. Other chips have one
+     * family, with one order of sums. */
+    if (can_slice_in_registers(context)) {
+        int has_family[2] = {0};
+        assert_true(family_count > layout_count);
+        assert_true(count_differences(context, &operands, &layouts[0], 0, has_family) > 0);
+    }
     tg_release_memory(context, operands.a);
     tg_release_memory(context, operands.b);
     tg_release_memory(context, operands.d);

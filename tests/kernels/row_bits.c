@@ -3,7 +3,7 @@
  * problems. Without FILE it prints a line for each row: its name, the number of problems that it
  * takes, and the hash of all their D. With FILE, which has lines that an earlier run printed, it
  * compares: a row of this device that FILE lacks, or whose line differs, is an error. With --each
- * it prints a line for each row and problem.
+ * it prints a line for each row and problem. With TG_TEST_STEP it takes some rows (harness/step.h).
  *
  * A row's split-K factor may depend on the chip, and with it the bits, so that a file holds for one
  * model of GPU. FP64 activations are left out: they call libm, whose last bits differ from one
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "check/check.h"
+#include "harness/step.h"
 
 #define SKIPPED 77
 #define PROBLEM_TEXT_BYTES 160
@@ -155,14 +156,14 @@ static int run_row(tg_context *context, const char *kernel, const row_operands *
     return 1;
 }
 
-/* Runs every row of `type` on every problem; rows[i] belongs to row i of the kernel table. */
+/* Runs rows of `type` on every problem; rows[i] belongs to row i of the kernel table. */
 static void run_type(tg_context *context, tg_type type, int is_each, row_bits *rows)
 {
     list_problems(types[type]);
     for (int i = 0; i < problem_count; i++) {
         row_operands operands;
         open_operands(context, problem_texts[i], &operands);
-        for (int row = 0; row < tg_get_kernel_count(); row++) {
+        for (int row = step_get_first(); row < tg_get_kernel_count(); row += step_get()) {
             tg_kernel_info info;
             uint64_t hash = UINT64_C(14695981039346656037);
             if (tg_get_kernel_info(context, row, &info) != TG_STATUS_OK)

@@ -16,7 +16,7 @@ from picture_case import PictureCase, TILES, read_numbers, tilegemm
 
 # A report holds simulations of these tiles without a row in the kernel table, at this size. It
 # opens with tile 16, and holds that one at its own size.
-FURTHER, FURTHER_SHAPE = (3, 5, 8, 12, 20), "120x120x120"
+FURTHER, FURTHER_SHAPE = (3, 5, 8, 12, 20), "60x120x120"
 
 
 class Accesses(PictureCase):
@@ -98,7 +98,7 @@ class Accesses(PictureCase):
     def test_sizes(self):
         """The view shows the requests of the state if the report holds them. Otherwise it shows the
         report's own, and says so."""
-        for m, n, k, shown in ((256, 256, 32, "256 x 256 x 32"), (999, 9, 9, "250 x 130 x 70")):
+        for m, n, k, shown in ((128, 128, 32, "128 x 128 x 32"), (999, 9, 9, "250 x 130 x 70")):
             self.link(m=m, n=n, k=k, kernel="edges", tile=16)
             self.assertIn(shown, self.browser.find_all(".hint")[-1].text)
 

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -36,12 +37,27 @@ static double hold(held_panels *held, const tg_matrix *matrix, int64_t entries)
            (double)tg_get_type_bytes(matrix->type);
 }
 
+/* Notes the panel of D among those that were formed. Returns 1 if it was formed before. */
+static int is_formed_again(const tg_problem *problem, const tg_panels *panels, int64_t index,
+                           const tg_problem *panel, char *formed)
+{
+    const int64_t of_entry = panels->row_panel_count * panels->col_panel_count;
+    const int64_t offset = (int64_t)((uintptr_t)panel->d.data - (uintptr_t)problem->d.data) /
+                               tg_get_type_bytes(problem->d.type) -
+                           index / of_entry * panels->batch_count * problem->d.batch_stride;
+    const int64_t row = offset / problem->d.row_stride, col = offset % problem->d.row_stride;
+    char *place =
+        &formed[index / of_entry * of_entry + row / panels->row_count * panels->col_panel_count +
+                col / panels->col_count];
+    return (*place)++;
+}
+
 static void check_choice(const char *text, const char *chip_name, int64_t memory_bytes,
                          tg_panels *panels, tg_panel_times *times)
 {
     tg_problem problem, panel;
     tg_chip chip;
-    held_panels a = {.count = 2}, b = {.count = 2};
+    held_panels a = {.count = 0}, b = {.count = 0};
     double read_bytes = 0;
     assert_int_equal(tg_parse_problem(text, &problem, sizeof problem), TG_STATUS_OK);
     assert_int_equal(tg_find_chip(chip_name, &chip), TG_STATUS_OK);
@@ -53,11 +69,17 @@ static void check_choice(const char *text, const char *chip_name, int64_t memory
     assert_non_null(times->kernel);
     assert_true(times->product_s > 0 && times->copy_s > 0);
     assert_true(times->total_s > times->product_s && times->total_s > times->copy_s);
-    *(panels->is_b_held ? &b.count : &a.count) = panels->held_count;
+    assert_in_range(panels->stream_count, 1, place_max);
+    a.count = panels->is_b_held ? panels->stream_count : panels->held_count;
+    b.count = panels->is_b_held ? panels->held_count : panels->stream_count;
+    char *formed = calloc((size_t)panels->panel_count, 1);
+    assert_non_null(formed);
     for (int64_t i = 0; i < panels->panel_count; i++) {
         assert_int_equal(tg_get_panel(&problem, panels, i, &panel), TG_STATUS_OK);
+        assert_int_equal(is_formed_again(&problem, panels, i, &panel, formed), 0);
         read_bytes += hold(&a, &panel.a, panel.batch_count) + hold(&b, &panel.b, panel.batch_count);
     }
+    free(formed);
     if (read_bytes != panels->read_bytes)
         fail_msg("%s reads %.0f bytes, not %.0f", text, read_bytes, panels->read_bytes);
 }
@@ -73,11 +95,14 @@ static void test_choices(void **state)
         "1x1000000x1000",         "1024x1024x1024",         "33x47x90"};
     tg_panels panels;
     tg_panel_times times;
+    int kept_count = 0; /* products of which all panels stay */
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         check_choice(texts[i], "h200", (int64_t)2 << 30, &panels, &times);
         check_choice(texts[i], "a100", (int64_t)600 << 20, &panels, &times);
         check_choice(texts[i], "t4", 0, &panels, &times);
+        kept_count += panels.stream_count > 2 && panels.held_count > 2;
     }
+    assert_true(kept_count > 2);
 }
 
 /* Panels that memory asks for are multiplied nearly as fast as those without a limit. Batch entries
@@ -127,6 +152,8 @@ static void test_walk(void **state)
                         .panel_count = 2,
                         .is_b_held = 1,
                         .held_count = 2,
+                        .stream_count = 2,
+                        .d_count = 2,
                         .read_bytes = 11,
                         .written_bytes = 4};
     /* Copied until 8, multiplied until 18 and 28, back at 30. */

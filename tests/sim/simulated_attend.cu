@@ -1,7 +1,7 @@
 /*
  * Kernels of attention on mma.sync for the simulator, and mutants of them that wait for too little.
  */
-#include "kernels/attend/attend.cuh"
+#include "kernels/attend/attend_light.cuh"
 
 /* The shared memory of a block: the most that sm_90 gives, which suffices any kernel. */
 __shared__ char shared[227 << 10];
@@ -32,12 +32,44 @@ struct tgi_attend_by_lone_warps : tgi_attend_by_warps<Type, Head, Warps, Blocks,
 SIMULATED_MUTANT(simulated_rash, rash_warps)
 SIMULATED_MUTANT(simulated_lone, lone_warps)
 
+/* A word that lane `first`, 0, reads in one turn of a warp, and lane 1 reads and writes in the next
+ * one: the compiler would join the branches of lanes that it knows. */
+template <int IsRash> static void take_turns(int first)
+{
+    volatile int *const word = reinterpret_cast<int *>(shared);
+    int read = 0;
+    if (tgi_thread() == first) {
+        *word = 1;
+        read = *word;
+    }
+    __syncwarp();
+    if (tgi_thread() == 1)
+        *word = *word + read + 1;
+    else if (IsRash)
+        read = *word;
+}
+
+extern "C" void simulated_turns(const tgi_attend_args *args)
+{
+    take_turns<0>(args->is_bottom);
+}
+
+extern "C" void simulated_rash_turns(const tgi_attend_args *args)
+{
+    take_turns<1>(args->is_bottom);
+}
+
 #define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, warps, keys, tiles,   \
                           resident)                                                                \
     SIMULATED_ATTEND_##isa(type, queries, head, products, warps, keys, tiles)
-#define SIMULATED_ATTEND_sm90a(...)
+#define SIMULATED_ATTEND_sm90a(type, queries, head, products, ...)                                 \
+    SIMULATED_##products(type, queries, head, products, __VA_ARGS__)
+#define SIMULATED_groups(...)
+#define SIMULATED_clusters(...)
+#define SIMULATED_lights SIMULATED_ATTEND_sm80
 #define SIMULATED_ATTEND_sm80(type, queries, head, products, warps, keys, tiles)                   \
-    extern "C" void simulated_##type##_##queries##x##head(const tgi_attend_args *args)             \
+    extern "C" void simulated_##products##_##type##_##queries##x##head(                            \
+        const tgi_attend_args *args)                                                               \
     {                                                                                              \
         tgi_attend_in_##products<TGI_TYPE_OF(type), head, warps, queries, keys, tiles>(*args,      \
                                                                                        shared);    \

@@ -28,20 +28,25 @@
 #define CASE_COUNT 80
 #define LIST_BYTES (1 << 16)
 
-#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, ...)                            \
-    ROW_##isa(simulated_##type##_##queries##x##head,                                               \
-              TGI_QUOTE_VALUE(TGI_ATTENTION_NAME(family, isa, type, queries, head)))
-#define ROW_sm90a(...)
-#define ROW_sm80(symbol, name) extern tgi_sim_body symbol;
+#define TGI_ATTENTION_ROW(image, family, isa, type, queries, head, products, ...)                  \
+    ROW_##products(simulated_##products##_##type##_##queries##x##head,                             \
+                   TGI_QUOTE_VALUE(TGI_ATTENTION_NAME(family, isa, type, queries, head)))
+#define ROW_groups(...)
+#define ROW_clusters(...)
+#define ROW_warps DECLARE
+#define ROW_splits DECLARE
+#define ROW_lights DECLARE
+#define DECLARE(symbol, name) extern tgi_sim_body symbol;
 #include "core/attention_kernels.def"
-#undef ROW_sm80
-extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_rash, simulated_lone;
+#undef DECLARE
+extern tgi_sim_body simulated_merge_bf16, simulated_merge_fp16, simulated_rash, simulated_lone,
+    simulated_turns, simulated_rash_turns;
 
 static const struct {
     const char *name;
     tgi_sim_body *body;
 } bodies[] = {
-#define ROW_sm80(symbol, name) {name, symbol},
+#define DECLARE(symbol, name) {name, symbol},
 #include "core/attention_kernels.def"
 };
 
@@ -75,13 +80,8 @@ static const void *keep_list(simulated_case *s, const void *list, int64_t bytes)
     return kept;
 }
 
-/* Plans the case for a chip that has mma.sync and no wgmma. */
-static void open_simulated(simulated_case *s, attention_case *c)
+static void open_on(simulated_case *s, attention_case *c, tgi_machine machine)
 {
-    tg_chip chip;
-    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
-    tgi_machine machine = tgi_chips_make_machine(&chip);
-    machine.features = TGI_FEATURES_SM80;
     *s = (simulated_case){.c = c, .lists = malloc(LIST_BYTES)};
     assert_int_equal(tgi_cuda_choose_attention(&machine, &c->attention, &s->choice), TG_STATUS_OK);
     s->workspace = malloc((size_t)s->choice.workspace_bytes + 1);
@@ -96,6 +96,21 @@ static void open_simulated(simulated_case *s, attention_case *c)
     a->key_offsets = keep_list(s, a->key_offsets, 4 * (a->batch_count + 1));
     a->key_lengths = keep_list(s, a->key_lengths, 4 * a->batch_count);
     a->pages = keep_list(s, a->pages, 4 * a->batch_count * a->pages_stride);
+}
+
+static tgi_machine make_machine(void)
+{
+    tg_chip chip;
+    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
+    return tgi_chips_make_machine(&chip);
+}
+
+/* Plans the case for a chip that has mma.sync and no wgmma. */
+static void open_simulated(simulated_case *s, attention_case *c)
+{
+    tgi_machine machine = make_machine();
+    machine.features = TGI_FEATURES_SM80;
+    open_on(s, c, machine);
 }
 
 static void close_simulated(simulated_case *s)
@@ -144,13 +159,14 @@ static int attend(const simulated_case *s, tgi_sim_body *body, char text[256])
     const tg_attention *a = &s->args.attention;
     const int64_t groups = a->batch_count * (a->head_count / s->choice.shared_heads);
     const int64_t blocks = groups * s->choice.tile_count * s->choice.part_count;
-    const int64_t rows = a->batch_count * a->head_count * a->m;
+    const int64_t merged = tgi_divide_up(a->batch_count * a->head_count * a->m,
+                                         tgi_attend_count_merged(s->args.part_count));
     int findings = blocks == 0 ? 0
                                : launch(s, body, blocks, (int)s->choice.block_threads,
                                         s->choice.shared_bytes, text);
     if (s->choice.part_count > 1 && findings == 0)
         findings = launch(s, a->type == TG_TYPE_BF16 ? simulated_merge_bf16 : simulated_merge_fp16,
-                          rows, 32 * TGI_ATTEND_MERGE_WARPS, 0, text);
+                          merged, 32 * TGI_ATTEND_MERGE_WARPS, 0, text);
     return findings;
 }
 
@@ -187,6 +203,40 @@ static void test_rows(void **state)
     }
 }
 
+/* Rows of few keys: on a chip of one multiprocessor a block goes through many tiles. */
+static void test_few_keys(void **state)
+{
+    uint64_t random = 27;
+    int count = 0;
+    (void)state;
+    for (int i = step_get_first(); i < CASE_COUNT; i += step_get()) {
+        tgi_machine machine = make_machine();
+        tg_attention a = draw(i, &random);
+        attention_case c;
+        simulated_case s;
+        char problem[1024], text[256] = "";
+        a.n %= 40;
+        a.soft_cap = 0.0;
+        a.has_bias = a.has_slopes = 0;
+        a.page_rows = a.page_count = a.pages_stride = 0;
+        machine.gpu.sm_count = i % 3 ? 1 : machine.gpu.sm_count;
+        case_open(&c, &a, i % 4 > 1 ? FILL_UNIFORM_HEADS : FILL_WILD_HEADS, i / 2 % 2, &random);
+        open_on(&s, &c, machine);
+        if (s.choice.row->kind == TGI_ATTENTION_LIGHT) {
+            count++;
+            tg_format_attention(&c.attention, problem, sizeof problem);
+            if (attend(&s, find_body(s.choice.kernel), text) > 0)
+                fail_msg("case %d %s: %s", i, problem, text);
+            const double worst = case_compare(&c, "cuda");
+            if (!(worst <= 1.0))
+                fail_msg("case %d %s: %g of the bound", i, problem, worst);
+        }
+        close_simulated(&s);
+        case_close(&c);
+    }
+    assert_true(count > 0);
+}
+
 /* A V of ones gives ones in D's 16 bits: rows whose keys lie in two steps, and whose later scores
  * are the larger ones, show a weight that is not rounded as its sum. */
 static void test_ones(void **state)
@@ -214,75 +264,6 @@ static void test_ones(void **state)
         }
         close_simulated(&s);
         case_close(&c);
-    }
-}
-
-/* Rows of heads that share tiles are counted in 32 bits. */
-static void test_many_heads(void **state)
-{
-    tg_chip chip;
-    (void)state;
-    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
-    const tgi_machine machine = tgi_chips_make_machine(&chip);
-    for (int64_t m = 1; m < 128; m++) {
-        tg_attention a;
-        tgi_attention_choice choice = {.shared_heads = 0};
-        tg_init_attention(&a, sizeof a, TG_TYPE_FP16, 1, 1 << 24, 1, m, 64, 8);
-        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
-        assert_true(choice.shared_heads * m <= 1 << 30);
-    }
-}
-
-/* Returns the largest load of a block over the mean, in steps and one more a tile, for blocks that
- * take tiles in the order of attend.cuh. */
-static double find_load(const tg_attention *a, const tgi_attention_choice *choice, int blocks)
-{
-    const int64_t heads = a->batch_count * a->head_count, tiles = choice->tile_count;
-    double load[1024] = {0.0}, sum = 0.0, most = 0.0;
-    for (int64_t at = 0; at < heads * tiles; at++) {
-        const int64_t first = at / (tiles * choice->section_groups) * choice->section_groups;
-        const int64_t rest = heads - first;
-        const int64_t groups = rest < choice->section_groups ? rest : choice->section_groups;
-        const int64_t tile = tiles - 1 - (at - first * tiles) / groups;
-        const int64_t rows = (tile + 1) * choice->row->queries;
-        const int64_t keys = a->causal && rows < a->n ? rows : a->n;
-        const int64_t block = at / blocks % 2 ? blocks - 1 - at % blocks : at % blocks;
-        const double steps = 1.0 + (double)tgi_divide_up(keys, choice->row->keys);
-        load[block] += steps;
-        sum += steps;
-    }
-    for (int i = 0; i < blocks; i++)
-        most = load[i] > most ? load[i] : most;
-    return most * blocks / sum;
-}
-
-/* Under a causal mask blocks have loads alike. Without, sections have as many heads as fit in half
- * of the L2 cache. */
-static void test_loads(void **state)
-{
-    static const struct {
-        int64_t batch_count, head_count, m, head_size;
-        double most;
-    } cases[] = {{4, 16, 4096, 128, 1.02}, {1, 16, 16384, 128, 1.02}, {1, 32, 8192, 128, 1.03},
-                 {4, 16, 4096, 64, 1.03},  {4, 16, 4096, 256, 1.03},  {1, 40, 4096, 128, 1.02}};
-    tg_chip chip;
-    (void)state;
-    assert_int_equal(tg_find_chip("h100", &chip), TG_STATUS_OK);
-    const tgi_machine machine = tgi_chips_make_machine(&chip);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const int64_t heads = cases[i].head_count, m = cases[i].m, size = cases[i].head_size;
-        tg_attention a;
-        tgi_attention_choice choice = {.shared_heads = 0};
-        tg_init_attention(&a, sizeof a, TG_TYPE_BF16, cases[i].batch_count, heads, heads, m, m,
-                          size);
-        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
-        const int64_t fitting = machine.l2_bytes / 2 / (4 * size * (m + 1));
-        assert_int_equal(choice.section_groups, fitting > 1 ? fitting : 1);
-        a.causal = TG_CAUSAL_BOTTOM_RIGHT;
-        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
-        const double load = find_load(&a, &choice, machine.gpu.sm_count);
-        if (load > cases[i].most)
-            fail_msg("%lld queries: %.3f", (long long)m, load);
     }
 }
 
@@ -357,12 +338,31 @@ static void test_mutants(void **state)
     }
 }
 
+/* A read by another lane of the warp before a syncwarp is no race with a write behind it. */
+static void test_turns(void **state)
+{
+    tg_attention a;
+    attention_case c;
+    simulated_case s;
+    char text[256] = "";
+    uint64_t random = 26;
+    (void)state;
+    tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 1, 1, 16, 16, 64);
+    case_open(&c, &a, FILL_UNIFORM_HEADS, 0, &random);
+    open_simulated(&s, &c);
+    if (launch(&s, simulated_turns, 1, 32, 16, text) > 0)
+        fail_msg("%s", text);
+    assert_true(launch(&s, simulated_rash_turns, 1, 32, 16, text) > 0);
+    close_simulated(&s);
+    case_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),       cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_many_heads), cmocka_unit_test(test_loads),
-        cmocka_unit_test(test_ones),       cmocka_unit_test(test_shorter_keys),
-        cmocka_unit_test(test_mutants)};
+        cmocka_unit_test(test_rows),         cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_few_keys),     cmocka_unit_test(test_ones),
+        cmocka_unit_test(test_shorter_keys), cmocka_unit_test(test_mutants),
+        cmocka_unit_test(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ static tg_status use_much_stack(tg_context *unused)
 static void test_large_frame_is_caught(void **state)
 {
     (void)state;
-    static const public_call large = {"use_much_stack", use_much_stack, 0};
+    static const public_call large = {"use_much_stack", use_much_stack, 0, 1};
     assert_true(WIFSIGNALED(run_in_child(&large, STACK_BYTES)));
     assert_int_equal(run_in_child(&large, (size_t)4 * STACK_BYTES), 0);
 }

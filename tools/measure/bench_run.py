@@ -14,7 +14,7 @@ def draw_size(rng, low, high):
     return max(low, min(high, round(size / step) * step or step))
 
 
-def run_bench(program, texts, words):
+def run_bench(program, texts, words, environment=None):
     """Measures the shapes with the options `words`; returns the JSON of the run. Raises
     RuntimeError with what bench said if it wrote none."""
     with tempfile.TemporaryDirectory() as folder:
@@ -22,7 +22,8 @@ def run_bench(program, texts, words):
         suite.write_text("\n".join(texts) + "\n", encoding="utf-8")
         command = [program, "bench", "--suite", suite, "--rounds", "5", "--min-time", "0.001",
                    "--json", output, *words]
-        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        done = subprocess.run(command, check=False, capture_output=True, text=True,
+                              env=environment)
         if not output.exists():
             raise RuntimeError(done.stderr.strip() or "bench wrote nothing")
         return json.loads(output.read_text(encoding="utf-8"))

@@ -55,17 +55,19 @@ static int64_t most_of(int64_t x, int64_t y)
 /* Returns the shared memory of a block of a row, or of each of its warps that share keys. */
 static int64_t count_own_bytes(const tgi_attention_row *row)
 {
+    if (row->kind == TGI_ATTENTION_LIGHT)
+        return 0;
     return tgi_attend_shared_bytes(row->head_size, row->queries, row->keys, row->tiles);
 }
 
-/* Returns the machine's first row of the type that holds the heads, of few queries or of many. */
+/* Returns the machine's first row of the kind and the type that holds the heads. */
 static const tgi_attention_row *find_row(const tgi_machine *machine, const tg_attention *a,
-                                         int is_thin)
+                                         tgi_attention_kind kind)
 {
     const int64_t head = most_of(a->head_size, a->v_head_size);
     const tgi_attention_row *row;
     for (int i = 0; (row = tgi_attention_rows_get(i)); i++) {
-        if (row->type == a->type && row->head_size >= head && row->is_split == is_thin &&
+        if (row->type == a->type && row->head_size >= head && row->kind == kind &&
             tgi_kernels_isa_runs(row->isa, machine->features) &&
             count_own_bytes(row) <= machine->gpu.shared_bytes_per_block)
             break;
@@ -80,11 +82,13 @@ static void divide_keys(const tgi_machine *machine, const tg_attention *a, int64
     const tgi_attention_row *row = choice->row;
     const int64_t keys = most_of(a->n, 1), sm_count = machine->gpu.sm_count;
     const int64_t shares = choice->cluster_count * choice->split_count;
+    const int is_thin = row->kind == TGI_ATTENTION_THIN;
     choice->part_keys = tgi_round_up(tgi_divide_up(keys, choice->part_count * shares), row->keys);
     choice->part_count = tgi_divide_up(keys, choice->part_keys * shares);
-    choice->block_threads = 32 * (row->is_split ? choice->split_count : row->warps);
+    choice->block_threads = 32 * (is_thin ? choice->split_count : row->warps);
     choice->shared_bytes = count_own_bytes(row) * choice->split_count;
-    choice->is_resident = blocks * choice->part_count * choice->cluster_count <= sm_count;
+    choice->is_resident = blocks * choice->part_count * choice->cluster_count <=
+                          sm_count * (row->kind == TGI_ATTENTION_LIGHT ? row->resident_blocks : 1);
     choice->workspace_bytes = 0;
     if (choice->part_count > 1)
         choice->workspace_bytes = a->batch_count * a->head_count * a->m * choice->part_count *
@@ -123,19 +127,36 @@ static void try_parts(attention_search *search, tgi_attention_choice *tried, int
     }
 }
 
+/* Returns how many tiles of a row's queries a block goes through: as many as let all blocks be on
+ * their multiprocessors at the same time, where the keys are few. */
+static int64_t count_turns(const tgi_machine *machine, const tg_attention *a,
+                           const tgi_attention_row *row, int64_t shared_heads)
+{
+    const int64_t tiles = tgi_divide_up(shared_heads * a->m, row->queries);
+    const double groups = (double)a->batch_count * (double)(a->head_count / shared_heads);
+    const double room = (double)machine->gpu.sm_count * row->resident_blocks;
+    const double turns = ceil(groups * (double)tiles / room);
+    if (row->kind != TGI_ATTENTION_LIGHT || turns < 2.0)
+        return 1;
+    return tgi_divide_up(tiles, tgi_divide_up(tiles, (int64_t)fmin(turns, (double)tiles)));
+}
+
 /* Tries the row's ways to divide the keys, where `shared_heads` heads share tiles. */
 static void try_row(attention_search *search, const tgi_attention_row *row, int64_t shared_heads)
 {
     const tgi_machine *machine = search->machine;
     const tg_attention *a = search->attention;
     tgi_attention_choice tried = {.row = row, .shared_heads = shared_heads};
-    tried.tile_count = tgi_divide_up(shared_heads * a->m, row->queries);
+    tried.turn_count = count_turns(search->machine, a, row, shared_heads);
+    tried.tile_count = tgi_divide_up(shared_heads * a->m, row->queries * tried.turn_count);
     const int64_t blocks = tgi_checked_multiply(
         tgi_checked_multiply(a->batch_count, a->head_count / shared_heads), tried.tile_count);
-    const int64_t most = most_of(1, tgi_divide_up(a->n, row->is_split ? row->keys : PART_KEYS));
-    const int64_t room = machine->gpu.sm_count;
-    const int64_t fitting = machine->gpu.shared_bytes_per_block / count_own_bytes(row);
-    const int64_t splits = row->is_split ? least_of(fitting, row->warps) : 1;
+    const int is_thin = row->kind == TGI_ATTENTION_THIN;
+    const int64_t most = most_of(1, tgi_divide_up(a->n, is_thin ? row->keys : PART_KEYS));
+    const int64_t room = row->kind == TGI_ATTENTION_LIGHT ? blocks : machine->gpu.sm_count;
+    const int64_t splits =
+        is_thin ? least_of(machine->gpu.shared_bytes_per_block / count_own_bytes(row), row->warps)
+                : 1;
     if (blocks > BLOCKS_MAX)
         return;
     for (int64_t cluster = 1; cluster <= row->cluster; cluster *= 2) {
@@ -155,7 +176,9 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
                          tgi_attention_choice *choice)
 {
     const int64_t group = a->head_count / a->kv_head_count, sm_count = machine->gpu.sm_count;
-    const tgi_attention_row *row = find_row(machine, a, group * a->m <= THIN_QUERIES);
+    const int is_thin = group * a->m <= THIN_QUERIES;
+    const tgi_attention_row *row =
+        find_row(machine, a, is_thin ? TGI_ATTENTION_THIN : TGI_ATTENTION_WIDE);
     if (!row)
         return;
     const int64_t shared_heads = a->m < row->queries && group * a->m <= LENGTH_MAX ? group : 1;
@@ -164,38 +187,48 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
         tgi_checked_multiply(a->batch_count, a->head_count / shared_heads), tiles);
     const int64_t fitting =
         most_of(1, (machine->gpu.shared_bytes_per_sm - 1024) / count_own_bytes(row));
-    const int64_t resident = least_of(fitting, row->is_split ? row->warps : row->resident_blocks);
-    const int64_t most = most_of(a->n, 1) / (row->is_split ? row->keys : PART_KEYS);
+    const int64_t resident = least_of(fitting, is_thin ? row->warps : row->resident_blocks);
+    const int64_t most = most_of(a->n, 1) / (is_thin ? row->keys : PART_KEYS);
     const int64_t wanted = most_of(1, least_of(sm_count * resident / most_of(blocks, 1), most));
     if (blocks > BLOCKS_MAX)
         return;
     *choice = (tgi_attention_choice){.row = row,
                                      .shared_heads = shared_heads,
+                                     .turn_count = 1,
                                      .tile_count = tiles,
                                      .part_count = wanted,
                                      .cluster_count = 1,
                                      .split_count = 1};
-    if (row->is_split) {
+    if (is_thin) {
         choice->part_count = least_of(wanted, most_of(1, sm_count / most_of(blocks, 1)));
         choice->split_count = least_of(resident, tgi_divide_up(wanted, choice->part_count));
     }
     divide_keys(machine, a, blocks, choice);
 }
 
+/* Returns 1 if rows of few keys have code for the attention. */
+static int is_light(const tg_attention *a)
+{
+    return a->scale > 0.0 && a->soft_cap == 0.0 && !a->has_bias && !a->has_slopes &&
+           a->page_rows == 0 && (!a->has_query_offsets || a->head_count == a->kv_head_count);
+}
+
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,
                                     tgi_attention_choice *choice)
 {
+    static const tgi_attention_kind kinds[] = {TGI_ATTENTION_LIGHT, TGI_ATTENTION_THIN,
+                                               TGI_ATTENTION_WIDE};
     attention_search search = {machine, a, choice, INFINITY};
     const int64_t group = a->head_count / a->kv_head_count;
     const tg_status status = check(machine, a);
     if (status)
         return status;
-    const tgi_attention_row *wide = find_row(machine, a, 0);
+    const tgi_attention_row *wide = find_row(machine, a, TGI_ATTENTION_WIDE);
     const int is_predicted = wide && wide->has_boxes;
     if (!is_predicted)
         fill_machine(machine, a, choice);
-    for (int is_thin = 1; is_predicted && is_thin >= 0; is_thin--) {
-        const tgi_attention_row *row = is_thin ? find_row(machine, a, 1) : wide;
+    for (int i = is_light(a) ? 0 : 1; is_predicted && i < 3; i++) {
+        const tgi_attention_row *row = find_row(machine, a, kinds[i]);
         if (!row)
             continue;
         try_row(&search, row, 1);

@@ -2,6 +2,8 @@
  * Predicts the time of an attention on a GPU by a row and a division of its keys. The figures, in
  * ns, fit times of an H200 (bench/notes/attention_gpu.md) and serve to compare choices.
  */
+#include <math.h>
+
 #include "core/attention_mask.h"
 #include "core/checked.h"
 #include "cuda/families/attend.h"
@@ -13,7 +15,8 @@ typedef struct head_cost {
 
 /* Rows whose blocks have many queries: */
 static const double wide_start = 950.0;
-static const head_cost wide_tile = {1580.0, 7.1};       /* beginning and end of a tile of queries */
+static const head_cost wide_fill = {1400.0, 5.0};       /* with a block on each multiprocessor */
+static const head_cost wide_tile = {1500.0, 10.0};      /* beginning and end of a tile of queries */
 static const head_cost wide_mixed = {870.0, 20.5};      /* more where threads mix rows of heads */
 static const head_cost group_score = {0.0307, 0.00044}; /* a row and a key */
 
@@ -26,9 +29,16 @@ static const double joined_row = 840.0;  /* joining the states of warps: rows of
 static const double cluster = 620.0;     /* and those of a cluster's blocks */
 static const double cluster_block = 88.0, cluster_row = 450.0;
 
+/* Rows of few keys, whose warps read them into registers: */
+static const double light_start = 1650.0, light_step = 1100.0;
+static const double light_row = 6.0;   /* each of the 16 rows of a warp */
+static const double light_tile = 40.0; /* a warp's 16 rows, on a multiprocessor */
+static const double light_element = 1.3;
+static const head_cost light_part = {90.0, 0.18}; /* and a step of them */
+
 /* A second kernel merges parts: */
 static const double merge = 1800.0, merged_part = 98.0;
-static const double merged_row = 300.0; /* a row of a multiprocessor */
+static const double merged_row = 300.0, few_row = 100.0; /* a row of a multiprocessor */
 static const double part_byte = 0.0007;
 
 static double count(head_cost cost, const tgi_attention_row *row)
@@ -36,32 +46,36 @@ static double count(head_cost cost, const tgi_attention_row *row)
     return cost.constant + cost.of_head * row->head_size;
 }
 
-/* Returns how many keys the middle tile sees. */
-static int64_t count_keys(const tg_attention *a, const tgi_attention_choice *choice)
+/* Returns how many steps the middle tile takes, or the last one: where all tiles run at the same
+ * time, it takes longest under a causal mask. */
+static double count_steps(const tg_attention *a, const tgi_attention_choice *choice, int is_last)
 {
     const tgi_attention_window window = tgi_attention_find_window(a);
     const int64_t rows = choice->shared_heads > 1 ? a->m : choice->row->queries;
-    const int64_t middle = a->m / 2 + (window.is_bottom ? a->n - a->m : 0);
+    const int64_t middle =
+        (is_last ? a->m - rows / 2 : a->m / 2) + (window.is_bottom ? a->n - a->m : 0);
     const int64_t low = middle - rows / 2 - window.before;
     const int64_t high = middle + rows / 2 + window.after + 1;
     const int64_t keys = (high < a->n ? high : a->n) - (low > 0 ? low : 0);
-    return keys > 1 ? keys : 1;
+    const int64_t seen = keys < 1 ? 1 : keys < choice->part_keys ? keys : choice->part_keys;
+    return (double)tgi_divide_up(seen, choice->row->keys);
 }
 
-/* Returns the time of `tiles` tiles of a row of many queries, one after the other. */
-static double predict_wide(const tgi_attention_choice *choice, double tiles, double steps,
+/* Returns the time of a row of many queries with `load` tiles for each multiprocessor, one after
+ * the other. */
+static double predict_wide(const tgi_attention_choice *choice, double load, double steps,
                            int is_mixed)
 {
     const tgi_attention_row *row = choice->row;
-    const double score = count(group_score, row);
-    return wide_start + tiles * (count(wide_tile, row) + (is_mixed ? count(wide_mixed, row) : 0.0) +
-                                 steps * score * row->queries * row->keys);
+    const double score = count(group_score, row), tiles = ceil(load);
+    return wide_start + fmin(load, 1.0) * count(wide_fill, row) +
+           tiles * (count(wide_tile, row) + (is_mixed ? count(wide_mixed, row) : 0.0) +
+                    steps * score * row->queries * row->keys);
 }
 
 /* Returns the time of `tiles` tiles of a row of few queries, as many at once as fit. */
 static double predict_thin(const tgi_machine *machine, const tg_attention *a,
-                           const tgi_attention_choice *choice, int64_t tiles, double steps,
-                           int is_mixed)
+                           const tgi_attention_choice *choice, int64_t tiles, int is_mixed)
 {
     const tgi_attention_row *row = choice->row;
     const int64_t splits = choice->split_count, blocks = choice->cluster_count;
@@ -69,15 +83,29 @@ static double predict_thin(const tgi_machine *machine, const tg_attention *a,
     const double rounds = (double)tgi_divide_up(tiles, held > 1 ? held : 1);
     const int64_t all = choice->shared_heads * a->m, rows = all < row->queries ? all : row->queries;
     const int64_t at_once = row->head_size > 128 ? 1 : 2; /* rows that a warp joins */
-    double time = count(thin_tile, row) + steps * count(thin_step, row) +
+    double time = count(thin_tile, row) +
+                  count_steps(a, choice, rounds <= 1.0) * count(thin_step, row) +
                   joined_row * (double)tgi_divide_up(rows, splits * at_once);
     if (is_mixed)
         time += count(thin_mixed, row);
     if (blocks > 1)
         time += cluster + cluster_block * (double)blocks +
                 cluster_row * (double)tgi_divide_up(rows, blocks * splits * at_once);
-    return rounds * time +
-           thin_byte * 4.0 * row->head_size * row->keys * steps * (double)(tiles * splits);
+    return rounds * time + thin_byte * 4.0 * row->head_size * row->keys *
+                               count_steps(a, choice, 0) * (double)(tiles * splits);
+}
+
+/* Returns the time of a row of few keys, whose warps go through all 16 rows of `groups` heads. */
+static double predict_light(const tgi_machine *machine, const tg_attention *a,
+                            const tgi_attention_choice *choice, int64_t groups, double steps)
+{
+    const tgi_attention_row *row = choice->row;
+    const int64_t rows = choice->shared_heads * a->m, sharers = row->warps * 16 / row->queries;
+    const double tiles =
+        (double)groups * (double)tgi_divide_up(rows, 16) / (double)machine->gpu.sm_count;
+    return light_start + steps * light_step + light_row * (double)(rows < 16 ? rows : 16) +
+           tiles * ((double)sharers * (light_tile + steps * count(light_part, row)) +
+                    light_element * (double)a->head_size);
 }
 
 double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention *a,
@@ -86,16 +114,18 @@ double tgi_cuda_predict_attention(const tgi_machine *machine, const tg_attention
     const int64_t sm_count = machine->gpu.sm_count, parts = choice->part_count;
     const int64_t groups = a->batch_count * (a->head_count / choice->shared_heads);
     const int64_t blocks = groups * choice->tile_count * parts * choice->cluster_count;
-    const int64_t tiles = tgi_divide_up(blocks, sm_count), seen = count_keys(a, choice);
-    const int64_t keys = seen < choice->part_keys ? seen : choice->part_keys;
-    const double steps = (double)tgi_divide_up(keys, choice->row->keys);
+    const int64_t tiles = tgi_divide_up(blocks, sm_count);
+    const double steps = count_steps(a, choice, tiles <= 1);
     const int is_mixed = choice->shared_heads > 1 && a->m > 1;
-    double time = choice->row->is_split ? predict_thin(machine, a, choice, tiles, steps, is_mixed)
-                                        : predict_wide(choice, (double)tiles, steps, is_mixed);
+    double time = choice->row->kind == TGI_ATTENTION_LIGHT
+                      ? predict_light(machine, a, choice, groups, steps)
+                  : choice->row->kind == TGI_ATTENTION_THIN
+                      ? predict_thin(machine, a, choice, tiles, is_mixed)
+                      : predict_wide(choice, (double)blocks / (double)sm_count, steps, is_mixed);
     if (parts > 1)
-        time +=
-            merge + merged_part * (double)parts +
-            merged_row * (double)tgi_divide_up(a->batch_count * a->head_count * a->m, sm_count) +
-            part_byte * (double)choice->workspace_bytes;
+        time += merge + merged_part * (double)parts +
+                (tgi_attend_count_merged((int32_t)parts) > 1 ? few_row : merged_row) *
+                    (double)tgi_divide_up(a->batch_count * a->head_count * a->m, sm_count) +
+                part_byte * (double)choice->workspace_bytes;
     return time;
 }

@@ -82,11 +82,13 @@ static void prepare(const tgi_machine *machine, const tg_attention *a,
     const tgi_attention_row *row = choice->row;
     attention_prepared *prepared = block;
     const int64_t groups = a->batch_count * (a->head_count / choice->shared_heads);
-    const int64_t merged = a->batch_count * a->head_count * a->m;
+    const int64_t merged = tgi_divide_up(a->batch_count * a->head_count * a->m,
+                                         tgi_attend_count_merged((int32_t)choice->part_count));
     const int64_t blocks = groups * choice->tile_count * choice->part_count;
     const int64_t resident = (int64_t)machine->gpu.sm_count * row->resident_blocks;
-    const int64_t grid =
-        row->is_grouped && resident < blocks ? resident : blocks * choice->cluster_count;
+    const int64_t grid = row->kind == TGI_ATTENTION_WIDE && row->has_boxes && resident < blocks
+                             ? resident
+                             : blocks * choice->cluster_count;
     prepared->attend = (tgi_cuda_kernel){.image = row->image,
                                          .grid = {(unsigned)grid, 1, 1},
                                          .block = {(unsigned)choice->block_threads, 1, 1},
@@ -165,6 +167,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .shared_heads = (int32_t)choice->shared_heads,
         .head_groups = make_divisor(head_groups),
         .kv_shares = make_divisor(a->head_count / a->kv_head_count),
+        .query_count = make_divisor(a->m),
         .tile_count = make_divisor(choice->tile_count),
         .block_count = (uint32_t)(a->batch_count * head_groups * tiles),
         .section_groups = {make_divisor(choice->section_groups), make_divisor(rest)},
@@ -172,6 +175,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .part_count = (int32_t)choice->part_count,
         .cluster_count = (int32_t)choice->cluster_count,
         .split_count = (int32_t)choice->split_count,
+        .turn_count = (int32_t)choice->turn_count,
         .part_keys = (int32_t)choice->part_keys,
         .lets_next_start = choice->part_count > 1 || choice->is_resident,
         .has_units = {is_aligned(a, TGI_ATTENTION_Q, UNIT_BYTES),

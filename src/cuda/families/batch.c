@@ -12,6 +12,8 @@
 #define STAGE_BYTES_WANTED (14 << 10)
 #define STAGE_BYTES_MAX (32 << 10) /* more than that is one stage of a block, not one of two */
 #define D_BYTES_MAX (20 << 10)     /* the most of a group's D that is staged */
+#define THREADS_LEAST 128          /* a block has no fewer */
+#define THREADS_WANTED 512         /* the blocks of a multiprocessor have no fewer */
 #define GAP_BYTES_MAX 16           /* between lines that are copied as one */
 
 /* Returns a pitch in shared memory for lines or entries of `bytes`, `stride_bytes` apart in memory:
@@ -62,6 +64,9 @@ static int describe_entries(const tgi_problem *p, tg_type type, int64_t across,
                             : find_pitch(copy->batch_bytes, (lines - 1) * step + length);
     copy->across_bytes = (int32_t)(is_along_k ? step : elem_bytes);
     copy->k_bytes = (int32_t)(is_along_k ? elem_bytes : step);
+    copy->row_bytes = across_stride * elem_bytes;
+    copy->cut_lines = is_along_k && lines > 1;
+    copy->cut_bytes = copy->cut_lines ? 0 : (int32_t)copy->row_bytes;
     copy->lines = tgi_make_divisor((int32_t)lines);
     tgi_batch_count_units(copy, 0);
     return 1;
@@ -84,22 +89,29 @@ static int is_d_packed(const tgi_problem *p)
     return (is_by_rows || is_by_cols) && (p->batch_count == 1 || p->d.batch == p->m * p->n);
 }
 
+/* Returns 1 if a warp's stores of pairs fill D's sectors of 32 bytes: those of FP64. */
+static int has_wide_stores(const tgi_problem *p)
+{
+    return p->d_type == TG_TYPE_FP64 && p->d.col == 1 && p->d.row % 2 == 0 && p->d.batch % 2 == 0;
+}
+
 int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *p,
                        const tgi_batch_decision *split, tgi_batch_args *args)
 {
     const int64_t group_entries = split->group_entries;
+    const int is_cut = split->part_count > 1;
     const int32_t rows = (int32_t)tgi_divide_up(p->m, kernel->tile_rows);
     const int32_t cols = (int32_t)tgi_divide_up(p->n, kernel->tile_cols);
-    if (!describe_entries(p, p->type, p->m, p->a.row, p->a.col, tgi_gemm_is_a_along_k(p),
-                          p->a.batch, &args->a) ||
+    const int64_t part_rows = tgi_divide_up(rows, split->part_count) * kernel->tile_rows;
+    if (!describe_entries(p, p->type, is_cut ? part_rows : p->m, p->a.row, p->a.col,
+                          tgi_gemm_is_a_along_k(p), p->a.batch, &args->a) ||
         !describe_entries(p, p->b_type, p->n, p->b.col, p->b.row, tgi_gemm_is_b_along_k(p),
                           p->b.batch, &args->b))
         return 0;
-    const int64_t part_rows = tgi_divide_up(rows, split->part_count) * kernel->tile_rows;
-    const int64_t d_elems = split->part_count > 1 ? part_rows * p->n : group_entries * p->m * p->n;
+    const int64_t d_elems = is_cut ? part_rows * p->n : group_entries * p->m * p->n;
     const int64_t d_bytes = tgi_round_up(UNIT - 1 + d_elems * tgi_type_bytes(p->d_type), UNIT);
-    const int is_staged =
-        is_d_packed(p) && (split->part_count == 1 || p->d.col == 1) && d_bytes <= D_BYTES_MAX;
+    const int is_staged = is_d_packed(p) && !has_wide_stores(p) && (!is_cut || p->d.col == 1) &&
+                          d_bytes <= D_BYTES_MAX;
     args->part_tile_rows = (int32_t)(part_rows / kernel->tile_rows);
     args->parts = tgi_make_divisor((int32_t)split->part_count);
     args->tile_cols = tgi_make_divisor(cols);
@@ -108,69 +120,91 @@ int tgi_batch_describe(const tgi_kernel *kernel, const tgi_problem *p,
     args->group_count = tgi_divide_up(p->batch_count, group_entries) * split->part_count;
     args->b_place = count_entry_bytes(&args->a, group_entries);
     args->stage_bytes = args->b_place + count_entry_bytes(&args->b, group_entries);
-    args->stage_count = args->stage_bytes <= STAGE_BYTES_MAX ? kernel->stage_count : 1;
+    const int has_stages = kernel->type == TG_TYPE_FP64 && args->stage_bytes <= STAGE_BYTES_MAX;
+    args->stage_count = has_stages ? kernel->stage_count : 1;
     args->shared_bytes = args->stage_count * args->stage_bytes;
     args->d_place = is_staged ? args->shared_bytes : 0;
     args->shared_bytes += is_staged ? (int32_t)d_bytes : 0;
     return 1;
 }
 
-/* Returns a block's workers, threads or warps, each of which forms a tile. */
-static int64_t count_workers(const tgi_kernel *kernel)
+/* Returns the threads of a worker, which forms a tile: a thread, or a warp. */
+static int count_worker_threads(const tgi_kernel *kernel)
 {
-    return kernel->thread_count / (kernel->math == TGI_MATH_mma ? 32 : 1);
+    return kernel->math == TGI_MATH_mma ? 32 : 1;
 }
 
-/* Returns how many blocks run at once, by registers. */
-static int64_t count_slots(const tgi_machine *machine, const tgi_problem *p)
-{
-    return (int64_t)TGI_BATCH_BLOCKS_PER_SM((int)tgi_type_bytes(p->type)) * machine->gpu.sm_count;
-}
-
-/* Returns how many entries a group has: enough to fill a stage and to give each worker a tile, but
- * no more than leave whole rounds of blocks a group each. */
-static int64_t count_group_entries(const tgi_machine *machine, const tgi_kernel *kernel,
-                                   const tgi_problem *p, const tgi_batch_args *entry)
-{
-    const int64_t d_bytes = p->m * p->n * tgi_type_bytes(p->d_type);
-    const int64_t pitches = entry->a.entry_pitch + entry->b.entry_pitch;
-    const int64_t entry_bytes = pitches > UNIT ? pitches : UNIT; /* all may have the same operand */
-    const int64_t workers = count_workers(kernel), tiles = entry->part_tiles.value;
-    const int64_t unit = tiles < workers ? workers / tiles : 1;
-    const int64_t filling = tgi_round_up(tgi_divide_up(STAGE_BYTES_WANTED, entry_bytes), unit);
-    const int64_t by_d = D_BYTES_MAX / (d_bytes + 1);
-    const int64_t by_stage = STAGE_BYTES_MAX / entry_bytes;
-    const int64_t most = by_d > 0 && by_d < by_stage ? by_d : by_stage;
-    int64_t count = filling < most ? filling : most / unit > 0 ? most / unit * unit : most;
-    count = count > 1 ? count : 1;
-    const int64_t slots = count_slots(machine, p);
-    const int64_t rounds = tgi_divide_up(p->batch_count, count * slots);
-    return tgi_divide_up(p->batch_count, rounds * slots);
-}
-
-/* Returns into how many parts the tile rows of an entry are split: one, unless there are fewer
- * entries than blocks that run at once and a part has a tile for each worker, or D of an entry is
- * too large to be staged. */
+/* Returns into how many parts the tile rows of an entry are split, so that each worker has one
+ * tile. Parts of warps are as many as run at once, and small enough to be staged. Parts of threads,
+ * whose B is larger, are one on each multiprocessor, or two where there are more entries than
+ * multiprocessors; copies of B for each are at most half of what is moved. */
 static int64_t count_parts(const tgi_machine *machine, const tgi_kernel *kernel,
                            const tgi_problem *p)
 {
+    const int64_t sm_count = machine->gpu.sm_count, entries = p->batch_count;
+    const int64_t slots = TGI_BATCH_BLOCKS_PER_SM((int)tgi_type_bytes(p->type)) * sm_count;
     const int64_t tile_rows = tgi_divide_up(p->m, kernel->tile_rows);
     const int64_t tiles = tile_rows * tgi_divide_up(p->n, kernel->tile_cols);
-    const int64_t turns = tgi_divide_up(tiles, count_workers(kernel));
-    const int64_t room = count_slots(machine, p) / p->batch_count;
-    const int64_t filling = turns < room ? turns : room;
+    const int64_t turns = tgi_divide_up(tiles * count_worker_threads(kernel), kernel->thread_count);
+    const int64_t b_elems = p->n * p->k, elems = b_elems + p->m * (p->n + p->k);
     const int64_t staged =
         tgi_divide_up(p->m * p->n * tgi_type_bytes(p->d_type), D_BYTES_MAX - 2 * UNIT);
-    const int64_t wanted = filling > staged ? filling : staged;
-    const int64_t parts = wanted < tile_rows ? wanted : tile_rows;
-    if (kernel->math != TGI_MATH_mma || parts < 2 || p->batch_count > INT32_MAX / parts)
+    int64_t wanted = slots / entries < turns ? slots / entries : turns;
+    wanted = wanted > staged || has_wide_stores(p) ? wanted : staged;
+    if (kernel->math != TGI_MATH_mma) {
+        const int64_t filling =
+            entries <= sm_count ? sm_count / entries : 1 + (entries < 2 * sm_count);
+        wanted = filling > turns ? filling : turns;
+        wanted = wanted < elems / b_elems ? wanted : elems / b_elems;
+    }
+    const int64_t parts = wanted < 1 ? 1 : wanted < tile_rows ? wanted : tile_rows;
+    if (entries > INT32_MAX / parts)
         return 1;
     return tgi_divide_up(tile_rows, tgi_divide_up(tile_rows, parts));
+}
+
+/* Returns the threads of a block that has so many tiles and leaves room for `by_shared` blocks on a
+ * multiprocessor: few that idle, and enough to copy. */
+static int64_t count_threads(const tgi_kernel *kernel, int64_t tiles, int64_t by_shared)
+{
+    const int64_t most = kernel->thread_count, workers = tiles * count_worker_threads(kernel);
+    int64_t best = most, best_idle = tgi_round_up(workers, most) - workers;
+    for (int64_t threads = most - 32; threads >= THREADS_LEAST; threads -= 32) {
+        const int64_t idle = tgi_round_up(workers, threads) - workers;
+        if (idle <= best_idle && threads * by_shared >= THREADS_WANTED) {
+            best = threads;
+            best_idle = idle;
+        }
+    }
+    return best;
+}
+
+/* Chooses the entries of a group and the threads of a block. */
+static void choose_group(const tgi_machine *machine, const tgi_kernel *kernel, const tgi_problem *p,
+                         const tgi_batch_args *entry, tgi_batch_decision *split)
+{
+    const tgi_gpu *gpu = &machine->gpu;
+    const int64_t tiles = entry->part_tiles.value, spread = 2 * (int64_t)gpu->sm_count;
+    const int64_t d_bytes = p->m * p->n * tgi_type_bytes(p->d_type);
+    const int64_t pitches = entry->a.entry_pitch + entry->b.entry_pitch;
+    const int64_t limits[] = {
+        kernel->thread_count / (tiles * count_worker_threads(kernel)), p->batch_count / spread,
+        STAGE_BYTES_WANTED / (pitches > UNIT ? pitches : UNIT), D_BYTES_MAX / (d_bytes + 1)};
+    int64_t count = limits[0];
+    for (int i = 1; i < 4; i++)
+        count = limits[i] < count ? limits[i] : count;
+    split->group_entries = split->part_count > 1 || count < 1 ? 1 : count;
+    const int64_t group_bytes = split->group_entries * (pitches + d_bytes / split->part_count);
+    split->thread_count = kernel->thread_count; /* few blocks want many threads, which copy */
+    if (tgi_divide_up(p->batch_count, split->group_entries) * split->part_count > spread)
+        split->thread_count = (int)count_threads(kernel, split->group_entries * tiles,
+                                                 gpu->shared_bytes_per_sm / (group_bytes + 1));
 }
 
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
+    tgi_kernel sized = *kernel; /* with the threads of a block */
     tgi_batch_args args = {.group_count = 0};
     if (!tgi_gemm_rounds_sums(p, proposal))
         return;
@@ -182,22 +216,25 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
         return;
     }
     tgi_batch_decision *split = &proposal->decision.batch;
-    *split =
-        (tgi_batch_decision){.group_entries = 1, .part_count = count_parts(machine, kernel, p)};
+    *split = (tgi_batch_decision){.group_entries = 1,
+                                  .part_count = count_parts(machine, kernel, p),
+                                  .thread_count = kernel->thread_count};
     if (!tgi_batch_describe(kernel, p, split, &args)) {
         tgi_refuse(&proposal->refusal, TG_REFUSAL_LAYOUT,
                    "A or B has neither contiguous rows nor contiguous columns");
         return;
     }
-    if (split->part_count == 1)
-        split->group_entries = count_group_entries(machine, kernel, p, &args);
+    choose_group(machine, kernel, p, &args, split);
     tgi_batch_describe(kernel, p, split, &args);
     if (!tgi_gemm_fits(machine, args.shared_bytes, proposal))
         return;
+    sized.thread_count = split->thread_count;
+    const int registers = TGI_BATCH_BLOCKS_PER_SM((int)tgi_type_bytes(p->type));
     const int resident = tgi_gemm_count_resident(
-        &machine->gpu, kernel, TGI_BATCH_BLOCKS_PER_SM((int)tgi_type_bytes(p->type)),
+        &machine->gpu, &sized, registers * kernel->thread_count / split->thread_count,
         args.shared_bytes);
-    const int64_t most = (int64_t)resident * machine->gpu.sm_count;
+    const int64_t most =
+        args.stage_count > 1 ? (int64_t)resident * machine->gpu.sm_count : INT32_MAX;
     const tgi_tile_work work = {.block_count = (double)args.group_count,
                                 .blocks_per_sm = resident,
                                 .access = tgi_gemm_find_access(p),
@@ -205,7 +242,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                     (double)(split->group_entries * args.part_tiles.value)};
     proposal->is_legal = 1;
     proposal->resident_blocks = resident;
-    proposal->predicted_s = tgi_model_batch_seconds(&machine->gpu, kernel, p, &work);
+    proposal->predicted_s = tgi_model_batch_seconds(&machine->gpu, &sized, p, &work);
     split->block_count = args.group_count < most ? args.group_count : most;
 }
 

@@ -28,7 +28,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     tgi_gemm_prepare_args(p, &prepared->args.gemm);
     prepared->multiply = (tgi_cuda_kernel){.image = kernel->image,
                                            .grid = {(unsigned)decision->block_count, 1, 1},
-                                           .block = {(unsigned)kernel->thread_count, 1, 1},
+                                           .block = {(unsigned)decision->thread_count, 1, 1},
                                            .shared_bytes = (unsigned)proposal->shared_bytes,
                                            .is_early = 1};
     snprintf(prepared->multiply.symbol, TGI_CUDA_SYMBOL_BYTES, "%s", kernel->name);

@@ -9,17 +9,24 @@
 #define PARTS_MAX 1024
 #define FULL_ROUNDS_MAX 4
 
-/* Split-K of batch-invariant problems. The parts pay if a block saves this many bytes of a line of
- * k, and they must not be so short that their sums take longer than their products where D has many
+/* Split-K of batch-invariant problems, in bytes of a line of k. The parts pay if a block saves
+ * `saved`. They have so many times the bytes of a row of sums, between `least` and `enough`, since
+ * the sums of parts that are short beside n take longer than their products where D has many
  * rows. */
-#define SAVED_BYTES_MIN 4096
-#define FMA_SAVED_BYTES_MIN 1024
-#define PART_BYTES_MIN 1024
-#define MMA_PART_BYTES_ENOUGH 5120 /* where products bound the time */
-#define FMA_PART_BYTES_ENOUGH 1280
-#define FP64_PART_BYTES_ENOUGH 3200
-#define SUM_SHARE 8            /* where memory does: bytes of A to bytes of the sums */
-#define SUM_TIMES 4            /* most bytes of the sums to bytes of A */
+typedef struct part_limits {
+    int64_t saved, least, enough;
+    int sum_halves;
+} part_limits;
+
+static const part_limits mma_limits = {1024, 1536, 5120, 3};
+static const part_limits fma_limits = {1024, 1024, 1280, 16};
+static const part_limits fp64_limits = {4096, 1024, 3200, 16};
+
+#define SUM_TIMES 4 /* most bytes of the sums to bytes of A */
+/* A cluster on wgmma adds so many parts without a second kernel if D has few rows. More pay only if
+ * these would be longer than this. */
+#define CLUSTER_PARTS 8
+#define CLUSTER_PART_BYTES_MOST 8192
 #define INVARIANT_TILE_COLS 64 /* columns of a tile where D has few rows */
 
 /* Returns 1 if the shorter stride of an operand with `line_count` lines runs along k. */
@@ -85,28 +92,36 @@ int64_t tgi_gemm_part_bytes(const tgi_problem *p, int64_t k_part_count)
                : 0;
 }
 
+/* Returns the most parts that may pay. More than fill the multiprocessors gain nothing, however few
+ * rows D has. */
+static int64_t count_parts_most(const tgi_machine *machine, const tgi_problem *p, int64_t n,
+                                int is_mma)
+{
+    const int64_t k_bytes = p->k * tgi_type_bytes(p->type);
+    const int64_t slots = machine->gpu.sm_count / tgi_divide_up(n, INVARIANT_TILE_COLS);
+    const int has_clusters = is_mma && k_bytes <= CLUSTER_PARTS * CLUSTER_PART_BYTES_MOST &&
+                             tgi_arch_has(machine->gpu.capability, TGI_FEATURE_WGMMA);
+    return has_clusters && slots > CLUSTER_PARTS ? CLUSTER_PARTS : slots;
+}
+
 int64_t tgi_gemm_invariant_part(const tgi_machine *machine, const tgi_problem *p)
 {
     const int64_t n = p->is_swapped ? p->m : p->n, elem_bytes = tgi_type_bytes(p->type);
     const int64_t unit = elem_bytes == 8 ? 32 : 128 / elem_bytes; /* the deepest stage */
     /* Slices of FP32 have parts of their own. */
     const int is_fma = p->type == TG_TYPE_FP32 && p->precision != TG_PRECISION_TF32;
-    const int64_t saved = is_fma ? FMA_SAVED_BYTES_MIN : SAVED_BYTES_MIN;
-    const int64_t enough = elem_bytes == 8 ? FP64_PART_BYTES_ENOUGH
-                           : is_fma        ? FMA_PART_BYTES_ENOUGH
-                                           : MMA_PART_BYTES_ENOUGH;
-    /* More parts than fill the multiprocessors gain nothing, however few rows D has. */
-    const int64_t slots = machine->gpu.sm_count / tgi_divide_up(n, INVARIANT_TILE_COLS);
+    const part_limits limits = elem_bytes == 8 ? fp64_limits : is_fma ? fma_limits : mma_limits;
+    const int64_t most = count_parts_most(machine, p, n, elem_bytes < 8 && !is_fma);
     const int64_t sum_bytes = n * tgi_type_sum_bytes(p->type);
-    int64_t bytes = SUM_SHARE * sum_bytes;
-    bytes = bytes < enough ? bytes : enough;
+    int64_t bytes = limits.sum_halves * sum_bytes / 2;
+    bytes = bytes < limits.enough ? bytes : limits.enough;
     bytes = bytes > sum_bytes / SUM_TIMES ? bytes : sum_bytes / SUM_TIMES;
-    bytes = bytes > PART_BYTES_MIN ? bytes : PART_BYTES_MIN;
-    int64_t part = tgi_divide_up(bytes, elem_bytes);
-    if (slots < 2 || (p->k - part) * elem_bytes < saved)
+    bytes = bytes > limits.least ? bytes : limits.least;
+    const int64_t least = tgi_divide_up(bytes, elem_bytes);
+    if (most < 2 || (p->k - least) * elem_bytes < limits.saved)
         return p->k;
-    const int64_t most = p->k / part < slots ? p->k / part : slots;
-    part = tgi_round_up(tgi_divide_up(p->k, most > 1 ? most : 1), unit);
+    const int64_t count = p->k / least < most ? p->k / least : most;
+    const int64_t part = tgi_round_up(tgi_divide_up(p->k, count > 1 ? count : 1), unit);
     return part < p->k ? part : p->k;
 }
 

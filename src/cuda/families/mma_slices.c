@@ -45,8 +45,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *given, tgi_pr
         return;
     decision->split_count = decision->cluster_rows = decision->cluster_parts = 1;
     decision->split_elems = p.k;
-    /* Products of slices are added in the order of A's slices. Rows of a batch-invariant problem
-     * are therefore the caller's, whichever way D lies. */
+    /* Products of slices are added in an order that is not the same for A and for B. Rows of a
+     * batch-invariant problem are therefore the caller's, whichever way D lies. */
     decision->is_transposed = p.is_batch_invariant && p.is_swapped;
     if (decision->is_transposed)
         tgi_problem_transpose(&p);

@@ -22,9 +22,9 @@ typedef struct mma_slices_prepared {
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
-    const int64_t panel_count = proposal->decision.wgmma.panel_rows ? TGI_PANEL_KINDS : 1;
+    const int64_t kinds = tgi_slice_panels_count_kinds(proposal->decision.wgmma.panel_rows);
     (void)p;
-    return (int64_t)sizeof(mma_slices_prepared) + panel_count * (int64_t)sizeof(mma_slices_panel);
+    return (int64_t)sizeof(mma_slices_prepared) + kinds * (int64_t)sizeof(mma_slices_panel);
 }
 
 static void take_facts(const tgi_slice_facts *facts, tgi_mma_slices_args *args)
@@ -70,9 +70,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     mma_slices_prepared *prepared = block;
     prepared->panel_rows = decision->panel_rows;
     prepared->panel_cols = decision->panel_cols;
-    if (decision->panel_rows == 0)
-        prepare_panel(machine, p, proposal, &prepared->panel[0]);
-    for (int i = 0; decision->panel_rows && i < TGI_PANEL_KINDS; i++) {
+    for (int i = 0; i < tgi_slice_panels_count_kinds(decision->panel_rows); i++) {
         tgi_problem panel;
         if (tgi_slice_panels_describe(p, decision->panel_rows, decision->panel_cols, i, &panel))
             prepare_panel(machine, &panel, proposal, &prepared->panel[i]);
@@ -101,8 +99,6 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     mma_slices_prepared *prepared = block;
-    if (prepared->panel_rows == 0)
-        return launch_panel(queue, call, &prepared->panel[0]);
     return tgi_slice_panels_launch(queue, call, prepared->panel_rows, prepared->panel_cols,
                                    launch_panel, prepared->panel, sizeof prepared->panel[0]);
 }

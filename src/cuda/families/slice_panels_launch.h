@@ -1,14 +1,16 @@
 /*
  * Launches a product of slices in panels of D (slice_panels.h), one after another in the same
  * workspace. Panels at the end of D's rows or columns may be smaller. A plan prepares one of each
- * kind: 2 * is_edge_along_rows + is_edge_along_cols.
+ * kind: 2 * is_edge_along_rows + is_edge_along_cols. If panel_rows is 0, all of D, with all batch
+ * entries, is the one panel.
  */
 #ifndef TGI_CUDA_SLICE_PANELS_LAUNCH_H
 #define TGI_CUDA_SLICE_PANELS_LAUNCH_H
 
 #include "cuda/families/family.h"
 
-#define TGI_PANEL_KINDS 4
+/* Returns the number of kinds that a plan has room for. */
+int64_t tgi_slice_panels_count_kinds(int64_t panel_rows);
 
 /* Describes the panels of a kind. Returns 0 if there is none. */
 int tgi_slice_panels_describe(const tgi_problem *problem, int64_t panel_rows, int64_t panel_cols,

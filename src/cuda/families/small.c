@@ -22,6 +22,18 @@ static tgi_access find_access(const tgi_kernel *kernel, const tgi_problem *p)
                                                        : tgi_gemm_find_access(p);
 }
 
+/* Returns 1 if the kernel can count the k of a part, which it does in 32 bits on matrix
+ * instructions, else refuses the problem. */
+static int counts_part(tgi_proposal *proposal)
+{
+    const int64_t part = proposal->decision.tile.k_part_elems;
+    if (proposal->kernel->math != TGI_MATH_mma || part <= INT32_MAX)
+        return 1;
+    proposal->is_legal = 0;
+    return tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE,
+                      "the kernel counts to %d; a part of k is %lld", INT32_MAX, (long long)part);
+}
+
 static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
@@ -53,6 +65,8 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
                                 .blocks_per_sm = resident,
                                 .access = find_access(kernel, p)};
     tgi_gemm_split_k(machine, p, &work, tgi_model_small_seconds, proposal);
+    if (!counts_part(proposal))
+        return;
     proposal->decision.tile.is_transposed = row_blocks > TGI_GRID_HEIGHT_MAX;
 }
 

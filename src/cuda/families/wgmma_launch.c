@@ -47,9 +47,9 @@ typedef struct wgmma_prepared {
 
 static int64_t count_prepared_bytes(const tgi_problem *p, const tgi_proposal *proposal)
 {
-    const int64_t panel_count = proposal->decision.wgmma.panel_rows ? TGI_PANEL_KINDS : 1;
+    const int64_t kinds = tgi_slice_panels_count_kinds(proposal->decision.wgmma.panel_rows);
     (void)p;
-    return (int64_t)sizeof(wgmma_prepared) + panel_count * (int64_t)sizeof(wgmma_panel);
+    return (int64_t)sizeof(wgmma_prepared) + kinds * (int64_t)sizeof(wgmma_panel);
 }
 
 static void add_slot(wgmma_panel *panel, int operand, const tgi_tensor *tensor, size_t offset)
@@ -303,11 +303,7 @@ static void prepare(const tgi_machine *machine, const tgi_problem *p, const tgi_
     wgmma_prepared *prepared = block;
     prepared->panel_rows = decision->panel_rows;
     prepared->panel_cols = decision->panel_cols;
-    if (decision->panel_rows == 0) {
-        prepare_panel(machine, proposal->kernel, p, decision, &prepared->panel[0]);
-        return;
-    }
-    for (int i = 0; i < TGI_PANEL_KINDS; i++) {
+    for (int i = 0; i < tgi_slice_panels_count_kinds(decision->panel_rows); i++) {
         tgi_problem panel;
         tgi_wgmma_decision split = *decision;
         if (i > 0) { /* the split was chosen for panels of full size */
@@ -382,8 +378,6 @@ static tg_status launch_panel(const tgi_cuda_queue *queue, const tgi_call *call,
 static tg_status launch(const tgi_cuda_queue *queue, const tgi_call *call, void *block)
 {
     wgmma_prepared *prepared = block;
-    if (prepared->panel_rows == 0)
-        return launch_panel(queue, call, &prepared->panel[0]);
     return tgi_slice_panels_launch(queue, call, prepared->panel_rows, prepared->panel_cols,
                                    launch_panel, prepared->panel, sizeof prepared->panel[0]);
 }

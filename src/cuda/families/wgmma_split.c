@@ -144,10 +144,10 @@ static double count_slots(const tgi_machine *machine, int blocks)
     return (double)(machine->gpu.sm_count * (int64_t)used[blocks - 1] / (int64_t)used[0] / blocks);
 }
 
-/* Tries to split k of every tile over the blocks of a cluster. The partial tiles must fit into the
- * stages, and all clusters must run at once. */
-static void try_cluster_splits(const tgi_machine *machine, const tgi_problem *p,
-                               tgi_wgmma_work work, tgi_proposal *proposal)
+/* Tries to split k of every tile over the `parts` blocks of a column of a cluster, part_steps each.
+ * The partial tiles must fit into the stages, and all clusters must run at once. */
+static void try_cluster_split(const tgi_machine *machine, const tgi_problem *p, tgi_wgmma_work work,
+                              int parts, double part_steps, tgi_proposal *proposal)
 {
     const tgi_kernel *kernel = proposal->kernel;
     const int fragment_cols = TGI_FRAGMENT_COLS(kernel->tile_cols);
@@ -156,14 +156,24 @@ static void try_cluster_splits(const tgi_machine *machine, const tgi_problem *p,
     const int stages = TGI_WGMMA_STAGES(kernel->stage_count, kernel->tile_cols, 1);
     const int64_t room =
         (int64_t)(kernel->tile_rows + kernel->tile_cols) * tgi_wgmma_line_bytes(kernel) * stages;
-    for (int wanted = 2; wanted * work.cluster_rows <= CLUSTER_MAX; wanted++) {
-        work.part_steps = ceil(work.step_count / wanted);
-        work.cluster_parts = (int)ceil(work.step_count / work.part_steps);
-        work.slot_count = count_slots(machine, wanted * work.cluster_rows);
-        const int64_t bytes =
-            tgi_divide_up(fragments, wanted) * wanted * FRAGMENT_ROWS * fragment_cols * SUM_BYTES;
-        if (work.cluster_parts == wanted && work.whole_count <= work.slot_count && bytes <= room)
-            try_split(machine, p, work, proposal);
+    const int64_t bytes =
+        tgi_divide_up(fragments, parts) * parts * FRAGMENT_ROWS * fragment_cols * SUM_BYTES;
+    if (parts < 2 || parts * work.cluster_rows > CLUSTER_MAX || bytes > room)
+        return;
+    work.part_steps = part_steps;
+    work.cluster_parts = parts;
+    work.slot_count = count_slots(machine, parts * work.cluster_rows);
+    if (work.whole_count <= work.slot_count)
+        try_split(machine, p, work, proposal);
+}
+
+static void try_cluster_splits(const tgi_machine *machine, const tgi_problem *p,
+                               tgi_wgmma_work work, tgi_proposal *proposal)
+{
+    for (int parts = 2; parts * work.cluster_rows <= CLUSTER_MAX; parts++) {
+        const double part_steps = ceil(work.step_count / parts);
+        if (ceil(work.step_count / part_steps) == parts)
+            try_cluster_split(machine, p, work, parts, part_steps, proposal);
     }
 }
 
@@ -209,16 +219,23 @@ static void try_run_splits(const tgi_machine *machine, const tgi_problem *p, tgi
     }
 }
 
-/* Takes the split-K parts of a batch-invariant problem: all tiles are split alike. */
+/* Takes the split-K parts of a batch-invariant problem: all tiles are split alike. A cluster adds
+ * them in the same order as the kernel that adds partial tiles. */
 static void take_invariant_parts(const tgi_machine *machine, const tgi_problem *p,
                                  tgi_wgmma_work work, int64_t part_elems, tgi_proposal *proposal)
 {
-    if (part_elems < p->k) {
-        work.split_tile_count = work.whole_count;
-        work.whole_count = 0.0;
-        work.part_steps = (double)tgi_divide_up(part_elems, proposal->kernel->tile_depth);
-        work.part_count = ceil(work.step_count / work.part_steps);
+    if (part_elems >= p->k) {
+        try_split(machine, p, work, proposal);
+        return;
     }
+    const double part_steps = (double)tgi_divide_up(part_elems, proposal->kernel->tile_depth);
+    const double parts = ceil(work.step_count / part_steps);
+    if (parts <= CLUSTER_MAX)
+        try_cluster_split(machine, p, work, (int)parts, part_steps, proposal);
+    work.split_tile_count = work.whole_count;
+    work.whole_count = 0.0;
+    work.part_steps = part_steps;
+    work.part_count = parts;
     try_split(machine, p, work, proposal);
 }
 

@@ -8,13 +8,15 @@
 #include "kernels/attend/attend_products.cuh"
 #include "kernels/attend/attend_queries.cuh"
 #include "kernels/attend/attend_join.cuh"
+#include "kernels/attend/attend_wild.cuh"
 
-/* Finds the place of block `at`, or of its warp `split` of those that share its keys. Groups of
- * heads whose keys fit in the L2 cache are a section. In a section those tiles come first that have
- * the last queries, which see the most keys under a causal mask. */
-template <int Rows, int Keys>
-static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const tgi_attend_args &p,
-                                                                         unsigned at, int split)
+/* Finds the place of block `at` of `rows` rows, or of its warp `split` of those that share its
+ * keys. Groups of heads whose keys fit in the L2 cache are a section. In a section those tiles come
+ * first that have the last queries, which see the most keys under a causal mask. */
+template <int Keys>
+static __device__ __forceinline__ tgi_attend_place tgi_attend_find_tile(const tgi_attend_args &p,
+                                                                        unsigned at, int split,
+                                                                        int rows)
 {
     const tg_attention &a = p.attention;
     tgi_attend_place place;
@@ -46,10 +48,10 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
     }
     if (a.has_key_lengths)
         place.keys = a.key_lengths[place.batch];
-    place.first = tile * Rows;
+    place.first = tile * rows;
     place.row_count = p.shared_heads * place.queries;
 
-    const int last = min(place.first + Rows, place.row_count) - 1;
+    const int last = min(place.first + rows, place.row_count) - 1;
     int from = place.first, to = last;
     if (p.shared_heads > 1 && place.queries > 0) {
         const int is_one = place.first / place.queries == last / place.queries;
@@ -70,6 +72,13 @@ static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const t
     /* Boxes of TMA bring what lies behind the keys, in a page or up to n. */
     place.filled = a.has_key_lengths || a.page_rows > 0 ? INT32_MAX : place.keys;
     return place;
+}
+
+template <int Rows, int Keys>
+static __device__ __forceinline__ tgi_attend_place tgi_attend_find_block(const tgi_attend_args &p,
+                                                                         unsigned at, int split)
+{
+    return tgi_attend_find_tile<Keys>(p, at, split, Rows);
 }
 
 /* Finds the place of the block's tile `turn`. Blocks come in turned order each time, so that all

@@ -8,7 +8,7 @@
 #include "tilegemm_attention.h"
 
 #define TGI_ATTEND_LOG2_E 1.4426950408889634
-#define TGI_ATTEND_MERGE_WARPS 4 /* A block of the merge has these, and writes a row of D. */
+#define TGI_ATTEND_MERGE_WARPS 4 /* a block of the merge has these */
 #define TGI_ATTEND_HEAD_MAX 256  /* elements of a row */
 #define TGI_ATTEND_RUN 16        /* keys that are copied together if no page ends among them */
 
@@ -22,6 +22,7 @@ typedef struct tgi_attend_args {
     int32_t shared_heads;             /* query heads whose rows share tiles; 1: no other does */
     tgi_divisor head_groups;          /* head_count / shared_heads */
     tgi_divisor kv_shares;            /* query heads that share a head of K and V */
+    tgi_divisor query_count;          /* queries of each head; those of lists may be fewer */
     tgi_divisor tile_count;           /* tiles of the rows of these heads */
     uint32_t block_count;             /* tiles of all rows, for each part */
     tgi_divisor section_groups[2];    /* groups of heads whose tiles come in turn; the last ones */
@@ -29,6 +30,7 @@ typedef struct tgi_attend_args {
     int32_t part_count;               /* blocks that share the keys of a tile of queries */
     int32_t cluster_count;            /* or clusters of these many blocks */
     int32_t split_count;     /* warps of each that share its keys; 1: all warps read the same */
+    int32_t turn_count;      /* tiles of a block that goes through few keys for each */
     int32_t part_keys;       /* keys of a block, or of each of these warps */
     int32_t lets_next_start; /* 1: the stream's next kernel may start while this one runs */
     int32_t has_units[3];    /* Q, K, V: 1 if 16 bytes at once can be copied */
@@ -44,6 +46,13 @@ typedef struct tgi_attend_args {
 TGI_INLINE int64_t tgi_attend_part_floats(int64_t v_head_size)
 {
     return v_head_size + v_head_size % 2 + 2;
+}
+
+/* Returns the rows of D that a block of the merge writes: each of its warps has one of few parts,
+ * and all share one of many. */
+TGI_INLINE int32_t tgi_attend_count_merged(int32_t parts)
+{
+    return parts < 2 * TGI_ATTEND_MERGE_WARPS ? TGI_ATTEND_MERGE_WARPS : 1;
 }
 
 #define TGI_ATTEND_BARRIER_BYTES 256

@@ -4,4 +4,5 @@
 #define TGI_ATTEND_MERGE tgi_attend_merge_bf16
 #include "kernels/attend/attend_clusters.cuh"
 #include "kernels/attend/attend_groups.cuh"
+#include "kernels/attend/attend_light.cuh"
 #include "kernels/attend/attend_instances.cuh"

@@ -7,6 +7,7 @@
 #define TGI_ATTEND_RING_CUH
 
 #include "kernels/attend/attend_queries.cuh"
+#include "kernels/attend/attend_wild.cuh"
 #include "kernels/ptx/named_barrier.cuh"
 #include "kernels/ptx/tma_heads.cuh"
 

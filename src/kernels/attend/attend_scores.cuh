@@ -50,21 +50,28 @@ tgi_attend_find_place(const tgi_attend_args &p, const tgi_attend_place &place, i
     return p.is_bottom ? query + place.keys - place.queries : query;
 }
 
+/* Returns row `at` of those of the place's heads, of head `head` of them. */
+static __device__ __forceinline__ tgi_attend_row_place
+tgi_attend_make_row(const tgi_attend_args &p, const tgi_attend_place &place, int at, int head)
+{
+    tgi_attend_row_place made;
+    made.is_there = at < place.row_count;
+    made.head = place.first_head + head;
+    made.query = at - head * place.queries;
+    made.place = tgi_attend_find_place(p, place, made.query);
+    made.low = max(0, made.place - p.before);
+    made.high = min(place.keys, made.place + p.after + 1);
+    return made;
+}
+
 static __device__ __forceinline__ tgi_attend_row_place
 tgi_attend_find_row(const tgi_attend_args &p, const tgi_attend_place &place, int row)
 {
-    tgi_attend_row_place found = {};
     const int at = place.first + row;
     int head = 0;
-    found.is_there = at < place.row_count;
-    if (p.shared_heads > 1 && found.is_there)
+    if (p.shared_heads > 1 && at < place.row_count)
         head = static_cast<int>(static_cast<unsigned>(at) / static_cast<unsigned>(place.queries));
-    found.head = place.first_head + head;
-    found.query = at - head * place.queries;
-    found.place = tgi_attend_find_place(p, place, found.query);
-    found.low = max(0, found.place - p.before);
-    found.high = min(place.keys, found.place + p.after + 1);
-    return found;
+    return tgi_attend_make_row(p, place, at, head);
 }
 
 /* Returns cap tanh(x / cap). */
@@ -136,7 +143,21 @@ static __device__ __forceinline__ void tgi_attend_finish(const tgi_attend_args &
     }
 }
 
-/* Hides the keys that a row does not see. */
+/* Hides the keys that a row does not see, which is `half` of 16. */
+template <int Keys>
+static __device__ __forceinline__ void tgi_attend_hide_row(const tgi_attend_row_place &row,
+                                                           int key_0, int half,
+                                                           float (&scores)[Keys / 8][4])
+{
+    const int first = key_0 + tgi_thread() % 4 * 2;
+    const int low = row.low - first, high = row.high - first;
+    TGI_FOR_UNROLLED(j, Keys / 8)
+    TGI_FOR_UNROLLED(i, 2)
+    if (8 * j + i < low || 8 * j + i >= high)
+        scores[j][2 * half + i] = -INFINITY;
+}
+
+/* Hides the keys that the warp's rows do not see. */
 template <int Keys, int Blocks>
 static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
                                                        const tgi_attend_place &place, int key_0,
@@ -144,16 +165,8 @@ static __device__ __forceinline__ void tgi_attend_hide(const tgi_attend_args &p,
 {
     TGI_FOR_UNROLLED(b, Blocks)
     TGI_FOR_UNROLLED(half, 2)
-    {
-        const tgi_attend_row_place row =
-            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
-        const int first = key_0 + tgi_thread() % 4 * 2;
-        const int low = row.low - first, high = row.high - first;
-        TGI_FOR_UNROLLED(j, Keys / 8)
-        TGI_FOR_UNROLLED(i, 2)
-        if (8 * j + i < low || 8 * j + i >= high)
-            scores[b][j][2 * half + i] = -INFINITY;
-    }
+    tgi_attend_hide_row<Keys>(tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half)), key_0,
+                              half, scores[b]);
 }
 
 /* Finds the largest score of each row, the references of its weights, and the factors that put
@@ -258,128 +271,6 @@ static __device__ __forceinline__ void tgi_attend_round(const float (&scores)[Bl
     {
         const float *const pair = &scores[b][2 * j + i / 2][i % 2 * 2];
         weights[b][j][i] = tgi_encode_pair(Type, pair[0], pair[1]);
-    }
-}
-
-/* Decodes two numbers of the type. */
-template <tg_type Type>
-static __device__ __forceinline__ void tgi_attend_decode(uint32_t pair, float (&value)[2])
-{
-    value[0] = Type == TG_TYPE_BF16 ? __uint_as_float(pair << 16) : tgi_decode_fp16(pair & 0xffff);
-    value[1] =
-        Type == TG_TYPE_BF16 ? __uint_as_float(pair & 0xffff0000u) : tgi_decode_fp16(pair >> 16);
-}
-
-/* Replaces by zeros the wild elements, Inf and NaN, of the share of a tile that thread `thread` of
- * `Threads` has, and returns 1 if there were any: a weight of zero would not remove those of a
- * hidden key. */
-template <class Products, int Threads>
-static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile, int thread)
-{
-    enum { UNITS = Products::keys * Products::head / 8 };
-    const uint32_t most = Products::type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
-    const uint32_t rest = 0x8000u - most; /* added to a wild element, it sets the sign */
-    int is_wild = 0;
-#pragma unroll 8
-    for (int i = thread; i < UNITS; i += Threads) {
-        const uint32_t at = tile + 16 * i;
-        const uint4 unit = tgi_read_shared_unit(at);
-        uint32_t words[] = {unit.x, unit.y, unit.z, unit.w}, signs = 0;
-        TGI_FOR_UNROLLED(j, 4)
-        signs |= (words[j] & 0x7fff7fffu) + (rest << 16 | rest);
-        if (!(signs & 0x80008000u))
-            continue;
-        is_wild = 1;
-        TGI_FOR_UNROLLED(j, 4)
-        words[j] = ((words[j] & most) == most ? 0 : words[j] & 0xffffu) |
-                   ((words[j] >> 16 & most) == most ? 0 : words[j] & 0xffff0000u);
-        tgi_write_shared_unit(at, {words[0], words[1], words[2], words[3]});
-    }
-    return is_wild;
-}
-
-/* Returns element e of a key's row of V that begins at `at`, if it is wild, else zero. */
-template <tg_type Type>
-static __device__ __forceinline__ float tgi_attend_read_wild(const tgi_attend_args &p, int64_t at,
-                                                             int e)
-{
-    const tg_heads &v = p.attention.v;
-    float value[2] = {};
-    if (e < p.attention.v_head_size)
-        tgi_attend_decode<Type>(static_cast<const uint16_t *>(v.data)[at + e * v.element_stride],
-                                value);
-    return fabsf(value[0]) < INFINITY ? 0.0f : value[0];
-}
-
-/* Returns 1 to all lanes of a warp if a row of V that begins at `at` has a wild element. */
-template <tg_type Type, int Head>
-static __device__ __forceinline__ int tgi_attend_has_wild(const tgi_attend_args &p, int64_t at)
-{
-    int is_wild = 0;
-    TGI_FOR_UNROLLED(i, Head / 32)
-    is_wild |= tgi_attend_read_wild<Type>(p, at, 32 * i + tgi_thread() % 32) != 0.0f;
-    return __any_sync(~0u, is_wild);
-}
-
-/* Finds the weight of key `key` of a step for each row, and whether the row sees the key. */
-template <tg_type Type, int Keys, int Blocks>
-static __device__ __forceinline__ void
-tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, int key_0, int key,
-                       const uint32_t (&weights)[Blocks][Keys / 16][4], float (&own)[Blocks][2],
-                       int (&is_seen)[Blocks][2])
-{
-    TGI_FOR_UNROLLED(b, Blocks)
-    TGI_FOR_UNROLLED(half, 2)
-    {
-        const tgi_attend_row_place row =
-            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
-        uint32_t pair = 0;
-        float weight[2];
-        /* Opaque words stay in registers: without, the compiler indexes local memory. */
-        TGI_FOR_UNROLLED(j, Keys / 8)
-        {
-            const uint32_t word = tgi_make_opaque(weights[b][j / 2][j % 2 * 2 + half]);
-            pair = j == key / 8 ? word : pair;
-        }
-        tgi_attend_decode<Type>(__shfl_sync(~0u, pair, tgi_thread() % 32 / 4 * 4 + key % 8 / 2),
-                                weight);
-        own[b][half] = key % 2 ? weight[1] : weight[0];
-        is_seen[b][half] = key_0 + key >= row.low && key_0 + key < row.high;
-    }
-}
-
-/* Adds weights times the wild elements of V that tgi_attend_tame took from the step from key_0 on,
- * key by key, for the keys that each row sees. Sums change places in a ring as scores do in
- * tgi_attend_finish. */
-template <tg_type Type, int Keys, int Head, int Blocks>
-static __device__ __forceinline__ void
-tgi_attend_add_wild(const tgi_attend_args &p, const tgi_attend_place &place, int key_0,
-                    const uint32_t (&weights)[Blocks][Keys / 16][4],
-                    tgi_attend_state<Head, Blocks> &state)
-{
-#pragma unroll 1
-    for (int key = 0; key < min(Keys, place.keys - key_0); key++) {
-        const int64_t at = tgi_attend_find_key(p, place, p.attention.v, key_0 + key);
-        float own[Blocks][2];
-        int is_seen[Blocks][2];
-        if (!tgi_attend_has_wild<Type, Head>(p, at))
-            continue;
-        tgi_attend_find_weight<Type, Keys, Blocks>(p, place, key_0, key, weights, own, is_seen);
-#pragma unroll 1
-        for (int e = tgi_thread() % 4 * 2; e < Head; e += 8) {
-            const float value[] = {tgi_attend_read_wild<Type>(p, at, e),
-                                   tgi_attend_read_wild<Type>(p, at, e + 1)};
-            TGI_FOR_UNROLLED(b, Blocks)
-            TGI_FOR_UNROLLED(i, 4)
-            {
-                float sum = state.sums[b][0][i];
-                if (is_seen[b][i / 2] && value[i % 2] != 0.0f)
-                    sum = fmaf(own[b][i / 2], value[i % 2], sum);
-                TGI_FOR_UNROLLED(j, Head / 8 - 1)
-                state.sums[b][j][i] = state.sums[b][j + 1][i];
-                state.sums[b][Head / 8 - 1][i] = sum;
-            }
-        }
     }
 }
 

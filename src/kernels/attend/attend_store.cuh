@@ -181,15 +181,16 @@ static __device__ __forceinline__ void tgi_attend_store_sums(const tgi_attend_ar
                           static_cast<int>(p.attention.v_head_size) - e, pair);
 }
 
-/* Returns where the parts of the block's row of D begin, or NULL if the batch entry has no such
- * row. */
+/* Returns where the parts of row `at` of D begin, or NULL if the batch entry has no such row. */
 static __device__ __forceinline__ const float *
-tgi_attend_find_merged(const tgi_attend_args &p, int &entry, int &head, int &row)
+tgi_attend_find_merged(const tgi_attend_args &p, unsigned at, int &entry, int &head, int &row)
 {
     const tg_attention &a = p.attention;
-    const unsigned at = blockIdx.x, heads = static_cast<unsigned>(a.head_count);
+    const unsigned heads = static_cast<unsigned>(a.head_count);
     const unsigned rows = static_cast<unsigned>(a.m);
     const int batch = static_cast<int>(at / rows / heads);
+    if (batch >= a.batch_count)
+        return NULL;
     row = static_cast<int>(at % rows);
     head = static_cast<int>(at / rows % heads);
     entry = batch;
@@ -224,8 +225,9 @@ static __device__ __forceinline__ void tgi_attend_merge_ends(const tgi_attend_ar
     total += __shfl_xor_sync(~0u, total, 1 << bit);
 }
 
-/* Adds the parts of a row of D, a block for each row. A warp adds every fourth part, and a lane has
- * eight elements; the sums of the warps are added in their order. */
+/* Adds the parts of rows of D, of as many as tgi_attend_count_merged says a block. The warps that
+ * share a row take its parts in turn, and their sums are added in their order. A lane has every
+ * 32nd element, and stores eight side by side. */
 template <tg_type Type>
 static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p)
 {
@@ -233,35 +235,40 @@ static __device__ __forceinline__ void tgi_attend_merge(const tgi_attend_args &p
     __shared__ float sums[WARPS][SIZE];
     const tg_attention &a = p.attention;
     const int floats = static_cast<int>(tgi_attend_part_floats(a.v_head_size));
-    const int size = static_cast<int>(a.v_head_size), warp = tgi_thread() / 32;
+    const int size = static_cast<int>(a.v_head_size);
+    const int warp = tgi_thread() / 32, lane = tgi_thread() % 32;
+    const int row_count = tgi_attend_count_merged(p.part_count), sharers = WARPS / row_count;
     int entry, head, row;
-    float largest, total;
-    const float *const parts = tgi_attend_find_merged(p, entry, head, row);
-    if (!parts)
-        return;
-    tgi_attend_merge_ends(p, parts, floats, largest, total);
-    const float finite = largest == -INFINITY ? 0.0f : largest;
-    float value[SIZE / 32] = {};
+    float largest, total, value[SIZE / 32] = {};
+    const float *const parts = tgi_attend_find_merged(
+        p, blockIdx.x * static_cast<unsigned>(row_count) + static_cast<unsigned>(warp / sharers),
+        entry, head, row);
+    if (parts) {
+        tgi_attend_merge_ends(p, parts, floats, largest, total);
+        const float finite = largest == -INFINITY ? 0.0f : largest;
 #pragma unroll 4
-    for (int i = warp; i < p.part_count; i += WARPS) {
-        const float *const part = parts + i * floats;
-        const float weight = tgi_ptx_exp2(part[floats - 2] - finite);
+        for (int i = warp % sharers; i < p.part_count; i += sharers) {
+            const float *const part = parts + i * floats;
+            const float weight = tgi_ptx_exp2(part[floats - 2] - finite);
+            TGI_FOR_UNROLLED(j, SIZE / 32)
+            if (32 * j + lane < size)
+                value[j] = fmaf(weight, part[32 * j + lane], value[j]);
+        }
         TGI_FOR_UNROLLED(j, SIZE / 32)
-        if (32 * j + tgi_thread() % 32 < size)
-            value[j] = fmaf(weight, part[32 * j + tgi_thread() % 32], value[j]);
+        sums[warp][32 * j + lane] = value[j];
     }
-    TGI_FOR_UNROLLED(j, SIZE / 32)
-    sums[warp][32 * j + tgi_thread() % 32] = value[j];
     __syncthreads();
-    if (tgi_thread() == 0 && a.has_log_sum_exp)
-        tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, row), largest, total);
-    const int e = tgi_thread() * 8;
-    if (e >= size)
+    const int e = 8 * lane;
+    if (!parts || warp % sharers || e >= size)
         return;
     float sum[8] = {};
-    TGI_FOR_UNROLLED(w, WARPS)
-    TGI_FOR_UNROLLED(j, 8)
-    sum[j] += sums[w][e + j];
+#pragma unroll 1
+    for (int w = warp; w < warp + sharers; w++) {
+        TGI_FOR_UNROLLED(j, 8)
+        sum[j] += sums[w][e + j];
+    }
+    if (lane == 0 && a.has_log_sum_exp)
+        tgi_attend_store_log(p, tgi_attend_offset(a.log_sum_exp, entry, head, row), largest, total);
     tgi_attend_store_sums<Type>(p, tgi_attend_offset(a.d, entry, head, row), e, sum, total);
 }
 

@@ -5,10 +5,10 @@
 #include "kernels/batch/batch_fma.cuh"
 #include "kernels/batch/batch_mma.cuh"
 
-#define TGI_BODY_fp32(rows, cols, threads) tgi_batch_fma<float, rows, cols, threads>
-#define TGI_BODY_fp64(rows, cols, threads) tgi_batch_mma<TG_TYPE_FP64, threads>
-#define TGI_BODY_bf16(rows, cols, threads) tgi_batch_mma<TG_TYPE_BF16, threads>
-#define TGI_BODY_fp16(rows, cols, threads) tgi_batch_mma<TG_TYPE_FP16, threads>
+#define TGI_BODY_fp32(rows, cols) tgi_batch_fma<float, rows, cols>
+#define TGI_BODY_fp64(rows, cols) tgi_batch_mma<TG_TYPE_FP64>
+#define TGI_BODY_bf16(rows, cols) tgi_batch_mma<TG_TYPE_BF16>
+#define TGI_BODY_fp16(rows, cols) tgi_batch_mma<TG_TYPE_FP16>
 
 #define TGI_BATCH(name, type, rows, cols, threads)                                                 \
     extern "C" __global__ void __launch_bounds__(threads,                                          \
@@ -17,7 +17,7 @@
     {                                                                                              \
         extern __shared__ __align__(128) char shared[];                                            \
         tgi_wait_for_stream();                                                                     \
-        tgi_batch_multiply<TGI_BODY_##type(rows, cols, threads), threads>(args, shared);           \
+        tgi_batch_multiply<TGI_BODY_##type(rows, cols)>(args, shared);                             \
     }
 
 #define TGI_IMAGE_batch TGI_CHOSEN

@@ -1,9 +1,9 @@
 /*
  * Family batch: products so small that a block forms several at once. The operands of a group of
  * entries are copied to shared memory as they lie, in whole units of 16 bytes whatever their
- * alignment, while the group before is multiplied. A thread, or a warp with matrix instructions,
- * then forms a tile of one product over all of k. A D without gaps is staged in shared memory, as
- * it will lie, and leaves in whole units too.
+ * alignment. A thread, or a warp with matrix instructions, then forms a tile of one product over
+ * all of k. A D without gaps is staged in shared memory, as it will lie, and leaves in whole units
+ * too.
  */
 #ifndef TGI_BATCH_CUH
 #define TGI_BATCH_CUH
@@ -41,11 +41,62 @@ static __device__ __forceinline__ void tgi_with_access(tgi_entry_access access, 
         work(tgi_access_tag<TGI_ENTRY_ELEMENTS>{});
 }
 
+/* Stores a number if the condition holds, without a branch. The address is generic. */
+static __device__ __forceinline__ void tgi_store_if(float *place, float value, int condition)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p st.f32 [%0], %1; }" ::"l"(place),
+                 "f"(value), "r"(condition)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void tgi_store_if(double *place, double value, int condition)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p st.f64 [%0], %1; }" ::"l"(place),
+                 "d"(value), "r"(condition)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void tgi_store_if(uint16_t *place, uint16_t value, int condition)
+{
+    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p st.u16 [%0], %1; }" ::"l"(place),
+                 "h"(value), "r"(condition)
+                 : "memory");
+}
+
+/* Stores two neighbours if the condition holds. The address is aligned for both. */
+static __device__ __forceinline__ void tgi_store_pair_if(float *place, float low, float high,
+                                                         int condition)
+{
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.v2.f32 [%0], {%1, %2}; }" ::"l"(place),
+        "f"(low), "f"(high), "r"(condition)
+        : "memory");
+}
+
+static __device__ __forceinline__ void tgi_store_pair_if(double *place, double low, double high,
+                                                         int condition)
+{
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.v2.f64 [%0], {%1, %2}; }" ::"l"(place),
+        "d"(low), "d"(high), "r"(condition)
+        : "memory");
+}
+
+static __device__ __forceinline__ void tgi_store_pair_if(uint16_t *place, uint16_t low,
+                                                         uint16_t high, int condition)
+{
+    asm volatile(
+        "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.v2.u16 [%0], {%1, %2}; }" ::"l"(place),
+        "h"(low), "h"(high), "r"(condition)
+        : "memory");
+}
+
 /* A group of entries in shared memory: where the first elements of its operands lie, in bytes. */
 struct tgi_entry_group {
     int64_t first;
     int count, a, b;
     int64_t row; /* D's first row in this group */
+    int rows;    /* D's rows in this group */
     void *d;     /* where D's element of entry `first` and that row is stored */
 };
 
@@ -55,43 +106,46 @@ static __device__ __forceinline__ int tgi_find_unit_offset(uintptr_t address)
     return static_cast<int>(address % TGI_BATCH_UNIT_BYTES);
 }
 
-/* Returns the address of an operand's element 0 of entry `first`. */
+/* Returns the address of row `row` of A, or of such a column of B, in entry `first`. */
 static __device__ __forceinline__ uintptr_t tgi_find_entry(const void *data,
                                                            const tgi_entry_copy &copy,
-                                                           int64_t first)
+                                                           int64_t first, int64_t row)
 {
-    return reinterpret_cast<uintptr_t>(data) + static_cast<uintptr_t>(first * copy.batch_bytes);
+    return reinterpret_cast<uintptr_t>(data) +
+           static_cast<uintptr_t>(first * copy.batch_bytes + row * copy.row_bytes);
 }
 
-/* Issues the copy of an operand's entries from `first` on to `stage`. */
-template <int Threads>
+/* Issues the copy of an operand's entries from `first` on to `stage`. Of each entry the rows from
+ * `row` on are copied, `missing` fewer than a part has. */
 static __device__ __forceinline__ void tgi_copy_entries(char *stage, const void *data,
                                                         const tgi_entry_copy &copy, int64_t first,
-                                                        int entries)
+                                                        int entries, int64_t row, int missing)
 {
-    const int unit_bytes = TGI_BATCH_UNIT_BYTES;
-    const uintptr_t origin = tgi_find_entry(data, copy, first);
+    const int unit_bytes = TGI_BATCH_UNIT_BYTES, threads = static_cast<int>(blockDim.x);
+    const uintptr_t origin = tgi_find_entry(data, copy, first, row);
     const int offset = tgi_find_unit_offset(origin);
+    const int line_length = copy.line_length - missing * copy.cut_bytes;
     if (copy.is_joined) {
-        const int end = offset + (entries - 1) * copy.entry_pitch + copy.line_length;
+        const int end = offset + (entries - 1) * copy.entry_pitch + line_length;
         const char *source = reinterpret_cast<const char *>(origin - offset);
 #pragma unroll 4
-        for (int at = threadIdx.x * unit_bytes; at < end; at += Threads * unit_bytes)
+        for (int at = threadIdx.x * unit_bytes; at < end; at += threads * unit_bytes)
             tgi_copy_async<16>(tgi_shared_address(stage + at), source + at,
                                min(end - at, unit_bytes));
         return;
     }
     const int count = entries * copy.lines.value * copy.units.value;
+    const int line_count = copy.lines.value - missing * copy.cut_lines;
 #pragma unroll 2
-    for (int i = threadIdx.x; i < count; i += Threads) {
+    for (int i = threadIdx.x; i < count; i += threads) {
         const int lines = tgi_divide(i, copy.units), unit = i - lines * copy.units.value;
         const int entry = tgi_divide(lines, copy.lines), line = lines - entry * copy.lines.value;
         const uintptr_t start =
             origin + static_cast<uintptr_t>(entry * copy.batch_bytes + line * copy.line_bytes);
         const int in_unit = tgi_find_unit_offset(start);
-        const int left = in_unit + copy.line_length - unit * unit_bytes;
+        const int left = in_unit + line_length - unit * unit_bytes;
         const int place = offset + entry * copy.entry_pitch + line * copy.pitch - in_unit;
-        if (left > 0)
+        if (left > 0 && line < line_count)
             tgi_copy_async<16>(tgi_shared_address(stage + place + unit * unit_bytes),
                                reinterpret_cast<const void *>(start - in_unit + unit * unit_bytes),
                                min(left, unit_bytes));
@@ -99,7 +153,6 @@ static __device__ __forceinline__ void tgi_copy_entries(char *stage, const void 
 }
 
 /* Stores `bytes` bytes that lie in shared memory as far from a unit as they will in D. */
-template <int Threads>
 static __device__ __forceinline__ void tgi_store_run(char *d, const char *shared, int bytes)
 {
     const int unit_bytes = TGI_BATCH_UNIT_BYTES;
@@ -107,7 +160,7 @@ static __device__ __forceinline__ void tgi_store_run(char *d, const char *shared
     d -= begin;
     shared -= begin;
 #pragma unroll 2
-    for (int at = threadIdx.x * unit_bytes; at < end; at += Threads * unit_bytes) {
+    for (int at = threadIdx.x * unit_bytes; at < end; at += blockDim.x * unit_bytes) {
         if (at >= begin && at + unit_bytes <= end) {
             *reinterpret_cast<uint4 *>(d + at) = *reinterpret_cast<const uint4 *>(shared + at);
             continue;
@@ -120,7 +173,7 @@ static __device__ __forceinline__ void tgi_store_run(char *d, const char *shared
 
 /* Multiplies the groups of this block. With two stages, one is copied while the one before is
  * multiplied. */
-template <class Body, int Threads>
+template <class Body>
 static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &args, char *shared)
 {
     const int part_rows = args.part_tile_rows * Body::tile_rows;
@@ -136,11 +189,14 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
         const int64_t wanted = has_two ? schedule.next(unit) : unit;
         if (wanted < end) {
             const tgi_gemm_args &gemm = schedule.problem(args.gemm, wanted);
-            const int64_t first = schedule.tile(wanted).batch;
-            const int count = tgi_clamp_count(gemm.problem.batch_count - first, schedule.entries);
+            const tgi_block_tile tile = schedule.tile(wanted);
+            const int count =
+                tgi_clamp_count(gemm.problem.batch_count - tile.batch, schedule.entries);
+            const int rows = tgi_clamp_count(gemm.problem.m - tile.row, part_rows);
             char *place = shared + (stage ^ has_two) * args.stage_bytes;
-            tgi_copy_entries<Threads>(place, gemm.a, args.a, first, count);
-            tgi_copy_entries<Threads>(place + args.b_place, gemm.b, args.b, first, count);
+            tgi_copy_entries(place, gemm.a, args.a, tile.batch, count, tile.row,
+                             args.parts.value > 1 ? part_rows - rows : 0);
+            tgi_copy_entries(place + args.b_place, gemm.b, args.b, tile.batch, count, 0, 0);
         }
         tgi_copy_async_commit();
         stage ^= has_two;
@@ -163,18 +219,19 @@ static __device__ __forceinline__ void tgi_batch_multiply(const tgi_batch_args &
         const tgi_entry_group group = {
             tile.batch,
             tgi_clamp_count(p.batch_count - tile.batch, schedule.entries),
-            place + tgi_find_unit_offset(tgi_find_entry(gemm.a, args.a, tile.batch)),
-            place + args.b_place + tgi_find_unit_offset(tgi_find_entry(gemm.b, args.b, tile.batch)),
+            place + tgi_find_unit_offset(tgi_find_entry(gemm.a, args.a, tile.batch, tile.row)),
+            place + args.b_place +
+                tgi_find_unit_offset(tgi_find_entry(gemm.b, args.b, tile.batch, 0)),
             tile.row,
+            tgi_clamp_count(p.m - tile.row, part_rows),
             args.d_place ? staged : d};
         Body::form(shared, args, gemm, group);
         /* Without this barrier a thread would refill the stage while others still read it, and
          * store what they have yet to stage. */
         __syncthreads();
         if (args.d_place) {
-            const int rows = tgi_clamp_count(p.m - tile.row, part_rows);
-            const int64_t elems = (group.count - 1) * p.d.batch + rows * p.n;
-            tgi_store_run<Threads>(d, staged, static_cast<int>(elems) * elem_bytes);
+            const int64_t elems = (group.count - 1) * p.d.batch + group.rows * p.n;
+            tgi_store_run(d, staged, static_cast<int>(elems) * elem_bytes);
         }
     }
 }

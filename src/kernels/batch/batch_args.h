@@ -19,6 +19,9 @@ typedef struct tgi_entry_copy {
     int32_t across_bytes; /* from row of A, or column of B, to the next, in shared memory */
     int32_t k_bytes;      /* from k to k + 1, in shared memory */
     int32_t is_joined;    /* 1: all entries of a group are copied as one line */
+    int64_t row_bytes;    /* from a row of A, or column of B, to the next, in memory */
+    int32_t cut_bytes;    /* by which a line is shorter for each row that a part lacks */
+    int32_t cut_lines;    /* lines that an entry lacks for each such row */
     tgi_divisor lines;    /* lines of an entry */
     tgi_divisor units;    /* units that hold a line, wherever it begins */
 } tgi_entry_copy;

@@ -6,15 +6,27 @@
 
 #include "kernels/epilogue/element_epilogue.cuh"
 
-/* Reads element `index` of C or of the bias of a sum of type T. */
-template <typename T>
-static __device__ __forceinline__ T tgi_read_term(const tgi_problem &problem, const void *data,
-                                                  int64_t index)
+/* Reads elements first + at[i] * step of C or of the bias of sums of type T. D's type is asked for
+ * once, so that all loads are issued before a value is decoded. */
+template <typename T, int Count>
+static __device__ __forceinline__ void tgi_read_terms(const tgi_problem &problem, const void *data,
+                                                      int64_t first, int64_t step,
+                                                      const int (&at)[Count], T (&value)[Count])
 {
-    if constexpr (sizeof(T) == 8)
-        return static_cast<const double *>(data)[index];
-    else
-        return tgi_read_element(data, index, problem.d_type);
+    if (sizeof(T) == 8 || problem.d_type == TG_TYPE_FP32) {
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            value[i] = static_cast<const T *>(data)[first + at[i] * step];
+    } else if constexpr (sizeof(T) == 4) {
+        uint16_t bits[Count];
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            bits[i] = static_cast<const uint16_t *>(data)[first + at[i] * step];
+#pragma unroll
+        for (int i = 0; i < Count; i++)
+            value[i] = problem.d_type == TG_TYPE_BF16 ? tgi_fp32_from_bf16(bits[i])
+                                                      : tgi_decode_fp16(bits[i]);
+    }
 }
 
 static __device__ __forceinline__ float tgi_combine_terms(const tgi_epilogue &epilogue, float c,
@@ -41,20 +53,14 @@ tgi_finish_sums(const tgi_gemm_args &args, int64_t batch, const int (&row)[Rows]
     const tgi_epilogue &e = p.epilogue;
     T row_bias[Rows] = {}, col_bias[Cols] = {};
     if (e.bias == TG_BIAS_ROW)
-#pragma unroll
-        for (int i = 0; i < Rows; i++)
-            row_bias[i] = tgi_read_term<T>(p, args.bias, row[i]);
+        tgi_read_terms(p, args.bias, 0, 1, row, row_bias);
     if (e.bias == TG_BIAS_COL)
-#pragma unroll
-        for (int j = 0; j < Cols; j++)
-            col_bias[j] = tgi_read_term<T>(p, args.bias, col[j]);
+        tgi_read_terms(p, args.bias, 0, 1, col, col_bias);
 #pragma unroll
     for (int i = 0; i < Rows; i++) {
         T c[Cols] = {};
         if (e.beta != 0.0)
-#pragma unroll
-            for (int j = 0; j < Cols; j++)
-                c[j] = tgi_read_term<T>(p, args.c, tgi_offset(p.c, batch, row[i], col[j]));
+            tgi_read_terms(p, args.c, tgi_offset(p.c, batch, row[i], 0), p.c.col, col, c);
 #pragma unroll
         for (int j = 0; j < Cols; j++)
             sums[i][j] = tgi_combine_terms(

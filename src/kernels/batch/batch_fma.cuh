@@ -16,7 +16,7 @@ static __device__ __forceinline__ tgi_entry_access tgi_find_vector_access(int al
 /* A thread's tile is Rows x Cols. Its rows and columns
  * are those of its neighbours apart, or vectors of them, so that a warp reads and stores
  * neighbouring elements. */
-template <typename T, int Rows, int Cols, int Threads> struct tgi_batch_fma {
+template <typename T, int Rows, int Cols> struct tgi_batch_fma {
     static constexpr int width = tgi_vector<T>::count, tile_rows = Rows;
 
     static __device__ __forceinline__ int count_d_bytes(const tgi_problem &)
@@ -133,41 +133,52 @@ template <typename T, int Rows, int Cols, int Threads> struct tgi_batch_fma {
                                                  const T (&sums)[Rows][Cols])
     {
         const tgi_layout &layout = args.problem.d;
-        const bool has_vectors = args.d_vector_elems > 1 && cols.access == TGI_ENTRY_ACROSS;
+        if (args.d_vector_elems > 1 && cols.access == TGI_ENTRY_ACROSS) {
+#pragma unroll
+            for (int i = 0; i < Rows; i++)
+#pragma unroll
+                for (int j = 0; j < Cols; j += width) {
+                    const int row = rows.find(i), col = cols.find(j);
+                    T *place = d + row * layout.row + col;
+                    if (row > rows.limit || col > cols.limit)
+                        continue;
+                    if (col + width - 1 <= cols.limit) {
+                        tgi_vector<T> vector;
+#pragma unroll
+                        for (int jj = 0; jj < width; jj++)
+                            vector.element[jj] = sums[i][j + jj];
+                        *reinterpret_cast<tgi_vector<T> *>(place) = vector;
+                        continue;
+                    }
+#pragma unroll
+                    for (int jj = 0; jj < width - 1; jj++)
+                        tgi_store_if(place + jj, sums[i][j + jj], col + jj <= cols.limit);
+                }
+            return;
+        }
+        T *line[Cols];
+#pragma unroll
+        for (int j = 0; j < Cols; j++)
+            line[j] = d + cols.find(j) * layout.col;
 #pragma unroll
         for (int i = 0; i < Rows; i++) {
-            const int row = rows.find(i);
-            if (row > rows.limit)
-                continue;
-            T *line = d + row * layout.row;
+            const int64_t offset = rows.find(i) * layout.row;
+            const int is_inside = rows.find(i) <= rows.limit;
 #pragma unroll
-            for (int j = 0; j < Cols; j += width) {
-                const int col = cols.find(j);
-                if (has_vectors && col + width - 1 <= cols.limit) {
-                    tgi_vector<T> vector;
-#pragma unroll
-                    for (int jj = 0; jj < width; jj++)
-                        vector.element[jj] = sums[i][j + jj];
-                    *reinterpret_cast<tgi_vector<T> *>(line + col) = vector;
-                    continue;
-                }
-#pragma unroll
-                for (int jj = 0; jj < width; jj++)
-                    if (cols.find(j + jj) <= cols.limit)
-                        line[cols.find(j + jj) * layout.col] = sums[i][j + jj];
-            }
+            for (int j = 0; j < Cols; j++)
+                tgi_store_if(line[j] + offset, sums[i][j], is_inside && cols.find(j) <= cols.limit);
         }
     }
 
     /* Applies the epilogue to a tile of sums. */
     static __device__ __forceinline__ void finish(const tgi_gemm_args &args, int64_t batch,
-                                                  const lines<Rows> &rows, const lines<Cols> &cols,
-                                                  T (&sums)[Rows][Cols])
+                                                  int first_row, const lines<Rows> &rows,
+                                                  const lines<Cols> &cols, T (&sums)[Rows][Cols])
     {
         int row[Rows], col[Cols];
 #pragma unroll
         for (int i = 0; i < Rows; i++)
-            row[i] = min(rows.find(i), rows.limit);
+            row[i] = first_row + min(rows.find(i), rows.limit);
 #pragma unroll
         for (int j = 0; j < Cols; j++)
             col[j] = min(cols.find(j), cols.limit);
@@ -183,13 +194,13 @@ template <typename T, int Rows, int Cols, int Threads> struct tgi_batch_fma {
         const int k_count = static_cast<int>(p.k);
         const int tiles = group.count * args.part_tiles.value;
 #pragma unroll 1
-        for (int tile = threadIdx.x; tile < tiles; tile += Threads) {
+        for (int tile = threadIdx.x; tile < tiles; tile += blockDim.x) {
             const int entry = tgi_divide(tile, args.part_tiles);
             const int in_entry = tile - entry * args.part_tiles.value;
             const int row = tgi_divide(in_entry, args.tile_cols);
             const int col = in_entry - row * args.tile_cols.value;
             const lines<Rows> a_lines(args.a, group.a + entry * args.a.entry_pitch, gemm.a_along_k,
-                                      gemm.a_vector_elems, row, args.part_tile_rows, p.m);
+                                      gemm.a_vector_elems, row, args.part_tile_rows, group.rows);
             const lines<Cols> b_lines(args.b, group.b + entry * args.b.entry_pitch, gemm.b_along_k,
                                       gemm.b_vector_elems, col, args.tile_cols.value, p.n);
             T sums[Rows][Cols] = {};
@@ -199,7 +210,8 @@ template <typename T, int Rows, int Cols, int Threads> struct tgi_batch_fma {
                 });
             });
             if (!gemm.is_plain)
-                finish(gemm, group.first + entry, a_lines, b_lines, sums);
+                finish(gemm, group.first + entry, static_cast<int>(group.row), a_lines, b_lines,
+                       sums);
             store(gemm, static_cast<T *>(group.d) + entry * p.d.batch, a_lines, b_lines, sums);
         }
     }

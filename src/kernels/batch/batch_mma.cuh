@@ -154,7 +154,7 @@ struct tgi_entry_doubles {
     }
 };
 
-template <tg_type Type, int Threads> struct tgi_batch_mma {
+template <tg_type Type> struct tgi_batch_mma {
     static constexpr int tile_rows = 16;
 
     static constexpr int is_wide = Type == TG_TYPE_FP64;
@@ -224,28 +224,24 @@ template <tg_type Type, int Threads> struct tgi_batch_mma {
     }
 
     /* Stores a lane's numbers of rows 0 and 8 and columns 0, 1, 8 and 9 from d on, as far as so
-     * many rows and columns are D's. Pair: two elements of D. */
-    template <typename Pair, typename T>
+     * many rows and columns are D's. */
+    template <typename T>
     static __device__ __forceinline__ void store_elements(T *d, const tgi_layout &layout, int rows,
                                                           int cols, int are_pairs,
                                                           const T (&value)[2][4])
     {
+        T *const second = d + 8 * layout.col;
 #pragma unroll
-        for (int h = 0; h < 2; h++, d += 8 * layout.row) {
-            if (rows <= 8 * h)
-                return;
-#pragma unroll
-            for (int j = 0; j < 4; j += 2) {
-                const int col = j * 4;
-                if (are_pairs && cols > col + 1) {
-                    T pair[2] = {value[h][j], value[h][j + 1]};
-                    *reinterpret_cast<Pair *>(d + col) = *reinterpret_cast<Pair *>(pair);
-                    continue;
-                }
-                if (cols > col)
-                    d[col * layout.col] = value[h][j];
-                if (cols > col + 1)
-                    d[(col + 1) * layout.col] = value[h][j + 1];
+        for (int i = 0; i < 4; i++) { /* rows 0 and 8, columns 0 and 8 */
+            T *place = (i % 2 ? second : d) + i / 2 * 8 * layout.row;
+            const T low = value[i / 2][i % 2 * 2], high = value[i / 2][i % 2 * 2 + 1];
+            const int left = rows > i / 2 * 8 ? cols - i % 2 * 8 : 0;
+            if (are_pairs) {
+                tgi_store_pair_if(place, low, high, left > 1);
+                tgi_store_if(place, low, left == 1);
+            } else {
+                tgi_store_if(place, low, left > 0);
+                tgi_store_if(place + layout.col, high, left > 1);
             }
         }
     }
@@ -256,10 +252,9 @@ template <tg_type Type, int Threads> struct tgi_batch_mma {
                                                  const sum_type (&sums)[2][4])
     {
         if constexpr (is_wide) {
-            store_elements<double2>(static_cast<double *>(d) + at, p.d, rows, cols, are_pairs,
-                                    sums);
+            store_elements(static_cast<double *>(d) + at, p.d, rows, cols, are_pairs, sums);
         } else if (p.d_type == TG_TYPE_FP32) {
-            store_elements<float2>(static_cast<float *>(d) + at, p.d, rows, cols, are_pairs, sums);
+            store_elements(static_cast<float *>(d) + at, p.d, rows, cols, are_pairs, sums);
         } else {
             uint16_t value[2][4];
 #pragma unroll
@@ -269,8 +264,7 @@ template <tg_type Type, int Threads> struct tgi_batch_mma {
                 value[i / 4][i % 4] = static_cast<uint16_t>(pair);
                 value[i / 4][i % 4 + 1] = static_cast<uint16_t>(pair >> 16);
             }
-            store_elements<uint32_t>(static_cast<uint16_t *>(d) + at, p.d, rows, cols, are_pairs,
-                                     value);
+            store_elements(static_cast<uint16_t *>(d) + at, p.d, rows, cols, are_pairs, value);
         }
     }
 
@@ -309,16 +303,16 @@ template <tg_type Type, int Threads> struct tgi_batch_mma {
         const tgi_entry_access b_access =
             tgi_find_entry_access(gemm.b, gemm.b_along_k, gemm.b_vector_elems, p.b.col, p.b.batch);
 #pragma unroll 1
-        for (int tile = threadIdx.x / 32; tile < tiles; tile += Threads / 32) {
+        for (int tile = threadIdx.x / 32; tile < tiles; tile += blockDim.x / 32) {
             const int entry = tgi_divide(tile, args.part_tiles);
             const int in_part = tile - entry * args.part_tiles.value;
             const int tile_row = tgi_divide(in_part, args.tile_cols);
-            const int first_row = static_cast<int>(group.row) + tile_row * 16;
+            const int first_row = tile_row * 16; /* in the group */
             const int first_col = (in_part - tile_row * args.tile_cols.value) * 16;
-            if (first_row >= p.m)
+            if (first_row >= group.rows)
                 break;
             part_type a(a_access, args.a, group.a + entry * args.a.entry_pitch, first_row,
-                        static_cast<int>(p.m) - 1);
+                        group.rows - 1);
             part_type b(b_access, args.b, group.b + entry * args.b.entry_pitch, first_col,
                         static_cast<int>(p.n) - 1);
             sum_type halves[2][4] = {};
@@ -329,9 +323,9 @@ template <tg_type Type, int Threads> struct tgi_batch_mma {
                 sums[i / 4][i % 4] = halves[i % 4 / 2][i / 4 * 2 + i % 2];
             const int row = first_row + lane / 4, col = first_col + lane % 4 * 2;
             if (!gemm.is_sum_alone)
-                finish(gemm, group.first + entry, row, col, sums);
-            store(p, group.d, entry * p.d.batch + (row - group.row) * p.d.row + col * p.d.col,
-                  static_cast<int>(p.m) - row, static_cast<int>(p.n) - col, are_pairs, sums);
+                finish(gemm, group.first + entry, static_cast<int>(group.row) + row, col, sums);
+            store(p, group.d, entry * p.d.batch + row * p.d.row + col * p.d.col, group.rows - row,
+                  static_cast<int>(p.n) - col, are_pairs, sums);
         }
     }
 };

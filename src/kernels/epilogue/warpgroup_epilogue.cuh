@@ -248,6 +248,26 @@ tgi_add_c_pairs(const tgi_gemm_args &gemm, const tgi_fragment_place &own, float 
     }
 }
 
+/* The places of a thread's next sums for tgi_read_elements. */
+struct tgi_fragment_elements {
+    const tgi_fragment_place &own;
+
+    __device__ __forceinline__ int row(int i) const
+    {
+        return own.find_row(i);
+    }
+
+    __device__ __forceinline__ int col(int i) const
+    {
+        return own.find_col(i);
+    }
+
+    __device__ __forceinline__ int is_inside(int) const
+    {
+        return 1;
+    }
+};
+
 /* Adds beta times C. */
 template <int Words, int Count>
 static __device__ __forceinline__ void
@@ -269,7 +289,8 @@ tgi_add_tile_c(const tgi_gemm_args &gemm, const tgi_cluster_tile &tile, float (&
 #pragma unroll 1
         for (int i = 0; i < Count; i += 8) {
             float c[8];
-            tgi_read_c(gemm, own, type, c);
+            tgi_read_elements(gemm.c, tgi_offset(gemm.problem.c, own.batch, own.row, own.col),
+                              gemm.problem.c, tgi_fragment_elements{own}, type, c);
 #pragma unroll
             for (int j = 0; j < 8; j++)
                 sum[j] = TGI_FMA_FP32(beta, c[j], sum[j]);

@@ -23,15 +23,20 @@ struct tgi_mma_pair {
     int a, b;
 };
 
-/* The products of a precision, in an order in which most of them share a slice with the one before.
- * The largest, of both first slices, is the last: all others lose nothing beside it. */
-template <int Count> static __device__ constexpr tgi_mma_pair tgi_mma_find_pair(int product)
+/* The products of a precision, in an order in which most of them share a slice with the one before:
+ * of B, whose fragments are more, where Is_b_kept. The largest, of both first slices, is the last:
+ * all others lose nothing beside it. */
+template <int Count, int Is_b_kept>
+static __device__ constexpr tgi_mma_pair tgi_mma_find_pair(int product)
 {
-    constexpr tgi_mma_pair three[] = {{1, 0}, {0, 1}, {0, 0}};
-    constexpr tgi_mma_pair six[] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
-    constexpr tgi_mma_pair nine[] = {{2, 2}, {2, 1}, {2, 0}, {1, 0}, {1, 1},
-                                     {1, 2}, {0, 2}, {0, 1}, {0, 0}};
-    return Count == 3 ? three[product] : Count == 6 ? six[product] : nine[product];
+    constexpr tgi_mma_pair three[] = {{0, 1}, {1, 0}, {0, 0}};
+    constexpr tgi_mma_pair six[] = {{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}, {0, 0}};
+    constexpr tgi_mma_pair nine[] = {{2, 2}, {1, 2}, {0, 2}, {0, 1}, {1, 1},
+                                     {2, 1}, {2, 0}, {1, 0}, {0, 0}};
+    const tgi_mma_pair pair = Count == 3   ? three[product]
+                              : Count == 6 ? six[product]
+                                           : nine[product];
+    return Is_b_kept ? pair : tgi_mma_pair{pair.b, pair.a};
 }
 
 /* FP32 sums on their way to D (mma_store.cuh). */
@@ -50,6 +55,9 @@ struct tgi_mma_slices {
     static constexpr int a_bytes = Room * operand_a::bytes;
     static constexpr int stage_bytes = a_bytes + Room * operand_b::bytes;
     typedef float sums_of_warp[row_parts][8 * col_parts];
+    /* The products of a chunk are formed apart. With few of them they are added to the sums beside
+     * the first reads of the next chunk. */
+    static constexpr int is_added_late = Room == 2;
     static_assert(Rows / Warp_rows * (Cols / Warp_cols) * 32 == Threads, "warps tile D");
     static_assert(Warp_cols == 64 && 64 % Warp_rows == 0, "a warp's sums are repaired together");
     static_assert(stage_bytes >= TGI_MMA_STORE_BYTES(Threads), "D leaves through a stage");
@@ -146,6 +154,11 @@ struct tgi_mma_slices {
         }
     };
 
+    template <int Count> static __device__ constexpr tgi_mma_pair find_pair(int product)
+    {
+        return tgi_mma_find_pair<Count, Room == 3>(product);
+    }
+
     /* Forms the Count products of a chunk. The fragments of the next product are read while one is
      * formed. */
     template <int Count>
@@ -155,12 +168,12 @@ struct tgi_mma_slices {
         fragments<operand_a, row_parts> a[2];
         fragments<operand_b, col_parts> b[2];
         int a_turn = 0, b_turn = 0;
-        a[0].read(a_place, tgi_mma_find_pair<Count>(0).a);
-        b[0].read(b_place, tgi_mma_find_pair<Count>(0).b);
+        a[0].read(a_place, find_pair<Count>(0).a);
+        b[0].read(b_place, find_pair<Count>(0).b);
 #pragma unroll
         for (int i = 0; i < Count; i++) {
-            const tgi_mma_pair own = tgi_mma_find_pair<Count>(i);
-            const tgi_mma_pair next = tgi_mma_find_pair<Count>(i + 1 < Count ? i + 1 : i);
+            const tgi_mma_pair own = find_pair<Count>(i);
+            const tgi_mma_pair next = find_pair<Count>(i + 1 < Count ? i + 1 : i);
             if (next.a != own.a)
                 a[1 - a_turn].read(a_place, next.a);
             if (next.b != own.b)
@@ -182,22 +195,16 @@ struct tgi_mma_slices {
         }
     }
 
-    /* Adds the products of a chunk, which are formed apart, to the sums. */
-    static __device__ __forceinline__ void add_chunk(int first_product, uint32_t a_place,
-                                                     uint32_t b_place, sums_of_warp &sums)
+    /* Adds the products of a chunk to `part`. */
+    static __device__ __forceinline__ void form_chunk(int first_product, uint32_t a_place,
+                                                      uint32_t b_place, sums_of_warp &part)
     {
-        sums_of_warp part = {};
         if (Room == 3 && first_product == 3)
             multiply_chunk<6>(a_place, b_place, part);
         else if (Room == 3 && first_product == 0)
             multiply_chunk<9>(a_place, b_place, part);
         else
             multiply_chunk<3>(a_place, b_place, part);
-#pragma unroll
-        for (int i = 0; i < row_parts; i++)
-#pragma unroll
-            for (int j = 0; j < 8 * col_parts; j++)
-                sums[i][j] += part[i][j];
     }
 
     /* Ends a run of chunks: adds the sums of the runs before it, which wait in the block's place of
@@ -219,6 +226,24 @@ struct tgi_mma_slices {
             all[i] = 0.0f;
     }
 
+    /* Moves the products of chunk number `chunk`, none if it is -1, to the sums. */
+    static __device__ __forceinline__ void end_chunk(const tgi_mma_slices_args &args, int chunk,
+                                                     int chunk_count, sums_of_warp &part,
+                                                     sums_of_warp &sums)
+    {
+#pragma unroll
+        for (int i = 0; i < row_parts; i++)
+#pragma unroll
+            for (int j = 0; j < 8 * col_parts; j++) {
+                sums[i][j] += part[i][j];
+                part[i][j] = 0.0f;
+            }
+        const int is_last = chunk + 1 == chunk_count;
+        if (chunk_count > TGI_RUN_CHUNKS && chunk >= 0 &&
+            ((chunk + 1) % TGI_RUN_CHUNKS == 0 || is_last))
+            end_run(args, chunk < TGI_RUN_CHUNKS, is_last, sums);
+    }
+
     /* Sums a tile whose first chunks are being copied. */
     static __device__ __forceinline__ void add_tile(const tgi_mma_slices_args &args, stream &left,
                                                     int row, int col, sums_of_warp &sums,
@@ -234,6 +259,7 @@ struct tgi_mma_slices {
 #pragma unroll
             for (int j = 0; j < 8 * col_parts; j++)
                 sums[i][j] = 0.0f;
+        sums_of_warp part = {};
 #pragma unroll 1
         for (int chunk = 0; chunk < chunk_count; chunk++) {
             tgi_copy_async_wait<Stages - 2>();
@@ -242,12 +268,15 @@ struct tgi_mma_slices {
             __syncthreads();
             left.copy_next(write);
             write = write == last_stage ? shared : write + stage_bytes;
-            add_chunk(args.first_product, stage + a_place, stage + b_place, sums);
+            if (is_added_late)
+                end_chunk(args, chunk - 1, chunk_count, part, sums);
+            form_chunk(args.first_product, stage + a_place, stage + b_place, part);
             stage = stage == last_stage ? shared : stage + stage_bytes;
-            const int is_last = chunk + 1 == chunk_count;
-            if (chunk_count > TGI_RUN_CHUNKS && ((chunk + 1) % TGI_RUN_CHUNKS == 0 || is_last))
-                end_run(args, chunk < TGI_RUN_CHUNKS, is_last, sums);
+            if (!is_added_late)
+                end_chunk(args, chunk, chunk_count, part, sums);
         }
+        if (is_added_late)
+            end_chunk(args, chunk_count - 1, chunk_count, part, sums);
         /* Without this barrier copies of the next tile would overwrite what slower warps still
          * read. */
         __syncthreads();

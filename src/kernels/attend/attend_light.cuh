@@ -1,0 +1,383 @@
+/*
+ * Attention of few keys: a warp has 16 queries, and reads Q, K and V from memory into the registers
+ * whence mma.sync takes them. There is no shared memory and no barrier.
+ *
+ * Both products may take their elements in any order. Lane 4 g + c reads 16 bytes at once: elements
+ * 32 i + 8 c .. + 7 of a row of Q or K, which are its operands of two products, and elements
+ * 64 i + 8 g .. + 7 of four keys of V, which are its operands of eight. Its sums are then those of
+ * elements 64 i + 16 c .. + 15 of D.
+ */
+#ifndef TGI_ATTEND_LIGHT_CUH
+#define TGI_ATTEND_LIGHT_CUH
+
+#include "kernels/attend/attend.cuh"
+
+/* Reads units of eight elements. find(i, e, count) returns where the row of unit i begins, its
+ * first element, and how many elements there are from it on; zeros stand for the others. `is_whole`
+ * is 1 if units are whole or absent and lie at multiples of 16 bytes. */
+template <int Count, typename Find>
+static __device__ __forceinline__ void tgi_attend_read_units(const tg_heads &heads, int is_whole,
+                                                             uint32_t (&unit)[Count][4], Find find)
+{
+    const uint16_t *const data = static_cast<const uint16_t *>(heads.data);
+    if (is_whole) {
+        TGI_FOR_UNROLLED(i, Count)
+        {
+            int e, count;
+            const int64_t row = find(i, e, count);
+            uint4 words = {0, 0, 0, 0};
+            if (count > 0)
+                words = *reinterpret_cast<const uint4 *>(data + row + e);
+            unit[i][0] = words.x;
+            unit[i][1] = words.y;
+            unit[i][2] = words.z;
+            unit[i][3] = words.w;
+        }
+        return;
+    }
+    /* Registers have no index: units change places in a ring. */
+#pragma unroll 1
+    for (int i = 0; i < Count; i++) {
+        uint64_t words[2] = {0, 0};
+        int first, count;
+        const int64_t row = find(i, first, count);
+#pragma unroll 1
+        for (int e = 7; e >= 0; e--) {
+            const uint16_t value = e < count ? data[row + (first + e) * heads.element_stride] : 0;
+            words[1] = words[1] << 16 | words[0] >> 48;
+            words[0] = words[0] << 16 | value;
+        }
+        TGI_FOR_UNROLLED(j, Count - 1)
+        TGI_FOR_UNROLLED(w, 4)
+        unit[j][w] = unit[j + 1][w];
+        TGI_FOR_UNROLLED(w, 4)
+        unit[Count - 1][w] = static_cast<uint32_t>(words[w / 2] >> w % 2 * 32);
+    }
+}
+
+/* A warp's share: 16 queries at a time, and `Width` columns of D from `first_column` on. */
+template <tg_type Type, int Head, int Width, int Queries, int Keys> struct tgi_attend_light {
+    enum { CHUNKS = Head / 32, PANELS = Width / 64 };
+    const tgi_attend_args &p;
+    tgi_attend_place &place;
+    const int first_column;
+    tgi_attend_state<Width, 1> state;
+    uint32_t q[2 * CHUNKS][4];        /* units of row g, then of row g + 8 */
+    uint32_t k[Keys / 8 * CHUNKS][4]; /* each unit of a step, as in v */
+    uint32_t v[Keys / 4 * PANELS][4];
+    int is_wild; /* 1: v has had wild elements, for which zeros stand */
+
+    __device__ __forceinline__ tgi_attend_light(const tgi_attend_args &args, tgi_attend_place &at,
+                                                int column)
+        : p(args), place(at), first_column(column), is_wild(0)
+    {
+    }
+
+    static __device__ __forceinline__ int get_lane(void)
+    {
+        return tgi_thread() % 32;
+    }
+
+    /* Finds row g or g + 8. What is kept of it takes registers, so it is found again. Lists of
+     * queries come with tiles of one head. */
+    __device__ __forceinline__ tgi_attend_row_place find_row(int half) const
+    {
+        const int lane = tgi_reread_thread() % 32, at = place.first + half * 8 + lane / 4;
+        return tgi_attend_make_row(p, place, at,
+                                   p.shared_heads > 1 ? tgi_divide(at, p.query_count) : 0);
+    }
+
+    __device__ __forceinline__ void read_queries(void)
+    {
+        const tg_attention &a = p.attention;
+        const int size = static_cast<int>(a.head_size);
+        int64_t first[2];
+        int is_there[2];
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const tgi_attend_row_place row = find_row(half);
+            is_there[half] = row.is_there;
+            first[half] =
+                tgi_attend_offset(a.q, place.query_entry, row.head, place.first_query + row.query);
+        }
+        tgi_attend_read_units<2 * CHUNKS>(
+            a.q, p.has_units[0] && size % 8 == 0, q, [&](int i, int &e, int &count) {
+                const int is_upper = i >= CHUNKS;
+                e = i % CHUNKS * 32 + get_lane() % 4 * 8;
+                count = (is_upper ? is_there[1] : is_there[0]) ? size - e : 0;
+                return is_upper ? first[1] : first[0];
+            });
+    }
+
+    __device__ __forceinline__ void read_keys(int key_0)
+    {
+        const tg_heads &heads = p.attention.k;
+        const int size = static_cast<int>(p.attention.head_size);
+        const int key = key_0 + get_lane() / 4;
+        const int64_t first = tgi_attend_find_first(p, place, heads) + key * heads.row_stride;
+        tgi_attend_read_units<Keys / 8 * CHUNKS>(heads, p.has_units[1] && size % 8 == 0, k,
+                                                 [&](int i, int &e, int &count) {
+                                                     const int at = i / CHUNKS * 8;
+                                                     e = i % CHUNKS * 32 + get_lane() % 4 * 8;
+                                                     count = key + at < place.keys ? size - e : 0;
+                                                     return first + at * heads.row_stride;
+                                                 });
+    }
+
+    __device__ __forceinline__ void read_values(int key_0)
+    {
+        const tg_heads &heads = p.attention.v;
+        const int size = static_cast<int>(p.attention.v_head_size);
+        const int key = key_0 + get_lane() % 4 * 2;
+        const int64_t first = tgi_attend_find_first(p, place, heads) + key * heads.row_stride;
+        tgi_attend_read_units<Keys / 4 * PANELS>(
+            heads, p.has_units[2] && size % 8 == 0, v, [&](int i, int &e, int &count) {
+                const int at = i / PANELS / 2 * 8 + i / PANELS % 2;
+                e = first_column + i % PANELS * 64 + get_lane() / 4 * 8;
+                count = key + at < place.keys ? size - e : 0;
+                return first + at * heads.row_stride;
+            });
+    }
+
+    __device__ __forceinline__ void score(float (&scores)[1][Keys / 8][4]) const
+    {
+        TGI_FOR_UNROLLED(j, Keys / 8)
+        {
+            TGI_FOR_UNROLLED(i, 4)
+            scores[0][j][i] = 0.0f;
+        }
+        TGI_FOR_UNROLLED(i, CHUNKS)
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const uint32_t line[4] = {q[i][2 * half], q[CHUNKS + i][2 * half], q[i][2 * half + 1],
+                                      q[CHUNKS + i][2 * half + 1]};
+            TGI_FOR_UNROLLED(j, Keys / 8)
+            tgi_multiply_16x8x16<Type>(scores[0][j], line, k[j * CHUNKS + i][2 * half],
+                                       k[j * CHUNKS + i][2 * half + 1]);
+        }
+    }
+
+    __device__ __forceinline__ void add(const uint32_t (&weights)[1][Keys / 16][4])
+    {
+        TGI_FOR_UNROLLED(b, Keys / 16)
+        TGI_FOR_UNROLLED(i, 8 * PANELS)
+        {
+            const int panel = i / 8, word = i % 8 / 2;
+            uint32_t pair[2];
+            TGI_FOR_UNROLLED(half, 2)
+            {
+                const uint32_t low = v[(4 * b + 2 * half) * PANELS + panel][word];
+                const uint32_t high = v[(4 * b + 2 * half + 1) * PANELS + panel][word];
+                pair[half] =
+                    i % 2 ? low >> 16 | (high & 0xffff0000u) : (low & 0xffffu) | high << 16;
+            }
+            tgi_multiply_16x8x16<Type>(state.sums[0][i], weights[0][b], pair[0], pair[1]);
+        }
+    }
+
+    /* Replaces wild elements of v by zeros. */
+    __device__ __forceinline__ void tame(void)
+    {
+        enum { COUNT = Keys / 4 * PANELS };
+        int is_any = 0;
+        TGI_FOR_UNROLLED(i, COUNT)
+        is_any |= tgi_attend_is_wild<Type>(v[i]);
+        if (!__any_sync(~0u, is_any))
+            return;
+        is_wild = 1;
+#pragma unroll 1
+        for (int i = 0; i < COUNT; i++) {
+            uint32_t first[4] = {v[0][0], v[0][1], v[0][2], v[0][3]};
+            tgi_attend_tame_unit<Type>(first);
+            TGI_FOR_UNROLLED(w, 4)
+            {
+                TGI_FOR_UNROLLED(j, COUNT - 1)
+                v[j][w] = v[j + 1][w];
+                v[COUNT - 1][w] = first[w];
+            }
+        }
+    }
+
+    /* Turns the scores of the step from key_0 on into weights, and adds these times v. */
+    __device__ __forceinline__ void weigh(int key_0, float (&scores)[1][Keys / 8][4])
+    {
+        float references[1][2], factors[1][2];
+        uint32_t weights[1][Keys / 16][4];
+        if (tgi_attend_is_edge<Keys>(place, key_0)) {
+            TGI_FOR_UNROLLED(half, 2)
+            tgi_attend_hide_row<Keys>(find_row(half), key_0, half, scores[0]);
+        }
+        tgi_attend_find_largest<Width, Keys, 1>(p.scale, scores, state, references, factors);
+        tgi_attend_rescale(factors, state);
+        TGI_FOR_UNROLLED(half, 2)
+        state.total[0][half] *= factors[0][half];
+        TGI_FOR_UNROLLED(at, Keys / 4)
+        tgi_attend_weigh_word<Type, Width, Keys, 1>(p.scale, at / 4, at % 4, scores, references,
+                                                    state, weights);
+        if (tgi_attend_hides<Keys>(place, key_0))
+            tame();
+        add(weights);
+    }
+
+    /* Returns the element of D that sum 0 of place j is: sum 1 is eight elements further. */
+    __device__ __forceinline__ int find_column(int j) const
+    {
+        return first_column + j / 8 * 64 + get_lane() % 4 * 16 + j % 8;
+    }
+
+    /* Returns the sum of the weights of the keys that a row sees times wild elements in column e of
+     * V, or zero if there are none. */
+    __device__ __forceinline__ float add_wild(const tgi_attend_row_place &row, float largest, int e)
+    {
+        const tg_attention &a = p.attention;
+        const uint16_t *const q =
+            static_cast<const uint16_t *>(a.q.data) +
+            tgi_attend_offset(a.q, place.query_entry, row.head, place.first_query + row.query);
+        float sum = 0.0f;
+#pragma unroll 1
+        for (int key = row.low; key < row.high; key++) {
+            const float value =
+                tgi_attend_read_wild<Type>(p, tgi_attend_find_key(p, place, a.v, key), e);
+            const uint16_t *const k =
+                static_cast<const uint16_t *>(a.k.data) + tgi_attend_find_key(p, place, a.k, key);
+            float score = 0.0f;
+#pragma unroll 1
+            for (int i = 0; value != 0.0f && i < a.head_size; i++) {
+                float x[2], y[2];
+                tgi_attend_decode<Type>(q[i * a.q.element_stride], x);
+                tgi_attend_decode<Type>(k[i * a.k.element_stride], y);
+                score = fmaf(x[0], y[0], score);
+            }
+            if (value != 0.0f)
+                sum = fmaf(tgi_ptx_exp2((score - largest) * p.scale), value, sum);
+        }
+        return sum;
+    }
+
+    /* Puts right eight elements of D from e on whose columns of V have wild elements. */
+    __device__ __forceinline__ void put_right(const tgi_attend_row_place &row, float largest, int e,
+                                              uint32_t (&unit)[4])
+    {
+#pragma unroll 1
+        for (int i = 0; i < 8; i++) {
+            const float sum = add_wild(row, largest, e + i);
+            const uint32_t own =
+                sum == 0.0f ? unit[0] & 0xffffu : tgi_encode_pair(Type, sum, 0.0f) & 0xffffu;
+            TGI_FOR_UNROLLED(j, 4)
+            unit[j] = unit[j] >> 16 | (j < 3 ? unit[(j + 1) % 4] : own) << 16;
+        }
+    }
+
+    /* Stores the rows of D. Their units lie in the order of rows. */
+    __device__ __forceinline__ void store_units(const tgi_attend_row_place (&row)[2],
+                                                uint32_t (&units)[4 * PANELS][4])
+    {
+        const tg_heads &heads = p.attention.d;
+        const int size = static_cast<int>(p.attention.v_head_size);
+        const int is_whole = p.has_d_units && size % 8 == 0 && !is_wild;
+        uint16_t *d[2];
+        TGI_FOR_UNROLLED(half, 2)
+        d[half] = static_cast<uint16_t *>(heads.data) +
+                  tgi_attend_offset(heads, place.query_entry, row[half].head,
+                                    place.first_query + row[half].query);
+#pragma unroll 1
+        for (int i = 0; !is_whole && i < 4 * PANELS; i++) {
+            const int is_upper = i >= 2 * PANELS, e = find_column(i / 2 % PANELS * 8) + i % 2 * 8;
+            const tgi_attend_row_place own = is_upper ? row[1] : row[0];
+            if (is_wild && own.is_there)
+                put_right(own, is_upper ? state.largest[0][1] : state.largest[0][0], e, units[0]);
+            if (own.is_there)
+                tgi_attend_store_unit(p, (is_upper ? d[1] : d[0]) + e * heads.element_stride,
+                                      size - e, units[0]);
+            TGI_FOR_UNROLLED(j, 4 * PANELS - 1)
+            TGI_FOR_UNROLLED(w, 4)
+            units[j][w] = units[j + 1][w];
+        }
+        TGI_FOR_UNROLLED(i, 4 * PANELS)
+        {
+            const int half = i / (2 * PANELS), e = find_column(i / 2 % PANELS * 8) + i % 2 * 8;
+            if (is_whole && row[half].is_there && e < size)
+                *reinterpret_cast<uint4 *>(d[half] + e) = {units[i][0], units[i][1], units[i][2],
+                                                           units[i][3]};
+        }
+    }
+
+    __device__ __forceinline__ void store(void)
+    {
+        const tg_attention &a = p.attention;
+        uint32_t units[4 * PANELS][4];
+        const tgi_attend_row_place row[2] = {find_row(0), find_row(1)};
+        tgi_attend_add_totals(state);
+        TGI_FOR_UNROLLED(half, 2)
+        {
+            const float total = state.total[0][half], factor = total == 0.0f ? 1.0f : 1.0f / total;
+            TGI_FOR_UNROLLED(i, 8 * PANELS)
+            {
+                const int unit = i / 4, first = unit / 2 * 8 + i % 4 * 2;
+                const int sum = 2 * half + unit % 2;
+                units[half * 2 * PANELS + unit][i % 4] =
+                    tgi_encode_pair(Type, state.sums[0][first][sum] * factor,
+                                    state.sums[0][first + 1][sum] * factor);
+            }
+        }
+        store_units(row, units);
+        const int half = get_lane() % 4, is_first = first_column == 0 && half < 2;
+        if (is_first && a.has_log_sum_exp) {
+            const tgi_attend_row_place own = half ? row[1] : row[0];
+            if (own.is_there)
+                tgi_attend_store_log(p,
+                                     tgi_attend_offset(a.log_sum_exp, place.query_entry, own.head,
+                                                       place.first_query + own.query),
+                                     (half ? state.largest[0][1] : state.largest[0][0]) * p.scale,
+                                     half ? state.total[0][1] : state.total[0][0]);
+        }
+    }
+
+    /* Goes through the keys for each 16 queries of `turns`, a tile apart. Keys of one step stay. */
+    __device__ __forceinline__ void go_through(int turns)
+    {
+        const int stays = place.begin + Keys >= place.end;
+#pragma unroll 1
+        for (int turn = 0; turn < turns; turn++) {
+            tgi_attend_clear(state);
+            read_queries();
+#pragma unroll 1
+            for (int key_0 = place.begin; key_0 < place.end; key_0 += Keys) {
+                float scores[1][Keys / 8][4];
+                if (turn == 0 || !stays) {
+                    read_keys(key_0);
+                    read_values(key_0);
+                }
+                score(scores);
+                weigh(key_0, scores);
+            }
+            store();
+            place.first += Queries;
+        }
+    }
+};
+
+/* The kernel of a row of lights: `Warps` warps have `Queries` queries at a time. Those that have
+ * the same share the columns of D. */
+template <tg_type Type, int Head, int Warps, int Queries, int Keys, int Tiles>
+static __device__ __forceinline__ void tgi_attend_in_lights(const tgi_attend_args &p, char *)
+{
+    enum { SHARERS = Warps * 16 / Queries, WIDTH = Head / SHARERS };
+    const int warp = tgi_thread() / 32;
+    const int has_lists =
+        p.attention.has_query_offsets || p.attention.has_key_offsets || p.attention.has_key_lengths;
+    if (p.lets_next_start)
+        tgi_start_next();
+    if (has_lists)
+        tgi_wait_for_stream();
+    tgi_attend_place place =
+        tgi_attend_find_tile<Keys>(p, static_cast<int>(blockIdx.x), 0, Queries * p.turn_count);
+    place.filled = place.keys;
+    place.first += warp / SHARERS * 16;
+    if (!has_lists)
+        tgi_wait_for_stream();
+    tgi_attend_light<Type, Head, WIDTH, Queries, Keys> own(p, place, warp % SHARERS * WIDTH);
+    own.go_through(min(p.turn_count, (place.row_count - place.first + Queries - 1) / Queries));
+}
+
+#endif

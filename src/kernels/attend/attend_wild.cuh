@@ -1,0 +1,146 @@
+/*
+ * Wild elements of V, Inf and NaN, of keys that a query may not see: a weight of zero would not
+ * remove them. Zeros stand for them, and they are added key by key for the rows that see them.
+ */
+#ifndef TGI_ATTEND_WILD_CUH
+#define TGI_ATTEND_WILD_CUH
+
+#include "kernels/attend/attend_scores.cuh"
+
+/* Decodes two numbers of the type. */
+template <tg_type Type>
+static __device__ __forceinline__ void tgi_attend_decode(uint32_t pair, float (&value)[2])
+{
+    value[0] = Type == TG_TYPE_BF16 ? __uint_as_float(pair << 16) : tgi_decode_fp16(pair & 0xffff);
+    value[1] =
+        Type == TG_TYPE_BF16 ? __uint_as_float(pair & 0xffff0000u) : tgi_decode_fp16(pair >> 16);
+}
+
+/* Returns 1 if any of eight elements is wild, Inf or NaN. */
+template <tg_type Type>
+static __device__ __forceinline__ int tgi_attend_is_wild(const uint32_t (&words)[4])
+{
+    const uint32_t rest = Type == TG_TYPE_BF16 ? 0x80u : 0x400u; /* added, it sets the sign */
+    uint32_t signs = 0;
+    TGI_FOR_UNROLLED(j, 4)
+    signs |= (words[j] & 0x7fff7fffu) + (rest << 16 | rest);
+    return (signs & 0x80008000u) != 0;
+}
+
+/* Replaces the wild ones of eight elements by zeros. */
+template <tg_type Type>
+static __device__ __forceinline__ void tgi_attend_tame_unit(uint32_t (&words)[4])
+{
+    const uint32_t most = Type == TG_TYPE_BF16 ? 0x7f80u : 0x7c00u;
+    TGI_FOR_UNROLLED(j, 4)
+    words[j] = ((words[j] & most) == most ? 0 : words[j] & 0xffffu) |
+               ((words[j] >> 16 & most) == most ? 0 : words[j] & 0xffff0000u);
+}
+
+/* Tames the share of a tile that thread `thread` of `Threads` has, and returns 1 if there were wild
+ * elements: a weight of zero would not remove those of a hidden key. */
+template <class Products, int Threads>
+static __device__ __forceinline__ int tgi_attend_tame(uint32_t tile, int thread)
+{
+    enum { UNITS = Products::keys * Products::head / 8 };
+    int is_wild = 0;
+#pragma unroll 8
+    for (int i = thread; i < UNITS; i += Threads) {
+        const uint32_t at = tile + 16 * i;
+        const uint4 unit = tgi_read_shared_unit(at);
+        uint32_t words[] = {unit.x, unit.y, unit.z, unit.w};
+        if (!tgi_attend_is_wild<Products::type>(words))
+            continue;
+        is_wild = 1;
+        tgi_attend_tame_unit<Products::type>(words);
+        tgi_write_shared_unit(at, {words[0], words[1], words[2], words[3]});
+    }
+    return is_wild;
+}
+
+/* Returns element e of a key's row of V that begins at `at`, if it is wild, else zero. */
+template <tg_type Type>
+static __device__ __forceinline__ float tgi_attend_read_wild(const tgi_attend_args &p, int64_t at,
+                                                             int e)
+{
+    const tg_heads &v = p.attention.v;
+    float value[2] = {};
+    if (e < p.attention.v_head_size)
+        tgi_attend_decode<Type>(static_cast<const uint16_t *>(v.data)[at + e * v.element_stride],
+                                value);
+    return fabsf(value[0]) < INFINITY ? 0.0f : value[0];
+}
+
+/* Returns 1 to all lanes of a warp if a row of V that begins at `at` has a wild element. */
+template <tg_type Type, int Head>
+static __device__ __forceinline__ int tgi_attend_has_wild(const tgi_attend_args &p, int64_t at)
+{
+    int is_wild = 0;
+    TGI_FOR_UNROLLED(i, Head / 32)
+    is_wild |= tgi_attend_read_wild<Type>(p, at, 32 * i + tgi_thread() % 32) != 0.0f;
+    return __any_sync(~0u, is_wild);
+}
+
+/* Finds the weight of key `key` of a step for each row, and whether the row sees the key. */
+template <tg_type Type, int Keys, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_find_weight(const tgi_attend_args &p, const tgi_attend_place &place, int key_0, int key,
+                       const uint32_t (&weights)[Blocks][Keys / 16][4], float (&own)[Blocks][2],
+                       int (&is_seen)[Blocks][2])
+{
+    TGI_FOR_UNROLLED(b, Blocks)
+    TGI_FOR_UNROLLED(half, 2)
+    {
+        const tgi_attend_row_place row =
+            tgi_attend_find_row(p, place, tgi_attend_row<Blocks>(b, half));
+        uint32_t pair = 0;
+        float weight[2];
+        /* Opaque words stay in registers: without, the compiler indexes local memory. */
+        TGI_FOR_UNROLLED(j, Keys / 8)
+        {
+            const uint32_t word = tgi_make_opaque(weights[b][j / 2][j % 2 * 2 + half]);
+            pair = j == key / 8 ? word : pair;
+        }
+        tgi_attend_decode<Type>(__shfl_sync(~0u, pair, tgi_thread() % 32 / 4 * 4 + key % 8 / 2),
+                                weight);
+        own[b][half] = key % 2 ? weight[1] : weight[0];
+        is_seen[b][half] = key_0 + key >= row.low && key_0 + key < row.high;
+    }
+}
+
+/* Adds weights times the wild elements of V that tgi_attend_tame took from the step from key_0 on,
+ * key by key, for the keys that each row sees. Sums change places in a ring as scores do in
+ * tgi_attend_finish. */
+template <tg_type Type, int Keys, int Head, int Blocks>
+static __device__ __forceinline__ void
+tgi_attend_add_wild(const tgi_attend_args &p, const tgi_attend_place &place, int key_0,
+                    const uint32_t (&weights)[Blocks][Keys / 16][4],
+                    tgi_attend_state<Head, Blocks> &state)
+{
+#pragma unroll 1
+    for (int key = 0; key < min(Keys, place.keys - key_0); key++) {
+        const int64_t at = tgi_attend_find_key(p, place, p.attention.v, key_0 + key);
+        float own[Blocks][2];
+        int is_seen[Blocks][2];
+        if (!tgi_attend_has_wild<Type, Head>(p, at))
+            continue;
+        tgi_attend_find_weight<Type, Keys, Blocks>(p, place, key_0, key, weights, own, is_seen);
+#pragma unroll 1
+        for (int e = tgi_thread() % 4 * 2; e < Head; e += 8) {
+            const float value[] = {tgi_attend_read_wild<Type>(p, at, e),
+                                   tgi_attend_read_wild<Type>(p, at, e + 1)};
+            TGI_FOR_UNROLLED(b, Blocks)
+            TGI_FOR_UNROLLED(i, 4)
+            {
+                float sum = state.sums[b][0][i];
+                if (is_seen[b][i / 2] && value[i % 2] != 0.0f)
+                    sum = fmaf(own[b][i / 2], value[i % 2], sum);
+                TGI_FOR_UNROLLED(j, Head / 8 - 1)
+                state.sums[b][j][i] = state.sums[b][j + 1][i];
+                state.sums[b][Head / 8 - 1][i] = sum;
+            }
+        }
+    }
+}
+
+#endif

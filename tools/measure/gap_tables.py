@@ -1,0 +1,88 @@
+"""Tables of the result files of measure_gaps, bench/results/*/gaps*.json, losers first."""
+
+import json
+import statistics
+
+from page_text import table
+
+LOSS, BAD_LOSS = 0.95, 0.85
+SHOWN = 40  # losers of a file that the page lists
+
+
+def load(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def summarize(records):
+    """Returns (kind, mode, ratios) of each kind and mode, those with the most losers first."""
+    groups = {}
+    for record in records:
+        groups.setdefault((record["kind"], record["mode"]), []).append(record["ratio"])
+    return sorted(((kind, mode, ratios) for (kind, mode), ratios in groups.items()),
+                  key=lambda group: (-sum(ratio < LOSS for ratio in group[2]) / len(group[2]),
+                                     statistics.geometric_mean(group[2])))
+
+
+def tell_share(ratios, limit):
+    return f"{100 * sum(ratio < limit for ratio in ratios) / len(ratios):.1f} %"
+
+
+def make_summary(records):
+    return table(
+        ["kind", "operands", "shapes", "under 0.95", "under 0.85", "times as fast", "worst"],
+        [[kind, mode, str(len(ratios)), tell_share(ratios, LOSS), tell_share(ratios, BAD_LOSS),
+          f"{statistics.geometric_mean(ratios):.2f}", f"{min(ratios):.2f}"]
+         for kind, mode, ratios in summarize(records)])
+
+
+def make_families(records):
+    """Returns the table of the losers' families, and of what is wrong in each."""
+    families = {}
+    for record in records:
+        if record["ratio"] < LOSS:
+            families.setdefault((record["kind"], record["family"]), []).append(record)
+    rows = []
+    for (kind, family), members in sorted(families.items(), key=lambda item: -len(item[1])):
+        plans = sum(member["cause"] == "plan" for member in members)
+        rows.append([kind, family, str(len(members)), str(plans), str(len(members) - plans),
+                     f"{min(member['ratio'] for member in members):.2f}"])
+    return table(["kind", "family", "losers", "of the plan", "of the kernels", "worst"], rows)
+
+
+def make_losers(records):
+    losers = sorted((record for record in records if record["ratio"] < LOSS),
+                    key=lambda record: record["ratio"])
+    return table(["ratio", "shape", "operands", "kernel", "us", "peer", "us", "cause"],
+                 [[f"{loser['ratio']:.2f}", loser["shape"], loser["mode"], loser["kernel"],
+                   f"{loser['kernel_s'] * 1e6:.1f}", loser["peer"], f"{loser['peer_s'] * 1e6:.1f}",
+                   loser["cause"]] for loser in losers[:SHOWN]])
+
+
+def make_section(path, name):
+    """Returns the section of a result file."""
+    result = load(path)
+    head, records = result["head"], result["records"]
+    text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
+            f"Shapes of `tools/measure/measure_gaps` by seed {result['seed']}, "
+            f"{result['shapes']} a kind, beside the best of cuBLAS and\ncuBLASLt. Hot: in CUDA "
+            f"graphs. Source {head['source']}, {head['date'][:10]}. File: `{name}`.\n\n")
+    text += make_summary(records)
+    if any(record["ratio"] < LOSS for record in records):
+        text += "\nLosers by family:\n\n" + make_families(records)
+        text += f"\nThe worst, up to {SHOWN}:\n\n" + make_losers(records)
+    return text + "\n"
+
+
+def make_readme_part(paths):
+    """Returns the table of README.md over all result files; nothing if there are none."""
+    results = [load(path) for path in paths]
+    if not results:
+        return ""
+    text = ""
+    for processor in dict.fromkeys(result["head"]["machine"]["processor"] for result in results):
+        ours = [result for result in results if result["head"]["machine"]["processor"] == processor]
+        seeds = ", ".join(str(seed) for seed in dict.fromkeys(result["seed"] for result in ours))
+        text += (f"\nShapes that no list contains, drawn by seed {seeds} on an {processor}, losers "
+                 "first\n([docs/benchmarks.md](docs/benchmarks.md) names them):\n\n")
+        text += make_summary([record for result in ours for record in result["records"]])
+    return text
