@@ -207,6 +207,7 @@ static void test_refusals(void **state)
     float host[64] = {0}, d[64];
     void *device = NULL;
     tg_panel_run run;
+    tg_panel_times times;
     tg_problem problem = tg_make_problem(tg_make_matrix(TG_TYPE_FP32, host, 8, 8),
                                          tg_make_matrix(TG_TYPE_FP32, host, 8, 8),
                                          tg_make_matrix(TG_TYPE_FP32, d, 8, 8));
@@ -229,6 +230,9 @@ static void test_refusals(void **state)
     assert_int_equal(tg_multiply_in_panels(context, &problem, -1, &run),
                      TG_STATUS_INVALID_ARGUMENT);
     assert_int_equal(tg_multiply_in_panels(context, NULL, 0, &run), TG_STATUS_INVALID_ARGUMENT);
+    assert_int_equal(tg_choose_gpu_panels(context, NULL, NULL, 0, &run.panels, &times),
+                     TG_STATUS_INVALID_ARGUMENT);
+    FAKE_ASSERT_DETAIL("problem = NULL");
     problem.d.data = device;
     assert_int_equal(tg_multiply_in_panels(context, &problem, 0, &run), TG_STATUS_INVALID_ARGUMENT);
     FAKE_ASSERT_DETAIL("D at", "cuda:0");

@@ -13,7 +13,7 @@
 #define STAGE_BYTES_MAX (32 << 10) /* more than that is one stage of a block, not one of two */
 #define D_BYTES_MAX (20 << 10)     /* the most of a group's D that is staged */
 #define THREADS_LEAST 128          /* a block has no fewer */
-#define THREADS_WANTED 512         /* the blocks of a multiprocessor have no fewer */
+#define THREADS_WANTED 512         /* smaller blocks keep as many on a multiprocessor */
 #define GAP_BYTES_MAX 16           /* between lines that are copied as one */
 
 /* Returns a pitch in shared memory for lines or entries of `bytes`, `stride_bytes` apart in memory:
