@@ -157,13 +157,21 @@ static void test_scatter(void)
     for (int64_t i = 0; i < 60; i++) {
         uint64_t state = (uint64_t)i + 77;
         int64_t rows[RANKS_MAX], k_counts[RANKS_MAX];
-        /* Every tenth case has rows that go in two chunks. */
-        const int64_t all = draw_rows(&state, rows, i % 10 ? 30 : 1500);
+        /* Every tenth case has rows that go in two chunks. Products of each rank's rows are
+         * predicted to be faster for a large D. */
+        const int is_large = i % 40 == 10;
+        int64_t all = draw_rows(&state, rows, i % 10 ? 30 : 1500);
+        for (int j = 0; j < rank_count && is_large; j++) {
+            all += 1024 + j - rows[j];
+            rows[j] = 1024 + j;
+        }
         /* One product of all rows is predicted to be faster for many steps of k. */
-        const int64_t n = i % 5 == 1 ? 100 : draw_number(&state, 0, i % 10 ? 30 : 4);
+        const int64_t n = is_large     ? 1300
+                          : i % 5 == 1 ? 100
+                                       : draw_number(&state, 0, i % 10 ? 30 : 4);
         const tg_type type = i % 2 ? TG_TYPE_FP64 : TG_TYPE_FP32;
         for (int j = 0; j < rank_count; j++)
-            k_counts[j] = i % 5 == 1 ? 600 : draw_number(&state, 0, 20);
+            k_counts[j] = i % 5 == 1 ? 600 : draw_number(&state, 0, is_large ? 2 : 20);
         const int64_t k = k_counts[rank];
         const tensor_part a = make_tensor_part(type, all, k, 0, 0, (char)('a' + rank),
                                                (int)draw_number(&state, 0, 1), 2);
