@@ -249,6 +249,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
     split->block_count = proposal->decision.batch.block_count;
+    split->thread_count = proposal->decision.batch.thread_count;
 }
 
 const tgi_cuda_planner tgi_cuda_planner_batch = {propose, describe_split};
