@@ -29,7 +29,8 @@ demo: ## a product of files, the ladder and its page; installs what it misses
 
 check: ## all tests, style and layers: ten minutes on two cores after the build
 	@tools/setup/packages check
-	@tools/setup/disassembler & tools/setup/python && wait
+	@tools/setup/disassembler & id=$$!; tools/setup/python; status=$$?; \
+		wait $$id && exit $$status
 	@tools/check/configurations --jobs $(JOBS) release
 
 check-deep: ## the other random cases, sanitizers, fuzzing: 22 minutes

@@ -276,10 +276,10 @@ typedef struct tg_panel_times {
     double bus_bytes_per_s; /* each way alone, from pinned memory */
 } tg_panel_times;
 
-/* Chooses the panels of operands in ordinary memory that a GPU is predicted to form fastest: the
- * context's, or the chip, which need not be present. `memory_bytes` (0: no limit) of its memory
- * hold all panels in use. Errors: those of tg_choose_panels and tg_list_chip_candidates,
- * UNSUPPORTED (a context without a GPU). */
+/* Chooses the panels of operands in the processor's memory that a GPU is predicted to form fastest:
+ * the context's, or the chip, which need not be present and for which that memory is pageable.
+ * `memory_bytes` (0: no limit) of its memory hold all panels in use. Errors: those of
+ * tg_choose_panels and tg_list_chip_candidates, UNSUPPORTED (a context without a GPU). */
 TG_API tg_status tg_choose_gpu_panels(tg_context *context, const tg_chip *chip,
                                       const tg_problem *problem, int64_t memory_bytes,
                                       tg_panels *panels, tg_panel_times *times);

@@ -9,7 +9,7 @@
 
 #define JOURNAL_BYTES 8192
 
-static const char magic[16] = "tilegemm partial";
+static const char magic[16] = "tilegemm part 2 ";
 
 /* The journal lies at the end of the file, at a multiple of its alignment. */
 typedef struct cli_journal {

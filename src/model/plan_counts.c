@@ -20,6 +20,7 @@ static tgi_plan_counts count_ladder(const tgi_gpu *gpu, const tgi_kernel *kernel
                              .global_read_bytes = (double)traffic.global_read_bytes,
                              .global_write_bytes = (double)traffic.global_write_bytes,
                              .issued_flops = (double)traffic.issued_flops,
+                             .threads_per_block = kernel->thread_count,
                              .occupancy = occupancy.share};
 }
 
@@ -45,6 +46,7 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
     const double sum_bytes = (double)tgi_type_sum_bytes(p->type);
     /* Whole clusters are split, also those whose last tiles have no rows. */
     const int is_split = split->k_part_count > 1;
+    const int thread_count = split->thread_count ? split->thread_count : kernel->thread_count;
     const double clusters = ceil(rows / split->cluster_rows) * cols * batch;
     const double tiles = is_split ? clusters * split->cluster_rows : rows * cols * batch;
     /* Panels that are smaller than the one whose split was chosen are not split. */
@@ -60,17 +62,15 @@ static tgi_plan_counts count_tiles(const tgi_gpu *gpu, const tgi_kernel *kernel,
                              (p->epilogue.beta != 0.0 ? d_bytes : 0.0),
         .global_write_bytes = d_bytes + part_bytes,
         .issued_flops = 2.0 * rows * kernel->tile_rows * cols * kernel->tile_cols * depth * batch,
-        .occupancy = (double)(split->resident_count * kernel->thread_count) / gpu->threads_per_sm};
+        .threads_per_block = thread_count,
+        .occupancy = (double)(split->resident_count * thread_count) / gpu->threads_per_sm};
 }
 
 tgi_plan_counts tgi_model_count_plan(const tgi_gpu *gpu, const tgi_kernel *kernel,
                                      const tgi_problem *problem, const tgi_plan_split *split)
 {
-    tgi_plan_counts counts = {.block_count = 0};
     if (strcmp(kernel->device, "cuda") != 0 || gpu->threads_per_sm == 0)
-        return counts;
-    counts = tgi_kernels_rung(kernel->family) >= 0 ? count_ladder(gpu, kernel, problem)
-                                                   : count_tiles(gpu, kernel, problem, split);
-    counts.threads_per_block = kernel->thread_count;
-    return counts;
+        return (tgi_plan_counts){.block_count = 0};
+    return tgi_kernels_rung(kernel->family) >= 0 ? count_ladder(gpu, kernel, problem)
+                                                 : count_tiles(gpu, kernel, problem, split);
 }

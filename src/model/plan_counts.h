@@ -16,6 +16,7 @@ typedef struct tgi_plan_split {
     int64_t tile_cols;   /* families rank and dot: columns of a tile; 0: the kernel's */
     int64_t block_count; /* 0: one for each tile of D and split-K part */
     int64_t resident_count; /* blocks that share a multiprocessor; 0 if not known */
+    int thread_count;       /* a block's threads; 0: the kernel's */
 } tgi_plan_split;
 
 typedef struct tgi_plan_counts {

@@ -11,7 +11,8 @@ tg_status tgi_host_find_operands(const tg_context *context, const tg_problem *pr
                                  int *is_host);
 
 /* Returns the number of threads that move the operands between the processor's memory and pinned
- * blocks: 0 if they are in pinned memory themselves. */
+ * blocks: 0 if all are in pinned memory themselves. Short lines go through blocks all the same,
+ * which is not predicted. */
 int tgi_host_count_threads(const tg_context *context, const tg_problem *problem);
 
 /* Returns tgi_context_resolve's context. Returns NULL and sets *status if there is none, or if its

@@ -279,6 +279,8 @@ tg_status tgi_panels_choose_by_time(const tgi_backend *backend, const tgi_machin
 tg_status tg_choose_gpu_panels(tg_context *context, const tg_chip *chip, const tg_problem *problem,
                                int64_t memory_bytes, tg_panels *panels, tg_panel_times *times)
 {
+    tgi_problem q;
+    tg_problem converted;
     tg_status status = TG_STATUS_OK;
     if (!panels || !times)
         return tgi_status_fail(TG_STATUS_INVALID_ARGUMENT, "%s = NULL; pass its address",
@@ -291,7 +293,7 @@ tg_status tg_choose_gpu_panels(tg_context *context, const tg_chip *chip, const t
                                          THREAD_COUNT, panels, times);
     }
     context = tgi_host_resolve(context, &status);
-    if (!context)
+    if (!context || (status = tgi_panels_read_problem(&problem, &converted, &q)))
         return status;
     return tgi_panels_choose_by_time(context->backend, &context->machine, problem, memory_bytes,
                                      tgi_host_count_threads(context, problem), panels, times);

@@ -34,14 +34,27 @@ static int64_t get_part(const tgi_panel_cut *cut, int buffer_count, int64_t held
     return part > NARROW_LENGTH ? part : most < NARROW_LENGTH ? most : NARROW_LENGTH;
 }
 
+/* Returns how many panels of the streamed operand, of `streamed` rows or columns, are there at
+ * once. In a batch the next entry's come while one is multiplied, even if one is all of it. */
+static int64_t count_streamed(const tgi_panel_cut *cut, int64_t streamed)
+{
+    return streamed >= cut->stream_length && cut->entry_count == 1 ? 1 : cut->stream_count;
+}
+
+/* Returns as much for D. */
+static int64_t count_d(const tgi_panel_cut *cut, int64_t held, int64_t streamed)
+{
+    const int is_whole = held >= cut->held_length && streamed >= cut->stream_length;
+    return is_whole && cut->entry_count == 1 ? 1 : cut->d_count;
+}
+
 /* Returns the bytes of `held_count` panels of `held` rows or columns, of the places of panels of
  * `streamed`, and of those of D and of C. */
 static double get_need(const tgi_panel_cut *cut, int64_t held_count, int64_t held, int64_t streamed)
 {
-    const int is_held = held >= cut->held_length, is_streamed = streamed >= cut->stream_length;
     return (double)held_count * (double)held * cut->held_bytes +
-           (double)(is_streamed ? 1 : cut->stream_count) * (double)streamed * cut->stream_bytes +
-           (double)(is_held && is_streamed ? 1 : cut->d_count) * (double)held * (double)streamed *
+           (double)count_streamed(cut, streamed) * (double)streamed * cut->stream_bytes +
+           (double)count_d(cut, held, streamed) * (double)held * (double)streamed *
                (cut->d_bytes + cut->c_bytes);
 }
 
@@ -179,6 +192,7 @@ tgi_panel_cut tgi_panels_describe(const tg_problem *problem, const tgi_problem *
                            .d_bytes = get_bytes(problem, used, TGI_OPERAND_d, 1),
                            .c_bytes = get_bytes(problem, used, TGI_OPERAND_c, 1),
                            .element_flops = 2.0 * (double)q->k,
+                           .entry_count = q->batch_count,
                            .held_lines = is_b_held ? b_lines : a_lines,
                            .stream_lines = is_b_held ? a_lines : b_lines,
                            .is_d_along_held = is_b_held == has_row_lines};
@@ -205,8 +219,8 @@ void tgi_panels_set(tg_panels *panels, const tgi_problem *q, const tgi_panel_cut
                           .col_count = is_b_held ? cut->held : cut->streamed,
                           .is_b_held = is_b_held,
                           .held_count = cut->held_count,
-                          .stream_count = cut->stream_count,
-                          .d_count = cut->d_count,
+                          .stream_count = count_streamed(cut, cut->streamed),
+                          .d_count = count_d(cut, cut->held, cut->streamed),
                           .memory_bytes = tgi_panels_count_need(cut),
                           .read_bytes = count_reads(cut)};
     count_panels(panels, q, cut);
@@ -284,7 +298,8 @@ tg_status tg_choose_panels(const tg_problem *problem, const tg_panel_limits *lim
     tg_status status = tgi_panels_read_problem(&problem, &converted, &q);
     if (status || tgi_problem_is_empty(&q))
         return status;
-    const tgi_panel_cut cut = tgi_panels_describe(problem, &q, 1);
+    tgi_panel_cut cut = tgi_panels_describe(problem, &q, 1);
+    cut.stream_count = cut.d_count = 1;
     tg_panel_limits given = *limits;
     if (given.memory_bytes == 0)
         given.memory_bytes = INT64_MAX;

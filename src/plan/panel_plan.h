@@ -13,13 +13,14 @@ typedef struct tgi_panel_cut {
     double held_bytes, stream_bytes;    /* bytes of a row of op(A) or a column of op(B) */
     double d_bytes, c_bytes;            /* bytes of an element; 0 for a C that is not read */
     double element_flops;               /* 2 k */
+    int64_t entry_count;                /* entries of the batch */
     /* Lines of a panel of the operands, k or 0: one of contiguous memory. Those of D are as long as
      * the panel of the held operand if is_d_along_held, else as that of the other. */
     double held_lines, stream_lines;
     int is_d_along_held;
     int64_t held, streamed; /* lengths of a panel; an outcome, as the next ones are */
-    /* Panels that are there at once: held ones, those of the other operand unless one is all of it,
-     * and those of D unless there is one. */
+    /* Panels that are there at once: held ones, those of the other operand and those of D. A
+     * product without a batch has one of them where one is the whole matrix. */
     int64_t held_count, stream_count, d_count;
 } tgi_panel_cut;
 

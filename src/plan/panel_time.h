@@ -12,7 +12,7 @@
 typedef struct tgi_panel_rates {
     const char *bus;
     double alone_bytes_per_s, both_bytes_per_s; /* each way of the bus: alone, with the other */
-    /* Threads fill and empty pinned blocks, one after the other; 0: operands need none. */
+    /* Threads fill and empty pinned blocks, one after the other; 0: copies go past them. */
     double fill_bytes_per_s, empty_bytes_per_s, line_s;
 } tgi_panel_rates;
 

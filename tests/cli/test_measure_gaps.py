@@ -10,11 +10,13 @@ import importlib.util
 import io
 import json
 import os
+import pathlib
 import random
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 BUILD, SOURCE = sys.argv[1:3]
 FOLDER = os.path.join(SOURCE, "tools", "measure")
@@ -95,10 +97,38 @@ class Gaps(unittest.TestCase):
                          [["2", "50.0 %", "50.0 %", "0.71", "0.50 |"],
                           ["3", "33.3 %", "0.0 %", "1.39", "0.90 |"]])
         self.assertIn("| fp64 0.5 |", tables.make_losers(records).splitlines()[2])
-        self.assertIn("| fp32 | thin | 1 | 1 | 0 | 0.90 |", tables.make_families(records))
+        self.assertIn("| fp32 | thin | 1 | 1 | 0 | 0 | 0.90 |", tables.make_families(records))
+        records[0]["cause"] = "unknown"
+        self.assertIn("| fp32 | thin | 1 | 0 | 0 | 1 | 0.90 |", tables.make_families(records))
+
+    def test_section(self):
+        """A file of a processor says nothing about cuBLAS."""
+        tables = load("gap_tables.py")
+        for gpu in ({}, {"gpu": {"sm_count": 132}}):
+            head = {"machine": {"processor": "chip", **gpu}, "source": "0", "date": "2026-01-01"}
+            record = {"kind": "fp32", "mode": "cold", "ratio": 1.5}
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "gaps.json")
+                path.write_text(json.dumps({"head": head, "records": [record], "seed": 1,
+                                            "shapes": 1}), encoding="utf-8")
+                self.assertEqual("cuBLAS" in tables.make_section(path, "gaps.json"), bool(gpu))
+
+    def test_unexplained(self):
+        """A loser stays in the result if bench fails when it is to be explained."""
+        run = self.tool.Run(self.tool.parse(["--build", BUILD]))
+        loser = {"kind": "fp32", "shape": "1x1x1", "ratio": 0.5}
+        printed = io.StringIO()
+        with unittest.mock.patch.object(run, "call", side_effect=RuntimeError("no bench")), \
+                contextlib.redirect_stderr(printed):
+            run.explain([loser], "cold", "0")
+        self.assertEqual(loser["cause"], "unknown")
+        self.assertIn("no bench", printed.getvalue())
 
     def test_mistakes(self):
         for words, message in ((["--kinds", "int8"], "--kinds = 'int8' is no kind"),
+                               (["--gpus", "2"], "--gpus goes with --device cuda"),
+                               (["--device", "cuda", "--gpus", "0"], "--gpus = 0 is no count"),
+                               (["--device", "cuda:1"], "invalid choice: 'cuda:1'"),
                                (["--build", "/nowhere"], "no program /nowhere/tilegemm")):
             done = subprocess.run([TOOL, "--build", BUILD, *words], capture_output=True, text=True,
                                   check=False)

@@ -190,6 +190,21 @@ static void test_many_heads(void **state)
     }
 }
 
+/* A scale that is zero in FP32 is left to rows that treat it apart. */
+static void test_tiny_scale(void **state)
+{
+    const tgi_machine machine = make_machine();
+    (void)state;
+    for (int is_tiny = 0; is_tiny < 2; is_tiny++) {
+        tg_attention a;
+        tgi_attention_choice choice = {.shared_heads = 0};
+        tg_init_attention(&a, sizeof a, TG_TYPE_BF16, 1, 32, 8, 1, 16, 128);
+        a.scale = is_tiny ? 1e-50 : 1e-30;
+        assert_int_equal(tgi_cuda_choose_attention(&machine, &a, &choice), TG_STATUS_OK);
+        assert_int_equal(choice.row->kind == TGI_ATTENTION_LIGHT, !is_tiny);
+    }
+}
+
 /* Returns the largest load of a block over the mean, in steps and one more a tile, for blocks that
  * take tiles in the order of attend.cuh. */
 static double find_load(const tg_attention *a, const tgi_attention_choice *choice, int blocks)
@@ -246,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals),   cmocka_unit_test(test_boxes),
         cmocka_unit_test(test_launch),     cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_many_heads), cmocka_unit_test(test_loads)};
+        cmocka_unit_test(test_many_heads), cmocka_unit_test(test_tiny_scale),
+        cmocka_unit_test(test_loads)};
     return cmocka_run_group_tests(tests, fake_open, NULL);
 }

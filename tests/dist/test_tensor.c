@@ -1,6 +1,5 @@
-/* Tensor-parallel products on the ranks that mpirun starts, with GPUs of the tests' driver or of
- * this machine.
- * usage: test_tensor gather|scatter|faults fake|cuda */
+/* Tensor-parallel products on ranks, with GPUs of the tests' driver or of this machine. mpirun
+ * starts the ranks; usage: test_tensor gather|scatter|faults fake|cuda */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,7 @@
 
 enum { RANKS_MAX = 8 };
 
-static int rank, rank_count;
-static int whole_count, several_count; /* calls that launched one product, and more */
+static int rank, rank_count, whole_count, several_count; /* calls of one product, of several */
 static tg_context *context;
 static tg_dist_grid *grid;
 
@@ -100,11 +98,11 @@ static void expect_counts(const tg_dist_counts *counts, int64_t sent, int64_t nu
 }
 
 /* Draws the rows of all ranks; returns their number. Some ranks have none. */
-static int64_t draw_rows(uint64_t *state, int64_t *rows, int64_t most)
+static int64_t draw_rows(uint64_t *state, int64_t *rows, int64_t least, int64_t most)
 {
     int64_t all = 0;
     for (int i = 0; i < rank_count; i++) {
-        rows[i] = draw_number(state, 0, 3) ? draw_number(state, 0, most) : 0;
+        rows[i] = least || draw_number(state, 0, 3) ? draw_number(state, least, most) : 0;
         all += rows[i];
     }
     return all;
@@ -123,7 +121,7 @@ static void test_gather(void)
     for (int64_t i = 0; i < 60; i++) {
         uint64_t state = (uint64_t)i;
         int64_t rows[RANKS_MAX], k_counts[RANKS_MAX];
-        const int64_t all = draw_rows(&state, rows, 30),
+        const int64_t all = draw_rows(&state, rows, 0, 30),
                       k = i % 5 == 1 ? 60 : draw_number(&state, 0, 40);
         /* One product of all rows is predicted to be faster for many steps of k. */
         const int64_t n = i % 5 == 1 ? 900 : draw_number(&state, 0, 30) + 3 * rank;
@@ -157,13 +155,15 @@ static void test_scatter(void)
     for (int64_t i = 0; i < 60; i++) {
         uint64_t state = (uint64_t)i + 77;
         int64_t rows[RANKS_MAX], k_counts[RANKS_MAX];
-        /* Every tenth case has rows that go in two chunks. */
-        const int64_t all = draw_rows(&state, rows, i % 10 ? 30 : 1500);
-        /* One product of all rows is predicted to be faster for many steps of k. */
-        const int64_t n = i % 5 == 1 ? 100 : draw_number(&state, 0, i % 10 ? 30 : 4);
+        /* Every tenth case has rows in two chunks. One product of all rows is predicted to be
+         * faster for many steps of k, those of each rank's rows for a large D. */
+        const int is_large = i % 40 == 10, most = i % 10 ? 30 : 1500;
+        const int64_t all = draw_rows(&state, rows, is_large ? 1024 : 0, most);
+        const int64_t few = draw_number(&state, 0, i % 10 ? 30 : 4);
+        const int64_t n = is_large ? 1300 : i % 5 == 1 ? 100 : few;
         const tg_type type = i % 2 ? TG_TYPE_FP64 : TG_TYPE_FP32;
         for (int j = 0; j < rank_count; j++)
-            k_counts[j] = i % 5 == 1 ? 600 : draw_number(&state, 0, 20);
+            k_counts[j] = i % 5 == 1 ? 600 : draw_number(&state, is_large, is_large ? 2 : 20);
         const int64_t k = k_counts[rank];
         const tensor_part a = make_tensor_part(type, all, k, 0, 0, (char)('a' + rank),
                                                (int)draw_number(&state, 0, 1), 2);

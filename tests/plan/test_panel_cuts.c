@@ -191,6 +191,31 @@ static void test_choice(void **state)
     assert_true(panels.read_bytes == 4.0 * (40.0 + 100000.0) * 5000.0);
 }
 
+/* Entries that are a panel each take turns in places that the limit counts. A product without a
+ * batch needs one place for an operand that is a single panel. */
+static void test_places(void **state)
+{
+    static const int64_t entry_counts[] = {1, 4, 7};
+    (void)state;
+    for (size_t i = 0; i < sizeof entry_counts / sizeof *entry_counts; i++) {
+        tg_problem problem;
+        tg_panels panels;
+        const tg_panel_limits limits = {13 << 20, 0, 2};
+        assert_int_equal(tg_parse_problem("1024x1024x64", &problem, sizeof problem), TG_STATUS_OK);
+        problem.batch_count = entry_counts[i];
+        problem.a.batch_stride = problem.b.batch_stride = 1024 * 64;
+        problem.d.batch_stride = 1024 * 1024;
+        assert_int_equal(tg_choose_panels(&problem, &limits, &panels), TG_STATUS_OK);
+        const int64_t held = panels.is_b_held ? panels.col_count : panels.row_count;
+        const int64_t streamed = panels.is_b_held ? panels.row_count : panels.col_count;
+        const int64_t bytes =
+            4 * (64 * (panels.held_count * held + panels.stream_count * streamed) +
+                 panels.d_count * held * streamed);
+        assert_true((double)bytes == panels.memory_bytes && bytes <= limits.memory_bytes);
+        assert_true(streamed < 1024 || (panels.stream_count == 1) == (entry_counts[i] == 1));
+    }
+}
+
 /* A held panel is done long before the one that takes its place is needed, and only the first ones
  * are waited for. */
 static void test_order(void **state)
@@ -252,9 +277,8 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_products), cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_places),   cmocka_unit_test(test_order),
         cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

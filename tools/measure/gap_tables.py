@@ -43,10 +43,12 @@ def make_families(records):
             families.setdefault((record["kind"], record["family"]), []).append(record)
     rows = []
     for (kind, family), members in sorted(families.items(), key=lambda item: -len(item[1])):
-        plans = sum(member["cause"] == "plan" for member in members)
-        rows.append([kind, family, str(len(members)), str(plans), str(len(members) - plans),
+        causes = [member["cause"] for member in members]
+        rows.append([kind, family, str(len(members)),
+                     *(str(causes.count(cause)) for cause in ("plan", "kernels", "unknown")),
                      f"{min(member['ratio'] for member in members):.2f}"])
-    return table(["kind", "family", "losers", "of the plan", "of the kernels", "worst"], rows)
+    return table(["kind", "family", "losers", "of the plan", "of the kernels", "unknown", "worst"],
+                 rows)
 
 
 def make_losers(records):
@@ -62,10 +64,12 @@ def make_section(path, name):
     """Returns the section of a result file."""
     result = load(path)
     head, records = result["head"], result["records"]
+    peers = (", beside the best of cuBLAS and\ncuBLASLt. Hot: in CUDA graphs"
+             if head["machine"].get("gpu") else ", beside the best peer")
     text = (f"## {path.stem}, {head['machine']['processor']}\n\n"
             f"Shapes of `tools/measure/measure_gaps` by seed {result['seed']}, "
-            f"{result['shapes']} a kind, beside the best of cuBLAS and\ncuBLASLt. Hot: in CUDA "
-            f"graphs. Source {head['source']}, {head['date'][:10]}. File: `{name}`.\n\n")
+            f"{result['shapes']} a kind{peers}. "
+            f"Source {head['source']}, {head['date'][:10]}. File: `{name}`.\n\n")
     text += make_summary(records)
     if any(record["ratio"] < LOSS for record in records):
         text += "\nLosers by family:\n\n" + make_families(records)

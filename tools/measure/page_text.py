@@ -1,6 +1,8 @@
-"""Text of the pages that the scripts of this folder write: tables, times, bytes."""
+"""Text of the pages that the scripts of this folder write: tables, times, bytes, and what was
+measured: processor and source."""
 
 import pathlib
+import subprocess
 import sys
 
 
@@ -9,6 +11,14 @@ def read_processor():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return "unknown processor"
+
+
+def read_source():
+    """Returns the commit of the tree, with "-dirty" behind it if files have changed since."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"],
+                          cwd=pathlib.Path(__file__).parent, check=True, stdout=subprocess.PIPE,
+                          text=True)
+    return done.stdout.strip()
 
 
 def write_table(page, name, contents, is_check):

@@ -206,11 +206,13 @@ static void fill_machine(const tgi_machine *machine, const tg_attention *a,
     divide_keys(machine, a, blocks, choice);
 }
 
-/* Returns 1 if rows of few keys have code for the attention. */
+/* Returns 1 if rows of few keys have code for the attention. Their scale is an FP32 number, which
+ * is to stay above zero. */
 static int is_light(const tg_attention *a)
 {
-    return a->scale > 0.0 && a->soft_cap == 0.0 && !a->has_bias && !a->has_slopes &&
-           a->page_rows == 0 && (!a->has_query_offsets || a->head_count == a->kv_head_count);
+    return (float)(a->scale * TGI_ATTEND_LOG2_E) > 0.0f && a->soft_cap == 0.0 && !a->has_bias &&
+           !a->has_slopes && a->page_rows == 0 &&
+           (!a->has_query_offsets || a->head_count == a->kv_head_count);
 }
 
 tg_status tgi_cuda_choose_attention(const tgi_machine *machine, const tg_attention *a,

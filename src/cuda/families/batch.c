@@ -13,7 +13,7 @@
 #define STAGE_BYTES_MAX (32 << 10) /* more than that is one stage of a block, not one of two */
 #define D_BYTES_MAX (20 << 10)     /* the most of a group's D that is staged */
 #define THREADS_LEAST 128          /* a block has no fewer */
-#define THREADS_WANTED 512         /* the blocks of a multiprocessor have no fewer */
+#define THREADS_WANTED 512         /* smaller blocks keep as many on a multiprocessor */
 #define GAP_BYTES_MAX 16           /* between lines that are copied as one */
 
 /* Returns a pitch in shared memory for lines or entries of `bytes`, `stride_bytes` apart in memory:
@@ -249,6 +249,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
 static void describe_split(const tgi_proposal *proposal, tgi_plan_split *split)
 {
     split->block_count = proposal->decision.batch.block_count;
+    split->thread_count = proposal->decision.batch.thread_count;
 }
 
 const tgi_cuda_planner tgi_cuda_planner_batch = {propose, describe_split};

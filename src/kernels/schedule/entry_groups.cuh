@@ -8,8 +8,9 @@
 #include "kernels/divisor.h"
 #include "kernels/schedule/tile.cuh"
 
-/* The grid has as many blocks as run at once. Without parts, unit u is entries u * entries and on.
- * With parts, which are less than 2^31 in all, a unit is some rows of one entry. */
+/* The grid has a block for each unit, or as many as run at once. Without parts, unit u is entries
+ * u * entries and on. With parts, which are less than 2^31 in all, a unit is some rows of one
+ * entry. */
 struct tgi_entry_schedule {
     int64_t unit_count;
     tgi_divisor parts; /* units of an entry */
