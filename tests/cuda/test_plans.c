@@ -141,23 +141,30 @@ static void test_offset_operands_are_planned_for_again(void **state)
     unlink(path);
 }
 
+/* Returns how a plan of the problem for the kernel is made. */
+static tg_status try_kernel(tg_context *context, const char *text, const char *kernel)
+{
+    const tg_plan_options options = {.struct_bytes = sizeof options, .kernel = kernel};
+    const tg_problem problem = parse(text);
+    tg_plan *plan = NULL;
+    const tg_status status = tg_create_plan(context, &problem, &options, &plan);
+    tg_destroy_plan(plan);
+    return status;
+}
+
 /* A problem of 3 million tiles runs; a problem that the kernel cannot count is refused. */
 static void test_many_tiles(void **state)
 {
+    static const char kernel[] = "cuda_wgmma_sm90a_bf16_64x32x64";
     (void)state;
-    static const tg_plan_options options = {.struct_bytes = sizeof options,
-                                            .kernel = "cuda_wgmma_sm90a_bf16_64x32x64"};
     fake_reset();
-    tg_plan *plan = NULL;
     tg_context *context = fake_open_context("cuda");
-    tg_problem problem = parse("100000x64000x64:nt:bf16");
-    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
-    tg_destroy_plan(plan);
-    problem = parse("10000000x1000000x64:nt:bf16");
-    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    assert_int_equal(try_kernel(context, "100000x64000x64:nt:bf16", kernel), TG_STATUS_OK);
+    assert_int_equal(try_kernel(context, "10000000x1000000x64:nt:bf16", kernel),
+                     TG_STATUS_UNSUPPORTED);
     FAKE_ASSERT_DETAIL("4882812500 tiles of 64 x 32", "larger tile");
-    problem = parse("2147483000x64x64:nt:bf16");
-    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    assert_int_equal(try_kernel(context, "2147483000x64x64:nt:bf16", kernel),
+                     TG_STATUS_UNSUPPORTED);
     FAKE_ASSERT_DETAIL("2147483000");
     tg_destroy_context(context);
 }
@@ -165,17 +172,13 @@ static void test_many_tiles(void **state)
 /* Small products on matrix instructions take every k whose parts can be counted. */
 static void test_long_parts(void **state)
 {
+    static const char kernel[] = "cuda_small_sm80_bf16_16x16x256";
     (void)state;
-    static const tg_plan_options options = {.struct_bytes = sizeof options,
-                                            .kernel = "cuda_small_sm80_bf16_16x16x256"};
     fake_reset();
-    tg_plan *plan = NULL;
     tg_context *context = fake_open_context("cuda");
-    tg_problem problem = parse("16x16x4000000000:nt:bf16");
-    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), 0);
-    tg_destroy_plan(plan);
-    problem = parse("16x16x3000000000000:nt:bf16");
-    assert_int_equal(tg_create_plan(context, &problem, &options, &plan), TG_STATUS_UNSUPPORTED);
+    assert_int_equal(try_kernel(context, "16x16x4000000000:nt:bf16", kernel), TG_STATUS_OK);
+    assert_int_equal(try_kernel(context, "16x16x3000000000000:nt:bf16", kernel),
+                     TG_STATUS_UNSUPPORTED);
     FAKE_ASSERT_DETAIL("the kernel counts to 2147483647; a part of k is ");
     tg_destroy_context(context);
 }

@@ -181,6 +181,18 @@ static tg_attention draw(int index, uint64_t *random)
     return a;
 }
 
+/* Runs drawn case `number` and holds D against the bound. */
+static void check_drawn(const simulated_case *s, attention_case *c, int number)
+{
+    char problem[1024], text[256] = "";
+    tg_format_attention(&c->attention, problem, sizeof problem);
+    if (attend(s, find_body(s->choice.kernel), text) > 0)
+        fail_msg("case %d %s: %s", number, problem, text);
+    const double worst = case_compare(c, "cuda");
+    if (!(worst <= 1.0))
+        fail_msg("case %d %s: %g of the bound", number, problem, worst);
+}
+
 static void test_rows(void **state)
 {
     uint64_t random = step_choose_seed(21);
@@ -189,15 +201,9 @@ static void test_rows(void **state)
         const tg_attention a = draw(i, &random);
         attention_case c;
         simulated_case s;
-        char problem[1024], text[256] = "";
         case_open(&c, &a, i % 3 ? FILL_UNIFORM_HEADS : FILL_WILD_HEADS, i % 7 > 3, &random);
         open_simulated(&s, &c);
-        tg_format_attention(&c.attention, problem, sizeof problem);
-        if (attend(&s, find_body(s.choice.kernel), text) > 0)
-            fail_msg("case %d %s: %s", i, problem, text);
-        const double worst = case_compare(&c, "cuda");
-        if (!(worst <= 1.0))
-            fail_msg("case %d %s: %g of the bound", i, problem, worst);
+        check_drawn(&s, &c, i);
         close_simulated(&s);
         case_close(&c);
     }
@@ -214,7 +220,6 @@ static void test_few_keys(void **state)
         tg_attention a = draw(i, &random);
         attention_case c;
         simulated_case s;
-        char problem[1024], text[256] = "";
         a.n %= 40;
         a.soft_cap = 0.0;
         a.has_bias = a.has_slopes = 0;
@@ -224,12 +229,7 @@ static void test_few_keys(void **state)
         open_on(&s, &c, machine);
         if (s.choice.row->kind == TGI_ATTENTION_LIGHT) {
             count++;
-            tg_format_attention(&c.attention, problem, sizeof problem);
-            if (attend(&s, find_body(s.choice.kernel), text) > 0)
-                fail_msg("case %d %s: %s", i, problem, text);
-            const double worst = case_compare(&c, "cuda");
-            if (!(worst <= 1.0))
-                fail_msg("case %d %s: %g of the bound", i, problem, worst);
+            check_drawn(&s, &c, i);
         }
         close_simulated(&s);
         case_close(&c);

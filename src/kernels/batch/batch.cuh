@@ -12,6 +12,7 @@
 #include "kernels/batch/batch_shape.h"
 #include "kernels/copy/tile_copy.cuh"
 #include "kernels/epilogue/tile_store.cuh"
+#include "kernels/ptx/predicated_store.cuh"
 #include "kernels/schedule/entry_groups.cuh"
 
 /* The way in which a body reads an operand. It is the same for the whole grid. */
@@ -39,56 +40,6 @@ static __device__ __forceinline__ void tgi_with_access(tgi_entry_access access, 
         work(tgi_access_tag < Has_words ? TGI_ENTRY_WORDS : TGI_ENTRY_ELEMENTS > {});
     else
         work(tgi_access_tag<TGI_ENTRY_ELEMENTS>{});
-}
-
-/* Stores a number if the condition holds, without a branch. The address is generic. */
-static __device__ __forceinline__ void tgi_store_if(float *place, float value, int condition)
-{
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p st.f32 [%0], %1; }" ::"l"(place),
-                 "f"(value), "r"(condition)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void tgi_store_if(double *place, double value, int condition)
-{
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p st.f64 [%0], %1; }" ::"l"(place),
-                 "d"(value), "r"(condition)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void tgi_store_if(uint16_t *place, uint16_t value, int condition)
-{
-    asm volatile("{ .reg .pred p; setp.ne.s32 p, %2, 0; @p st.u16 [%0], %1; }" ::"l"(place),
-                 "h"(value), "r"(condition)
-                 : "memory");
-}
-
-/* Stores two neighbours if the condition holds. The address is aligned for both. */
-static __device__ __forceinline__ void tgi_store_pair_if(float *place, float low, float high,
-                                                         int condition)
-{
-    asm volatile(
-        "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.v2.f32 [%0], {%1, %2}; }" ::"l"(place),
-        "f"(low), "f"(high), "r"(condition)
-        : "memory");
-}
-
-static __device__ __forceinline__ void tgi_store_pair_if(double *place, double low, double high,
-                                                         int condition)
-{
-    asm volatile(
-        "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.v2.f64 [%0], {%1, %2}; }" ::"l"(place),
-        "d"(low), "d"(high), "r"(condition)
-        : "memory");
-}
-
-static __device__ __forceinline__ void tgi_store_pair_if(uint16_t *place, uint16_t low,
-                                                         uint16_t high, int condition)
-{
-    asm volatile(
-        "{ .reg .pred p; setp.ne.s32 p, %3, 0; @p st.v2.u16 [%0], {%1, %2}; }" ::"l"(place),
-        "h"(low), "h"(high), "r"(condition)
-        : "memory");
 }
 
 /* A group of entries in shared memory: where the first elements of its operands lie, in bytes. */
