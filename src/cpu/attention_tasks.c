@@ -54,16 +54,19 @@ static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base,
     const int64_t elem = run->tiles->accum_bytes, cols = run->tiles->cols;
     const int64_t panels = run->panel_count;
     tgi_attention_room room;
+    char *ranges;
     const struct {
         char **place;
         int64_t bytes;
     } blocks[] = {{&room.queries, panels * a->head_size * cols * elem},
                   {&room.parts, panels * run->state_bytes},
                   {&room.totals, panels * run->state_bytes},
+                  {&room.sums, run->state_bytes},
                   {&room.scores, TGI_ATTENTION_BLOCK * cols * elem},
                   {&room.bias, a->has_bias ? TGI_ATTENTION_BLOCK * cols * elem : 0},
                   {&room.keys, TGI_ATTENTION_BLOCK * a->head_size * elem},
                   {&room.values, TGI_ATTENTION_BLOCK * a->v_head_size * elem},
+                  {&ranges, panels * (int64_t)sizeof(tgi_attention_range)},
                   {&room.lows, panels * cols * (int64_t)sizeof(int64_t)},
                   {&room.highs, panels * cols * (int64_t)sizeof(int64_t)},
                   {&room.places, panels * cols * (int64_t)sizeof(int64_t)},
@@ -76,6 +79,7 @@ static tgi_attention_room lay_out_room(const tgi_attention_run *run, char *base,
         *blocks[i].place = base ? base + *bytes : NULL;
         *bytes += tgi_attention_round_bytes(blocks[i].bytes);
     }
+    room.ranges = (tgi_attention_range *)ranges;
     return room;
 }
 
