@@ -113,10 +113,9 @@ tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
 {
     const tg_attention *a = run->attention;
     const int64_t bytes = tgi_type_bytes(a->type);
-    const int is_converted = bytes != run->tiles->accum_bytes;
     const int64_t row = first + (a->has_key_offsets ? a->key_offsets[item->batch] : 0);
     const int64_t entry = a->has_key_offsets ? 0 : item->batch;
-    if (!is_converted && a->page_rows == 0 && heads->element_stride == 1)
+    if (tgi_attention_is_in_place(run, heads))
         return (tgi_attention_rows){tgi_attention_at(heads, bytes, entry, item->kv_head, row, 0),
                                     heads->row_stride};
     for (int64_t j = 0; j < count;) {

@@ -8,8 +8,9 @@
 #include "core/dtype.h"
 #include "threads/threads.h"
 
-#define QUERY_TILE 48      /* queries whose blocks of K and V are converted once */
-#define TASKS_PER_THREAD 4 /* with fewer tiles than this, parts of the keys are tasks */
+#define QUERY_TILE 48
+#define COPIED_QUERY_TILE 192 /* the most queries of a task whose blocks of K and V are copies */
+#define TASKS_PER_THREAD 4    /* with fewer tiles than this, parts of the keys are tasks */
 #define STATES_BYTES_MAX ((int64_t)256 << 20)
 
 static const tgi_attention_isa *select_isa(tgi_isa isa, tg_type type)
@@ -88,6 +89,23 @@ static int64_t count_items(const tgi_attention_run *run)
     return run->attention->batch_count * run->attention->kv_head_count * run->tile_count;
 }
 
+/* Sets the queries of a task, and returns the run. A task that copies blocks of K and V does it once
+ * and has more queries for it if there are tasks enough. Bits do not depend on that. */
+static tgi_attention_run choose_tile(const tgi_machine *machine, const tg_attention *a,
+                                     tgi_attention_choice *choice)
+{
+    choice->query_tile = QUERY_TILE;
+    tgi_attention_run run = open_run(a, choice);
+    const int is_copied =
+        !tgi_attention_is_in_place(&run, &a->k) || !tgi_attention_is_in_place(&run, &a->v);
+    while (is_copied && choice->query_tile < COPIED_QUERY_TILE &&
+           count_items(&run) / 2 >= TASKS_PER_THREAD * machine->thread_count) {
+        choice->query_tile *= 2;
+        run = open_run(a, choice);
+    }
+    return run;
+}
+
 static tg_status choose(const tgi_machine *machine, const tg_attention *a,
                         tgi_attention_choice *choice)
 {
@@ -96,10 +114,9 @@ static tg_status choose(const tgi_machine *machine, const tg_attention *a,
     if (choice->isa == TGI_ISA_avx512_bf16)
         choice->isa = TGI_ISA_avx512; /* weights stay FP32 */
 #endif
-    choice->query_tile = QUERY_TILE;
     snprintf(choice->kernel, sizeof choice->kernel, "cpu_attention_%s_%s",
              tgi_kernels_isa_name(choice->isa), tg_get_type_name(a->type));
-    tgi_attention_run run = open_run(a, choice);
+    tgi_attention_run run = choose_tile(machine, a, choice);
     lay_out_room(&run, NULL, &run.room_bytes);
     const int64_t items = count_items(&run);
     const int64_t states_bytes = tgi_checked_multiply(tgi_checked_multiply(items, run.part_count),

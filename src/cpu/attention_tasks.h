@@ -84,6 +84,13 @@ typedef struct tgi_attention_rows {
     int64_t stride;
 } tgi_attention_rows;
 
+/* Returns 1 if tiles read K (or V) where it lies. */
+static inline int tgi_attention_is_in_place(const tgi_attention_run *run, const tg_heads *heads)
+{
+    return tgi_type_bytes(run->attention->type) == run->tiles->accum_bytes &&
+           run->attention->page_rows == 0 && heads->element_stride == 1;
+}
+
 /* Returns rows first .. first + count - 1 of K (or V), in place where their type and strides allow
  * it, or else converted into `room`. */
 tgi_attention_rows tgi_attention_load_rows(const tgi_attention_run *run,
