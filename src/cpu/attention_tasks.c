@@ -89,8 +89,8 @@ static int64_t count_items(const tgi_attention_run *run)
     return run->attention->batch_count * run->attention->kv_head_count * run->tile_count;
 }
 
-/* Sets the queries of a task, and returns the run. A task that copies blocks of K and V does it once
- * and has more queries for it if there are tasks enough. Bits do not depend on that. */
+/* Sets the queries of a task, and returns the run. A task that copies blocks of K and V has more of
+ * them if there are tasks enough, since it copies once. Bits do not depend on that. */
 static tgi_attention_run choose_tile(const tgi_machine *machine, const tg_attention *a,
                                      tgi_attention_choice *choice)
 {
