@@ -9,7 +9,7 @@
 #include "threads/threads.h"
 
 /* A thread moves this much at a time. */
-#define TASK_BYTES ((int64_t)256 << 10)
+#define TASK_BYTES ((int64_t)64 << 10)
 
 /* The part of the next line that is read ahead. */
 #define READ_AHEAD_BYTES 4096
