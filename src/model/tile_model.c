@@ -205,6 +205,19 @@ double tgi_model_batch_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, con
     return f->launch_s + f->batch_s + fmax(seconds, memory_s);
 }
 
+/* Returns the seconds in which tiles of family dmma, or the tiles whose parts are added, wait for
+ * the terms of their epilogue. Others of the multiprocessor go on meanwhile. */
+static double find_dmma_terms_seconds(const tgi_gpu *gpu, const tgi_problem *p,
+                                      const tgi_tile_work *work)
+{
+    tgi_tile_work whole = *work;
+    whole.block_count /= work->part_count;
+    return tgi_epilogue_is_sum_alone(&p->epilogue)
+               ? 0.0
+               : find_block_seconds(gpu, &whole, 1.0,
+                                    tgi_figures_find(gpu->capability)->dmma_terms_s, 0.0);
+}
+
 double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, const tgi_problem *p,
                               const tgi_tile_work *work)
 {
@@ -228,7 +241,8 @@ double tgi_model_dmma_seconds(const tgi_gpu *gpu, const tgi_kernel *kernel, cons
                      find_block_seconds(gpu, work, 1.0, store_s, store_s) +
                      tgi_model_finish_seconds(gpu, kernel, p, work);
     double memory_s = tgi_model_tile_bytes(p) / (f->tiles_share * gpu->memory_bytes_per_s);
-    return find_fixed_seconds(gpu, p, work) + f->dmma_s + fmax(seconds, memory_s);
+    return find_fixed_seconds(gpu, p, work) + f->dmma_s + find_dmma_terms_seconds(gpu, p, work) +
+           fmax(seconds, memory_s);
 }
 
 /* Returns the multiply-adds of mma.sync in a cycle of one multiprocessor. It does not reach the
