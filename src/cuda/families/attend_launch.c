@@ -183,6 +183,7 @@ tgi_attend_args tgi_cuda_make_attend_args(const tgi_attention_call *call)
         .block_count = (uint32_t)(a->batch_count * head_groups * tiles),
         .section_groups = {make_divisor(choice->section_groups), make_divisor(rest)},
         .section_tiles = make_divisor(choice->section_groups * tiles),
+        .tile_rows = (int32_t)choice->query_tile,
         .part_count = (int32_t)choice->part_count,
         .cluster_count = (int32_t)choice->cluster_count,
         .split_count = (int32_t)choice->split_count,
