@@ -215,7 +215,8 @@ static TARGET void ACC_LOCAL(attention_merge)(const tgi_attention_state *state,
 }
 
 /* Returns x / divisor, where `inverse` is 1 / divisor and neither is 0 or Inf. A product that its
- * remainder corrects is rounded as a quotient is, and takes a fourth of the time. */
+ * remainder corrects is rounded as a quotient is, where the remainder does not underflow. It takes
+ * a fourth of the time. */
 INLINE ACC(vec) ACC_LOCAL(divide)(ACC(vec) x, ACC(vec) divisor, ACC(vec) inverse)
 {
 #if HAS_FMA

@@ -114,10 +114,13 @@ static void split_for_threads(const tgi_problem *p, const tgi_tile_set *tiles, i
 }
 
 /* With few steps of k, writing D takes most of the time. Tiles then follow its rows, so that it is
- * written in long runs, and B's block lies in L2. More steps hide what D's lines take. */
-static int must_follow_rows(const tgi_packed_decision *decision, int64_t k)
+ * written in long runs, and B's block lies in L2. More steps hide what D's lines take, and the D of
+ * a small batch entry has no long runs. */
+static int must_follow_rows(const tgi_machine *machine, const tgi_problem *p, int64_t panel_cols)
 {
-    return k <= 32 || (decision->is_d_far && k <= 512);
+    int64_t entry_bytes = p->m * p->n * tgi_type_bytes(p->d_type);
+    return p->k <= 32 || (p->k <= 512 && p->n > panel_cols && machine->l2_bytes > 0 &&
+                          entry_bytes > machine->l2_bytes / 4);
 }
 
 static void choose_blocks(const tgi_machine *machine, const tgi_problem *p,
@@ -161,7 +164,7 @@ void tgi_cpu_choose_blocking(const tgi_machine *machine, const tgi_problem *p,
     decision->is_b_packed = must_pack_b(machine, p, tiles);
     int64_t d_bytes = p->m * p->n * p->batch_count * tgi_type_bytes(p->d_type);
     decision->is_d_far = d_bytes > machine->l2_bytes / 4;
-    decision->is_along_rows = must_follow_rows(decision, p->k);
+    decision->is_along_rows = must_follow_rows(machine, p, decision->panel_cols);
     split_for_threads(p, tiles, thread_count, macs_per_cycle, decision);
     choose_blocks(machine, p, tiles, thread_count, decision);
     decision->is_streamed = p->k <= decision->kc && p->epilogue.beta == 0.0 &&
