@@ -116,11 +116,15 @@ static void find_copies(const tgi_panel_cut *cut, const tg_panels *panels, opera
                                  .pitch = cut->d_pitch};
 }
 
-/* Returns the seconds that threads take to fill and empty pinned blocks with an operand. */
-static double find_thread_seconds(const operand_copies *copies, const tgi_panel_rates *rates)
+/* Returns the seconds that threads take to fill and empty pinned blocks with an operand. A bus
+ * copies lines with gaps of one batch entry only. */
+static double find_thread_seconds(const operand_copies *copies, int64_t entry_count,
+                                  const tgi_panel_rates *rates)
 {
-    if (rates->is_pinned && (copies->line_bytes == copies->pitch ||
-                             tgi_operand_lines_are_long(copies->line_bytes, copies->pitch)))
+    const int is_direct =
+        copies->line_bytes == copies->pitch ||
+        (entry_count == 1 && tgi_operand_lines_are_long(copies->line_bytes, copies->pitch));
+    if (rates->is_pinned && is_direct)
         return 0;
     return copies->in_bytes / rates->fill_bytes_per_s +
            copies->out_bytes / rates->empty_bytes_per_s + copies->lines * rates->line_s;
@@ -137,7 +141,7 @@ double tgi_panels_copy_seconds(const tgi_panel_cut *cut, const tg_panels *panels
     find_copies(cut, panels, copies);
     for (int i = 0; i < 3; i++) {
         bus_s += copies[i].lines * BUS_LINE_S;
-        thread_s += find_thread_seconds(&copies[i], rates);
+        thread_s += find_thread_seconds(&copies[i], panels->batch_count, rates);
     }
     return (double)panels->panel_count * PANEL_S + fmax(bus_s, thread_s);
 }

@@ -19,13 +19,13 @@ import unittest
 
 HOPPER = ("sm_90a", "sm_90")  # an image has machine code for one of them, if for any
 # Rows with few registers to spare have these (stack, spill store, spill load bytes), the most of
-# their kernels and chips. They may lessen, not grow. Family mma spills ahead of its products,
-# around the call of code for edges. Of attention's rows for Hopper the warpgroup that copies
-# spills, and the others in steps at an edge; those of few keys from turn to turn. Of the rows of
-# src/kernels/wgmma the largest of family loose has some, whose warpgroups have fewer registers, in
-# activations for a D of FP32; a row on slices saves a register around a call. Those of 256 columns
-# of family wgmma save one or two at their start, which the epilogue reads. Rows of family dot
-# spill around the epilogue.
+# their kernels and chips. They grow only where bench/notes measures it. Family mma spills ahead
+# of its products, around the call of code for edges. Of attention's rows for Hopper the warpgroup
+# that copies spills, and the others in steps at an edge; those of few keys from turn to turn. Of
+# the rows of src/kernels/wgmma the largest of family loose has some, whose warpgroups have fewer
+# registers, in activations for a D of FP32; a row on slices saves a register around a call. Those
+# of 256 columns of family wgmma save one or two at their start, which the epilogue reads. Rows of
+# family dot spill around the epilogue.
 KNOWN_FRAMES = {"cuda_small_sm75_fp32_16x16x64": (8, 4, 4),
                 "cuda_dot_sm80_fp32_16x64x128": (16, 12, 36),
                 "cuda_dot_sm80_bf16_32x64x128": (112, 196, 332),

@@ -37,11 +37,12 @@ static int64_t count_box_rows(const tg_attention *a, int64_t keys)
     return rows;
 }
 
-/* Returns 1 if threads copy sooner than TMA: it takes rows that are no multiple of 32 bytes
- * as long as whole lines. Few steps wait for the first bytes, which TMA brings sooner. */
-static int is_slow(const tg_attention *a, const tgi_attention_choice *choice)
+/* Returns 1 if threads copy rows of so many elements sooner than TMA, which takes rows that are no
+ * multiple of 32 bytes as long as whole lines. Few steps wait for the first bytes, which TMA brings
+ * sooner. */
+static int is_slow(const tgi_attention_choice *choice, int64_t elems)
 {
-    return choice->row->kind == TGI_ATTENTION_THIN && a->head_size % SECTOR_ELEMENTS > 0 &&
+    return choice->row->kind == TGI_ATTENTION_THIN && elems % SECTOR_ELEMENTS > 0 &&
            choice->part_keys >= LONG_STEPS * choice->row->keys;
 }
 
@@ -74,7 +75,7 @@ static int describe(const tg_attention *a, const tgi_attention_choice *choice,
         tensor->count[1] = ROWS_MAX; /* the lists know */
         tensor->count[3] = 1;
     }
-    int is_fit = choice->row->has_boxes && !is_slow(a, choice) && box_rows > 0 &&
+    int is_fit = choice->row->has_boxes && !is_slow(choice, t.counts[3]) && box_rows > 0 &&
                  t.heads->element_stride == 1 &&
                  (!is_q || ((choice->shared_heads == 1 || has_heads) && !a->has_query_offsets));
     for (int i = 0; i < 3; i++) {

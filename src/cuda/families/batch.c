@@ -19,7 +19,8 @@
 #define CONFLICTS_MAX 3            /* words of a bank, where lines are copied as one */
 
 /* Returns how many words of one bank a warp asks for at once, at most, that reads 4 words of each
- * of 8 lines which lie so far apart: matrix instructions on 16 bits take them so. */
+ * of 8 lines which lie so far apart: matrix instructions on 16 bits take them so. A pitch that is
+ * good for these is taken for all types. */
 static int count_conflicts(int64_t pitch)
 {
     int most = 1, counts[32] = {0};
@@ -235,7 +236,7 @@ static void propose(const tgi_machine *machine, const tgi_problem *p, tgi_propos
     if (!tgi_gemm_rounds_sums(p, proposal))
         return;
     if (p->batch_count > INT32_MAX) {
-        tgi_refuse(&proposal->refusal, TG_REFUSAL_SHAPE, "there are 2^31 products or more");
+        tgi_refuse(&proposal->refusal, TG_REFUSAL_TOO_LARGE, "there are 2^31 products or more");
         return;
     }
     if (p->m > SIDE_MAX || p->n > SIDE_MAX || p->k > SIDE_MAX ||

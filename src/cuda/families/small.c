@@ -1,4 +1,5 @@
-/* Plans the family small: small tiles of D, with k shared out among the warps of a block. */
+/* Plans the family small: small tiles of D, with k shared out among the warps of a block, and wide
+ * tiles for a short k. */
 
 #include "cuda/families/gemm.h"
 #include "kernels/small/small_shape.h"

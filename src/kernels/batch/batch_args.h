@@ -39,10 +39,10 @@ typedef struct tgi_entry_copy {
     tgi_divisor lines;    /* lines of an entry */
     tgi_divisor units;    /* units that hold a line, wherever it begins */
     tgi_entry_access access;
-    /* 1: lines are whole aligned units. A thread then goes on by as many units as a block has
-     * threads: step_lines lines and step_units units, which lie `step` further. `line_end` and
-     * `entry_end` lead on from the last unit of a line and the last line of an entry. */
-    int32_t is_whole;
+    int32_t is_whole; /* 1: lines are whole aligned units */
+    /* A thread goes on by as many units as a block has threads: step_lines lines and step_units
+     * units, which lie `step` further. `line_end` and `entry_end` lead on from the last unit of a
+     * line and the last line of an entry. */
     int32_t step_lines, step_units;
     tgi_entry_step step, line_end, entry_end;
 } tgi_entry_copy;

@@ -13,7 +13,7 @@
 /* On matrix instructions each warp has its sums there, in rows padded to lie in other banks. */
 #define TGI_SMALL_MMA_SHARED_BYTES(rows, cols, threads) ((threads) / 32 * (rows) * ((cols) + 8) * 4)
 
-/* Wide tiles on matrix instructions hold lines of A and B, then their sums, padded alike. So many
+/* Wide tiles hold lines of A and B, then their sums, padded alike. So many
  * blocks share a multiprocessor. */
 #define TGI_SMALL_WIDE_LINE_BYTES(side, depth, elem_bytes)                                         \
     (2 * (side) * ((depth) * (elem_bytes) + 16))

@@ -1,10 +1,10 @@
 /*
  * Matrix products by warpgroups, operands brought by TMA. A block is warp-specialized: one or two
- * producer warps fill stages of A and B in shared memory, relayout warps beside it move lines of A
- * that begin anywhere, and one or two warpgroups multiply the stages and store D. The grid is
- * persistent: a block works through a list of tiles. Blocks of a cluster have tiles one below the
- * other and bring each other their shares of B, or share out k of one tile, whose sums they add
- * among themselves.
+ * producer warps fill stages of A and B in shared memory, relayout warps beside a single one move
+ * lines of A that begin anywhere, and one or two warpgroups multiply the stages and store D. The
+ * grid is persistent: a block works through a list of tiles. Blocks of a cluster have tiles one
+ * below the other and bring each other their shares of B, or share out k of one tile, whose sums
+ * they add among themselves.
  *
  *     setup()    barriers and tensor maps
  *     produce()  for each tile, for each step of k: waits until a stage is empty and fills it
